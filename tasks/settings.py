@@ -1,0 +1,134 @@
+"""Settings: class default = conf/*.yaml < conf/local/*.yaml < environment < flag or flow parameter.
+
+An environment variable names word and key: WHORL_JOBS__SUMMARY__MIN_SUPPORT=5. WHORL_HOME and WHORL_DATASETS are
+short for WHORL_WHORL__HOME and WHORL_WHORL__DATASETS."""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import Field, ValidationError
+
+from tasks.errors import BadSetting
+from tasks.jobs.params import JobsParams
+from tasks.params import Params
+from tasks.settings_errors import explain
+from tasks.warehouse.place import Warehouse
+
+ROOT = Path(__file__).parents[1]
+PREFIX = "WHORL_"
+SHORT = {"WHORL_HOME": "home", "WHORL_DATASETS": "datasets"}
+HOME = "Folder of warehouse, landing, models and reports; relative to the project's root (short: WHORL_HOME)"
+
+
+class WhorlParams(Params):
+    """What all words share: where things are and what whorl may use of this machine."""
+
+    home: str = Field("data", min_length=1, description=HOME)
+    landing: str = Field("", description="Landing folder, a path or an fsspec address; empty: <home>/landing")
+    datasets: str = Field("", description="Folder with reference data sets (short: WHORL_DATASETS); empty: none")
+    lock_wait_s: float = Field(60, ge=0, le=86_400, description="How long to wait for the warehouse, in seconds")
+    memory_mb: int = Field(1024, ge=64, le=2**20, description="Memory that DuckDB may use, in MB")
+    threads: int = Field(2, ge=1, le=1024, description="Threads that DuckDB may use")
+    port: int = Field(4200, ge=1024, le=65_535, description="Port of the Prefect server that 'whorl serve' starts")
+
+
+class Settings(Params):
+    """Everything that can be set, word by word."""
+
+    whorl: WhorlParams = WhorlParams()
+    jobs: JobsParams = JobsParams()
+
+    @property
+    def warehouse(self) -> Warehouse:
+        """The warehouse of the home folder."""
+        common = self.whorl
+        return Warehouse(
+            home=ROOT / Path(common.home).expanduser(),
+            landing=common.landing,
+            lock_wait_s=common.lock_wait_s,
+            memory_mb=common.memory_mb,
+            threads=common.threads,
+        )
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """Settings, and for each dotted key that differs from its default the place that set it."""
+
+    settings: Settings
+    origins: dict[str, str]
+
+
+def load_settings(flags: Mapping[str, Any] | None = None, *, conf: Path = ROOT / "conf") -> Resolved:
+    """Read conf/, conf/local/ and the environment; `flags` (nested like the settings) win over all.
+
+    Raises BadSetting for an unknown key or a wrong value: one line with place, key and what is allowed."""
+    merged: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for place, values in _layers(conf, dict(flags or {})):
+        origins |= dict.fromkeys(leaves(values), place)
+        merged = _merged(merged, values)
+    try:
+        settings = Settings(**merged)
+    except ValidationError as error:
+        raise BadSetting(explain(error, Settings, origins)) from error
+    ours, defaults = leaves(settings.model_dump()), leaves(Settings().model_dump())
+    return Resolved(settings, {key: origins[key] for key in ours if key in origins and ours[key] != defaults.get(key)})
+
+
+def leaves(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Dotted key to value, without the inner nodes."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        inner = leaves(value, f"{prefix}{key}.") if isinstance(value, dict) and value else {f"{prefix}{key}": value}
+        found |= inner
+    return found
+
+
+def _layers(conf: Path, flags: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for folder in (conf, conf / "local"):
+        for file in sorted(folder.glob("*.yaml")):
+            if file.stem not in Settings.model_fields:
+                words = ", ".join(f"{word}.yaml" for word in Settings.model_fields)
+                raise BadSetting(f"{file}: no word of that name; expected {words}; rename or remove the file")
+            yield str(file.relative_to(conf.parent)), {file.stem: _yaml(file)}
+    yield from _environment()
+    yield "flag", flags
+
+
+def _yaml(file: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise BadSetting(f"{file}: not YAML: {' '.join(str(error).split())}; mend that line") from error
+    if not isinstance(content, dict):
+        raise BadSetting(f"{file}: holds a {type(content).__name__}; expected keys and values, such as 'summary:'")
+    return {str(key): value for key, value in content.items()}
+
+
+def _environment() -> Iterator[tuple[str, dict[str, Any]]]:
+    for name in sorted(name for name in os.environ if name.startswith(PREFIX)):
+        word, *path = [SHORT[name]] if name in SHORT else name.removeprefix(PREFIX).lower().split("__")
+        if name in SHORT:
+            word, path = "whorl", [word]
+        if word not in Settings.model_fields or not path:
+            keys = ", ".join(f"{PREFIX}{word.upper()}__<KEY>" for word in Settings.model_fields)
+            raise BadSetting(f"{name}: no such setting; expected {', '.join(SHORT)} or {keys}")
+        text = os.environ[name]
+        value = yaml.safe_load(text) if text[:1] in ("[", "{") else text  # pydantic turns texts into numbers
+        for key in reversed(path):
+            value = {key: value}
+        yield name, {word: value}
+
+
+def _merged(below: dict[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Both, key by key; `above` wins."""
+    joined = dict(below)
+    for key, value in above.items():
+        old = joined.get(key)
+        joined[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return joined

@@ -1,0 +1,81 @@
+"""What is wrong with a setting, in one line: place, key, value, and what is allowed."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+WORDS_OF_BOUNDS = {
+    "ge": "at least",
+    "gt": "more than",
+    "le": "at most",
+    "lt": "less than",
+    "min_length": "length at least",
+    "max_length": "length at most",
+}
+WRITTEN_OUT = 1e16  # larger bounds are written as powers of ten
+
+
+def explain(error: ValidationError, model: type[BaseModel], origins: Mapping[str, str]) -> str:
+    """The first fault of a failed validation as one line.
+
+    origins: dotted key to the place (file, variable, flag) that set it."""
+    first = error.errors(include_url=False)[0]
+    path = [str(part) for part in first["loc"]]
+    key = ".".join(path)
+    place = next((origins[known] for known in origins if known == key or known.startswith(f"{key}.")), "")
+    place = place or next((place for known, place in origins.items() if key.startswith(f"{known}.")), "parameter")
+    parent, field = _find(model, path)
+    if first["type"] == "extra_forbidden":
+        parent_key = ".".join(path[:-1]) or "settings"
+        return f"{place}: {key}: no such key; allowed in {parent_key}: {', '.join(parent.model_fields)}"
+    allowed = allowed_values(field) if field else first["msg"]
+    return f"{place}: {key}: {first['input']!r} is not allowed ({_lower(first['msg'])}); expected {allowed}"
+
+
+def allowed_values(field: FieldInfo) -> str:
+    """Type and bounds of a field in words, for messages and for the comments in conf/."""
+    bounds = [
+        f"{words} {_number(getattr(part, attribute))}"
+        for part in field.metadata
+        for attribute, words in WORDS_OF_BOUNDS.items()
+        if getattr(part, attribute, None) is not None
+    ]
+    kind, is_many = kind_in_words(field.annotation), get_origin(field.annotation) in (list, tuple)
+    joined = " and ".join(bounds)
+    return f"{kind}, {joined}" if is_many and bounds else f"{kind} {joined}".strip()
+
+
+def kind_in_words(kind: Any) -> str:
+    """A type as a person says it: a list of texts, one of yes, no."""
+    parts = [part for part in get_args(kind) if part is not ...]
+    if get_origin(kind) is Literal:
+        return f"one of {', '.join(map(str, parts))}"
+    if get_origin(kind) in (list, tuple):
+        inner = kind_in_words(parts[0])
+        return f"a list; each {inner}" if inner.startswith("one of") else f"a list; each is {inner}"
+    if get_origin(kind) is dict:
+        return f"keys and values; each key {kind_in_words(parts[0])}, each value {kind_in_words(parts[1])}"
+    name = getattr(kind, "__name__", str(kind))
+    return {"int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false"}.get(name, name)
+
+
+def _number(bound: float) -> str:
+    is_whole = float(bound).is_integer() and abs(bound) < WRITTEN_OUT
+    return f"{int(bound):,}" if is_whole else f"{bound:g}"
+
+
+def _find(model: type[BaseModel], path: list[str]) -> tuple[type[BaseModel], FieldInfo | None]:
+    """The model that holds the last key of the path, and its field."""
+    for key in path:
+        field = model.model_fields.get(key)
+        inner: Any = field.annotation if field else None
+        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+            return model, field
+        model = inner
+    return model, None
+
+
+def _lower(message: str) -> str:
+    return message[:1].lower() + message[1:]

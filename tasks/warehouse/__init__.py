@@ -1,0 +1,1 @@
+"""One DuckDB file for all words, and the only code that imports duckdb."""

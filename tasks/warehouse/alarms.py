@@ -1,0 +1,74 @@
+"""What watching found: rows of ops.alarms, each raised once and never touched again."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas as pd
+
+from tasks.warehouse.connection import Connection, fetch, transaction
+from tasks.warehouse.place import Warehouse
+
+ID_CHARS = 16
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """One thing that a person should know. subject: what it happened to; evidence: the figures behind it."""
+
+    word: str
+    source: str
+    kind: str
+    subject: str
+    message: str
+    evidence: dict[str, Any]
+
+    @property
+    def alarm_id(self) -> str:
+        """Hash of word, source, kind and subject: the same happening found twice is one alarm."""
+        identity = json.dumps([self.word, self.source, self.kind, self.subject])
+        return hashlib.sha256(identity.encode()).hexdigest()[:ID_CHARS]
+
+
+def raise_alarms(connection: Connection, alarms: Sequence[Alarm], *, now: datetime | None = None) -> list[str]:
+    """Write those alarms that are new, in one transaction; returns their ids in the given order."""
+    raised_at = (now or datetime.now(UTC)).replace(tzinfo=None)
+    by_id = {alarm.alarm_id: alarm for alarm in alarms}
+    known = connection.execute(
+        "SELECT alarm_id FROM ops.alarms WHERE list_contains($ids, alarm_id)", {"ids": list(by_id)}
+    ).fetchall()
+    new = {key: by_id[key] for key in by_id.keys() - {key for (key,) in known}}
+    rows = pd.DataFrame(
+        {
+            "alarm_id": list(new),
+            "word": [alarm.word for alarm in new.values()],
+            "source": [alarm.source for alarm in new.values()],
+            "kind": [alarm.kind for alarm in new.values()],
+            "subject": [alarm.subject for alarm in new.values()],
+            "message": [alarm.message for alarm in new.values()],
+            "evidence": [json.dumps(alarm.evidence, sort_keys=True) for alarm in new.values()],
+        },
+        dtype="str",
+    ).assign(raised_at=pd.Timestamp(raised_at))
+    if new:
+        connection.register("new_alarms", rows)
+        with transaction(connection):
+            connection.execute("INSERT INTO ops.alarms BY NAME SELECT * FROM new_alarms ORDER BY alarm_id")
+        connection.unregister("new_alarms")
+    return [key for key in by_id if key in new]
+
+
+def read_alarms(
+    warehouse: Warehouse, *, ids: Sequence[str] | None = None, source: str | None = None, limit: int = 100
+) -> pd.DataFrame:
+    """Alarms, the latest first: those with these ids, those of one source, or all of them."""
+    return fetch(
+        warehouse,
+        """SELECT * FROM ops.alarms
+        WHERE ($ids IS NULL OR list_contains($ids, alarm_id)) AND ($source IS NULL OR source = $source)
+        ORDER BY raised_at DESC, word, source, kind, subject LIMIT $limit""",
+        {"ids": None if ids is None else list(ids), "source": source, "limit": limit},
+    )

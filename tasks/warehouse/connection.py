@@ -1,0 +1,143 @@
+"""Connections: opened late, closed early, always under the lock."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+
+from tasks.errors import BadSetting, NoWarehouse, WarehouseBroken, WarehouseBusy
+from tasks.warehouse import lock, migrations
+from tasks.warehouse.faults import first_line, of_duckdb, told_clearly
+from tasks.warehouse.logs import logs_of, move_logs, remove_with_logs, set_aside
+from tasks.warehouse.place import Warehouse
+
+Connection = duckdb.DuckDBPyConnection
+RELEASE_S = 1.0  # a killed process lets go of our lock a little before it lets go of DuckDB's
+POLL_S = 0.02
+
+
+@contextmanager
+def reading(warehouse: Warehouse) -> Iterator[Connection]:
+    """A read-only connection under the shared lock; a warehouse of an older version is migrated first.
+
+    Raises NoWarehouse if there is none yet, WarehouseBusy, WarehouseBroken."""
+    require(warehouse)
+    with lock.hold(warehouse.home, "shared", warehouse.lock_wait_s):
+        with opened(warehouse, warehouse.file, read_only=True) as connection:
+            if not migrations.pending(connection):
+                yield connection
+                return
+    with writing(warehouse):
+        pass
+    with (
+        lock.hold(warehouse.home, "shared", warehouse.lock_wait_s),
+        opened(warehouse, warehouse.file, read_only=True) as connection,
+    ):
+        yield connection
+
+
+@contextmanager
+def writing(warehouse: Warehouse) -> Iterator[Connection]:
+    """A read-write connection under the exclusive lock, migrated to this version.
+
+    The caller opens its own transaction. Raises WarehouseBusy, WarehouseBroken."""
+    with lock.hold(warehouse.home, "exclusive", warehouse.lock_wait_s):
+        if not warehouse.file.exists():
+            create(warehouse, warehouse.file)
+        with opened(warehouse, warehouse.file, read_only=False) as connection:
+            migrations.migrate(connection)
+            yield connection
+
+
+def require(warehouse: Warehouse) -> None:
+    """Raise NoWarehouse if nobody has filled it yet."""
+    if not warehouse.file.exists():
+        raise NoWarehouse(
+            f"{warehouse.file}: there is no warehouse yet; fill one, for instance with "
+            "'whorl jobs ingest FILE', or name another home with WHORL_HOME"
+        )
+
+
+def create(warehouse: Warehouse, file: Path) -> None:
+    """A new, migrated warehouse at `file`, built beside it and renamed: it exists in whole or not at all.
+
+    A log that an earlier file of that name left behind is moved aside: it would keep the new file from opening."""
+    draft = file.with_name(f"{file.name}.new")
+    with told_clearly(file):
+        remove_with_logs(draft)
+        with opened(warehouse, draft, read_only=False) as connection:
+            migrations.migrate(connection)
+            finish(connection, draft)
+        move_logs(file, set_aside(file, "lost"))
+        draft.replace(file)
+
+
+def finish(connection: Connection, file: Path) -> None:
+    """Write the log of an open file into it, so that the file alone is whole.
+
+    Raises WarehouseBroken if DuckDB leaves a log all the same."""
+    connection.execute("CHECKPOINT")
+    connection.close()
+    if logs_of(file):
+        raise WarehouseBroken(f"{file}: DuckDB did not finish it (its log is still there); run the same again")
+
+
+@contextmanager
+def transaction(connection: Connection) -> Iterator[None]:
+    """All of the block or nothing of it."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    except BaseException:
+        with suppress(duckdb.Error):  # DuckDB may have rolled back by itself; the first error is the one to tell
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def fetch(warehouse: Warehouse, sql: str, values: Mapping[str, Any] | None = None) -> pd.DataFrame:
+    """The rows of one query ($name parameters) as a pandas frame; the connection is closed again."""
+    with reading(warehouse) as connection:
+        return connection.execute(sql, dict(values or {})).df()
+
+
+@contextmanager
+def opened(warehouse: Warehouse, file: Path, *, read_only: bool) -> Iterator[Connection]:
+    """A DuckDB connection with the warehouse's limits; the caller holds the lock.
+
+    Raises WarehouseBroken, WarehouseBusy if another program has the file open, and what told_clearly tells."""
+    connection = _connect(warehouse, file, read_only=read_only)
+    try:
+        with told_clearly(file):
+            yield connection
+    finally:
+        connection.close()
+
+
+def _connect(warehouse: Warehouse, file: Path, *, read_only: bool) -> Connection:
+    limits: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": f"{warehouse.memory_mb}MB",
+        "threads": str(warehouse.threads),
+        "temp_directory": str(warehouse.spill),
+        "preserve_insertion_order": "false",
+        "autoinstall_known_extensions": "false",
+    }
+    if "?" in str(file):
+        raise BadSetting(f"{file}: DuckDB takes what follows a '?' for options; expected a path without one; move it")
+    deadline = time.monotonic() + RELEASE_S
+    while True:
+        try:
+            return duckdb.connect(str(file), read_only=read_only, config=limits)
+        except duckdb.Error as error:
+            told = of_duckdb(file, error)
+            if isinstance(told, WarehouseBusy) and time.monotonic() < deadline:
+                time.sleep(POLL_S)
+                continue
+            raise told or WarehouseBroken(
+                f"{file}: DuckDB cannot open it ({first_line(error)}); bring back a copy with "
+                "'whorl warehouse restore', or make it again from the landing folder with 'whorl warehouse rebuild'"
+            ) from error

@@ -1,0 +1,81 @@
+"""What the disk and DuckDB complain about, as one line that says what to do."""
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from tasks.errors import BadSetting, WarehouseBusy, WhorlError
+
+NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+SAYS_NO_RIGHT = ("Permission denied", "Read-only file system", "Operation not permitted")
+SAYS_NO_SPACE = ("No space left", "quota exceeded", "File too large")
+SAYS_IN_USE = ("Could not set lock", "different configuration")
+
+
+@contextmanager
+def told_clearly(where: Path | str) -> Iterator[None]:
+    """Faults of the disk below `where`, and those of DuckDB that more memory, space or rights would mend, as one line.
+
+    Raises BadSetting (no right, too little memory) and WhorlError (disk full); all else passes as it is."""
+    try:
+        yield
+    except OSError as error:
+        if (told := _of_disk(where, error)) is None:
+            raise
+        raise told from error
+    except duckdb.Error as error:
+        if (told := of_duckdb(where, error)) is None:
+            raise
+        raise told from error
+
+
+def of_duckdb(where: Path | str, error: duckdb.Error) -> WhorlError | None:
+    """DuckDB's error as one of ours; None if it is about the query itself."""
+    text = str(error)
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return BadSetting(
+            f"{where}: DuckDB needs more memory than it may use ({first_line(error)}); "
+            "expected a larger whorl.memory_mb; raise it in conf/local/whorl.yaml or with WHORL_WHORL__MEMORY_MB"
+        )
+    if any(mark in text for mark in SAYS_IN_USE):
+        return WarehouseBusy(
+            f"{where}: another program, or another part of this one, has the file open ({first_line(error)}); "
+            "close it there, or work on a copy made with 'whorl warehouse snapshot'"
+        )
+    if any(mark in text for mark in SAYS_NO_RIGHT):
+        return _no_right(where, first_line(error))
+    if any(mark in text for mark in SAYS_NO_SPACE):
+        return _no_space(where, first_line(error))
+    return None
+
+
+def first_line(error: Exception) -> str:
+    """The first line of a message; DuckDB adds advice below it."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _of_disk(where: Path | str, error: OSError) -> WhorlError | None:
+    named = error.filename or where
+    if error.errno in NO_RIGHT:
+        return _no_right(named, error.strerror or "no right")
+    if error.errno in NO_SPACE:
+        return _no_space(named, error.strerror or "no space")
+    return None
+
+
+def _no_right(where: object, what: str) -> BadSetting:
+    return BadSetting(
+        f"{where}: whorl may not write there ({what}); expected a folder that this user may write; "
+        "change its rights, or name another home with WHORL_HOME"
+    )
+
+
+def _no_space(where: object, what: str) -> WhorlError:
+    return WhorlError(
+        f"{where}: the disk is full ({what}); expected room for a copy of what is written; "
+        "free some and run the same again: nothing is half done"
+    )

@@ -1,0 +1,215 @@
+"""Landed batches into the warehouse: a file in whole or not at all, each row once, the best row of each key."""
+
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from tasks.warehouse import landing
+from tasks.warehouse.connection import Connection, transaction, writing
+from tasks.warehouse.landing import Batch
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.tables import MAIN_TABLES, LandedTable
+
+# Which of two rows with one key counts: a final one, then that of the later file, then the later line.
+BETTER = "{settled} DESC, ordered_at DESC, batch_id DESC, place DESC"
+
+
+def ingest(warehouse: Warehouse, word: str, batch_id: str) -> bool:
+    """Load one landed batch; false if it is there already. The same batch twice changes nothing.
+
+    Raises BadInput if its landing files are missing or changed, WarehouseBusy."""
+    batch = landing.find_batch(warehouse.landing_folder, word, batch_id)
+    with writing(warehouse) as connection:
+        if _is_known(connection, batch):
+            return False
+        with transaction(connection):
+            load(connection, warehouse.landing_folder, batch)
+    return True
+
+
+def _is_known(connection: Connection, batch: Batch) -> bool:
+    """In the warehouse already, or replaced there by a later reading of the same file."""
+    word, source, reader, sha256 = batch.origin.file_key
+    rows = connection.execute(
+        "SELECT landed_at FROM ops.files WHERE word = ? AND source = ? AND reader = ? AND origin_sha256 = ?",
+        [word, source, reader, sha256],
+    ).fetchall()
+    return any(landed_at >= batch.landed_at for (landed_at,) in rows)
+
+
+def load(connection: Connection, folder: str, batch: Batch) -> None:
+    """Put the rows of a batch in, and take those of an earlier reading of the same file out.
+
+    The caller holds the transaction."""
+    table = MAIN_TABLES[batch.origin.word]
+    may_have_orphans = _forget_earlier_readings(connection, table, batch)
+    with ExitStack() as stack:
+        rows = stack.enter_context(landing.local_file(folder, batch, table.name))
+        refused = stack.enter_context(landing.local_file(folder, batch, "quarantine"))
+        _stage(connection, table, batch, [(batch, str(rows))])
+        n_repeated = _quarantine(connection, table, batch, str(refused))
+        _merge(connection, table, batch.origin.source)
+    n_rows = batch.tables[table.name].n_rows
+    _register(connection, batch, n_rows - n_repeated, batch.n_quarantined + n_repeated)
+    if may_have_orphans:
+        _reconcile(connection, folder, table, batch)
+    connection.execute("DROP VIEW incoming; DROP TABLE repeated; DROP TABLE IF EXISTS orphans")
+
+
+def _forget_earlier_readings(connection: Connection, table: LandedTable, batch: Batch) -> bool:
+    """Remove what earlier readings of this file gave; the keys go to `orphans`.
+
+    Returns whether another file may hold a row for one of them."""
+    word, source, reader, sha256 = batch.origin.file_key
+    old = connection.execute(
+        "SELECT batch_id FROM ops.files WHERE word = ? AND source = ? AND reader = ? AND origin_sha256 = ?",
+        [word, source, reader, sha256],
+    ).fetchall()
+    if not old:
+        return False
+    overlaps = _files_overlap(connection, table, source)
+    ids = [batch_id for (batch_id,) in old]
+    connection.execute(
+        f"CREATE TEMP TABLE orphans AS SELECT {table.key} FROM {table.qualified} "
+        "WHERE source = $source AND batch_id IN (SELECT unnest($ids))",
+        {"source": source, "ids": ids},
+    )
+    for name in (table.qualified, "ops.quarantine", "ops.files"):
+        connection.execute(f"DELETE FROM {name} WHERE batch_id IN (SELECT unnest($ids))", {"ids": ids})
+    return overlaps
+
+
+def _files_overlap(connection: Connection, table: LandedTable, source: str) -> bool:
+    """Whether two files of a source hold a row of the same key: then they hold more rows than the table."""
+    counts = connection.execute(
+        f"""SELECT (SELECT sum(n_kept) FROM ops.files WHERE word = $word AND source = $source)
+            > (SELECT count(*) FROM {table.qualified} WHERE source = $source)""",
+        {"word": table.word, "source": source},
+    ).fetchone()
+    return bool(counts and counts[0])
+
+
+def _stage(
+    connection: Connection, table: LandedTable, batch: Batch, files: Sequence[tuple[Batch, str]], only: str = ""
+) -> None:
+    """View `incoming`: the landed rows with source, batch and order; table `repeated`: ids that stand twice.
+
+    only: a join that leaves the rows of interest."""
+    parts = [
+        f"SELECT *, {_text(one.batch_id)} AS batch_id, TIMESTAMP {_text(one.ordered_at.isoformat(sep=' '))} "
+        f"AS ordered_at FROM {_parquet(path)} {only}"
+        for one, path in files
+    ]
+    connection.execute(
+        f"CREATE OR REPLACE TEMP VIEW incoming AS SELECT {_text(batch.origin.source)} AS source, * "
+        f"FROM ({' UNION ALL '.join(parts)})"
+    )
+    connection.execute(
+        f"""CREATE OR REPLACE TEMP TABLE repeated AS
+        WITH ids AS (SELECT {table.key} FROM incoming GROUP BY {table.key} HAVING count(*) > 1),
+        final AS (
+            SELECT batch_id, place, {table.key},
+                first_value(place) OVER best AS kept_place, row_number() OVER best AS position
+            FROM incoming SEMI JOIN ids USING ({table.key})
+            WINDOW best AS (PARTITION BY {table.key} ORDER BY {BETTER.format(settled=f"({table.settled})")})
+        )
+        SELECT * FROM final WHERE position > 1"""
+    )
+
+
+def _quarantine(connection: Connection, table: LandedTable, batch: Batch, refused: str) -> int:
+    """The reader's refusals and the repeated ids; returns how many ids were repeated."""
+    origin = batch.origin
+    about = [batch.batch_id, origin.word, origin.source]
+    connection.execute(
+        f"INSERT INTO ops.quarantine SELECT ?, ?, ?, place, reason, raw FROM {_parquet(refused)} ORDER BY place",
+        about,
+    )
+    connection.execute(
+        f"INSERT INTO ops.quarantine SELECT ?, ?, ?, place, "
+        f"'{table.label} ' || {table.key} || ' stands again in row ' || kept_place || ', which counts', '' "
+        "FROM repeated ORDER BY place",
+        about,
+    )
+    count = connection.execute("SELECT count(*) FROM repeated").fetchone()
+    return int(count[0]) if count else 0
+
+
+def _merge(connection: Connection, table: LandedTable, source: str) -> None:
+    """Insert what is new, and replace rows of other files where the incoming row is the better one."""
+    connection.execute(
+        f"""CREATE OR REPLACE TEMP TABLE clashes AS
+        SELECT new.{table.key},
+            (new.settled, new.ordered_at, new.batch_id) > (old.settled, old.ordered_at, old.batch_id) AS is_better
+        FROM (SELECT *, ({table.settled}) AS settled FROM incoming ANTI JOIN repeated USING (batch_id, place)) AS new
+        JOIN (
+            SELECT rows.{table.key}, ({table.settled}) AS settled, files.ordered_at, files.batch_id
+            FROM {table.qualified} AS rows JOIN ops.files AS files USING (batch_id)
+            WHERE rows.source = $source
+        ) AS old USING ({table.key})""",
+        {"source": source},
+    )
+    connection.execute(
+        f"DELETE FROM {table.qualified} WHERE source = $source "
+        f"AND {table.key} IN (SELECT {table.key} FROM clashes WHERE is_better)",
+        {"source": source},
+    )
+    connection.execute(
+        f"""INSERT INTO {table.qualified} BY NAME
+        SELECT * EXCLUDE (place, ordered_at) FROM incoming ANTI JOIN repeated USING (batch_id, place)
+        WHERE {table.key} NOT IN (SELECT {table.key} FROM clashes WHERE NOT is_better)"""
+    )
+    connection.execute("DROP TABLE clashes")
+
+
+def _register(connection: Connection, batch: Batch, n_kept: int, n_quarantined: int) -> None:
+    origin = batch.origin
+    connection.execute(
+        "INSERT INTO ops.files BY NAME SELECT $batch_id AS batch_id, $word AS word, $source AS source, "
+        "$reader AS reader, $version AS reader_version, $options AS options, $path AS origin, "
+        "$sha256 AS origin_sha256, $ordered_at AS ordered_at, $n_read AS n_read, $n_kept AS n_kept, "
+        "$n_quarantined AS n_quarantined, $landed_at AS landed_at",
+        {
+            "batch_id": batch.batch_id,
+            "word": origin.word,
+            "source": origin.source,
+            "reader": origin.reader,
+            "version": origin.reader_version,
+            "options": json.dumps(origin.options, sort_keys=True),
+            "path": origin.path,
+            "sha256": origin.sha256,
+            "ordered_at": batch.ordered_at,
+            "n_read": n_kept + n_quarantined,
+            "n_kept": n_kept,
+            "n_quarantined": n_quarantined,
+            "landed_at": batch.landed_at,
+        },
+    )
+
+
+def _reconcile(connection: Connection, folder: str, table: LandedTable, batch: Batch) -> None:
+    """Choose again, among all files of the source, the row of each key that an earlier reading had given."""
+    word, source = batch.origin.word, batch.origin.source
+    held = connection.execute("SELECT batch_id FROM ops.files WHERE word = ? AND source = ?", [word, source])
+    batches = [landing.find_batch(folder, word, batch_id) for (batch_id,) in held.fetchall()]
+    with ExitStack() as stack:
+        files = [(one, str(stack.enter_context(landing.local_file(folder, one, table.name)))) for one in batches]
+        _stage(connection, table, batch, files, f"SEMI JOIN orphans USING ({table.key})")
+        connection.execute(
+            f"DELETE FROM {table.qualified} WHERE source = ? AND {table.key} IN (SELECT {table.key} FROM orphans)",
+            [source],
+        )
+        connection.execute(
+            f"""INSERT INTO {table.qualified} BY NAME
+            SELECT * EXCLUDE (place, ordered_at) FROM incoming ANTI JOIN repeated USING (batch_id, place)"""
+        )
+
+
+def _parquet(path: str) -> str:
+    """The rows of one landing file; a folder called `env=prod` above it is a name and no column."""
+    return f"read_parquet({_text(path)}, hive_partitioning = false)"
+
+
+def _text(value: str) -> str:
+    """A text as an SQL literal, for the places where DuckDB takes no parameter."""
+    return "'" + value.replace("'", "''") + "'"

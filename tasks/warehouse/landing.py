@@ -1,0 +1,263 @@
+"""Landing files: immutable Parquet named by content hash, and a manifest that makes a batch of them exist.
+
+    landing/<word>/runs-<sha256>.parquet  quarantine-<sha256>.parquet  <batch id>.json
+
+The manifest is written last, so a killed reader leaves files that nothing names, and no half batch. Times in the
+manifests only ever grow, also where this machine's clock goes back: they say which file came after which."""
+
+import hashlib
+import json
+import os
+import tempfile
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from tasks.errors import BadInput
+from tasks.params import Params
+from tasks.reading import Chunk
+from tasks.warehouse.faults import told_clearly
+
+QUARANTINE_SCHEMA = pa.schema([("place", pa.int64()), ("reason", pa.string()), ("raw", pa.string())])
+ID_CHARS = 16
+HASH_BLOCK_BYTES = 4 * 1024 * 1024
+TICK = timedelta(microseconds=1)
+SCRATCH = ".reading-"  # prefix of the folder that holds what is being read
+
+
+class LandedFile(Params):
+    """One Parquet file of a batch."""
+
+    name: str
+    sha256: str
+    n_rows: int
+
+
+class Origin(Params):
+    """What was read, by whom and how: the identity of a batch."""
+
+    word: str
+    source: str
+    reader: str
+    reader_version: str
+    options: dict[str, Any]
+    path: str
+    sha256: str
+
+    @property
+    def batch_id(self) -> str:
+        """Hash of everything but the path: the same bytes read in the same way are the same batch."""
+        identity = json.dumps(self.model_dump(exclude={"path"}), sort_keys=True)
+        return hashlib.sha256(identity.encode()).hexdigest()[:ID_CHARS]
+
+    @property
+    def file_key(self) -> tuple[str, str, str, str]:
+        """What stays when reader version or options change: the newest batch of a file replaces the others."""
+        return self.word, self.source, self.reader, self.sha256
+
+
+class Batch(Params):
+    """The manifest of one file that was read: its tables and its counts.
+
+    ordered_at: when this file was first read, whatever the version: later files update earlier rows."""
+
+    batch_id: str
+    origin: Origin
+    landed_at: datetime
+    ordered_at: datetime
+    tables: dict[str, LandedFile]
+
+    @property
+    def n_quarantined(self) -> int:
+        """Rows that the reader refused (repeated ids come on top at ingest)."""
+        return self.tables["quarantine"].n_rows
+
+
+def sha256_of(path: str) -> str:
+    """Hash of the bytes of a file, local or anything fsspec reaches."""
+    digest = hashlib.sha256()
+    try:
+        with fsspec.open(path, "rb") as stream:
+            while block := stream.read(HASH_BLOCK_BYTES):
+                digest.update(block)
+    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        raise BadInput(path, f"cannot be opened ({error})", "a readable file", "check the path") from error
+    return digest.hexdigest()
+
+
+def land(
+    folder: str,
+    origin: Origin,
+    schemas: dict[str, pa.Schema],
+    chunks: Iterable[Chunk],
+    *,
+    now: datetime | None = None,
+) -> Batch:
+    """Write the chunks of one file to the landing folder; returns its manifest.
+
+    schemas: the main table first, then those in Chunk.tables. Memory stays that of one chunk. A batch that is there
+    already is not read again: it is returned as it is, or, if the file was read in another way meanwhile, put last,
+    so that this way counts again."""
+    fs, root = fsspec.url_to_fs(f"{folder}/{origin.word}")
+    with told_clearly(root):
+        fs.makedirs(root, exist_ok=True)
+        known = batches(folder, origin.word)
+        same_file = [batch for batch in known if batch.origin.file_key == origin.file_key]
+        landed_at = max([(now or datetime.now(UTC)).replace(tzinfo=None), *(one.landed_at + TICK for one in known)])
+        there = next((one for one in same_file if one.batch_id == origin.batch_id and _is_whole(fs, root, one)), None)
+        if there and there.landed_at == max(one.landed_at for one in same_file):
+            return there
+        batch = Batch(
+            batch_id=origin.batch_id,
+            origin=there.origin if there else origin,
+            landed_at=landed_at,
+            ordered_at=min([landed_at, *(one.ordered_at for one in same_file)]),
+            tables=there.tables if there else _land_tables(fs, root, schemas, chunks),
+        )
+        _put(fs, f"{root}/{batch.batch_id}.json", batch.model_dump_json(indent=1).encode())
+    return batch
+
+
+def _is_whole(fs: Any, root: str, batch: Batch) -> bool:
+    """Whether the files of a batch are there; on a local disk also whether they are what the manifest says."""
+    paths = {f"{root}/{landed.name}": landed.sha256 for landed in batch.tables.values()}
+    return all(fs.exists(path) and (not is_local(fs) or sha256_of(path) == digest) for path, digest in paths.items())
+
+
+def is_local(fs: Any) -> bool:
+    """Whether a file system is this machine's own."""
+    return "file" in (fs.protocol if isinstance(fs.protocol, tuple) else (fs.protocol,))
+
+
+def _land_tables(fs: Any, root: str, schemas: dict[str, pa.Schema], chunks: Iterable[Chunk]) -> dict[str, LandedFile]:
+    """Write beside the landing files where they are local (/tmp may be memory), and put what is whole in place."""
+    with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=root if is_local(fs) else None) as scratch:
+        n_rows = _write_tables(Path(scratch), {**schemas, "quarantine": QUARANTINE_SCHEMA}, chunks)
+        return {name: _publish(fs, root, name, Path(scratch) / f"{name}.parquet", n) for name, n in n_rows.items()}
+
+
+def _write_tables(scratch: Path, schemas: dict[str, pa.Schema], chunks: Iterable[Chunk]) -> dict[str, int]:
+    n_rows = dict.fromkeys(schemas, 0)
+    main = next(iter(schemas))
+    with ExitStack() as stack:
+        writers = {
+            name: stack.enter_context(pq.ParquetWriter(scratch / f"{name}.parquet", schema, compression="zstd"))
+            for name, schema in schemas.items()
+        }
+        for chunk in chunks:
+            frames = {main: chunk.rows, "quarantine": chunk.refused, **chunk.tables}
+            for name, frame in frames.items():
+                if len(frame):
+                    writers[name].write_table(_as_arrow(frame, schemas[name]))
+                    n_rows[name] += len(frame)
+    return n_rows
+
+
+def _as_arrow(frame: pd.DataFrame, schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_pandas(frame[schema.names], schema=schema, preserve_index=False)
+
+
+def _publish(fs: Any, root: str, table: str, local: Path, n_rows: int) -> LandedFile:
+    digest = sha256_of(str(local))
+    name = f"{table}-{digest[:ID_CHARS]}.parquet"
+    if is_local(fs):
+        _move(local, Path(root) / name)
+    else:
+        fs.put_file(str(local), f"{root}/{name}")
+    return LandedFile(name=name, sha256=digest, n_rows=n_rows)
+
+
+def _put(fs: Any, target: str, content: bytes) -> None:
+    """Put a file in place in one step; object stores do so by themselves, a local folder by renaming."""
+    if not is_local(fs):
+        fs.pipe_file(target, content)
+        return
+    draft = Path(f"{target}.{uuid.uuid4().hex}.part")
+    draft.write_bytes(content)
+    _move(draft, Path(target))
+
+
+def _move(draft: Path, target: Path) -> None:
+    """Rename a written file; its content is on the disk first."""
+    with draft.open("rb") as written:
+        os.fsync(written.fileno())
+    draft.replace(target)
+
+
+def batches(folder: str, word: str) -> list[Batch]:
+    """All manifests of a word, in the order of their files. Raises BadInput for a manifest that cannot be read."""
+    fs, root = fsspec.url_to_fs(f"{folder}/{word}")
+    fs.invalidate_cache()  # another machine may have landed files meanwhile
+    if not fs.exists(root):
+        return []
+    names = [name for name in fs.ls(root, detail=False) if str(name).endswith(".json")]
+    found = [batch for name in names if (batch := _manifest(fs, name)) is not None]
+    return sorted(found, key=lambda batch: (batch.ordered_at, batch.batch_id))
+
+
+def _manifest(fs: Any, name: str) -> Batch | None:
+    """One manifest; None if it is not there (any more)."""
+    try:
+        return Batch.model_validate_json(fs.cat_file(name))
+    except FileNotFoundError:
+        return None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise BadInput(
+            name,
+            f"not a manifest ({'.'.join(map(str, first['loc'])) or 'JSON'}: {first['msg']})",
+            "what whorl wrote there",
+            "remove it and read its file again",
+        ) from error
+
+
+def live_batches(folder: str, word: str) -> list[Batch]:
+    """The batches that count: of each file the one that was read last."""
+    newest: dict[tuple[str, ...], Batch] = {}
+    for batch in sorted(batches(folder, word), key=lambda batch: (batch.landed_at, batch.batch_id)):
+        newest[batch.origin.file_key] = batch
+    return sorted(newest.values(), key=lambda batch: (batch.ordered_at, batch.batch_id))
+
+
+def find_batch(folder: str, word: str, batch_id: str) -> Batch:
+    """One manifest. Raises BadInput if the landing folder has no such batch."""
+    fs, root = fsspec.url_to_fs(f"{folder}/{word}")
+    if (batch := _manifest(fs, f"{root}/{batch_id}.json")) is None:
+        raise BadInput(f"{folder}/{word}", f"no batch {batch_id}", "a landed batch", "read the file again")
+    return batch
+
+
+@contextmanager
+def local_file(folder: str, batch: Batch, table: str) -> Iterator[Path]:
+    """A local path to one Parquet file of a batch, fetched if the landing folder is elsewhere.
+
+    Raises BadInput if the file is missing or is not what the manifest says."""
+    landed = batch.tables[table]
+    fs, root = fsspec.url_to_fs(f"{folder}/{batch.origin.word}")
+    path = f"{root}/{landed.name}"
+    if not fs.exists(path):
+        raise BadInput(
+            path, "the landing file is missing", "the file that the manifest names", f"read {batch.origin.path} again"
+        )
+    with ExitStack() as stack:
+        local = Path(path)
+        if not is_local(fs):
+            local = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="whorl-landing-"))) / landed.name
+            fs.get_file(path, str(local))
+        if sha256_of(str(local)) != landed.sha256:
+            raise BadInput(
+                path,
+                "the landing file has changed",
+                f"sha256 {landed.sha256[:12]}",
+                f"remove it and read {batch.origin.path} again",
+            )
+        yield local

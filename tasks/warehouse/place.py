@@ -1,0 +1,37 @@
+"""Where a warehouse lives and how it is opened: the one argument that every warehouse function takes."""
+
+from pathlib import Path
+
+from pydantic import Field
+
+from tasks.params import Params
+
+
+class Warehouse(Params):
+    """A home folder with its warehouse, landing folder and models."""
+
+    home: Path = Field(description="Folder that holds warehouse.duckdb, landing/, models/ and reports/")
+    landing: str = Field("", description="Landing folder: a path or an fsspec address; empty: <home>/landing")
+    lock_wait_s: float = Field(60, ge=0, le=86_400, description="How long to wait for the lock, in seconds")
+    memory_mb: int = Field(1024, ge=64, le=2**20, description="Memory that DuckDB may use, in MB")
+    threads: int = Field(2, ge=1, le=1024, description="Threads that DuckDB may use")
+
+    @property
+    def file(self) -> Path:
+        """The DuckDB file."""
+        return self.home / "warehouse.duckdb"
+
+    @property
+    def landing_folder(self) -> str:
+        """Where recordings and readers put their files."""
+        return self.landing or str(self.home / "landing")
+
+    @property
+    def models(self) -> Path:
+        """The folder of the model registry."""
+        return self.home / "models"
+
+    @property
+    def spill(self) -> Path:
+        """Where DuckDB puts what does not fit into memory_mb."""
+        return self.home / "spill"

@@ -1,0 +1,110 @@
+"""What may go: files that nothing names, old runs, and models that are no champion."""
+
+import shutil
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import fsspec
+from pydantic import Field
+
+from tasks.params import Params
+from tasks.warehouse import landing, registry
+from tasks.warehouse.connection import transaction, writing
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.tables import MAIN_TABLES
+
+SECONDS_PER_HOUR = 3600
+DRAFTS = (".new", ".rebuilding", ".restoring")  # files that a create, rebuild or restore had not yet put in place
+
+
+class PruneParams(Params):
+    """What is kept when the warehouse is pruned."""
+
+    runs_kept_days: float = Field(90, ge=0, le=36_500, description="Age at which a run is forgotten, in days")
+    models_kept: int = Field(5, ge=0, le=10_000, description="Models kept for each word, source and kind, the latest")
+    orphans_kept_hours: float = Field(
+        24, ge=0, le=8_760, description="Age at which a landing file that no batch names is removed, in hours"
+    )
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What was removed, or would be."""
+
+    n_runs: int
+    models: list[str]
+    landing_files: list[str]
+    leftovers: list[str]
+
+
+def prune(warehouse: Warehouse, params: PruneParams, now: datetime, *, dry_run: bool = False) -> Pruned:
+    """Remove old runs, models that are not in use, and landing files of no live batch. now: UTC without a zone.
+
+    Champions, present and past, are never removed, nor is a landing file that a rebuild or the warehouse needs."""
+    oldest = now - timedelta(days=params.runs_kept_days)
+    with writing(warehouse) as connection:
+        count = connection.execute("SELECT count(*) FROM ops.runs WHERE started_at < ?", [oldest]).fetchone()
+        held = {batch_id for (batch_id,) in connection.execute("SELECT batch_id FROM ops.files").fetchall()}
+        models = _superfluous_models(warehouse.models, params.models_kept)
+        files = [name for word in MAIN_TABLES for name in _orphans(warehouse.landing_folder, word, held, params, now)]
+        leftovers = _leftovers(warehouse, params, now)
+        if not dry_run:
+            for leftover in leftovers:
+                shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+            for card in models:
+                registry.remove_model(warehouse.models, card.word, card.model_id)
+            with transaction(connection):
+                connection.execute("DELETE FROM ops.runs WHERE started_at < ?", [oldest])
+                registry.index_models(connection, warehouse.models)
+            fs, _ = fsspec.url_to_fs(warehouse.landing_folder)
+            for name in _named_first(files):
+                fs.rm(name, recursive=True)
+    n_runs = int(count[0]) if count else 0
+    return Pruned(n_runs, [card.model_id for card in models], files, [str(path) for path in leftovers])
+
+
+def _superfluous_models(models: Path, n_kept: int) -> list[registry.ModelCard]:
+    found = registry.cards(models)
+    champions = {one.model_id for word in {card.word for card in found} for one in registry.decisions(models, word)}
+    kinds: dict[tuple[str, str, str], list[registry.ModelCard]] = {}
+    for card in found:
+        kinds.setdefault((card.word, card.source, card.kind), []).append(card)
+    old = [card for cards in kinds.values() for card in cards[: max(0, len(cards) - n_kept)]]
+    return [card for card in old if card.model_id not in champions]
+
+
+def _orphans(folder: str, word: str, held: set[str], params: PruneParams, now: datetime) -> list[str]:
+    """Landing files that no live batch names, nor one in `held`, and that no reader can still be about to name."""
+    fs, root = fsspec.url_to_fs(f"{folder}/{word}")
+    if not fs.exists(root):
+        return []
+    needed = [one for one in landing.batches(folder, word) if one.batch_id in held]
+    needed += landing.live_batches(folder, word)
+    named = {landed.name for batch in needed for landed in batch.tables.values()}
+    named |= {f"{batch.batch_id}.json" for batch in needed}
+    oldest = now.replace(tzinfo=UTC).timestamp() - params.orphans_kept_hours * SECONDS_PER_HOUR
+    entries = [entry for entry in fs.ls(root, detail=True) if Path(entry["name"]).name not in named]
+    return sorted(str(entry["name"]) for entry in entries if _changed_s(fs, entry, oldest) < oldest)
+
+
+def _leftovers(warehouse: Warehouse, params: PruneParams, now: datetime) -> list[Path]:
+    """What killed processes left: drafts of the warehouse file (we hold the lock) and of models."""
+    oldest = now.replace(tzinfo=UTC).timestamp() - params.orphans_kept_hours * SECONDS_PER_HOUR
+    drafts = [path for ending in DRAFTS for path in warehouse.home.glob(f"{warehouse.file.name}{ending}*")]
+    hidden = [path for path in warehouse.models.glob("*/.*") if path.stat().st_mtime < oldest]
+    return sorted([*drafts, *hidden])
+
+
+def _changed_s(fs: Any, entry: dict[str, Any], unknown: float) -> float:
+    """When a file, or the last file in a folder, changed; seconds since 1970."""
+    inner = fs.ls(entry["name"], detail=True) if entry["type"] == "directory" else []
+    changed = entry.get("mtime") or entry.get("created") or unknown
+    seconds = changed.timestamp() if isinstance(changed, datetime) else float(changed)
+    return max([seconds, *(_changed_s(fs, one, unknown) for one in inner)])
+
+
+def _named_first(files: list[str]) -> list[str]:
+    """Manifests before what they name, so that a kill leaves no manifest without its files."""
+    return sorted(files, key=lambda name: (not name.endswith(".json"), name))

@@ -1,0 +1,231 @@
+"""The model registry: one folder a model, and an append-only list of champions.
+
+models/<word>/<model id>/model.json + weights      the truth; ops.models and ops.champions are its index
+models/<word>/champions.jsonl                      one line a decision, the last of a (source, kind) counts"""
+
+import json
+import math
+import os
+import shutil
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import ConfigDict, ValidationError
+
+from tasks.errors import BadInput, NotFound
+from tasks.params import Params
+from tasks.warehouse.connection import Connection, transaction, writing
+from tasks.warehouse.faults import told_clearly
+from tasks.warehouse.place import Warehouse
+
+MODEL_FILE = "model.json"
+CHAMPIONS_FILE = "champions.jsonl"
+ROLLED_BACK = "rolled back from"  # how the reason of such a decision begins
+Direction = Literal["lower", "higher"]
+Card = TypeVar("Card", bound=Params)
+
+
+class ModelCard(Params):
+    """What model.json says of a model. metrics are on held-out data; trained_at is UTC without a zone."""
+
+    model_config = ConfigDict(ser_json_inf_nan="strings")  # a metric that is not a number must not break the card
+
+    model_id: str
+    word: str
+    source: str
+    kind: str
+    trained_at: datetime
+    run_id: str
+    data_version: str
+    code_version: str
+    seed: int
+    parameters: dict[str, Any]
+    metrics: dict[str, float]
+
+
+class Decision(Params):
+    """One line of champions.jsonl."""
+
+    source: str
+    kind: str
+    model_id: str
+    reason: str
+    decided_at: datetime
+
+
+def register(warehouse: Warehouse, card: ModelCard, write_weights: Callable[[Path], None]) -> str:
+    """Store a model: weights and card go to a temporary folder that is then renamed; returns the model's id.
+
+    write_weights gets the folder. A model whose id is taken is left as it is."""
+    folder = warehouse.models / card.word / card.model_id
+    draft = folder.with_name(f".{card.model_id}-{uuid.uuid4().hex}")
+    with told_clearly(folder):
+        if not folder.exists():
+            draft.mkdir(parents=True)
+            try:
+                write_weights(draft)
+                (draft / MODEL_FILE).write_text(card.model_dump_json(indent=1), encoding="utf-8")
+                draft.rename(folder)
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
+    _reindex(warehouse)
+    return card.model_id
+
+
+def read_card(models: Path, word: str, model_id: str) -> ModelCard:
+    """The card of one model. Raises NotFound."""
+    file = models / word / model_id / MODEL_FILE
+    if not file.exists():
+        known = ", ".join(card.model_id for card in cards(models) if card.word == word) or "none"
+        raise NotFound(f"model {model_id!r} of {word}: not in {models}; there are: {known}")
+    return _parsed(ModelCard, file, file.read_text(encoding="utf-8"))
+
+
+def cards(models: Path) -> list[ModelCard]:
+    """All models, by word and training time."""
+    files = [file for file in models.glob(f"*/*/{MODEL_FILE}") if not file.parent.name.startswith(".")]
+    found = [_parsed(ModelCard, file, file.read_text(encoding="utf-8")) for file in files]
+    return sorted(found, key=lambda card: (card.word, card.trained_at, card.model_id))
+
+
+def _parsed(kind: type[Card], file: Path, text: str | bytes) -> Card:
+    try:
+        return kind.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise BadInput(
+            file,
+            f"not a {kind.__name__} ({'.'.join(map(str, first['loc'])) or 'JSON'}: {first['msg']})",
+            "what whorl wrote there",
+            "bring it back from a backup, or move it away",
+        ) from error
+
+
+def decisions(models: Path, word: str) -> list[Decision]:
+    """All champion decisions of a word, oldest first; a half-written last line does not count."""
+    file = models / word / CHAMPIONS_FILE
+    lines = file.read_bytes().split(b"\n")[:-1] if file.exists() else []  # bytes: half a line may end in half a letter
+    return [_parsed(Decision, file, line) for line in lines]
+
+
+def champion(models: Path, word: str, source: str, kind: str) -> ModelCard | None:
+    """The model in use, or None before the first promotion."""
+    reigns = _reigns(models, word, source, kind)
+    return read_card(models, word, reigns[-1]) if reigns else None
+
+
+def _reigns(models: Path, word: str, source: str, kind: str) -> list[str]:
+    """Models in the order in which they came into use, without those that were rolled back; the last is in use."""
+    reigns: list[str] = []
+    for one in decisions(models, word):
+        if (one.source, one.kind) == (source, kind):
+            is_back = one.reason.startswith(ROLLED_BACK) and one.model_id in reigns[:-1]
+            while is_back and reigns[-1] != one.model_id:
+                reigns.pop()
+            reigns += [] if reigns[-1:] == [one.model_id] else [one.model_id]
+    return reigns
+
+
+def promote(warehouse: Warehouse, word: str, model_id: str, reason: str) -> Decision:
+    """Make a model the champion of its source and kind; it stays so if it is. Raises NotFound."""
+    card = read_card(warehouse.models, word, model_id)
+    return _decide(warehouse, word, card, reason)
+
+
+def promote_if_better(warehouse: Warehouse, card: ModelCard, metric: str, direction: Direction) -> Decision | None:
+    """Promote a model only if it beats the present champion in a metric on held-out data; None if it does not.
+
+    A metric that is missing or not a number never wins, and any number beats it. Raises NotFound for a metric that
+    the model was not measured by."""
+    if metric not in card.metrics:
+        raise NotFound(f"model {card.model_id}: no metric {metric!r}; there are: {', '.join(card.metrics) or 'none'}")
+    present = champion(warehouse.models, card.word, card.source, card.kind)
+    new, old = card.metrics[metric], present.metrics.get(metric, math.nan) if present else math.nan
+    if math.isnan(new):
+        return None
+    if present is None:
+        return _decide(warehouse, card.word, card, f"first of its kind, {metric} = {new:g}")
+    is_better = math.isnan(old) or (new < old if direction == "lower" else new > old)
+    if not is_better:
+        return None
+    return _decide(warehouse, card.word, card, f"{metric} = {new:g}, {present.model_id} had {old:g}")
+
+
+def roll_back(warehouse: Warehouse, word: str, source: str, kind: str) -> Decision:
+    """Make the champion before the present one the champion again. Raises NotFound if there was none."""
+    reigns = _reigns(warehouse.models, word, source, kind)
+    if len(reigns) <= 1:
+        raise NotFound(f"{word}, source {source}, {kind}: no earlier champion to roll back to")
+    card = read_card(warehouse.models, word, reigns[-2])
+    return _decide(warehouse, word, card, f"{ROLLED_BACK} {reigns[-1]}")
+
+
+def _decide(warehouse: Warehouse, word: str, card: ModelCard, reason: str) -> Decision:
+    decided_at = datetime.now(UTC).replace(tzinfo=None)
+    decision = Decision(
+        source=card.source, kind=card.kind, model_id=card.model_id, reason=reason, decided_at=decided_at
+    )
+    file = warehouse.models / word / CHAMPIONS_FILE
+    with writing(warehouse) as connection:
+        made = [one for one in decisions(warehouse.models, word) if (one.source, one.kind) == (card.source, card.kind)]
+        if made and made[-1].model_id == card.model_id:
+            decision = made[-1]  # decided already, perhaps by a process that was killed before it filled the index
+        else:
+            _append(file, decision)
+        with transaction(connection):
+            index_models(connection, warehouse.models)
+    return decision
+
+
+def _append(file: Path, decision: Decision) -> None:
+    _drop_half_line(file)
+    with told_clearly(file), file.open("a", encoding="utf-8") as lines:
+        lines.write(decision.model_dump_json() + "\n")
+        lines.flush()
+        os.fsync(lines.fileno())
+
+
+def _drop_half_line(file: Path) -> None:
+    """A writer killed in the middle of a line leaves no line end; the half line goes."""
+    if file.exists() and (text := file.read_bytes()) and not text.endswith(b"\n"):
+        draft = file.with_suffix(".part")
+        draft.write_bytes(text[: text.rfind(b"\n") + 1])
+        draft.replace(file)
+
+
+def _reindex(warehouse: Warehouse) -> None:
+    with writing(warehouse) as connection, transaction(connection):
+        index_models(connection, warehouse.models)
+
+
+def index_models(connection: Connection, models: Path) -> int:
+    """Fill ops.models and ops.champions from the folders; returns the number of models."""
+    connection.execute("DELETE FROM ops.models; DELETE FROM ops.champions")
+    found = cards(models)
+    for card in found:
+        row = card.model_dump() | {"parameters": _json(card.parameters), "metrics": _json(card.metrics)}
+        connection.execute(f"INSERT INTO ops.models VALUES ({', '.join('?' * len(row))})", list(row.values()))
+    for word in sorted({card.word for card in found}):
+        for sequence, one in enumerate(decisions(models, word), 1):
+            connection.execute(
+                "INSERT INTO ops.champions VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [word, one.source, one.kind, sequence, one.model_id, one.reason, one.decided_at],
+            )
+    return len(found)
+
+
+def remove_model(models: Path, word: str, model_id: str) -> None:
+    """Delete the folder of a model in one step: it is renamed first, so that nobody reads half a model."""
+    folder = models / word / model_id
+    grave = folder.with_name(f".removed-{model_id}-{uuid.uuid4().hex}")
+    folder.rename(grave)
+    shutil.rmtree(grave)
+
+
+def _json(values: dict[str, Any]) -> str:
+    """JSON with null for what is not a finite number, which JSON does not know."""
+    unknown = {key for key, value in values.items() if isinstance(value, float) and not math.isfinite(value)}
+    return json.dumps({**values, **dict.fromkeys(unknown)}, sort_keys=True)

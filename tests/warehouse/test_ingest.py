@@ -1,0 +1,264 @@
+"""Ingest: a file in whole or not at all, each row once, the best row of each key, sources apart."""
+
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pytest
+
+from tasks.errors import BadInput
+from tasks.warehouse import ingest as ingest_module
+from tasks.warehouse.connection import fetch
+from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.ingest import ingest
+from tasks.warehouse.rebuild import rebuild
+
+ROWS = [{"run_id": "1", "runtime_s": 10.0}, {"run_id": "2", "runtime_s": 20.0}]
+BOTH = [("log", "1", "completed", 10.0), ("log", "2", "completed", 20.0)]
+
+
+def counts(warehouse):
+    """n_read, n_kept, n_quarantined as ops.files says, and the quarantined rows counted one by one."""
+    return (
+        fetch(
+            warehouse,
+            """SELECT n_read, n_kept, n_quarantined,
+            (SELECT count(*) FROM ops.quarantine AS bad WHERE bad.batch_id = files.batch_id) AS n_counted
+        FROM ops.files AS files ORDER BY ordered_at""",
+        )
+        .to_numpy()
+        .tolist()
+    )
+
+
+def hashes(warehouse):
+    return {one.table: one.hash for one in hash_tables(warehouse)}
+
+
+def test_the_same_batch_twice_changes_nothing(warehouse, land, runs_in):
+    batch = land(warehouse, ROWS)
+    assert ingest(warehouse, "jobs", batch.batch_id) is True
+    before = hashes(warehouse)
+    assert ingest(warehouse, "jobs", batch.batch_id) is False
+    assert hashes(warehouse) == before
+    assert runs_in(warehouse) == BOTH
+
+
+def test_every_column_arrives_as_it_was_landed(warehouse, put_in):
+    row = {
+        "run_id": "é'\"1",
+        "group_key": "g",
+        "name": "a\nb",
+        "plan_signature": "s",
+        "user_name": "u",
+        "queue": "q",
+        "submitted_at": "2026-01-01 00:00:00.000001",
+        "started_at": "2026-01-01 00:00:01",
+        "ended_at": "2026-01-01 00:00:03.5",
+        "wait_s": 0.999999,
+        "runtime_s": 2.5,
+        "status": "failed",
+        "requested_cpus": 1.5,
+        "used_cpus": 1e-300,
+        "requested_runtime_s": 1e300,
+        "requested_memory_bytes": 2.0**53,
+        "cpu_s": 0.1,
+        "peak_memory_bytes": 0.0,
+        "input_bytes": -0.0,
+        "is_simulated": True,
+    }
+    times = {name: pd.Timestamp(value) for name, value in row.items() if name.endswith("_at")}
+    batch = put_in(warehouse, [{**row, **times}])
+    found = fetch(warehouse, "SELECT * FROM jobs.runs").to_dict("records")
+    assert found == [{**row, **times, "source": "log", "batch_id": batch.batch_id}]
+
+
+def test_what_was_read_is_kept_or_quarantined(warehouse, put_in):
+    bad = [{"place": 9, "reason": "negative runtime", "raw": "9;-1"}]
+    put_in(warehouse, [*ROWS, {"run_id": "2", "runtime_s": 21.0}, {"run_id": "1", "runtime_s": 11.0}], refused=bad)
+    put_in(warehouse, ROWS, "b.csv")
+    assert counts(warehouse) == [[5, 2, 3, 3], [2, 2, 0, 0]]
+
+
+def test_of_repeated_ids_the_later_line_counts_and_the_other_is_quarantined(warehouse, put_in, runs_in):
+    put_in(warehouse, [*ROWS, {"run_id": "1", "runtime_s": 11.0}])
+    assert runs_in(warehouse) == [("log", "1", "completed", 11.0), BOTH[1]]
+    bad = fetch(warehouse, "SELECT place, reason, raw FROM ops.quarantine").to_numpy().tolist()
+    assert bad == [[1, "run id 1 stands again in row 3, which counts", ""]]
+
+
+def test_of_repeated_ids_a_finished_line_counts_though_an_unfinished_one_comes_later(warehouse, put_in, runs_in):
+    put_in(warehouse, [ROWS[0], {"run_id": "1", "status": "running"}])
+    assert runs_in(warehouse) == BOTH[:1]
+    assert counts(warehouse) == [[2, 1, 1, 1]]
+
+
+def test_three_lines_of_one_id_are_one_row_and_two_in_quarantine(warehouse, put_in, runs_in):
+    put_in(warehouse, [{"run_id": "1", "runtime_s": float(i)} for i in range(3)])
+    assert runs_in(warehouse) == [("log", "1", "completed", 2.0)]
+    bad = fetch(warehouse, "SELECT place, reason FROM ops.quarantine ORDER BY place").to_numpy().tolist()
+    assert bad == [[i, "run id 1 stands again in row 3, which counts"] for i in (1, 2)]
+
+
+def test_a_later_export_updates_rows_and_does_not_double_them(warehouse, put_in, runs_in):
+    put_in(warehouse, ROWS)
+    put_in(warehouse, [{"run_id": "2", "runtime_s": 21.0}, {"run_id": "3", "runtime_s": 30.0}], "b.csv")
+    assert runs_in(warehouse) == [BOTH[0], ("log", "2", "completed", 21.0), ("log", "3", "completed", 30.0)]
+
+
+def test_a_finished_run_is_never_replaced_by_an_unfinished_one(warehouse, put_in, runs_in):
+    put_in(warehouse, ROWS)
+    put_in(warehouse, [{"run_id": "1", "status": "running"}, {"run_id": "2", "status": "pending"}], "b.csv")
+    assert runs_in(warehouse) == BOTH
+
+
+def test_an_unfinished_run_is_replaced_when_it_has_ended_also_by_an_earlier_file(warehouse, land, runs_in):
+    finished = land(warehouse, ROWS[:1], "a.csv", at=1)
+    running = land(warehouse, [{"run_id": "1", "status": "running"}], "b.csv", at=2)
+    for batch in (running, finished):
+        ingest(warehouse, "jobs", batch.batch_id)
+    assert runs_in(warehouse) == BOTH[:1]
+
+
+def test_files_ingested_in_the_wrong_order_give_the_row_of_the_later_file(warehouse, land, runs_in):
+    early = land(warehouse, [{"run_id": "1", "runtime_s": 1.0}], "a.csv", at=1)
+    late = land(warehouse, [{"run_id": "1", "runtime_s": 2.0}], "b.csv", at=2)
+    for batch in (late, early):
+        assert ingest(warehouse, "jobs", batch.batch_id)
+    assert runs_in(warehouse) == [("log", "1", "completed", 2.0)]
+
+
+def test_sources_never_mix(warehouse, put_in, runs_in):
+    put_in(warehouse, ROWS, source="a")
+    put_in(warehouse, [{"run_id": "1", "runtime_s": 1.0}], source="b")
+    put_in(warehouse, [{"run_id": "2", "runtime_s": 2.0}], "b.csv", source="b")
+    put_in(warehouse, [{"run_id": "1", "runtime_s": 3.0}], source="b", version="2")
+    expected = [("a", "1", "completed", 10.0), ("a", "2", "completed", 20.0)]
+    expected += [("b", "1", "completed", 3.0), ("b", "2", "completed", 2.0)]
+    assert runs_in(warehouse) == expected
+
+
+@pytest.mark.parametrize("how", [{"version": "2"}, {"options": {"time_zone": "UTC"}}])
+def test_another_reading_of_a_file_replaces_its_rows(warehouse, put_in, runs_in, how):
+    put_in(warehouse, ROWS, refused=[{"place": 3, "reason": "odd", "raw": "?"}])
+    batch = put_in(warehouse, [{"run_id": "2", "runtime_s": 22.0}], **how)
+    assert runs_in(warehouse) == [("log", "2", "completed", 22.0)]
+    assert counts(warehouse) == [[1, 1, 0, 0]]
+    assert fetch(warehouse, "SELECT batch_id FROM ops.files").to_numpy().tolist() == [[batch.batch_id]]
+
+
+def test_a_reading_that_was_replaced_does_not_come_back_by_itself(warehouse, land, put_in, runs_in):
+    old = land(warehouse, ROWS)
+    put_in(warehouse, ROWS[:1], version="2")
+    assert ingest(warehouse, "jobs", old.batch_id) is False
+    assert runs_in(warehouse) == BOTH[:1]
+
+
+def test_reading_a_file_again_in_the_first_way_makes_that_way_count_again(warehouse, put_in, runs_in):
+    put_in(warehouse, ROWS, options={"time_zone": "UTC"})
+    put_in(warehouse, ROWS[:1], options={"time_zone": "Europe/Berlin"})
+    put_in(warehouse, [], options={"time_zone": "UTC"})  # the landing files are there: nothing is read
+    assert runs_in(warehouse) == BOTH
+    rebuild(warehouse)
+    assert runs_in(warehouse) == BOTH
+
+
+def test_rows_that_a_newer_reading_drops_come_back_from_the_other_files(warehouse, put_in, runs_in):
+    put_in(warehouse, [{"run_id": "1", "runtime_s": 1.0}, {"run_id": "2", "runtime_s": 2.0}], "a.csv")
+    put_in(warehouse, [{"run_id": "1", "status": "running"}], "b.csv")
+    put_in(warehouse, [{"run_id": "1", "runtime_s": 3.0}, {"run_id": "2", "runtime_s": 4.0}], "c.csv")
+    put_in(warehouse, [{"run_id": "2", "runtime_s": 5.0}], "c.csv", version="2")
+    assert runs_in(warehouse) == [("log", "1", "completed", 1.0), ("log", "2", "completed", 5.0)]
+
+
+def test_the_other_files_are_not_looked_at_where_no_run_stands_in_two(warehouse, put_in, monkeypatch):
+    """A new reader version over a thousand files must not open each of them a thousand times."""
+    put_in(warehouse, ROWS, "a.csv")
+    put_in(warehouse, [{"run_id": "3", "runtime_s": 1.0}], "b.csv")
+
+    def explode(*_args):
+        raise AssertionError("looked at")
+
+    monkeypatch.setattr(ingest_module, "_reconcile", explode)
+    put_in(warehouse, ROWS, "a.csv", version="2")
+
+
+def test_a_newer_reading_stays_out_where_the_manifest_of_another_file_is_gone(warehouse, put_in, land, runs_in):
+    """Without it nobody can tell which rows come back: better refuse than lose them."""
+    gone = put_in(warehouse, ROWS, "a.csv")
+    put_in(warehouse, ROWS, "b.csv")
+    (Path(warehouse.landing_folder) / "jobs" / f"{gone.batch_id}.json").unlink()
+    newer = land(warehouse, [], "b.csv", version="2")
+    with pytest.raises(BadInput, match=rf"no batch {gone.batch_id}; expected a landed batch; read the file again"):
+        ingest(warehouse, "jobs", newer.batch_id)
+    assert runs_in(warehouse) == BOTH
+
+
+def statements_of_an_ingest(monkeypatch, stop_at=None):
+    """Count the SQL statements of an ingest; raise at one of them."""
+    seen = []
+    real = ingest_module.writing
+
+    class Counting:
+        def __init__(self, connection):
+            self.connection = connection
+
+        def execute(self, sql, *values):
+            seen.append(sql)
+            if len(seen) == stop_at:
+                raise duckdb.IOException("stop")
+            return self.connection.execute(sql, *values)
+
+    class Writing:
+        def __init__(self, place):
+            self.context = real(place)
+
+        def __enter__(self):
+            return Counting(self.context.__enter__())
+
+        def __exit__(self, *error):
+            return self.context.__exit__(*error)
+
+    monkeypatch.setattr(ingest_module, "writing", Writing)
+    return seen
+
+
+def test_an_error_at_any_statement_leaves_the_warehouse_as_it_was(warehouse, put_in, land, monkeypatch):
+    put_in(warehouse, ROWS, "a.csv")
+    put_in(warehouse, ROWS, "b.csv")
+    batch = land(warehouse, [*ROWS[1:], *ROWS[1:]], "b.csv", version="2")
+    before = hashes(warehouse)
+    n_failed = 0
+    while True:
+        with monkeypatch.context() as patch:
+            statements_of_an_ingest(patch, stop_at=n_failed + 1)
+            try:
+                ingest(warehouse, "jobs", batch.batch_id)
+            except duckdb.IOException:
+                n_failed += 1
+                if n_failed % 4 == 0:
+                    assert hashes(warehouse) == before
+                continue
+        break
+    assert n_failed > 20
+    assert hashes(warehouse) != before
+
+
+def test_a_landing_folder_whose_path_looks_like_a_partition_adds_no_column(bare, put_in, runs_in):
+    odd = bare.model_copy(update={"home": bare.home / "env=prod" / "a[1]*" / 'it\'s "ü"'})
+    put_in(odd, ROWS)
+    assert runs_in(odd) == BOTH
+    rebuild(odd)
+    assert runs_in(odd) == BOTH
+
+
+def test_source_and_path_may_hold_any_character(warehouse, put_in, runs_in):
+    source = 'it\'s "ü"; DROP TABLE jobs.runs --'
+    put_in(warehouse, ROWS, "o'b\"rien ü.csv", source=source, options={"a'b": 'c"d'})
+    assert {row[0] for row in runs_in(warehouse)} == {source}
+
+
+def test_a_batch_without_rows_is_known_afterwards(warehouse, put_in):
+    batch = put_in(warehouse, [], refused=[{"place": 1, "reason": "odd", "raw": "?"}])
+    assert counts(warehouse) == [[1, 0, 1, 1]]
+    assert ingest(warehouse, "jobs", batch.batch_id) is False

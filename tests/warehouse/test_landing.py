@@ -1,0 +1,263 @@
+"""Landing files: named by content, never changed, in whole or not at all, on any storage."""
+
+import hashlib
+import os
+import threading
+import uuid
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import fsspec
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.errors import BadInput, BadSetting, WhorlError
+from tasks.jobs.columns import RUNS_SCHEMA
+from tasks.warehouse import landing
+from tasks.warehouse.ingest import ingest
+from tasks.warehouse.rebuild import rebuild
+
+SCHEMAS = {"runs": RUNS_SCHEMA}
+ROWS = [{"run_id": "1", "runtime_s": 10.0}, {"run_id": "2", "runtime_s": 20.0}]
+
+
+def test_landing_files_are_named_by_the_hash_of_their_content(warehouse, land, landed):
+    batch = land(warehouse, ROWS)
+    assert set(landed(warehouse)) == {f"{batch.batch_id}.json", *(one.name for one in batch.tables.values())}
+    for one in batch.tables.values():
+        digest = landed(warehouse)[one.name]
+        assert one.sha256 == digest
+        assert one.name.split("-")[1] == f"{digest[:16]}.parquet"
+
+
+def test_a_file_that_was_landed_is_not_read_again(warehouse, land, origin, landed):
+    first, before = land(warehouse, ROWS), landed(warehouse)
+
+    def explode():
+        raise AssertionError("read again")
+        yield
+
+    again = landing.land(warehouse.landing_folder, origin("a.csv"), SCHEMAS, explode())
+    assert again == first
+    assert landed(warehouse) == before
+
+
+def test_the_path_is_no_part_of_a_batch(warehouse, land, origin):
+    batch = land(warehouse, ROWS)
+    moved = origin("a.csv").model_copy(update={"path": "/elsewhere/b.csv"})
+    assert landing.land(warehouse.landing_folder, moved, SCHEMAS, []) == batch
+
+
+@pytest.mark.parametrize(
+    "how", [{"version": "2"}, {"options": {"time_zone": "UTC"}}, {"source": "other"}, {"reader": "swf"}]
+)
+def test_another_reading_is_another_batch(warehouse, land, how):
+    assert land(warehouse, ROWS).batch_id != land(warehouse, ROWS, **how).batch_id
+
+
+def test_a_reader_that_fails_in_the_middle_leaves_nothing(warehouse, chunk, origin, landed):
+    def breaks():
+        yield chunk(ROWS)
+        raise BadInput("a.csv", "broken", "whole")
+
+    with pytest.raises(BadInput, match="broken"):
+        landing.land(warehouse.landing_folder, origin(), SCHEMAS, breaks())
+    assert landed(warehouse) == {}
+
+
+def test_the_manifest_comes_last(warehouse, land, landed, monkeypatch):
+    put = []
+    move = landing._move
+    monkeypatch.setattr(landing, "_move", lambda draft, target: (put.append(target.suffix), move(draft, target)))
+    land(warehouse, ROWS)
+    assert put == [".parquet", ".parquet", ".json"]
+
+
+def test_all_chunks_of_a_file_become_one_landing_file(warehouse, chunk, origin):
+    chunks = (chunk([{"run_id": str(i), "place": i + 1}]) for i in range(7))
+    batch = landing.land(warehouse.landing_folder, origin(), SCHEMAS, chunks)
+    assert batch.tables["runs"].n_rows == 7
+    path = Path(warehouse.landing_folder) / "jobs" / batch.tables["runs"].name
+    assert pq.read_table(path).column("run_id").to_pylist() == [str(i) for i in range(7)]
+
+
+def test_a_file_without_rows_is_a_batch_too(warehouse, land):
+    batch = land(warehouse, [], refused=[{"place": 1, "reason": "odd", "raw": "?"}])
+    assert (batch.tables["runs"].n_rows, batch.n_quarantined) == (0, 1)
+
+
+def test_a_missing_landing_file_is_one_clear_line_and_mends_itself_when_read_again(warehouse, land):
+    batch = land(warehouse, ROWS)
+    path = Path(warehouse.landing_folder) / "jobs" / batch.tables["runs"].name
+    path.unlink()
+    with pytest.raises(BadInput) as error:
+        ingest(warehouse, "jobs", batch.batch_id)
+    assert str(error.value) == (
+        f"{path}: the landing file is missing; expected the file that the manifest names; read /logs/a.csv again"
+    )
+    assert ingest(warehouse, "jobs", land(warehouse, ROWS).batch_id)
+
+
+def test_a_changed_landing_file_is_one_clear_line_and_mends_itself_when_read_again(warehouse, land):
+    batch = land(warehouse, ROWS)
+    path = Path(warehouse.landing_folder) / "jobs" / batch.tables["runs"].name
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    with pytest.raises(BadInput) as error:
+        ingest(warehouse, "jobs", batch.batch_id)
+    assert str(error.value) == (
+        f"{path}: the landing file has changed; expected sha256 {batch.tables['runs'].sha256[:12]}; "
+        "remove it and read /logs/a.csv again"
+    )
+    assert ingest(warehouse, "jobs", land(warehouse, ROWS).batch_id)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [("{", "JSON"), ("{}", "batch_id: Field required"), ("[]", "JSON"), ("\udcff", "JSON"), ("", "JSON")],
+)
+def test_a_broken_manifest_is_one_clear_line(warehouse, land, content, problem):
+    batch = land(warehouse, ROWS)
+    path = Path(warehouse.landing_folder) / "jobs" / f"{batch.batch_id}.json"
+    path.write_bytes(content.encode(errors="surrogateescape"))
+    for ask in (
+        lambda: landing.find_batch(warehouse.landing_folder, "jobs", batch.batch_id),
+        lambda: landing.batches(warehouse.landing_folder, "jobs"),
+        lambda: rebuild(warehouse),
+    ):
+        with pytest.raises(BadInput) as error:
+            ask()
+        assert str(error.value).startswith(f"{path}: not a manifest ({problem}")
+        assert str(error.value).endswith("; expected what whorl wrote there; remove it and read its file again")
+        assert "\n" not in str(error.value)
+
+
+def test_a_batch_that_is_not_there_is_one_clear_line(warehouse):
+    with pytest.raises(BadInput, match=r"landing/jobs: no batch abc; expected a landed batch; read the file again"):
+        landing.find_batch(warehouse.landing_folder, "jobs", "abc")
+
+
+def test_a_log_that_cannot_be_opened_is_one_clear_line(tmp_path):
+    with pytest.raises(BadInput, match=r"cannot be opened .*No such file.*; expected a readable file; check the path"):
+        landing.sha256_of(str(tmp_path / "nowhere"))
+
+
+def test_a_later_file_comes_after_an_earlier_one_though_the_clock_went_back(warehouse, put_in, runs_in):
+    put_in(warehouse, [{"run_id": "1", "runtime_s": 1.0}], "old.csv", at=60)
+    put_in(warehouse, [{"run_id": "1", "runtime_s": 2.0}], "new.csv", at=0)
+    assert runs_in(warehouse) == [("log", "1", "completed", 2.0)]
+
+
+def test_a_newer_reading_counts_though_the_clock_went_back(warehouse, put_in, runs_in):
+    put_in(warehouse, [{"run_id": "1", "runtime_s": 1.0}], at=60)
+    put_in(warehouse, [{"run_id": "1", "runtime_s": 2.0}], version="2", at=0)
+    assert runs_in(warehouse) == [("log", "1", "completed", 2.0)]
+    rebuild(warehouse)
+    assert runs_in(warehouse) == [("log", "1", "completed", 2.0)]
+
+
+def test_the_time_of_landing_is_utc_without_a_zone(warehouse, origin):
+    batch = landing.land(warehouse.landing_folder, origin(), SCHEMAS, [])
+    assert batch.landed_at.tzinfo is None
+    assert abs(batch.landed_at - datetime.now(UTC).replace(tzinfo=None)) < timedelta(minutes=5)
+
+
+@pytest.fixture
+def in_memory(warehouse):
+    """The same warehouse with its landing folder in fsspec's memory."""
+    name = uuid.uuid4().hex
+    yield warehouse.model_copy(update={"landing": f"memory://{name}/landing"})
+    fsspec.filesystem("memory").rm(f"/{name}", recursive=True)
+
+
+def test_a_landing_folder_may_be_on_other_storage(in_memory, put_in, runs_in):
+    batch = put_in(in_memory, ROWS, refused=[{"place": 3, "reason": "odd", "raw": "?"}])
+    expected = [("log", "1", "completed", 10.0), ("log", "2", "completed", 20.0)]
+    assert runs_in(in_memory) == expected
+    assert put_in(in_memory, []) == batch
+    put_in(in_memory, [{"run_id": "2", "runtime_s": 5.0}], "b.csv")
+    put_in(in_memory, [{"run_id": "1", "runtime_s": 10.0}], version="2")
+    expected = [("log", "1", "completed", 10.0), ("log", "2", "completed", 5.0)]
+    assert runs_in(in_memory) == expected
+    rebuild(in_memory)
+    assert runs_in(in_memory) == expected
+    assert not (in_memory.home / "landing").exists()
+
+
+def test_a_changed_file_on_other_storage_is_found_out(in_memory, land):
+    batch = land(in_memory, ROWS)
+    fs, root = fsspec.url_to_fs(f"{in_memory.landing}/jobs")
+    fs.pipe_file(f"{root}/{batch.tables['runs'].name}", b"other")
+    with pytest.raises(BadInput, match="the landing file has changed"):
+        ingest(in_memory, "jobs", batch.batch_id)
+
+
+def test_two_threads_that_land_one_file_at_once_land_it_once(warehouse, chunk, origin, landed, manifests):
+    met = threading.Barrier(2)
+    found = []
+
+    def chunks():
+        met.wait(20)
+        yield chunk(ROWS)
+        met.wait(20)
+
+    def work():
+        found.append(landing.land(warehouse.landing_folder, origin(), SCHEMAS, chunks()))
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found[0].batch_id == found[1].batch_id
+    assert list(manifests(warehouse)) == [found[0].batch_id]
+    assert set(landed(warehouse)) == {f"{found[0].batch_id}.json", *(one.name for one in found[0].tables.values())}
+    assert ingest(warehouse, "jobs", found[0].batch_id)
+
+
+def test_what_is_being_read_lies_in_the_landing_folder_and_not_in_tmp(warehouse, chunk, origin, landed, monkeypatch):
+    """On many machines /tmp is memory: a long log would fill it."""
+    seen = []
+
+    def chunks():
+        yield chunk(ROWS)
+        seen.extend(path.name for path in (Path(warehouse.landing_folder) / "jobs").glob(".reading-*/*"))
+
+    landing.land(warehouse.landing_folder, origin(), SCHEMAS, chunks())
+    assert sorted(seen) == ["quarantine.parquet", "runs.parquet"]
+
+
+def test_a_landing_folder_without_rights_is_one_clear_line(warehouse, land, monkeypatch):
+    def refuse(path, *_args, **_kwargs):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "makedirs", refuse)
+    with pytest.raises(
+        BadSetting, match=r"landing/jobs: whorl may not write there \(Permission denied\); .*WHORL_HOME"
+    ):
+        land(warehouse, ROWS)
+
+
+def test_a_full_disk_while_landing_is_one_clear_line(warehouse, land, landed, monkeypatch):
+    def refuse(*_args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(WhorlError, match=r"landing/jobs: the disk is full \(No space left on device\); .*half done"):
+        land(warehouse, ROWS)
+    assert [name for name in landed(warehouse) if name.endswith(".json")] == []
+
+
+def test_a_manifest_that_is_pruned_while_they_are_listed_does_not_count(warehouse, land, monkeypatch):
+    first = land(warehouse, ROWS)
+    second = land(warehouse, ROWS, "b.csv")
+    (Path(warehouse.landing_folder) / "jobs" / f"{first.batch_id}.json").unlink()
+    names = [f"{warehouse.landing_folder}/jobs/{one.batch_id}.json" for one in (first, second)]
+    fs, _ = fsspec.url_to_fs(warehouse.landing_folder)
+    monkeypatch.setattr(type(fs), "ls", lambda *_args, **_kwargs: names)
+    assert landing.batches(warehouse.landing_folder, "jobs") == [second]
+
+
+def test_the_hash_of_a_file_is_that_of_its_bytes(tmp_path):
+    file = tmp_path / "ä b'c.csv"
+    file.write_bytes(b"abc")
+    assert landing.sha256_of(str(file)) == hashlib.sha256(b"abc").hexdigest()

@@ -1,0 +1,118 @@
+"""From a job log to a landed batch: find its reader, group its rows, write it down once."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import fsspec
+
+from tasks.errors import BadInput
+from tasks.jobs.columns import RUNS_SCHEMA
+from tasks.jobs.grouping import group_keys
+from tasks.jobs.params import GroupParams, ReadParams
+from tasks.jobs.pseudonyms import load_key, pseudonymise
+from tasks.jobs.readers import READERS, Reader, detect
+from tasks.progress import report_progress
+from tasks.reading import Chunk
+from tasks.warehouse import landing
+from tasks.warehouse.place import Warehouse
+
+WORD = "jobs"
+GROUPING_VERSION = 1  # raise it when the same rows get other group keys
+NO_OPTION = ("limits", "future_slack_s")  # they decide whether a file is read, not what its rows are
+REMOTE = ("http://", "https://")
+
+
+@dataclass(frozen=True)
+class Intake:
+    """How a log is to be read. reader: a name from READERS, or empty to find it out."""
+
+    source: str
+    reader: str
+    read: ReadParams
+    group: GroupParams
+
+
+def find_logs(paths: list[str]) -> list[str]:
+    """The files behind the paths: a folder stands for the files in it that some reader knows, in order.
+
+    Raises BadInput for a path that does not exist and for a folder without a readable file."""
+    found: list[str] = []
+    for path in paths:
+        found += [path] if path.startswith(REMOTE) else _files_in(path)
+    return list(dict.fromkeys(found))
+
+
+def _files_in(path: str) -> list[str]:
+    fs, root = fsspec.url_to_fs(path)
+    if not fs.exists(root):
+        raise BadInput(path, "no such file or folder", "a job log", "check the path")
+    if not fs.isdir(root):
+        return [path]
+    endings = tuple(ending for reader in READERS.values() for ending in reader.endings)
+    names = sorted(str(name) for name in fs.find(root))
+    files = [fs.unstrip_protocol(name).removeprefix("file://") for name in names if name.endswith(endings)]
+    if not files:
+        raise BadInput(
+            path, f"{len(names)} files, none a job log", f"files that end in {', '.join(endings)}", "name one"
+        )
+    return files
+
+
+def land_log(warehouse: Warehouse, path: str, intake: Intake) -> landing.Batch:
+    """Read one log into the landing folder; the same log read in the same way is found there and not read again.
+
+    Raises BadInput for a file that is wrong as a whole; single bad rows go to the quarantine."""
+    reader = _reader(path, intake)
+    chunks = _grouped(reader.read(path, intake.read), warehouse.home, path, intake)
+    if path.startswith(REMOTE):
+        fetched = list(chunks)
+        sha256, chunks = _hash_of(fetched), iter(fetched)
+    else:
+        sha256 = landing.sha256_of(path)
+    origin = landing.Origin(
+        word=WORD,
+        source=intake.source,
+        reader=reader.name,
+        reader_version=f"{reader.version}.{GROUPING_VERSION}",
+        options=_options(intake),
+        path=path,
+        sha256=sha256,
+    )
+    return landing.land(warehouse.landing_folder, origin, {"runs": RUNS_SCHEMA}, chunks)
+
+
+def _reader(path: str, intake: Intake) -> Reader:
+    if not intake.reader:
+        return detect(path, intake.read.limits)
+    if intake.reader not in READERS:
+        raise BadInput(path, f"no reader {intake.reader!r}", f"one of {', '.join(READERS)}", "leave it out to find it")
+    return READERS[intake.reader]
+
+
+def _options(intake: Intake) -> dict[str, Any]:
+    """What changes the rows that a file gives, as far as it differs from the default."""
+    read = intake.read.model_dump(exclude=set(NO_OPTION), exclude_defaults=True)
+    return {**read, **intake.group.model_dump(exclude_defaults=True)}
+
+
+def _grouped(chunks: Iterator[Chunk], home: Path, path: str, intake: Intake) -> Iterator[Chunk]:
+    key = load_key(home) if intake.read.pseudonymise else None
+    n_read = 0
+    for chunk in chunks:
+        rows, refused = chunk.rows, chunk.refused
+        if key:
+            rows, refused = pseudonymise(rows, key), refused.assign(raw="")
+        n_read += len(rows) + len(refused)
+        report_progress(f"reading {path}", n_read)
+        yield Chunk(rows.assign(group_key=group_keys(rows, intake.group)), refused, chunk.tables)
+
+
+def _hash_of(chunks: list[Chunk]) -> str:
+    digest = hashlib.sha256()
+    for chunk in chunks:
+        digest.update(chunk.rows.to_json(orient="values", date_format="iso").encode())
+        digest.update(chunk.refused.to_json(orient="values").encode())
+    return digest.hexdigest()

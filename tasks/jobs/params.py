@@ -1,0 +1,138 @@
+"""The parameters of the word `jobs`, as conf/jobs.yaml, flow forms and flags show them."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from tasks.jobs.record.params import RecordParams
+from tasks.params import Params
+from tasks.read_limits import ReadLimits
+
+Status = Literal["completed", "failed", "cancelled", "timeout", "running", "pending", "unknown"]
+
+
+class PrefectApiParams(Params):
+    """How a Prefect server is asked for its flow runs."""
+
+    page_runs: int = Field(200, ge=1, le=200, description="Flow runs asked for at a time; Prefect allows 200")
+    timeout_s: float = Field(30, gt=0, le=3600, description="How long to wait for an answer, in seconds")
+    tries: int = Field(3, ge=1, le=20, description="How often to ask when the connection or the server fails")
+    backoff_s: float = Field(1, ge=0, le=600, description="Wait before asking again, doubled each time, in seconds")
+
+
+class ReadParams(Params):
+    """How job logs are read."""
+
+    time_zone: str = Field(
+        "",
+        description="Time zone of logs that name none, such as Europe/Berlin or UTC; empty: ask for it",
+    )
+    future_slack_s: float = Field(
+        86_400, ge=0, le=1e9, description="How far ahead of this machine's clock a time may lie, in seconds"
+    )
+    columns: dict[str, str] = Field(
+        {}, description="Renames columns of tables: our name to the name in the file (ours: theirs)"
+    )
+    pseudonymise: bool = Field(False, description="Replace users and names by keyed hashes before anything is kept")
+    sacct_fields: str = Field(
+        "JobID,JobIDRaw,Cluster,Partition,QOS,Account,Group,GID,User,UID,Submit,Eligible,Start,End,Elapsed,ExitCode,"
+        "State,NNodes,NCPUS,ReqCPUS,ReqMem,ReqTRES,AllocTRES,Timelimit,NodeList,JobName",
+        min_length=1,
+        max_length=10_000,
+        description="Fields of Slurm logs that have no header line, in their order, as sacct --format takes them",
+    )
+    prefect_api: PrefectApiParams = PrefectApiParams()
+    limits: ReadLimits = ReadLimits()
+
+
+class GroupParams(Params):
+    """Which numbers in a job's name are part of the name when its group key is made."""
+
+    kept_after: list[str] = Field(
+        ["app", "level", "phase", "q", "query", "stage", "step", "tier", "tpcds", "tpch", "v", "version"],
+        max_length=100,
+        description="Words whose number (up to 3 digits) says which job it is: query 17, q-3, v 2",
+    )
+    counted_after: list[str] = Field(
+        [
+            "attempt", "batch", "chunk", "copy", "exec", "id", "instance", "iter", "iteration", "job", "no", "num",
+            "part", "partition", "r", "rep", "replica", "retry", "run", "seq", "shard", "split", "task", "trial", "try",
+            "week", "worker",
+        ],
+        max_length=100,
+        description="Words whose number is a counter and goes, even without a separator: run7, part3",
+    )  # fmt: skip
+
+
+class SummaryParams(Params):
+    """How the runs of each recurring job are summarised."""
+
+    statuses: list[Status] = Field(
+        ["completed", "unknown"],
+        min_length=1,
+        description="Runs that count as finished: those with one of these statuses and a runtime",
+    )
+    min_support: int = Field(
+        3, ge=2, le=1_000_000, description="Finished runs that a job needs before its variation is reported"
+    )
+    outlier_ratio: float = Field(
+        10, gt=1, le=1e6, description="A run at least this many times the median of its job is an outlier"
+    )
+    outlier_delta_s: float = Field(
+        900, gt=0, le=1e9, description="A run more than this above the median of its job is one, in seconds"
+    )
+    slow_ratio: float = Field(
+        3,
+        gt=1,
+        le=1e6,
+        description="A new run at least this many times the historic median stands on the stalagmite (Figure 4)",
+    )
+    history_share: float = Field(
+        0.5, gt=0, lt=1, description="Share of the finished runs, by submission, that count as history (Figure 4)"
+    )
+
+
+class WatchParams(Params):
+    """Which runs raise an alarm."""
+
+    look_back_days: float = Field(
+        7, gt=0, le=36_500, description="Runs that ended in the last days of the log are looked at, in days"
+    )
+    statuses: list[Status] = Field(
+        ["completed", "unknown", "timeout"],
+        min_length=1,
+        description="Runs that are looked at: those with one of these statuses and a runtime",
+    )
+    history_statuses: list[Status] = Field(
+        ["completed", "unknown"], min_length=1, description="Runs that count as history of a job"
+    )
+    min_support: int = Field(
+        3, ge=1, le=1_000_000, description="Earlier runs that a job needs before a run of it can be slow"
+    )
+    outlier_ratio: float = Field(
+        10, gt=1, le=1e6, description="Slow: at least this many times the median of the earlier runs"
+    )
+    outlier_delta_s: float = Field(
+        900, gt=0, le=1e9, description="Slow as well: more than this above that median, in seconds"
+    )
+
+
+class ReportParams(Params):
+    """What the page about jobs shows."""
+
+    n_rows: int = Field(15, ge=1, le=1000, description="Rows of each table of jobs")
+    n_lines: int = Field(6, ge=1, le=12, description="Jobs in the figure of runtimes over time")
+    max_points: int = Field(
+        1000, ge=1, le=20_000, description="Runs that a figure draws one by one; more are drawn as density"
+    )
+
+
+class JobsParams(Params):
+    """Everything of the word `jobs` that can be set in conf/jobs.yaml."""
+
+    read: ReadParams = ReadParams()
+    group: GroupParams = GroupParams()
+    summary: SummaryParams = SummaryParams()
+    watch: WatchParams = WatchParams()
+    report: ReportParams = ReportParams()
+    record: RecordParams = RecordParams()

@@ -1,0 +1,95 @@
+"""Users and job names replaced by keyed hashes, so that a log can be kept and shown without saying whose it is.
+
+The same name gives the same pseudonym in every export, so runs still form the same groups. Without the key nobody
+can try out a list of names. Ids, queues, times and sizes stay as they are."""
+
+import os
+import re
+import secrets
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+
+import pandas as pd
+
+from tasks.errors import BadSetting
+from tasks.jobs.grouping import normalise_names
+from tasks.jobs.params import GroupParams
+
+KEY_FILE = "pseudonym.key"
+KEY_BYTES = 32
+PSEUDONYM_BYTES = 6  # 12 hexadecimal digits: among a million names two are the same in 2 logs of 1,000
+OTHERS = 0o077  # the rights of everybody but the owner
+QUOTED = re.compile(r"'.*'")
+DEFAULTS = GroupParams()
+
+
+def pseudonymise(rows: pd.DataFrame, key: bytes, params: GroupParams = DEFAULTS) -> pd.DataFrame:
+    """The rows with pseudonyms of 12 hexadecimal digits for users, names and given group keys.
+
+    A name is normalised first (with the parameters that group the rows), so that runs of one recurring job share
+    one pseudonym and group_keys finds the same groups as before. What is missing stays missing."""
+    replaced = {
+        "user_name": lambda texts: texts,
+        "name": lambda texts: normalise_names(texts, params),
+        "group_key": lambda texts: texts,
+    }
+    return rows.assign(
+        **{
+            column: _replaced(rows[column], column, key, prepare)
+            for column, prepare in replaced.items()
+            if column in rows
+        }
+    )
+
+
+def without_names(refused: pd.DataFrame) -> pd.DataFrame:
+    """Refused lines without the line, and without the values that a reason quotes: both may hold users and names."""
+    return refused.assign(raw="", reason=refused["reason"].str.replace(QUOTED, "'…'", regex=True))
+
+
+def load_key(home: Path) -> bytes:
+    """The secret key of this home folder, made on first use; readable by its owner only.
+
+    Whoever makes it first wins: two processes at once get the same key. Losing the file means that later exports
+    get other pseudonyms. Raises BadSetting if the file is damaged or others may read it."""
+    path = home / KEY_FILE
+    if not path.exists():
+        _make_key(path)
+    if path.stat().st_mode & OTHERS:
+        raise BadSetting(f"{path}: others may read the key; expected a file of its owner alone; run chmod 600 on it")
+    key = path.read_bytes()
+    if len(key) != KEY_BYTES:
+        raise BadSetting(
+            f"{path}: {len(key)} bytes; expected a key of {KEY_BYTES}; restore it from a backup, or delete it to get "
+            "another key and with it other pseudonyms"
+        )
+    return key
+
+
+def _make_key(path: Path) -> None:
+    """Write a whole key under another name, then give it its name, unless somebody else was faster."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{KEY_FILE}.{os.getpid()}.{secrets.token_hex(4)}.part")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(KEY_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _replaced(
+    column: pd.Series, purpose: str, key: bytes, prepare: Callable[[Sequence[str]], Sequence[str]]
+) -> pd.Series:
+    """purpose goes into the hash: a user and a job of the same name get different pseudonyms."""
+    codes, texts = pd.factorize(column.mask(column == ""))
+    hashes = [
+        blake2b(text.encode(), digest_size=PSEUDONYM_BYTES, key=key, person=purpose.encode()).hexdigest()
+        for text in prepare([str(text) for text in texts])
+    ]
+    return pd.Series(pd.array([*hashes, None], dtype="str").take(codes), index=column.index, name=column.name)

@@ -1,0 +1,68 @@
+"""One reader for each job-log format, and which of them fits a file."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from tasks.errors import BadInput
+from tasks.jobs.params import ReadParams
+from tasks.jobs.readers.own import OwnReader
+from tasks.jobs.readers.prefect_api import PrefectApiReader
+from tasks.jobs.readers.slurm import SlurmReader
+from tasks.jobs.readers.swf import SwfReader
+from tasks.read_limits import ReadLimits
+from tasks.reading import Chunk, read_head
+
+HEAD_SHOWN = 40
+
+
+class Reader(Protocol):
+    """Reads one format. `version` counts changes that alter the rows: a newer one replaces a file's rows."""
+
+    @property
+    def name(self) -> str:
+        """What --reader calls it."""
+
+    @property
+    def version(self) -> int:
+        """From 1."""
+
+    @property
+    def title(self) -> str:
+        """What it reads, in a few words."""
+
+    @property
+    def endings(self) -> tuple[str, ...]:
+        """How names of its files end, in lower case."""
+
+    def sniff(self, head: bytes, path: str) -> bool:
+        """Whether the first 64 KiB (unpacked) look like this format; without them, whether the path does."""
+
+    def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
+        """Chunks of at most about 100,000 rows. Raises BadInput for a file that is wrong as a whole."""
+
+
+_ALL: tuple[Reader, ...] = (OwnReader(), SwfReader(), SlurmReader(), PrefectApiReader())
+READERS: dict[str, Reader] = {reader.name: reader for reader in _ALL}
+
+
+def detect(path: str, limits: ReadLimits) -> Reader:
+    """The reader that a file is for: by its address, else by its content, else by how its name ends.
+
+    Raises BadInput if none fits, or if the file cannot be opened."""
+    for reader in _ALL:
+        if reader.sniff(b"", path):
+            return reader
+    head = read_head(path, limits)
+    for reader in _ALL:
+        if reader.sniff(head, path):
+            return reader
+    for reader in _ALL:
+        if path.lower().endswith(reader.endings):
+            return reader
+    shown = head[:HEAD_SHOWN].decode("utf-8", "replace")
+    raise BadInput(
+        path,
+        f"no known job log (it begins with {shown!r})",
+        "; ".join(reader.title for reader in _ALL),
+        f"name the reader: --reader {'|'.join(READERS)}",
+    )

@@ -1,0 +1,56 @@
+"""Which columns of a table are ours: by name, or by the names that the user gives."""
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from tasks.errors import BadInput
+from tasks.jobs.columns import COLUMNS
+
+logger = logging.getLogger(__name__)
+
+NEEDED = (("run_id",), ("name", "group_key"), ("started_at", "submitted_at"), ("runtime_s", "ended_at"))
+EXPECTED = "the columns " + ", ".join(" or ".join(names) for names in NEEDED)
+MAX_NAMED = 20  # columns that a message names
+PANDAS_INDEX = "__index_level_"
+
+
+def choose_columns(path: str, names: Sequence[str], renamed: Mapping[str, str]) -> dict[str, str]:
+    """Our columns and their names in the file, in our order.
+
+    names: the columns of the file; renamed: our name to theirs. Unknown columns are logged and left out.
+    Raises BadInput if a column that is needed is missing, stands there twice, or is renamed to nowhere."""
+    names = [name.strip() for name in names]
+    for ours, theirs in renamed.items():
+        if ours not in COLUMNS:
+            raise BadInput(path, f"cannot map '{theirs}' to '{ours}'", f"one of {', '.join(COLUMNS)}", "mend --map")
+        if theirs not in names:
+            raise BadInput(
+                path, f"no column '{theirs}' to read '{ours}' from", f"one of {_listed(names)}", "mend --map"
+            )
+    taken = set(renamed.values())
+    own = {name: name for name in names if name in COLUMNS and name not in renamed and name not in taken}
+    chosen = {ours: (own | dict(renamed))[ours] for ours in COLUMNS if ours in own or ours in renamed}
+    for theirs in chosen.values():
+        if names.count(theirs) > 1:
+            raise BadInput(path, f"the column '{theirs}' stands there twice", "each column once", "export it again")
+    missing = [needed for needed in NEEDED if not any(name in chosen for name in needed)]
+    if missing:
+        raise BadInput(
+            path,
+            f"no column {' and no '.join(' or '.join(needed) for needed in missing)} among {_listed(names)}",
+            EXPECTED,
+            f"name yours, as in --map {missing[0][0]}=THEIRS",
+        )
+    _log_unknown(path, names, set(chosen.values()))
+    return chosen
+
+
+def _log_unknown(path: str, names: Sequence[str], known: set[str]) -> None:
+    unknown = [name for name in names if name not in known and not name.startswith(PANDAS_INDEX)]
+    if unknown:
+        logger.info("%s: %d unknown columns are ignored: %s", path, len(unknown), _listed(unknown))
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:MAX_NAMED])
+    return f"{shown} and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else shown or "none"

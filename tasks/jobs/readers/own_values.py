@@ -1,0 +1,160 @@
+"""Columns of tables, of whatever type, as columns of jobs.runs; values that are no such thing are faults."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tasks.errors import BadInput
+from tasks.jobs.columns import COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, TIME_COLUMNS
+from tasks.jobs.epochs import from_epoch_s
+
+MISSING_WORDS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "NaT", "\\N"]
+FLAGS = {"true": True, "t": True, "yes": True, "1": True, "false": False, "f": False, "no": False, "0": False}
+STATUS_SPELLINGS = {"canceled": "cancelled"}
+SECOND = pa.scalar(1, pa.duration("s"))
+MICROSECOND = pa.timestamp("us")
+UTC = "UTC"
+ZONED = r"[0-9](?:[Zz]| ?[+-][0-9]{2}(?::?[0-9]{2})?)$"
+EPOCH = r"^[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?$"
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A column in our type, and which of its values could not be read (those are missing in it)."""
+
+    column: pd.Series
+    is_bad: Any
+
+
+def check_type(path: str, ours: str, theirs: str, kind: pa.DataType) -> None:
+    """Raise BadInput if a column of this type cannot hold what the column of ours means."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    is_text = _is_text(kind) or pa.types.is_null(kind)
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    if ours in TEXT_COLUMNS:
+        is_fit, expected = is_text or is_number, "text"
+    elif ours in TIME_COLUMNS:
+        is_time = pa.types.is_timestamp(kind) or pa.types.is_date(kind)
+        is_fit, expected = is_text or is_number or is_time, "a timestamp, ISO text or epoch seconds"
+    elif ours in NUMBER_COLUMNS:
+        is_fit, expected = is_text or is_number or pa.types.is_duration(kind), "numbers"
+    else:
+        is_fit, expected = is_text or is_number or pa.types.is_boolean(kind), "true or false"
+    if not is_fit:
+        raise BadInput(path, f"column '{theirs}' ({ours}) is of type {kind}", expected, "convert it")
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def to_runs(table: pa.Table, zone: str) -> tuple[pd.DataFrame, list[str]]:
+    """The table in our types, and for each row what could not be read (empty: nothing).
+
+    table: columns named as in jobs.runs. zone: of times that name none, UTC if empty."""
+    converted = {name: _convert(name, table[name], zone) for name in COLUMNS if name in table.column_names}
+    faults = np.full(table.num_rows, "", dtype=object)
+    for name in reversed(converted):
+        faults[converted[name].is_bad] = f"{name} is not {_meaning(name)}"
+    return pd.DataFrame({name: found.column for name, found in converted.items()}), faults.tolist()
+
+
+def _meaning(name: str) -> str:
+    if name in TIME_COLUMNS:
+        return "a time; expected ISO text or epoch seconds"
+    return "a number" if name in NUMBER_COLUMNS else "true or false"
+
+
+def _convert(name: str, column: pa.ChunkedArray, zone: str) -> Converted:
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if _is_text(column.type) or pa.types.is_null(column.type):
+        column = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
+    if name in TEXT_COLUMNS:
+        return _texts(name, column)
+    if _is_text(column.type):
+        column = pc.if_else(pc.is_in(column, pa.array(MISSING_WORDS, pa.large_string())), None, column)
+    if name in TIME_COLUMNS:
+        return _times(column, zone)
+    return _numbers(column) if name in NUMBER_COLUMNS else _flags(column)
+
+
+def _texts(name: str, column: pa.Array) -> Converted:
+    if pa.types.is_floating(column.type):  # 17.0 is 17: a missing id makes a column of integers float
+        whole = pc.and_(pc.equal(pc.floor(column), column), pc.less(pc.abs(column), float(2**53)))
+        integers = pc.if_else(whole, column, None).cast(pa.int64()).cast(pa.large_string())
+        column = pc.if_else(whole, integers, pc.if_else(pc.is_nan(column), None, column).cast(pa.large_string()))
+    text = pd.Series(
+        pc.if_else(pc.equal(column.cast(pa.large_string()), ""), None, column.cast(pa.large_string())).to_pandas(),
+        dtype="str",
+    )
+    if name == "status":
+        text = text.str.lower().replace(STATUS_SPELLINGS)
+    return Converted(text, np.zeros(len(text), dtype=bool))
+
+
+def _numbers(column: pa.Array) -> Converted:
+    if pa.types.is_duration(column.type):
+        column = pc.divide(column.cast(pa.duration("us")).cast(pa.int64()).cast(pa.float64()), 1e6)
+    try:
+        values = column.cast(pa.float64(), safe=False)
+    except pa.ArrowInvalid:
+        values = pa.array(pd.to_numeric(column.to_pandas(), errors="coerce"), from_pandas=True, type=pa.float64())
+    is_bad = pc.and_(pc.is_valid(column), pc.is_null(values))
+    return Converted(values.to_pandas().astype("float64"), is_bad.to_numpy(zero_copy_only=False))
+
+
+def _flags(column: pa.Array) -> Converted:
+    if pa.types.is_boolean(column.type):
+        return Converted(column.fill_null(False).to_pandas(), np.zeros(len(column), dtype=bool))
+    text = column.to_pandas().map(lambda value: str(value).lower().removesuffix(".0"), na_action="ignore")
+    values = text.map(FLAGS)
+    return Converted(values.fillna(False).astype(bool), (text.notna() & values.isna()).to_numpy())
+
+
+def _times(column: pa.Array, zone: str) -> Converted:
+    if pa.types.is_date(column.type):
+        column = column.cast(MICROSECOND)
+    if pa.types.is_timestamp(column.type):
+        times = column.cast(pa.timestamp("us", column.type.tz), safe=column.type.unit != "ns").to_pandas()
+        return _in_utc(times, zone)
+    if _is_text(column.type):
+        return _times_in_text(column, zone)
+    seconds = column.cast(pa.float64(), safe=False).to_pandas().to_numpy(dtype="float64")
+    return Converted(pd.Series(from_epoch_s(seconds)), np.isinf(seconds))
+
+
+def _times_in_text(column: pa.Array, zone: str) -> Converted:
+    for kind in (MICROSECOND, pa.timestamp("us", UTC)):
+        try:
+            return _in_utc(column.cast(kind).to_pandas(), zone)
+        except pa.ArrowInvalid:
+            continue
+    return _times_one_by_one(column.to_pandas(), zone)
+
+
+def _times_one_by_one(text: pd.Series, zone: str) -> Converted:
+    """Texts of several kinds in one column: epoch seconds, ISO with a zone, ISO without."""
+    is_epoch, is_zoned = (text.str.contains(kind, na=False) for kind in (EPOCH, ZONED))
+    epoch = pd.Series(from_epoch_s(pd.to_numeric(text.where(is_epoch), errors="coerce")), index=text.index)
+    zoned = pd.to_datetime(text.where(is_zoned & ~is_epoch), format="ISO8601", utc=True, errors="coerce")
+    naive = pd.to_datetime(text.where(~is_zoned & ~is_epoch), format="ISO8601", errors="coerce")
+    here = _in_utc(naive.astype("datetime64[us]"), zone).column
+    times = epoch.fillna(zoned.dt.tz_localize(None).astype("datetime64[us]")).fillna(here)
+    return Converted(times, (text.notna() & times.isna()).to_numpy())
+
+
+def _in_utc(times: pd.Series, zone: str) -> Converted:
+    """Without a zone of their own they are of `zone`: the hour that occurs twice is the first (summer time), one
+    that was skipped is no time."""
+    is_given = times.notna().to_numpy()
+    if times.dt.tz is None and zone and zone != UTC:
+        times = times.dt.tz_localize(zone, ambiguous=np.ones(len(times), dtype=bool), nonexistent="NaT")
+    if times.dt.tz is not None:
+        times = times.dt.tz_convert(UTC).dt.tz_localize(None)
+    return Converted(times.astype("datetime64[us]"), is_given & times.isna().to_numpy())

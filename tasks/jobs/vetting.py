@@ -1,0 +1,159 @@
+"""Which rows of a job log can be used: the checks that all readers share."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasks.jobs.columns import COLUMNS, NUMBER_COLUMNS, ONGOING, STATUSES, TEXT_COLUMNS, TIME_COLUMNS
+from tasks.jobs.params import ReadParams
+from tasks.reading import Chunk, refusals
+
+CENTURY_S = 100 * 365.25 * 86_400
+MICROSECONDS = 1e6
+NOT_A_TIME = np.datetime64("NaT", "us")
+EARLIEST = np.datetime64("1970-01-01", "us")
+AMOUNTS = [name for name in NUMBER_COLUMNS if name not in ("runtime_s", "wait_s")]
+
+Frame = dict[str, Any]  # arrays of one length by column
+
+
+def vet_runs(rows: pd.DataFrame, params: ReadParams, now: datetime) -> Chunk:
+    """Complete job rows and refuse those that cannot be true, each with its first reason.
+
+    rows: columns of jobs.runs as far as the log has them, `place` (line or row from 1) and optionally `raw`
+    (the line itself). Missing times and durations are derived: end = start + runtime, start = submission + wait,
+    and so on. A run that goes on has neither end nor runtime; one that was cancelled before it started has no
+    runtime either. now: UTC without a zone; later times (beyond params.future_slack_s) are refused.
+    The rows of the result have every column of COLUMNS, in its type, and `place`."""
+    full = _derived(_completed(rows))
+    reasons, which = _first_reasons(full, params, now)
+    vetted = pd.DataFrame(full)
+    is_good = which < 0
+    if is_good.all():
+        return Chunk(vetted, refusals([], [], []), {})
+    bad = np.flatnonzero(~is_good)
+    raw = rows["raw"].iloc[bad].fillna("") if "raw" in rows else [""] * len(bad)
+    refused = refusals(full["place"][bad].tolist(), [reasons[which[row]] for row in bad], raw)
+    return Chunk(vetted[is_good].reset_index(drop=True), refused, {})
+
+
+def _completed(rows: pd.DataFrame) -> Frame:
+    """Every column of jobs.runs in its type; what the log lacks is missing."""
+    full: Frame = {}
+    for name in COLUMNS:
+        given = rows.get(name)
+        if name in TEXT_COLUMNS:
+            full[name] = _text(given, len(rows))
+        elif name in TIME_COLUMNS:
+            full[name] = _times(given, len(rows))
+        elif name in NUMBER_COLUMNS:
+            full[name] = _numbers(given, len(rows))
+        else:
+            full[name] = _flags(given, len(rows))
+    full["status"] = full["status"].fillna("unknown")
+    return full | {"place": rows["place"].to_numpy(dtype="int64")}
+
+
+def _text(given: pd.Series | None, n_rows: int) -> Any:
+    if given is None:
+        return pd.array([None], dtype="str").take(np.zeros(n_rows, dtype=int))  # ten times faster than from NaN
+    return given.astype("str").array
+
+
+def _times(given: pd.Series | None, n_rows: int) -> Any:
+    if given is None:
+        return np.full(n_rows, NOT_A_TIME)
+    if isinstance(given.dtype, pd.DatetimeTZDtype):
+        given = given.dt.tz_convert("UTC").dt.tz_localize(None)
+    return given.astype("datetime64[us]").to_numpy()
+
+
+def _numbers(given: pd.Series | None, n_rows: int) -> Any:
+    if given is None:
+        return np.full(n_rows, np.nan)
+    return pd.to_numeric(given).to_numpy(dtype="float64", na_value=np.nan)
+
+
+def _flags(given: pd.Series | None, n_rows: int) -> Any:
+    if given is None:
+        return np.zeros(n_rows, dtype=bool)
+    return given.fillna(False).to_numpy(dtype=bool)
+
+
+def _derived(rows: Frame) -> Frame:
+    is_over = ~np.asarray(rows["status"].isin(ONGOING))
+    submitted, wait, runtime = rows["submitted_at"], _as_delta(rows["wait_s"]), _as_delta(rows["runtime_s"])
+    started = _filled(rows["started_at"], submitted + wait)
+    ended = _filled(rows["ended_at"], started + runtime)
+    started = _filled(started, ended - runtime)
+    submitted = _filled(submitted, started - wait)
+    runtime_s = np.where(np.isnan(rows["runtime_s"]), _in_seconds(ended - started), rows["runtime_s"])
+    return rows | {
+        "submitted_at": submitted,
+        "started_at": started,
+        "ended_at": np.where(is_over, ended, NOT_A_TIME),
+        "wait_s": np.where(np.isnan(rows["wait_s"]), _in_seconds(started - submitted), rows["wait_s"]),
+        "runtime_s": np.where(is_over, runtime_s, np.nan),
+    }
+
+
+def _filled(times: Any, others: Any) -> Any:
+    return np.where(np.isnat(times), others, times)
+
+
+def _in_seconds(span: Any) -> Any:
+    return np.where(np.isnat(span), np.nan, span.astype("int64") / MICROSECONDS)
+
+
+def _as_delta(seconds: Any) -> Any:
+    """Durations in whole microseconds; NaT for what is missing, infinite or over a century."""
+    is_usable = np.abs(seconds) <= CENTURY_S
+    whole = np.rint(np.where(is_usable, seconds, 0) * MICROSECONDS).astype("timedelta64[us]")
+    return np.where(is_usable, whole, np.timedelta64("NaT", "us"))
+
+
+def _first_reasons(rows: Frame, params: ReadParams, now: datetime) -> tuple[list[str], Any]:
+    """Reasons, and for each row the position of the first one that holds (-1: the row is good)."""
+    checks = _checks(rows, params, now)
+    which = np.full(len(rows["place"]), -1)
+    for position in reversed(range(len(checks))):
+        which[checks[position][1]()] = position
+    return [reason for reason, _ in checks], which
+
+
+def _checks(rows: Frame, params: ReadParams, now: datetime) -> list[tuple[str, Callable[[], Any]]]:
+    """What can be wrong with a row: the reason, and which rows it holds for."""
+    submitted, started, ended = rows["submitted_at"], rows["started_at"], rows["ended_at"]
+    runtime, wait, status, run_id = rows["runtime_s"], rows["wait_s"], rows["status"], rows["run_id"]
+    is_over = ~np.asarray(status.isin(ONGOING))
+    never_began = np.asarray(status == "cancelled") & np.isnat(started)
+    latest = np.datetime64(now, "us") + np.timedelta64(int(params.future_slack_s * MICROSECONDS), "us")
+    times = (submitted, started, ended)
+    return [
+        ("no run id; expected one that is unique in its source", lambda: _is_empty(run_id)),
+        (f"unknown status; expected one of {', '.join(STATUSES)}", lambda: ~np.asarray(status.isin(STATUSES))),
+        ("an infinite number; expected a finite one or none", lambda: _any(np.isinf(rows[n]) for n in NUMBER_COLUMNS)),
+        ("negative runtime; expected 0 s or more", lambda: runtime < 0),
+        ("runtime or wait over 100 years; expected seconds", lambda: (runtime > CENTURY_S) | (wait > CENTURY_S)),
+        ("neither submission nor start time; expected one of them", lambda: np.isnat(submitted) & np.isnat(started)),
+        (
+            "no runtime and no end time; expected one of them, or the status running or pending",
+            lambda: is_over & np.isnan(runtime) & ~never_began,
+        ),
+        ("ends before it starts; check the times and their zones", lambda: ended < started),
+        ("starts before it is submitted; check the times", lambda: (started < submitted) | (wait < 0)),
+        ("negative size or amount; expected 0 or more", lambda: _any(rows[name] < 0 for name in AMOUNTS)),
+        ("lies before 1970; check the unit of the times", lambda: _any(time < EARLIEST for time in times)),
+        ("lies in the future; check clock, unit and time zone", lambda: _any(time > latest for time in times)),
+    ]
+
+
+def _is_empty(text: Any) -> Any:
+    return np.asarray(pd.isna(text)) | np.asarray(text == "", dtype=bool)
+
+
+def _any(claims: Any) -> Any:
+    return np.logical_or.reduce(list(claims))

@@ -1,0 +1,245 @@
+"""What every reader of every word shares: chunks of rows, refused lines, and files opened with care."""
+
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import IO, Any, cast
+
+import fsspec
+import numpy as np
+import pandas as pd
+
+from tasks.errors import BadInput
+from tasks.read_limits import ReadLimits
+
+GZIP_MAGIC = b"\x1f\x8b"
+OTHER_PACKERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"(\xb5/\xfd": "zstd", b"PK\x03\x04": "zip"}
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+UTF8_MARK = b"\xef\xbb\xbf"
+NEWLINE = ord("\n")
+HEAD_BYTES = 64 * 1024
+BLOCK_BYTES = 4 * 1024 * 1024
+BLOCK_LINES = 100_000
+RAW_CHARS = 500  # how much of a refused line is kept in the quarantine
+RATIO_CHECKED_FROM_BYTES = 1024 * 1024  # a tiny file may shrink a thousandfold in good faith
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some rows of a file: those that can be used and those that were refused.
+
+    rows: the word's own columns plus `place` (int64: line or row in the file, from 1).
+    refused: columns place (int64), reason (str) and raw (str, at most 500 characters).
+    tables: further tables that belong to the rows, by name (for instance `vertices`)."""
+
+    rows: pd.DataFrame
+    refused: pd.DataFrame
+    tables: dict[str, pd.DataFrame]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole lines of a text file: valid UTF-8, each ended by one newline, the first numbered `first` (from 1).
+
+    A line that was refused stands in `data` as an empty one, so that numbers can be counted."""
+
+    first: int
+    data: bytes
+    refused: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A block of text lines without their line ends; `places` are their numbers in the file, from 1."""
+
+    places: list[int]
+    lines: list[str]
+    refused: pd.DataFrame
+
+
+def refusals(places: Iterable[int], reasons: Sequence[str] | str, raws: Iterable[str]) -> pd.DataFrame:
+    """The frame of refused lines that a Chunk carries; one reason may stand for all of them."""
+    frame = pd.DataFrame(
+        {"place": pd.Series(list(places), dtype="int64"), "reason": reasons, "raw": [raw[:RAW_CHARS] for raw in raws]}
+    )
+    return frame.astype({"reason": "str", "raw": "str"})
+
+
+def no_refusals() -> pd.DataFrame:
+    """A frame of refused lines with no line in it."""
+    return refusals([], [], [])
+
+
+def all_refusals(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Several frames of refused lines as one, in the order of the file."""
+    kept = [frame for frame in frames if len(frame)]
+    if len(kept) < 2:
+        return kept[0] if kept else no_refusals()
+    return pd.concat(kept).sort_values("place", kind="stable").reset_index(drop=True)
+
+
+@contextmanager
+def open_checked(path: str, limits: ReadLimits) -> Iterator[IO[bytes]]:
+    """The bytes of a plain or gzip file (told by its content), local or anything fsspec reaches.
+
+    Raises BadInput if it is missing, empty, packed in another way, larger than the limits or truncated."""
+    with open_plain(path) as raw:
+        magic = raw.read(8)
+        raw.seek(0)
+        if not magic:
+            raise BadInput(path, "the file is empty", "at least one row", "export it again")
+        packer = next((name for mark, name in OTHER_PACKERS.items() if magic.startswith(mark)), None)
+        if packer:
+            raise BadInput(path, f"packed with {packer}", "plain text or gzip", "unpack it first")
+        yield cast(IO[bytes], _Counted(path, raw, limits, packed=magic.startswith(GZIP_MAGIC)))
+
+
+@contextmanager
+def open_plain(path: str) -> Iterator[IO[bytes]]:
+    """The bytes of a file as they are, seekable; raises BadInput if it cannot be opened."""
+    try:
+        raw = cast(IO[bytes], fsspec.open(path, "rb").open())
+    except (OSError, ValueError, ImportError) as error:
+        said = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+        raise BadInput(path, f"cannot be opened ({said})", "a readable file", "check the path") from error
+    with raw:
+        yield raw
+
+
+class _Counted:
+    """A byte stream that stops at the limits, before memory or disk are full."""
+
+    def __init__(self, path: str, raw: IO[bytes], limits: ReadLimits, *, packed: bool) -> None:
+        self.path, self.raw, self.limits, self.packed, self.n_bytes = path, raw, limits, packed, 0
+        self.stream: Any = gzip.GzipFile(fileobj=raw) if packed else raw
+
+    def read(self, size: int = BLOCK_BYTES) -> bytes:
+        if size < 0:
+            raise ValueError("read a stated number of bytes: memory must stay bounded")
+        try:
+            block = cast(bytes, self.stream.read(size))
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise BadInput(
+                self.path, f"the gzip stream is damaged or cut off ({error})", "a whole file", "copy it again"
+            ) from error
+        self.n_bytes += len(block)
+        self._check()
+        return block
+
+    def _check(self) -> None:
+        if self.n_bytes > self.limits.max_bytes:
+            raise BadInput(
+                self.path,
+                f"more than {self.limits.max_bytes:,} bytes unpacked",
+                "a smaller file",
+                "split it, or raise read.limits.max_bytes",
+            )
+        n_packed = self.raw.tell() if self.packed else 0
+        if n_packed and self.n_bytes > max(RATIO_CHECKED_FROM_BYTES, self.limits.max_ratio * n_packed):
+            raise BadInput(
+                self.path,
+                f"unpacks to more than {self.limits.max_ratio:g} times its size (a gzip bomb?)",
+                "an ordinary log",
+                "unpack it by hand and look, or raise read.limits.max_ratio",
+            )
+
+
+def read_head(path: str, limits: ReadLimits) -> bytes:
+    """The first 64 KiB of a file, unpacked: enough to tell its format."""
+    with open_checked(path, limits) as stream:
+        return stream.read(HEAD_BYTES)
+
+
+def read_lines(path: str, limits: ReadLimits) -> Iterator[Lines]:
+    """The lines of a UTF-8 text file, at most 100,000 at a time; a line that is no text is refused alone.
+
+    Raises BadInput for what read_blocks and open_checked refuse."""
+    for block in read_blocks(path, limits):
+        text = block.data.decode().split("\n")[:-1]
+        numbered = enumerate(text, block.first)
+        if len(block.refused):
+            gone = set(block.refused["place"])
+            kept = [(place, line) for place, line in numbered if place not in gone]
+            yield Lines([place for place, _ in kept], [line for _, line in kept], block.refused)
+        else:
+            yield Lines(list(range(block.first, block.first + len(text))), text, block.refused)
+
+
+def read_blocks(path: str, limits: ReadLimits) -> Iterator[Block]:
+    """A UTF-8 text file in blocks of whole lines, at most 4 MiB (or one line) and 100,000 lines each.
+
+    CR LF becomes LF. Lines that are not UTF-8, hold a NUL byte or are too long are refused one by one.
+    Raises BadInput for UTF-16, binary content, a text without line feeds, and what open_checked refuses."""
+    with open_checked(path, limits) as stream:
+        rest, first, is_start = b"", 1, True
+        while block := stream.read(BLOCK_BYTES):
+            if is_start:
+                block, is_start = _as_text(path, block), False
+            whole, newline, tail = block.rpartition(b"\n")
+            if newline:
+                for data in _pieces(rest + whole + newline):
+                    yield _cleaned(first, data, limits.max_line_bytes)
+                    first += data.count(b"\n")
+                rest = b""
+            rest = (rest + tail)[: limits.max_line_bytes + 1]  # so much tells that the line is too long
+        if rest:
+            yield _cleaned(first, rest + b"\n", limits.max_line_bytes)
+
+
+def _as_text(path: str, start: bytes) -> bytes:
+    if start.startswith(UTF16_MARKS):
+        raise BadInput(path, "the text is UTF-16", "UTF-8", "convert it: iconv -f UTF-16 -t UTF-8")
+    if b"\x00" in start[:HEAD_BYTES]:
+        raise BadInput(path, "binary content (a NUL byte)", "a UTF-8 text log", "check that it is the right file")
+    if b"\r" in start and b"\n" not in start:
+        raise BadInput(path, "lines end in CR alone", "LF or CR LF", "convert it: tr '\\r' '\\n'")
+    return start.removeprefix(UTF8_MARK)
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    """Whole lines cut into pieces of at most BLOCK_LINES lines."""
+    if data.count(b"\n") <= BLOCK_LINES:
+        yield data
+        return
+    ends = _line_ends(data)
+    cuts = [0, *(ends[BLOCK_LINES - 1 : -1 : BLOCK_LINES] + 1).tolist(), len(data)]
+    yield from (data[start:stop] for start, stop in pairwise(cuts))
+
+
+def _line_ends(data: bytes) -> Any:
+    return np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == NEWLINE)
+
+
+def _cleaned(first: int, data: bytes, max_line_bytes: int) -> Block:
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n")
+    is_long = len(data) > max_line_bytes and np.diff(_line_ends(data), prepend=-1).max() > max_line_bytes + 1
+    if b"\x00" not in data and not is_long and _is_utf8(data):
+        return Block(first, data, no_refusals())
+    lines = data.split(b"\n")[:-1]
+    reasons = [_fault(line, max_line_bytes) for line in lines]
+    bad = [(place, reason, lines[place]) for place, reason in enumerate(reasons) if reason]
+    raws = [raw[:RAW_CHARS].decode("latin-1").replace("\x00", "\\0") for _, _, raw in bad]
+    good = b"\n".join(b"" if reason else line for line, reason in zip(lines, reasons, strict=True))
+    return Block(first, good + b"\n", refusals([first + place for place, _, _ in bad], [r for _, r, _ in bad], raws))
+
+
+def _is_utf8(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _fault(line: bytes, max_line_bytes: int) -> str:
+    if len(line) > max_line_bytes:
+        return f"the line is longer than {max_line_bytes:,} bytes; shorten it or raise read.limits.max_line_bytes"
+    if b"\x00" in line:
+        return "a NUL byte in the line; expected text (was the disk full?)"
+    return "" if _is_utf8(line) else "the line is not UTF-8; convert the file"

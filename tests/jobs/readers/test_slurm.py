@@ -1,0 +1,191 @@
+"""Slurm's accounting: small logs worked out by hand, and the phillips log of xdmod where WHORL_DATASETS has it."""
+
+import os
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tasks.jobs.params import ReadParams
+from tasks.jobs.readers import slurm
+from tasks.jobs.readers.slurm import SlurmReader
+
+NEW_YORK = ReadParams(time_zone="America/New_York")
+HEADER = "JobID|Submit|Start|End|State|Elapsed|MaxRSS|TotalCPU|User|JobName"
+JOB = "7|2024-12-01T11:58:00|2024-12-01T12:00:00|2024-12-01T12:10:00|COMPLETED|00:10:00||00:31.5|ada|etl"
+GIB = 2**30
+
+
+def log(tmp_path: Path, *lines: str, header: str = HEADER) -> str:
+    path = tmp_path / "sacct.txt"
+    path.write_text("\n".join(filter(None, [header, *lines])) + "\n")
+    return str(path)
+
+
+def read(path: str, params: ReadParams = NEW_YORK) -> tuple[pd.DataFrame, pd.DataFrame]:
+    chunks = list(SlurmReader().read(path, params))
+    return pd.concat([chunk.rows for chunk in chunks]), pd.concat([chunk.refused for chunk in chunks])
+
+
+def test_one_job_worked_out_by_hand(tmp_path: Path) -> None:
+    rows, refused = read(log(tmp_path, JOB))
+    assert refused.empty
+    row = rows.iloc[0]
+    told = row[["run_id", "name", "user_name", "status", "wait_s", "runtime_s", "cpu_s", "place"]]
+    assert told.to_list() == ["7", "etl", "ada", "completed", 120.0, 600.0, 31.5, 2]
+    assert row["started_at"] == pd.Timestamp("2024-12-01 17:00:00")  # noon in New York
+
+
+def test_any_order_and_subset_of_fields_gives_the_same_rows(tmp_path: Path) -> None:
+    rows, _ = read(log(tmp_path, JOB))
+    fields, values = HEADER.split("|"), JOB.split("|")
+    for order in (list(reversed(range(len(fields)))), [0, 1, 2, 4, 5, 7, 8, 9], [9, 3, 2, 0, 7, 4, 8, 1]):
+        other, _ = read(log(tmp_path, "|".join(values[i] for i in order), header="|".join(fields[i] for i in order)))
+        pd.testing.assert_frame_equal(other, rows)
+
+
+def test_the_trailing_bar_of_parsable_changes_nothing(tmp_path: Path) -> None:
+    rows, _ = read(log(tmp_path, JOB))
+    barred, _ = read(log(tmp_path, JOB + "|", header=HEADER + "|"))
+    headless, _ = read(
+        log(tmp_path, JOB + "|", header=""), NEW_YORK.model_copy(update={"sacct_fields": HEADER.replace("|", ",")})
+    )
+    pd.testing.assert_frame_equal(barred, rows)
+    pd.testing.assert_frame_equal(headless.assign(place=2), rows)
+
+
+def test_a_bar_in_the_last_field_belongs_to_the_name(tmp_path: Path) -> None:
+    rows, refused = read(log(tmp_path, JOB + "|a|b", JOB))
+    assert (rows["name"].to_list(), len(refused)) == (["etl|a|b", "etl"], 0)
+    barred, _ = read(log(tmp_path, JOB + "|a|", header=HEADER + "|"))
+    assert barred["name"].to_list() == ["etl|a"]
+
+
+def test_steps_are_no_runs_but_lend_their_peak_memory(tmp_path: Path) -> None:
+    step = JOB.replace("7|", "7.batch|", 1).replace("||", "|2G|")
+    rows, refused = read(
+        log(tmp_path, JOB, step, step.replace("2G", "3G").replace("batch", "0"), JOB.replace("7|", "8|", 1))
+    )
+    assert refused.empty
+    assert rows["run_id"].to_list() == ["7", "8"]
+    assert rows["peak_memory_bytes"].to_list()[:1] == [3 * GIB]
+    assert pd.isna(rows["peak_memory_bytes"].iloc[1])
+
+
+def test_a_job_keeps_its_steps_wherever_blocks_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = []
+    for job in range(16):
+        lines.append(JOB.replace("7|", f"{job}|", 1))
+        steps = [f"{job}.{step}|" for step in range(job % 4)]
+        lines += [JOB.replace("7|", step, 1).replace("||", f"|{job + 1}G|") for step in steps]
+    path = log(tmp_path, *lines)
+    whole, _ = read(path)
+    monkeypatch.setattr("tasks.reading.BLOCK_BYTES", 500)
+    monkeypatch.setattr(slurm, "CHUNK_LINES", 3)
+    chunks = list(SlurmReader().read(path, NEW_YORK))
+    assert len(chunks) > 5
+    pd.testing.assert_frame_equal(pd.concat([chunk.rows for chunk in chunks], ignore_index=True), whole)
+    assert whole["peak_memory_bytes"].notna().sum() == 12
+
+
+def test_tasks_of_arrays_and_components_are_runs_and_waiting_bundles_are_not(tmp_path: Path) -> None:
+    ids = ["9_4", "9_5", "10+1", "9_[6-8%2]"]
+    lines = [JOB.replace("7|", f"{job}|", 1) for job in ids[:3]]
+    waiting = "9_[6-8%2]|2024-12-01T11:58:00|Unknown|Unknown|PENDING|00:00:00|||ada|etl"
+    rows, refused = read(log(tmp_path, *lines, waiting, waiting.replace("9_[6-8%2]", "11")))
+    assert refused.empty
+    assert rows["run_id"].to_list() == ["9_4", "9_5", "10+1", "11"]
+    assert rows["status"].to_list() == ["completed"] * 3 + ["pending"]
+
+
+def test_the_raw_id_is_preferred_because_array_tasks_share_the_other(tmp_path: Path) -> None:
+    rows, _ = read(log(tmp_path, JOB.replace("7|", "7_3|12|", 1), header=HEADER.replace("JobID|", "JobID|JobIDRaw|")))
+    assert rows["run_id"].to_list() == ["12"]
+
+
+def test_a_running_job_has_no_runtime_with_and_without_a_state(tmp_path: Path) -> None:
+    running = JOB.replace("2024-12-01T12:10:00", "Unknown").replace("COMPLETED", "RUNNING")
+    rows, _ = read(log(tmp_path, running))
+    assert (rows["status"][0], rows["runtime_s"].isna()[0]) == ("running", True)
+    stateless, _ = read(log(tmp_path, running.replace("RUNNING|", ""), header=HEADER.replace("State|", "")))
+    assert (stateless["status"][0], stateless["runtime_s"].isna()[0]) == ("running", True)
+
+
+def test_a_suspended_job_ran_for_its_elapsed_time_not_until_its_end(tmp_path: Path) -> None:
+    rows, _ = read(log(tmp_path, JOB.replace("00:10:00|", "00:04:00|")))
+    assert rows["runtime_s"].to_list() == [240]
+
+
+def test_times_with_an_offset_and_epochs_need_no_time_zone(tmp_path: Path) -> None:
+    rows, _ = read(log(tmp_path, JOB))
+    dated = JOB.replace("|COMPLETED", "-0500|COMPLETED").replace(":00|2024", ":00-05:00|2024")
+    epochs = JOB.replace(
+        "2024-12-01T11:58:00|2024-12-01T12:00:00|2024-12-01T12:10:00", "1733072280|1733072400|1733073000"
+    )
+    for line in (dated, epochs):
+        pd.testing.assert_frame_equal(read(log(tmp_path, line), ReadParams())[0], rows)
+
+
+def test_blank_lines_and_headers_of_joined_exports_are_no_rows(tmp_path: Path) -> None:
+    rows, refused = read(log(tmp_path, JOB, " ", HEADER, JOB.replace("7|", "8|", 1)))
+    assert (rows["place"].to_list(), len(refused)) == ([2, 5], 0)
+
+
+def test_a_header_without_jobs_is_an_empty_log(tmp_path: Path) -> None:
+    assert [len(frame) for frame in read(log(tmp_path))] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("head", "is_slurm"),
+    [
+        (HEADER, True),
+        (HEADER.lower() + "|", True),
+        (JOB, True),
+        ("7|7|phillips|2016-12-22T07:15:12|Unknown|Unknown|PENDING|x", True),
+        ("; Version: 2\n1 0 1 1 1 -1 -1 1 -1 -1 1 1 1 1 1 -1 -1 -1", False),
+        ("run_id,name,started_at,runtime_s\n1,etl,2024-12-01T12:00:00,5", False),
+        ("id|when|what\n7|2024-12-01T12:00:00|walked the dog", False),
+        ("| JobID | State |\n|-------|-------|\n| 7 | COMPLETED |", False),
+        ("JobID|JobName\x00|State|Start", False),
+        ("", False),
+    ],
+)
+def test_slurm_is_told_from_other_text(head: str, is_slurm: bool) -> None:
+    assert SlurmReader().sniff(head.encode(), "log.txt") is is_slurm
+
+
+# The real log: 4,285 rows of sacct without a header
+
+
+@pytest.fixture(scope="module")
+def phillips() -> Path:
+    path = Path(os.environ.get("WHORL_DATASETS", "-")) / "slurm" / "phillips_sacct.log"
+    if not path.exists():
+        pytest.skip("needs slurm/phillips_sacct.log of xdmod in the folder WHORL_DATASETS")
+    return path
+
+
+def test_the_real_log_is_read_whole(phillips: Path) -> None:
+    rows, refused = read(str(phillips))
+    assert (len(rows), len(refused)) == (4285, 0)
+    assert rows["status"].value_counts().to_dict() == {
+        "completed": 2324,
+        "failed": 1717,
+        "cancelled": 243,
+        "timeout": 1,
+    }
+    first = rows.iloc[0]
+    assert first["runtime_s"] == 10 * 86_400 + 13 * 3600 + 27 * 60 + 6
+    assert first["ended_at"] == pd.Timestamp("2017-01-02 01:42:19")  # 20:42:19 in New York
+    # the rows whose ReqMem is 2147486648Mn ask for 8 × 3000 MiB, as their ReqTRES says
+    assert (rows["requested_memory_bytes"] == 8 * 3000 * 2**20).sum() == 4238
+    assert SlurmReader().sniff(phillips.read_bytes()[: 64 * 1024], str(phillips))
+
+
+def test_a_surplus_bar_is_refused_where_it_may_not_be_the_names(tmp_path: Path) -> None:
+    header = "JobName|" + HEADER.removesuffix("|JobName")
+    rows, refused = read(
+        log(tmp_path, "a|b|" + JOB.removesuffix("|etl"), "etl|" + JOB.removesuffix("|etl"), header=header)
+    )
+    assert (rows["name"].to_list(), refused["place"].to_list()) == (["etl"], [2])
+    assert refused["reason"].to_list() == ["11 fields instead of 10; a bar in a name? let JobName be the last field"]

@@ -1,0 +1,155 @@
+"""Files opened with care: what is refused whole, what is refused line by line, and in which words."""
+
+import gzip
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from tasks import reading
+from tasks.errors import BadInput
+from tasks.read_limits import ReadLimits
+from tasks.reading import read_blocks, read_head, read_lines
+
+LIMITS = ReadLimits()
+KIB = 1024
+BOMB = gzip.compress(bytes(3 * 1024 * KIB).replace(b"\0", b"a"))
+
+
+def lines_of(path: Path | str, limits: ReadLimits = LIMITS) -> list[str]:
+    return [line for block in read_lines(str(path), limits) for line in block.lines]
+
+
+REFUSED_WHOLE = {
+    "empty": (b"", LIMITS, "the file is empty; expected at least one row; export it again"),
+    "bzip2": (b"BZh91AY", LIMITS, "packed with bzip2; expected plain text or gzip; unpack it first"),
+    "zip": (b"PK\x03\x04rest", LIMITS, "packed with zip"),
+    "zstd": (b"(\xb5/\xfd rest", LIMITS, "packed with zstd"),
+    "UTF-16": ("a b\n".encode("utf-16"), LIMITS, "the text is UTF-16; expected UTF-8; convert it: iconv"),
+    "UTF-16 without a mark": ("a b\n".encode("utf-16-le"), LIMITS, "binary content (a NUL byte)"),
+    "CR alone": (b"a\rb\rc\r", LIMITS, "lines end in CR alone; expected LF or CR LF; convert it: tr"),
+    "gzip cut off": (gzip.compress(b"a\nb\n" * 9999)[:-30], LIMITS, "the gzip stream is damaged or cut off"),
+    "gzip with a wrong byte": (gzip.compress(b"a\n")[:-5] + b"\xff1234", LIMITS, "the gzip stream is damaged"),
+    "bomb": (BOMB, ReadLimits(max_ratio=500), "unpacks to more than 500 times its size (a gzip bomb?)"),
+    "large": (b"a\n" * KIB, ReadLimits(max_bytes=KIB), "more than 1,024 bytes unpacked; expected a smaller file"),
+    "large when unpacked": (gzip.compress(b"ab\n" * KIB), ReadLimits(max_bytes=2 * KIB), "more than 2,048 bytes"),
+}
+
+
+@pytest.mark.parametrize(("content", "limits", "said"), REFUSED_WHOLE.values(), ids=REFUSED_WHOLE)
+def test_a_file_that_is_no_text_log_is_refused_in_one_line(
+    tmp_path: Path, content: bytes, limits: ReadLimits, said: str
+) -> None:
+    path = tmp_path / "log.txt"
+    path.write_bytes(content)
+    with pytest.raises(BadInput) as refusal:
+        lines_of(path, limits)
+    assert said in str(refusal.value)
+    assert str(refusal.value).startswith(f"{path}: ")
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("missing.txt", "cannot be opened (No such file or directory); expected a readable file; check the path"),
+        (".", "cannot be opened (Is a directory)"),
+        ("nosuchprotocol://log", "cannot be opened (Protocol not known: nosuchprotocol)"),
+    ],
+)
+def test_a_path_that_cannot_be_opened_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput, match="cannot be opened") as refusal:
+        lines_of(path)
+    assert said in str(refusal.value)
+
+
+REFUSED_LINES = {
+    "not UTF-8": ("é\n".encode("latin-1"), "the line is not UTF-8; convert the file", "é"),
+    "NUL": (b"a\x00b\n", "a NUL byte in the line; expected text (was the disk full?)", "a\\0b"),
+    "long": (
+        b"y" * 2000 + b"\n",
+        "the line is longer than 1,024 bytes; shorten it or raise read.limits.max_line_bytes",
+        "y" * 500,
+    ),
+}
+
+
+@pytest.mark.parametrize(("line", "reason", "raw"), REFUSED_LINES.values(), ids=REFUSED_LINES)
+def test_a_broken_line_is_refused_alone_and_the_lines_around_it_keep_their_numbers(
+    tmp_path: Path, line: bytes, reason: str, raw: str
+) -> None:
+    path = tmp_path / "log.txt"
+    path.write_bytes(b"head\n" + b"x\n" * reading.HEAD_BYTES + line + b"tail\n")
+    block = list(read_lines(str(path), ReadLimits(max_line_bytes=KIB)))
+    assert [one for part in block for one in part.refused["reason"]] == [reason]
+    assert [one for part in block for one in part.refused["raw"]] == [raw]
+    place = 1 + reading.HEAD_BYTES + 1
+    assert [one for part in block for one in part.refused["place"]] == [place]
+    assert (block[-1].places[-1], block[-1].lines[-1]) == (place + 1, "tail")
+
+
+@pytest.mark.parametrize("block_bytes", [1, 2, 3, 7, 64, 4096])
+def test_lines_and_their_numbers_do_not_depend_on_the_size_of_a_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int
+) -> None:
+    path = tmp_path / "log.txt"
+    long = "z" * 1500
+    path.write_bytes(f"one\r\n\r\nthré\n{long}\nfive\n".encode() + b"\xffsix\nlast")
+    monkeypatch.setattr(reading, "BLOCK_BYTES", block_bytes)
+    parts = list(read_lines(str(path), ReadLimits(max_line_bytes=KIB)))
+    found = {place: line for part in parts for place, line in zip(part.places, part.lines, strict=True)}
+    assert found == {1: "one", 2: "", 3: "thré", 5: "five", 7: "last"}
+    assert [place for part in parts for place in part.refused["place"]] == [4, 6]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_bytes(b"\xef\xbb\xbfone\ntwo\n")
+    assert lines_of(tmp_path / "log.txt") == ["one", "two"]
+
+
+def test_a_text_without_a_last_line_end_keeps_its_last_line(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_bytes(b"one\ntwo")
+    assert lines_of(tmp_path / "log.txt") == ["one", "two"]
+
+
+def test_gzip_is_told_by_its_content_and_may_have_several_members(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_bytes(gzip.compress(b"one\n") + gzip.compress(b"two\n"))
+    assert lines_of(tmp_path / "log.txt") == ["one", "two"]
+
+
+def test_a_small_file_may_shrink_a_thousandfold_in_good_faith(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_bytes(gzip.compress(b"a\n" * 200 * KIB))
+    assert len(lines_of(tmp_path / "log.txt", ReadLimits(max_ratio=10))) == 200 * KIB
+
+
+def test_a_block_holds_a_bounded_number_of_lines_and_misses_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "BLOCK_LINES", 10)
+    (tmp_path / "log.txt").write_bytes(b"".join(b"%d\n" % number for number in range(1, 31)) + b"31\n")
+    blocks = list(read_blocks(str(tmp_path / "log.txt"), LIMITS))
+    assert [(block.first, block.data.count(b"\n")) for block in blocks] == [(1, 10), (11, 10), (21, 10), (31, 1)]
+    assert b"".join(block.data for block in blocks).split() == [b"%d" % number for number in range(1, 32)]
+
+
+def test_a_line_without_an_end_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "BLOCK_BYTES", KIB)
+    (tmp_path / "log.txt").write_bytes(b"a" * 5000 * KIB)
+    (block,) = read_blocks(str(tmp_path / "log.txt"), ReadLimits(max_line_bytes=KIB))
+    assert (block.data, len(block.refused)) == (b"\n", 1)
+
+
+def test_any_storage_that_fsspec_reaches_can_be_read() -> None:
+    with fsspec.open("memory://logs/one.txt", "wb") as file:
+        file.write(gzip.compress(b"one\ntwo\n"))
+    assert lines_of("memory://logs/one.txt") == ["one", "two"]
+    assert read_head("memory://logs/one.txt", LIMITS) == b"one\ntwo\n"
+
+
+def test_reading_without_a_size_is_a_programming_error(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_bytes(b"one\n")
+    with reading.open_checked(str(tmp_path / "log.txt"), LIMITS) as stream, pytest.raises(ValueError, match="bounded"):
+        stream.read(-1)

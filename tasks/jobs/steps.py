@@ -1,0 +1,66 @@
+"""The steps of `jobs`: keys in, keys out. Flows wrap them; the command line may call those that only ask."""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from tasks.jobs import intake
+from tasks.jobs.params import GroupParams, ReadParams, ReportParams, SummaryParams, WatchParams
+from tasks.jobs.record.params import RecordParams
+from tasks.jobs.summary import summarise as summarise_source
+from tasks.jobs.watch import watch_runs
+from tasks.progress import report_progress
+from tasks.warehouse import ingest
+from tasks.warehouse.place import Warehouse
+
+logger = logging.getLogger(__name__)
+
+
+def find_logs(paths: list[str]) -> list[str]:
+    """The log files behind files, folders and addresses."""
+    return intake.find_logs(paths)
+
+
+def land_log(warehouse: Warehouse, path: str, source: str, reader: str, read: ReadParams, group: GroupParams) -> str:
+    """Read one log into the landing folder; returns the batch id."""
+    batch = intake.land_log(warehouse, path, intake.Intake(source, reader, read, group))
+    n_rows, n_refused = batch.tables["runs"].n_rows, batch.n_quarantined
+    logger.info("read %s with %s: %d rows, %d refused", path, batch.origin.reader, n_rows, n_refused)
+    return batch.batch_id
+
+
+def ingest_batch(warehouse: Warehouse, batch_id: str) -> str:
+    """Load a landed batch into the warehouse; returns its id."""
+    is_new = ingest.ingest(warehouse, intake.WORD, batch_id)
+    logger.info("batch %s %s", batch_id, "loaded" if is_new else "was in the warehouse already")
+    return batch_id
+
+
+def summarise(warehouse: Warehouse, source: str, summary: SummaryParams, after: Sequence[str] = ()) -> str:
+    """Write jobs.groups anew; returns the data version that it saw.
+
+    after: keys of what this rests on (batch ids): a continued run with other keys does the step again."""
+    logger.debug("summarising %s after %s", source, after)
+    return summarise_source(warehouse, source, summary).data_version
+
+
+def watch(warehouse: Warehouse, source: str, watch: WatchParams) -> list[str]:
+    """Raise an alarm for every slow run; returns the ids of the new ones."""
+    return watch_runs(warehouse, source, watch)
+
+
+def report(warehouse: Warehouse, source: str, report: ReportParams, after: str = "") -> str:
+    """Write the page of a source; returns its path. after: key of what this rests on (data version)."""
+    logger.debug("drawing %s after %s", source, after)
+    from tasks.report.jobs_page import render_report  # matplotlib: a second of import that other steps need not pay
+
+    return str(render_report(warehouse, source, report))
+
+
+def record(params: RecordParams, out_dir: str) -> str:
+    """Run and record recurring jobs on this machine; returns the folder of the recording."""
+    from tasks.jobs.record.campaign import record_jobs
+
+    summary = record_jobs(params, Path(out_dir), lambda done, total: report_progress("recording jobs", done, total))
+    logger.info("recorded %s", summary)
+    return out_dir

@@ -1,0 +1,114 @@
+"""The summary of a job log: how the runs of each recurring job vary, computed in SQL where the rows are."""
+
+import json
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks.errors import BadInput, NotFound
+from tasks.jobs.params import SummaryParams
+from tasks.warehouse.connection import Connection, reading, transaction, writing
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.versions import data_version
+
+logger = logging.getLogger(__name__)
+GROUPS = Path(__file__).with_name("summary.sql")
+TOTALS = Path(__file__).with_name("summary_totals.sql")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a summary found; `data_version` names the files that it saw."""
+
+    data_version: str
+    n_runs: int
+    n_groups: int
+
+
+def summarise(warehouse: Warehouse, source: str, params: SummaryParams) -> Summary:
+    """Write jobs.groups and jobs.summaries of one source anew, in one transaction; twice changes nothing.
+
+    Raises NotFound if the source has no runs, BadInput if it mixes simulated with measured runs."""
+    with writing(warehouse) as connection:
+        refuse_mixture(connection, source)
+        with transaction(connection):
+            summary = _write(connection, source, params)
+    logger.info("summarised %d runs of %d jobs of source %s", summary.n_runs, summary.n_groups, source)
+    return summary
+
+
+def refuse_mixture(connection: Connection, source: str) -> None:
+    """Raise NotFound if the source has no runs, BadInput if some of them are simulated and some measured."""
+    counts = connection.execute(
+        """SELECT count(*) FILTER (is_simulated), count(*) FILTER (NOT is_simulated)
+        FROM jobs.runs WHERE source = $source""",
+        {"source": source},
+    ).fetchone()
+    n_simulated, n_measured = counts or (0, 0)
+    if not n_simulated + n_measured:
+        raise NotFound(_no_runs(connection, source))
+    if n_simulated and n_measured:
+        raise BadInput(
+            f"source {source!r}",
+            f"{n_simulated:,} simulated runs stand among {n_measured:,} measured ones",
+            "one kind only, so that no figure mixes them",
+            "ingest the simulated log under a source of its own",
+        )
+
+
+def read_summary(warehouse: Warehouse, source: str) -> dict[str, Any]:
+    """The row of jobs.summaries of a source; `is_stale` is true if its files have changed since.
+
+    Raises NotFound if the source has no summary yet."""
+    with reading(warehouse) as connection:
+        return fetch_summary(connection, source)
+
+
+def fetch_summary(connection: Connection, source: str) -> dict[str, Any]:
+    """The same over a connection that is open already."""
+    cursor = connection.execute("SELECT * FROM jobs.summaries WHERE source = $source", {"source": source})
+    row = cursor.fetchone()
+    if row is None:
+        raise NotFound(_no_summary(connection, source))
+    totals = dict(zip([column[0] for column in cursor.description or []], row, strict=True))
+    is_stale = totals["data_version"] != data_version(connection, "jobs", source)
+    return {**totals, "parameters": json.loads(totals["parameters"]), "is_stale": is_stale}
+
+
+def _write(connection: Connection, source: str, params: SummaryParams) -> Summary:
+    values = {"source": source, "statuses": list(params.statuses), "history_share": params.history_share}
+    ratios = ("min_support", "outlier_ratio", "outlier_delta_s", "slow_ratio")
+    connection.execute("DELETE FROM jobs.groups WHERE source = $source", {"source": source})
+    connection.execute("DELETE FROM jobs.summaries WHERE source = $source", {"source": source})
+    connection.execute(
+        f"INSERT INTO jobs.groups BY NAME {GROUPS.read_text()}",
+        {**values, **{name: getattr(params, name) for name in ratios}},
+    )
+    version = data_version(connection, "jobs", source)
+    connection.execute(
+        "INSERT INTO jobs.summaries BY NAME "
+        f"SELECT *, $version AS data_version, $parameters AS parameters FROM ({TOTALS.read_text()})",
+        {
+            **values,
+            "min_support": params.min_support,
+            "version": version,
+            "parameters": json.dumps(params.model_dump(mode="json"), sort_keys=True),
+        },
+    )
+    counts = connection.execute(
+        "SELECT n_runs, n_groups FROM jobs.summaries WHERE source = $source", {"source": source}
+    ).fetchone()
+    n_runs, n_groups = counts or (0, 0)
+    return Summary(version, n_runs, n_groups)
+
+
+def _no_runs(connection: Connection, source: str) -> str:
+    known = connection.execute("SELECT DISTINCT source FROM jobs.runs ORDER BY source").fetchall()
+    names = ", ".join(repr(name) for (name,) in known) or "none yet"
+    return f"source {source!r} has no job runs; sources that have some: {names}; fill it with 'whorl jobs ingest FILE'"
+
+
+def _no_summary(connection: Connection, source: str) -> str:
+    refuse_mixture(connection, source)
+    return f"source {source!r} has no summary yet; make one with 'whorl jobs summary --source {source}'"

@@ -1,0 +1,70 @@
+"""The scheduled check for slow runs: each raises one alarm, and watching twice raises nothing new."""
+
+import logging
+from collections.abc import Hashable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tasks.jobs.params import WatchParams
+from tasks.quantities import duration, times
+from tasks.warehouse.alarms import Alarm, raise_alarms
+from tasks.warehouse.connection import Connection, writing
+from tasks.warehouse.place import Warehouse
+
+logger = logging.getLogger(__name__)
+SLOW_RUNS = Path(__file__).with_name("watch.sql")
+KIND = "slow-run"
+
+
+def watch_runs(warehouse: Warehouse, source: str, params: WatchParams, *, now: datetime | None = None) -> list[str]:
+    """Raise an alarm for every slow run of the last days of a source's log; returns the ids of the new alarms.
+
+    The days count back from the last end in the log, so a log that arrives late is watched as well. now: time of
+    the alarm, UTC; by default this machine's clock. A source without runs raises nothing."""
+    with writing(warehouse) as connection:
+        slow = slow_runs(connection, source, params)
+        alarms = [_alarm(source, run) for run in slow.to_dict("records")]
+        raised = raise_alarms(connection, alarms, now=now)
+    logger.info("%d slow runs in source %s, %d of them new", len(slow), source, len(raised))
+    return raised
+
+
+def slow_runs(connection: Connection, source: str, params: WatchParams) -> pd.DataFrame:
+    """Runs at least outlier_ratio times the median of their job's earlier runs, or outlier_delta_s above it.
+
+    Earlier runs are those that had ended before the run started, at least min_support of them.
+    Columns: run_id, group_key, status, started_at, ended_at, runtime_s, history_median_s, n_history."""
+    return connection.execute(
+        SLOW_RUNS.read_text(),
+        {
+            "source": source,
+            "statuses": list(params.statuses),
+            "history_statuses": list(params.history_statuses),
+            "look_back_days": params.look_back_days,
+            "min_support": params.min_support,
+            "outlier_ratio": params.outlier_ratio,
+            "outlier_delta_s": params.outlier_delta_s,
+        },
+    ).df()
+
+
+def _alarm(source: str, run: Mapping[Hashable, Any]) -> Alarm:
+    runtime_s, median_s, n_history = run["runtime_s"], run["history_median_s"], int(run["n_history"])
+    against = f"{times(runtime_s / median_s)} the" if median_s else "more than the"
+    message = (
+        f"{run['group_key']}: run {run['run_id']} took {duration(runtime_s)}, "
+        f"{against} median of its {n_history:,} earlier runs ({duration(median_s)})"
+    )
+    evidence = {
+        "group_key": run["group_key"],
+        "status": run["status"],
+        "started_at": run["started_at"].isoformat(),
+        "ended_at": run["ended_at"].isoformat(),
+        "runtime_s": runtime_s,
+        "history_median_s": median_s,
+        "n_history": n_history,
+    }
+    return Alarm("jobs", source, KIND, str(run["run_id"]), message, evidence)

@@ -1,0 +1,52 @@
+"""Quantities as people read them: 0.04 s is 40 ms, 5,400 s is 1.5 h, 0.0478 is 4.8 %."""
+
+import math
+
+UNITS_S = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"))
+MISSING = "–"
+LONG_FROM = 2  # 90 s rather than 1.5 min: a unit is used for one of it, and from two of it on
+TINY_SHARE = 0.0005
+
+
+def duration(seconds: float | None) -> str:
+    """A time span with its unit, two or three significant digits; a dash for a missing one."""
+    if seconds is None or math.isnan(seconds):
+        return MISSING
+    if seconds == 0:
+        return "0 s"
+    for size, unit in UNITS_S:
+        if abs(seconds) == size or abs(seconds) >= size * (LONG_FROM if size > 1 else 1):
+            return f"{number(seconds / size)} {unit}"
+    return f"{number(seconds / 1e-3)} ms"
+
+
+def number(value: float | None) -> str:
+    """A number with about three significant digits and thousands separators."""
+    if value is None or math.isnan(value):
+        return MISSING
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) >= 10 else f"{value:.2g}"
+
+
+def ratio(value: float | None) -> str:
+    """A ratio such as a COV, with two decimals."""
+    return MISSING if value is None or math.isnan(value) else f"{value:,.2f}"
+
+
+def times(multiple: float) -> str:
+    """A multiple: 12 ×, 3.4 ×."""
+    return f"{number(multiple)} ×"
+
+
+def share(value: float | None) -> str:
+    """A share (0 to 1) in percent with one decimal; some is never shown as none, nor nearly all as all."""
+    if value is None or math.isnan(value):
+        return MISSING
+    if 0 < value < TINY_SHARE:
+        return "< 0.1 %"
+    if 1 - TINY_SHARE < value < 1:
+        return "> 99.9 %"
+    return f"{100 * value:.1f} %"

@@ -1,0 +1,107 @@
+"""The tree of commands: `whorl <word> <verb>`. It imports neither settings nor prefect: a verb does, when it runs."""
+
+import logging
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flows.commands import ask, datasets, doctor, jobs, models, pages, runs, server, warehouse
+from flows.invocation import Invocation
+
+WITH_VALUE, WITHOUT_VALUE = ("--home",), ("-q", "--quiet", "-v", "--verbose")
+TITLE = "Fingerprints for big-data infrastructure: nodes, workloads and recurring jobs."
+EPILOG = "Every setting has its place in conf/; 'whorl config' shows each of them and where its value came from."
+LOG_FORMAT = "%(name)s: %(message)s"
+WRONG_USAGE = 2
+
+
+def run_app(arguments: list[str]) -> None:
+    """Run one command; ends with SystemExit, or with the error of the command."""
+    app = build_app(is_rich=sys.stdout.isatty() and sys.stderr.isatty())
+    app(args=hoisted(arguments), prog_name="whorl")
+
+
+def hoisted(arguments: list[str]) -> list[str]:
+    """The shared options first, wherever the user wrote them: `whorl runs list --home X` works as well."""
+    ours: list[str] = []
+    rest: list[str] = []
+    waiting = list(arguments)
+    while waiting and waiting[0] != "--":
+        argument = waiting.pop(0)
+        if argument in WITHOUT_VALUE or argument.startswith("--home="):
+            ours.append(argument)
+        elif argument in WITH_VALUE and waiting:
+            ours += [argument, waiting.pop(0)]
+        else:
+            rest.append(argument)
+    return [*ours, *rest, *waiting]
+
+
+def build_app(*, is_rich: bool = False) -> typer.Typer:
+    """All commands; help and usage errors are drawn with rich on a terminal and are plain elsewhere."""
+    app = typer.Typer(
+        name="whorl",
+        help=TITLE,
+        epilog=EPILOG,
+        invoke_without_command=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich" if is_rich else None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(help=TITLE, epilog=EPILOG)(shared_options)
+    app.add_typer(jobs.app, name="jobs")
+    pages.add_commands(app)
+    ask.add_commands(app)
+    app.add_typer(runs.app, name="runs")
+    app.add_typer(models.app, name="models")
+    app.add_typer(warehouse.app, name="warehouse")
+    app.add_typer(datasets.app, name="datasets")
+    doctor.add_commands(app)
+    server.add_commands(app)
+    return app
+
+
+def shared_options(
+    context: typer.Context,
+    home: Annotated[Path | None, typer.Option(help="Home folder, instead of WHORL_HOME and conf/whorl.yaml")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only results and errors: no notes, no bars")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the log of the work, and tracebacks")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit")] = False,
+) -> None:
+    """Take the options that all verbs share; they may stand before or after the verb."""
+    if version:
+        show_version()
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+        raise typer.Exit(WRONG_USAGE)
+    place = Path.cwd() / home.expanduser() if home else None
+    context.obj = Invocation(home=place, is_quiet=quiet, is_verbose=verbose)
+    show_log(logging.INFO if verbose else logging.ERROR if quiet else logging.WARNING)
+
+
+def show_log(level: int) -> None:
+    """Print what whorl's own code logs on stderr, from this level on; what libraries log is left as it is."""
+    handler = StderrHandler(level)
+    handler.setFormatter(logging.Formatter(LOG_FORMAT))
+    for package in ("tasks", "flows"):
+        logger = logging.getLogger(package)
+        logger.handlers = [old for old in logger.handlers if not isinstance(old, StderrHandler)] + [handler]
+        logger.setLevel(min(level, logging.WARNING))
+
+
+class StderrHandler(logging.Handler):
+    """Prints to what sys.stderr is at that moment."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one record."""
+        print(self.format(record), file=sys.stderr)
+
+
+def show_version() -> None:
+    """Print `whorl` and its version."""
+    from importlib import metadata
+
+    print(f"whorl {metadata.version('whorl')}")

@@ -1,0 +1,93 @@
+"""The program `whorl`: runs one command and turns every error into one line and an exit code."""
+
+import importlib.util
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+WRONG_INSTALLATION = 8
+INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h
+INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+
+
+def main() -> None:
+    """Run the command line of this process and exit with its code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; returns the exit code: 0, that of a WhorlError, 2 for wrong usage, 130 after Ctrl-C."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a name that this terminal cannot write is no reason to stop
+    if stranger := stranger_in_our_place():
+        print(f"whorl: {stranger}", file=sys.stderr)
+        return WRONG_INSTALLATION
+    from flows.app import run_app  # not before the check: it imports what a stranger may hide
+
+    return _ending(lambda: run_app(arguments), is_verbose=bool({"-v", "--verbose"} & set(arguments)))
+
+
+def stranger_in_our_place() -> str | None:
+    """What is wrong if Python finds another project's package under one of our two generic names."""
+    for name in ("flows", "tasks"):
+        spec = importlib.util.find_spec(name)
+        found = [Path(place).resolve() for place in (spec.submodule_search_locations or [] if spec else [])]
+        if found != [(ROOT / name).resolve()]:
+            stands = ", ".join(str(place) for place in found) or "nothing"
+            return (
+                f"Python finds {stands} as package {name!r} instead of {ROOT / name}; remove the other package, "
+                "or install whorl into a virtual environment of its own"
+            )
+    return None
+
+
+def _ending(command: Callable[[], None], *, is_verbose: bool) -> int:
+    """The exit code of the command, after its error was told and its output really written."""
+    from tasks.errors import WhorlError
+
+    code = 0
+    try:
+        try:
+            command()
+        except SystemExit as ending:
+            code = ending.code if isinstance(ending.code, int) else 1
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+        except WhorlError as error:
+            print(f"whorl: {error}", file=sys.stderr)
+            code = error.exit_code
+        sys.stdout.flush()  # a reader that has gone (`| head`) shows up only here
+    except BrokenPipeError:
+        return _without_reader()
+    except Exception as error:
+        _tell_bug(error, is_verbose=is_verbose)
+        return INTERNAL_ERROR
+    return code
+
+
+def _without_reader() -> int:
+    """Nobody reads on: end quietly, also when Python writes out its buffers at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
+
+
+def _tell_bug(error: Exception, *, is_verbose: bool) -> None:
+    line = " ".join(str(error).split()) or "no message"
+    print(f"whorl: unexpected {type(error).__name__}: {line}", file=sys.stderr)
+    text = "".join(traceback.format_exception(error))
+    if is_verbose:
+        print(text, file=sys.stderr)
+        return
+    handle, name = tempfile.mkstemp(prefix="whorl-error-", suffix=".txt")
+    with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
+        file.write(text)
+    print(f"whorl: this is a fault of whorl; the traceback is in {name}, and -v shows it", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

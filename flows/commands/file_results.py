@@ -1,0 +1,71 @@
+"""What became of the files of an ingest: rows kept and refused, and why, as the warehouse has it."""
+
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from flows.shown import count, text
+from flows.tables import Column, show_facts, show_table
+from tasks.quantities import share
+
+if TYPE_CHECKING:
+    from tasks.warehouse.place import Warehouse
+
+MOST_REASONS = 5
+FILES = """
+    SELECT batch_id, origin AS path, reader, n_read, n_kept, n_quarantined
+    FROM ops.files WHERE source = $source AND ($ids IS NULL OR list_contains($ids, batch_id)) ORDER BY origin
+"""
+REASONS = """
+    SELECT reason, count(*) AS n_rows, min(place) AS first_place FROM ops.quarantine
+    WHERE source = $source AND ($ids IS NULL OR list_contains($ids, batch_id))
+    GROUP BY reason ORDER BY n_rows DESC, reason LIMIT $most
+"""
+SHARES = ("recurring_share", "support_3_share", "support_20_share")
+FILE_COLUMNS = (
+    Column("path", "file", lambda path: text(PurePosixPath(str(path)).name or path), kind="key"),
+    Column("reader", "format", kind="name"),
+    Column("n_read", "rows", count, kind="number"),
+    Column("n_kept", "kept", count, kind="number"),
+    Column("n_quarantined", "refused", count, kind="number"),
+)
+REASON_COLUMNS = (
+    Column("n_rows", "refused", count, kind="number"),
+    Column("first_place", "first in line", count, kind="number"),
+    Column("reason", "because"),
+)
+
+
+def file_results(warehouse: "Warehouse", source: str, batches: list[str] | None = None) -> dict[str, Any]:
+    """Files and most frequent reasons of refusal, and how much of the whole source recurs.
+
+    batches: only these files; by default all of the source."""
+    from flows.machine_output import records
+    from tasks.jobs.summary import read_summary
+    from tasks.warehouse.connection import fetch
+
+    files = records(fetch(warehouse, FILES, {"source": source, "ids": batches}))
+    reasons = records(fetch(warehouse, REASONS, {"source": source, "ids": batches, "most": MOST_REASONS}))
+    totals = read_summary(warehouse, source)
+    kept = ("n_runs", "n_groups", *SHARES)
+    return {"source": source, "files": files, "refused": reasons, **{key: totals[key] for key in kept}}
+
+
+def show_files(result: dict[str, Any]) -> None:
+    """Print files, reasons of refusal, and how much of the source recurs."""
+    show_table(result["files"], FILE_COLUMNS)
+    if result["refused"]:
+        print()
+        show_table(result["refused"], REASON_COLUMNS)
+    print()
+    show_facts(recurrence_facts(result))
+
+
+def recurrence_facts(totals: dict[str, Any]) -> dict[str, str]:
+    """How much of a source recurs, in words; totals: a row of jobs.summaries."""
+    twice, three, twenty = (share(totals[key]) for key in SHARES)
+    return {
+        "source": text(totals["source"]),
+        "runs": f"{count(totals['n_runs'])} of {count(totals['n_groups'])} jobs",
+        "recurring": f"{twice} of the runs are of a job that ran at least twice, {three} at least 3 times, "
+        f"{twenty} at least 20 times",
+    }

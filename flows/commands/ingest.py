@@ -1,0 +1,113 @@
+"""`whorl jobs ingest`: job logs into the warehouse, or only a look at what they would give."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from flows.commands.file_results import file_results, show_files
+from flows.commands.options import Json, named_source
+from flows.invocation import Invocation, invocation_of
+from flows.running import flow_running
+
+ReaderName = Literal["auto", "own", "swf", "slurm", "prefect"]
+DEFAULT_SOURCE = "main"
+
+
+def ingest(
+    context: typer.Context,
+    paths: Annotated[
+        list[str], typer.Argument(metavar="PATH...", help="Job logs: files, folders, or the address of a Prefect API")
+    ],
+    source: Annotated[
+        str, typer.Option("--source", "-s", help="Name to keep the rows under; different sources never mix")
+    ] = DEFAULT_SOURCE,
+    reader: Annotated[ReaderName, typer.Option(help="Format; auto looks into each file")] = "auto",
+    time_zone: Annotated[
+        str | None, typer.Option(help="Time zone of logs that name none, such as Europe/Berlin", show_default=False)
+    ] = None,
+    renamed: Annotated[
+        list[str] | None,
+        typer.Option("--map", metavar="OURS=THEIRS", help="Column of a table that has another name; repeatable"),
+    ] = None,
+    pseudonymise: Annotated[
+        bool, typer.Option("--pseudonymise", help="Replace users and names by keyed hashes before anything is kept")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be read, kept and refused; keep nothing")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Read job logs into the warehouse.
+
+    The recurring jobs of the source are summarised afterwards. The same file twice adds nothing."""
+    invocation = invocation_of(context)
+    flags = {"jobs": {"read": _read_flags(time_zone, renamed or [], pseudonymise=pseudonymise)}}
+    absolute = [path if "://" in path else str(Path(path).absolute()) for path in paths]
+    if dry_run:
+        _look(invocation, absolute, reader, flags, as_json=as_json)
+    else:
+        _run(invocation, absolute, named_source(source), reader, flags, as_json=as_json)
+
+
+def _read_flags(time_zone: str | None, renamed: list[str], *, pseudonymise: bool) -> dict[str, Any]:
+    pairs = [pair.partition("=") for pair in renamed]
+    if wrong := [ours + sign for ours, sign, theirs in pairs if not (ours and theirs)]:
+        raise typer.BadParameter(f"{wrong[0]!r} is not OURS=THEIRS, such as run_id=job", param_hint="--map")
+    return {
+        **({"time_zone": time_zone} if time_zone is not None else {}),
+        **({"columns": {ours: theirs for ours, _, theirs in pairs}} if pairs else {}),
+        **({"pseudonymise": True} if pseudonymise else {}),
+    }
+
+
+def _run(
+    invocation: Invocation, paths: list[str], source: str, reader: ReaderName, flags: dict[str, Any], *, as_json: bool
+) -> None:
+    from flows.machine_output import show_json
+    from tasks.jobs.intake import find_logs
+
+    settings = invocation.resolved(flags).settings
+    jobs = settings.jobs
+    find_logs(paths)  # a mistyped path is told before Prefect is started
+    with flow_running(invocation):
+        from flows.job_params import IngestParams
+        from flows.jobs import ingest_jobs
+
+        found = ingest_jobs(
+            IngestParams(
+                paths=paths,
+                source=source,
+                reader=reader,
+                read=jobs.read,
+                group=jobs.group,
+                summary=jobs.summary,
+                report=jobs.report,
+                warehouse=settings.warehouse,
+            )
+        )
+    result = file_results(settings.warehouse, source, found["batches"]) | {
+        "data_version": found["data_version"],
+        "report": found["report"],
+    }
+    if as_json:
+        show_json(result)
+        return
+    show_files(result)
+    print(f"report: {found['report']}")
+    invocation.note(f"next: whorl jobs summary --source {source}")
+
+
+def _look(
+    invocation: Invocation, paths: list[str], reader: ReaderName, flags: dict[str, Any], *, as_json: bool
+) -> None:
+    from flows.commands.dry_run import show_previews
+    from flows.progress_bar import progress_bar
+    from tasks.jobs.intake import Intake, find_logs
+    from tasks.jobs.preview import preview_log
+
+    jobs = invocation.resolved(flags).settings.jobs
+    intake = Intake("", "" if reader == "auto" else reader, jobs.read, jobs.group)
+    with progress_bar(invocation):
+        previews = [preview_log(path, intake) for path in find_logs(paths)]
+    show_previews(invocation, previews, as_json=as_json)

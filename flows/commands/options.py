@@ -1,0 +1,47 @@
+"""Options that several verbs share, and the one source that a verb means when none is named."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flows.commands import completion
+
+if TYPE_CHECKING:
+    from tasks.warehouse.place import Warehouse
+
+LONGEST_SOURCE = 100
+Json = Annotated[bool, typer.Option("--json", help="One JSON value on stdout and nothing else")]
+Source = Annotated[
+    str | None,
+    typer.Option(
+        "--source",
+        "-s",
+        help="Source of the rows; not needed while there is only one",
+        autocompletion=completion.sources,
+        show_default=False,
+    ),
+]
+
+
+def named_source(source: str) -> str:
+    """The name of a source, checked as the flows check it. Raises BadParameter."""
+    if not 0 < len(source) <= LONGEST_SOURCE:
+        raise typer.BadParameter(f"a name has 1 to {LONGEST_SOURCE} characters", param_hint="--source")
+    return source
+
+
+def one_source(warehouse: "Warehouse", source: str | None) -> str:
+    """The named source, or the only one there is. Raises NotFound if there are none, or several to choose from."""
+    if source is not None:
+        return source
+    from tasks.errors import NotFound
+    from tasks.warehouse.connection import reading
+
+    with reading(warehouse) as connection:
+        found = connection.execute("SELECT DISTINCT source FROM ops.files ORDER BY source").fetchall()
+    names = [str(name) for (name,) in found]
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise NotFound(f"{warehouse.file}: no source has rows yet; fill one with 'whorl jobs ingest FILE'")
+    raise NotFound(f"there are {len(names)} sources: {', '.join(names)}; choose one with --source")

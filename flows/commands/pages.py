@@ -1,0 +1,75 @@
+"""`whorl demo` and `whorl report`: the whole story on recorded data, and the page that tells it."""
+
+from dataclasses import replace
+from typing import Annotated, Literal
+
+import typer
+
+from flows.commands.file_results import file_results, show_files
+from flows.commands.options import Json, Source, one_source
+from flows.commands.summaries import fresh_summary
+from flows.commands.summary import show_jobs
+from flows.commands.watch import show_alarms
+from flows.invocation import invocation_of
+from flows.progress_bar import progress_bar
+from flows.running import flow_running
+
+Word = Literal["jobs"]
+SHOWN_JOBS = 10
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add the two verbs to the root."""
+    app.command()(demo)
+    app.command()(report)
+
+
+def demo(context: typer.Context, as_json: Json = False) -> None:
+    """Tell the whole story on recorded jobs.
+
+    The log that whorl ships is read, summarised and watched, in a home of its own: --home, or demo/ in the home
+    folder. The same demo again adds nothing."""
+    from flows.machine_output import show_json
+
+    invocation = invocation_of(context)
+    if invocation.home is None:
+        invocation = replace(invocation, home=invocation.warehouse.home / "demo")
+    settings = invocation.settings
+    with flow_running(invocation):
+        from flows.demo import DemoParams, tell_demo
+
+        told = tell_demo(DemoParams(warehouse=settings.warehouse, jobs=settings.jobs))
+    if as_json:
+        show_json(told)
+        return
+    show_files(file_results(settings.warehouse, told["source"]))
+    print()
+    totals = fresh_summary(settings.warehouse, told["source"], settings.jobs.summary)
+    show_jobs(invocation, totals, sort="waiting", top=SHOWN_JOBS)
+    print()
+    show_alarms(invocation, settings.warehouse, told["alarms"])
+    print(f"report: {told['report']}")
+
+
+def report(
+    context: typer.Context,
+    word: Annotated[Word, typer.Argument(help="What the page is about")] = "jobs",
+    source: Source = None,
+    as_json: Json = False,
+) -> None:
+    """Write the page of a source and print its path.
+
+    The page is one HTML file that needs no network."""
+    from flows.machine_output import show_json
+    from tasks.jobs import steps
+
+    invocation = invocation_of(context)
+    settings = invocation.settings
+    chosen = one_source(settings.warehouse, source)
+    with progress_bar(invocation):
+        fresh_summary(settings.warehouse, chosen, settings.jobs.summary)
+        path = steps.report(settings.warehouse, chosen, settings.jobs.report)
+    if as_json:
+        show_json({"word": word, "source": chosen, "path": path})
+    else:
+        print(path)

@@ -1,0 +1,53 @@
+"""What the artifacts of the flows about jobs say, as markdown."""
+
+import json
+from collections.abc import Sequence
+
+import pandas as pd
+
+from flows.publish import plain, table
+from tasks.quantities import duration
+from tasks.warehouse.landing import Batch
+
+MAX_ROWS = 50
+
+
+def ingest_page(source: str, batches: Sequence[Batch], refused: Sequence[str]) -> str:
+    """What was read from each file, and which files were refused."""
+    n_rows = sum(batch.tables["runs"].n_rows for batch in batches)
+    n_refused = sum(batch.n_quarantined for batch in batches)
+    rows = [
+        (
+            batch.origin.path,
+            batch.origin.reader,
+            batch.tables["runs"].n_rows,
+            batch.n_quarantined,
+            batch.batch_id,
+        )
+        for batch in batches[:MAX_ROWS]
+    ]
+    parts = [
+        f"# Job logs of source {plain(source)}",
+        f"{len(batches):,} files, {n_rows:,} runs and {n_refused:,} rows in quarantine.",
+        table(("file", "reader", "runs", "quarantine", "batch"), rows) + _rest(len(batches)) if rows else "",
+        "\n".join(["## Files that could not be read", *(f"- {plain(line)}" for line in refused)]) if refused else "",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def alarms_page(source: str, alarms: pd.DataFrame) -> str:
+    """The alarms that one watch raised, or that there was none."""
+    title = f"# Slow runs of source {plain(source)}"
+    if alarms.empty:
+        return f"{title}\n\nNo run was slow that had not been reported before."
+    rows = []
+    for message, evidence in alarms[["message", "evidence"]].head(MAX_ROWS).itertuples(index=False):
+        found = json.loads(evidence)
+        rows.append((message, found.get("ended_at", ""), duration(found.get("runtime_s"))))
+    body = table(("alarm", "ended at (UTC)", "runtime"), rows)
+    return f"{title}\n\n{len(alarms):,} new alarms.\n\n{body}{_rest(len(alarms))}"
+
+
+def _rest(n_all: int) -> str:
+    more = n_all - MAX_ROWS
+    return f"\n\n{more:,} more are in the warehouse." if more > 0 else ""

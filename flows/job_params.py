@@ -1,0 +1,64 @@
+"""The parameters of the flows about jobs: what the deployment's form shows. Nothing here imports prefect."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tasks.jobs.params import GroupParams, ReadParams, ReportParams, SummaryParams, WatchParams
+from tasks.jobs.record.params import RecordParams
+from tasks.params import Params
+from tasks.warehouse.place import Warehouse
+
+ReaderName = Literal["auto", "own", "swf", "slurm", "prefect-api"]
+DEFAULT_SOURCE = "main"
+SOURCE = "Name under which the rows are kept; rows of different sources never mix"
+OF_SOURCE = "Name under which the rows were kept when they were read"
+WAREHOUSE = "Where the warehouse is, and what it may use of this machine"
+Source = Annotated[str, Field(min_length=1, max_length=100)]
+
+
+class IngestParams(Params):
+    """Job logs into the warehouse."""
+
+    paths: list[str] = Field(
+        [],
+        description="Job logs to read: files, folders of them, or the address of a Prefect API; "
+        "empty: the inbox folder in the home folder",
+    )
+    source: Source = Field(DEFAULT_SOURCE, description=SOURCE)
+    reader: ReaderName = Field("auto", description="Format of the logs; auto looks into each file")
+    with_summary: bool = Field(
+        True, description="Summarise the recurring jobs of the source afterwards, and write its report"
+    )
+    read: ReadParams = Field(ReadParams(), description="How the logs are read")
+    group: GroupParams = Field(GroupParams(), description="How runs are recognised as runs of the same job")
+    summary: SummaryParams = Field(SummaryParams(), description="What counts as a finished run and as an outlier")
+    report: ReportParams = Field(ReportParams(), description="What the report shows")
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class SummaryFlowParams(Params):
+    """The summary of a source, its artifact and its report."""
+
+    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    summary: SummaryParams = Field(SummaryParams(), description="What counts as a finished run and as an outlier")
+    report: ReportParams = Field(ReportParams(), description="What the report shows")
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class WatchFlowParams(Params):
+    """The check for runs that were unusually slow."""
+
+    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    watch: WatchParams = Field(WatchParams(), description="Which runs raise an alarm")
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class RecordFlowParams(Params):
+    """A recording of real recurring jobs on the machine of the worker."""
+
+    folder: str = Field(
+        min_length=1,
+        description="Folder for the recording; {run} in it stands for the id of the run, so that each run gets its own",
+    )
+    record: RecordParams = Field(RecordParams(), description="How long, how many jobs, how much load")

@@ -1,0 +1,35 @@
+"""What the flows about jobs return: keys and figures, which are also what ops.runs keeps of a run."""
+
+from typing import TypedDict
+
+
+class Ingested(TypedDict):
+    """What an ingest found. batches: their ids; report: path of the page, empty without a summary."""
+
+    batches: list[str]
+    n_rows: int
+    n_quarantined: int
+    data_version: str
+    report: str
+
+
+class Summarised(TypedDict):
+    """What a summary found. data_version: the files that it saw; report: path of the page."""
+
+    data_version: str
+    n_runs: int
+    n_groups: int
+    report: str
+
+
+class Watched(TypedDict):
+    """The ids of the new alarms."""
+
+    alarms: list[str]
+    n_alarms: int
+
+
+class Recorded(TypedDict):
+    """The folder of a recording."""
+
+    folder: str

@@ -1,0 +1,174 @@
+"""The flows of the word `jobs`: logs in, summary, watch, recording."""
+
+import logging
+from pathlib import Path
+
+from prefect.runtime import flow_run
+
+from flows.alarms import announce
+from flows.forms import call, flow
+from flows.job_pages import alarms_page, ingest_page
+from flows.job_params import IngestParams, RecordFlowParams, SummaryFlowParams, WatchFlowParams
+from flows.job_results import Ingested, Recorded, Summarised, Watched
+from flows.policies import step
+from flows.publish import artifact_key, publish
+from tasks.errors import BadInput
+from tasks.jobs import steps
+from tasks.jobs.params import ReportParams, SummaryParams
+from tasks.jobs.summary import read_summary
+from tasks.warehouse.alarms import read_alarms
+from tasks.warehouse.landing import find_batch
+from tasks.warehouse.place import Warehouse
+
+logger = logging.getLogger(__name__)
+WORD = "jobs"
+TAGS = [WORD]
+
+find_logs = step()(steps.find_logs)
+land_log = step()(steps.land_log)
+ingest_batch = step(writes=True)(steps.ingest_batch)
+watch = step(writes=True)(steps.watch)
+announce_alarms = step()(announce)
+record = step()(steps.record)
+
+
+@step(writes=True)
+def summarise(warehouse: Warehouse, source: str, summary: SummaryParams, batches: list[str]) -> str:
+    """Summarise a source. batches: what the run has loaded; a continued run that loaded more does it again."""
+    logger.info("summarising %s after %d batches", source, len(batches))
+    return steps.summarise(warehouse, source, summary)
+
+
+@step()
+def report(warehouse: Warehouse, source: str, page: ReportParams, data_version: str) -> str:
+    """Write the page of a source. data_version: what it shows; a continued run with other data writes it again."""
+    logger.info("the report of %s shows data version %s", source, data_version)
+    return steps.report(warehouse, source, page)
+
+
+def _ingest_name() -> str:
+    asked = flow_run.parameters
+    paths = asked.get("paths") or ["the inbox"]
+    what = Path(str(paths[0])).name or str(paths[0]) if len(paths) == 1 else f"{len(paths)} paths"
+    return f"ingest {what} into {asked['source']}"
+
+
+def _name_with_source(verb: str) -> str:
+    return f"{verb} {flow_run.parameters['source']}"
+
+
+@flow(name="jobs-ingest", run_name=_ingest_name, tags=TAGS)
+def jobs_ingest(params: IngestParams) -> Ingested:
+    """Read job logs into the warehouse, and summarise their recurring jobs.
+
+    Files that were read before add nothing. A file that cannot be read does not hold up the others: they are loaded,
+    and the run fails at its end with a line that says which file and why. Single bad rows go to the quarantine."""
+    warehouse, source = params.warehouse, params.source
+    reader = "" if params.reader == "auto" else params.reader
+    ids: list[str] = []
+    refused: list[BadInput] = []
+    logs = _logs(warehouse, params.paths)
+    for path in logs:
+        try:
+            batch_id = land_log(warehouse, path, source, reader, params.read, params.group)
+            ids.append(ingest_batch(warehouse, batch_id))
+        except BadInput as error:
+            refused.append(error)
+    batches = [find_batch(warehouse.landing_folder, WORD, batch_id) for batch_id in ids]
+    page = ingest_page(source, batches, [str(error) for error in refused])
+    publish(artifact_key(WORD, source, "ingest"), page, f"Job logs read into source {source}")
+    has_rows = any(batch.tables["runs"].n_rows for batch in batches)
+    is_wanted = params.with_summary and has_rows
+    found = _summary(warehouse, source, params.summary, params.report, ids) if is_wanted else None
+    if refused:
+        raise _all_in_one(refused, len(logs))
+    return Ingested(
+        batches=ids,
+        n_rows=sum(batch.tables["runs"].n_rows for batch in batches),
+        n_quarantined=sum(batch.n_quarantined for batch in batches),
+        data_version=found["data_version"] if found else "",
+        report=found["report"] if found else "",
+    )
+
+
+@flow(name="jobs-summary", run_name=lambda: _name_with_source("summarise"), tags=TAGS)
+def jobs_summary(params: SummaryFlowParams) -> Summarised:
+    """Summarise the recurring jobs of a source: how often each runs and how much its runtime varies."""
+    return _summary(params.warehouse, params.source, params.summary, params.report, [])
+
+
+@flow(name="jobs-watch", run_name=lambda: _name_with_source("watch"), tags=TAGS)
+def jobs_watch(params: WatchFlowParams) -> Watched:
+    """Look for runs that were unusually slow, and raise an alarm for each, once.
+
+    Alarms stand in ops.alarms, and each is an event whorl.jobs.alarm that an automation can mail or send on."""
+    ids = watch(params.warehouse, params.source, params.watch)
+    announce_alarms(params.warehouse, ids)
+    alarms = read_alarms(params.warehouse, ids=ids, limit=max(1, len(ids)))
+    publish(
+        artifact_key(WORD, params.source, "alarms"),
+        alarms_page(params.source, alarms),
+        f"Slow runs of source {params.source}",
+    )
+    return Watched(alarms=ids, n_alarms=len(ids))
+
+
+@flow(
+    name="jobs-record",
+    run_name=lambda: f"record {flow_run.parameters['record'].minutes:g} minutes",
+    tags=TAGS,
+)
+def jobs_record(params: RecordFlowParams) -> Recorded:
+    """Run real recurring jobs on the worker's machine and record them; a run that is continued goes on where it was."""
+    return Recorded(folder=record(params.record, params.folder.replace("{run}", str(flow_run.id)[:8])))
+
+
+def ingest_jobs(params: IngestParams) -> Ingested:
+    """Run jobs-ingest here and now. Raises WhorlError."""
+    return call(jobs_ingest, params)
+
+
+def summarise_jobs(params: SummaryFlowParams) -> Summarised:
+    """Run jobs-summary here and now. Raises WhorlError."""
+    return call(jobs_summary, params)
+
+
+def watch_jobs(params: WatchFlowParams) -> Watched:
+    """Run jobs-watch here and now. Raises WhorlError."""
+    return call(jobs_watch, params)
+
+
+def record_jobs(params: RecordFlowParams) -> Recorded:
+    """Run jobs-record here and now. Raises WhorlError."""
+    return call(jobs_record, params)
+
+
+def _summary(
+    warehouse: Warehouse, source: str, summary: SummaryParams, page: ReportParams, batches: list[str]
+) -> Summarised:
+    version = summarise(warehouse, source, summary, batches)
+    path = report(warehouse, source, page, version)
+    from tasks.report.jobs_artifact import summary_artifact  # matplotlib: a second that other flows need not pay
+
+    text = summary_artifact(warehouse, source, page)
+    publish(artifact_key(WORD, source, "summary"), text, f"How the runtimes of the jobs of source {source} vary")
+    totals = read_summary(warehouse, source)
+    return Summarised(data_version=version, n_runs=totals["n_runs"], n_groups=totals["n_groups"], report=path)
+
+
+def _logs(warehouse: Warehouse, paths: list[str]) -> list[str]:
+    """The logs behind the paths; an inbox that nobody has put anything into is no error on a schedule."""
+    inbox = warehouse.home / "inbox"
+    if paths and paths != [str(inbox)]:
+        return find_logs(paths)
+    if not inbox.exists() or not any(inbox.iterdir()):
+        logger.info("nothing to read: %s is empty", inbox)
+        return []
+    return find_logs([str(inbox)])
+
+
+def _all_in_one(refused: list[BadInput], n_files: int) -> BadInput:
+    if len(refused) == 1:
+        return refused[0]
+    where = f"{len(refused)} of {n_files} files"
+    return BadInput(where, f"could not be read, the first: {refused[0]}", "job logs", "the others are loaded")

@@ -1,0 +1,64 @@
+"""Each flow run in ops.runs, with what it was asked and what it found, so that runs can be compared."""
+
+import logging
+import traceback
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeVar
+
+from prefect.runtime import flow_run
+
+from tasks.errors import WhorlError
+from tasks.params import Params
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.runs import RunRecord, record_run
+
+Result = TypeVar("Result", bound=Mapping[str, Any])
+logger = logging.getLogger(__name__)
+
+
+def kept(flow: str, params: Params, work: Callable[[], Result]) -> Result:
+    """The result of the work, after the run was written down; so is a failed run, with its error.
+
+    Parameters without a warehouse (a recording on another machine) leave no row. A run that is continued replaces
+    its row. A row that cannot be written is a warning: the work itself is done."""
+    started_at = _now()
+    try:
+        result = work()
+    except Exception as error:
+        _write(flow, params, "failed", started_at, {"error": f"{type(error).__name__}: {error}"})
+        traceback.clear_frames(error.__traceback__)  # else a closed connection lives on in them until the exit
+        raise
+    _write(flow, params, "completed", started_at, dict(result))
+    return result
+
+
+def _write(
+    flow: str,
+    params: Params,
+    status: Literal["completed", "failed"],
+    started_at: datetime,
+    figures: dict[str, Any],
+) -> None:
+    warehouse = getattr(params, "warehouse", None)
+    if not isinstance(warehouse, Warehouse) or (status == "failed" and not warehouse.file.exists()):
+        return  # a mistyped path must not leave an empty warehouse behind
+    run = RunRecord(
+        run_id=str(flow_run.id),
+        flow=flow,
+        word=flow.split("-")[0],
+        source=getattr(params, "source", ""),
+        status=status,
+        started_at=started_at,
+        ended_at=_now(),
+        parameters=params.model_dump(mode="json"),
+        figures=figures,
+    )
+    try:
+        record_run(warehouse, run)
+    except WhorlError as error:
+        logger.warning("the run is missing in ops.runs: %s", error)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(tzinfo=None)

@@ -1,0 +1,56 @@
+"""One JSON value on stdout, for machines: whole keys, numbers as numbers, null for what is missing."""
+
+import dataclasses
+import json
+import math
+import sys
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def show_json(value: Any) -> None:
+    """Print one value of dicts, lists, dataclasses, parameter models, numbers, texts and times."""
+    json.dump(plain(value), sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def plain(value: Any) -> Any:
+    """The value in JSON's own types. Times without a zone are UTC in all of whorl and get a Z."""
+    if isinstance(value, BaseModel):
+        value = value.model_dump()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [plain(inner) for inner in value]
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if hasattr(value, "item") and not isinstance(value, datetime | date):  # a numpy number
+        return plain(value.item())
+    return _number_or_text(value)
+
+
+def _number_or_text(value: Any) -> Any:
+    if isinstance(value, float | Decimal):
+        is_whole = isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value()
+        return (int(value) if is_whole else float(value)) if math.isfinite(value) else None
+    if value != value:  # NaT
+        return None
+    if isinstance(value, datetime):
+        return value.isoformat() + ("" if value.tzinfo else "Z")
+    if isinstance(value, bytes):
+        return value.hex()
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def records(frame: "pd.DataFrame") -> list[dict[str, Any]]:
+    """The rows of a frame as dicts, in order."""
+    return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]

@@ -1,0 +1,32 @@
+"""Progress of long work on stderr, where a person watches a terminal."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from flows.invocation import Invocation
+from tasks.progress import shown_by
+
+
+@contextmanager
+def progress_bar(invocation: Invocation) -> Iterator[None]:
+    """Within the block, what steps report as progress is shown; nothing without a terminal or with --quiet."""
+    if invocation.is_quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+
+    what, amount = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[shown]}")
+    columns = (SpinnerColumn(), what, BarColumn(), amount, TimeElapsedColumn())
+    bars: dict[str, TaskID] = {}
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+
+        def show(what: str, done: float, total: float | None) -> None:
+            if what not in bars:
+                bars[what] = progress.add_task(what, total=total, shown="")
+            shown = f"{done:,.0f}" + (f" of {total:,.0f}" if total else "")
+            progress.update(bars[what], completed=done, total=total, shown=shown)
+
+        with shown_by(show):
+            yield

@@ -1,0 +1,48 @@
+"""Markdown artifacts: one stable key for each report, so that Prefect keeps its history."""
+
+import re
+from collections.abc import Sequence
+
+from prefect.artifacts import create_markdown_artifact
+
+MAX_KEY_CHARS = 100
+
+
+def artifact_key(*parts: str) -> str:
+    """The key of a report: its parts in small letters, digits and dashes, which is all that Prefect allows."""
+    slugs = [re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in parts]
+    return "-".join(slug for slug in slugs if slug)[:MAX_KEY_CHARS].strip("-")
+
+
+def publish(key: str, markdown: str, description: str) -> None:
+    """Show a report in Prefect's UI, under the run and among the artifacts."""
+    create_markdown_artifact(markdown=markdown, key=key, description=description)
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A GitHub table; numbers with thousands separators, and nothing from a log is read as markup."""
+    lines = [
+        _line(header),
+        _line(["---:" if _is_number_column(rows, i) else "---" for i in range(len(header))]),
+    ]
+    return "\n".join([*lines, *(_line([_cell(value) for value in row]) for row in rows)])
+
+
+def plain(text: str) -> str:
+    """A text of a log so that markdown and HTML show it as it is."""
+    escaped = re.sub(r"([\\`*_{}\[\]()#+!|~])", r"\\\1", text)
+    return " ".join(escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").split())
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int | float) else plain(str(value))
+
+
+def _is_number_column(rows: Sequence[Sequence[object]], i: int) -> bool:
+    return bool(rows) and all(isinstance(row[i], int | float) and not isinstance(row[i], bool) for row in rows)

@@ -1,0 +1,162 @@
+"""`whorl serve`: Prefect's server, the registered flows and a worker on loopback, until Ctrl-C or SIGTERM.
+
+This process imports no prefect: it starts the parts, watches them, and stops the worker before the server, since a
+worker without a server does not end."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from flows import child
+from flows.child import Child
+from flows.environment import child_environment
+from flows.interruption import end_runs
+from flows.server_file import NoServer, is_healthy, read_server_file, remove_server_file, write_server_file
+from tasks.settings import Settings
+
+HOST = "127.0.0.1"
+POOL = "whorl"
+START_WAIT_S = 180.0  # measured: healthy after 10 to 27 s on a busy machine with 2 cores, longer for a new database
+LOOK_EVERY_S = 0.5
+SHORT_LIFE_S = 30.0  # a worker that ends sooner would end again
+RUNS_PATIENCE_S = 20.0
+WORKER_PATIENCE_S = 20.0
+SERVER_PATIENCE_S = 20.0
+REGISTER = "import sys; from flows.deploy import deploy_settings; deploy_settings(sys.stdin.read())"
+
+
+def serve(settings: Settings, *, port: int | None = None, limit: int = 2, say: Callable[[str], None] = print) -> None:
+    """Run server and worker until this process is told to stop; then no process is left.
+
+    port: by default that of the settings; 0: a free one. limit: flow runs at a time. A worker that was killed is
+    started again. Raises NoServer if the home is served already, if the port is taken, if a part does not start, or
+    if the server ends by itself."""
+    home = settings.warehouse.home
+    home.mkdir(parents=True, exist_ok=True)
+    if other := read_server_file(home):
+        raise NoServer(f"{home}: process {other.pid} serves it already at {other.url}; stop that one first")
+    chosen = _free_port(settings.whorl.port if port is None else port)
+    api_url = f"http://{HOST}:{chosen}/api"
+    environment = child_environment(home, api_url=api_url)
+    logs = home / "prefect" / "logs"
+    with _stop_signals() as stopped:
+        server = child.start("server", _server_command(chosen), environment, logs / "server.log")
+        try:
+            _wait_until_healthy(server, api_url, stopped)
+            write_server_file(home, api_url, os.getpid())
+            _register(settings, environment, logs / "deploy.log", stopped)
+            if not stopped.is_set():
+                say(f"Prefect: http://{HOST}:{chosen} (logs in {logs}; Ctrl-C stops)")
+                _work(server, api_url, lambda: _start_worker(limit, environment, logs), stopped, say)
+        finally:
+            remove_server_file(home)
+            say("stopping the server")
+            child.stop(server, patience_s=SERVER_PATIENCE_S)
+
+
+def _work(
+    server: Child,
+    api_url: str,
+    start_worker: Callable[[], Child],
+    stopped: threading.Event,
+    say: Callable[[str], None],
+) -> None:
+    """Keep a worker until told to stop; raises NoServer if the server ends, or if no worker lives for long."""
+    worker, started_s = start_worker(), time.monotonic()
+    try:
+        while not stopped.wait(LOOK_EVERY_S):
+            if server.has_ended or (worker.has_ended and time.monotonic() - started_s < SHORT_LIFE_S):
+                part = server if server.has_ended else worker
+                raise NoServer(f"Prefect's {part.name} has ended: {part.last_line()} (log: {part.log})")
+            if worker.has_ended:
+                say(f"the worker has ended (code {worker.process.returncode}); starting another")
+                worker, started_s = start_worker(), time.monotonic()
+    finally:
+        say("stopping the worker")
+        _stop_worker(worker, api_url)
+
+
+def _start_worker(limit: int, environment: dict[str, str], logs: Path) -> Child:
+    return child.start("worker", _worker_command(limit), environment, logs / "worker.log")
+
+
+def _server_command(port: int) -> list[str]:
+    return [sys.executable, "-m", "prefect", "server", "start", "--host", HOST, "--port", str(port)]
+
+
+def _worker_command(limit: int) -> list[str]:
+    return [
+        sys.executable,
+        "-m",
+        "prefect",
+        "worker",
+        "start",
+        "--pool",
+        POOL,
+        "--type",
+        "process",
+        "--limit",
+        str(limit),
+    ]
+
+
+def _free_port(wanted: int) -> int:
+    """The wanted port, or any free one for 0. Raises NoServer if another process listens there."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, wanted))
+        except OSError as error:
+            raise NoServer(
+                f"port {wanted} of {HOST} is taken ({error.strerror}); stop what listens there, or choose another "
+                "with --port or the setting whorl.port"
+            ) from error
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def _stop_signals() -> Iterator[threading.Event]:
+    """An event that Ctrl-C and SIGTERM set, for the duration of the block."""
+    stopped = threading.Event()
+
+    old = {number: signal.signal(number, lambda *_: stopped.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stopped
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
+def _wait_until_healthy(server: Child, api_url: str, stopped: threading.Event) -> None:
+    deadline = time.monotonic() + START_WAIT_S
+    while not stopped.is_set() and not is_healthy(api_url):
+        if server.has_ended or time.monotonic() > deadline:
+            state = "ended" if server.has_ended else f"does not answer after {START_WAIT_S:g} s"
+            raise NoServer(f"Prefect's server {state}: {server.last_line()} (log: {server.log})")
+        stopped.wait(LOOK_EVERY_S)
+
+
+def _register(settings: Settings, environment: dict[str, str], log: Path, stopped: threading.Event) -> None:
+    """Deploy in a process of its own, so that this one needs no prefect."""
+    if stopped.is_set():
+        return
+    command = [sys.executable, "-c", REGISTER]
+    done = subprocess.run(command, input=settings.model_dump_json(), env=environment, capture_output=True, text=True)
+    log.write_text(done.stdout + done.stderr, encoding="utf-8")
+    if done.returncode and not stopped.is_set():
+        lines = (done.stdout + done.stderr).strip().splitlines() or ["no message"]
+        raise NoServer(f"the flows could not be registered: {lines[-1]} (log: {log})")
+
+
+def _stop_worker(worker: Child, api_url: str) -> None:
+    """End the runs first and let that be written down; a run that has begun meanwhile is ended as well."""
+    while not worker.has_ended and end_runs(worker.process.pid, api_url, patience_s=RUNS_PATIENCE_S):
+        pass
+    child.stop(worker, patience_s=WORKER_PATIENCE_S)

@@ -1,0 +1,108 @@
+"""The flow `whorl-upkeep`: a backup of the warehouse is made, and what is too old goes."""
+
+import logging
+import shutil
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TypedDict
+
+from prefect.client.orchestration import get_client
+from prefect.client.schemas import filters
+from prefect.settings import PREFECT_LOCAL_STORAGE_PATH
+
+from flows.forms import TAG, call, flow
+from flows.policies import step
+from flows.upkeep_params import UpkeepParams
+from tasks.warehouse import copies, pruning
+from tasks.warehouse.place import Warehouse
+
+logger = logging.getLogger(__name__)
+PAGE = 200  # what Prefect's API gives at once
+DAY_S = 86_400
+
+
+class Kept(TypedDict):
+    """What an upkeep did. backup: folder of the new backup, empty without one."""
+
+    backup: str
+    n_backups_removed: int
+    n_flow_runs_removed: int
+    n_results_removed: int
+    n_rows_removed: int
+    n_files_removed: int
+
+
+@step(writes=True)
+def back_up(warehouse: Warehouse, folder: str) -> str:
+    """Make a backup below the folder; returns where it is."""
+    made = copies.backup(warehouse, Path(folder))
+    logger.info("backup in %s", made)
+    return str(made)
+
+
+@step()
+def remove_old_backups(folder: str, n_kept: int) -> int:
+    """Remove all whole backups but the latest; returns how many went. Other folders are left alone."""
+    made = sorted(listing.parent for listing in Path(folder).glob(f"whorl-*/{copies.MANIFEST}"))
+    old = made[: max(0, len(made) - n_kept)]
+    for backup in old:
+        shutil.rmtree(backup)
+    return len(old)
+
+
+@step()
+def remove_old_flow_runs(kept_days: float) -> int:
+    """Remove whorl's own flow runs that ended so long ago from Prefect; returns how many went."""
+    before = datetime.now(UTC) - timedelta(days=kept_days)
+    wanted = filters.FlowRunFilter(
+        end_time=filters.FlowRunFilterEndTime(before_=before), tags=filters.FlowRunFilterTags(all_=[TAG])
+    )
+    n_removed = 0
+    with get_client(sync_client=True) as client:
+        while found := client.read_flow_runs(flow_run_filter=wanted, limit=PAGE):
+            for run in found:
+                client.delete_flow_run(run.id)
+            n_removed += len(found)
+    return n_removed
+
+
+@step()
+def remove_old_results(kept_days: float) -> int:
+    """Remove the keys that steps kept for continued runs; returns how many files went."""
+    oldest_s = time.time() - kept_days * DAY_S
+    folder = Path(PREFECT_LOCAL_STORAGE_PATH.value())
+    old = [file for file in folder.glob("*") if file.is_file() and file.stat().st_mtime < oldest_s]
+    for file in old:
+        file.unlink(missing_ok=True)
+    return len(old)
+
+
+@step(writes=True)
+def prune(warehouse: Warehouse, params: pruning.PruneParams) -> dict[str, int]:
+    """Prune the warehouse; returns counts of rows and files."""
+    pruned = pruning.prune(warehouse, params, datetime.now(UTC).replace(tzinfo=None))
+    return {"n_rows": pruned.n_runs, "n_files": len(pruned.landing_files) + len(pruned.models)}
+
+
+@flow(name="whorl-upkeep", run_name=lambda: "back up and clean up", tags=["upkeep"])
+def whorl_upkeep(params: UpkeepParams) -> Kept:
+    """Back up the warehouse, and remove old backups, old flow runs and what the warehouse no longer needs."""
+    warehouse = params.warehouse
+    folder = params.backup_folder or str(warehouse.home / "backups")
+    has_something = warehouse.file.exists()
+    backup = back_up(warehouse, folder) if params.with_backup and has_something else ""
+    pruned = prune(warehouse, params.prune) if has_something else {"n_rows": 0, "n_files": 0}
+    return Kept(
+        backup=backup,
+        n_backups_removed=remove_old_backups(folder, params.backups_kept) if backup else 0,
+        n_flow_runs_removed=remove_old_flow_runs(params.flow_runs_kept_days),
+        n_results_removed=remove_old_results(params.flow_runs_kept_days),
+        n_rows_removed=pruned["n_rows"],
+        n_files_removed=pruned["n_files"],
+    )
+
+
+def keep_up(params: UpkeepParams) -> Kept:
+    """Run whorl-upkeep here and now. Raises WhorlError."""
+    return call(whorl_upkeep, params)

@@ -1,0 +1,32 @@
+"""Artifacts: keys that Prefect takes, and texts of a log that cannot do anything in a page."""
+
+import pytest
+
+from flows.publish import artifact_key, plain, table
+
+
+@pytest.mark.parametrize(
+    ("parts", "key"),
+    [
+        (("jobs", "main", "summary"), "jobs-main-summary"),
+        (("jobs", "NASA iPSC/860", "summary"), "jobs-nasa-ipsc-860-summary"),
+        (("jobs", "größe_1", "alarms"), "jobs-gr-e-1-alarms"),
+        (("jobs", "∆∆∆", "alarms"), "jobs-alarms"),
+    ],
+)
+def test_a_key_holds_only_what_prefect_allows(parts: tuple[str, ...], key: str) -> None:
+    assert artifact_key(*parts) == key
+
+
+def test_a_job_named_like_markup_stays_text() -> None:
+    assert plain("<script>alert(1)</script>") == "&lt;script&gt;alert\\(1\\)&lt;/script&gt;"
+    assert plain("a|b\nc") == "a\\|b c"
+    assert plain("![x](http://evil)") == "\\!\\[x\\]\\(http://evil\\)"
+
+
+def test_numbers_stand_right_and_have_separators() -> None:
+    assert table(("job", "runs"), [("load", 12345)]) == "| job | runs |\n| --- | ---: |\n| load | 12,345 |"
+
+
+def test_a_table_without_rows_is_a_head() -> None:
+    assert table(("job", "runs"), []) == "| job | runs |\n| --- | --- |"

@@ -1,0 +1,81 @@
+"""Upkeep: a backup that can be restored, and nothing removed that somebody still needs."""
+
+import os
+import time
+from pathlib import Path
+
+from flows.job_params import IngestParams
+from flows.jobs import ingest_jobs
+from flows.upkeep import keep_up, remove_old_backups, remove_old_results
+from flows.upkeep_params import UpkeepParams
+from tasks.warehouse.connection import fetch
+from tasks.warehouse.copies import MANIFEST, restore
+from tasks.warehouse.place import Warehouse
+
+DAY_S = 86_400
+
+
+def backup_in(folder: Path, stamp: str) -> Path:
+    made = folder / f"whorl-{stamp}"
+    made.mkdir(parents=True)
+    (made / MANIFEST).write_text("{}")
+    return made
+
+
+def test_only_the_latest_backups_are_kept_and_only_backups_are_removed(tmp_path: Path) -> None:
+    made = [backup_in(tmp_path, f"2026010{day}T000000Z") for day in range(1, 5)]
+    half = tmp_path / "whorl-20260101T120000Z"
+    half.mkdir()  # no listing: being written, or never finished
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    assert remove_old_backups.fn(str(tmp_path), 2) == 2
+    assert [one.exists() for one in made] == [False, False, True, True]
+    assert half.exists() and photos.exists()
+
+
+def test_only_old_results_are_removed(tmp_path: Path) -> None:
+    from prefect.settings import PREFECT_LOCAL_STORAGE_PATH, temporary_settings
+
+    old, new = tmp_path / "old", tmp_path / "new"
+    for file in (old, new):
+        file.write_text("{}")
+    os.utime(old, (time.time() - 91 * DAY_S,) * 2)
+    with temporary_settings({PREFECT_LOCAL_STORAGE_PATH: tmp_path}):
+        assert remove_old_results.fn(90) == 1
+    assert (old.exists(), new.exists()) == (False, True)
+
+
+def test_an_upkeep_of_nothing_is_no_error(prefect_server: None, warehouse: Warehouse) -> None:
+    found = keep_up(UpkeepParams(warehouse=warehouse))
+    assert (found["backup"], found["n_rows_removed"]) == ("", 0)
+
+
+def test_what_an_upkeep_backs_up_can_be_restored(
+    prefect_server: None, warehouse: Warehouse, csv_log: Path, tmp_path: Path
+) -> None:
+    ingest_jobs(IngestParams(paths=[str(csv_log)], with_summary=False, warehouse=warehouse))
+    found = keep_up(UpkeepParams(warehouse=warehouse))
+    elsewhere = Warehouse(home=tmp_path / "elsewhere")
+    elsewhere.home.mkdir()
+    restore(elsewhere, Path(found["backup"]))
+    assert fetch(elsewhere, "SELECT count(*) AS n FROM jobs.runs")["n"].to_list() == [10]
+
+
+def test_flow_runs_go_when_they_are_old_and_whorls(prefect_server: None, warehouse: Warehouse, csv_log: Path) -> None:
+    from prefect import flow
+    from prefect.client.orchestration import get_client
+
+    @flow(name="somebody-elses")
+    def theirs() -> None:
+        """A flow of another project on the same server."""
+
+    theirs()
+    ingest_jobs(IngestParams(paths=[str(csv_log)], with_summary=False, warehouse=warehouse))
+    assert keep_up(UpkeepParams(warehouse=warehouse, with_backup=False))["n_flow_runs_removed"] == 0
+    only_now = UpkeepParams(warehouse=warehouse, with_backup=False, flow_runs_kept_days=1e-9)
+    assert keep_up(only_now)["n_flow_runs_removed"] >= 2
+    with get_client(sync_client=True) as client:
+        left = [run.name for run in client.read_flow_runs(limit=200)]
+        flows = {flow.id: flow.name for flow in client.read_flows()}
+        assert "somebody-elses" in {flows[run.flow_id] for run in client.read_flow_runs(limit=200)}
+    assert left

@@ -1,0 +1,42 @@
+# Every command stands in README.md too. All work in .venv, which the first one makes.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+NEWEST := pyproject.toml constraints.txt
+
+.PHONY: help demo test test-all lint bench serve clean
+help:
+	@echo "make demo | test | test-all | lint | bench | serve | clean"
+
+$(VENV)/installed: $(NEWEST)
+	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	touch $@
+
+demo: $(VENV)/installed
+	WHORL_HOME=data/demo $(BIN)/whorl demo
+
+test: $(VENV)/installed-dev
+	$(PYTEST) -m "not slow and not bench" -n auto --cov --cov-report=term
+
+test-all: $(VENV)/installed-dev
+	$(PYTEST) -m "not bench" -n auto --cov --cov-report=term
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/installed-dev
+	$(PYTEST) -m bench -s tests/benchmarks
+
+serve: $(VENV)/installed
+	exec $(BIN)/whorl serve
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* *.egg-info

@@ -1,0 +1,172 @@
+"""The seams of the house: what may import what, and what must agree with what."""
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+CODE = sorted([*ROOT.glob("flows/**/*.py"), *ROOT.glob("tasks/**/*.py")])
+TOP_LEVEL = {"pyproject.toml", "flows", "tasks", "data", "conf", "tests", "deployments", "README.md", "Makefile"}
+BESIDE = {"constraints.txt", "LICENSE", "CHANGELOG.md"}
+MAX_LINES = 300
+ENGINE = "tasks/jobs/record/engine.py"
+WORDS = ["jobs"]
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def imports_of(path: Path) -> set[str]:
+    """The top-level packages and the modules that a file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return found | {name.split(".")[0] for name in found}
+
+
+def tracked() -> list[str]:
+    listing = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listing.returncode:
+        pytest.skip("not a git checkout")
+    return listing.stdout.split()
+
+
+def test_only_flows_import_prefect() -> None:
+    assert [name_of(p) for p in CODE if "prefect" in imports_of(p) and not name_of(p).startswith("flows/")] == []
+
+
+def test_only_the_warehouse_and_the_engine_under_test_import_duckdb() -> None:
+    users = [name_of(p) for p in CODE if "duckdb" in imports_of(p)]
+    assert [name for name in users if not name.startswith("tasks/warehouse/") and name != ENGINE] == []
+
+
+def test_the_engine_under_test_does_not_know_the_warehouse() -> None:
+    assert not [name for name in imports_of(ROOT / ENGINE) if name.startswith("tasks.warehouse")]
+
+
+def test_tasks_never_import_flows() -> None:
+    assert [name_of(p) for p in CODE if name_of(p).startswith("tasks/") and "flows" in imports_of(p)] == []
+
+
+def test_the_top_level_is_what_the_house_allows() -> None:
+    entries = {name.split("/")[0] for name in tracked()}
+    assert {name for name in entries if not name.startswith(".")} <= TOP_LEVEL | BESIDE
+
+
+def test_no_file_is_longer_than_300_lines() -> None:
+    assert [name_of(p) for p in CODE if len(p.read_text().splitlines()) > MAX_LINES] == []
+
+
+@pytest.mark.parametrize("name", ["utils", "helpers", "common"])
+def test_files_are_nouns_of_the_field_not_drawers(name: str) -> None:
+    assert [name_of(p) for p in CODE if p.stem == name] == []
+
+
+def test_every_public_function_and_class_has_a_docstring() -> None:
+    bare = []
+    for path in CODE:
+        for node in ast.parse(path.read_text()).body:
+            is_public = isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+            if is_public and not ast.get_docstring(node):
+                bare.append(f"{name_of(path)}: {node.name}")
+    assert bare == []
+
+
+def test_migrations_have_no_gaps() -> None:
+    from tasks.warehouse.migrations import shipped
+
+    assert [migration.version for migration in shipped()] == list(range(1, len(shipped()) + 1))
+
+
+def test_every_knob_of_conf_is_documented_and_equal_to_the_class_default() -> None:
+    from tasks.conf_files import commented_defaults
+    from tasks.settings import Settings
+
+    for word, field in Settings.model_fields.items():
+        file = ROOT / "conf" / f"{word}.yaml"
+        assert file.read_text() == commented_defaults(field.annotation), f"run: whorl config --defaults {word} > {file}"
+
+
+def test_every_knob_has_a_description() -> None:
+    from pydantic import BaseModel
+
+    from tasks.settings import Settings
+
+    def bare(model: type[BaseModel], prefix: str) -> list[str]:
+        missing = []
+        for key, field in model.model_fields.items():
+            inner = field.annotation
+            if isinstance(inner, type) and issubclass(inner, BaseModel):
+                missing += bare(inner, f"{prefix}{key}.")
+            elif not field.description:
+                missing.append(f"{prefix}{key}")
+        return missing
+
+    assert bare(Settings, "") == []
+
+
+def deployments() -> list[dict[str, object]]:
+    content = yaml.safe_load((ROOT / "deployments" / "prefect.yaml").read_text())
+    return list(content["deployments"])
+
+
+def test_every_entrypoint_of_prefect_yaml_imports_with_plain_importlib() -> None:
+    for deployment in deployments():
+        module, function = str(deployment["entrypoint"]).rsplit(".", 1)
+        assert callable(getattr(importlib.import_module(module), function)), deployment["name"]
+
+
+def flow_names() -> set[str]:
+    """The names of all flows in flows/, from the source: `@flow(name="…")`."""
+    text = "\n".join(path.read_text() for path in ROOT.glob("flows/**/*.py"))
+    return set(re.findall(r'@flow\(\s*name="([a-z-]+)"', text))
+
+
+def test_every_flow_is_deployed_and_in_the_readme() -> None:
+    readme, deployed = (ROOT / "README.md").read_text(), {str(one["name"]) for one in deployments()}
+    assert flow_names()
+    assert flow_names() <= deployed | {"demo"}
+    assert [name for name in flow_names() if f"`{name}`" not in readme] == []
+
+
+def test_every_schedule_is_shipped_inactive() -> None:
+    schedules = [schedule for one in deployments() for schedule in one.get("schedules", [])]  # type: ignore[attr-defined]
+    assert schedules
+    assert [schedule for schedule in schedules if schedule.get("active") is not False] == []
+
+
+def test_every_deployable_flow_is_on_the_command_line() -> None:
+    listing = subprocess.run(
+        [sys.executable, "-m", "flows.cli", "jobs", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    verbs = {name.removeprefix("jobs-") for name in flow_names() if name.startswith("jobs-")}
+    assert [verb for verb in verbs if verb not in listing.stdout] == []
+
+
+def test_the_data_dictionary_is_current(tmp_path: Path) -> None:
+    from tasks.warehouse.dictionary import data_dictionary
+
+    written = (ROOT / "tasks" / "warehouse" / "DICTIONARY.md").read_text()
+    assert written == data_dictionary(), "run: whorl warehouse dictionary > tasks/warehouse/DICTIONARY.md"
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_word_has_its_place_in_every_room(word: str) -> None:
+    rooms = [
+        f"tasks/{word}/steps.py",
+        f"tasks/{word}/README.md",
+        f"conf/{word}.yaml",
+        f"flows/{word}.py",
+        f"tests/{word}",
+    ]
+    assert [room for room in rooms if not (ROOT / room).exists()] == []

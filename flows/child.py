@@ -33,6 +33,11 @@ class Child:
         """Whether it is no longer there."""
         return self.process.poll() is not None
 
+    @property
+    def was_killed(self) -> bool:
+        """Whether a signal ended it."""
+        return self.has_ended and self.process.returncode < 0
+
     def last_line(self) -> str:
         """The end of its log, for an error message."""
         text = self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""

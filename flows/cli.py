@@ -48,6 +48,7 @@ def stranger_in_our_place() -> str | None:
 
 def _ending(command: Callable[[], None], *, is_verbose: bool) -> int:
     """The exit code of the command, after its error was told and its output really written."""
+    from flows.shown import clean
     from tasks.errors import WhorlError
 
     code = 0
@@ -59,7 +60,7 @@ def _ending(command: Callable[[], None], *, is_verbose: bool) -> int:
         except KeyboardInterrupt:
             code = INTERRUPTED
         except WhorlError as error:
-            print(f"whorl: {error}", file=sys.stderr)
+            print(f"whorl: {clean(str(error))}", file=sys.stderr)
             code = error.exit_code
         sys.stdout.flush()  # a reader that has gone (`| head`) shows up only here
     except BrokenPipeError:

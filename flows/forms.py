@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
 import prefect
 from prefect import Flow
+from prefect.context import TagsContext
 from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from pydantic.fields import FieldInfo
 
@@ -38,7 +39,8 @@ def flow(
             show_errors_in_one_line()
             show_steps()
             params = model(**fields)
-            return kept(name, params, lambda: body(params))
+            with TagsContext(current_tags=set()):  # tags are for runs: each tag of a task costs it a request
+                return kept(name, params, lambda: body(params))
 
         run.__signature__ = _signature(model)  # type: ignore[attr-defined]  # what Prefect makes the form from
         run.__doc__ = _documentation(body, model)
@@ -52,7 +54,8 @@ def flow(
 def call(called: Flow[..., Result], params: Params) -> Result:
     """Run a flow here and now; returns its result, and its error comes back as the exception.
 
-    The run carries the tags of the flow; a deployed run has those of its deployment. A run with a server of its own sends no heartbeats, since nobody would miss them: it ends a second sooner."""
+    The run carries the tags of the flow; a deployed run has those of its deployment. A run with a server of its own
+    sends no heartbeats, since nobody would miss them: it ends a second sooner."""
     fields = {name: getattr(params, name) for name in type(params).model_fields}
     changed = {} if PREFECT_API_URL.value() else {PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
     with temporary_settings(changed), prefect.tags(*called.fn.tags):  # type: ignore[attr-defined]

@@ -25,7 +25,7 @@ HOST = "127.0.0.1"
 POOL = "whorl"
 START_WAIT_S = 180.0  # measured: healthy after 10 to 27 s on a busy machine with 2 cores, longer for a new database
 LOOK_EVERY_S = 0.5
-SHORT_LIFE_S = 30.0  # a worker that ends sooner would end again
+SHORT_LIFE_S = 30.0  # a worker that gives up sooner would give up again
 RUNS_PATIENCE_S = 20.0
 WORKER_PATIENCE_S = 20.0
 SERVER_PATIENCE_S = 20.0
@@ -72,7 +72,8 @@ def _work(
     worker, started_s = start_worker(), time.monotonic()
     try:
         while not stopped.wait(LOOK_EVERY_S):
-            if server.has_ended or (worker.has_ended and time.monotonic() - started_s < SHORT_LIFE_S):
+            gave_up = worker.has_ended and not worker.was_killed and time.monotonic() - started_s < SHORT_LIFE_S
+            if server.has_ended or gave_up:
                 part = server if server.has_ended else worker
                 raise NoServer(f"Prefect's {part.name} has ended: {part.last_line()} (log: {part.log})")
             if worker.has_ended:

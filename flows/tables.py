@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from flows.shown import shorten, text
+from flows.shown import clean, shorten, text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,7 +45,7 @@ def show_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> 
     for column in chosen:
         is_number = column.kind == "number"
         table.add_column(
-            column.title,
+            _plain_text(clean(column.title)),
             justify="right" if is_number else "left",
             width=widths[column.key],
             no_wrap=column.kind in ("key", "name"),
@@ -62,7 +62,7 @@ def show_facts(facts: Mapping[str, str]) -> None:
     table.add_column(no_wrap=True, style="dim")
     table.add_column(overflow="fold")
     for name, value in facts.items():
-        table.add_row(name, _plain_text(value))
+        table.add_row(_plain_text(clean(name)), _plain_text(clean(value)))
     _print(console, table)
 
 

@@ -192,8 +192,9 @@ def read_blocks(path: str, limits: ReadLimits) -> Iterator[Block]:
 def _as_text(path: str, start: bytes) -> bytes:
     if start.startswith(UTF16_MARKS):
         raise BadInput(path, "the text is UTF-16", "UTF-8", "convert it: iconv -f UTF-16 -t UTF-8")
-    if b"\x00" in start[:HEAD_BYTES]:
-        raise BadInput(path, "binary content (a NUL byte)", "a UTF-8 text log", "check that it is the right file")
+    lines = start[:HEAD_BYTES].rstrip(b"\n").split(b"\n")
+    if 2 * sum(b"\x00" in line for line in lines) > len(lines):
+        raise BadInput(path, "binary content (NUL bytes)", "a UTF-8 text log", "check that it is the right file")
     if b"\r" in start and b"\n" not in start:
         raise BadInput(path, "lines end in CR alone", "LF or CR LF", "convert it: tr '\\r' '\\n'")
     return start.removeprefix(UTF8_MARK)

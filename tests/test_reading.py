@@ -26,7 +26,7 @@ REFUSED_WHOLE = {
     "zip": (b"PK\x03\x04rest", LIMITS, "packed with zip"),
     "zstd": (b"(\xb5/\xfd rest", LIMITS, "packed with zstd"),
     "UTF-16": ("a b\n".encode("utf-16"), LIMITS, "the text is UTF-16; expected UTF-8; convert it: iconv"),
-    "UTF-16 without a mark": ("a b\n".encode("utf-16-le"), LIMITS, "binary content (a NUL byte)"),
+    "UTF-16 without a mark": ("a b\n".encode("utf-16-le"), LIMITS, "binary content (NUL bytes)"),
     "CR alone": (b"a\rb\rc\r", LIMITS, "lines end in CR alone; expected LF or CR LF; convert it: tr"),
     "gzip cut off": (gzip.compress(b"a\nb\n" * 9999)[:-30], LIMITS, "the gzip stream is damaged or cut off"),
     "gzip with a wrong byte": (gzip.compress(b"a\n")[:-5] + b"\xff1234", LIMITS, "the gzip stream is damaged"),
@@ -77,16 +77,17 @@ REFUSED_LINES = {
 }
 
 
+@pytest.mark.parametrize("n_before", [1, reading.HEAD_BYTES])
 @pytest.mark.parametrize(("line", "reason", "raw"), REFUSED_LINES.values(), ids=REFUSED_LINES)
 def test_a_broken_line_is_refused_alone_and_the_lines_around_it_keep_their_numbers(
-    tmp_path: Path, line: bytes, reason: str, raw: str
+    tmp_path: Path, n_before: int, line: bytes, reason: str, raw: str
 ) -> None:
     path = tmp_path / "log.txt"
-    path.write_bytes(b"head\n" + b"x\n" * reading.HEAD_BYTES + line + b"tail\n")
+    path.write_bytes(b"head\n" + b"x\n" * n_before + line + b"tail\n")
     block = list(read_lines(str(path), ReadLimits(max_line_bytes=KIB)))
     assert [one for part in block for one in part.refused["reason"]] == [reason]
     assert [one for part in block for one in part.refused["raw"]] == [raw]
-    place = 1 + reading.HEAD_BYTES + 1
+    place = n_before + 2
     assert [one for part in block for one in part.refused["place"]] == [place]
     assert (block[-1].places[-1], block[-1].lines[-1]) == (place + 1, "tail")
 

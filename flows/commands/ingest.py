@@ -10,7 +10,7 @@ from flows.commands.options import Json, named_source
 from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
 
-ReaderName = Literal["auto", "own", "swf", "slurm", "prefect"]
+ReaderName = Literal["auto", "own", "swf", "slurm", "prefect-api"]
 DEFAULT_SOURCE = "main"
 
 

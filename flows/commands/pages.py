@@ -8,7 +8,7 @@ import typer
 from flows.commands.file_results import file_results, show_files
 from flows.commands.options import Json, Source, one_source
 from flows.commands.summaries import fresh_summary
-from flows.commands.summary import show_jobs
+from flows.commands.summary import show_jobs, show_next_run
 from flows.commands.watch import show_alarms
 from flows.invocation import invocation_of
 from flows.progress_bar import progress_bar
@@ -30,6 +30,8 @@ def demo(context: typer.Context, as_json: Json = False) -> None:
     The log that whorl ships is read, summarised and watched, in a home of its own: --home, or demo/ in the home
     folder. The same demo again adds nothing."""
     from flows.machine_output import show_json
+    from tasks.jobs.exceedance import next_run
+    from tasks.jobs.groups import read_groups
 
     invocation = invocation_of(context)
     if invocation.home is None:
@@ -46,6 +48,10 @@ def demo(context: typer.Context, as_json: Json = False) -> None:
     print()
     totals = fresh_summary(settings.warehouse, told["source"], settings.jobs.summary)
     show_jobs(invocation, totals, sort="waiting", top=SHOWN_JOBS)
+    costliest = read_groups(settings.warehouse, told["source"], order="waiting", limit=1)["group_key"]
+    for key in costliest:
+        print()
+        show_next_run(next_run(settings.warehouse, told["source"], key, settings.jobs.summary))
     print()
     show_alarms(invocation, settings.warehouse, told["alarms"])
     print(f"report: {told['report']}")

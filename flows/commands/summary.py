@@ -56,7 +56,7 @@ def summary(
     """Show how the runtimes of recurring jobs vary.
 
     With --job: what the next run of that job will be like, from its own runs."""
-    from flows.machine_output import show_json
+    from flows.machine_output import plain, show_json
 
     if exceeds is not None and job is None:
         raise typer.BadParameter("say which job with --job KEY", param_hint="--exceeds")
@@ -67,7 +67,10 @@ def summary(
         from tasks.jobs.exceedance import next_run
 
         found = next_run(settings.warehouse, chosen, job, settings.jobs.summary, time_s=exceeds)
-        _show_next_run(chosen, found, as_json=as_json)
+        if as_json:
+            show_json({"source": chosen, **plain(found)})
+        else:
+            show_next_run(found)
         return
     totals = fresh_summary(settings.warehouse, chosen, settings.jobs.summary)
     most = None if every else top
@@ -116,16 +119,11 @@ def _totals(totals: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _show_next_run(source: str, found: "NextRun", *, as_json: bool) -> None:
-    from flows.machine_output import plain, show_json
-
-    if as_json:
-        show_json({"source": source, **plain(found)})
-        return
-    facts = {"job": found.group_key, "source": source, "finished runs": count(found.n)}
-    facts["quantiles"] = ", ".join(
-        f"{100 * level:g} % {duration(time_s)}" for level, time_s in found.quantiles_s.items()
-    )
+def show_next_run(found: "NextRun") -> None:
+    """Print what the runs of one job say of its next run."""
+    facts = {"job": found.group_key, "finished runs": count(found.n)}
+    quantiles = found.quantiles_s.items()
+    facts["quantiles"] = ", ".join(f"{100 * level:g} % {duration(time_s)}" for level, time_s in quantiles)
     for bound in found.bounds:
         missing = f"not known: needs {count(bound.n_needed)} finished runs"
         facts[f"{100 * bound.level:g} % stay under"] = missing if bound.time_s is None else duration(bound.time_s)

@@ -14,8 +14,8 @@ from flows.tables import Column, show_table
 if TYPE_CHECKING:
     from tasks.warehouse.place import Warehouse
 
-MOST_SHOWN = 20
-COLUMNS = (Column("subject", "run", kind="key"), Column("message", "what happened"))
+MOST_SHOWN = 10
+COLUMNS = (Column("message", "unusually slow"),)
 
 
 def watch(context: typer.Context, source: Source = None, as_json: Json = False) -> None:

@@ -141,6 +141,10 @@ def _checks(rows: Frame, params: ReadParams, now: datetime) -> list[tuple[str, C
         ("neither submission nor start time; expected one of them", lambda: np.isnat(submitted) & np.isnat(started)),
         (
             "no runtime and no end time; expected one of them, or the status running or pending",
+            lambda: is_over & np.isnan(runtime) & ~never_began & np.isnat(ended),
+        ),
+        (
+            "an end but neither a runtime nor a start; expected one of them",
             lambda: is_over & np.isnan(runtime) & ~never_began,
         ),
         ("ends before it starts; check the times and their zones", lambda: ended < started),

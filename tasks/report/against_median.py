@@ -14,7 +14,7 @@ from tasks.warehouse.connection import Connection
 
 BANDS_S = (0.01, 0.1, 1, 10, 60, 600, 3600, 36_000)
 LEAST_IN_BAND = 10  # new runs, for a share to be written down
-LEAST_WIDTH = {False: 0.08, True: 0.15}  # of the axis, for a share to be written above a band; by whether it is narrow
+LEAST_WIDTH = {False: 0.08, True: 0.19}  # of the axis, for a share to be written above a band; by whether it is narrow
 HEIGHT_IN = {False: 5.4, True: 4.3}
 POINTS = """
     SELECT history_median_s AS x, runtime_s AS y

@@ -12,7 +12,7 @@ from tasks.warehouse.connection import Connection
 
 FLOOR = 0.01  # smaller COVs, and those of constant runtimes, are drawn here
 TICKS = ((0.01, 0.1, 1, 10, 100), (0.03, 0.3, 3, 30), (0.02, 0.05, 0.2, 0.5, 2, 5, 20, 50))
-N_TICKS = 7
+N_TICKS = {False: 7, True: 4}  # by whether the figure is narrow
 HEIGHT_IN = {False: 5.0, True: 4.0}
 POINTS = """
     SELECT greatest(new_cov, $floor) AS x, greatest(history_cov, $floor) AS y
@@ -59,7 +59,7 @@ def draw_cov_drift(comparison: CovComparison, width_in: float) -> Figure:
         axes = figure.subplots()
         axes.set(xscale="log", yscale="log", xlim=density.x_limits, ylim=density.y_limits)
         for axis, limits in ((axes.xaxis, density.x_limits), (axes.yaxis, density.y_limits)):
-            axis.set_major_locator(FixedLocator(spaced_ticks(*limits, N_TICKS, TICKS)))
+            axis.set_major_locator(FixedLocator(spaced_ticks(*limits, N_TICKS[narrow], TICKS)))
             axis.set_minor_locator(NullLocator())
             axis.set_major_formatter(FuncFormatter(lambda value, _: f"≤ {FLOOR}" if value == FLOOR else f"{value:g}"))
         axes.grid(True)

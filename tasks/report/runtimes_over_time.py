@@ -124,7 +124,7 @@ def draw_lines(lines: JobLines, width_in: float) -> Figure:
             runs = lines.runs[lines.runs["group_key"] == job.group_key]
             _draw_strip(axes, job, runs, lines.slow_ratio, narrow)
         _time_axis(strips[-1], lines.runs["queued_at"], narrow)
-        figure.supylabel("runtime", fontsize="medium")
+        figure.supylabel("runtime", x=0.002, ha="left", fontsize="medium")
     return figure
 
 

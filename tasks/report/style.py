@@ -27,7 +27,7 @@ CSS_VARIABLES = {
     ORANGE: "--orange",
     **{colour: f"--density-{step}" for step, colour in enumerate(DENSITY, 1)},
 }
-LEFT_IN, RIGHT_IN, BOTTOM_IN = 0.92, 0.12, 0.52
+LEFT_IN, RIGHT_IN, BOTTOM_IN = 0.92, 0.2, 0.52
 WIDE_IN, NARROW_IN = 7.2, 3.7  # the text column of the page; a phone
 FONT_PT = 9.5
 RC: dict[Any, Any] = {

@@ -55,7 +55,9 @@ def writing(warehouse: Warehouse) -> Iterator[Connection]:
 
 def require(warehouse: Warehouse) -> None:
     """Raise NoWarehouse if nobody has filled it yet."""
-    if not warehouse.file.exists():
+    with told_clearly(warehouse.file):
+        is_there = warehouse.file.exists()
+    if not is_there:
         raise NoWarehouse(
             f"{warehouse.file}: there is no warehouse yet; fill one, for instance with "
             "'whorl jobs ingest FILE', or name another home with WHORL_HOME"

@@ -69,7 +69,7 @@ def _of_disk(where: Path | str, error: OSError) -> WhorlError | None:
 
 def _no_right(where: object, what: str) -> BadSetting:
     return BadSetting(
-        f"{where}: whorl may not write there ({what}); expected a folder that this user may write; "
+        f"{where}: no right to use it ({what}); expected a place that this user may read and write; "
         "change its rights, or name another home with WHORL_HOME"
     )
 

@@ -15,7 +15,7 @@ from typing import Literal
 
 import psutil
 
-from tasks.errors import WarehouseBusy
+from tasks.errors import BadSetting, WarehouseBusy
 from tasks.warehouse.faults import NO_RIGHT, told_clearly
 
 Mode = Literal["shared", "exclusive"]
@@ -41,6 +41,8 @@ def hold(folder: Path, mode: Mode, wait_s: float) -> Iterator[None]:
     Raises WarehouseBusy, naming the holder, if it is not free within wait_s seconds, and at once if this thread would
     wait for itself; BadSetting if the folder cannot be used."""
     with told_clearly(folder):
+        if folder.exists() and not folder.is_dir():
+            raise BadSetting(f"{folder}: is no folder; expected one for the warehouse; name another with WHORL_HOME")
         folder.mkdir(parents=True, exist_ok=True)
     key = (os.getpid(), folder.resolve())
     outer = _held.modes.get(key)

@@ -21,6 +21,7 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
         PREFECT_LOCAL_STORAGE_PATH,
         PREFECT_RESULTS_DEFAULT_SERIALIZER,
+        PREFECT_SERVER_ANALYTICS_ENABLED,
         temporary_settings,
     )
     from prefect.testing.utilities import prefect_test_harness
@@ -31,7 +32,11 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         PREFECT_LOCAL_STORAGE_PATH: results,
         PREFECT_RESULTS_DEFAULT_SERIALIZER: "json",
     }
-    with prefect_test_harness(server_startup_timeout=120), temporary_settings(changed):
+    with (
+        temporary_settings({PREFECT_SERVER_ANALYTICS_ENABLED: False}),  # the server inherits it
+        prefect_test_harness(server_startup_timeout=120),
+        temporary_settings(changed),
+    ):
         yield
 
 

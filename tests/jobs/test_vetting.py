@@ -41,6 +41,10 @@ REFUSED = {
         {"runtime_s": np.nan},
         "no runtime and no end time; expected one of them, or the status running or pending",
     ),
+    "only submission and end": (
+        {"started_at": pd.NaT, "runtime_s": np.nan, "submitted_at": NOON, "ended_at": NOON},
+        "an end but neither a runtime nor a start; expected one of them",
+    ),
     "end before start": (
         {"runtime_s": 60.0, "ended_at": NOON - seconds(1)},
         "ends before it starts; check the times and their zones",

@@ -231,9 +231,7 @@ def test_a_landing_folder_without_rights_is_one_clear_line(warehouse, land, monk
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(os, "makedirs", refuse)
-    with pytest.raises(
-        BadSetting, match=r"landing/jobs: whorl may not write there \(Permission denied\); .*WHORL_HOME"
-    ):
+    with pytest.raises(BadSetting, match=r"landing/jobs: no right to use it \(Permission denied\); .*WHORL_HOME"):
         land(warehouse, ROWS)
 
 

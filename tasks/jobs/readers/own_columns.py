@@ -18,7 +18,7 @@ def choose_columns(path: str, names: Sequence[str], renamed: Mapping[str, str]) 
     """Our columns and their names in the file, in our order.
 
     names: the columns of the file; renamed: our name to theirs. Unknown columns are logged and left out.
-    Raises BadInput if a column that is needed is missing, stands there twice, or is renamed to nowhere."""
+    Raises BadInput if a column that is needed is missing or stands there twice, or is renamed to nowhere."""
     names = [name.strip() for name in names]
     for ours, theirs in renamed.items():
         if ours not in COLUMNS:
@@ -34,6 +34,8 @@ def choose_columns(path: str, names: Sequence[str], renamed: Mapping[str, str]) 
         if names.count(theirs) > 1:
             raise BadInput(path, f"the column '{theirs}' stands there twice", "each column once", "export it again")
     missing = [needed for needed in NEEDED if not any(name in chosen for name in needed)]
+    if not missing and not {"runtime_s", "started_at", "wait_s"} & set(chosen):
+        raise BadInput(path, "ended_at without started_at gives no runtime", EXPECTED, "export one of the two as well")
     if missing:
         raise BadInput(
             path,

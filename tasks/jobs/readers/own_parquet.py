@@ -70,6 +70,15 @@ def _row_at(table: pa.Table) -> Callable[[int], str]:
     """The row at a position as JSON."""
 
     def text(row: int) -> str:
-        return json.dumps(table.slice(row, 1).to_pylist()[0], default=str, ensure_ascii=False)
+        return json.dumps({name: _value(table[name][row]) for name in table.column_names}, ensure_ascii=False)
 
     return text
+
+
+def _value(scalar: pa.Scalar) -> object:
+    """A number or text for JSON; times as text, or as what the file holds if no calendar has them."""
+    try:
+        value = scalar.as_py()
+    except (OverflowError, ValueError):
+        return f"{scalar.value} {scalar.type}"
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

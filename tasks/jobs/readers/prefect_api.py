@@ -133,9 +133,11 @@ def _is_only_planned(run: FlowRun, now: datetime) -> bool:
 
 def _row(run: FlowRun, flows: dict[str, str], deployments: dict[str, str]) -> dict[str, object]:
     flow, deployment = flows[str(run.flow_id)], deployments.get(str(run.deployment_id), "")
-    creator, started = run.created_by, run.start_time
+    # Prefect sets the start of a run that never began to the time when it was cancelled
+    never_began = run.state_type == "CANCELLED" and run.total_run_time == 0
+    creator, started = run.created_by, None if never_began else run.start_time
     is_person = creator is not None and creator.type not in AUTOMATIC
-    is_over = run.end_time is not None
+    has_run = run.end_time is not None and not never_began
     return {
         "run_id": str(run.id),
         "name": NAME_OF_TWO.format(flow, deployment) if deployment else flow or None,
@@ -145,7 +147,7 @@ def _row(run: FlowRun, flows: dict[str, str], deployments: dict[str, str]) -> di
         "submitted_at": min(run.expected_start_time, started) if started else run.expected_start_time,
         "started_at": started,
         "ended_at": run.end_time,
-        "runtime_s": run.total_run_time if is_over else None,
+        "runtime_s": run.total_run_time if has_run else None,
         "status": "timeout" if run.state_name == TIMED_OUT else STATUS_OF_STATE[run.state_type],
     }
 

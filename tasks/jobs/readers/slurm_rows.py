@@ -125,6 +125,9 @@ def _rows(
 ) -> pd.DataFrame:
     elapsed_s = values["elapsed_s"].fillna(values["elapsed_raw_s"])
     submitted, started, ended = settle(submission, start, end, elapsed_s)
+    status = _status(jobs, values["state"], started, ended)
+    # sacct prints the time of the cancellation as the start of a job that never began
+    never_began = (status == "cancelled") & (elapsed_s == 0) & (started.isna() | (started == ended))
     cpus = values["cpus"].fillna(values["allocated_cpus"]).fillna(values["allocated_tres_cpus"])
     requested_cpus = values["requested_cpus"].fillna(values["requested_tres_cpus"])
     peak = values["peak_memory_bytes"]
@@ -139,10 +142,10 @@ def _rows(
             "user_name": _text(jobs, user),
             "queue": _text(jobs, "Partition"),
             "submitted_at": submitted,
-            "started_at": started,
+            "started_at": started.mask(never_began),
             "ended_at": ended,
-            "runtime_s": elapsed_s,  # not end - start: a suspended job does not run
-            "status": _status(jobs, values["state"], started, ended),
+            "runtime_s": elapsed_s.mask(never_began),  # not end - start: a suspended job does not run
+            "status": status,
             "requested_cpus": requested_cpus,
             "used_cpus": cpus.fillna(reserved_cpus),
             "requested_runtime_s": values["limit_s"].fillna(values["limit_raw_min"] * 60),

@@ -10,6 +10,7 @@ https://www.cs.huji.ac.il/labs/parallel/workload/swf.html (version 2.2). What we
 - Without UnixStartTime the log begins in 1970: runtimes and distances hold, dates do not."""
 
 import logging
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -59,10 +60,11 @@ class SwfReader:
 
     def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
         """See Reader.read."""
-        header, n_fields, now = SwfHeader(), 0, datetime.now(UTC).replace(tzinfo=None)
+        header, n_fields, first_job, now = SwfHeader(), 0, math.inf, datetime.now(UTC).replace(tzinfo=None)
         for block in read_blocks(path, params.limits):
             text = split_jobs(block)
-            header.add(path, text.comments, has_jobs=n_fields > 0)
+            first_job = min([first_job, *text.places[:1]])
+            header.add(path, text.comments, first_job)
             if not len(text.places) and not len(block.refused):
                 continue
             if not n_fields and len(text.places):

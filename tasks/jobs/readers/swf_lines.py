@@ -44,13 +44,13 @@ class SwfHeader:
     unix_start_s: float | None = None
     queues: dict[int, str] = field(default_factory=dict)
 
-    def add(self, path: str, comments: list[tuple[int, str]], *, has_jobs: bool) -> None:
-        """Take in more comments. Raises BadInput for a second log with another start in the same file."""
+    def add(self, path: str, comments: list[tuple[int, str]], first_job: float) -> None:
+        """Take in more comments. Raises BadInput if another start follows behind line `first_job`."""
         for place, text in comments:
             match = COMMENT.match(text)
             if match and match[1].lower() == "unixstarttime" and NUMBER.fullmatch(match[2].encode()):
                 start_s = float(match[2])
-                if start_s != self.unix_start_s and has_jobs:
+                if start_s != self.unix_start_s and place > first_job:
                     raise BadInput(
                         path,
                         f"line {place} starts another log (UnixStartTime: {match[2]})",

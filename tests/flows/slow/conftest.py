@@ -21,6 +21,7 @@ from tasks.warehouse.place import Warehouse
 START_S = 240.0
 STOP_S = 90.0
 LOOK_EVERY_S = 0.5
+BUSY, TRIES = 503, 20
 SERVE = (
     "import sys; from pathlib import Path; from flows.serve import serve; from tasks.settings import load_settings; "
     "serve(load_settings({'whorl': {'home': sys.argv[1]}}).settings, port=0, say=lambda line: print(line, flush=True))"
@@ -61,11 +62,21 @@ class Served:
 
     def get(self, path: str) -> Any:
         """Ask the API."""
-        return self.http.get(f"{self.url}{path}").raise_for_status().json()
+        return self.ask("GET", path)
 
     def post(self, path: str, body: dict[str, Any]) -> Any:
         """Ask the API, with a body."""
-        return self.http.post(f"{self.url}{path}", json=body).raise_for_status().json()
+        return self.ask("POST", path, body)
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """Ask the API; a server whose SQLite is busy says 503 and is asked again, as Prefect's client does."""
+        for _ in range(TRIES):
+            answer = self.http.request(method, f"{self.url}{path}", json=body)
+            if answer.status_code != BUSY:
+                break
+            time.sleep(LOOK_EVERY_S)
+        answer.raise_for_status()
+        return answer.json() if answer.content else None
 
     def deployment(self, name: str) -> dict[str, Any]:
         """One deployment as the server has it."""

@@ -48,21 +48,17 @@ def test_a_new_setting_reaches_the_form_and_an_operators_choices_stay(served: An
     [shipped] = ingest["schedules"]
     schedule = f"/deployments/{ingest['id']}/schedules/{shipped['id']}"
     try:
-        served.http.patch(f"{served.url}{schedule}", json={"active": True}).raise_for_status()
+        served.ask("PATCH", schedule, {"active": True})
         parameters = {**ingest["parameters"], "source": "theirs", "paths": ["/logs"]}
-        served.http.patch(
-            f"{served.url}/deployments/{ingest['id']}", json={"parameters": parameters}
-        ).raise_for_status()
+        served.ask("PATCH", f"/deployments/{ingest['id']}", {"parameters": parameters})
         assert "updated" in deploy(served.home, WHORL_JOBS__READ__TIME_ZONE="Europe/Berlin")
         found = served.deployment("jobs-ingest")
         assert found["parameters"]["read"]["time_zone"] == "Europe/Berlin"
         assert (found["parameters"]["source"], found["parameters"]["paths"]) == ("theirs", ["/logs"])
         assert [one["active"] for one in found["schedules"]] == [True]
     finally:
-        served.http.patch(f"{served.url}{schedule}", json={"active": False}).raise_for_status()
-        served.http.patch(
-            f"{served.url}/deployments/{ingest['id']}", json={"parameters": ingest["parameters"]}
-        ).raise_for_status()
+        served.ask("PATCH", schedule, {"active": False})
+        served.ask("PATCH", f"/deployments/{ingest['id']}", {"parameters": ingest["parameters"]})
         deploy(served.home)
 
 

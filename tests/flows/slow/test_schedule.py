@@ -28,4 +28,4 @@ def test_an_interval_schedule_makes_runs_that_a_worker_completes(served: Any) ->
         assert run["name"] == "watch main"
         assert run["created_by"]["type"] == "SCHEDULE"
     finally:
-        served.http.delete(f"{served.url}{path}/{made['id']}").raise_for_status()
+        served.ask("DELETE", f"{path}/{made['id']}")

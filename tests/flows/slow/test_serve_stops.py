@@ -21,7 +21,7 @@ def test_stopping_ends_runs_worker_and_server_and_leaves_schedules_as_they_were(
         watch = served.deployment("jobs-watch")
         [shipped] = watch["schedules"]
         schedule = f"/deployments/{watch['id']}/schedules/{shipped['id']}"
-        served.http.patch(f"{served.url}{schedule}", json={"active": True}).raise_for_status()
+        served.ask("PATCH", schedule, {"active": True})
         with lock.hold(home, "exclusive", 60):  # a run that is at work when everything is stopped
             run_id = served.start("jobs-watch", {})
             served.until("the run is at work", lambda: ("watch", "Running") in served.steps(run_id), 120)

@@ -82,4 +82,4 @@ def test_a_slow_run_reaches_a_webhook(
         assert ("announce", "Completed") in served.steps(again)
         assert len(received) == 1  # an alarm is raised once
     finally:
-        served.http.delete(f"{served.url}/automations/{made['id']}").raise_for_status()
+        served.ask("DELETE", f"/automations/{made['id']}")

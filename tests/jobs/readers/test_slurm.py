@@ -116,6 +116,14 @@ def test_a_suspended_job_ran_for_its_elapsed_time_not_until_its_end(tmp_path: Pa
     assert rows["runtime_s"].to_list() == [240]
 
 
+@pytest.mark.parametrize("start", ["2024-12-01T12:10:00", "None", "Unknown"])
+def test_a_job_cancelled_before_it_began_has_neither_start_nor_runtime(tmp_path: Path, start: str) -> None:
+    cancelled = JOB.replace("COMPLETED|00:10:00", "CANCELLED by 7|00:00:00").replace("2024-12-01T12:00:00", start)
+    row = read(log(tmp_path, cancelled))[0].iloc[0]  # an older sacct prints the time of the cancellation as the start
+    assert row["status"] == "cancelled" and row[["started_at", "runtime_s", "wait_s"]].isna().all()
+    assert row["ended_at"] == pd.Timestamp("2024-12-01 17:10:00")
+
+
 def test_times_with_an_offset_and_epochs_need_no_time_zone(tmp_path: Path) -> None:
     rows, _ = read(log(tmp_path, JOB))
     dated = JOB.replace("|COMPLETED", "-0500|COMPLETED").replace(":00|2024", ":00-05:00|2024")
@@ -174,6 +182,7 @@ def test_the_real_log_is_read_whole(phillips: Path) -> None:
         "cancelled": 243,
         "timeout": 1,
     }
+    assert rows["runtime_s"].isna().sum() == 239  # cancelled while they waited: their NodeList is "None assigned"
     first = rows.iloc[0]
     assert first["runtime_s"] == 10 * 86_400 + 13 * 3600 + 27 * 60 + 6
     assert first["ended_at"] == pd.Timestamp("2017-01-02 01:42:19")  # 20:42:19 in New York

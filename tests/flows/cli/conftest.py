@@ -1,0 +1,53 @@
+"""Running the command line in this process, as a program would see it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.cli import run
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+Whorl = Callable[..., Ended]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home of this test: WHORL_HOME names it; it need not exist. Fixture job_log fills the same one."""
+    monkeypatch.setenv("WHORL_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("WHORL_DATASETS", raising=False)
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def whorl(home: Path, capsys: pytest.CaptureFixture[str]) -> Whorl:
+    """A function that runs `whorl` with these arguments in the home of this test."""
+
+    def call(*arguments: Any) -> Ended:
+        capsys.readouterr()
+        code = run([str(argument) for argument in arguments])
+        written = capsys.readouterr()
+        return Ended(code, written.out, written.err)
+
+    return call
+
+
+@pytest.fixture
+def varied_log(job_log: Callable[..., Any]) -> Any:
+    """A source `log` with a steady job of 30 runs, a varied one of 10, and one that ran once."""
+    steady = [{"group_key": "steady_load#aaaaaaaa", "runtime_s": 10.0} for _ in range(30)]
+    varied = [{"group_key": "varied_export#bbbbbbbb", "runtime_s": 10.0 + 200.0 * (i % 2)} for i in range(10)]
+    return job_log([*steady, *varied, {"group_key": "once#cccccccc", "runtime_s": 5.0}])

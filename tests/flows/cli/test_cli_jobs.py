@@ -1,0 +1,160 @@
+"""`whorl jobs`: what a person and a program get to see."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+Whorl = Callable[..., Any]
+
+
+def test_names_that_the_command_line_repeats_are_those_of_the_code() -> None:
+    from flows import job_params
+    from flows.commands import ingest, summary
+    from tasks.jobs.groups import ORDERS
+
+    assert get_args(ingest.ReaderName) == get_args(job_params.ReaderName)
+    assert ingest.DEFAULT_SOURCE == job_params.DEFAULT_SOURCE
+    assert set(get_args(summary.Sort)) == set(ORDERS) == set(summary.SORTED)
+
+
+def test_a_name_that_a_flow_would_refuse_is_refused_before(whorl: Whorl, tmp_path: Path) -> None:
+    ended = whorl("jobs", "ingest", tmp_path, "--source", "x" * 101)
+    assert ended.code == 2
+    assert "Invalid value for --source: a name has 1 to 100 characters" in ended.err
+
+
+def test_the_job_with_most_runs_comes_first(whorl: Whorl, varied_log: Any) -> None:
+    ended = whorl("jobs", "summary")
+    rows = ended.out[ended.out.index("median  ") :].splitlines()
+    assert ended.code == 0
+    assert rows[1].split()[:4] == ["steady_load#aaaaaaaa", "30", "10", "s"]
+    assert rows[2].startswith("varied_export#bbbbbbbb")
+    assert "once#" not in ended.out
+    assert "2 of 2 jobs with at least 3 finished runs, most runs first" in ended.err
+
+
+def test_sorting_by_variation_turns_them_round(whorl: Whorl, varied_log: Any) -> None:
+    found = json.loads(whorl("jobs", "summary", "--sort", "cov", "--top", 1, "--json").out)
+    assert [job["group_key"] for job in found["jobs"]] == ["varied_export#bbbbbbbb"]
+    assert (found["source"], found["n_runs"], found["n_groups"]) == ("log", 41, 3)
+
+
+def test_all_shows_jobs_that_ran_once_as_well(whorl: Whorl, varied_log: Any) -> None:
+    found = json.loads(whorl("jobs", "summary", "--all", "--json").out)
+    assert len(found["jobs"]) == 3
+    once = next(job for job in found["jobs"] if job["group_key"] == "once#cccccccc")
+    assert once["cov"] is None
+
+
+def test_keys_are_shortened_for_a_narrow_terminal_but_never_in_json(
+    whorl: Whorl, job_log: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "a_very_long_name_of_a_recurring_job_that_somebody_chose_years_ago#0123abcd"
+    job_log([{"group_key": key, "runtime_s": 10.0} for _ in range(4)])
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = whorl("jobs", "summary").out
+    assert key not in shown
+    assert "ago#0123abcd" in shown  # both ends stay
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    assert json.loads(whorl("jobs", "summary", "--json").out)["jobs"][0]["group_key"] == key
+
+
+def test_a_summary_follows_the_files_without_being_told(whorl: Whorl, job_log: Callable[..., Any]) -> None:
+    job_log([{"runtime_s": 10.0} for _ in range(3)])
+    assert json.loads(whorl("jobs", "summary", "--json").out)["n_runs"] == 3
+    job_log([{"runtime_s": 10.0} for _ in range(2)])
+    assert json.loads(whorl("jobs", "summary", "--json").out)["n_runs"] == 5
+
+
+def test_a_summary_follows_its_parameters(whorl: Whorl, varied_log: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert json.loads(whorl("jobs", "summary", "--json").out)["n_supported_groups"] == 2
+    monkeypatch.setenv("WHORL_JOBS__SUMMARY__MIN_SUPPORT", "20")
+    assert json.loads(whorl("jobs", "summary", "--json").out)["n_supported_groups"] == 1
+
+
+def test_one_of_several_sources_must_be_named(whorl: Whorl, job_log: Callable[..., Any]) -> None:
+    job_log([{"runtime_s": 1.0}], source="a")
+    job_log([{"runtime_s": 1.0}], source="b")
+    ended = whorl("jobs", "summary")
+    assert ended.code == 4
+    assert ended.err == "whorl: there are 2 sources: a, b; choose one with --source\n"
+    assert whorl("jobs", "summary", "--source", "b").code == 0
+
+
+def test_an_unknown_source_names_those_that_there_are(whorl: Whorl, varied_log: Any) -> None:
+    ended = whorl("jobs", "summary", "--source", "lag")
+    assert ended.code == 4
+    assert "source 'lag' has no job runs; sources that have some: 'log'" in ended.err
+
+
+def test_the_chance_that_the_next_run_takes_longer(whorl: Whorl, varied_log: Any) -> None:
+    found = json.loads(whorl("jobs", "summary", "--job", "varied", "--exceeds", 100, "--json").out)
+    assert found["group_key"] == "varied_export#bbbbbbbb"
+    assert (found["chance"]["k"], found["chance"]["n"], found["chance"]["share"]) == (5, 10, 0.5)
+    shown = whorl("jobs", "summary", "--job", "varied", "--exceeds", 100).out
+    assert "50.0 % (5 of 10 runs; 90 % interval" in shown
+    assert "99 % stay under    not known: needs 100 finished runs" in shown
+
+
+def test_a_chance_needs_a_job(whorl: Whorl, varied_log: Any) -> None:
+    ended = whorl("jobs", "summary", "--exceeds", 100)
+    assert ended.code == 2
+    assert "say which job with --job KEY" in ended.err
+
+
+def test_a_job_that_nobody_has_names_the_nearest(whorl: Whorl, varied_log: Any) -> None:
+    ended = whorl("jobs", "summary", "--job", "stedy_lod")
+    assert ended.code == 4
+    assert "no job of source 'log' is called so; nearest: 'steady_load#aaaaaaaa'" in ended.err
+
+
+LOG = """run_id,what,started_at,runtime_s
+r1,nightly,2026-01-01T01:00:00,60
+r2,nightly,2026-01-02T01:00:00,61
+r3,weekly,2026-01-03T01:00:00,-5
+"""
+
+
+def test_a_dry_run_counts_and_keeps_nothing(whorl: Whorl, home: Path, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(LOG)
+    ended = whorl("jobs", "ingest", tmp_path / "log.csv", "--map", "name=what", "--dry-run", "--json")
+    (found,) = json.loads(ended.out)
+    counted = (found["reader"], found["n_read"], found["n_kept"], found["n_refused"], found["n_groups"])
+    assert counted == ("own", 3, 2, 1, 1)
+    assert found["recurring_share"] == 1
+    assert found["refused"][0]["n_rows"] == 1
+    assert not home.exists()
+
+
+def test_a_dry_run_says_why_rows_are_refused(whorl: Whorl, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(LOG.replace("what", "name"))
+    ended = whorl("jobs", "ingest", tmp_path / "log.csv", "--dry-run")
+    assert "runtime" in ended.out[ended.out.index("because") :]
+    assert ended.err == "nothing was kept: this was a dry run\n"
+
+
+def test_a_renaming_that_is_none_is_wrong_usage(whorl: Whorl, tmp_path: Path) -> None:
+    ended = whorl("jobs", "ingest", tmp_path, "--map", "name")
+    assert ended.code == 2
+    assert "'name' is not OURS=THEIRS, such as run_id=job" in ended.err
+
+
+def test_a_mistyped_path_is_told_before_prefect_starts(
+    whorl: Whorl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def must_not_start(*_: Any, **__: Any) -> None:
+        raise AssertionError("Prefect was set up")
+
+    monkeypatch.setattr("flows.environment.prepare", must_not_start)
+    ended = whorl("jobs", "ingest", tmp_path / "lgo.csv")
+    assert ended.code == 3
+    assert ended.err.startswith(f"whorl: {tmp_path}/lgo.csv: no such file or folder")
+
+
+def test_a_report_is_written_and_its_path_printed(whorl: Whorl, varied_log: Any, home: Path) -> None:
+    ended = whorl("report", "jobs")
+    assert ended.out == f"{home}/reports/jobs-log.html\n"
+    assert "steady_load" in Path(ended.out.strip()).read_text()

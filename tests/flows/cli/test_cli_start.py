@@ -1,0 +1,146 @@
+"""What every command has in common: a quick start, shared options, errors as one line, exit codes."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.app import hoisted
+
+ROOT = Path(__file__).parents[3]
+HEAVY = {"prefect", "pandas", "numpy", "duckdb", "pyarrow", "pydantic", "matplotlib", "httpx", "tasks.settings"}
+
+
+def python(code: str, *, cwd: Path = ROOT, **environment: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=cwd, env=os.environ | environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["jobs", "ingest", "--help"], ["warehouse"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    code = f"import sys; from flows.cli import run; run({arguments!r}); print(sorted(sys.modules), file=sys.stderr)"
+    ended = python(code)
+    loaded = set(re.findall(r"'([^']+)'", ended.stderr))
+    assert "flows.app" in loaded
+    assert loaded & HEAVY == set()
+
+
+def test_the_version_is_that_of_the_package(whorl: Callable[..., Any]) -> None:
+    from importlib.metadata import version
+
+    ended = whorl("--version")
+    assert (ended.code, ended.out) == (0, f"whorl {version('whorl')}\n")
+
+
+def test_without_a_verb_help_is_shown_and_the_usage_was_wrong(whorl: Callable[..., Any]) -> None:
+    ended = whorl()
+    assert ended.code == 2
+    assert "jobs" in ended.out
+
+
+def test_an_unknown_verb_is_wrong_usage(whorl: Callable[..., Any]) -> None:
+    ended = whorl("jobs", "sumary")
+    assert ended.code == 2
+    assert "No such command 'sumary'. Did you mean 'summary'?" in ended.err
+
+
+def test_every_group_has_help_for_every_verb(whorl: Callable[..., Any]) -> None:
+    listed = re.findall(r"^  (\w+) +\S", whorl("--help").out.split("Commands:")[1], re.MULTILINE)
+    assert {"demo", "report", "query", "config", "doctor", "serve", "deploy", "jobs", "runs"} <= set(listed)
+    for group in ("jobs", "runs", "models", "warehouse", "datasets"):
+        verbs = re.findall(r"^  (\w+) +\S", whorl(group, "--help").out.split("Commands:")[1], re.MULTILINE)
+        for verb in verbs:
+            assert whorl(group, verb, "--help").code == 0, (group, verb)
+
+
+def test_shared_options_may_stand_anywhere_before_two_dashes() -> None:
+    assert hoisted(["runs", "list", "--home", "x", "-q"]) == ["--home", "x", "-q", "runs", "list"]
+    assert hoisted(["query", "--", "-v"]) == ["query", "--", "-v"]
+    assert hoisted(["runs", "--home"]) == ["runs", "--home"]
+
+
+def test_the_home_flag_wins_over_the_environment(whorl: Callable[..., Any], tmp_path: Path) -> None:
+    ended = whorl("runs", "list", "--home", tmp_path / "elsewhere")
+    assert ended.code == 4
+    assert str(tmp_path / "elsewhere") in ended.err
+
+
+def test_an_error_is_one_line_on_stderr_with_its_own_exit_code(whorl: Callable[..., Any], home: Path) -> None:
+    ended = whorl("runs", "list")
+    assert (ended.code, ended.out) == (4, "")
+    assert ended.err.startswith(f"whorl: {home}/warehouse.duckdb: there is no warehouse yet")
+    assert ended.err.count("\n") == 1
+
+
+def test_a_wrong_setting_is_one_line_with_its_place(whorl: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WHORL_JOBS__SUMMARY__MIN_SUPPORT", "1")
+    ended = whorl("config")
+    assert ended.code == 2
+    assert ended.err.startswith("whorl: WHORL_JOBS__SUMMARY__MIN_SUPPORT: jobs.summary.min_support: '1' is not allowed")
+
+
+def test_an_error_cannot_steer_the_terminal(whorl: Callable[..., Any], job_log: Callable[..., Any]) -> None:
+    job_log([{"group_key": "evil\x1b[2Jjob\nwhorl: all is well", "runtime_s": 1.0}])
+    ended = whorl("jobs", "summary", "--job", "nothing alike")
+    assert ended.code == 4
+    assert "\x1b" not in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_a_bug_is_a_short_line_and_its_traceback_is_kept(
+    whorl: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.warehouse.dictionary.data_dictionary", lambda: {}["no such key"])
+    ended = whorl("warehouse", "dictionary")
+    assert (ended.code, ended.out) == (70, "")
+    assert ended.err.startswith("whorl: unexpected KeyError: 'no such key'\n")
+    assert "Traceback" not in ended.err
+    kept = Path(re.findall(r"the traceback is in (\S+),", ended.err)[0])
+    assert "Traceback (most recent call last)" in kept.read_text()
+    kept.unlink()
+
+
+def test_verbose_shows_the_traceback_of_a_bug(whorl: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.warehouse.dictionary.data_dictionary", lambda: {}["no such key"])
+    assert "Traceback (most recent call last)" in whorl("warehouse", "dictionary", "-v").err
+
+
+def test_ctrl_c_ends_with_130_and_no_traceback(whorl: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tasks.warehouse.dictionary.data_dictionary", interrupted)
+    ended = whorl("warehouse", "dictionary")
+    assert (ended.code, ended.out, ended.err) == (130, "", "")
+
+
+@pytest.mark.parametrize("shape", ["--csv", "--json", "--limit=0"])
+def test_a_reader_that_goes_is_no_error(varied_log: Any, home: Path, shape: str) -> None:
+    sql = "SELECT range AS i, repeat('x', 100) AS filler FROM range(20000)"  # more than a pipe holds
+    command = f'{sys.executable} -m flows.cli -q query "{sql}" {shape} | head -n 1'
+    ended = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ended.stderr == ""
+    assert len(ended.stdout.splitlines()) == 1
+
+
+def test_a_stranger_in_our_place_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks" / "__init__.py").write_text("raise RuntimeError('not ours')")
+    path = f"{tmp_path}{os.pathsep}{ROOT}"
+    ended = python("from flows.cli import main; main()", cwd=tmp_path, PYTHONPATH=path)
+    assert ended.returncode == 8
+    assert ended.stderr.startswith(f"whorl: Python finds {tmp_path}/tasks as package 'tasks' instead of {ROOT}/tasks;")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_terminal_that_cannot_write_a_letter_still_gets_the_answer(varied_log: Any, home: Path) -> None:
+    code = "from flows.cli import main; import sys; sys.argv = ['whorl', 'query', \"SELECT 'Läufe – 5'\"]; main()"
+    ended = python(code, PYTHONIOENCODING="ascii")
+    assert ended.returncode == 0
+    assert "L?ufe ? 5" in ended.stdout

@@ -8,9 +8,10 @@ from tasks.settings import Settings
 def resolved_parameters(settings: Settings, flow_name: str, names: list[str]) -> dict[str, Any]:
     """Those parameters of a flow that settings decide, as JSON: `read` of jobs-ingest is the setting jobs.read.
 
-    names: the parameters of the flow; the warehouse and the groups of its word are filled in, the rest is left out."""
+    names: the parameters of the flow; the warehouse, whole words and the groups of its
+    own word are filled in, the rest is left out."""
     word = flow_name.split("-")[0]
-    groups = {"warehouse": settings.warehouse, **dict(getattr(settings, word))}
+    groups = {"warehouse": settings.warehouse, **dict(settings), **dict(getattr(settings, word))}
     return {name: _json(groups[name]) for name in names if name in groups}
 
 

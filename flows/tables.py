@@ -1,23 +1,27 @@
-"""Tables for people: as wide as the terminal, whole where nobody looks at a terminal."""
+"""Tables for people: as wide as the terminal, whole where nobody looks at a terminal.
+
+Rich knows the terminal; the rows are put together here, since rich takes half a second for a thousand of them."""
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal
 
 from flows.shown import clean, shorten, text
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
-GAP = 2  # blanks between two columns
+GAP = "  "  # between two columns
 LEAST_KEY = 16  # a shortened key keeps at least so many characters
 LEAST_TEXT = 20  # wrapped text is at least so wide
 UNLIMITED = 10_000
 
 Kind = Literal["text", "key", "name", "number"]
+Painter = Callable[[str, str], str]
 
 
 @dataclass(frozen=True)
@@ -38,85 +42,108 @@ class Column:
 def show_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> None:
     """Print rows under the titles of the columns."""
     console = stdout_console()
+    paint = _painter(console)
     cells = {column.key: [column.show(row.get(column.key)) for row in rows] for column in columns}
     widths = fitted(columns, cells, console.width)
-    table = _empty_table(shows_header=True)
     chosen = [column for column in columns if column.key in widths]
-    for column in chosen:
-        is_number = column.kind == "number"
-        table.add_column(
-            _plain_text(clean(column.title)),
-            justify="right" if is_number else "left",
-            width=widths[column.key],
-            no_wrap=column.kind in ("key", "name"),
-        )
+    titles = [_lines(column, clean(column.title), widths[column.key]) for column in chosen]
+    bold = ["bold"] * len(chosen)
+    for line in _beside(chosen, titles, widths, bold, paint):
+        print(line)
     for at, row in enumerate(rows):
-        table.add_row(*[_cell(column, cells[column.key][at], row, widths[column.key]) for column in chosen])
-    _print(console, table)
+        styles = [column.style(row.get(column.key)) if column.style else "" for column in chosen]
+        parts = [_lines(column, cells[column.key][at], widths[column.key]) for column in chosen]
+        for line in _beside(chosen, parts, widths, styles, paint):
+            print(line)
 
 
 def show_facts(facts: Mapping[str, str]) -> None:
     """Print names and values below each other."""
+    columns = (Column("name", "", kind="name"), Column("value", ""))
     console = stdout_console()
-    table = _empty_table(shows_header=False)
-    table.add_column(no_wrap=True, style="dim")
-    table.add_column(overflow="fold")
-    for name, value in facts.items():
-        table.add_row(_plain_text(clean(name)), _plain_text(clean(value)))
-    _print(console, table)
+    paint = _painter(console)
+    cells = {"name": [clean(name) for name in facts], "value": [clean(value) for value in facts.values()]}
+    widths = fitted(columns, cells, console.width)
+    for name, value in zip(cells["name"], cells["value"], strict=True):
+        parts = [[name], _lines(columns[1], value, widths["value"])]
+        for line in _beside(columns, parts, widths, ["dim", ""], paint):
+            print(line)
 
 
 def fitted(columns: Sequence[Column], cells: Mapping[str, Sequence[str]], width: int) -> dict[str, int]:
     """The widths of the columns that fit into `width`: extras go first, then keys shrink, then text is wrapped."""
-    from rich.cells import cell_len
-
-    natural = {
-        column.key: max([cell_len(part) for part in column.title.split()] + [cell_len(c) for c in cells[column.key]])
-        if column.kind == "number"
-        else max(cell_len(part) for part in [column.title, *cells[column.key]])
-        for column in columns
-    }
+    found = {column.key: _natural(column, cells[column.key]) for column in columns}
     for column in reversed([column for column in columns if column.is_extra]):
-        if _total(natural) > width:
-            del natural[column.key]
+        if _total(found) > width:
+            del found[column.key]
     for kind, least in (("key", LEAST_KEY), ("text", LEAST_TEXT)):
-        elastic = [column.key for column in columns if column.kind == kind and natural.get(column.key, 0) > least]
-        while _total(natural) > width and (wide := [key for key in elastic if natural[key] > least]):
-            natural[max(wide, key=lambda key: natural[key])] -= 1
-    return natural
-
-
-def _total(widths: Mapping[str, int]) -> int:
-    return sum(widths.values()) + GAP * (len(widths) - 1)
+        elastic = [column.key for column in columns if column.kind == kind and column.key in found]
+        while _total(found) > width and (wide := [key for key in elastic if found[key] > least]):
+            found[max(wide, key=lambda key: found[key])] -= 1
+    return found
 
 
 def stdout_console() -> "Console":
     """The console of results: the terminal's width, or no limit where the output goes to a file or a program."""
     from rich.console import Console
 
-    console = Console(highlight=False)
-    return console if console.is_terminal or "COLUMNS" in os.environ else Console(highlight=False, width=UNLIMITED)
+    is_limited = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console() if is_limited else Console(width=UNLIMITED)
 
 
-def _empty_table(*, shows_header: bool) -> "Table":
-    from rich.table import Table
-
-    return Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), show_header=shows_header, header_style="bold")
-
-
-def _cell(column: Column, cell: str, row: Mapping[str, Any], width: int) -> Any:
-    shown = shorten(cell, width) if column.kind == "key" else cell
-    return _plain_text(shown, column.style(row.get(column.key)) if column.style else "")
+def _natural(column: Column, cells: Sequence[str]) -> int:
+    """The width that shows every cell whole; the title of a number may be broken between its words."""
+    title = column.title.split() if column.kind == "number" else [column.title]
+    return max([_width(line) for line in [*title, *cells]], default=0)
 
 
-def _plain_text(line: str, style: str = "") -> Any:
-    from rich.text import Text
-
-    return Text(line, style=style)  # Text, not str: brackets in the name of a job are no markup
+def _total(widths: Mapping[str, int]) -> int:
+    return sum(widths.values()) + len(GAP) * (len(widths) - 1)
 
 
-def _print(console: "Console", table: "Table") -> None:
-    with console.capture() as capture:
-        console.print(table)
-    for line in capture.get().splitlines():
-        print(line.rstrip(), file=sys.stdout)
+def _width(line: str) -> int:
+    """Columns of a terminal that the line takes; some letters take two."""
+    if line.isascii():
+        return len(line)
+    from rich.cells import cell_len
+
+    return cell_len(line)
+
+
+def _lines(column: Column, cell: str, width: int) -> list[str]:
+    if column.kind == "key":
+        return [shorten(cell, width)]
+    return [cell] if _width(cell) <= width else textwrap.wrap(cell, width)
+
+
+def _beside(
+    columns: Sequence[Column],
+    parts: Sequence[list[str]],
+    widths: Mapping[str, int],
+    styles: Sequence[str],
+    paint: Painter,
+) -> Iterator[str]:
+    """The lines of one row: the lines of its cells side by side."""
+    for cells in zip_longest(*parts, fillvalue=""):
+        padded = [
+            " " * (widths[column.key] - _width(cell)) + cell
+            if column.kind == "number"
+            else cell + " " * (widths[column.key] - _width(cell))
+            for column, cell in zip(columns, cells, strict=True)
+        ]
+        padded[-1] = padded[-1].rstrip()
+        yield GAP.join(paint(*pair) for pair in zip(padded, styles, strict=True)).rstrip()
+
+
+def _painter(console: "Console") -> Painter:
+    """What puts a style around a text: nothing without a terminal; with NO_COLOR only what is no colour."""
+    if console.color_system is None:
+        return lambda line, _: line
+    from rich.color import ColorSystem
+    from rich.style import Style
+
+    def paint(line: str, style: str) -> str:
+        parsed = Style.parse(style)
+        return (parsed.without_color if console.no_color else parsed).render(line, color_system=ColorSystem.STANDARD)
+
+    return paint

@@ -135,7 +135,7 @@ def flow_names() -> set[str]:
 def test_every_flow_is_deployed_and_in_the_readme() -> None:
     readme, deployed = (ROOT / "README.md").read_text(), {str(one["name"]) for one in deployments()}
     assert flow_names()
-    assert flow_names() <= deployed | {"demo"}
+    assert flow_names() == deployed
     assert [name for name in flow_names() if f"`{name}`" not in readme] == []
 
 

@@ -11,7 +11,7 @@ LAST_S = 253_402_300_799  # the end of year 9999: later times stand there, to be
 def from_epoch_s(seconds: Any) -> Any:
     """Times (datetime64[us], UTC) of seconds since 1970; what is missing is NaT.
 
-    seconds: float array. Times beyond the years 1 to 9999 are cut at about there."""
+    seconds: float array. Times after the year 9999, and as far before 1970, are cut there."""
     seconds = np.asarray(seconds, dtype="float64")
     is_known = ~np.isnan(seconds)
     whole = np.rint(np.clip(np.where(is_known, seconds, 0), -LAST_S, LAST_S) * MICROSECONDS).astype("int64")

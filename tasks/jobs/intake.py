@@ -12,7 +12,7 @@ from tasks.errors import BadInput
 from tasks.jobs.columns import RUNS_SCHEMA
 from tasks.jobs.grouping import group_keys
 from tasks.jobs.params import GroupParams, ReadParams
-from tasks.jobs.pseudonyms import load_key, pseudonymise
+from tasks.jobs.pseudonyms import load_key, pseudonymise, without_names
 from tasks.jobs.readers import READERS, Reader, detect
 from tasks.progress import report_progress
 from tasks.reading import Chunk
@@ -21,7 +21,7 @@ from tasks.warehouse.place import Warehouse
 
 WORD = "jobs"
 GROUPING_VERSION = 1  # raise it when the same rows get other group keys
-NO_OPTION = ("limits", "future_slack_s")  # they decide whether a file is read, not what its rows are
+NO_OPTION = ("limits", "future_slack_s", "prefect_api")  # whether and how a log is read, not what its rows are
 REMOTE = ("http://", "https://")
 
 
@@ -104,7 +104,7 @@ def _grouped(chunks: Iterator[Chunk], home: Path, path: str, intake: Intake) -> 
     for chunk in chunks:
         rows, refused = chunk.rows, chunk.refused
         if key:
-            rows, refused = pseudonymise(rows, key), refused.assign(raw="")
+            rows, refused = pseudonymise(rows, key, intake.group), without_names(refused)
         n_read += len(rows) + len(refused)
         report_progress(f"reading {path}", n_read)
         yield Chunk(rows.assign(group_key=group_keys(rows, intake.group)), refused, chunk.tables)

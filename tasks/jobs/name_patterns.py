@@ -9,7 +9,6 @@ DATA_FILES = (
     "parquet|csv|tsv|jsonl?|ndjson|avro|orc|txt|log|gz|zst|bz2|xz|zip|tar|xml|xlsx?|bam|sam|cram|fastq|fq|vcf|bed"
     "|h5|hdf5|nc|npy|npz|pkl|feather|arrow|db|sqlite|duckdb|dat|bin|out|in|png|jpe?g|tiff?|pdf|ya?ml|conf|cfg|ini"
 )
-SLASH = re.compile(r"[/\\]")
 PATHS = re.compile(  # s3://bucket/in, /data/in, ~/x, C:\in, in/part-7.csv, and words that slashes join
     r"""(?<![^\s=,;:"'()<>\[\]|{}])(?P<head>[^\s=,;:"'()<>\[\]|{}/\\]*+(?::(?=[/\\]))?)[/\\]+"""
     r"""(?P<rest>[^\s,;"'()<>\[\]|]*+)"""
@@ -17,7 +16,7 @@ PATHS = re.compile(  # s3://bucket/in, /data/in, ~/x, C:\in, in/part-7.csv, and 
 PROGRAM = re.compile(rf"[/\\]([^/\\]+\.(?:{PROGRAMS})|(?<=bin[/\\])[^/\\]+)\Z", re.IGNORECASE)
 DATA_FILE = re.compile(rf"\.(?:{DATA_FILES})\Z", re.IGNORECASE)
 
-YEAR, MONTH, DAY = r"(?:19|20)[0-9]{2}", r"(?:0[1-9]|1[0-2])", r"(?:0[1-9]|[12][0-9]|3[01])"
+YEAR, MONTH, DAY = r"(?:199[0-9]|20[0-4][0-9])", r"(?:0[1-9]|1[0-2])", r"(?:0[1-9]|[12][0-9]|3[01])"
 MONTH_NAME = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
@@ -29,7 +28,7 @@ YEAR_FIRST = re.compile(
     rf"""{YEAR}(?<![0-9]{{5}})(?:
         ([-_./])[0-9]{{1,2}}\1[0-9]{{1,2}}{AFTER_DATE}
       | {MONTH}{DAY}{AFTER_DATE}
-      | [-_.]?(?:[wW][0-9]{{1,2}}|[qQ][1-4]|{MONTH})(?![0-9A-Za-z])
+      | (?<![A-Za-z][0-9]{{4}})[-_.]?(?:[wW][0-9]{{1,2}}|[qQ][1-4]|{MONTH})(?![0-9A-Za-z])
     )""",
     re.VERBOSE,
 )
@@ -48,7 +47,6 @@ YEAR_LATER = re.compile(
 
 UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 UUIDS = re.compile(rf"(?<![0-9A-Za-z]){UUID}(?![0-9A-Za-z])")
-ADDRESSES = re.compile(r"(?<![0-9A-Za-z.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?![0-9A-Za-z.])")  # IPv4
 PODS = re.compile(r"\{id\}-[b-df-hj-np-tv-z2456789]{5}(?![0-9A-Za-z])")  # what Kubernetes appends
 IDS = re.compile(r"(?<![0-9A-Za-z])[0-9]{7,}(?![0-9A-Za-z])")
 LONG_NUMBERS = re.compile(r"(?<![0-9A-Za-z])[0-9]{4,6}(?![0-9A-Za-z])")

@@ -10,7 +10,7 @@ What goes leaves a placeholder: {date} (a date, with or without the time of day)
 - any other number goes: run 5, job.1234567, part-0007, and run7 for a word of `counted_after`."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -25,6 +25,7 @@ MEMORY = 200_000  # words that a normaliser remembers
 CONTEXT_CHARS = 32
 SEPARATORS = "-_ .#:="
 DEFAULTS = GroupParams()
+MAY_CHANGE, WHOLE = patterns.MAY_CHANGE.search, patterns.WHOLE.fullmatch
 
 
 def normalise_name(name: str, params: GroupParams = DEFAULTS) -> str:
@@ -53,21 +54,28 @@ class _Normaliser:
 
     def normalise(self, names: Sequence[str]) -> list[str]:
         names = [" ".join(name.split()) for name in names]
-        found = {name: name for name in names}
-        left = [name for name in found if _may_change(name)]
-        while left:  # a round takes digits, slashes or placeholders away, so this ends
-            after = dict(zip(left, self._round(left), strict=True))
-            found = {name: after.get(now, now) for name, now in found.items()}
-            left = [name for name in set(after.values()) if after.get(name) != name and _may_change(name)]
-        return [found[name] for name in names]
+        changed = self._changed(names)
+        return [changed.get(name, name) for name in names]
+
+    def _changed(self, names: Iterable[str]) -> dict[str, str]:
+        """What becomes of the names that do not stay: round after round, until they change no more.
+
+        A round takes digits, slashes or placeholders away, so this ends."""
+        left = [name for name in names if MAY_CHANGE(name) and not WHOLE(name)]
+        if not left:
+            return {}
+        after = {name: now for name, now in zip(left, self._round(left), strict=True) if now != name}
+        later = self._changed(set(after.values()))
+        return {name: later.get(now, now) for name, now in after.items()} if later else after
 
     def _round(self, names: Sequence[str]) -> list[str]:
-        lines = _where(names, patterns.SLASH, lambda line: patterns.PATHS.sub(_path, line))
+        lines = [patterns.PATHS.sub(_path, name) if "/" in name or "\\" in name else name for name in names]
         text = patterns.UUIDS.sub("{id}", "\n".join(lines))
-        text = patterns.ADDRESSES.sub("{id}", text)
         text = patterns.YEAR_FIRST.sub(_date, text)
-        lines = _where(text.split("\n"), patterns.YEAR_ALONE, lambda line: patterns.YEAR_LATER.sub(_date, line))
-        text = patterns.TIMES.sub("{time}", "\n".join(lines))
+        lines = text.split("\n")
+        has_year = patterns.YEAR_ALONE.search  # a cheap test before an expensive pattern
+        text = "\n".join(patterns.YEAR_LATER.sub(_date, line) if has_year(line) else line for line in lines)
+        text = patterns.TIMES.sub("{time}", text)
         text = patterns.LONG_NUMBERS.sub("{n}", patterns.IDS.sub("{id}", text))
         text = patterns.PODS.sub("{id}", patterns.WORDS.sub(self._word, text))
         text = patterns.REPEATED_PATHS.sub("{path}", patterns.REPEATED.sub(r"\1", text))
@@ -79,8 +87,8 @@ class _Normaliser:
         if not word.isdigit():
             kept = self._mixed(word)
             return kept + dot + (tail if kept == word else "{n}" if dot else "")
-        if dot:
-            return match[0] if "." in tail else "{n}"  # 3.5.1 is a version, 0.5 a number
+        if dot:  # 10.0.0.12 is an address, 3.5.1 a version, 0.5 a number
+            return {0: "{n}", 1: match[0], 2: "{id}"}.get(tail.count("."), "{n}")
         start = match.start()
         before = patterns.LAST_WORD.search(match.string[max(0, start - CONTEXT_CHARS) : start].rstrip(SEPARATORS))
         return word if before and before[0].lower() in self.kept_after else "{n}"
@@ -106,15 +114,6 @@ class _Normaliser:
 @lru_cache(maxsize=16)
 def _normaliser(kept_after: tuple[str, ...], counted_after: tuple[str, ...]) -> _Normaliser:
     return _Normaliser(kept_after, counted_after)
-
-
-def _may_change(name: str) -> bool:
-    return bool(patterns.MAY_CHANGE.search(name)) and not patterns.WHOLE.fullmatch(name)
-
-
-def _where(lines: Sequence[str], gate: re.Pattern[str], change: Callable[[str], str]) -> list[str]:
-    """The lines, changed where the gate (a cheap pattern) finds something in them."""
-    return [change(line) if gate.search(line) else line for line in lines]
 
 
 def _path(match: re.Match[str]) -> str:

@@ -115,6 +115,7 @@ def opened(warehouse: Warehouse, file: Path, *, read_only: bool) -> Iterator[Con
     connection = _connect(warehouse, file, read_only=read_only)
     try:
         with told_clearly(file):
+            connection.execute("SET enable_progress_bar = false")  # it would be drawn on stdout, among our own lines
             yield connection
     finally:
         connection.close()

@@ -100,7 +100,7 @@ def _leftovers(warehouse: Warehouse, params: PruneParams, now: datetime) -> list
 def _changed_s(fs: Any, entry: dict[str, Any], unknown: float) -> float:
     """When a file, or the last file in a folder, changed; seconds since 1970."""
     inner = fs.ls(entry["name"], detail=True) if entry["type"] == "directory" else []
-    changed = entry.get("mtime") or entry.get("created") or unknown
+    changed = next((entry[key] for key in ("mtime", "created") if entry.get(key) is not None), unknown)
     seconds = changed.timestamp() if isinstance(changed, datetime) else float(changed)
     return max([seconds, *(_changed_s(fs, one, unknown) for one in inner)])
 

@@ -133,4 +133,4 @@ def test_ingest_in_any_order_equals_rebuild_and_the_model(migrated, origin, chun
 
 @pytest.mark.slow
 def test_ingest_in_any_order_equals_rebuild_and_the_model_over_many_exports(migrated, origin, chunk, noon):
-    property_over(400, migrated, origin, chunk, noon)
+    property_over(150, migrated, origin, chunk, noon)

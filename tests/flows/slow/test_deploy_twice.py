@@ -28,8 +28,10 @@ def deploy(home: Path, **variables: str) -> str:
 
 def everything(served: Any) -> dict[str, Any]:
     """All that a deploy registers, with the server's own times of the last change."""
+    deployments = served.post("/deployments/filter", {"sort": "NAME_ASC"})
+    by_the_worker = ("last_polled", "status")
     return {
-        "deployments": served.post("/deployments/filter", {"sort": "NAME_ASC"}),
+        "deployments": [{k: v for k, v in one.items() if k not in by_the_worker} for one in deployments],
         "automations": served.post("/automations/filter", {}),
         "limits": served.post("/v2/concurrency_limits/filter", {}),
         "pools": [pool["base_job_template"] for pool in served.post("/work_pools/filter", {})],

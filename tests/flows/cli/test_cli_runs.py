@@ -1,0 +1,136 @@
+"""`whorl runs` and `whorl models`: what was done, and which model is in use."""
+
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.registry import ModelCard, promote, register
+from tasks.warehouse.runs import RunRecord, record_run
+
+Whorl = Callable[..., Any]
+NOON = datetime(2026, 1, 1, 12)
+
+
+def run_of(run_id: str, hour: int, **figures: float) -> RunRecord:
+    return RunRecord(
+        run_id=run_id,
+        flow="jobs-ingest",
+        word="jobs",
+        source="log",
+        status="failed" if figures.get("n_rows") == 0 else "completed",
+        started_at=NOON + timedelta(hours=hour),
+        ended_at=NOON + timedelta(hours=hour, seconds=200),
+        parameters={"source": "log", "paths": ["/logs/a.csv"], "read": {"time_zone": ""}},
+        figures=figures,
+    )
+
+
+@pytest.fixture
+def runs(job_log: Callable[..., Warehouse]) -> None:
+    """Two runs of a flow, the later with twice the rows."""
+    warehouse = job_log([{"runtime_s": 1.0}])
+    record_run(warehouse, run_of("aaaa1111", 0, n_rows=1000.0))
+    record_run(warehouse, run_of("bbbb2222", 1, n_rows=2000.0))
+
+
+def test_runs_are_listed_the_latest_first(whorl: Whorl, runs: None) -> None:
+    assert [run["run_id"] for run in json.loads(whorl("runs", "list", "--json").out)] == ["bbbb2222", "aaaa1111"]
+    assert [run["run_id"] for run in json.loads(whorl("runs", "list", "--json", "--top", 1).out)] == ["bbbb2222"]
+    shown = whorl("runs", "list").out.splitlines()[1]
+    assert "2026-01-01 13:00:00" in shown
+    assert "3.3 min" in shown
+
+
+def test_a_home_without_runs_is_no_error(whorl: Whorl, job_log: Callable[..., Warehouse]) -> None:
+    job_log([{"runtime_s": 1.0}])
+    ended = whorl("runs", "list")
+    assert (ended.code, ended.out, ended.err) == (0, "", "no flow has run yet in this home\n")
+    assert json.loads(whorl("runs", "list", "--json").out) == []
+
+
+def test_a_run_is_shown_by_the_beginning_of_its_id(whorl: Whorl, runs: None) -> None:
+    shown = whorl("runs", "show", "bb").out
+    facts = dict(line.split(maxsplit=1) for line in shown.splitlines())
+    assert facts["run_id"] == "bbbb2222"
+    assert facts["figures.n_rows"] == "2,000"
+    assert facts["parameters.read.time_zone"] == "''"
+    assert facts["took"] == "3.3 min"
+    assert json.loads(whorl("runs", "show", "bb", "--json").out)["figures"] == {"n_rows": 2000.0}
+
+
+def test_an_unknown_run_is_one_line(whorl: Whorl, runs: None) -> None:
+    ended = whorl("runs", "show", "cccc")
+    assert (ended.code, ended.err) == (
+        4,
+        "whorl: run 'cccc': 0 runs begin so (none); 'whorl runs list' shows them all\n",
+    )
+
+
+def test_two_runs_are_compared_by_what_differs(whorl: Whorl, runs: None) -> None:
+    rows = {row["key"]: row for row in json.loads(whorl("runs", "compare", "aa", "bb", "--json").out)}
+    assert rows["figures.n_rows"] == {"key": "figures.n_rows", "first": 1000.0, "second": 2000.0, "ratio": 2.0}
+    assert "source" not in rows
+    shown = whorl("runs", "compare", "aa", "bb")
+    assert ["figures.n_rows", "1,000", "2,000", "2"] in [line.split() for line in shown.out.splitlines()]
+    assert whorl("runs", "compare", "aa", "aa").err == "the two runs differ in nothing\n"
+
+
+@pytest.fixture
+def models(job_log: Callable[..., Warehouse]) -> Warehouse:
+    """Two models of one kind; the first is in use."""
+    warehouse = job_log([{"runtime_s": 1.0}])
+    for model_id, crps in (("shapes-1", 0.5), ("shapes-2", 0.4)):
+        card = ModelCard(
+            model_id=model_id,
+            word="jobs",
+            source="log",
+            kind="shapes",
+            trained_at=NOON,
+            run_id="aaaa1111",
+            data_version="0123",
+            code_version="0.1.0",
+            seed=1,
+            parameters={},
+            metrics={"crps": crps},
+        )
+        register(warehouse, card, lambda folder: None)
+    promote(warehouse, "jobs", "shapes-1", "first")
+    return warehouse
+
+
+def in_use(whorl: Whorl) -> list[str]:
+    listed = json.loads(whorl("models", "list", "--json").out)
+    return [model["model_id"] for model in listed if model["is_champion"]]
+
+
+def test_a_model_is_promoted_and_rolled_back(whorl: Whorl, models: Warehouse) -> None:
+    assert in_use(whorl) == ["shapes-1"]
+    ended = whorl("models", "promote", "shapes-2", "--reason", "better on D3")
+    assert ended.out == "shapes of source log is now shapes-2 (better on D3)\n"
+    assert in_use(whorl) == ["shapes-2"]
+    assert whorl("models", "rollback", "jobs", "shapes", "--source", "log").code == 0
+    assert in_use(whorl) == ["shapes-1"]
+
+
+def test_the_list_of_models_shows_metrics_and_which_is_in_use(whorl: Whorl, models: Warehouse) -> None:
+    first, second = (line.split() for line in whorl("models", "list").out.splitlines()[1:])
+    assert first[:5] == ["shapes-1", "jobs", "log", "shapes", "yes"]
+    assert "crps 0.4" in " ".join(second)
+    assert "yes" not in second
+
+
+def test_an_unknown_model_names_those_that_there_are(whorl: Whorl, models: Warehouse) -> None:
+    ended = whorl("models", "promote", "shapes-9")
+    assert ended.code == 4
+    assert ended.err.endswith("there are: shapes-1, shapes-2\n")
+
+
+def test_no_model_at_all_is_a_note(whorl: Whorl, home: Path) -> None:
+    ended = whorl("models", "list")
+    assert (ended.code, ended.out) == (0, "")
+    assert ended.err == f"{home}/models: no model has been trained yet\n"

@@ -1,0 +1,115 @@
+"""Tables and JSON: what fits, what is shortened, and what machines get."""
+
+import json
+from datetime import datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flows.machine_output import plain, show_json
+from flows.shown import clean, count, counted, figure, moment, setting, shorten, size, text
+from flows.tables import Column, fitted, show_facts, show_table
+
+WIDE = (
+    Column("key", "job", kind="key"),
+    Column("n", "runs", kind="number"),
+    Column("note", "note"),
+    Column("more", "more", is_extra=True),
+)
+CELLS = {"key": ["k" * 60], "n": ["1,234,567"], "note": ["word " * 12], "more": ["m" * 30]}
+
+
+def test_everything_is_shown_where_there_is_room() -> None:
+    assert set(fitted(WIDE, CELLS, 500)) == {"key", "n", "note", "more"}
+
+
+def test_extras_go_first_then_keys_shrink_then_text_wraps() -> None:
+    roomy = fitted(WIDE, CELLS, 140)
+    assert (set(roomy), roomy["key"]) == ({"key", "n", "note"}, 60)
+    tight = fitted(WIDE, CELLS, 90)
+    assert (tight["key"], tight["n"], tight["note"]) == (17, 9, 60)
+    tighter = fitted(WIDE, CELLS, 70)
+    assert (tighter["key"], tighter["n"], tighter["note"]) == (16, 9, 41)
+
+
+def test_a_number_is_never_cut(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    show_table([{"key": "k" * 60, "n": 1_234_567}], (WIDE[0], Column("n", "runs", count, kind="number")))
+    assert "1,234,567" in capsys.readouterr().out
+
+
+def test_output_that_is_no_terminal_is_whole_and_plain(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    show_table([{"key": "k" * 300, "n": 1}], (Column("key", "job", kind="key", style=lambda _: "red"), WIDE[1]))
+    assert capsys.readouterr().out.splitlines() == ["job" + " " * 299 + "runs", "k" * 300 + " " * 5 + "1"]
+
+
+def test_a_name_of_a_log_cannot_draw_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    show_table([{"key": "a\x1b[31m\nb\u202e[bold]c"}], (Column("key", "job", kind="key"),))
+    show_facts({"job": "a\x1b[31m\nb"})
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "[bold]c" in shown
+    assert len(shown.splitlines()) == 3
+
+
+@given(st.text(max_size=60), st.integers(4, 60))
+def test_a_shortened_key_fits_and_keeps_both_ends(key: str, width: int) -> None:
+    short = shorten(key, width)
+    assert len(short) <= width
+    assert (short == key) == (len(key) <= width)
+    assert short[:1] == key[:1]
+    assert short[-1:] == key[-1:]
+
+
+def test_values_are_readable() -> None:
+    assert [count(1234567.0), count(None), count(float("nan"))] == ["1,234,567", "–", "–"]
+    assert [counted(1, "file"), counted(1200, "file")] == ["1 file", "1,200 files"]
+    assert [text(None), text(True), text(["a", "b"]), text(pd.NaT)] == ["–", "yes", "a, b", "–"]
+    assert [figure(2000.0), figure("x"), figure(False)] == ["2,000", "x", "no"]
+    assert [setting(""), setting([]), setting({}), setting(0)] == ["''", "none", "none", "0"]
+    assert [size(0), size(2048), size(5.5 * 2**30), size(None)] == ["0 B", "2.0 KiB", "5.5 GiB", "–"]
+    assert moment(datetime(2026, 1, 2, 3, 4, 5)) == "2026-01-02 03:04:05"
+    assert clean("tab\there") == "tab here"
+
+
+def test_machines_get_json_of_every_value_that_a_warehouse_has(capsys: pytest.CaptureFixture[str]) -> None:
+    show_json(
+        {
+            "nan": float("nan"),
+            "inf": np.float64("inf"),
+            "whole": Decimal("12345678901234567890"),
+            "share": Decimal("0.5"),
+            "n": np.int64(3),
+            "yes": np.bool_(True),
+            "at": pd.Timestamp("2026-01-02 03:04:05"),
+            "never": pd.NaT,
+            "bytes": b"\x00\xff",
+            "text": "Läufe\x1b",
+        }
+    )
+    written = capsys.readouterr().out
+    assert json.loads(written) == {
+        "nan": None,
+        "inf": None,
+        "whole": 12345678901234567890,
+        "share": 0.5,
+        "n": 3,
+        "yes": True,
+        "at": "2026-01-02T03:04:05Z",
+        "never": None,
+        "bytes": "00ff",
+        "text": "Läufe\x1b",
+    }
+    assert "\x1b" not in written
+
+
+def test_plain_leaves_a_list_a_list() -> None:
+    assert plain([(1, 2), {"a": {3}}]) == [[1, 2], {"a": [3]}]

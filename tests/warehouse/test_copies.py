@@ -1,0 +1,234 @@
+"""Snapshots and backups: whole copies, checked before they are used, and a round trip that changes nothing."""
+
+import json
+import uuid
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import fsspec
+import pytest
+
+from tasks.errors import BadInput, BadSetting, NoWarehouse, WarehouseBroken
+from tasks.warehouse import copies, registry
+from tasks.warehouse.connection import fetch, writing
+from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.rebuild import rebuild
+
+ROWS = [{"run_id": "1", "runtime_s": 10.0}, {"run_id": "2", "runtime_s": 20.0}]
+NOON = datetime(2026, 1, 1, 12)
+
+
+def hashes(warehouse):
+    return {one.table: one.hash for one in hash_tables(warehouse)}
+
+
+def add_model(warehouse, model_id, day):
+    card = registry.ModelCard(
+        model_id=model_id, word="jobs", source="log", kind="shapes", trained_at=NOON + timedelta(days=day), run_id="r",
+        data_version="d", code_version="c", seed=1, parameters={}, metrics={"crps": 1.0},
+    )  # fmt: skip
+    registry.register(warehouse, card, lambda folder: (folder / "weights.bin").write_bytes(model_id.encode()) and None)
+    registry.promote(warehouse, "jobs", model_id, "because")
+
+
+@pytest.fixture
+def filled(warehouse, put_in):
+    put_in(warehouse, ROWS, "a.csv", refused=[{"place": 9, "reason": "odd", "raw": "?"}])
+    add_model(warehouse, "m1", 1)
+    return warehouse
+
+
+@pytest.fixture
+def elsewhere(filled, tmp_path):
+    """Another home with nothing in it."""
+    return filled.model_copy(update={"home": tmp_path / "elsewhere ü'"})
+
+
+def test_a_snapshot_is_one_file_with_all_rows_that_anybody_may_open(filled, tmp_path):
+    target = copies.snapshot(filled, tmp_path / "new folder" / "it's.duckdb")
+    assert [path.name for path in target.parent.iterdir()] == ["it's.duckdb"]
+    with duckdb.connect(str(target), read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM jobs.runs").fetchone() == (2,)
+
+
+def test_a_snapshot_replaces_an_older_one_and_its_stale_log(filled, tmp_path):
+    target = copies.snapshot(filled, tmp_path / "copy.duckdb")
+    Path(f"{target}.wal").write_bytes(b"stale")
+    with writing(filled) as connection:
+        connection.execute("DELETE FROM jobs.runs")
+    copies.snapshot(filled, target)
+    with duckdb.connect(str(target)) as connection:
+        assert connection.execute("SELECT count(*) FROM jobs.runs").fetchone() == (0,)
+
+
+def test_a_snapshot_of_nothing_is_one_clear_line(bare, tmp_path):
+    with pytest.raises(NoWarehouse, match="there is no warehouse yet"):
+        copies.snapshot(bare, tmp_path / "copy.duckdb")
+    with pytest.raises(NoWarehouse, match="there is no warehouse yet"):
+        copies.backup(bare, tmp_path / "backups")
+    assert not (tmp_path / "backups").exists()
+
+
+def test_a_snapshot_onto_the_warehouse_or_a_folder_is_refused(filled, tmp_path):
+    with pytest.raises(BadInput, match="is the warehouse itself; expected another file; name a new file"):
+        copies.snapshot(filled, filled.home / ".." / filled.home.name / "warehouse.duckdb")
+    with pytest.raises(BadInput, match="is a folder; expected a file; name a file in it, such as"):
+        copies.snapshot(filled, tmp_path)
+
+
+def test_a_snapshot_into_a_folder_without_rights_is_one_clear_line(filled, tmp_path, monkeypatch):
+    def refuse(*_args):
+        raise PermissionError(13, "Permission denied", "/far/copy.duckdb")
+
+    monkeypatch.setattr(copies.shutil, "copyfile", refuse)
+    with pytest.raises(BadSetting, match=r"^/far/copy.duckdb: no right to use it"):
+        copies.snapshot(filled, tmp_path / "copy.duckdb")
+    assert not list(tmp_path.glob("copy*"))
+
+
+def test_backup_and_restore_elsewhere_give_the_same_hashes(filled, elsewhere, tmp_path):
+    assert copies.restore(elsewhere, copies.backup(filled, tmp_path / "backups")) == 7
+    assert hashes(elsewhere) == hashes(filled)
+    assert registry.champion(elsewhere.models, "jobs", "log", "shapes").model_id == "m1"
+    assert (elsewhere.models / "jobs" / "m1" / "weights.bin").read_bytes() == b"m1"
+    before = {k: v for k, v in hashes(elsewhere).items() if k != "ops.migrations"}
+    rebuild(elsewhere)
+    assert {k: v for k, v in hashes(elsewhere).items() if k != "ops.migrations"} == before
+
+
+def test_restore_brings_back_the_rows_and_keeps_what_stood_there(filled, put_in, tmp_path, runs_in):
+    made, before = copies.backup(filled, tmp_path / "backups"), hashes(filled)
+    put_in(filled, [{"run_id": "3", "runtime_s": 1.0}], "b.csv")
+    copies.restore(filled, made)
+    assert hashes(filled) == before
+    kept = next(filled.home.glob("warehouse.duckdb.before-restore-*"))
+    with duckdb.connect(str(kept), read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM jobs.runs").fetchone() == (3,)
+    rebuild(filled)
+    assert len(runs_in(filled)) == 3
+
+
+def test_restore_keeps_models_and_the_list_of_champions_that_came_after_the_backup(filled, tmp_path):
+    made = copies.backup(filled, tmp_path / "backups")
+    add_model(filled, "m2", 2)
+    copies.restore(filled, made)
+    assert registry.champion(filled.models, "jobs", "log", "shapes").model_id == "m1"
+    assert [card.model_id for card in registry.cards(filled.models)] == ["m1", "m2"]
+    assert fetch(filled, "SELECT model_id FROM ops.models ORDER BY 1")["model_id"].tolist() == ["m1", "m2"]
+    kept = next((filled.models / "jobs").glob("champions.jsonl.before-restore-*"))
+    assert [json.loads(line)["model_id"] for line in kept.read_text().splitlines()] == ["m1", "m2"]
+
+
+def test_restore_mends_damaged_landing_files_and_models(filled, tmp_path, put_in):
+    made, before = copies.backup(filled, tmp_path / "backups"), hashes(filled)
+    (filled.models / "jobs" / "m1" / "weights.bin").write_bytes(b"damaged")
+    for path in (Path(filled.landing_folder) / "jobs").iterdir():
+        path.write_bytes(b"damaged")
+    filled.file.write_bytes(b"damaged")
+    copies.restore(filled, made)
+    assert hashes(filled) == before
+    assert (filled.models / "jobs" / "m1" / "weights.bin").read_bytes() == b"m1"
+    rebuild(filled)
+
+
+def test_a_backup_leaves_out_what_is_not_finished(filled, tmp_path):
+    jobs = Path(filled.landing_folder) / "jobs"
+    (jobs / ".reading-x").mkdir()
+    (jobs / ".reading-x" / "runs.parquet").write_text("half")
+    (jobs / "a.json.part").write_text("half")
+    (filled.models / "jobs" / ".m9-abc").mkdir()
+    made = copies.backup(filled, tmp_path / "backups")
+    assert not [
+        path for path in made.rglob("*") if "reading" in str(path) or path.suffix == ".part" or ".m9" in str(path)
+    ]
+
+
+def test_a_home_below_a_hidden_folder_is_backed_up_in_full(filled, elsewhere, put_in, tmp_path):
+    hidden = filled.model_copy(update={"home": tmp_path / ".local" / "whorl"})
+    put_in(hidden, ROWS)
+    made = copies.backup(hidden, tmp_path / "backups")
+    assert len(list((made / "landing" / "jobs").iterdir())) == 3
+
+
+def test_two_backups_in_one_second_are_two(filled, tmp_path):
+    assert copies.backup(filled, tmp_path / "backups") != copies.backup(filled, tmp_path / "backups")
+
+
+def test_a_remote_landing_folder_is_backed_up_and_restored(filled, elsewhere, put_in, tmp_path):
+    name = uuid.uuid4().hex
+    remote = elsewhere.model_copy(update={"landing": f"memory://{name}/landing"})
+    put_in(remote, ROWS)
+    made, before = copies.backup(remote, tmp_path / "backups"), hashes(remote)
+    fsspec.filesystem("memory").rm(f"/{name}", recursive=True)
+    copies.restore(remote, made)
+    assert hashes(remote) == before
+    rebuild(remote)
+    assert fetch(remote, "SELECT count(*) AS n FROM jobs.runs")["n"].tolist() == [2]
+    fsspec.filesystem("memory").rm(f"/{name}", recursive=True)
+
+
+def damage(made, how):
+    manifest = made / "backup.json"
+    content = json.loads(manifest.read_text())
+    landed = next(path for path in made.rglob("runs-*.parquet"))
+    if how == "file changed":
+        landed.write_bytes(landed.read_bytes() + b"?")
+    elif how == "file missing":
+        landed.unlink()
+    elif how == "warehouse changed":
+        (made / "warehouse.duckdb").write_bytes(b"?")
+    elif how == "no list":
+        manifest.unlink()
+    elif how == "half a list":
+        manifest.write_text(manifest.read_text()[:-20])
+    elif how == "another list":
+        manifest.write_text("[1, 2]")
+    elif how == "no warehouse":
+        del content["files"]["warehouse.duckdb"]
+        manifest.write_text(json.dumps(content))
+    elif how == "names that lead outside":
+        content["files"]["landing/../../evil"] = "0"
+        manifest.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ("file changed", "missing or changed since the backup; expected sha256 "),
+        ("file missing", "missing or changed since the backup; expected sha256 "),
+        ("warehouse changed", "missing or changed since the backup; expected sha256 "),
+        ("no list", "no backup.json in it; expected a folder made by 'whorl warehouse backup'; name another"),
+        ("half a list", "not the list of a backup; expected a folder made by 'whorl warehouse backup'; use another"),
+        ("another list", "not the list of a backup"),
+        ("no warehouse", "lacks warehouse.duckdb, or names files outside of the backup"),
+        ("names that lead outside", "lacks warehouse.duckdb, or names files outside of the backup"),
+    ],
+)
+def test_a_damaged_backup_is_refused_before_anything_is_touched(filled, tmp_path, put_in, how, told):
+    made = copies.backup(filled, tmp_path / "backups")
+    put_in(filled, [{"run_id": "3", "runtime_s": 1.0}], "b.csv")
+    damage(made, how)
+    before = {path: path.read_bytes() for path in filled.home.rglob("*") if path.is_file()}
+    with pytest.raises(BadInput) as error:
+        copies.restore(filled, made)
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+    assert {path: path.read_bytes() for path in filled.home.rglob("*") if path.is_file()} == before
+
+
+def test_a_backup_of_a_newer_whorl_is_refused_before_anything_is_touched(filled, tmp_path):
+    with writing(filled) as connection:
+        connection.execute("INSERT INTO ops.migrations VALUES (99, '0099_future.sql', 'x', '2026-01-01')")
+    made = tmp_path / "future"
+    made.mkdir()
+    (made / "warehouse.duckdb").write_bytes(filled.file.read_bytes())
+    digest = copies.sha256_of(str(made / "warehouse.duckdb"))
+    (made / "backup.json").write_text(json.dumps({"made_at": "x", "files": {"warehouse.duckdb": digest}}))
+    with writing(filled.model_copy(update={"home": tmp_path / "present"})):
+        pass
+    present = filled.model_copy(update={"home": tmp_path / "present"})
+    before = present.file.read_bytes()
+    with pytest.raises(WarehouseBroken, match=r"0099_future\.sql"):
+        copies.restore(present, made)
+    assert present.file.read_bytes() == before

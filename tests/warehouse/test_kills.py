@@ -1,0 +1,41 @@
+"""SIGKILL: whatever is killed, and wherever, the warehouse opens, the rerun completes, and nothing is lost or doubled.
+
+kills.py does the killing in processes of its own; here are the claims about what it found."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).with_name("kills.py")
+SCENARIOS = [
+    "create", "migrate", "land", "ingest", "replace", "rebuild", "rebuild_broken", "snapshot", "backup", "restore",
+    "promote", "prune",
+]  # fmt: skip
+
+
+def run(folder, *args):
+    command = [sys.executable, str(PROGRAM), str(folder), *map(str, args)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """What was found after kills at a sample of the steps of every scenario."""
+    return run(tmp_path_factory.mktemp("kills"), 0.03, 2026)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_kill_at_a_step_loses_nothing_and_doubles_nothing(killed, scenario):
+    assert killed[scenario]["faults"] == {}
+    assert killed[scenario]["n_kills"] >= 1
+
+
+def test_kills_at_random_moments_of_a_long_story_change_nothing(tmp_path):
+    found = run(tmp_path, 4, 2026, "soak")["soak"]
+    assert found["faults"] == {}
+    assert found["n_kills"] >= 4

@@ -1,0 +1,216 @@
+"""Pruning: what is not needed goes, and nothing else, whatever the history."""
+
+import os
+import shutil
+import tempfile
+import uuid
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import fsspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tasks.warehouse import pruning, registry
+from tasks.warehouse.connection import fetch
+from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.ingest import ingest
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.pruning import PruneParams, prune
+from tasks.warehouse.rebuild import rebuild
+from tasks.warehouse.runs import RunRecord, record_run
+
+ROWS = [{"run_id": "1", "runtime_s": 10.0}, {"run_id": "2", "runtime_s": 20.0}]
+NOON = datetime(2026, 1, 1, 12)
+LATER = datetime(2100, 1, 1)
+ALL = PruneParams(runs_kept_days=0, models_kept=0, orphans_kept_hours=0)
+
+
+def add_run(warehouse, run_id, started_at):
+    run = RunRecord(
+        run_id=run_id, flow="f", word="jobs", source="log", status="completed", started_at=started_at, ended_at=LATER,
+        parameters={}, figures={},
+    )  # fmt: skip
+    record_run(warehouse, run)
+
+
+def add_model(warehouse, model_id, day, source="log"):
+    card = registry.ModelCard(
+        model_id=model_id, word="jobs", source=source, kind="shapes", trained_at=NOON + timedelta(days=day), run_id="r",
+        data_version="d", code_version="c", seed=1, parameters={}, metrics={},
+    )  # fmt: skip
+    registry.register(warehouse, card, lambda folder: None)
+
+
+def rows_of(warehouse):
+    return {one.table: one.hash for one in hash_tables(warehouse) if one.table not in ("ops.migrations", "ops.runs")}
+
+
+def test_old_runs_go_and_young_ones_stay(warehouse):
+    add_run(warehouse, "old", NOON - timedelta(days=91))
+    add_run(warehouse, "young", NOON - timedelta(days=89))
+    assert prune(warehouse, PruneParams(), NOON).n_runs == 1
+    assert fetch(warehouse, "SELECT run_id FROM ops.runs")["run_id"].tolist() == ["young"]
+
+
+def test_the_latest_models_of_each_source_and_all_champions_stay(warehouse):
+    for day in range(1, 5):
+        add_model(warehouse, f"a{day}", day)
+    add_model(warehouse, "b1", 1, source="other")
+    registry.promote(warehouse, "jobs", "a1", "first")
+    registry.promote(warehouse, "jobs", "a4", "better")
+    pruned = prune(warehouse, PruneParams(models_kept=1), NOON)
+    assert pruned.models == ["a2", "a3"]
+    assert sorted(card.model_id for card in registry.cards(warehouse.models)) == ["a1", "a4", "b1"]
+    assert fetch(warehouse, "SELECT model_id FROM ops.models ORDER BY 1")["model_id"].tolist() == ["a1", "a4", "b1"]
+    assert registry.roll_back(warehouse, "jobs", "log", "shapes").model_id == "a1"
+
+
+def test_the_landing_files_of_a_reading_that_was_replaced_go(warehouse, put_in, landed):
+    put_in(warehouse, ROWS)
+    newer = put_in(warehouse, ROWS[:1], version="2")
+    assert len(prune(warehouse, ALL, LATER).landing_files) == 2  # the manifest and its rows; the quarantine is shared
+    assert set(landed(warehouse)) == {f"{newer.batch_id}.json", *(one.name for one in newer.tables.values())}
+
+
+def test_files_stay_that_only_the_warehouse_still_needs(warehouse, put_in, land, runs_in):
+    """A newer reading is landed but not yet ingested: to replace rows, ingest looks into the files that it has."""
+    put_in(warehouse, [{"run_id": "1", "runtime_s": 1.0}], "a.csv")
+    put_in(warehouse, [{"run_id": "1", "runtime_s": 2.0}], "b.csv")
+    waits = land(warehouse, [], "a.csv", version="2")
+    newest = land(warehouse, [], "b.csv", version="2")
+    assert prune(warehouse, ALL, LATER).landing_files == []
+    ingest(warehouse, "jobs", newest.batch_id)
+    assert runs_in(warehouse) == [("log", "1", "completed", 1.0)]
+    ingest(warehouse, "jobs", waits.batch_id)
+    assert runs_in(warehouse) == []
+
+
+def test_what_a_reader_is_about_to_name_stays_for_a_day(warehouse, put_in):
+    put_in(warehouse, ROWS)
+    jobs = Path(warehouse.landing_folder) / "jobs"
+    being_read = jobs / ".reading-x" / "runs.parquet"
+    being_read.parent.mkdir()
+    being_read.write_text("growing")
+    os.utime(being_read.parent, (0, 0))  # a folder does not change while a file in it grows
+    (jobs / "runs-0000.parquet").write_text("young")
+    (jobs / "x.json.abc.part").write_text("old")
+    os.utime(jobs / "x.json.abc.part", (0, 0))
+    now = datetime.fromtimestamp(being_read.stat().st_mtime) + timedelta(hours=1)
+    assert prune(warehouse, PruneParams(runs_kept_days=36_500), now).landing_files == [str(jobs / "x.json.abc.part")]
+    assert being_read.exists()
+    prune(warehouse, PruneParams(), now + timedelta(days=2))
+    assert not being_read.parent.exists()
+    assert not (jobs / "runs-0000.parquet").exists()
+
+
+def test_leftovers_of_killed_processes_go(warehouse):
+    warehouse.file.with_name("warehouse.duckdb.rebuilding").write_text("half")
+    warehouse.file.with_name("warehouse.duckdb.rebuilding.wal").write_text("half")
+    kept = warehouse.file.with_name("warehouse.duckdb.before-restore-1")
+    kept.write_text("whole")
+    draft = warehouse.models / "jobs" / ".m1-abc"
+    draft.mkdir(parents=True)
+    pruned = prune(warehouse, ALL, LATER)
+    drafts = ["warehouse.duckdb.rebuilding", "warehouse.duckdb.rebuilding.wal"]
+    assert [Path(name).name for name in pruned.leftovers] == [".m1-abc", *drafts]
+    assert kept.exists()
+    assert not draft.exists()
+    assert sorted(path.name for path in warehouse.home.glob("warehouse*")) == ["warehouse.duckdb", kept.name]
+
+
+def test_a_dry_run_says_the_same_and_removes_nothing(warehouse, put_in):
+    put_in(warehouse, ROWS)
+    put_in(warehouse, ROWS, version="2")
+    add_run(warehouse, "old", NOON)
+    add_model(warehouse, "m1", 1)
+    warehouse.file.with_name("warehouse.duckdb.restoring").write_text("half")
+    before = sorted(path for path in warehouse.home.rglob("*"))
+    dry = prune(warehouse, ALL, LATER, dry_run=True)
+    assert sorted(path for path in warehouse.home.rglob("*")) == before
+    assert fetch(warehouse, "SELECT run_id FROM ops.runs")["run_id"].tolist() == ["old"]
+    assert prune(warehouse, ALL, LATER) == dry
+    assert (dry.n_runs, dry.models, len(dry.landing_files), len(dry.leftovers)) == (1, ["m1"], 1, 1)
+
+
+def test_twice_pruned_is_once_pruned(warehouse, put_in):
+    put_in(warehouse, ROWS)
+    put_in(warehouse, [], version="2")
+    prune(warehouse, ALL, LATER)
+    assert prune(warehouse, ALL, LATER) == pruning.Pruned(0, [], [], [])
+
+
+def test_a_remote_landing_folder_is_pruned_too(warehouse, put_in):
+    name = uuid.uuid4().hex
+    remote = warehouse.model_copy(update={"landing": f"memory://{name}"})
+    put_in(remote, ROWS)
+    put_in(remote, ROWS[:1], version="2")
+    assert len(prune(remote, ALL, LATER).landing_files) == 2
+    before = rows_of(remote)
+    rebuild(remote)
+    assert rows_of(remote) == before
+    fsspec.filesystem("memory").rm(f"/{name}", recursive=True)
+
+
+def test_a_killed_prune_leaves_no_manifest_without_its_files():
+    names = ["/l/jobs/runs-1.parquet", "/l/jobs/b.json", "/l/jobs/a.json", "/l/jobs/quarantine-1.parquet"]
+    assert [Path(name).suffix for name in pruning._named_first(names)] == [".json", ".json", ".parquet", ".parquet"]
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("land"), st.sampled_from("ab"), st.sampled_from("12"), st.sampled_from(["", "1", "12"])),
+        st.tuples(st.just("model"), st.sampled_from(["m1", "m2", "m3"])),
+        st.tuples(st.just("promote"), st.sampled_from(["m1", "m2", "m3"])),
+        st.tuples(st.just("prune"), st.integers(0, 1)),
+    ),
+    min_size=1,
+    max_size=7,
+)
+
+
+def follow(warehouse, put_in, step):
+    act, *what = step
+    known = {card.model_id for card in registry.cards(warehouse.models)}
+    if act == "land":
+        file, version, ids = what
+        put_in(warehouse, [{"run_id": one, "runtime_s": float(version)} for one in ids], file, version=version)
+    elif act == "model":
+        add_model(warehouse, what[0], int(what[0][1]))
+    elif act == "promote" and what[0] in known:
+        registry.promote(warehouse, "jobs", what[0], "chosen")
+    elif act == "prune":
+        prune(warehouse, PruneParams(runs_kept_days=0, models_kept=what[0], orphans_kept_hours=0), LATER)
+
+
+def property_over(n_examples, migrated, put_in):
+    @settings(max_examples=n_examples, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+    @given(steps=STEPS)
+    def holds(steps):
+        with tempfile.TemporaryDirectory(prefix="whorl-prune-") as folder:
+            warehouse = Warehouse(home=Path(folder), memory_mb=128, threads=1)
+            shutil.copy(migrated, warehouse.file)
+            for step in steps:
+                follow(warehouse, put_in, step)
+            before, made = rows_of(warehouse), registry.decisions(warehouse.models, "jobs")
+            prune(warehouse, ALL, LATER)
+            assert {name: one for name, one in rows_of(warehouse).items() if name != "ops.models"} == {
+                name: one for name, one in before.items() if name != "ops.models"
+            }
+            for decision in made:
+                assert registry.read_card(warehouse.models, "jobs", decision.model_id)
+            pruned = rows_of(warehouse)
+            rebuild(warehouse)
+            assert rows_of(warehouse) == pruned
+
+    holds()
+
+
+def test_prune_never_removes_what_a_rebuild_or_a_champion_needs(migrated, put_in):
+    property_over(8, migrated, put_in)
+
+
+@pytest.mark.slow
+def test_prune_never_removes_what_a_rebuild_or_a_champion_needs_over_many_histories(migrated, put_in):
+    property_over(120, migrated, put_in)

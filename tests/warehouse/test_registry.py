@@ -1,0 +1,265 @@
+"""The model registry: whole models only, an append-only list of champions, promote and roll back."""
+
+import json
+import math
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tasks.errors import BadInput, BadSetting, NotFound
+from tasks.warehouse import registry
+from tasks.warehouse.connection import fetch
+from tasks.warehouse.rebuild import rebuild
+
+NOON = datetime(2026, 1, 1, 12)
+
+
+def card(model_id="m1", *, day=1, source="log", kind="shapes", **metrics):
+    return registry.ModelCard(
+        model_id=model_id, word="jobs", source=source, kind=kind, trained_at=NOON + timedelta(days=day), run_id="r",
+        data_version="d", code_version="c", seed=7, parameters={"k": 8, "ü": [1.5, None]},
+        metrics=metrics or {"crps": 0.5},
+    )  # fmt: skip
+
+
+def write_weights(folder):
+    (folder / "weights.bin").write_bytes(b"w")
+
+
+@pytest.fixture
+def add(warehouse):
+    """A function that registers a model."""
+
+    def register(model_id="m1", **kwargs):
+        made = card(model_id, **kwargs)
+        registry.register(warehouse, made, write_weights)
+        return made
+
+    return register
+
+
+def in_use(warehouse, source="log", kind="shapes"):
+    present = registry.champion(warehouse.models, "jobs", source, kind)
+    return present and present.model_id
+
+
+def test_a_model_is_a_folder_with_card_and_weights_and_a_row_of_the_index(warehouse, add):
+    made = add()
+    folder = warehouse.models / "jobs" / "m1"
+    assert {path.name for path in folder.iterdir()} == {"model.json", "weights.bin"}
+    assert registry.read_card(warehouse.models, "jobs", "m1") == made
+    row = fetch(warehouse, "SELECT * FROM ops.models").iloc[0].to_dict()
+    assert (row["model_id"], row["seed"], json.loads(row["metrics"])) == ("m1", 7, {"crps": 0.5})
+    assert json.loads(row["parameters"]) == made.parameters
+
+
+def test_training_that_fails_leaves_no_model_and_no_folder(warehouse):
+    def fail(folder):
+        write_weights(folder)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        registry.register(warehouse, card(), fail)
+    assert list((warehouse.models / "jobs").iterdir()) == []
+    assert registry.cards(warehouse.models) == []
+
+
+def test_nobody_sees_a_model_that_is_being_written(warehouse):
+    seen = []
+
+    def look(folder):
+        write_weights(folder)
+        (folder / "model.json").write_text("half")
+        seen.extend(registry.cards(warehouse.models))
+
+    registry.register(warehouse, card(), look)
+    assert seen == []
+
+
+def test_a_model_whose_id_is_taken_is_left_as_it_is(warehouse, add):
+    add(crps=0.5)
+    registry.register(warehouse, card(crps=0.1), lambda folder: 1 / 0)
+    assert registry.read_card(warehouse.models, "jobs", "m1").metrics == {"crps": 0.5}
+
+
+def test_the_folder_of_a_model_may_be_read_by_those_who_may_read_the_others(warehouse, add):
+    add()
+    assert (warehouse.models / "jobs" / "m1").stat().st_mode == (warehouse.models / "jobs").stat().st_mode
+
+
+def test_a_model_that_does_not_exist_is_one_clear_line(warehouse, add):
+    with pytest.raises(NotFound, match=r"model 'm9' of jobs: not in .*; there are: none"):
+        registry.read_card(warehouse.models, "jobs", "m9")
+    add()
+    with pytest.raises(NotFound, match=r"there are: m1$"):
+        registry.promote(warehouse, "jobs", "m9", "why not")
+
+
+def test_a_broken_card_is_one_clear_line(warehouse, add):
+    add()
+    file = warehouse.models / "jobs" / "m1" / "model.json"
+    file.write_text('{"model_id": "m1"}')
+    with pytest.raises(BadInput) as error:
+        registry.cards(warehouse.models)
+    assert str(error.value) == (
+        f"{file}: not a ModelCard (word: Field required); expected what whorl wrote there; "
+        "bring it back from a backup, or move it away"
+    )
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_metric_that_is_no_number_does_not_break_the_registry(warehouse, add, value):
+    add(crps=value, other=1.0)
+    found = registry.read_card(warehouse.models, "jobs", "m1").metrics
+    assert repr(found["crps"]) == repr(value)
+    metrics = fetch(warehouse, "SELECT metrics->>'other' AS other, metrics->>'crps' AS crps FROM ops.models").iloc[0]
+    assert (metrics["other"], metrics.isna()["crps"]) == ("1.0", True)
+
+
+def test_there_is_no_champion_before_the_first_promotion(warehouse, add):
+    add()
+    assert in_use(warehouse) is None
+
+
+def test_champions_belong_to_word_source_and_kind(warehouse, add):
+    for model_id, source, kind in [("a", "one", "shapes"), ("b", "two", "shapes"), ("c", "one", "trees")]:
+        add(model_id, source=source, kind=kind)
+        registry.promote(warehouse, "jobs", model_id, "first")
+    assert [in_use(warehouse, *what) for what in [("one", "shapes"), ("two", "shapes"), ("one", "trees")]] == list(
+        "abc"
+    )
+
+
+def test_the_list_of_champions_only_grows_and_the_index_follows(warehouse, add):
+    file, before = warehouse.models / "jobs" / "champions.jsonl", b""
+    for day, model_id in enumerate("abc"):
+        add(model_id, day=day)
+        registry.promote(warehouse, "jobs", model_id, f"for {model_id}: ü")
+        assert file.read_bytes().startswith(before)
+        before = file.read_bytes()
+    registry.roll_back(warehouse, "jobs", "log", "shapes")
+    assert file.read_bytes().startswith(before)
+    rows = (
+        fetch(warehouse, "SELECT sequence, model_id, reason FROM ops.champions ORDER BY sequence").to_numpy().tolist()
+    )
+    assert rows == [[1, "a", "for a: ü"], [2, "b", "for b: ü"], [3, "c", "for c: ü"], [4, "b", "rolled back from c"]]
+
+
+def test_promoting_the_champion_again_changes_nothing(warehouse, add):
+    add()
+    first = registry.promote(warehouse, "jobs", "m1", "first")
+    assert registry.promote(warehouse, "jobs", "m1", "again") == first
+    assert len(registry.decisions(warehouse.models, "jobs")) == 1
+
+
+def test_rolling_back_twice_goes_back_twice_and_never_forward(warehouse, add):
+    for day, model_id in enumerate("abc"):
+        add(model_id, day=day)
+        registry.promote(warehouse, "jobs", model_id, "better")
+    went = [registry.roll_back(warehouse, "jobs", "log", "shapes").model_id for _ in range(2)]
+    assert went == ["b", "a"]
+    with pytest.raises(NotFound, match="jobs, source log, shapes: no earlier champion to roll back to"):
+        registry.roll_back(warehouse, "jobs", "log", "shapes")
+    registry.promote(warehouse, "jobs", "c", "after all")
+    assert registry.roll_back(warehouse, "jobs", "log", "shapes").model_id == "a"
+
+
+def test_an_earlier_champion_that_is_promoted_anew_can_be_rolled_back(warehouse, add):
+    for day, model_id in enumerate("ab"):
+        add(model_id, day=day)
+        registry.promote(warehouse, "jobs", model_id, "better")
+    registry.promote(warehouse, "jobs", "a", "better after all")
+    assert registry.roll_back(warehouse, "jobs", "log", "shapes").model_id == "b"
+
+
+def test_there_is_nothing_to_roll_back_to_before_the_first_promotion(warehouse):
+    with pytest.raises(NotFound, match="no earlier champion"):
+        registry.roll_back(warehouse, "jobs", "log", "shapes")
+
+
+@pytest.mark.parametrize(
+    ("direction", "old", "new", "wins"),
+    [
+        ("lower", 0.5, 0.4, True),
+        ("lower", 0.5, 0.6, False),
+        ("lower", 0.5, 0.5, False),
+        ("higher", 0.5, 0.6, True),
+        ("higher", 0.5, 0.4, False),
+        ("higher", 0.5, 0.5, False),
+        ("lower", math.nan, 0.9, True),
+        ("lower", 0.5, math.nan, False),
+        ("lower", math.inf, 0.9, True),
+        ("higher", -math.inf, 0.1, True),
+    ],
+)
+def test_a_model_is_promoted_only_if_it_is_better(warehouse, add, direction, old, new, wins):
+    add("old", day=1, score=old)
+    registry.promote(warehouse, "jobs", "old", "given")
+    decision = registry.promote_if_better(warehouse, add("new", day=2, score=new), "score", direction)
+    assert in_use(warehouse) == ("new" if wins else "old")
+    assert (decision is not None) is wins
+    if decision:
+        assert decision.reason == f"score = {new:g}, old had {old:g}"
+
+
+def test_the_first_model_of_its_kind_is_promoted_with_its_figure(warehouse, add):
+    made = registry.promote_if_better(warehouse, add(crps=0.25), "crps", "lower")
+    assert made.reason == "first of its kind, crps = 0.25"
+
+
+def test_the_first_model_is_not_promoted_on_a_figure_that_is_no_number(warehouse, add):
+    assert registry.promote_if_better(warehouse, add(crps=math.nan), "crps", "lower") is None
+    assert in_use(warehouse) is None
+
+
+def test_a_champion_that_was_not_measured_by_the_metric_gives_way(warehouse, add):
+    add("old", other=1.0)
+    registry.promote(warehouse, "jobs", "old", "given")
+    assert registry.promote_if_better(warehouse, add("new", day=2, crps=9.0), "crps", "lower").model_id == "new"
+
+
+def test_a_metric_that_the_model_was_not_measured_by_is_one_clear_line(warehouse, add):
+    with pytest.raises(NotFound, match=r"model m1: no metric 'crsp'; there are: crps"):
+        registry.promote_if_better(warehouse, add(), "crsp", "lower")
+
+
+@pytest.mark.parametrize("half", [b'{"source": "lo', b'{"reason": "\xc3', b"{"])
+def test_a_half_written_last_line_does_not_count_and_is_gone_after_the_next_decision(warehouse, add, half):
+    for day, model_id in enumerate("ab"):
+        add(model_id, day=day)
+    registry.promote(warehouse, "jobs", "a", "first")
+    file = warehouse.models / "jobs" / "champions.jsonl"
+    whole = file.read_bytes()
+    file.write_bytes(whole + half)
+    assert in_use(warehouse) == "a"
+    registry.promote(warehouse, "jobs", "b", "second")
+    assert file.read_bytes().startswith(whole)
+    assert [one.model_id for one in registry.decisions(warehouse.models, "jobs")] == ["a", "b"]
+
+
+def test_a_broken_line_in_the_middle_is_one_clear_line(warehouse, add):
+    add()
+    registry.promote(warehouse, "jobs", "m1", "first")
+    file = warehouse.models / "jobs" / "champions.jsonl"
+    file.write_bytes(b"nonsense\n" + file.read_bytes())
+    with pytest.raises(BadInput, match=r"champions.jsonl: not a Decision \(JSON: .*backup, or move it away"):
+        registry.champion(warehouse.models, "jobs", "log", "shapes")
+
+
+def test_the_index_can_be_made_again_from_the_folders(warehouse, add):
+    add()
+    registry.promote(warehouse, "jobs", "m1", "first")
+    before = fetch(warehouse, "SELECT * FROM ops.models JOIN ops.champions USING (model_id)")
+    warehouse.file.unlink()
+    rebuild(warehouse)
+    assert fetch(warehouse, "SELECT * FROM ops.models JOIN ops.champions USING (model_id)").equals(before)
+
+
+def test_a_models_folder_without_rights_is_one_clear_line(warehouse, monkeypatch):
+    def refuse(path, *_args, **_kwargs):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    with pytest.raises(BadSetting, match="no right to use it"):
+        registry.register(warehouse, card(), write_weights)

@@ -19,7 +19,7 @@ $(VENV)/installed-dev: $(VENV)/installed
 	touch $@
 
 demo: $(VENV)/installed
-	WHORL_HOME=data/demo $(BIN)/whorl demo
+	$(BIN)/whorl demo
 
 test: $(VENV)/installed-dev
 	$(PYTEST) -m "not slow and not bench" -n auto --cov --cov-report=term

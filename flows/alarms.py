@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 from prefect.events import emit_event
 
-from tasks.warehouse.alarms import read_alarms
+from tasks.warehouse.alarms import mark_announced, read_alarms
 from tasks.warehouse.place import Warehouse
 
 MAX_EVENTS = 20  # a person reads twenty mails of one run, not five hundred
@@ -25,6 +25,7 @@ def announce(warehouse: Warehouse, ids: list[str]) -> int:
     more = len(found) - MAX_EVENTS
     if more > 0:
         _emit(_rest(found, more))
+    mark_announced(warehouse, ids)  # killed before this line, the next run emits the same events again
     return min(len(found), MAX_EVENTS + 1)
 
 

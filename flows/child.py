@@ -16,7 +16,9 @@ SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2); it outlives exec
 BOUND = f"""
 import ctypes, os, sys
 ctypes.CDLL(None).prctl({SET_PARENT_DEATH_SIGNAL}, {int(signal.SIGKILL)})
-os.execvp(sys.argv[1], sys.argv[1:])
+if os.getppid() != int(sys.argv[1]):
+    sys.exit("the process that started this one is gone already")
+os.execvp(sys.argv[2], sys.argv[2:])
 """
 
 
@@ -48,7 +50,7 @@ class Child:
 def start(name: str, command: Sequence[str], environment: Mapping[str, str], log: Path) -> Child:
     """Start a process that Ctrl-C at the terminal does not reach, and that dies with this one if that is killed."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    bound = [sys.executable, "-c", BOUND, *command] if sys.platform == "linux" else list(command)
+    bound = [sys.executable, "-c", BOUND, str(os.getpid()), *command] if sys.platform == "linux" else list(command)
     with log.open("ab") as output:
         process = subprocess.Popen(
             bound,

@@ -62,6 +62,7 @@ def _ending(command: Callable[[], None], *, is_verbose: bool) -> int:
         except WhorlError as error:
             print(f"whorl: {clean(str(error))}", file=sys.stderr)
             code = error.exit_code
+            _let_go(error)
         sys.stdout.flush()  # a reader that has gone (`| head`) shows up only here
     except BrokenPipeError:
         return _without_reader()
@@ -69,6 +70,15 @@ def _ending(command: Callable[[], None], *, is_verbose: bool) -> int:
         _tell_bug(error, is_verbose=is_verbose)
         return INTERNAL_ERROR
     return code
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Cut an error that was told from where it came from: Prefect keeps it, and DuckDB would complain at the exit."""
+    while error is not None:
+        error.__traceback__ = None
+        following, error.__cause__ = error.__cause__ or error.__context__, None
+        error.__context__ = None
+        error = following
 
 
 def _without_reader() -> int:

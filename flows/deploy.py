@@ -8,11 +8,11 @@ from prefect.client.schemas.actions import DeploymentUpdate, GlobalConcurrencyLi
 from prefect.client.schemas.responses import DeploymentResponse
 from prefect.exceptions import ObjectNotFound
 from prefect.settings import PREFECT_API_URL, temporary_settings
-from prefect.utilities.callables import parameter_schema
 from prefect.workers.process import ProcessWorker
 
 from flows.deployment_file import DeploymentEntry, read_deployments
 from flows.environment import FLOW_VARIABLES
+from flows.form_words import form_of
 from flows.policies import WRITER_LIMIT
 from flows.resolved import first_parameters, resolved_parameters
 from flows.server_file import NoServer, is_healthy
@@ -97,7 +97,7 @@ def _deployment(client: SyncPrefectClient, entry: DeploymentEntry, settings: Set
         "tags": entry.tags,
         "entrypoint": entry.entrypoint,
         "work_pool_name": entry.work_pool.name,
-        "parameter_openapi_schema": parameter_schema(flow).model_dump_for_openapi(),
+        "parameter_openapi_schema": form_of(flow),
         "enforce_parameter_schema": True,
         "job_variables": {"env": FLOW_VARIABLES},
     }

@@ -10,6 +10,7 @@ from tasks.quantities import duration
 from tasks.warehouse.landing import Batch
 
 MAX_ROWS = 50
+MINUTE_CHARS = 16  # 2026-01-31T12:00
 
 
 def ingest_page(source: str, batches: Sequence[Batch], refused: Sequence[str]) -> str:
@@ -43,7 +44,8 @@ def alarms_page(source: str, alarms: pd.DataFrame) -> str:
     rows = []
     for message, evidence in alarms[["message", "evidence"]].head(MAX_ROWS).itertuples(index=False):
         found = json.loads(evidence)
-        rows.append((message, found.get("ended_at", ""), duration(found.get("runtime_s"))))
+        ended_at = str(found.get("ended_at", ""))[:MINUTE_CHARS].replace("T", " ")
+        rows.append((message, ended_at, duration(found.get("runtime_s"))))
     body = table(("alarm", "ended at (UTC)", "runtime"), rows)
     return f"{title}\n\n{len(alarms):,} new alarms.\n\n{body}{_rest(len(alarms))}"
 

@@ -168,7 +168,10 @@ def _logs(warehouse: Warehouse, paths: list[str]) -> list[str]:
 
 
 def _all_in_one(refused: list[BadInput], n_files: int) -> BadInput:
+    n_loaded = n_files - len(refused)
+    rest = f"the other {n_loaded} of {n_files} files are loaded" if n_loaded else ""
+    first = refused[0]
     if len(refused) == 1:
-        return refused[0]
+        return BadInput(first.where, first.problem, first.expected, "; ".join(filter(None, (first.fix, rest))))
     where = f"{len(refused)} of {n_files} files"
-    return BadInput(where, f"could not be read, the first: {refused[0]}", "job logs", "the others are loaded")
+    return BadInput(where, f"could not be read, the first: {first}", "job logs", rest)

@@ -13,12 +13,34 @@ from pydantic import BaseModel
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
+
+BATCH_ROWS = 10_000
 
 
 def show_json(value: Any) -> None:
     """Print one value of dicts, lists, dataclasses, parameter models, numbers, texts and times."""
     json.dump(plain(value), sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
     sys.stdout.write("\n")
+
+
+def show_rows(rows: "pa.Table") -> None:
+    """Print the rows of a table as one list, row by row: a million of them fit into memory."""
+    first = True
+    sys.stdout.write("[")
+    for batch in rows.to_batches(max_chunksize=BATCH_ROWS):
+        for row in batch.to_pylist():
+            sys.stdout.write("\n " if first else ",\n ")
+            sys.stdout.write(_line(row))
+            first = False
+    sys.stdout.write("]\n" if first else "\n]\n")
+
+
+def _line(row: dict[str, Any]) -> str:
+    try:
+        return json.dumps(row, default=plain, ensure_ascii=False, allow_nan=False)
+    except ValueError:  # it has a NaN
+        return json.dumps(plain(row), ensure_ascii=False, allow_nan=False)
 
 
 def plain(value: Any) -> Any:

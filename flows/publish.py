@@ -1,17 +1,27 @@
 """Markdown artifacts: one stable key for each report, so that Prefect keeps its history."""
 
+import hashlib
 import re
 from collections.abc import Sequence
 
 from prefect.artifacts import create_markdown_artifact
 
-MAX_KEY_CHARS = 100
+MAX_PART_CHARS = 60
+HASH_CHARS = 8
 
 
 def artifact_key(*parts: str) -> str:
-    """The key of a report: its parts in small letters, digits and dashes, which is all that Prefect allows."""
-    slugs = [re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in parts]
-    return "-".join(slug for slug in slugs if slug)[:MAX_KEY_CHARS].strip("-")
+    """The key of a report: its parts in small letters, digits and dashes, which is all that Prefect allows.
+
+    A part that loses something on the way gets a hash, so that two sources never share a report."""
+    return "-".join(_slug(part) for part in parts)
+
+
+def _slug(part: str) -> str:
+    slug = re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-")[:MAX_PART_CHARS]
+    if slug == part:
+        return slug
+    return f"{slug}-{hashlib.sha256(part.encode()).hexdigest()[:HASH_CHARS]}".strip("-")
 
 
 def publish(key: str, markdown: str, description: str) -> None:

@@ -12,5 +12,5 @@ from flows.progress_bar import progress_bar
 def flow_running(invocation: Invocation) -> Iterator[None]:
     """A block that may import and run flows of this home; what it prints goes to stderr."""
     invocation.prepare_flows()
-    with progress_bar(invocation), redirect_stdout(sys.stderr):
+    with progress_bar(invocation, first="starting Prefect"), redirect_stdout(sys.stderr):
         yield

@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 from tasks.errors import BadSetting
 from tasks.jobs.params import JobsParams
 from tasks.params import Params
-from tasks.settings_errors import explain
+from tasks.settings_errors import explain, explain_value
 from tasks.warehouse.place import Warehouse
 
 ROOT = Path(__file__).parents[1]
@@ -23,12 +23,14 @@ PREFIX = "WHORL_"
 SHORT = {"WHORL_HOME": "home", "WHORL_DATASETS": "datasets"}
 HOME = "Folder of warehouse, landing, models and reports; relative to the project's root (short: WHORL_HOME)"
 
+LANDING = "Landing folder, an fsspec address or a path relative to the project's root; empty: <home>/landing"
+
 
 class WhorlParams(Params):
     """What all words share: where things are and what whorl may use of this machine."""
 
     home: str = Field("data", min_length=1, description=HOME)
-    landing: str = Field("", description="Landing folder, a path or an fsspec address; empty: <home>/landing")
+    landing: str = Field("", description=LANDING)
     datasets: str = Field("", description="Folder with reference data sets (short: WHORL_DATASETS); empty: none")
     lock_wait_s: float = Field(60, ge=0, le=86_400, description="How long to wait for the warehouse, in seconds")
     memory_mb: int = Field(1024, ge=64, le=2**20, description="Memory that DuckDB may use, in MB")
@@ -46,9 +48,10 @@ class Settings(Params):
     def warehouse(self) -> Warehouse:
         """The warehouse of the home folder."""
         common = self.whorl
+        is_path = bool(common.landing) and "://" not in common.landing
         return Warehouse(
             home=ROOT / Path(common.home).expanduser(),
-            landing=common.landing,
+            landing=str(ROOT / Path(common.landing).expanduser()) if is_path else common.landing,
             lock_wait_s=common.lock_wait_s,
             memory_mb=common.memory_mb,
             threads=common.threads,
@@ -70,13 +73,19 @@ def load_settings(flags: Mapping[str, Any] | None = None, *, conf: Path = ROOT /
     merged: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for place, values in _layers(conf, dict(flags or {})):
-        origins |= dict.fromkeys(leaves(values), place)
+        for key, value in leaves(values).items():
+            is_empty_heading = value is None and any(known.startswith(f"{key}.") for known in origins)
+            if not is_empty_heading:
+                origins = {**{known: at for known, at in origins.items() if known != key}, key: place}  # last set, last
         merged = _merged(merged, values)
     try:
         settings = Settings(**merged)
     except ValidationError as error:
         raise BadSetting(explain(error, Settings, origins)) from error
     ours, defaults = leaves(settings.model_dump()), leaves(Settings().model_dump())
+    for key, value in leaves(merged).items():
+        if isinstance(value, bool) and not isinstance(ours.get(key), bool):  # pydantic would take true for 1
+            raise BadSetting(explain_value(key, value, "it is no number", Settings, origins))
     return Resolved(settings, {key: origins[key] for key in ours if key in origins and ours[key] != defaults.get(key)})
 
 
@@ -91,7 +100,9 @@ def leaves(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _layers(conf: Path, flags: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     for folder in (conf, conf / "local"):
-        for file in sorted(folder.glob("*.yaml")):
+        for file in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
+            if file.suffix == ".yml":
+                raise BadSetting(f"{file}: is not read; expected {file.stem}.yaml; rename it")
             if file.stem not in Settings.model_fields:
                 words = ", ".join(f"{word}.yaml" for word in Settings.model_fields)
                 raise BadSetting(f"{file}: no word of that name; expected {words}; rename or remove the file")
@@ -105,6 +116,8 @@ def _yaml(file: Path) -> dict[str, Any]:
         content = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BadSetting(f"{file}: not YAML: {' '.join(str(error).split())}; mend that line") from error
+    except OSError as error:
+        raise BadSetting(f"{file}: cannot be read ({error.strerror}); expected a file; check its rights") from error
     if not isinstance(content, dict):
         raise BadSetting(f"{file}: holds a {type(content).__name__}; expected keys and values, such as 'summary:'")
     return {str(key): value for key, value in content.items()}
@@ -118,17 +131,28 @@ def _environment() -> Iterator[tuple[str, dict[str, Any]]]:
         if word not in Settings.model_fields or not path:
             keys = ", ".join(f"{PREFIX}{word.upper()}__<KEY>" for word in Settings.model_fields)
             raise BadSetting(f"{name}: no such setting; expected {', '.join(SHORT)} or {keys}")
-        text = os.environ[name]
-        value = yaml.safe_load(text) if text[:1] in ("[", "{") else text  # pydantic turns texts into numbers
+        value = _value(name, os.environ[name])
         for key in reversed(path):
             value = {key: value}
         yield name, {word: value}
 
 
+def _value(name: str, text: str) -> Any:
+    """Lists and mappings are written as in YAML; of all else pydantic makes what the key needs."""
+    try:
+        return yaml.safe_load(text) if text[:1] in ("[", "{") else text
+    except yaml.YAMLError as error:
+        told = " ".join(str(error).split())
+        raise BadSetting(f"{name}: {text!r} is not YAML: {told}; expected [one, two] or {{key: value}}") from error
+
+
 def _merged(below: dict[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Both, key by key; `above` wins."""
+    """Both, key by key; `above` wins. A key with nothing below it changes nothing where keys and values stand."""
     joined = dict(below)
     for key, value in above.items():
         old = joined.get(key)
-        joined[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+        if isinstance(old, dict) and isinstance(value, dict):
+            joined[key] = _merged(old, value)
+        elif not (isinstance(old, dict) and value is None):
+            joined[key] = value
     return joined

@@ -23,15 +23,29 @@ def explain(error: ValidationError, model: type[BaseModel], origins: Mapping[str
     origins: dotted key to the place (file, variable, flag) that set it."""
     first = error.errors(include_url=False)[0]
     path = [str(part) for part in first["loc"]]
-    key = ".".join(path)
-    place = next((origins[known] for known in origins if known == key or known.startswith(f"{key}.")), "")
-    place = place or next((place for known, place in origins.items() if key.startswith(f"{known}.")), "parameter")
-    parent, field = _find(model, path)
     if first["type"] == "extra_forbidden":
-        parent_key = ".".join(path[:-1]) or "settings"
-        return f"{place}: {key}: no such key; allowed in {parent_key}: {', '.join(parent.model_fields)}"
-    allowed = allowed_values(field) if field else first["msg"]
-    return f"{place}: {key}: {first['input']!r} is not allowed ({_lower(first['msg'])}); expected {allowed}"
+        parent_key, (parent, _) = ".".join(path[:-1]) or "settings", _find(model, path)
+        keys = ", ".join(parent.model_fields)
+        return f"{_place(path, origins)}: {'.'.join(path)}: no such key; allowed in {parent_key}: {keys}"
+    return explain_value(".".join(path), first["input"], _lower(first["msg"]), model, origins)
+
+
+def explain_value(key: str, value: object, problem: str, model: type[BaseModel], origins: Mapping[str, str]) -> str:
+    """A value that a key does not take, as one line."""
+    path = key.split(".")
+    _, field = _find(model, path)
+    allowed = allowed_values(field) if field else "keys and values"
+    return f"{_place(path, origins)}: {key}: {value!r} is not allowed ({problem}); expected {allowed}"
+
+
+def _place(path: list[str], origins: Mapping[str, str]) -> str:
+    """What set a key last, or one above or below it; origins are in the order in which they were set."""
+    related = [
+        place
+        for known, place in origins.items()
+        if all(one == other for one, other in zip(known.split("."), path, strict=False))
+    ]
+    return related[-1] if related else "parameter"
 
 
 def allowed_values(field: FieldInfo) -> str:

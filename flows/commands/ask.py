@@ -38,7 +38,7 @@ def query(
     """Ask the warehouse in SQL.
 
     Nothing can be changed, and no file be read, from here."""
-    from flows.machine_output import show_json
+    from flows.machine_output import show_rows
     from tasks.warehouse.query import ask
 
     if as_json and as_csv:
@@ -47,7 +47,7 @@ def query(
     most = (None if as_json or as_csv else TABLE_ROWS) if limit is None else limit or None
     answer = ask(invocation.warehouse, sys.stdin.read() if sql == "-" else sql, limit=most)
     if as_json:
-        show_json(answer.rows.to_pylist())
+        show_rows(answer.rows)
     elif as_csv:
         _show_csv(answer.rows)
     else:

@@ -55,6 +55,7 @@ def demo(context: typer.Context, as_json: Json = False) -> None:
     print()
     show_alarms(invocation, settings.warehouse, told["alarms"])
     print(f"report: {told['report']}")
+    invocation.note(f"look further: whorl jobs summary --home {settings.warehouse.home}")
 
 
 def report(

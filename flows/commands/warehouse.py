@@ -77,7 +77,7 @@ def prune(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go")] = False,
     as_json: Json = False,
 ) -> None:
-    """Remove old runs, models that are not in use, and landing files of no batch."""
+    """Remove old runs, models that are not in use, landing files of no batch, and what killed processes left."""
     from flows.machine_output import show_json
     from tasks.warehouse.pruning import PruneParams
     from tasks.warehouse.pruning import prune as prune_warehouse
@@ -87,10 +87,12 @@ def prune(
     if as_json:
         show_json(pruned)
         return
-    for name in (*pruned.models, *pruned.landing_files):
+    for name in (*pruned.models, *pruned.landing_files, *pruned.leftovers):
         print(name)
     n_models, n_files = len(pruned.models), len(pruned.landing_files)
     what = f"{counted(pruned.n_runs, 'run')}, {counted(n_models, 'model')}, {counted(n_files, 'landing file')}"
+    if pruned.leftovers:
+        what += f", {counted(len(pruned.leftovers), 'leftover')} of killed processes"
     print(f"{'would remove' if dry_run else 'removed'}: {what}")
 
 

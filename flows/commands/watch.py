@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tasks.warehouse.place import Warehouse
 
 MOST_SHOWN = 10
+ALL_ALARMS = "SELECT raised_at, message FROM ops.alarms"
 COLUMNS = (Column("message", "unusually slow"),)
 
 
@@ -51,5 +52,5 @@ def show_alarms(invocation: Invocation, warehouse: "Warehouse", ids: list[str]) 
         invocation.note("no new alarm: no run has been unusually slow since the last watch")
         return
     show_table(alarms[:MOST_SHOWN], COLUMNS)
-    more = f"; the first {MOST_SHOWN} are shown, --json has all" if len(alarms) > MOST_SHOWN else ""
+    more = f"; all: whorl query --limit 0 '{ALL_ALARMS}'" if len(alarms) > MOST_SHOWN else ""
     invocation.note(f"{counted(len(alarms), 'new alarm')}{more}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import fsspec
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, BadSetting
 from tasks.jobs.columns import RUNS_SCHEMA
 from tasks.jobs.grouping import group_keys
 from tasks.jobs.params import GroupParams, ReadParams
@@ -22,6 +22,7 @@ from tasks.warehouse.place import Warehouse
 WORD = "jobs"
 GROUPING_VERSION = 1  # raise it when the same rows get other group keys
 NO_OPTION = ("limits", "future_slack_s", "prefect_api")  # whether and how a log is read, not what its rows are
+MAX_SOURCE_CHARS = 100
 REMOTE = ("http://", "https://")
 
 
@@ -65,6 +66,7 @@ def land_log(warehouse: Warehouse, path: str, intake: Intake) -> landing.Batch:
     """Read one log into the landing folder; the same log read in the same way is found there and not read again.
 
     Raises BadInput for a file that is wrong as a whole; single bad rows go to the quarantine."""
+    _check_source(intake.source)
     reader = _reader(path, intake)
     chunks = _grouped(reader.read(path, intake.read), warehouse.home, path, intake)
     if path.startswith(REMOTE):
@@ -78,10 +80,16 @@ def land_log(warehouse: Warehouse, path: str, intake: Intake) -> landing.Batch:
         reader=reader.name,
         reader_version=f"{reader.version}.{GROUPING_VERSION}",
         options=_options(intake),
-        path=path,
+        path=f"pseudonymised-{sha256[:12]}" if intake.read.pseudonymise else path,
         sha256=sha256,
     )
     return landing.land(warehouse.landing_folder, origin, {"runs": RUNS_SCHEMA}, chunks)
+
+
+def _check_source(source: str) -> None:
+    if not source or source != source.strip() or not source.isprintable() or len(source) > MAX_SOURCE_CHARS:
+        expected = f"1 to {MAX_SOURCE_CHARS} printable characters without blanks at the ends"
+        raise BadSetting(f"source {source!r}: not a name that everyone can type; expected {expected}; choose another")
 
 
 def _reader(path: str, intake: Intake) -> Reader:

@@ -62,6 +62,7 @@ LONG_HEX = re.compile(r"(?:0x)?[0-9a-f]{16,}", re.IGNORECASE)
 APP_NUMBER = r"app [0-9]+"  # what the reader of Standard Workload Format calls an executable
 WHOLE = re.compile(rf"[0-9a-fA-F]{{12,}}|{UUID}|{APP_NUMBER}")  # names that stay as they are
 MAY_CHANGE = re.compile(r"[0-9/\\]|\}.*\{")
-ANY_NUMBER = r"\{(?:date|time|id|n|hash)\}"
-REPEATED = re.compile(rf"({ANY_NUMBER})(?:[-_.:/+#]*{ANY_NUMBER})+")
+NUMBERS = ("date", "time", "id", "n", "hash")
+BEHIND_ONE = "|".join(rf"(?<=\{{{name}\}})" for name in NUMBERS)
+REPEATED = re.compile(rf"(?<=\}})(?:{BEHIND_ONE})[-_.:/+#]*\{{(?:{'|'.join(NUMBERS)})\}}")  # all but the first
 REPEATED_PATHS = re.compile(r"\{path\}(?:[ ,:;]+\{path\})+")

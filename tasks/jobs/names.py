@@ -78,7 +78,7 @@ class _Normaliser:
         text = patterns.TIMES.sub("{time}", text)
         text = patterns.LONG_NUMBERS.sub("{n}", patterns.IDS.sub("{id}", text))
         text = patterns.PODS.sub("{id}", patterns.WORDS.sub(self._word, text))
-        text = patterns.REPEATED_PATHS.sub("{path}", patterns.REPEATED.sub(r"\1", text))
+        text = patterns.REPEATED_PATHS.sub("{path}", patterns.REPEATED.sub("", text))
         return text.split("\n")
 
     def _word(self, match: re.Match[str]) -> str:

@@ -62,7 +62,7 @@ def load_key(home: Path) -> bytes:
     key = path.read_bytes()
     if len(key) != KEY_BYTES:
         raise BadSetting(
-            f"{path}: {len(key)} bytes; expected a key of {KEY_BYTES}; restore it from a backup, or delete it to get "
+            f"{path}: {len(key)} bytes; expected a key of {KEY_BYTES}; put your own copy of it back (backups leave it out), or delete it to get "
             "another key and with it other pseudonyms"
         )
     return key

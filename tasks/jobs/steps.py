@@ -11,6 +11,7 @@ from tasks.jobs.summary import summarise as summarise_source
 from tasks.jobs.watch import watch_runs
 from tasks.progress import report_progress
 from tasks.warehouse import ingest
+from tasks.warehouse.alarms import unannounced
 from tasks.warehouse.place import Warehouse
 
 logger = logging.getLogger(__name__)
@@ -45,8 +46,11 @@ def summarise(warehouse: Warehouse, source: str, summary: SummaryParams, after: 
 
 
 def watch(warehouse: Warehouse, source: str, watch: WatchParams) -> list[str]:
-    """Raise an alarm for every slow run; returns the ids of the new ones."""
-    return watch_runs(warehouse, source, watch)
+    """Raise an alarm for every slow run; returns the ids of those that nobody was told of yet.
+
+    These are the new ones, and the ones of an earlier run that was killed before it could announce them."""
+    watch_runs(warehouse, source, watch)
+    return unannounced(warehouse, intake.WORD, source) if warehouse.file.exists() else []
 
 
 def report(warehouse: Warehouse, source: str, report: ReportParams, after: str = "") -> str:

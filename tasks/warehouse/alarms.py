@@ -1,4 +1,4 @@
-"""What watching found: rows of ops.alarms, each raised once and never touched again."""
+"""What watching found: rows of ops.alarms, each raised once, and announced until that has succeeded once."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from tasks.warehouse.connection import Connection, fetch, transaction
+from tasks.warehouse.connection import Connection, fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
 
 ID_CHARS = 16
@@ -59,6 +59,27 @@ def raise_alarms(connection: Connection, alarms: Sequence[Alarm], *, now: dateti
             connection.execute("INSERT INTO ops.alarms BY NAME SELECT * FROM new_alarms ORDER BY alarm_id")
         connection.unregister("new_alarms")
     return [key for key in by_id if key in new]
+
+
+def unannounced(warehouse: Warehouse, word: str, source: str) -> list[str]:
+    """Ids of the alarms of a source that nobody was told of yet: new ones, and those of a run that was killed."""
+    found = fetch(
+        warehouse,
+        "SELECT alarm_id FROM ops.alarms WHERE word = $word AND source = $source AND announced_at IS NULL "
+        "ORDER BY raised_at, alarm_id",
+        {"word": word, "source": source},
+    )
+    return [str(alarm_id) for alarm_id in found["alarm_id"]]
+
+
+def mark_announced(warehouse: Warehouse, ids: Sequence[str], *, now: datetime | None = None) -> None:
+    """Write down that these alarms were sent out; the first time counts."""
+    announced_at = (now or datetime.now(UTC)).replace(tzinfo=None)
+    with writing(warehouse) as connection, transaction(connection):
+        connection.execute(
+            "UPDATE ops.alarms SET announced_at = $now WHERE announced_at IS NULL AND list_contains($ids, alarm_id)",
+            {"now": announced_at, "ids": list(ids)},
+        )
 
 
 def read_alarms(

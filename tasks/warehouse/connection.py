@@ -115,7 +115,8 @@ def opened(warehouse: Warehouse, file: Path, *, read_only: bool) -> Iterator[Con
     connection = _connect(warehouse, file, read_only=read_only)
     try:
         with told_clearly(file):
-            connection.execute("SET enable_progress_bar = false")  # it would be drawn on stdout, among our own lines
+            with suppress(duckdb.InvalidInputException):  # `ask` in another thread has locked the settings
+                connection.execute("SET enable_progress_bar = false")  # it would be drawn among our own lines
             yield connection
     finally:
         connection.close()

@@ -15,8 +15,8 @@ from tasks.warehouse import lock
 from tasks.warehouse.connection import finish, opened, require, transaction
 from tasks.warehouse.faults import told_clearly
 from tasks.warehouse.landing import is_local, sha256_of
-from tasks.warehouse.logs import move_logs, remove_with_logs, set_aside
-from tasks.warehouse.migrations import migrate
+from tasks.warehouse.logs import logs_of, move_logs, remove_with_logs, set_aside
+from tasks.warehouse.migrations import migrate, pending
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import CHAMPIONS_FILE, index_models
 from tasks.warehouse.swap import put_in_place, second_name, settle
@@ -27,27 +27,55 @@ UNFINISHED = (".*", "*.part")  # what a reader or a training is about to write
 
 
 def snapshot(warehouse: Warehouse, target: Path) -> Path:
-    """Copy the warehouse to one file that others may open; an existing file is replaced in one step.
+    """Copy the warehouse to one file that others may open; an earlier snapshot is replaced in one step.
 
-    Raises NoWarehouse, WarehouseBusy, and BadInput if the target is the warehouse itself."""
+    Readers go on while it is copied. Raises NoWarehouse, WarehouseBusy, and BadInput if the target is the warehouse
+    itself or a file that is no DuckDB file."""
     require(warehouse)
     if target.resolve() == warehouse.file.resolve():
         raise BadInput(target, "is the warehouse itself", "another file", "name a new file")
     if target.is_dir():
         raise BadInput(target, "is a folder", "a file", f"name a file in it, such as {target / 'whorl.duckdb'}")
+    if target.exists() and not _is_duckdb(target):
+        raise BadInput(target, "is a file of another kind", "a new name or an earlier snapshot", "name another file")
     draft = target.with_name(f"{target.name}.{uuid.uuid4().hex}.part")
-    with told_clearly(target.parent), lock.hold(warehouse.home, "exclusive", warehouse.lock_wait_s):
+    with told_clearly(target.parent):
         target.parent.mkdir(parents=True, exist_ok=True)
-        with opened(warehouse, warehouse.file, read_only=False) as connection:
-            migrate(connection)
-            finish(connection, warehouse.file)
         try:
-            shutil.copyfile(warehouse.file, draft)
+            while not _copied(warehouse, draft):
+                _settled(warehouse)
             move_logs(target, set_aside(target, "lost"))
             draft.replace(target)
         finally:
             draft.unlink(missing_ok=True)
     return target
+
+
+def _settled(warehouse: Warehouse) -> None:
+    """Migrate the warehouse, and write the log that a killed writer left into it."""
+    with (
+        lock.hold(warehouse.home, "exclusive", warehouse.lock_wait_s),
+        opened(warehouse, warehouse.file, read_only=False) as connection,
+    ):
+        migrate(connection)
+        finish(connection, warehouse.file)
+
+
+def _copied(warehouse: Warehouse, draft: Path) -> bool:
+    """Copy the file while nobody writes; false if it is not settled, so that the file alone would not be all."""
+    with lock.hold(warehouse.home, "shared", warehouse.lock_wait_s):
+        if logs_of(warehouse.file):
+            return False
+        with opened(warehouse, warehouse.file, read_only=True) as connection:
+            if pending(connection):
+                return False
+        shutil.copyfile(warehouse.file, draft)
+    return True
+
+
+def _is_duckdb(file: Path) -> bool:
+    with file.open("rb") as stream:
+        return stream.read(12)[8:] == b"DUCK"
 
 
 def backup(warehouse: Warehouse, folder: Path) -> Path:

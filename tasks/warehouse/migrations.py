@@ -61,13 +61,13 @@ def pending(connection: duckdb.DuckDBPyConnection, folder: Path = FOLDER) -> lis
         match = next((migration for migration in ours if migration.version == version), None)
         if match is None:
             raise WarehouseBroken(
-                f"{_file_of(connection)}: the warehouse has migration {name}, which this version of whorl does not know; "
+                f"{_file_of(connection)}: has migration {name}, which this version of whorl does not know; "
                 "use the newer whorl that wrote it, or rebuild the warehouse with 'whorl warehouse rebuild'"
             )
         if match.sha256 != sha256:
             raise WarehouseBroken(
-                f"{_file_of(connection)}: migration {match.name} has changed since it was applied (sha256 {sha256[:12]} then, "
-                f"{match.sha256[:12]} now); restore the file and add a new migration instead"
+                f"{_file_of(connection)}: migration {match.name} has changed since it was applied "
+                f"(sha256 {sha256[:12]} then, {match.sha256[:12]} now); restore the file and add a new one instead"
             )
     return [migration for migration in ours if migration.version not in done]
 

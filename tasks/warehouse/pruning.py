@@ -1,5 +1,6 @@
 """What may go: files that nothing names, old runs, and models that are no champion."""
 
+import os
 import shutil
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,7 @@ from tasks.warehouse.tables import MAIN_TABLES
 
 SECONDS_PER_HOUR = 3600
 DRAFTS = (".new", ".rebuilding", ".restoring")  # files that a create, rebuild or restore had not yet put in place
+SPILLED = "duckdb_temp_"  # DuckDB's prefix, before the process id; it removes these files itself unless it is killed
 
 
 class PruneParams(Params):
@@ -90,11 +92,13 @@ def _orphans(folder: str, word: str, held: set[str], params: PruneParams, now: d
 
 
 def _leftovers(warehouse: Warehouse, params: PruneParams, now: datetime) -> list[Path]:
-    """What killed processes left: drafts of the warehouse file (we hold the lock) and of models."""
+    """What killed processes left: drafts of the warehouse file, what DuckDB spilled (we hold the lock), and models."""
     oldest = now.replace(tzinfo=UTC).timestamp() - params.orphans_kept_hours * SECONDS_PER_HOUR
     drafts = [path for ending in DRAFTS for path in warehouse.home.glob(f"{warehouse.file.name}{ending}*")]
     hidden = [path for path in warehouse.models.glob("*/.*") if path.stat().st_mtime < oldest]
-    return sorted([*drafts, *hidden])
+    ours = f"{SPILLED}{os.getpid()}_"
+    spilled = [path for path in warehouse.spill.glob(f"{SPILLED}*") if not path.name.startswith(ours)]
+    return sorted([*drafts, *hidden, *spilled])
 
 
 def _changed_s(fs: Any, entry: dict[str, Any], unknown: float) -> float:

@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from prefect.utilities.callables import parameter_schema
 
 from flows.deployment_file import DeploymentEntry, read_deployments
+from flows.form_words import form_of, title_of
 from flows.resolved import first_parameters, resolved_parameters
 from tasks.settings import Settings
 
@@ -13,7 +13,7 @@ ENTRIES = read_deployments()
 
 
 def schema_of(entry: DeploymentEntry) -> dict[str, Any]:
-    return parameter_schema(entry.load_flow()).model_dump_for_openapi()
+    return form_of(entry.load_flow())
 
 
 def filled_in(entry: DeploymentEntry) -> set[str]:
@@ -72,3 +72,26 @@ def test_a_deployment_shows_the_settings_that_will_run() -> None:
     assert found["warehouse"]["threads"] == 7
     assert found["warehouse"]["home"].endswith("/data")
     assert "paths" not in found
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("lock_wait_s", "Lock wait (s)"),
+        ("memory_mb", "Memory (MB)"),
+        ("flow_runs_kept_days", "Flow runs kept (days)"),
+        ("paths", "Paths"),
+        ("prefect_api", "Prefect API"),
+        ("minutes", "Minutes"),
+        ("with_summary", "With summary"),
+    ],
+)
+def test_titles_are_words_with_units(name: str, title: str) -> None:
+    assert title_of(name) == title
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_no_text_of_a_form_is_taken_for_html(entry: DeploymentEntry) -> None:
+    fields = fields_of(schema_of(entry))
+    assert [place for place, field in fields.items() if "<" in str(field.get("description"))] == []
+    assert [place for place, field in fields.items() if not field.get("title")] == []

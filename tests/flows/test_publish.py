@@ -1,5 +1,7 @@
 """Artifacts: keys that Prefect takes, and texts of a log that cannot do anything in a page."""
 
+import re
+
 import pytest
 
 from flows.publish import artifact_key, plain, table
@@ -9,13 +11,18 @@ from flows.publish import artifact_key, plain, table
     ("parts", "key"),
     [
         (("jobs", "main", "summary"), "jobs-main-summary"),
-        (("jobs", "NASA iPSC/860", "summary"), "jobs-nasa-ipsc-860-summary"),
-        (("jobs", "größe_1", "alarms"), "jobs-gr-e-1-alarms"),
-        (("jobs", "∆∆∆", "alarms"), "jobs-alarms"),
+        (("jobs", "NASA iPSC/860", "summary"), r"jobs-nasa-ipsc-860-[0-9a-f]{8}-summary"),
+        (("jobs", "∆∆∆", "alarms"), r"jobs-[0-9a-f]{8}-alarms"),
+        (("jobs", "x" * 100, "alarms"), r"jobs-x{60}-[0-9a-f]{8}-alarms"),
     ],
 )
 def test_a_key_holds_only_what_prefect_allows(parts: tuple[str, ...], key: str) -> None:
-    assert artifact_key(*parts) == key
+    assert re.fullmatch(key, artifact_key(*parts))
+
+
+def test_no_two_sources_share_a_report() -> None:
+    sources = ["a/b", "A b", "a-b", "∆", "ø", "x" * 99, "x" * 100]
+    assert len({artifact_key("jobs", source, "summary") for source in sources}) == len(sources)
 
 
 def test_a_job_named_like_markup_stays_text() -> None:

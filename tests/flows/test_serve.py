@@ -1,18 +1,61 @@
-"""`whorl serve` before anything is started: what it refuses, in one line."""
+"""`whorl serve`: what it refuses, and how it keeps and ends its parts (stand-ins here; the slow tests run Prefect)."""
 
 import os
+import signal
 import socket
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from flows import serve as serving
 from flows.serve import serve
-from flows.server_file import NoServer, server_file, write_server_file
+from flows.server_file import NoServer, read_server_file, server_file, write_server_file
 from tasks.settings import Settings
+
+SERVER = """
+import http.server, sys
+class Healthy(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers(); self.wfile.write(b"true")
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Healthy).serve_forever()
+"""
+WAITING = "import time; time.sleep(600)"
+KILLED_ONCE = """
+import os, pathlib, signal, sys, time
+mark = pathlib.Path(sys.argv[1])
+if not mark.exists():
+    mark.touch(); os.kill(os.getpid(), signal.SIGKILL)
+time.sleep(600)
+"""
 
 
 def settings_of(home: Path, port: int = 4200) -> Settings:
     return Settings.model_validate({"whorl": {"home": str(home), "port": port}})
+
+
+@pytest.fixture
+def stand_ins(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Puts small programs in the place of Prefect's server and worker."""
+
+    def put(server: str, worker: str, *arguments: str) -> None:
+        monkeypatch.setattr(serving, "_server_command", lambda port: [sys.executable, "-c", server, str(port)])
+        monkeypatch.setattr(serving, "_worker_command", lambda limit: [sys.executable, "-c", worker, *arguments])
+        monkeypatch.setattr(serving, "_register", lambda *_: None)
+
+    return put
+
+
+def stopping_at(said: list[str], beginning: str) -> Callable[[str], None]:
+    """Takes note of each line, and ends this process's serve at the line that begins so."""
+
+    def say(line: str) -> None:
+        said.append(line)
+        if line.startswith(beginning):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    return say
 
 
 def test_a_home_is_served_once(tmp_path: Path) -> None:
@@ -33,14 +76,56 @@ def test_a_taken_port_is_named_with_the_way_out(tmp_path: Path) -> None:
     assert not server_file(tmp_path).exists()
 
 
-def test_a_server_that_ends_at_once_is_told_with_its_last_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import sys
-
-    command = [sys.executable, "-c", "print('no module named prefect'); raise SystemExit(3)"]
-    monkeypatch.setattr("flows.serve._server_command", lambda port: command)
-    said: list[str] = []
+def test_a_server_that_ends_at_once_is_told_with_its_last_words(tmp_path: Path, stand_ins: Callable[..., None]) -> None:
+    stand_ins("print('no module named prefect'); raise SystemExit(3)", WAITING)
     with pytest.raises(NoServer, match=r"Prefect's server ended: no module named prefect \(log: .*server.log\)"):
-        serve(settings_of(tmp_path), port=0, say=said.append)
+        serve(settings_of(tmp_path), port=0, say=lambda line: None)
     assert not server_file(tmp_path).exists()
+
+
+def test_while_it_runs_its_commands_find_it_and_afterwards_not(tmp_path: Path, stand_ins: Callable[..., None]) -> None:
+    stand_ins(SERVER, WAITING)
+    said: list[str] = []
+    found = []
+
+    def say(line: str) -> None:
+        found.append(read_server_file(tmp_path))
+        stopping_at(said, "Prefect:")(line)
+
+    old = signal.getsignal(signal.SIGTERM)
+    serve(settings_of(tmp_path), port=0, say=say)
+    assert found[0] is not None and found[0].pid == os.getpid()
+    assert said[1:] == ["stopping the worker", "stopping the server"]  # a worker without a server does not end
+    assert read_server_file(tmp_path) is None
+    assert signal.getsignal(signal.SIGTERM) is old
+
+
+def test_a_killed_worker_is_started_again(tmp_path: Path, stand_ins: Callable[..., None]) -> None:
+    stand_ins(SERVER, KILLED_ONCE, str(tmp_path / "mark"))
+    said: list[str] = []
+    serve(settings_of(tmp_path), port=0, say=stopping_at(said, "the worker has ended (code -9)"))
+    assert said[1:] == [
+        "the worker has ended (code -9); starting another",
+        "stopping the worker",
+        "stopping the server",
+    ]
+
+
+def test_a_worker_that_gives_up_at_once_ends_serve_with_its_words(
+    tmp_path: Path, stand_ins: Callable[..., None]
+) -> None:
+    stand_ins(SERVER, "print('work pool whorl not found'); raise SystemExit(1)")
+    with pytest.raises(NoServer, match="Prefect's worker has ended: work pool whorl not found"):
+        serve(settings_of(tmp_path), port=0, say=lambda line: None)
+    assert not server_file(tmp_path).exists()
+
+
+def test_flows_that_cannot_be_registered_end_serve_with_the_reason(
+    tmp_path: Path, stand_ins: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register = serving._register
+    stand_ins(SERVER, WAITING)
+    monkeypatch.setattr(serving, "_register", register)
+    monkeypatch.setattr(serving, "REGISTER", "raise SystemExit('flows.jobs cannot be imported')")
+    with pytest.raises(NoServer, match=r"could not be registered: flows.jobs cannot be imported \(log: .*deploy.log\)"):
+        serve(settings_of(tmp_path), port=0, say=lambda line: None)

@@ -36,10 +36,12 @@ IDS_AND_COUNTERS = {
     "application_1479712345678_0012": "application_{id}",
     f"run-{UUID}": "run-{id}",
     "name-0a1b2c3d4e5f": "name-{id}",
+    "name-ab20261121cd": "name-{id}",  # the date in it is none
     "sha256:" + SHA256: "sha256:{hash}",
     "web-7d4b9c6f5-x2x8z": "web-{id}",
     "upload_x7f3k9q2": "upload_{id}",
     "node 10.0.0.12": "node {id}",
+    "case 1.2": "case {n}",
     "run 5 of 10": "run {n} of {n}",
     "run7": "run{n}",
     "daily_r0042": "daily_r{n}",

@@ -261,6 +261,18 @@ def test_other_limits_in_another_thread_of_this_process_are_told_as_such(warehou
             pass
 
 
+def test_settings_that_another_thread_has_locked_keep_nobody_from_reading(warehouse):
+    with reading(warehouse) as locked:
+        locked.execute("SET lock_configuration = true")
+        with opened(warehouse, warehouse.file, read_only=True) as connection:
+            assert connection.execute(NODES).fetchall() == []
+
+
+def test_no_progress_bar_is_drawn(warehouse):
+    found = fetch(warehouse, "SELECT current_setting('enable_progress_bar') AS drawn")
+    assert found["drawn"].tolist() == [False]
+
+
 def test_limits_reach_duckdb(warehouse):
     found = fetch(
         warehouse.model_copy(update={"memory_mb": 333, "threads": 3}),

@@ -120,6 +120,19 @@ def test_leftovers_of_killed_processes_go(warehouse):
     assert sorted(path.name for path in warehouse.home.glob("warehouse*")) == ["warehouse.duckdb", kept.name]
 
 
+def test_what_a_killed_process_spilled_goes_and_our_own_stays(warehouse):
+    warehouse.spill.mkdir()
+    dead = warehouse.spill / "duckdb_temp_0_0_storage_DEFAULT-0.tmp"
+    ours = warehouse.spill / f"duckdb_temp_{os.getpid()}_0_storage_DEFAULT-0.tmp"
+    strange = warehouse.spill / "notes.txt"
+    for file in (dead, ours, strange):
+        file.write_text("rows")
+    assert prune(warehouse, PruneParams(), NOON).leftovers == [str(dead)]
+    assert not dead.exists()
+    assert ours.exists()
+    assert strange.exists()
+
+
 def test_a_dry_run_says_the_same_and_removes_nothing(warehouse, put_in):
     put_in(warehouse, ROWS)
     put_in(warehouse, ROWS, version="2")

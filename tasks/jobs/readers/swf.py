@@ -3,11 +3,12 @@
 One line a job, 18 numbers, -1 where one is missing; comments start with a semicolon. Definition:
 https://www.cs.huji.ac.il/labs/parallel/workload/swf.html (version 2.2). What we decide where it leaves room:
 
-- Lines hold 5 to 18 fields: as many as most of the first lines; other lines are refused.
+- Lines hold 5 to 18 fields: as many as most of the first lines; other lines are refused. Where most have more than
+  18 (MetaCentrum appends machines and resources), what is behind the 18th is left out.
 - A job without a wait time began at its submit time (such logs say so in a note); its submission is unknown.
 - Status 2, 3 and 4 are parts of an interrupted job, whose own line has status 0 or 1: they are refused.
 - Status 5 without runtime and processors was cancelled in the queue: it never began.
-- Without UnixStartTime the log begins in 1970: runtimes and distances hold, dates do not."""
+- Without UnixStartTime times count from 1970: runtimes and distances hold, dates only if the log meant that."""
 
 import logging
 import math
@@ -25,8 +26,9 @@ from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.swf_lines import (
     EXPECTED,
     FIELDS,
+    Shape,
     SwfHeader,
-    count_fields,
+    find_shape,
     looks_like_swf,
     parse_jobs,
     split_jobs,
@@ -40,6 +42,7 @@ STATUS = {-1: "unknown", 0: "failed", 1: "completed", 5: "cancelled"}
 CANCELLED, MISSING = 5, -1
 PARTS = (2, 3, 4)
 KILOBYTE = 1024
+PLAIN_EPOCH_S = 631_152_000  # 1990: without UnixStartTime, such submit times are seconds since 1970 themselves
 EXACT_BELOW = 2**53  # larger job numbers lose digits
 
 Numbers = dict[str, Any]  # arrays of one length by field
@@ -60,26 +63,29 @@ class SwfReader:
 
     def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
         """See Reader.read."""
-        header, n_fields, first_job, now = SwfHeader(), 0, math.inf, datetime.now(UTC).replace(tzinfo=None)
+        header, first_job, now = SwfHeader(), math.inf, datetime.now(UTC).replace(tzinfo=None)
+        shape: Shape | None = None
         for block in read_blocks(path, params.limits):
             text = split_jobs(block)
             first_job = min([first_job, *text.places[:1]])
             header.add(path, text.comments, first_job)
             if not len(text.places) and not len(block.refused):
                 continue
-            if not n_fields and len(text.places):
-                n_fields = count_fields(path, text)
-                _warn_without_start(path, header)
-            places, values, refused = parse_jobs(text, n_fields or len(FIELDS))
+            is_first = shape is None and len(text.places) > 0
+            shape = find_shape(path, text) if is_first else shape
+            places, values, refused = parse_jobs(text, shape or Shape())
+            if is_first and header.unix_start_s is None:
+                _warn_of_start(path, values)
             chunk = _vetted(places, values, header, params, now)
             vetoed = chunk.refused.assign(raw=_raws(block, chunk.refused["place"]))
             yield Chunk(chunk.rows, all_refusals([block.refused, refused, vetoed]), {})
-        if not n_fields:
+        if shape is None:
             raise BadInput(path, "no job in it, only comments", EXPECTED, "export it again")
 
 
-def _warn_without_start(path: str, header: SwfHeader) -> None:
-    if header.unix_start_s is None:
+def _warn_of_start(path: str, values: Any) -> None:
+    submits = values[:, FIELDS.index("submit_s")]
+    if not (submits > PLAIN_EPOCH_S).any():
         logger.warning(
             "%s: no UnixStartTime in its comments, so its times count from 1970-01-01; "
             "add a line such as '; UnixStartTime: 749458803' at the top if you know the start",
@@ -96,7 +102,8 @@ def _vetted(places: Any, values: Any, header: SwfHeader, params: ReadParams, now
     numbers: Numbers = dict(zip(FIELDS, values.T, strict=True))
     status = np.where(np.isnan(numbers["status"]), MISSING, numbers["status"])
     is_part, is_known = np.isin(status, PARTS), np.isin(status, list(STATUS))
-    rows = _runs(numbers, header).assign(place=places)
+    with np.errstate(over="ignore"):  # what becomes infinite is refused
+        rows = _runs(numbers, header).assign(place=places)
     parts = refusals(
         places[is_part],
         "a part of an interrupted job (status 2 to 4); expected its own line",

@@ -1,9 +1,11 @@
 """The lines of a log in Standard Workload Format: comments, and jobs as rows of numbers."""
 
 import csv
+import math
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
 from io import BytesIO
 from typing import Any
 
@@ -11,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.reading import Block, refusals
+from tasks.reading import Block, no_refusals, refusals
 
 FIELDS = (
     "job", "submit_s", "wait_s", "runtime_s", "used_cpus", "cpu_s", "used_kb", "requested_cpus", "requested_s",
@@ -22,10 +24,20 @@ MIN_FIELDS = 5  # up to the processors: job, submit, wait, run, processors
 LOOKED_AT = 1000  # job lines by which the number of fields is found
 BLANKS = b" \t"
 NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+PLAIN_NUMBER = rb"[+-]?[0-9]{1,18}(?:\.[0-9]{0,18})?"  # any other way to write one is looked at more closely
 COMMENT = re.compile(r";+\s*([A-Za-z]+)\s*:\s*(.*?)\s*$")
 KNOWN_COMMENTS = re.compile(rb"^\s*;+\s*(?:Version|Computer|Installation|UnixStartTime|Max[A-Z]\w+)\s*:", re.MULTILINE)
+BLANK_LINE = re.compile(rb"(?:\A|\n)[ \t\r\v\f]*+\n")
 QUEUE = re.compile(r"(\d+)\s+(\S.*)")
 EXPECTED = f"Standard Workload Format: lines of {MIN_FIELDS} to {N_FIELDS} numbers, comments after ';'"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How many numbers the lines of a log have, 5 to 18, and whether more follows (some logs append fields)."""
+
+    n_fields: int = N_FIELDS
+    has_more: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,20 +76,25 @@ class SwfHeader:
 
 
 def looks_like_swf(head: bytes) -> bool:
-    """Whether a text begins with the comments of the format, or with lines of exactly 18 numbers."""
+    """Whether a text begins with the comments of the format, or with lines of 18 numbers."""
     lines = [line for line in head.split(b"\n")[:-1] or [head] if line.strip()]
     jobs = [line.split() for line in lines if not line.lstrip(BLANKS).startswith(b";")][:LOOKED_AT]
-    n_numeric = sum(all(NUMBER.fullmatch(word) for word in words) for words in jobs)
+    numeric = [words for words in jobs if _is_numeric(words)]
     if KNOWN_COMMENTS.search(head):
-        return not jobs or 2 * n_numeric > len(jobs)
-    return 2 * sum(len(words) == N_FIELDS for words in jobs) > len(jobs) and 2 * n_numeric > len(jobs)
+        return not jobs or 2 * len(numeric) > len(jobs)
+    return 2 * sum(len(words) >= N_FIELDS for words in numeric) > len(jobs)
+
+
+def _is_numeric(words: list[bytes]) -> bool:
+    """Whether the fields of the format (and not what some logs append) are numbers."""
+    return all(NUMBER.fullmatch(word) for word in words[:N_FIELDS])
 
 
 def split_jobs(block: Block) -> JobText:
     """Tell job lines from comments and blank lines."""
     data = block.data
     n_lines = data.count(b"\n")
-    if b";" not in data and b"\n\n" not in data and not data.startswith(b"\n") and not len(block.refused):
+    if b";" not in data and not BLANK_LINE.search(data):
         return JobText(np.arange(block.first, block.first + n_lines), data, [])
     places, jobs, comments = [], [], []
     for place, line in enumerate(data.split(b"\n")[:-1], block.first):
@@ -90,50 +107,69 @@ def split_jobs(block: Block) -> JobText:
     return JobText(np.array(places, dtype="int64"), b"".join(job + b"\n" for job in jobs), comments)
 
 
-def count_fields(path: str, text: JobText) -> int:
-    """How many fields most of the first job lines have; raises BadInput if they are no lines of numbers."""
+def find_shape(path: str, text: JobText) -> Shape:
+    """The shape of most of the first job lines; raises BadInput if they are no lines of numbers."""
     lines = text.data.split(b"\n", LOOKED_AT)[:LOOKED_AT]
     words = [line.split() for line in lines if line.strip()]
-    counts = Counter(len(line) for line in words if all(NUMBER.fullmatch(word) for word in line))
+    counts = Counter(min(len(line), N_FIELDS + 1) for line in words if _is_numeric(line))
     n_fields, n_lines = counts.most_common(1)[0] if counts else (0, 0)
-    if not MIN_FIELDS <= n_fields <= N_FIELDS:
+    if n_fields < MIN_FIELDS:
         found = f"most of its first lines have {n_fields} numbers" if n_lines else "its first lines are not numbers"
         raise BadInput(path, f"{found} (line {text.places[0]}: {_start(lines[0])})", EXPECTED, "name another reader")
-    return n_fields
+    return Shape(min(n_fields, N_FIELDS), has_more=n_fields > N_FIELDS)
 
 
 def _start(line: bytes) -> str:
     return repr(line.decode()[:60].strip())
 
 
-def parse_jobs(text: JobText, n_fields: int) -> tuple[Any, Any, pd.DataFrame]:
+def parse_jobs(text: JobText, shape: Shape) -> tuple[Any, Any, pd.DataFrame]:
     """Line numbers, numbers (n_jobs, 18) with NaN for what is missing, and the lines that were refused."""
-    table = _table(text.data, n_fields)
+    table = _table(_cut(text.data) if shape.has_more else text.data, shape.n_fields)
     if table is None or len(table) != len(text.places):
-        return _parse_one_by_one(text, n_fields)
-    is_good = np.isfinite(table[:, :n_fields]).all(axis=1) & np.isnan(table[:, n_fields])
+        return _parse_one_by_one(text, shape)
+    is_good = np.isfinite(table[:, : shape.n_fields]).all(axis=1) & np.isnan(table[:, shape.n_fields])
     if not is_good.all():
-        return _parse_one_by_one(text, n_fields)
-    return text.places, _completed(table, n_fields), refusals([], [], [])
+        return _parse_one_by_one(text, shape)
+    return text.places, _completed(table, shape.n_fields), no_refusals()
 
 
-def _parse_one_by_one(text: JobText, n_fields: int) -> tuple[Any, Any, pd.DataFrame]:
+def _cut(data: bytes) -> bytes:
+    """The lines without what stands behind the fields of the format."""
+    return b"".join(b" ".join(line.split(None, N_FIELDS)[:N_FIELDS]) + b"\n" for line in data.split(b"\n")[:-1])
+
+
+def _parse_one_by_one(text: JobText, shape: Shape) -> tuple[Any, Any, pd.DataFrame]:
+    """The same where some line is not as it should be: it is found, and the others are parsed at once again."""
     lines = text.data.split(b"\n")[:-1]
-    faults = [_fault(line, n_fields) for line in lines]
+    is_plain = _plain_line(shape).fullmatch
+    faults = ["" if is_plain(line) else _fault(line.split(), shape) for line in lines]
     bad = [row for row, fault in enumerate(faults) if fault]
-    is_good = np.array([not fault for fault in faults], dtype=bool)
     refused = refusals(text.places[bad].tolist(), [faults[row] for row in bad], [lines[row].decode() for row in bad])
-    values = [[float(word) for word in line.split()] for line, fault in zip(lines, faults, strict=True) if not fault]
-    table = np.array(values, dtype="float64").reshape(len(values), n_fields)
-    return text.places[is_good], _completed(table, n_fields), refused
+    good = np.array([not fault for fault in faults], dtype=bool)
+    left = b"".join(line + b"\n" for line, fault in zip(lines, faults, strict=True) if not fault)
+    table = _table(_cut(left), shape.n_fields) if left else np.empty((0, shape.n_fields))
+    if table is None or len(table) != good.sum():
+        raise ValueError(f"lines {text.places[0]} to {text.places[-1]}: good lines that cannot be parsed")
+    return text.places[good], _completed(table, shape.n_fields), refused
 
 
-def _fault(line: bytes, n_fields: int) -> str:
-    words = line.split()
+@lru_cache(maxsize=N_FIELDS * 2)
+def _plain_line(shape: Shape) -> re.Pattern[bytes]:
+    """A line in which nothing is wrong; lines that it does not match are looked at more closely."""
+    number, more = PLAIN_NUMBER, rb"(?:[ \t].*)?" if shape.has_more else rb"[ \t]*"
+    return re.compile(rb"[ \t]*+%s(?:[ \t]++%s){%d}%s" % (number, number, shape.n_fields - 1, more))
+
+
+def _fault(words: list[bytes], shape: Shape) -> str:
     for position, word in enumerate(words[:N_FIELDS], 1):
         if not NUMBER.fullmatch(word):
             return f"field {position} is not a number"
-    return "" if len(words) == n_fields else f"{len(words)} fields; the lines of this log have {n_fields}"
+        if not math.isfinite(float(word)):
+            return f"field {position} is too large"
+    if len(words) == shape.n_fields or (shape.has_more and len(words) > shape.n_fields):
+        return ""
+    return f"{len(words)} fields; the lines of this log have {shape.n_fields}{' or more' if shape.has_more else ''}"
 
 
 def _table(data: bytes, n_fields: int) -> Any:

@@ -124,7 +124,8 @@ CREATE TABLE ops.alarms (
     subject TEXT NOT NULL,
     message TEXT NOT NULL,
     evidence TEXT NOT NULL,
-    raised_at TIMESTAMP NOT NULL
+    raised_at TIMESTAMP NOT NULL,
+    announced_at TIMESTAMP
 );
 COMMENT ON TABLE ops.alarms IS 'What the watch flows found; each alarm once';
 COMMENT ON COLUMN ops.alarms.alarm_id IS 'hash of word, source, kind and subject';
@@ -135,6 +136,7 @@ COMMENT ON COLUMN ops.alarms.subject IS 'what it happened to: a run, a job, a no
 COMMENT ON COLUMN ops.alarms.message IS 'one line for a person';
 COMMENT ON COLUMN ops.alarms.evidence IS 'JSON of the figures behind it';
 COMMENT ON COLUMN ops.alarms.raised_at IS 'when, UTC';
+COMMENT ON COLUMN ops.alarms.announced_at IS 'when it was first sent out as an event, UTC; missing until then';
 
 CREATE TABLE ops.machines (
     source TEXT NOT NULL,

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from flows.app import hoisted
+from tasks.errors import NotFound
 
 ROOT = Path(__file__).parents[3]
 HEAVY = {"prefect", "pandas", "numpy", "duckdb", "pyarrow", "matplotlib", "httpx", "tasks.settings"}
@@ -145,3 +146,17 @@ def test_a_terminal_that_cannot_write_a_letter_still_gets_the_answer(varied_log:
     ended = python(code, PYTHONIOENCODING="ascii")
     assert ended.returncode == 0
     assert "L?ufe ? 5" in ended.stdout
+
+
+def test_an_error_that_was_told_keeps_nothing_alive(whorl: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    told = NotFound("nothing there")
+
+    def fail() -> str:
+        try:
+            raise KeyError("the cause")
+        except KeyError as error:
+            raise told from error
+
+    monkeypatch.setattr("tasks.warehouse.dictionary.data_dictionary", fail)
+    assert whorl("warehouse", "dictionary").err == "whorl: nothing there\n"
+    assert (told.__traceback__, told.__cause__, told.__context__) == (None, None, None)

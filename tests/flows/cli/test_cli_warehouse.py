@@ -44,6 +44,17 @@ def test_a_dry_prune_removes_nothing(whorl: Whorl, varied_log: Warehouse) -> Non
     assert whorl("warehouse", "hashes", "--json").out == before
 
 
+def test_pruning_names_what_killed_processes_left(whorl: Whorl, varied_log: Warehouse) -> None:
+    draft = varied_log.file.with_name(f"{varied_log.file.name}.rebuilding")
+    draft.write_text("half")
+    ended = whorl("warehouse", "prune")
+    assert ended.out.splitlines() == [
+        str(draft),
+        "removed: 0 runs, 0 models, 0 landing files, 1 leftover of killed processes",
+    ]
+    assert not draft.exists()
+
+
 def test_rebuilding_says_from_how_many_files(whorl: Whorl, home: Path) -> None:
     ended = whorl("warehouse", "rebuild")
     assert ended.code == 0

@@ -1,6 +1,10 @@
-"""An alarm reaches a webhook through a Prefect automation, with its message and its figures."""
+"""An alarm reaches a webhook through a Prefect automation, set up as the runbook says."""
 
 import json
+import os
+import re
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -10,7 +14,7 @@ from typing import Any
 import pytest
 
 pytestmark = pytest.mark.slow
-BODY = '{"text": {{ event.payload.message | tojson }}, "runtime_s": {{ event.payload.evidence.runtime_s }}}'
+RUNBOOK = Path(__file__).parents[3] / "deployments" / "README.md"
 
 
 @pytest.fixture
@@ -36,37 +40,19 @@ def webhook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     server.server_close()
 
 
-def webhook_block(served: Any, url: str) -> str:
-    """What the UI does under Blocks > Webhook; returns the id of the block."""
-    kind = served.get("/block_types/slug/webhook")
-    [schema, *_] = served.post("/block_schemas/filter", {"block_schemas": {"block_type_id": {"any_": [kind["id"]]}}})
-    block = {
-        "name": "alarm-target",
-        "data": {"method": "POST", "url": url, "allow_private_urls": True},
-        "block_type_id": kind["id"],
-        "block_schema_id": schema["id"],
-    }
-    return str(served.post("/block_documents/", block)["id"])
+def recipe(url: str) -> str:
+    """The lines of the runbook that send alarms to a webhook, with this address."""
+    [found] = re.findall(r"```python\n(.*?)```", RUNBOOK.read_text(), re.DOTALL)
+    return re.sub(r'url = ".*"', f'url = "{url}"', found)
 
 
 def test_a_slow_run_reaches_a_webhook(
     served: Any, csv_in: Callable[..., Path], webhook: tuple[str, list[dict[str, Any]]]
 ) -> None:
     url, received = webhook
-    automation = {
-        "name": "send alarms on",
-        "trigger": {
-            "type": "event",
-            "posture": "Reactive",
-            "expect": ["whorl.jobs.alarm"],
-            "threshold": 1,
-            "within": 0,
-            "match": {"prefect.resource.id": "whorl.alarm.*"},
-            "for_each": ["prefect.resource.id"],
-        },
-        "actions": [{"type": "call-webhook", "block_document_id": webhook_block(served, url), "payload": BODY}],
-    }
-    made = served.post("/automations/", automation)
+    variables = {**os.environ, "PREFECT_API_URL": served.url, "PREFECT_HOME": str(served.home / "prefect")}
+    subprocess.run([sys.executable, "-c", recipe(url)], env=variables, check=True, timeout=180)
+    [made] = [one for one in served.post("/automations/filter", {}) if one["name"] == "whorl: send alarms on"]
     try:
         log = csv_in("delta", last_s=6000)
         ingest = served.start("jobs-ingest", {"paths": [str(log)], "source": "watched", "with_summary": False})
@@ -76,7 +62,7 @@ def test_a_slow_run_reaches_a_webhook(
         served.until("a call of the webhook", lambda: received, 60)
         assert len(received) == 1
         assert "delta" in received[0]["text"]
-        assert received[0]["runtime_s"] == 6000
+        assert "took" in received[0]["text"]
         again = served.start("jobs-watch", {"source": "watched"})
         served.wait(again, "COMPLETED")
         assert ("announce", "Completed") in served.steps(again)

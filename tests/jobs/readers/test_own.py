@@ -227,11 +227,27 @@ def test_a_name_over_several_lines_is_one_run_wherever_blocks_end(
     whole, none = of_csv(tmp_path, text)
     assert whole["name"].iloc[7] == 'SELECT "a",\n\n  7\nFROM t'
     assert whole["place"].to_list() == list(range(2, 122, 4))
-    for block_bytes in (1, 17, 100, 1000):
+    for block_bytes in (50, 400):
         monkeypatch.setattr(reading, "BLOCK_BYTES", block_bytes)
         rows, refused = read(tmp_path / "log.csv")
         pd.testing.assert_frame_equal(rows, whole)
         assert len(refused) == len(none) == 0
+
+
+ODD_QUOTES = {
+    "quotes inside a word": ('5" disk', '5" disk'),
+    "quotes around a part": ('"a"b', "ab"),
+    "doubled quotes": ('"a ""b"" c"', 'a "b" c'),
+}
+
+
+@pytest.mark.parametrize(("written", "name"), ODD_QUOTES.values(), ids=ODD_QUOTES)
+@pytest.mark.parametrize("neighbour", ["", "broken line\n"])
+def test_a_line_is_read_alike_beside_good_and_broken_ones(
+    tmp_path: Path, neighbour: str, written: str, name: str
+) -> None:
+    rows, _ = of_csv(tmp_path, f"{HEADER}\n{neighbour}{LINE.replace('etl', written)}\n{LINE}\n")
+    assert rows["name"].to_list() == [name, "etl"]
 
 
 def test_parquet_is_read_in_batches_and_rows_are_numbered_through(

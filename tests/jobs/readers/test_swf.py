@@ -139,11 +139,39 @@ def test_comments_and_blank_lines_between_jobs_are_no_jobs_but_are_counted_as_li
     assert refused.empty
 
 
+@pytest.mark.parametrize("blank", ["", " ", "\t \r"])
+def test_a_blank_line_is_no_job_with_or_without_comments_around_it(log: Path, blank: str) -> None:
+    for comment in ("", "; pause\n"):
+        rows, refused = read(log, f"{comment}{LINE}\n{blank}\n{LINE}\n")
+        assert (len(rows), len(refused)) == (2, 0)
+
+
 def test_a_log_with_fewer_fields_is_read_up_to_where_it_goes(log: Path) -> None:
     short = " ".join(LINE.split()[:5])
     rows, refused = read(log, f"{short}\n{short} 1\n{short}\n")
     assert rows[["run_id", "runtime_s", "used_cpus"]].to_numpy().tolist() == [["7", 300.0, 4.0]] * 2
     assert refused["reason"].to_list() == ["6 fields; the lines of this log have 5"]
+
+
+def test_what_a_log_appends_to_the_18_fields_is_left_out(log: Path) -> None:
+    appended = [f"{LINE} {{1241,1241}} q_1d 1:ppn=64", f"{LINE} 7", f"{LINE} {{12}} q_2h mem=1gb node"]
+    expected, _ = read(log, HEADER + LINE + "\n")
+    short = " ".join(LINE.split()[:17])
+    rows, refused = read(log, HEADER + "\n".join([*appended, short]) + "\n")
+    for row in range(3):
+        pd.testing.assert_series_equal(rows.iloc[row].drop("place"), expected.iloc[0].drop("place"), check_names=False)
+    assert refused["reason"].to_list() == ["17 fields; the lines of this log have 18 or more"]
+
+
+def test_a_line_of_field_names_is_refused_and_the_jobs_are_read(log: Path) -> None:
+    rows, refused = read(log, "\t".join(NAMES.split()) + f"\n{LINE}\n{LINE}\n")
+    assert (len(rows), refused["reason"].to_list()) == (2, ["field 1 is not a number"])
+
+
+def test_submit_times_that_are_seconds_since_1970_need_no_start(log: Path, caplog: pytest.LogCaptureFixture) -> None:
+    rows, _ = read(log, fields(submit="1356996147") + "\n")
+    assert rows.loc[0, "submitted_at"] == pd.Timestamp("2012-12-31 23:22:27")
+    assert not caplog.records
 
 
 def test_job_numbers_may_come_again_and_times_may_go_back(log: Path) -> None:
@@ -174,6 +202,14 @@ def test_one_bad_line_changes_nothing_about_its_neighbours(log: Path) -> None:
     assert (refused["place"].to_list(), refused["raw"].to_list()) == ([14], ["oops"])
 
 
+def test_refused_lines_come_in_the_order_of_the_file_whatever_is_wrong_with_them(log: Path) -> None:
+    lines = [fields(run="-9"), "oops", fields(status="3"), LINE, fields(status="8"), fields(submit="-1")]
+    rows, refused = read(log, HEADER + "\n".join(lines) + "\n")
+    assert refused["place"].to_list() == [4, 5, 6, 8, 9]
+    assert refused["raw"].to_list() == [line for line in lines if line != LINE]
+    assert rows["place"].to_list() == [7]
+
+
 NOT_SWF = {
     "words": (b"hello world\nthis is text\n", "its first lines are not numbers (line 1: 'hello world')"),
     "four numbers": (b"1 2 3 4\n5 6 7 8\n", "most of its first lines have 4 numbers (line 1: '1 2 3 4')"),
@@ -202,6 +238,7 @@ SNIFFED = {
     "comments": (HEADER.encode() + LINE.encode() + b"\n", True),
     "18 numbers": (f"{LINE}\n{LINE}\n".encode(), True),
     "only comments": (HEADER.encode(), True),
+    "18 numbers and more": (f"{LINE} {{12}} q_1d\n".encode(), True),
     "17 numbers": (b"1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n", False),
     "an INI file": (b"; settings\n[a]\nb = 1\n", False),
     "a CSV": (b"run_id,name\n1,a\n", False),

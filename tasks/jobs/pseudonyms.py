@@ -62,8 +62,8 @@ def load_key(home: Path) -> bytes:
     key = path.read_bytes()
     if len(key) != KEY_BYTES:
         raise BadSetting(
-            f"{path}: {len(key)} bytes; expected a key of {KEY_BYTES}; put your own copy of it back (backups leave it out), or delete it to get "
-            "another key and with it other pseudonyms"
+            f"{path}: {len(key)} bytes; expected a key of {KEY_BYTES}; put your own copy of it back (backups leave it "
+            "out), or delete it to get another key and with it other pseudonyms"
         )
     return key
 

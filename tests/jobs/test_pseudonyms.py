@@ -127,7 +127,7 @@ def test_a_process_that_lost_the_race_takes_the_winners_key(tmp_path: Path, monk
 def test_a_damaged_key_is_not_replaced_in_silence(tmp_path: Path) -> None:
     (tmp_path / KEY_FILE).write_bytes(KEY[:5])
     (tmp_path / KEY_FILE).chmod(0o600)
-    with pytest.raises(BadSetting, match="5 bytes; expected a key of 32; put your own copy of it back (backups leave it out)"):
+    with pytest.raises(BadSetting, match="5 bytes; expected a key of 32; put your own copy of it back"):
         load_key(tmp_path)
 
 

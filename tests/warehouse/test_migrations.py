@@ -88,7 +88,7 @@ def test_a_newer_schema_is_refused(connection, folder):
 def test_the_refusal_names_the_file(warehouse):
     with writing(warehouse) as connection:
         connection.execute("INSERT INTO ops.migrations VALUES (99, '0099_future.sql', 'abc', now()::TIMESTAMP)")
-    with pytest.raises(WarehouseBroken, match=rf"^{warehouse.file}: the warehouse has migration 0099_future.sql"):
+    with pytest.raises(WarehouseBroken, match=rf"^{warehouse.file}: has migration 0099_future.sql"):
         fetch(warehouse, "SELECT 1")
 
 

@@ -179,7 +179,7 @@ def _table(data: bytes, n_fields: int) -> Any:
             BytesIO(data), sep=r"\s+", header=None, names=list(range(n_fields + 1)), dtype="float64",
             quoting=csv.QUOTE_NONE,
         )  # fmt: skip
-    except ValueError:  # ParserError and EmptyDataError are ValueErrors too
+    except (ValueError, OverflowError):  # ParserError and EmptyDataError are ValueErrors too
         return None
     return table.to_numpy()
 

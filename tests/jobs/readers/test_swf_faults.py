@@ -38,6 +38,7 @@ LINE_FAULTS: dict[str, tuple[Mutation, str]] = {
     "NaN": (field(4, "NaN"), "field 4 is not a number"),
     "an infinite runtime": (field(4, "inf"), "field 4 is not a number"),
     "a number beyond floats": (field(4, "1e999"), "field 4 is too large"),
+    "a number of 400 digits": (field(4, "9" * 400), "field 4 is too large"),
     "memory beyond floats": (field(10, "1e307"), "an infinite number; expected a finite one or none"),
     "one field less": (lambda words: words.pop(), "17 fields; the lines of this log have 18"),
     "one field more": (lambda words: words.append("-1"), "19 fields; the lines of this log have 18"),

@@ -71,8 +71,13 @@ def show_facts(facts: Mapping[str, str]) -> None:
 
 
 def fitted(columns: Sequence[Column], cells: Mapping[str, Sequence[str]], width: int) -> dict[str, int]:
-    """The widths of the columns that fit into `width`: extras go first, then keys shrink, then text is wrapped."""
-    found = {column.key: _natural(column, cells[column.key]) for column in columns}
+    """The widths of the columns that fit into `width`.
+
+    The titles of numbers are broken first, then extras go, keys shrink, and text is wrapped at last."""
+    found = {column.key: _natural([column.title, *cells[column.key]]) for column in columns}
+    if _total(found) > width:
+        numbers = [column for column in columns if column.kind == "number"]
+        found |= {column.key: _natural([*column.title.split(), *cells[column.key]]) for column in numbers}
     for column in reversed([column for column in columns if column.is_extra]):
         if _total(found) > width:
             del found[column.key]
@@ -91,10 +96,9 @@ def stdout_console() -> "Console":
     return Console() if is_limited else Console(width=UNLIMITED)
 
 
-def _natural(column: Column, cells: Sequence[str]) -> int:
-    """The width that shows every cell whole; the title of a number may be broken between its words."""
-    title = column.title.split() if column.kind == "number" else [column.title]
-    return max([_width(line) for line in [*title, *cells]], default=0)
+def _natural(lines: Sequence[str]) -> int:
+    """The width that shows every line whole."""
+    return max(map(_width, lines), default=0)
 
 
 def _total(widths: Mapping[str, int]) -> int:

@@ -7,21 +7,11 @@ import pytest
 
 from tasks.warehouse.place import Warehouse
 
-ONE_SERVER = {"prefect_server", "served"}
 ROWS = [
     "run_id,name,started_at,runtime_s",
     *(f"r{day},nightly_load,2026-01-{day:02d}T01:00:00,{60 + day}" for day in range(1, 10)),
     "r10,nightly_load,2026-01-10T01:00:00,6000",
 ]
-
-
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that share a server stay in one process of a parallel run (--dist loadgroup)."""
-    if config.pluginmanager.hasplugin("xdist"):
-        for item in items:
-            if shared := ONE_SERVER & set(getattr(item, "fixturenames", ())):
-                item.add_marker(pytest.mark.xdist_group(min(shared)))
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ def parquet_batches(path: str, renamed: Mapping[str, str], limits: ReadLimits) -
     with open_plain(path) as stream:
         try:
             yield from _batches(path, pq.ParquetFile(stream, pre_buffer=False), renamed, limits)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             said = str(error).splitlines()[0][:200]
             raise BadInput(path, f"the Parquet file is damaged ({said})", "a whole file", "copy it again") from error
 

@@ -18,6 +18,7 @@ STATUS_SPELLINGS = {"canceled": "cancelled"}
 SECOND = pa.scalar(1, pa.duration("s"))
 MICROSECOND = pa.timestamp("us")
 UTC = "UTC"
+FIRST_ZONED, LAST_ZONED = pd.Timestamp("1900-01-01"), pd.Timestamp("9000-01-01")
 ZONED = r"[0-9](?:[Zz]| ?[+-][0-9]{2}(?::?[0-9]{2})?)$"
 EPOCH = r"^[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?$"
 
@@ -154,7 +155,9 @@ def _in_utc(times: pd.Series, zone: str) -> Converted:
     that was skipped is no time."""
     is_given = times.notna().to_numpy()
     if times.dt.tz is None and zone and zone != UTC:
-        times = times.dt.tz_localize(zone, ambiguous=np.ones(len(times), dtype=bool), nonexistent="NaT")
+        is_far = (times < FIRST_ZONED) | (times > LAST_ZONED)  # refused later; no zone has rules for them
+        near = times.mask(is_far).dt.tz_localize(zone, ambiguous=np.ones(len(times), dtype=bool), nonexistent="NaT")
+        times = near.dt.tz_convert(UTC).dt.tz_localize(None).mask(is_far, times)
     if times.dt.tz is not None:
         times = times.dt.tz_convert(UTC).dt.tz_localize(None)
     return Converted(times.astype("datetime64[us]"), is_given & times.isna().to_numpy())

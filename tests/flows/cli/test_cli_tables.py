@@ -27,6 +27,14 @@ def test_everything_is_shown_where_there_is_room() -> None:
     assert set(fitted(WIDE, CELLS, 500)) == {"key", "n", "note", "more"}
 
 
+def test_the_title_of_a_number_is_broken_before_anything_is_left_out() -> None:
+    number = Column("n", "20 or more", kind="number")
+    columns = (Column("key", "job", kind="key"), number, Column("x", "x", is_extra=True))
+    cells = {"key": ["k" * 30], "n": ["1 %"], "x": ["xx"]}
+    assert fitted(columns, cells, 46) == {"key": 30, "n": 10, "x": 2}
+    assert fitted(columns, cells, 45) == {"key": 30, "n": 4, "x": 2}
+
+
 def test_extras_go_first_then_keys_shrink_then_text_wraps() -> None:
     roomy = fitted(WIDE, CELLS, 140)
     assert (set(roomy), roomy["key"]) == ({"key", "n", "note"}, 60)

@@ -142,6 +142,12 @@ def test_the_hour_that_occurs_twice_is_the_first_and_the_hour_that_was_skipped_i
     assert refused["place"].to_list() == [3]
 
 
+def test_a_time_beyond_the_calendar_of_its_zone_is_refused_like_any_other(tmp_path: Path) -> None:
+    far = pa.array([2**62], pa.timestamp("us"))
+    _, refused = of_parquet(tmp_path, BERLIN, started_at=far)
+    assert refused["reason"].to_list() == ["lies in the future; check clock, unit and time zone"]
+
+
 def test_a_time_zone_that_does_not_exist_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match="no time zone is called 'Europe/Berlim'"):
         of_csv(tmp_path, f"{HEADER}\n{LINE}\n", ReadParams(time_zone="Europe/Berlim"))

@@ -1,0 +1,113 @@
+"""Verbs that run a flow: what they ask of it, and what they show of its result."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.invocation import Invocation
+from tasks.errors import BadInput
+
+Whorl = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def _flows_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment of Prefect stays that of the test session."""
+    monkeypatch.setattr(Invocation, "prepare_flows", lambda self: None)
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_an_ingest_shows_files_reasons_and_what_recurs(whorl: Whorl, csv_log: Path, home: Path) -> None:
+    with csv_log.open("a") as file:
+        file.write("r11,nightly_load,2026-01-11T01:00:00,-1\n")
+    ended = whorl("jobs", "ingest", csv_log, "--source", "mine")
+    assert ended.code == 0, ended.err
+    lines = [line.split() for line in ended.out.splitlines()]
+    assert ["runs.csv", "own", "11", "10", "1"] in lines
+    reason = lines[lines.index(["refused", "first", "in", "line", "because"]) + 1]
+    assert reason[:2] == ["1", "12"]
+    assert "runtime" in " ".join(reason)
+    assert "100.0 % of the runs are of a job that ran at least twice" in ended.out
+    assert ended.out.endswith(f"report: {home}/reports/jobs-mine.html\n")
+    assert "next: whorl jobs summary --source mine" in ended.err
+
+    watched = whorl("jobs", "watch")
+    assert "nightly_load: run r10 took 100 min" in watched.out
+    assert "1 new alarm\n" in watched.err
+    again = whorl("jobs", "watch")
+    assert (again.code, again.out) == (0, "")
+    assert again.err.endswith("no new alarm: no run has been unusually slow since the last watch\n")
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_the_demo_ends_with_answers_and_leaves_the_home_alone(
+    whorl: Whorl, csv_log: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flows.demo.RECORDED", csv_log)
+    ended = whorl("demo")
+    assert ended.code == 0, ended.err
+    assert "50 % stay under" in ended.out
+    assert "nightly_load: run r10 took 100 min" in ended.out
+    assert ended.out.endswith(f"report: {home}/demo/reports/jobs-recorded.html\n")
+    assert [path.name for path in home.iterdir()] == ["demo"]
+
+
+def test_flags_of_an_ingest_reach_the_flow(whorl: Whorl, csv_log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def refuse(params: Any) -> None:
+        asked.append(params)
+        raise BadInput("a.csv", "nothing in it", "rows")
+
+    monkeypatch.setattr("flows.jobs.ingest_jobs", refuse)
+    flags = ["--time-zone", "Europe/Berlin", "--map", "run_id=id", "--map", "name=a=b", "--pseudonymise"]
+    ended = whorl("jobs", "ingest", csv_log, "-s", "mine", "--reader", "own", *flags)
+    assert (ended.code, ended.err) == (3, "whorl: a.csv: nothing in it; expected rows\n")
+    (params,) = asked
+    assert (params.paths, params.source, params.reader) == ([str(csv_log)], "mine", "own")
+    assert (params.read.time_zone, params.read.pseudonymise) == ("Europe/Berlin", True)
+    assert params.read.columns == {"run_id": "id", "name": "a=b"}
+
+
+def test_flags_of_a_recording_are_checked_like_settings(
+    whorl: Whorl, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def record(params: Any) -> dict[str, str]:
+        asked.append(params)
+        return {"folder": params.folder}
+
+    monkeypatch.setattr("flows.jobs.record_jobs", record)
+    ended = whorl("jobs", "record", "--minutes", 2, "--jobs", 9, "--out", tmp_path / "out")
+    assert ended.out == f"{tmp_path}/out\n"
+    assert (asked[0].record.minutes, asked[0].record.jobs, asked[0].record.seed) == (2, 9, 7)
+    assert json.loads(whorl("jobs", "record", "--json").out) == {"folder": f"{home}/recordings/jobs-{{run}}"}
+    wrong = whorl("jobs", "record", "--minutes", 0)
+    assert wrong.code == 2
+    assert wrong.err.startswith("whorl: flag: jobs.record.minutes: 0.0 is not allowed")
+
+
+def test_serve_and_deploy_hand_over_what_was_asked(whorl: Whorl, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from flows.deploy import Registered
+
+    asked: dict[str, Any] = {}
+
+    def serve(settings: Any, *, port: int | None, limit: int, say: Callable[[str], None]) -> None:
+        asked.update(home=settings.whorl.home, port=port, limit=limit)
+        say("Prefect: http://127.0.0.1:1")
+
+    def deploy(settings: Any, api_url: str | None) -> list[Registered]:
+        asked["api_url"] = api_url
+        return [Registered("deployment", "jobs-ingest", "created")]
+
+    monkeypatch.setattr("flows.serve.serve", serve)
+    monkeypatch.setattr("flows.deploy.deploy", deploy)
+    assert whorl("serve", "--port", 0, "--limit", 3).out == "Prefect: http://127.0.0.1:1\n"
+    shown = whorl("deploy", "--api-url", "http://127.0.0.1:1/api").out
+    assert shown.splitlines()[1].split() == ["deployment", "jobs-ingest", "created"]
+    assert asked == {"home": str(home), "port": 0, "limit": 3, "api_url": "http://127.0.0.1:1/api"}
+    assert json.loads(whorl("deploy", "--json").out)[0]["change"] == "created"

@@ -36,7 +36,7 @@ def filled(warehouse, put_in):
     record_run(warehouse, RUN)
     with writing(warehouse) as connection:
         connection.execute(
-            "INSERT INTO ops.alarms VALUES ('1', 'jobs', 'log', 'slow-run', 's', 'm', '{}', '2026-01-01')"
+            "INSERT INTO ops.alarms VALUES ('1', 'jobs', 'log', 'slow-run', 's', 'm', '{}', '2026-01-01', NULL)"
         )
         connection.execute(
             "INSERT INTO jobs.groups (source, group_key, n_runs, n_finished, n_failed, n_cancelled, n_ongoing, "

@@ -7,6 +7,7 @@ field of the model becomes an argument of the flow, with its default, bounds and
 import functools
 import inspect
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
 import prefect
@@ -17,6 +18,7 @@ from pydantic.fields import FieldInfo
 
 from flows.kept_runs import kept
 from flows.run_logs import show_errors_in_one_line, show_steps
+from tasks.errors import WhorlError
 from tasks.params import Params
 
 P = TypeVar("P", bound=Params)
@@ -58,8 +60,14 @@ def call(called: Flow[..., Result], params: Params) -> Result:
     sends no heartbeats, since nobody would miss them: it ends a second sooner."""
     fields = {name: getattr(params, name) for name in type(params).model_fields}
     changed = {} if PREFECT_API_URL.value() else {PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
-    with temporary_settings(changed), prefect.tags(*called.fn.tags):  # type: ignore[attr-defined]
-        return cast(Result, called(**fields))
+    try:
+        with temporary_settings(changed), prefect.tags(*called.fn.tags):  # type: ignore[attr-defined]
+            return cast(Result, called(**fields))
+    except WhorlError as error:
+        told = copy(error)
+        # Prefect keeps the error until the exit; with its frames DuckDB would complain there about leaked objects
+        error.__traceback__ = error.__cause__ = error.__context__ = None
+        raise told from None
 
 
 def _signature(model: type[Params]) -> inspect.Signature:

@@ -1,7 +1,6 @@
 """Each flow run in ops.runs, with what it was asked and what it found, so that runs can be compared."""
 
 import logging
-import traceback
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
@@ -27,7 +26,6 @@ def kept(flow: str, params: Params, work: Callable[[], Result]) -> Result:
         result = work()
     except Exception as error:
         _write(flow, params, "failed", started_at, {"error": f"{type(error).__name__}: {error}"})
-        traceback.clear_frames(error.__traceback__)  # else a closed connection lives on in them until the exit
         raise
     _write(flow, params, "completed", started_at, dict(result))
     return result

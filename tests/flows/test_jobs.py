@@ -1,6 +1,9 @@
 """The flows about jobs, run here and now as the command line runs them."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -144,6 +147,23 @@ def test_a_summary_of_nothing_names_the_sources_there_are(warehouse: Warehouse, 
         summarise_jobs(SummaryFlowParams(source="elsewhere", warehouse=warehouse))
     found = summarise_jobs(SummaryFlowParams(source="there", warehouse=warehouse))
     assert (found["n_runs"], found["n_groups"]) == (10, 1)
+
+
+def test_nothing_but_the_error_reaches_a_terminal(warehouse: Warehouse) -> None:
+    from prefect.settings import PREFECT_API_URL
+
+    code = (
+        "import sys; from pathlib import Path; from flows.environment import prepare; home = Path(sys.argv[1]); "
+        "prepare(home); from flows.jobs import summarise_jobs; from flows.job_params import SummaryFlowParams; "
+        "from tasks.errors import NotFound; from tasks.warehouse.place import Warehouse\n"
+        "try: summarise_jobs(SummaryFlowParams(source='nowhere', warehouse=Warehouse(home=home)))\n"
+        "except NotFound as error: print(error)"
+    )
+    variables = {**os.environ, "PREFECT_API_URL": PREFECT_API_URL.value()}
+    command = [sys.executable, "-c", code, str(warehouse.home)]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.startswith("source 'nowhere' has no job runs")
+    assert done.stderr == ""  # no log, no traceback, no word of DuckDB about what it lost at the exit
 
 
 def test_a_slow_run_is_an_alarm_once_with_an_event_that_tells_it(

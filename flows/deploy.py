@@ -1,10 +1,11 @@
-"""Register the flows with a Prefect server: deployments, pool, limit and automation. Twice is the same as once."""
+"""Register the flows with a Prefect server: deployments, pool, limits and automation. Twice is the same as once."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.client.schemas.actions import DeploymentUpdate, GlobalConcurrencyLimitCreate, WorkPoolCreate
+from prefect.client.schemas.actions import DeploymentUpdate, WorkPoolCreate
+from prefect.client.schemas.objects import ConcurrencyLimitStrategy, ConcurrencyOptions
 from prefect.client.schemas.responses import DeploymentResponse
 from prefect.exceptions import ObjectNotFound
 from prefect.settings import PREFECT_API_URL, temporary_settings
@@ -13,7 +14,6 @@ from prefect.workers.process import ProcessWorker
 from flows.deployment_file import DeploymentEntry, read_deployments
 from flows.environment import FLOW_VARIABLES
 from flows.form_words import form_of
-from flows.policies import WRITER_LIMIT
 from flows.resolved import first_parameters, resolved_parameters
 from flows.server_file import NoServer, is_healthy
 from flows.watchdog import dead_run_automation
@@ -27,7 +27,7 @@ DESCRIPTION = "Processes on the machines where 'whorl serve' or 'prefect worker 
 class Registered:
     """One thing on the server, and what was done to it."""
 
-    kind: Literal["work pool", "concurrency limit", "automation", "deployment"]
+    kind: Literal["work pool", "automation", "deployment"]
     name: str
     change: Change
 
@@ -36,7 +36,7 @@ def deploy(settings: Settings, api_url: str | None = None) -> list[Registered]:
     """Bring the server in line with deployments/prefect.yaml and the settings; returns what was done.
 
     api_url: by default PREFECT_API_URL. What an operator chose stays: switched schedules, schedules of their own,
-    parameters that no setting decides, limits of the pool. Raises NoServer if no server answers."""
+    parameters that no setting decides, limits. Raises NoServer if no server answers."""
     url = api_url or PREFECT_API_URL.value()
     if not url:
         raise NoServer("no Prefect server: start one with 'whorl serve', or name one with PREFECT_API_URL")
@@ -46,7 +46,7 @@ def deploy(settings: Settings, api_url: str | None = None) -> list[Registered]:
     with temporary_settings({PREFECT_API_URL: url}), get_client(sync_client=True) as client:
         pools = [_pool(client, name) for name in sorted({entry.work_pool.name for entry in entries})]
         deployments = [_deployment(client, entry, settings) for entry in entries]
-        return [*pools, _limit(client), _automation(client), *deployments]
+        return [*pools, _automation(client), *deployments]
 
 
 def deploy_settings(settings: str) -> None:
@@ -64,15 +64,6 @@ def _pool(client: SyncPrefectClient, name: str) -> Registered:
         client.create_work_pool(wanted)
         return Registered("work pool", name, "created")
     return Registered("work pool", name, "unchanged")
-
-
-def _limit(client: SyncPrefectClient) -> Registered:
-    try:
-        client.read_global_concurrency_limit_by_name(WRITER_LIMIT)
-    except ObjectNotFound:
-        client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=WRITER_LIMIT, limit=1))
-        return Registered("concurrency limit", WRITER_LIMIT, "created")
-    return Registered("concurrency limit", WRITER_LIMIT, "unchanged")
 
 
 def _automation(client: SyncPrefectClient) -> Registered:
@@ -109,6 +100,7 @@ def _deployment(client: SyncPrefectClient, entry: DeploymentEntry, settings: Set
             name=entry.name,
             parameters=first_parameters(settings, names) | resolved,
             schedules=[schedule.request() for schedule in entry.schedules],
+            **_limits(entry),
             **wanted,
         )
         return Registered("deployment", entry.name, "created")
@@ -117,6 +109,14 @@ def _deployment(client: SyncPrefectClient, entry: DeploymentEntry, settings: Set
     is_changed = _update(client, found, wanted)
     has_more = _add_schedules(client, found, entry)
     return Registered("deployment", entry.name, "updated" if is_changed or has_more else "unchanged")
+
+
+def _limits(entry: DeploymentEntry) -> dict[str, Any]:
+    asked = entry.concurrency_limit
+    if asked is None:
+        return {}
+    options = ConcurrencyOptions(collision_strategy=ConcurrencyLimitStrategy(asked.collision_strategy))
+    return {"concurrency_limit": asked.limit, "concurrency_options": options}
 
 
 def _update(client: SyncPrefectClient, found: DeploymentResponse, wanted: dict[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 import importlib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from prefect import Flow
@@ -35,6 +35,13 @@ class PoolEntry(Params):
     name: str
 
 
+class LimitEntry(Params):
+    """How many runs of a deployment may be at work at once, and what becomes of one too many."""
+
+    limit: int = Field(ge=1)
+    collision_strategy: Literal["ENQUEUE", "CANCEL_NEW"] = "ENQUEUE"
+
+
 class DeploymentEntry(Params):
     """One deployment: a flow by its module path, and when it may run."""
 
@@ -44,6 +51,7 @@ class DeploymentEntry(Params):
     tags: list[str]
     work_pool: PoolEntry
     schedules: list[ScheduleEntry] = Field([])
+    concurrency_limit: LimitEntry | None = None
 
     def load_flow(self) -> Flow[..., Any]:
         """Import the flow in the plain way: Prefect's own loader hides a failed import."""

@@ -24,22 +24,22 @@ logger = logging.getLogger(__name__)
 WORD = "jobs"
 TAGS = [WORD]
 
-find_logs = step()(steps.find_logs)
-land_log = step()(steps.land_log)
-ingest_batch = step(writes=True)(steps.ingest_batch)
-watch = step(writes=True)(steps.watch)
-announce_alarms = step()(announce)
-record = step()(steps.record)
+find_logs = step(steps.find_logs)
+land_log = step(steps.land_log)
+ingest_batch = step(steps.ingest_batch)
+watch = step(steps.watch)
+announce_alarms = step(announce)
+record = step(steps.record)
 
 
-@step(writes=True)
+@step
 def summarise(warehouse: Warehouse, source: str, summary: SummaryParams, batches: list[str]) -> str:
     """Summarise a source. batches: what the run has loaded; a continued run that loaded more does it again."""
     logger.info("summarising %s after %d batches", source, len(batches))
     return steps.summarise(warehouse, source, summary)
 
 
-@step()
+@step
 def report(warehouse: Warehouse, source: str, page: ReportParams, data_version: str) -> str:
     """Write the page of a source. data_version: what it shows; a continued run with other data writes it again."""
     logger.info("the report of %s shows data version %s", source, data_version)

@@ -2,8 +2,7 @@
 
 import functools
 import hashlib
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -11,14 +10,11 @@ from typing import Any, ParamSpec, TypeVar
 from prefect import Task, task
 from prefect.cache_policies import INPUTS, RUN_ID, CachePolicy
 from prefect.client.schemas.objects import State, TaskRun
-from prefect.concurrency.sync import concurrency
 from prefect.runtime import deployment
-from prefect.settings import PREFECT_API_URL
 from prefect.tasks import exponential_backoff
 
 import tasks
 from tasks.errors import WarehouseBusy
-from tasks.warehouse.place import Warehouse
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,8 +22,6 @@ R = TypeVar("R")
 RETRIES = 3
 FIRST_DELAY_S = 2  # then 4 and 8, each with jitter
 JITTER = 0.5
-WRITER_LIMIT = "whorl-warehouse-writer"
-LEASE_S = 60.0  # the shortest that Prefect allows: how long a killed writer keeps its place in the queue
 FOR_GOOD = (FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError, PermissionError)
 CODE_SUFFIXES = {".py", ".sql"}
 
@@ -64,47 +58,16 @@ def is_io_error(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool
     return isinstance(error, OSError) and not isinstance(error, FOR_GOOD)
 
 
-def step(*, writes: bool = False) -> Callable[[Callable[P, R]], Task[P, R]]:
-    """The task of a step of tasks/: retried on I/O errors only, its key kept as JSON, skipped by a continued run.
-
-    writes: the step writes the warehouse (one of its arguments), so it queues for the writer's slot."""
-
-    def decorate(function: Callable[P, R]) -> Task[P, R]:
-        made = task(
-            name=function.__name__.strip("_").replace("_", "-"),
-            retries=RETRIES,
-            retry_delay_seconds=exponential_backoff(FIRST_DELAY_S),
-            retry_jitter_factor=JITTER,
-            retry_condition_fn=is_io_error,
-            cache_policy=CONTINUE_RUN,
-            persist_result=True,
-            result_serializer="json",
-        )
-        return made(_in_turn(function) if writes else function)
-
-    return decorate
-
-
-def _in_turn(function: Callable[P, R]) -> Callable[P, R]:
-    @functools.wraps(function)
-    def in_turn(*args: P.args, **kwargs: P.kwargs) -> R:
-        warehouse = next(value for value in (*args, *kwargs.values()) if isinstance(value, Warehouse))
-        with writer_slot(warehouse.lock_wait_s):
-            return function(*args, **kwargs)
-
-    return in_turn
-
-
-@contextmanager
-def writer_slot(wait_s: float) -> Iterator[None]:
-    """Queue for the warehouse where the Prefect UI shows it. Only for order: after wait_s it goes on without a slot.
-
-    That one writer writes at a time is the work of the lock file, which dies with its process; a slot does not."""
-    if not PREFECT_API_URL.value():  # a server of this process alone: there is nobody to queue with
-        yield
-        return
-    with ExitStack() as held:
-        with suppress(TimeoutError):
-            slot = concurrency(WRITER_LIMIT, timeout_seconds=max(wait_s, 1), lease_duration=LEASE_S, strict=False)
-            held.enter_context(slot)
-        yield
+def step(function: Callable[P, R]) -> Task[P, R]:
+    """The task of a step of tasks/: retried on I/O errors only, its key kept as JSON, skipped by a continued run."""
+    made = task(
+        name=function.__name__.replace("_", "-"),
+        retries=RETRIES,
+        retry_delay_seconds=exponential_backoff(FIRST_DELAY_S),
+        retry_jitter_factor=JITTER,
+        retry_condition_fn=is_io_error,
+        cache_policy=CONTINUE_RUN,
+        persist_result=True,
+        result_serializer="json",
+    )
+    return made(function)

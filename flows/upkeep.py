@@ -33,7 +33,7 @@ class Kept(TypedDict):
     n_files_removed: int
 
 
-@step(writes=True)
+@step
 def back_up(warehouse: Warehouse, folder: str) -> str:
     """Make a backup below the folder; returns where it is."""
     made = copies.backup(warehouse, Path(folder))
@@ -41,7 +41,7 @@ def back_up(warehouse: Warehouse, folder: str) -> str:
     return str(made)
 
 
-@step()
+@step
 def remove_old_backups(folder: str, n_kept: int) -> int:
     """Remove all whole backups but the latest; returns how many went. Other folders are left alone."""
     made = sorted(listing.parent for listing in Path(folder).glob(f"whorl-*/{copies.MANIFEST}"))
@@ -51,7 +51,7 @@ def remove_old_backups(folder: str, n_kept: int) -> int:
     return len(old)
 
 
-@step()
+@step
 def remove_old_flow_runs(kept_days: float) -> int:
     """Remove whorl's own flow runs that ended so long ago from Prefect; returns how many went."""
     before = datetime.now(UTC) - timedelta(days=kept_days)
@@ -67,7 +67,7 @@ def remove_old_flow_runs(kept_days: float) -> int:
     return n_removed
 
 
-@step()
+@step
 def remove_old_results(kept_days: float) -> int:
     """Remove the keys that steps kept for continued runs; returns how many files went."""
     oldest_s = time.time() - kept_days * DAY_S
@@ -78,7 +78,7 @@ def remove_old_results(kept_days: float) -> int:
     return len(old)
 
 
-@step(writes=True)
+@step
 def prune(warehouse: Warehouse, params: pruning.PruneParams) -> dict[str, int]:
     """Prune the warehouse; returns counts of rows and files."""
     pruned = pruning.prune(warehouse, params, datetime.now(UTC).replace(tzinfo=None))

@@ -12,19 +12,18 @@ from prefect.states import Failed
 from flows import policies
 from flows.policies import is_io_error, step
 from tasks.errors import BadInput, NotFound, WarehouseBusy
-from tasks.warehouse.place import Warehouse
 
 calls: list[str] = []
 
 
-@step()
+@step
 def look_at(path: str) -> str:
     """A step that says that it ran."""
     calls.append(path)
     return f"key of {path}"
 
 
-@step()
+@step
 def fail_with(kind: str) -> str:
     """A step that fails in one of several ways."""
     calls.append(kind)
@@ -34,12 +33,6 @@ def fail_with(kind: str) -> str:
         "input": BadInput("x.csv", "is bad", "a good file"),
         "code": ZeroDivisionError("division by zero"),
     }[kind]
-
-
-@step(writes=True)
-def write(warehouse: Warehouse) -> str:
-    """A step that writes."""
-    return "written"
 
 
 @pytest.fixture(autouse=True)
@@ -129,18 +122,3 @@ def test_what_a_step_keeps_is_its_key_as_json(prefect_server: None) -> None:
     files = [file for file in Path(PREFECT_LOCAL_STORAGE_PATH.value()).glob("*") if file.is_file()]
     kept = [json.loads(file.read_text()) for file in files]  # a pickle would not load
     assert '"key of kept.csv"' in [one.get("result") for one in kept], kept
-
-
-def test_a_writing_step_goes_on_when_its_place_in_the_queue_is_not_free(
-    prefect_server: None, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def never(*args: object, **kwargs: object) -> None:
-        raise TimeoutError("a killed process holds the slot")
-
-    monkeypatch.setattr(policies, "concurrency", never)
-
-    @flow
-    def once() -> str:
-        return write(warehouse)
-
-    assert once() == "written"

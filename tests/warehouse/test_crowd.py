@@ -19,7 +19,7 @@ def crowd(warehouse, n_readers, n_writers, seconds):
 
 
 def test_readers_beside_a_writer_for_some_seconds(warehouse):
-    found = crowd(warehouse, 4, 1, 4)
+    found = crowd(warehouse, 4, 1, 2)
     assert found["readers"]["faults"] == found["writers"]["faults"] == []
     assert min(found["readers"]["served"] + found["writers"]["served"]) >= 1
 

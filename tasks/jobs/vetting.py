@@ -7,8 +7,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.columns import COLUMNS, NUMBER_COLUMNS, ONGOING, STATUSES, TEXT_COLUMNS, TIME_COLUMNS
+from tasks.jobs.columns import (
+    ALL_COLUMNS,
+    COLUMNS,
+    LIST_COLUMNS,
+    NUMBER_COLUMNS,
+    ONGOING,
+    STATUSES,
+    TEXT_COLUMNS,
+    TIME_COLUMNS,
+)
 from tasks.jobs.params import ReadParams
+from tasks.jobs.vetting_conditions import as_list_column, condition_checks
 from tasks.reading import Chunk, refusals
 
 CENTURY_S = 100 * 365.25 * 86_400
@@ -27,7 +37,8 @@ def vet_runs(rows: pd.DataFrame, params: ReadParams, now: datetime) -> Chunk:
     (the line itself). Missing times and durations are derived: end = start + runtime, start = submission + wait,
     and so on. A run that goes on has neither end nor runtime; one that was cancelled before it started has no
     runtime either. now: UTC without a zone; later times (beyond params.future_slack_s) are refused.
-    The rows of the result have every column of COLUMNS, in its type, and `place`."""
+    The rows of the result have every column of COLUMNS, in its type, those of CONDITIONS that the log has, and
+    `place`."""
     full = _derived(_completed(rows))
     reasons, which = _first_reasons(full, params, now)
     vetted = pd.DataFrame(full)
@@ -41,16 +52,20 @@ def vet_runs(rows: pd.DataFrame, params: ReadParams, now: datetime) -> Chunk:
 
 
 def _completed(rows: pd.DataFrame) -> Frame:
-    """Every column of jobs.runs in its type; what the log lacks is missing."""
+    """The columns of jobs.runs in their types; of COLUMNS also those that the log lacks, as missing values."""
     full: Frame = {}
-    for name in COLUMNS:
+    for name in ALL_COLUMNS:
         given = rows.get(name)
+        if given is None and name not in COLUMNS:
+            continue
         if name in TEXT_COLUMNS:
             full[name] = _text(given, len(rows))
         elif name in TIME_COLUMNS:
             full[name] = _times(given, len(rows))
         elif name in NUMBER_COLUMNS:
             full[name] = _numbers(given, len(rows))
+        elif name in LIST_COLUMNS and given is not None:
+            full[name] = as_list_column(given, name)
         else:
             full[name] = _flags(given, len(rows))
     full["status"] = full["status"].fillna("unknown")
@@ -132,10 +147,12 @@ def _checks(rows: Frame, params: ReadParams, now: datetime) -> list[tuple[str, C
     never_began = np.asarray(status == "cancelled") & np.isnat(started)
     latest = np.datetime64(now, "us") + np.timedelta64(int(params.future_slack_s * MICROSECONDS), "us")
     times = (submitted, started, ended)
+    numbers = [name for name in NUMBER_COLUMNS if name in rows]
+    amounts = [name for name in AMOUNTS if name in rows]
     return [
         ("no run id; expected one that is unique in its source", lambda: _is_empty(run_id)),
         (f"unknown status; expected one of {', '.join(STATUSES)}", lambda: ~np.asarray(status.isin(STATUSES))),
-        ("an infinite number; expected a finite one or none", lambda: _any(np.isinf(rows[n]) for n in NUMBER_COLUMNS)),
+        ("an infinite number; expected a finite one or none", lambda: _any(np.isinf(rows[n]) for n in numbers)),
         ("negative runtime; expected 0 s or more", lambda: runtime < 0),
         ("runtime or wait over 100 years; expected seconds", lambda: (runtime > CENTURY_S) | (wait > CENTURY_S)),
         ("neither submission nor start time; expected one of them", lambda: np.isnat(submitted) & np.isnat(started)),
@@ -149,9 +166,10 @@ def _checks(rows: Frame, params: ReadParams, now: datetime) -> list[tuple[str, C
         ),
         ("ends before it starts; check the times and their zones", lambda: ended < started),
         ("starts before it is submitted; check the times", lambda: (started < submitted) | (wait < 0)),
-        ("negative size or amount; expected 0 or more", lambda: _any(rows[name] < 0 for name in AMOUNTS)),
+        ("negative size or amount; expected 0 or more", lambda: _any(rows[name] < 0 for name in amounts)),
         ("lies before 1970; check the unit of the times", lambda: _any(time < EARLIEST for time in times)),
         ("lies in the future; check clock, unit and time zone", lambda: _any(time > latest for time in times)),
+        *condition_checks(rows, EARLIEST, latest),
     ]
 
 

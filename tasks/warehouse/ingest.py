@@ -94,7 +94,7 @@ def _stage(
 ) -> None:
     """View `incoming`: the landed rows with source, batch and order; table `repeated`: ids that stand twice.
 
-    only: a join that leaves the rows of interest."""
+    only: a join that leaves the rows of interest. A column that a file lacks is missing in its rows."""
     parts = [
         f"SELECT *, {_text(one.batch_id)} AS batch_id, TIMESTAMP {_text(one.ordered_at.isoformat(sep=' '))} "
         f"AS ordered_at FROM {_parquet(path)} {only}"
@@ -102,7 +102,7 @@ def _stage(
     ]
     connection.execute(
         f"CREATE OR REPLACE TEMP VIEW incoming AS SELECT {_text(batch.origin.source)} AS source, * "
-        f"FROM ({' UNION ALL '.join(parts)})"
+        f"FROM ({' UNION ALL BY NAME '.join(parts)})"
     )
     connection.execute(
         f"""CREATE OR REPLACE TEMP TABLE repeated AS

@@ -223,7 +223,7 @@ def test_what_is_being_read_lies_in_the_landing_folder_and_not_in_tmp(warehouse,
         seen.extend(path.name for path in (Path(warehouse.landing_folder) / "jobs").glob(".reading-*/*"))
 
     landing.land(warehouse.landing_folder, origin(), SCHEMAS, chunks())
-    assert sorted(seen) == ["quarantine.parquet", "runs.parquet"]
+    assert seen == ["runs.parquet"]
 
 
 def test_a_landing_folder_without_rights_is_one_clear_line(warehouse, land, monkeypatch):

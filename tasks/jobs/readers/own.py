@@ -3,7 +3,7 @@
 Needed: run_id, name or group_key, started_at or submitted_at, runtime_s or ended_at. Times are timestamps, ISO text
 or epoch seconds; one without a zone is of params.time_zone, UTC if that is empty. Unknown columns are ignored and
 logged; params.columns says what ours are called in the file. CSV has one header line and a comma, a semicolon or
-a tab between fields; an empty field is missing."""
+a tab between fields; an empty field is missing. Lists (vertices, skyline, skus) need Parquet."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class OwnReader:
     """Reads whorl's own Parquet and CSV."""
 
     name: str = "own"
-    version: int = 1
+    version: int = 2  # 2: the columns of CONDITIONS
     title: str = "whorl's own columns (.parquet, .csv, .csv.gz)"
     endings: tuple[str, ...] = (".parquet", ".csv", ".csv.gz")
 

@@ -1,10 +1,10 @@
 """Which columns of a table are ours: by name, or by the names that the user gives."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from tasks.errors import BadInput
-from tasks.jobs.columns import COLUMNS
+from tasks.jobs.columns import ALL_COLUMNS
 
 logger = logging.getLogger(__name__)
 
@@ -14,22 +14,25 @@ MAX_NAMED = 20  # columns that a message names
 PANDAS_INDEX = "__index_level_"
 
 
-def choose_columns(path: str, names: Sequence[str], renamed: Mapping[str, str]) -> dict[str, str]:
+def choose_columns(
+    path: str, names: Sequence[str], renamed: Mapping[str, str], known: Collection[str] = ALL_COLUMNS
+) -> dict[str, str]:
     """Our columns and their names in the file, in our order.
 
-    names: the columns of the file; renamed: our name to theirs. Unknown columns are logged and left out.
-    Raises BadInput if a column that is needed is missing or stands there twice, or is renamed to nowhere."""
+    names: the columns of the file; renamed: our name to theirs; known: ours that this format can hold. Unknown
+    columns are logged and left out. Raises BadInput if a column that is needed is missing or stands there twice, or
+    is renamed to nowhere."""
     names = [name.strip() for name in names]
     for ours, theirs in renamed.items():
-        if ours not in COLUMNS:
-            raise BadInput(path, f"cannot map '{theirs}' to '{ours}'", f"one of {', '.join(COLUMNS)}", "mend --map")
+        if ours not in known:
+            raise BadInput(path, f"cannot map '{theirs}' to '{ours}'", f"one of {', '.join(known)}", "mend --map")
         if theirs not in names:
             raise BadInput(
                 path, f"no column '{theirs}' to read '{ours}' from", f"one of {_listed(names)}", "mend --map"
             )
     taken = set(renamed.values())
-    own = {name: name for name in names if name in COLUMNS and name not in renamed and name not in taken}
-    chosen = {ours: (own | dict(renamed))[ours] for ours in COLUMNS if ours in own or ours in renamed}
+    own = {name: name for name in names if name in known and name not in renamed and name not in taken}
+    chosen = {ours: (own | dict(renamed))[ours] for ours in known if ours in own or ours in renamed}
     for theirs in chosen.values():
         if names.count(theirs) > 1:
             raise BadInput(path, f"the column '{theirs}' stands there twice", "each column once", "export it again")

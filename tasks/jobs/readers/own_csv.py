@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from tasks.errors import BadInput
-from tasks.jobs.columns import COLUMNS
+from tasks.jobs.columns import FLAT_COLUMNS
 from tasks.jobs.readers.own_batch import Batch
 from tasks.jobs.readers.own_columns import choose_columns
 from tasks.jobs.readers.own_records import fields_of, split_records
@@ -32,7 +32,7 @@ class Header:
 def split_header(line: str) -> tuple[list[str], str]:
     """The names in a header line and the delimiter: the one that makes most of them ours, then most of them."""
     splits = [([name.strip() for name in fields_of(line, mark)[0]], mark) for mark in DELIMITERS]
-    return max(splits, key=lambda split: (sum(name in COLUMNS for name in split[0]), len(split[0])))
+    return max(splits, key=lambda split: (sum(name in FLAT_COLUMNS for name in split[0]), len(split[0])))
 
 
 def csv_batches(path: str, renamed: Mapping[str, str], limits: ReadLimits) -> Iterator[Batch]:
@@ -58,7 +58,7 @@ def _cut_header(path: str, block: Block, renamed: Mapping[str, str]) -> tuple[He
     lines = block.data.split(b"\n")
     position = next((row for row, line in enumerate(lines) if line.strip()), 0)
     names, delimiter = split_header(lines[position].decode())
-    chosen = choose_columns(path, names, renamed)
+    chosen = choose_columns(path, names, renamed, FLAT_COLUMNS)
     rest = Block(block.first + position + 1, b"\n".join(lines[position + 1 :]), block.refused)
     return Header(names, delimiter, chosen), rest
 

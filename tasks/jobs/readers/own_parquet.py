@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.errors import BadInput
+from tasks.jobs.columns import LIST_COLUMNS
 from tasks.jobs.readers.own_batch import Batch
 from tasks.jobs.readers.own_columns import choose_columns
 from tasks.jobs.readers.own_values import check_type
@@ -16,11 +17,14 @@ from tasks.reading import no_refusals, open_plain
 
 MAGIC = b"PAR1"
 BATCH_ROWS = 65_536
+LIST_BATCH_ROWS = 8_192  # where rows hold lists, of any length
 LARGE_COLUMN_BYTES = 256 * 2**20  # a column of a row group that unpacks to more must not have shrunk too far
 
 
 def parquet_batches(path: str, renamed: Mapping[str, str], limits: ReadLimits) -> Iterator[Batch]:
-    """Batches of 65,536 rows. Raises BadInput for a damaged file, missing columns, wrong types and bombs."""
+    """Batches of 65,536 rows, 8,192 where they hold lists.
+
+    Raises BadInput for a damaged file, missing columns, wrong types and bombs."""
     with open_plain(path) as stream:
         try:
             yield from _batches(path, pq.ParquetFile(stream, pre_buffer=False), renamed, limits)
@@ -37,7 +41,8 @@ def _batches(path: str, file: pq.ParquetFile, renamed: Mapping[str, str], limits
     _check_size(path, file.metadata, limits)
     if not file.metadata.num_rows:
         raise BadInput(path, "no row in it", "at least one run", "export it again")
-    for batch in file.iter_batches(BATCH_ROWS, columns=list(chosen.values())):
+    n_rows = min(BATCH_ROWS, LIST_BATCH_ROWS) if set(LIST_COLUMNS) & set(chosen) else BATCH_ROWS
+    for batch in file.iter_batches(n_rows, columns=list(chosen.values())):
         table = pa.Table.from_batches([batch]).select(list(chosen.values()))
         table.validate(full=True)  # text that is not UTF-8
         places = np.arange(first, first + table.num_rows)
@@ -70,7 +75,9 @@ def _row_at(table: pa.Table) -> Callable[[int], str]:
     """The row at a position as JSON."""
 
     def text(row: int) -> str:
-        return json.dumps({name: _value(table[name][row]) for name in table.column_names}, ensure_ascii=False)
+        return json.dumps(
+            {name: _value(table[name][row]) for name in table.column_names}, ensure_ascii=False, default=str
+        )
 
     return text
 
@@ -81,4 +88,4 @@ def _value(scalar: pa.Scalar) -> object:
         value = scalar.as_py()
     except (OverflowError, ValueError):
         return f"{scalar.value} {scalar.type}"
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+    return value if value is None or isinstance(value, bool | int | float | str | list) else str(value)

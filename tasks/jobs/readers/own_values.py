@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.errors import BadInput
-from tasks.jobs.columns import COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, TIME_COLUMNS
+from tasks.jobs.columns import ALL_COLUMNS, LIST_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, TIME_COLUMNS
 from tasks.jobs.epochs import from_epoch_s
+from tasks.jobs.readers.own_lists import check_list_type, to_lists
 
 MISSING_WORDS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "NaT", "\\N"]
 FLAGS = {"true": True, "t": True, "yes": True, "1": True, "false": False, "f": False, "no": False, "0": False}
@@ -33,6 +34,9 @@ class Converted:
 
 def check_type(path: str, ours: str, theirs: str, kind: pa.DataType) -> None:
     """Raise BadInput if a column of this type cannot hold what the column of ours means."""
+    if ours in LIST_COLUMNS:
+        check_list_type(path, ours, theirs, kind)
+        return
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     is_text = _is_text(kind) or pa.types.is_null(kind)
     is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
@@ -57,7 +61,7 @@ def to_runs(table: pa.Table, zone: str) -> tuple[pd.DataFrame, list[str]]:
     """The table in our types, and for each row what could not be read (empty: nothing).
 
     table: columns named as in jobs.runs. zone: of times that name none, UTC if empty."""
-    converted = {name: _convert(name, table[name], zone) for name in COLUMNS if name in table.column_names}
+    converted = {name: _convert(name, table[name], zone) for name in ALL_COLUMNS if name in table.column_names}
     faults = np.full(table.num_rows, "", dtype=object)
     for name in reversed(converted):
         faults[converted[name].is_bad] = f"{name} is not {_meaning(name)}"
@@ -72,6 +76,9 @@ def _meaning(name: str) -> str:
 
 def _convert(name: str, column: pa.ChunkedArray, zone: str) -> Converted:
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if name in LIST_COLUMNS:
+        lists = pd.Series(pd.arrays.ArrowExtensionArray(to_lists(name, column, zone)))
+        return Converted(lists, np.zeros(len(column), dtype=bool))
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if _is_text(column.type) or pa.types.is_null(column.type):

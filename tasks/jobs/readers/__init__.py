@@ -5,9 +5,12 @@ from typing import Protocol
 
 from tasks.errors import BadInput
 from tasks.jobs.params import ReadParams
+from tasks.jobs.readers.airflow import AirflowReader
 from tasks.jobs.readers.own import OwnReader
 from tasks.jobs.readers.prefect_api import PrefectApiReader
 from tasks.jobs.readers.slurm import SlurmReader
+from tasks.jobs.readers.spark import SparkReader
+from tasks.jobs.readers.spark_packing import unpacked_head
 from tasks.jobs.readers.swf import SwfReader
 from tasks.read_limits import ReadLimits
 from tasks.reading import Chunk, read_head
@@ -41,7 +44,9 @@ class Reader(Protocol):
         """Chunks of at most about 100,000 rows. Raises BadInput for a file that is wrong as a whole."""
 
 
-_ALL: tuple[Reader, ...] = (OwnReader(), SwfReader(), SlurmReader(), PrefectApiReader())
+_ALL: tuple[Reader, ...] = (
+    OwnReader(), SwfReader(), SlurmReader(), SparkReader(), AirflowReader(), PrefectApiReader(),
+)  # fmt: skip
 READERS: dict[str, Reader] = {reader.name: reader for reader in _ALL}
 
 
@@ -52,7 +57,7 @@ def detect(path: str, limits: ReadLimits) -> Reader:
     for reader in _ALL:
         if reader.sniff(b"", path):
             return reader
-    head = read_head(path, limits)
+    head = unpacked_head(path, limits) or read_head(path, limits)
     for reader in _ALL:
         if reader.sniff(head, path):
             return reader

@@ -8,16 +8,26 @@ import typer
 from flows.commands.options import Json
 from flows.invocation import invocation_of
 from flows.running import flow_running
+from flows.shown import counted
+from tasks.quantities import share
+
+NOTHING_RAN = "none"
 
 
 def record(
     context: typer.Context,
     minutes: Annotated[
-        float | None, typer.Option(help="How long jobs are submitted; the queue is then worked off", show_default=False)
+        float | None,
+        typer.Option(
+            help="How long jobs are submitted; the next call with the same folder goes on", show_default=False
+        ),
     ] = None,
     jobs: Annotated[int | None, typer.Option(help="Number of recurring jobs", show_default=False)] = None,
-    workers: Annotated[int | None, typer.Option(help="Jobs that run at the same time", show_default=False)] = None,
     seed: Annotated[int | None, typer.Option(help="Decides data, jobs and submit times", show_default=False)] = None,
+    isolation: Annotated[
+        str | None,
+        typer.Option(help="auto, cgroups (need root) or threads: what holds jobs to their tokens", show_default=False),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the recording; otherwise a new one in <home>/recordings")
     ] = None,
@@ -25,11 +35,12 @@ def record(
 ) -> None:
     """Run and record real jobs on this machine.
 
-    Prints the folder of the recording, for 'whorl jobs ingest'."""
+    Prints the folder of the recording, for 'whorl jobs ingest'; what held the jobs to their tokens, and what the
+    recorder itself took, is said beside it."""
     from flows.machine_output import show_json
 
     invocation = invocation_of(context)
-    asked = {"minutes": minutes, "jobs": jobs, "workers": workers, "seed": seed}
+    asked = {"minutes": minutes, "jobs": jobs, "seed": seed, "isolation": isolation}
     flags = {"jobs": {"record": {key: value for key, value in asked.items() if value is not None}}}
     settings = invocation.resolved(flags).settings
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "jobs-{run}"
@@ -40,5 +51,11 @@ def record(
         found = record_jobs(RecordFlowParams(folder=str(folder), record=settings.jobs.record))
     if as_json:
         show_json(found)
-    else:
-        print(found["folder"])
+        return
+    print(found["folder"])
+    if found["isolation"] == NOTHING_RAN:
+        invocation.note("every run was recorded already")
+        return
+    runs, cost = counted(found["n_runs"], "run"), share(found["own_cores_ratio"])
+    invocation.note(f"recorded {runs}, held to their tokens by {found['isolation']}")
+    invocation.note(f"the recorder itself took {cost} of one core")

@@ -50,11 +50,18 @@ def _node(name, *children, **info):
     return {"name": name, "children": list(children), "extra_info": info}
 
 
-def test_operators_are_counted_and_estimates_summed():
+def test_operators_are_counted_and_the_cost_is_the_sum_of_all_estimates():
     scan = _node("SEQ_SCAN ", **{"Estimated Cardinality": "100"})
-    plan = read_plan(json.dumps([_node("HASH_JOIN", scan, scan, **{"Estimated Cardinality": "40"})]))
-    assert plan.operators == {"HASH_JOIN": 1, "SEQ_SCAN": 2}
-    assert plan.estimated_rows == 240
+    join = _node("HASH_JOIN", scan, scan, **{"Estimated Cardinality": "40"})
+    plan = read_plan(json.dumps([_node("PROJECTION", join)]))
+    assert plan.operators == {"HASH_JOIN": 1, "PROJECTION": 1, "SEQ_SCAN": 2}
+    assert plan.estimated_rows == 40  # the topmost operator that has an estimate
+    assert plan.estimated_cost == 240
+
+
+def test_a_plan_without_estimates_costs_nothing():
+    plan = read_plan(json.dumps([_node("EMPTY_RESULT")]))
+    assert (plan.estimated_rows, plan.estimated_cost) == (0.0, 0.0)
 
 
 def test_a_projection_that_the_optimiser_adds_is_not_another_plan():

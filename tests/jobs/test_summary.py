@@ -43,6 +43,13 @@ def test_runs_that_failed_or_go_on_are_counted_but_do_not_enter_the_statistics(j
     assert (job["median_s"], job["max_s"]) == (20, 30)
 
 
+def test_a_run_that_was_changed_on_purpose_and_its_replay_are_no_history_of_the_job(job_log):
+    rows = [{"runtime_s": x} for x in (10.0, 20.0, 30.0)]
+    rows += [{"runtime_s": 9000.0, "what_if": kind, "matched_run_id": "0"} for kind in ("baseline", "no_spare")]
+    job = groups_of(job_log(pd.DataFrame(rows))).loc["job"]
+    assert (job["n_runs"], job["median_s"], job["max_s"]) == (3, 20, 30)
+
+
 def test_a_status_can_be_counted_as_finished(job_log):
     rows = [{"runtime_s": 10.0}, {"runtime_s": 30.0, "status": "timeout"}]
     job = groups_of(job_log(rows), params=SummaryParams(statuses=["completed", "timeout"])).loc["job"]
@@ -144,7 +151,9 @@ def test_a_source_without_runs_is_named_with_those_that_have_some(job_log):
 
 def test_asking_before_the_summary_says_how_to_make_it(job_log):
     warehouse = job_log([{"runtime_s": 1.0}])
-    with pytest.raises(NotFound, match=r"source 'log' has no summary yet; make one with 'whorl jobs summary"):
+    with pytest.raises(
+        NotFound, match=r"source 'log' has no summary yet; make one with whorl jobs summary --source log"
+    ):
         read_summary(warehouse, "log")
 
 

@@ -63,6 +63,7 @@ def test_failed_runs_are_no_history_and_timeouts_are_looked_at(job_log):
     assert slow_ids(warehouse) == ["run-7"]
     evidence = json.loads(read_alarms(warehouse)["evidence"].iloc[0])
     assert (evidence["history_median_s"], evidence["n_history"], evidence["runtime_s"]) == (10, 3, 100)
+    assert (evidence["started_at"], evidence["ended_at"]) == ("2026-01-08T00:00:00Z", "2026-01-08T00:01:40Z")
 
 
 def test_only_the_last_days_of_the_log_are_looked_at(job_log):

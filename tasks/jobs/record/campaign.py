@@ -12,13 +12,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.jobs.record.load import BackgroundLoad, load_source
+from tasks.jobs.record.cluster import open_cluster
+from tasks.jobs.record.load import load_source
 from tasks.jobs.record.machine import machine_facts
 from tasks.jobs.record.params import RecordParams
 from tasks.jobs.record.parts import finished_ids, part_paths, recorded_params
-from tasks.jobs.record.plan import make_plan
 from tasks.jobs.record.pool import WorkerPool, build_data
-from tasks.jobs.record.session import Place, Session
+from tasks.jobs.record.scheduler import Scheduler
+from tasks.jobs.record.session import PLANNER, Place, Session
+from tasks.jobs.record.whatifs import make_plan
 
 DIGEST_DIGITS = 10
 SIGTERM_STATUS = 128 + signal.SIGTERM
@@ -27,7 +29,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RecordSummary:
-    """What a campaign did. statuses: runs of this call by status; already: runs that earlier calls had finished."""
+    """What a call did. statuses: its runs by status; already: runs that earlier calls had finished.
+
+    isolation: what held vertices to their tokens; own_cpu_s: CPU time of the recorder itself, jobs not counted,
+    in recorded_s: the seconds from the first submission to the last end; duration_s counts all of the call."""
 
     planned: int
     already: int
@@ -35,6 +40,9 @@ class RecordSummary:
     jobs: int
     parts: tuple[str, ...]
     load_source: str
+    isolation: str
+    own_cpu_s: float
+    recorded_s: float
     duration_s: float
 
 
@@ -67,12 +75,12 @@ def scratch_folder(params: RecordParams, out_dir: Path) -> Path:
 def record_jobs(
     params: RecordParams, out_dir: Path, progress: Callable[[int, int], None] | None = None
 ) -> RecordSummary:
-    """Record a campaign into part files `runs-NNNN.parquet` under out_dir; continues one that was interrupted.
+    """Record a campaign into part files `runs-NNNN.parquet` and `pairs-NNNN.parquet` under out_dir.
 
-    progress: called with (finished, planned) after each run. The plan follows from the parameters, so that
-    another call with the same ones runs only what no part holds yet. When the call ends, by return, exception or
-    SIGTERM, the finished runs are written and no child process is left. Raises MissingTool, BadSetting (out_dir
-    holds a campaign with other parameters), BadInput (a part cannot be read), RecorderFailed.
+    progress: called with (finished, planned) after each run. The plan follows from the parameters; each call goes on
+    for params.minutes, and runs only what no part holds yet. When the call ends, by return, exception or SIGTERM,
+    the finished runs are written and no child process and no control group is left. Raises MissingTool, BadSetting
+    (out_dir holds a campaign with other parameters), BadInput (a part cannot be read), RecorderFailed.
     """
     began = time.monotonic()
     source = load_source(params)
@@ -80,25 +88,34 @@ def record_jobs(
     out_dir.mkdir(parents=True, exist_ok=True)
     already = finished_ids(out_dir, params)
     to_run = [run for run in plan.runs if run.run_id not in already]
-    scratch, statuses = scratch_folder(params, out_dir), {}
-    logger.info("recording %d of %d runs of %d jobs", len(to_run), len(plan.runs), params.jobs)
+    scratch, statuses, isolation, own_cpu_s = scratch_folder(params, out_dir), {}, "none", 0.0
+    recorded_s = 0.0
+    logger.info("%d of %d runs of %d jobs are still to record", len(to_run), len(plan.runs), params.jobs)
     if to_run:
-        record = {"params": recorded_params(params), "machine": machine_facts(), "load_source": source}
         with _sigterm_unwinds(), contextlib.ExitStack() as stack:
             build_data(scratch, params.data_scale, params.seed)
-            pool = stack.enter_context(WorkerPool(params.workers, scratch))
-            load = stack.enter_context(BackgroundLoad(source, scratch))
+            cluster = stack.enter_context(open_cluster(params, source, scratch))
+            slots = cluster.slots()
+            pool = stack.enter_context(WorkerPool(slots | {PLANNER: None}, scratch))
+            isolation = cluster.isolation
+            record = {"params": recorded_params(params), "machine": machine_facts(), "load_source": source}
+            place = Place(out_dir, scratch, record | {"isolation": isolation})
+            scheduler = Scheduler(params, cluster, pool, slots, scratch / "partials")
             session = Session(
-                Place(out_dir, scratch, record),
+                place,
+                params,
+                cluster,
                 pool,
-                load,
-                part_s=params.part_minutes * 60,
+                scheduler,
                 on_finished=lambda n: progress(len(already) + n, len(plan.runs)) if progress else None,
             )
             stack.callback(session.flush)
+            cpu_before_s, run_began = time.process_time(), time.monotonic()
             session.run(to_run, plan.phases)
+            own_cpu_s, recorded_s = time.process_time() - cpu_before_s, time.monotonic() - run_began
         statuses = session.statuses
-    if not params.scratch:
+    n_finished = len(already) + sum(statuses.values())
+    if not params.scratch and n_finished >= len(plan.runs):
         shutil.rmtree(scratch, ignore_errors=True)
     return RecordSummary(
         planned=len(plan.runs),
@@ -107,5 +124,8 @@ def record_jobs(
         jobs=len({run.job.name for run in plan.runs}),
         parts=tuple(path.name for path in part_paths(out_dir)),
         load_source=source,
+        isolation=isolation,
+        own_cpu_s=own_cpu_s,
+        recorded_s=recorded_s,
         duration_s=time.monotonic() - began,
     )

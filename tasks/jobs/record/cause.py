@@ -1,52 +1,62 @@
 """The known cause of a long run: what was done to it, weighed by what it measured. For checking explanations only."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tasks.jobs.record.orders import Measured
-
-Cause = Literal["none", "lock", "load", "big_input", "spill", "cold_cache", "not_measured"]
+Cause = Literal["none", "lock", "load", "big_input", "few_tokens", "spill", "cold_cache", "not_measured"]
 FLOOR = 0.5  # what takes half of a run has doubled it
 
 
 @dataclass(frozen=True)
-class Conditions:
-    """What the recorder knows of a run beside its measurements. cores: of the machine."""
+class VertexTimes:
+    """Where the time of a vertex on the job's longest path went, in seconds. promised_s: CPU time of its tokens."""
 
-    parts: int
-    typical_parts: int
-    threads: int
-    cores: int
+    query_s: float
+    lock_wait_s: float
+    cpu_s: float
+    promised_s: float
     is_cold: bool
+    temp_bytes: float
 
 
-def _load_s(measured: Measured, cpu_s: float, conditions: Conditions) -> float:
-    """Seconds that others cost: the query's share of time in the run queue beyond what its own threads cause."""
-    ready_s = measured.cpu_wait_s + cpu_s
-    queued = measured.cpu_wait_s / ready_s if ready_s > 0 else 0.0
-    own = max(0.0, 1 - conditions.cores / conditions.threads)
-    return measured.query_s * max(0.0, queued - own)
+@dataclass(frozen=True)
+class Usual:
+    """What the run had, over what is usual for its job: parts of input, and tokens held."""
+
+    parts_ratio: float
+    tokens_ratio: float
 
 
-def recorded_cause(measured: Measured | None, cpu_s: float, conditions: Conditions) -> Cause:
-    """The cause with the largest share of the run, if that is half of it or more.
+def kept_waiting_s(vertex: VertexTimes) -> float:
+    """Seconds that a query took beyond those in which its tokens would have given it the CPU time that it used."""
+    promised_rate = vertex.promised_s / vertex.query_s if vertex.query_s > 0 else 0.0
+    return max(0.0, vertex.query_s - vertex.cpu_s / promised_rate) if promised_rate > 0 else 0.0
 
-    Shares: lock: waiting for a writer's lock; load: waiting for a processor that others had; big_input: the part
-    of the query's own time that goes beyond the everyday input. A big input that spilled is `spill`. A run without
-    any of them that found its input out of the cache is `cold_cache`; the rest is `none`.
-    """
-    if measured is None or measured.runtime_s <= 0:
-        return "not_measured"
-    load_s = _load_s(measured, cpu_s, conditions)
-    surplus = max(0.0, 1 - conditions.typical_parts / conditions.parts)
+
+def cause_shares(path: Sequence[VertexTimes], runtime_s: float, usual: Usual) -> dict[Cause, float]:
+    """Share of the runtime that each cause explains; they may overlap.
+
+    lock: waiting for a writer's lock. load, cold_cache, spill: seconds in which a query went slower than its tokens
+    promised, by what was known of it: a spill, an input out of the cache, or else others' load. big_input: what goes
+    beyond the everyday input. few_tokens: what goes beyond the time with the job's usual tokens."""
+    slow: dict[Cause, float] = {"load": 0.0, "cold_cache": 0.0, "spill": 0.0}
+    for vertex in path:
+        kind: Cause = "spill" if vertex.temp_bytes else "cold_cache" if vertex.is_cold else "load"
+        slow[kind] += kept_waiting_s(vertex)
+    working_s = sum(vertex.query_s for vertex in path) - sum(slow.values())
     shares: dict[Cause, float] = {
-        "lock": measured.lock_wait_s / measured.runtime_s,
-        "load": load_s / measured.runtime_s,
-        "big_input": surplus * (measured.query_s - load_s) / measured.runtime_s,
+        "lock": sum(vertex.lock_wait_s for vertex in path),
+        "big_input": working_s * max(0.0, 1 - 1 / usual.parts_ratio),
+        "few_tokens": working_s * max(0.0, 1 - usual.tokens_ratio),
+        **slow,
     }
+    return {cause: seconds / runtime_s for cause, seconds in shares.items()}
+
+
+def recorded_cause(shares: Mapping[Cause, float] | None) -> Cause:
+    """The cause with the largest share, if that is half of the run or more; `none` otherwise."""
+    if shares is None:
+        return "not_measured"
     largest = max(shares, key=lambda cause: shares[cause])
-    if shares[largest] >= FLOOR:
-        return "spill" if largest == "big_input" and measured.temp_bytes else largest
-    if measured.temp_bytes:
-        return "spill"
-    return "cold_cache" if conditions.is_cold else "none"
+    return largest if shares[largest] >= FLOOR else "none"

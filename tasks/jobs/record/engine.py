@@ -1,9 +1,11 @@
-"""The engine under test: DuckDB builds the data sets and runs one job, on files that are never the warehouse's."""
+"""The engine under test: DuckDB builds the data sets and runs vertices, on files that are never the warehouse's."""
 
 import contextlib
 import fcntl
 import json
 import os
+import resource
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -13,11 +15,13 @@ from typing import Any
 import duckdb
 
 from tasks.jobs.record.datasets import DATA_SETS, DATABASES, MACROS, PARTS, WEBLOG_COLUMNS, DataSet
-from tasks.jobs.record.orders import Measured, Order
-from tasks.jobs.record.signature import Plan, read_plan
+from tasks.jobs.record.orders import Measured, Order, Planned
+from tasks.jobs.record.signature import read_plan
 
-NS = 1e-9
 ERROR_CHARACTERS = 200
+BLOCK_BYTES = 512  # ru_inblock counts these
+BYTES_PER_KIB = 1024
+REPLICAS = "replicas"  # of the databases, for planning: nobody locks them
 
 
 def _macros(connection: duckdb.DuckDBPyConnection, seed: int) -> None:
@@ -49,6 +53,9 @@ def build_data(folder: Path, scale: float, seed: int) -> None:
         connection.execute(f"CHECKPOINT {name}; DETACH {name}")
         (folder / f"{name}.lock").touch()
     connection.close()
+    (folder / REPLICAS).mkdir(exist_ok=True)
+    for name in DATABASES:
+        shutil.copyfile(folder / f"{name}.duckdb", folder / REPLICAS / f"{name}.duckdb")
     finished.touch()
 
 
@@ -72,6 +79,21 @@ def input_files(order: Order, folder: Path) -> list[Path]:
     return [folder / DATA_SETS[order.data_set].path(number) for number in order.part_numbers()]
 
 
+def statement(order: Order, folder: Path) -> str:
+    """The order's SQL with its input, partial results and output put in."""
+    sql = order.sql
+    if order.parts is not None:
+        sql = sql.replace("{input}", input_relation(order, folder))
+    if order.partials:
+        files = ", ".join(f"'{path}'" for path in order.partials)
+        sql = sql.replace("{partials}", f"read_parquet([{files}])")
+    if order.result is None:
+        return sql.replace("{out}", os.devnull)
+    if "{out}" in sql:
+        return sql.replace("{out}", order.result)
+    return f"COPY ({sql}) TO '{order.result}' (FORMAT parquet)"
+
+
 @contextlib.contextmanager
 def _locked(order: Order, folder: Path) -> Iterator[None]:
     """Hold the lock files of the order's databases, shared to read and alone to write, in one fixed order."""
@@ -83,32 +105,32 @@ def _locked(order: Order, folder: Path) -> Iterator[None]:
         yield
 
 
-def connect(order: Order, temp: Path) -> duckdb.DuckDBPyConnection:
-    """An engine of the job's own, with its threads and memory, that may spill into `temp`."""
+def connect(temp: Path) -> duckdb.DuckDBPyConnection:
+    """An engine of a worker's own, that may spill into `temp` and keeps no copy of what it read."""
+    temp.mkdir(parents=True, exist_ok=True)
     settings: dict[str, Any] = {
-        "threads": order.threads,
-        "memory_limit": f"{order.memory_mb}MB",
+        "threads": 1,
         "temp_directory": str(temp),
         "preserve_insertion_order": False,
         "autoinstall_known_extensions": False,
+        "enable_external_file_cache": False,
     }
-    return duckdb.connect(config=settings)
+    connection = duckdb.connect(config=settings)
+    connection.execute("SET enable_profiling = 'no_output'")
+    return connection
 
 
-def _attach(connection: duckdb.DuckDBPyConnection, order: Order, folder: Path) -> None:
-    for name in order.databases:
-        connection.execute(f"ATTACH '{folder / name}.duckdb' AS {name} (READ_ONLY)")
-    if order.writes:
-        connection.execute(f"ATTACH '{folder / order.writes}.duckdb' AS {order.writes}")
-
-
-def _cpu_wait_s() -> float:
-    """Seconds that this process's threads stood in the run queue; 0 where the kernel does not say."""
-    waited = 0
-    for path in Path("/proc/self/task").glob("*/schedstat"):
-        with contextlib.suppress(OSError, IndexError, ValueError):
-            waited += int(path.read_text().split()[1])
-    return waited * NS
+@contextlib.contextmanager
+def _attached(connection: duckdb.DuckDBPyConnection, order: Order, folder: Path) -> Iterator[None]:
+    names = [*order.databases, *([order.writes] if order.writes else [])]
+    try:
+        for name in names:
+            how = "" if name == order.writes else " (READ_ONLY)"
+            connection.execute(f"ATTACH IF NOT EXISTS '{folder / name}.duckdb' AS {name}{how}")
+        yield
+    finally:  # detached before the lock goes: a written database is whole
+        for name in names:
+            connection.execute(f"DETACH DATABASE IF EXISTS {name}")
 
 
 def _profiled(text: str) -> dict[str, int]:
@@ -122,34 +144,63 @@ def _profiled(text: str) -> dict[str, int]:
     }
 
 
-def _explain(connection: duckdb.DuckDBPyConnection, sql: str) -> Plan:
-    return read_plan(connection.execute(f"EXPLAIN (FORMAT JSON) {sql}").fetchall()[0][1])
+def _used() -> tuple[float, int]:
+    """CPU seconds of this process, and bytes that it made the disk deliver."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime, usage.ru_inblock * BLOCK_BYTES
 
 
-def run_query(connection: duckdb.DuckDBPyConnection, order: Order, folder: Path, temp: Path) -> Measured:
+def _forget_peak_memory() -> None:
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def _peak_memory_bytes() -> int:
+    with contextlib.suppress(OSError, IndexError, ValueError):
+        return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) * BYTES_PER_KIB
+    return 0
+
+
+def run_vertex(connection: duckdb.DuckDBPyConnection, order: Order, folder: Path) -> Measured:
     """Run the order's SQL in this process and say what it took; an error of the engine is a result, not raised."""
-    out = temp / "out.data"
-    sql = order.sql.replace("{input}", input_relation(order, folder)).replace("{out}", str(out))
     facts: dict[str, Any] = {}
-    started = time.monotonic()
+    _forget_peak_memory()
+    if order.is_cold:
+        drop_from_cache(input_files(order, folder))
+    started, (cpu_before_s, disk_before) = time.monotonic(), _used()
     try:
-        with _locked(order, folder), contextlib.closing(connection):  # closed first: a written database is whole
+        connection.execute(f"SET memory_limit = '{order.memory_mb}MB'; SET threads = {order.threads}")
+        with _locked(order, folder):
             locked = time.monotonic()
             facts["lock_wait_s"] = locked - started
-            _attach(connection, order, folder)
-            plan = _explain(connection, sql)
-            planned = time.monotonic()
-            facts |= {"plan_s": planned - locked, **asdict(plan)}
-            connection.execute("SET enable_profiling = 'no_output'")
-            connection.execute(sql).fetchall()
-            facts["query_s"] = time.monotonic() - planned
-            facts |= _profiled(connection.get_profiling_information())
-            facts["cpu_wait_s"] = _cpu_wait_s()  # while the engine's threads still live
+            with _attached(connection, order, folder):
+                connection.execute(statement(order, folder)).fetchall()
+                facts |= _profiled(connection.get_profiling_information())
+            facts["query_s"] = time.monotonic() - locked
+    except (duckdb.FatalException, duckdb.InternalException):
+        raise  # this engine refuses all that follows: a new worker has to take its place
     except duckdb.Error as error:
         facts["error"] = str(error).splitlines()[0][:ERROR_CHARACTERS]
-    finally:
-        out.unlink(missing_ok=True)
-    return Measured(runtime_s=time.monotonic() - started, **facts)
+    ended, (cpu_after_s, disk_after) = time.monotonic(), _used()
+    return Measured(
+        runtime_s=ended - started,
+        cpu_s=cpu_after_s - cpu_before_s,
+        disk_read_bytes=disk_after - disk_before,
+        peak_memory_bytes=_peak_memory_bytes(),
+        **facts,
+    )
+
+
+def explain(connection: duckdb.DuckDBPyConnection, order: Order, folder: Path) -> Planned:
+    """Plan a whole job over copies of the databases, so that planning waits for no writer."""
+    replicas = folder / REPLICAS
+    try:
+        for name in DATABASES:
+            connection.execute(f"ATTACH IF NOT EXISTS '{replicas / name}.duckdb' AS {name}")
+        told = connection.execute(f"EXPLAIN (FORMAT JSON) {statement(order, folder)}").fetchall()[0][1]
+    except duckdb.Error as error:
+        return Planned(error=str(error).splitlines()[0][:ERROR_CHARACTERS])
+    return Planned(**asdict(read_plan(told)))
 
 
 def drop_from_cache(paths: list[Path]) -> None:

@@ -1,4 +1,4 @@
-"""Background load from stress-ng, changing from phase to phase of the plan."""
+"""Background load from stress-ng on one SKU, changing from phase to phase of the plan."""
 
 import contextlib
 import logging
@@ -9,14 +9,15 @@ import subprocess
 from pathlib import Path
 
 from tasks.errors import MissingTool
+from tasks.jobs.record.cgroups import Group
 from tasks.jobs.record.lifeline import tied_to_parent
-from tasks.jobs.record.params import LoadLevel, RecordParams
+from tasks.jobs.record.params import RecordParams
 
 STOP_S = 5.0
-STRESSORS = {
-    "cpu": "--cpu {n} --cpu-method matrixprod",
-    "memory": "--vm {n} --vm-bytes 256M --vm-keep",
-    "disk": "--hdd {n} --hdd-bytes 128M --temp-path {temp}",
+STRESSORS = {  # how much of a SKU they take is the quota of their group
+    "cpu": "--cpu 2 --cpu-method matrixprod",
+    "memory": "--vm 1 --vm-bytes 256M --vm-keep",
+    "disk": "--hdd 1 --hdd-bytes 128M --temp-path {temp}",
 }
 logger = logging.getLogger(__name__)
 
@@ -35,56 +36,68 @@ def load_source(params: RecordParams) -> str:
     return "jobs"
 
 
-def stress_command(level: LoadLevel, temp: Path) -> list[str]:
+def stress_command(level: str, temp: Path) -> list[str]:
     """The stress-ng command of a level; empty for `none`."""
-    kind, _, count = level.partition("-")
+    kind = level.partition("-")[0]
     if kind == "none":
         return []
-    return ["stress-ng", "--quiet", *STRESSORS[kind].format(n=count, temp=temp).split()]
+    return ["stress-ng", "--quiet", *STRESSORS[kind].format(temp=temp).split()]
 
 
 class BackgroundLoad:
-    """One level of load at a time; a context manager that leaves no stressor behind."""
+    """One level of load at a time on one SKU; leaves no stressor behind."""
 
-    def __init__(self, source: str, temp: Path) -> None:
-        self.source, self.temp = source, temp
-        self.level: LoadLevel = "none"
+    def __init__(self, source: str, temp: Path, group: Group | None) -> None:
+        self.source, self.temp, self.group = source, temp, group
+        self.level = "none"
         self._process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> "BackgroundLoad":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
+        self._ending: list[subprocess.Popen[bytes]] = []
 
     @property
     def pids(self) -> list[int]:
-        """Process ids of the stressor, or none."""
-        return [self._process.pid] if self._process else []
+        """Process ids of the stressors."""
+        return [process.pid for process in (self._process, *self._ending) if process]
 
-    def switch(self, level: LoadLevel) -> None:
-        """Go to another level; without stress-ng the level stays `none`."""
+    def switch(self, level: str) -> None:
+        """Go to another level; without stress-ng the level stays `none`. The same kind goes on at another quota."""
         if self.source != "stress-ng" or level == self.level:
             return
-        self.stop()
         command = stress_command(level, self.temp)
-        if command:
-            self._process = subprocess.Popen(
-                tied_to_parent(command),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,  # one group, so that all of it can be stopped
-            )
+        if command != stress_command(self.level, self.temp) or self.group is None:
+            self._end()
+            if command:
+                self._start(command)
         self.level = level
 
+    def _start(self, command: list[str]) -> None:
+        self._process = subprocess.Popen(
+            tied_to_parent(command if self.group is None else self.group.command_inside(command)),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # one process group, so that all of it can be stopped
+        )
+
+    def _end(self) -> None:
+        """Ask the stressor to end; nobody waits for it, since runs are being timed."""
+        self._ending = [process for process in self._ending if process.poll() is None]
+        if self._process is not None:
+            self._signal(self._process, signal.SIGTERM)
+            self._ending.append(self._process)
+            self._process = None
+
+    @staticmethod
+    def _signal(process: subprocess.Popen[bytes], what: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, what)
+
     def stop(self) -> None:
-        """End the stressor and everything it started."""
-        process, self._process, self.level = self._process, None, "none"
-        if process is None:
-            return
-        for how in (signal.SIGTERM, signal.SIGKILL):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, how)
-            with contextlib.suppress(subprocess.TimeoutExpired):
+        """End every stressor and everything it started, and wait for that."""
+        self._end()
+        self.level = "none"
+        for process in self._ending:
+            try:
                 process.wait(STOP_S)
-                return
+            except subprocess.TimeoutExpired:
+                self._signal(process, signal.SIGKILL)
+                process.wait(STOP_S)
+        self._ending = []

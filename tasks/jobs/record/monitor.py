@@ -52,6 +52,7 @@ class Monitor:
     """Samples the machine when told to; `state` is the mean over the last five seconds."""
 
     def __init__(self) -> None:
+        self.cores = os.cpu_count() or 1
         self._samples: deque[_Sample] = deque()
 
     def sample(self, own_pids: list[int]) -> None:

@@ -8,40 +8,57 @@ from tasks.jobs.record.template import Source
 
 @dataclass(frozen=True)
 class Order:
-    """What a worker is asked to run: SQL over some parts of a data set, with its resources."""
+    """One vertex to run, or one job to plan (`is_explain`).
 
-    run_id: str
+    parts: first part of the data set and number of parts, wrapping around; none for a merge.
+    partials: results of earlier vertices that it reads; result: the file that it writes, if any.
+    """
+
+    vertex_id: str
     sql: str
     data_set: str
-    parts: tuple[int, int]  # first part and number of parts; part numbers wrap around
+    parts: tuple[int, int] | None
     source: Source
     databases: tuple[str, ...]
-    writes: str | None
-    threads: int
-    memory_mb: int
-    time_limit_s: float
-    is_cold: bool
+    writes: str | None = None
+    partials: tuple[str, ...] = ()
+    result: str | None = None
+    threads: int = 1
+    memory_mb: int = 256
+    is_cold: bool = False
+    is_explain: bool = False
 
     def part_numbers(self) -> list[int]:
         """The parts in reading order."""
+        if self.parts is None:
+            return []
         first, count = self.parts
         return [(first + step) % PARTS for step in range(count)]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What the job itself saw. Times in seconds of this run; bytes as bytes."""
+    """What a vertex saw. Times in seconds; bytes as bytes."""
 
     runtime_s: float
     lock_wait_s: float = 0.0
-    plan_s: float = 0.0
     query_s: float = 0.0
-    cpu_wait_s: float = 0.0
+    cpu_s: float = 0.0
     temp_bytes: int = 0
     input_rows: int = 0
     read_bytes: int = 0
     written_bytes: int = 0
+    disk_read_bytes: int = 0
+    peak_memory_bytes: int = 0
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What the engine's planner says of a whole job before it runs."""
+
     signature: str | None = None
-    estimated_rows: float = 0.0
     operators: dict[str, int] = field(default_factory=dict)
+    estimated_rows: float = 0.0
+    estimated_cost: float = 0.0
     error: str = ""

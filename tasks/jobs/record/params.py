@@ -4,28 +4,65 @@ from typing import Literal
 
 from pydantic import Field
 
+from tasks.jobs.record.skus import Sku
 from tasks.params import Params
 
-LoadLevel = Literal["none", "cpu-1", "cpu-2", "cpu-4", "cpu-8", "memory-1", "memory-2", "disk-1", "disk-2"]
+LoadLevel = Literal["none", "cpu-20", "cpu-35", "cpu-40", "cpu-60", "cpu-80", "cpu-95", "memory-50", "disk-30"]
+
+
+class Period(Params):
+    """A stretch of the jobs' schedule that is recorded as one data set."""
+
+    name: str = Field(min_length=1, max_length=20, description="Name, such as D1")
+    days: int = Field(ge=1, le=10_000, description="Days of the jobs' schedule")
 
 
 class RecordParams(Params):
-    """How long, how many jobs, on how much data and under which load real recurring jobs are recorded."""
+    """How many recurring jobs run for how long, on which miniature cluster and under which load."""
 
     minutes: float = Field(
-        5, gt=0, le=1440, description="How long jobs are submitted, in minutes; the queue is then worked off"
+        5,
+        gt=0,
+        le=1440,
+        description="How long this call submits runs, in minutes; the next call with the same settings goes on",
     )
     seed: int = Field(7, ge=0, le=2**31, description="Decides data, jobs, sizes, parameters and submit times")
-    jobs: int = Field(72, ge=1, le=99, description="Number of recurring jobs; the templates take turns")
-    workers: int = Field(3, ge=1, le=64, description="Worker processes: jobs that can run at the same time")
-    data_scale: float = Field(
-        1, gt=0, le=100, description="Size of the data sets; 1 is about 300 MB on disk, ratio to that"
+    jobs: int = Field(210, ge=1, le=700, description="Number of recurring jobs; the templates take turns")
+    periods: tuple[Period, ...] = Field(
+        (Period(name="D1", days=28), Period(name="D2", days=13), Period(name="D3", days=9)),
+        min_length=1,
+        description="Data sets to record, one after the other; a job runs about twice in a day of its schedule",
+    )
+    pairs: int = Field(
+        1050, ge=0, le=100_000, description="Runs of the last period that are repeated with each change (what-if)"
     )
     day_s: float = Field(
-        75, gt=0, le=86_400, description="Seconds of the campaign that stand for one day of the jobs' schedules"
+        90, gt=0, le=86_400, description="Seconds of the campaign that stand for one day of the jobs' schedules"
+    )
+    most_waiting: int = Field(
+        8, ge=1, le=100_000, description="The schedule stands still while more runs than this wait for tokens"
+    )
+    skus: tuple[Sku, ...] = Field(
+        (
+            Sku(name="gen3", tokens=6, speed=0.6, memory_ratio=0.75, read_mb_per_s=4),
+            Sku(name="gen4", tokens=6, speed=0.8, memory_ratio=0.9, read_mb_per_s=8),
+            Sku(name="gen5", tokens=6, speed=1.0, memory_ratio=1.0, read_mb_per_s=16),
+        ),
+        min_length=1,
+        description="Kinds of machine, the newest last; together they should leave a quarter of the real cores free",
+    )
+    spare_multiple: float = Field(
+        2, ge=0, le=100, description="Spare tokens that a job may hold, as a multiple of those it requested"
+    )
+    isolation: Literal["auto", "cgroups", "threads"] = Field(
+        "auto",
+        description="What holds a vertex to its tokens: control groups (need root), threads only, or what there is",
+    )
+    data_scale: float = Field(
+        1.6, gt=0, le=100, description="Size of the data sets; 1 is about 0.9 GB on disk, ratio to that"
     )
     part_minutes: float = Field(
-        3, gt=0, le=120, description="Minutes between part files; a kill loses at most the last ones"
+        5, gt=0, le=120, description="Minutes between part files; a kill loses at most the last ones"
     )
     time_limit_s: float = Field(
         60, gt=0, le=86_400, description="A job that runs longer is killed and recorded as timeout, in seconds"
@@ -35,9 +72,9 @@ class RecordParams(Params):
         description="Where load comes from: stress-ng, concurrent jobs only, or stress-ng where it is installed",
     )
     load_ladder: tuple[LoadLevel, ...] = Field(
-        ("none", "none", "none", "none", "none", "cpu-1", "cpu-4", "memory-1", "disk-1"),
+        ("none", "none", "none", "none", "cpu-40", "cpu-60", "cpu-80", "cpu-95", "memory-50", "disk-30"),
         min_length=1,
-        description="Levels that background load is drawn from, kind and number of stressors; repeat for weight",
+        description="Levels that each SKU's load is drawn from: kind, and percent of the SKU; repeat for weight",
     )
     load_phase_s: float = Field(40, gt=0, le=86_400, description="Mean length of a phase of one load level, in seconds")
     scratch: str = Field("", description="Folder for the jobs' data sets; empty: one in the system's temporary folder")

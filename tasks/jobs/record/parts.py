@@ -13,7 +13,8 @@ from tasks.errors import BadInput, BadSetting
 from tasks.jobs.columns import RUNS_SCHEMA
 from tasks.jobs.record.params import RecordParams
 
-PATTERN = "runs-[0-9][0-9][0-9][0-9].parquet"
+KINDS = ("runs", "pairs")  # pairs: matched pairs of what-ifs, kept apart from the jobs' own runs
+PATTERN = "{kind}-[0-9][0-9][0-9][0-9].parquet"
 RECORD_KEY = b"whorl.record"
 DERIVED = ("group_key", "place")  # the reader makes them
 # beyond the columns of jobs.runs; readers ignore them
@@ -21,28 +22,21 @@ EXTRA_COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "job": (pa.string(), "name of the recurring job, without what changes from run to run"),
     "template": (pa.string(), "template that the job was made from"),
     "sizing": (pa.string(), "how the job's input changes from run to run"),
-    "operators": (pa.string(), "operators of the plan with their counts, as JSON"),
-    "estimated_rows": (pa.float64(), "estimated cardinality, summed over the plan's operators, rows"),
     "input_parts": (pa.int32(), "parts of the data set that the run was given"),
     "typical_parts": (pa.int32(), "parts that an everyday run of the job reads"),
+    "takes_spare": (pa.bool_(), "whether the run takes spare tokens"),
+    "is_cold": (pa.bool_(), "whether the input was dropped from the page cache before each vertex"),
     "input_rows": (pa.float64(), "rows that the scans read"),
-    "read_bytes": (pa.float64(), "bytes that the engine read"),
     "written_bytes": (pa.float64(), "bytes that the engine wrote, spilled ones included"),
     "disk_read_bytes": (pa.float64(), "bytes that came from the disk and not from the page cache"),
-    "temp_bytes": (pa.float64(), "largest size of the files spilled to disk, bytes"),
-    "lock_wait_s": (pa.float64(), "part of the runtime spent waiting for a database's lock, seconds"),
-    "plan_s": (pa.float64(), "part of the runtime spent attaching and planning, seconds"),
-    "cpu_wait_s": (pa.float64(), "time in the run queue, summed over the job's threads, seconds"),
-    "load_level": (pa.string(), "background load at the start: kind and number of stressors"),
-    "load_1m": (pa.float64(), "load average over a minute, just before the run"),
-    "busy_cores": (pa.float64(), "cores in use on the machine, mean of the 5 s before the run"),
-    "foreign_cores": (pa.float64(), "cores in use by others than the recorder, mean of the 5 s before the run"),
-    "steal_cores": (pa.float64(), "cores taken by the hypervisor, mean of the 5 s before the run"),
-    "cpu_pressure_pct": (pa.float64(), "pressure-stall share of the CPU over 10 s, just before the run, percent"),
-    "queue_length": (pa.int32(), "runs that were waiting when this one was submitted"),
-    "running_jobs": (pa.int32(), "other jobs of the recorder that were running at the start"),
-    "is_cold": (pa.bool_(), "whether the input was dropped from the page cache before the run"),
-    "recorded_cause": (pa.string(), "known cause of a long run, for checking explanations only"),
+    "lock_wait_s": (pa.float64(), "time spent waiting for a database's lock, summed over the vertices, seconds"),
+    "load_levels": (pa.string(), "background load at submission, SKU by SKU: kind and percent of the SKU"),
+    "load_1m": (pa.float64(), "load average of the machine over a minute, at submission"),
+    "busy_cores": (pa.float64(), "cores in use on the machine, mean of the 5 s before submission"),
+    "foreign_cores": (pa.float64(), "cores in use by others than the recorder, mean of the 5 s before submission"),
+    "steal_cores": (pa.float64(), "cores taken by the hypervisor, mean of the 5 s before submission"),
+    "cpu_pressure_pct": (pa.float64(), "pressure-stall share of the CPU over 10 s, at submission, percent"),
+    "running_jobs": (pa.int32(), "other jobs of the recorder that held tokens at submission"),
     "error": (pa.string(), "first line of the error of a run that did not complete"),
 }
 SCHEMA = pa.schema(
@@ -54,19 +48,26 @@ SCHEMA = pa.schema(
 
 
 def recorded_params(params: RecordParams) -> dict[str, Any]:
-    """The parameters that decide a campaign: all but the place of its scratch files."""
-    return params.model_dump(mode="json", exclude={"scratch"})
+    """The parameters that decide a campaign: all but its pace, how long a call goes on, and its scratch folder."""
+    return params.model_dump(mode="json", exclude={"scratch", "minutes", "part_minutes", "most_waiting"})
 
 
 def part_paths(folder: Path) -> list[Path]:
     """The part files of a folder, in order."""
-    return sorted(folder.glob(PATTERN))
+    return [path for kind in KINDS for path in sorted(folder.glob(PATTERN.format(kind=kind)))]
 
 
-def write_part(folder: Path, runs: Sequence[dict[str, Any]], record: dict[str, Any]) -> Path:
-    """Write the next part file; it appears whole or not at all. record: how the runs were made, kept as metadata."""
-    taken = [int(path.stem.partition("-")[2]) for path in part_paths(folder)]
-    path = folder / f"runs-{max(taken, default=0) + 1:04d}.parquet"
+def write_parts(folder: Path, runs: Sequence[dict[str, Any]], record: dict[str, Any]) -> list[Path]:
+    """Write the next part files, one of runs and one of pairs; each appears whole or not at all.
+
+    record: how the runs were made, kept as metadata."""
+    apart = {"runs": [run for run in runs if not run["what_if"]], "pairs": [run for run in runs if run["what_if"]]}
+    return [_write_part(folder, kind, rows, record) for kind, rows in apart.items() if rows]
+
+
+def _write_part(folder: Path, kind: str, runs: Sequence[dict[str, Any]], record: dict[str, Any]) -> Path:
+    taken = [int(path.stem.partition("-")[2]) for path in folder.glob(PATTERN.format(kind=kind))]
+    path = folder / f"{kind}-{max(taken, default=0) + 1:04d}.parquet"
     schema = SCHEMA.with_metadata({RECORD_KEY: json.dumps(record).encode()})
     temporary = path.with_suffix(".tmp")
     pq.write_table(pa.Table.from_pylist(list(runs), schema=schema), temporary, compression="zstd")
@@ -90,7 +91,7 @@ def finished_ids(folder: Path, params: RecordParams) -> set[str]:
             raise BadInput(path, f"cannot be read ({problem})", expected, "move it away") from problem
         record = json.loads((table.schema.metadata or {}).get(RECORD_KEY, b"{}"))
         theirs, ours = record.get("params") or {}, recorded_params(params)
-        if theirs != ours:
+        if {key: theirs.get(key) for key in ours} != ours:
             differing = sorted(key for key in ours if theirs.get(key) != ours[key])
             raise BadSetting(
                 f"{path}: belongs to a campaign with other parameters ({', '.join(differing)}); "

@@ -1,4 +1,4 @@
-"""The pool of workers: gives orders to idle ones, collects answers, replaces those that die."""
+"""Worker processes: give orders to idle ones, collect answers, replace those that die."""
 
 import contextlib
 import json
@@ -7,14 +7,16 @@ import selectors
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
 import tasks
 from tasks.errors import WhorlError
+from tasks.jobs.record.cgroups import UNLIMITED, Group
 from tasks.jobs.record.orders import Order
+from tasks.jobs.record.skus import PERIOD_US
 
 STOP_S = 5.0
 LOG_TAIL = 300
@@ -27,15 +29,29 @@ class RecorderFailed(WhorlError):
 
 @dataclass
 class Worker:
-    """One worker process with its pipes and what it is doing; `order` is None while it is idle."""
+    """One worker process in its place; `order` is None while it is idle."""
 
+    slot: str
     process: subprocess.Popen[bytes]
     orders: IO[bytes]
     answers: IO[bytes]
     is_ready: bool = False
+    is_killed: bool = False
     order: Order | None = None
     given_at: float = 0.0
     heard: bytes = b""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of an order. told: None if the worker died on it. Times as Unix seconds."""
+
+    order: Order
+    slot: str
+    started_at: float
+    ended_at: float
+    told: dict[str, Any] | None
+    error: str = ""
 
 
 def worker_command(folder: Path, *more: str) -> list[str]:
@@ -50,29 +66,40 @@ def worker_environment() -> dict[str, str]:
 
 
 class WorkerPool:
-    """`size` worker processes over one folder of data sets; a context manager that leaves none behind."""
+    """One worker in each slot over one folder of data sets; a context manager that leaves none behind.
 
-    def __init__(self, size: int, folder: Path) -> None:
-        self.folder, self.size = folder, size
+    slots: name -> the control group that holds the worker, or None."""
+
+    def __init__(self, slots: Mapping[str, Group | None], folder: Path) -> None:
+        self.slots, self.folder = slots, folder
         self.log_path = folder / "workers.log"
-        self.workers: list[Worker] = []
+        self.workers: dict[str, Worker] = {}
         self._selector = selectors.DefaultSelector()
 
     def __enter__(self) -> "WorkerPool":
         self.log_path.write_bytes(b"")
-        for _ in range(self.size):
-            self._start()
+        try:
+            for slot in self.slots:
+                self._start(slot)
+            while not all(worker.is_ready for worker in self.workers.values()):
+                list(self.collect(STOP_S))
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        for worker in list(self.workers):
+        for worker in list(self.workers.values()):
             self._end(worker)
         self._selector.close()
 
-    def _start(self) -> None:
+    def _start(self, slot: str) -> None:
+        group = self.slots[slot]
+        if group is not None:
+            group.set_quota(UNLIMITED, PERIOD_US)  # it connects first
         with self.log_path.open("ab") as log:
             process = subprocess.Popen(
-                worker_command(self.folder),
+                worker_command(self.folder, str(self.folder / "temp" / slot)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -80,14 +107,17 @@ class WorkerPool:
             )
         if process.stdin is None or process.stdout is None:
             raise RecorderFailed("a worker was started without pipes")
-        worker = Worker(process, process.stdin, process.stdout)
+        worker = Worker(slot, process, process.stdin, process.stdout)
         self._selector.register(worker.answers, selectors.EVENT_READ, worker)
-        self.workers.append(worker)
+        self.workers[slot] = worker
+        if group is not None:
+            with contextlib.suppress(ProcessLookupError):  # it died at once: collect tells
+                group.add(process.pid)
 
     def _end(self, worker: Worker) -> int:
-        """Kill the worker, and with it its job; returns how the process ended."""
+        """Kill the worker, and with it its vertex; returns how the process ended."""
         self._selector.unregister(worker.answers)
-        self.workers.remove(worker)
+        del self.workers[worker.slot]
         with contextlib.suppress(ProcessLookupError):
             worker.process.kill()
         status = worker.process.wait(STOP_S)
@@ -99,60 +129,57 @@ class WorkerPool:
     @property
     def pids(self) -> list[int]:
         """Process ids of the workers."""
-        return [worker.process.pid for worker in self.workers]
+        return [worker.process.pid for worker in self.workers.values()]
 
-    def idle(self) -> Worker | None:
-        """A worker that could take an order now."""
-        return next((worker for worker in self.workers if worker.is_ready and worker.order is None), None)
+    def is_idle(self, slot: str) -> bool:
+        """Whether the worker of a slot could take an order now."""
+        worker = self.workers[slot]
+        return worker.is_ready and worker.order is None and not worker.is_killed
 
-    def running(self) -> list[Order]:
-        """The orders that are being worked on."""
-        return [worker.order for worker in self.workers if worker.order is not None]
-
-    def give(self, worker: Worker, order: Order) -> None:
-        """Send an order to an idle worker; a worker that has just died is noticed by the next `collect`."""
+    def give(self, slot: str, order: Order) -> None:
+        """Send an order to an idle worker; one that has just died is noticed by the next `collect`."""
+        worker = self.workers[slot]
         worker.order, worker.given_at = order, time.time()
         with contextlib.suppress(BrokenPipeError):
             worker.orders.write(json.dumps(asdict(order)).encode() + b"\n")
             worker.orders.flush()
 
-    def collect(self, timeout_s: float) -> Iterator[dict[str, Any]]:
-        """Answers that arrive within the time; a worker's death is the answer `failed` for the job it had.
+    def kill(self, slot: str) -> None:
+        """End what the slot's worker is doing; the next `collect` answers for it and starts another worker."""
+        worker = self.workers[slot]
+        worker.is_killed = True
+        with contextlib.suppress(ProcessLookupError):
+            worker.process.kill()
+
+    def collect(self, timeout_s: float) -> Iterator[Answer]:
+        """Answers that arrive within the time; a worker's death is the answer to the order it had.
 
         Raises RecorderFailed if a worker dies before it was ready, which a new one would do as well.
         """
         for key, _ in self._selector.select(timeout_s):
             worker: Worker = key.data
             chunk = os.read(worker.answers.fileno(), READ_BYTES)
-            if chunk:
-                yield from self._hear(worker, chunk)
-            else:
-                yield from self._bury(worker)
+            yield from self._hear(worker, chunk) if chunk else self._bury(worker)
 
-    def _hear(self, worker: Worker, chunk: bytes) -> Iterator[dict[str, Any]]:
+    def _hear(self, worker: Worker, chunk: bytes) -> Iterator[Answer]:
         *lines, worker.heard = (worker.heard + chunk).split(b"\n")
         for line in lines:
-            answer = json.loads(line)
-            if answer.pop("ready", False):
+            told = json.loads(line)
+            order, worker.order = worker.order, None
+            if told.get("ready"):
                 worker.is_ready = True
-            else:
-                worker.order = None
-                yield answer
+            elif order is not None:
+                yield Answer(order, worker.slot, told["started_at"], told["ended_at"], told["told"])
 
-    def _bury(self, worker: Worker) -> Iterator[dict[str, Any]]:
+    def _bury(self, worker: Worker) -> Iterator[Answer]:
         status = self._end(worker)
         if not worker.is_ready:
             told = self.log_path.read_text(errors="replace").strip()[-LOG_TAIL:].splitlines()
             raise RecorderFailed(f"a worker ended with status {status} before it was ready: {(told or ['?'])[-1]}")
-        self._start()
+        self._start(worker.slot)
         if worker.order is not None:
-            yield {
-                "run_id": worker.order.run_id,
-                "status": "failed",
-                "error": f"worker process ended with status {status}",
-                "started_at": worker.given_at,
-                "ended_at": time.time(),
-            }
+            error = f"worker process ended with status {status}"
+            yield Answer(worker.order, worker.slot, worker.given_at, time.time(), None, error)
 
 
 def build_data(folder: Path, scale: float, seed: int) -> None:

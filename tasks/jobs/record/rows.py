@@ -1,43 +1,35 @@
-"""One row of the recording: what was planned, what the machine did before, and what the run took."""
+"""One row of the recording: what was known when a run was submitted, and what it took."""
 
 import json
-import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from tasks.jobs.record.cause import Conditions, recorded_cause
-from tasks.jobs.record.monitor import MachineState
-from tasks.jobs.record.orders import Measured
-from tasks.jobs.record.plan import PlannedRun
+from tasks.jobs.record.cause import Usual, VertexTimes, cause_shares, recorded_cause
+from tasks.jobs.record.orders import Measured, Planned
+from tasks.jobs.record.running import RunningJob, Step, Submission, VertexDone, mean_tokens
+from tasks.jobs.record.skus import Sku
 
 MB = 1_000_000
-
-
-@dataclass(frozen=True)
-class Submission:
-    """A planned run from the moment it stands in the queue. submitted_at: Unix seconds."""
-
-    run: PlannedRun
-    submitted_at: float
-    queue_length: int
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """What was known when a run was given to a worker."""
-
-    state: MachineState
-    load_level: str
-    running_jobs: int
-    input_bytes: float
+MS_DIGITS = 3
 
 
 def _moment(unix_s: float) -> datetime:
     return datetime.fromtimestamp(unix_s, UTC).replace(tzinfo=None)
 
 
-def _known_before(submission: Submission, around: Surroundings) -> dict[str, Any]:
+def _plan(planned: Planned | None) -> dict[str, Any]:
+    if planned is None or planned.error:
+        return {}
+    return {
+        "plan_signature": planned.signature,
+        "operators": json.dumps(planned.operators),
+        "estimated_rows": planned.estimated_rows,
+        "estimated_cost": planned.estimated_cost,
+    }
+
+
+def _known_before(submission: Submission) -> dict[str, Any]:
     run, job = submission.run, submission.run.job
     return {
         "run_id": run.run_id,
@@ -45,62 +37,127 @@ def _known_before(submission: Submission, around: Surroundings) -> dict[str, Any
         "user_name": job.user_name,
         "queue": job.queue,
         "submitted_at": _moment(submission.submitted_at),
-        "requested_cpus": float(run.threads),
+        "requested_cpus": float(run.tokens),
         "requested_runtime_s": job.time_limit_s,
         "requested_memory_bytes": float(job.memory_mb * MB),
-        "input_bytes": around.input_bytes,
         "is_simulated": False,
+        "period": run.period,
+        "what_if": run.what_if,
+        "matched_run_id": run.matched_run_id,
+        "queue_length": float(submission.queue_length),
+        "spare_tokens_available": submission.spare_tokens_available,
+        "load_mean": round(submission.load_mean, MS_DIGITS),
+        "load_sd": round(submission.load_sd, MS_DIGITS),
+        "skus": [asdict(sku) for sku in submission.skus],
         "job": job.name,
         "template": job.template.name,
         "sizing": job.sizing,
         "input_parts": run.parts[1],
         "typical_parts": job.typical_parts,
-        "load_level": around.load_level,
-        "running_jobs": around.running_jobs,
-        "queue_length": submission.queue_length,
+        "takes_spare": run.takes_spare,
         "is_cold": run.is_cold,
-        **{key: None if value != value else value for key, value in asdict(around.state).items()},
+        **submission.surroundings,
+        **_plan(submission.planned),
     }
 
 
-def _measured_columns(measured: Measured) -> dict[str, Any]:
-    is_complete = not measured.error
+def _measured(done: VertexDone) -> Measured | None:
+    return Measured(**done.answer.told) if done.answer.told is not None else None
+
+
+def _vertex(done: VertexDone, job: RunningJob) -> dict[str, Any]:
+    work, answer, measured = done.work, done.answer, _measured(done)
+    held = [step.tokens for step in work.steps]
     return {
-        "plan_signature": measured.signature,
-        "operators": json.dumps(measured.operators) if measured.operators else None,
-        "estimated_rows": measured.estimated_rows if measured.signature else None,
-        "lock_wait_s": measured.lock_wait_s,
-        "plan_s": measured.plan_s,
-        **{
-            key: float(getattr(measured, key)) if is_complete else None
-            for key in ("input_rows", "read_bytes", "written_bytes", "temp_bytes", "cpu_wait_s")
-        },
+        "vertex": work.vertex.number,
+        "stage": work.vertex.stage,
+        "sku": work.sku,
+        "started_at": _moment(answer.started_at),
+        "ended_at": _moment(answer.ended_at),
+        "cpu_s": measured.cpu_s if measured else None,
+        "min_tokens": float(min(held)),
+        "mean_tokens": round(mean_tokens(work.steps, answer.ended_at - job.started_at), MS_DIGITS),
+        "peak_tokens": float(max(held)),
+        "read_bytes": float(measured.read_bytes) if measured else None,
+        "temp_bytes": float(measured.temp_bytes) if measured else None,
     }
 
 
-def make_row(submission: Submission, around: Surroundings, answer: dict[str, Any]) -> dict[str, Any]:
-    """A row with the columns of parts.SCHEMA, from a worker's answer; what the run never told is absent."""
-    told = answer.get("measured")
-    measured = Measured(**told) if told else None
-    run, ended_at = submission.run, answer["ended_at"]
-    started_at = answer.get("started_at") or ended_at
-    runtime_s = measured.runtime_s if measured else max(0.0, ended_at - started_at)
-    row = _known_before(submission, around) | {
+def _longest_path(job: RunningJob) -> list[VertexDone]:
+    """The vertex that read last to its end, and the merge after it."""
+    reading = [done for done in job.done if done.work.vertex.stage == "extract"]
+    merging = [done for done in job.done if done.work.vertex.stage == "merge"]
+    return [max(reading, key=lambda done: done.answer.ended_at), *merging]
+
+
+def _times(done: VertexDone, job: RunningJob, sku: Sku, measured: Measured) -> VertexTimes:
+    held = mean_tokens(done.work.steps, done.answer.ended_at - job.started_at)
+    return VertexTimes(
+        query_s=measured.query_s,
+        lock_wait_s=measured.lock_wait_s,
+        cpu_s=measured.cpu_s,
+        promised_s=sku.token_s(held, measured.query_s),
+        is_cold=done.answer.order.is_cold,
+        temp_bytes=measured.temp_bytes,
+    )
+
+
+def _cause(job: RunningJob, skus: dict[str, Sku], runtime_s: float, held: float) -> str:
+    path = [(done, _measured(done)) for done in _longest_path(job)] if job.done and not job.error else []
+    times = [_times(done, job, skus[done.work.sku], told) for done, told in path if told is not None]
+    if not times or runtime_s <= 0:
+        return recorded_cause(None)
+    run = job.submission.run
+    usual = Usual(run.parts[1] / run.job.typical_parts, held / run.tokens)
+    return recorded_cause(cause_shares(times, runtime_s, usual))
+
+
+def _sums(job: RunningJob) -> dict[str, float | None]:
+    told = [_measured(done) for done in job.done]
+    known = [measured for measured in told if measured is not None]
+    if len(known) < len(told) or not known:
+        return {}
+    added = ("cpu_s", "read_bytes", "written_bytes", "disk_read_bytes", "input_rows", "lock_wait_s")
+    largest = ("temp_bytes", "peak_memory_bytes")
+    return {
+        **{name: float(sum(getattr(measured, name) for measured in known)) for name in added},
+        **{name: float(max(getattr(measured, name) for measured in known)) for name in largest},
+    }
+
+
+def _skyline(steps: list[Step], guaranteed: int) -> list[dict[str, float]]:
+    return [
+        {"at_s": round(step.at_s, MS_DIGITS), "tokens": float(step.tokens), "guaranteed": float(guaranteed)}
+        for step in steps
+    ]
+
+
+def make_row(job: RunningJob, input_bytes: float, skus: dict[str, Sku]) -> dict[str, Any]:
+    """A row with the columns of parts.SCHEMA; what the run never told is absent.
+
+    input_bytes: of the parts that it was given; skus: by name. The start is that of the first vertex."""
+    submission = job.submission
+    started_at = min((done.answer.started_at for done in job.done), default=job.started_at)
+    ended_at = max((done.answer.ended_at for done in job.done), default=started_at)
+    runtime_s = ended_at - started_at
+    since_start_s = ended_at - job.started_at
+    held = mean_tokens(job.skyline, since_start_s)
+    tokens = [step.tokens for step in job.skyline] or [0]
+    status = "timeout" if job.is_late else "failed" if job.error else "completed"
+    return _known_before(submission) | {
         "started_at": _moment(started_at),
-        "ended_at": _moment(started_at + runtime_s),
+        "ended_at": _moment(ended_at),
         "wait_s": max(0.0, started_at - submission.submitted_at),
         "runtime_s": runtime_s,
-        "status": answer["status"],
-        "error": answer.get("error"),
-        "recorded_cause": recorded_cause(
-            None if measured is None or measured.error else measured,
-            float(answer.get("cpu_s") or 0.0),
-            Conditions(
-                run.parts[1], run.job.typical_parts, run.threads, cores=os.cpu_count() or 1, is_cold=run.is_cold
-            ),
-        ),
-        **{key: answer.get(key) for key in ("cpu_s", "peak_memory_bytes", "disk_read_bytes")},
+        "status": status,
+        "error": job.error or None,
+        "input_bytes": input_bytes,
+        "used_cpus": round(held, MS_DIGITS),
+        "min_tokens": float(min(tokens)),
+        "peak_tokens": float(max(tokens)),
+        "spare_tokens_used": round(mean_tokens(job.spare, since_start_s), MS_DIGITS),
+        "vertices": [_vertex(done, job) for done in sorted(job.done, key=lambda done: done.work.vertex.number)],
+        "skyline": _skyline(job.skyline, sum(job.promised.values())),
+        "recorded_cause": _cause(job, skus, runtime_s, held),
+        **_sums(job),
     }
-    if row["cpu_s"] is not None and runtime_s > 0:
-        row["used_cpus"] = row["cpu_s"] / runtime_s
-    return row | (_measured_columns(measured) if measured else {})

@@ -1,23 +1,30 @@
-"""The clock of a campaign: submits runs when they are due, gives them to workers, collects, samples, writes parts."""
+"""The clock of a campaign: submits runs when they are due, has them planned, and writes those that have ended."""
 
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tasks.jobs.record.cluster import Cluster, offered_load
+from tasks.jobs.record.composite import composite
 from tasks.jobs.record.datasets import DATA_SETS, PARTS
-from tasks.jobs.record.load import BackgroundLoad
 from tasks.jobs.record.monitor import Monitor
-from tasks.jobs.record.orders import Order
-from tasks.jobs.record.parts import write_part
+from tasks.jobs.record.orders import Order, Planned
+from tasks.jobs.record.params import RecordParams
+from tasks.jobs.record.parts import write_parts
 from tasks.jobs.record.plan import LoadPhase, PlannedRun
-from tasks.jobs.record.pool import WorkerPool
-from tasks.jobs.record.rows import Submission, Surroundings, make_row
+from tasks.jobs.record.pool import Answer, WorkerPool
+from tasks.jobs.record.rows import make_row
+from tasks.jobs.record.running import RunningJob, SkuNow, Submission
+from tasks.jobs.record.scheduler import Scheduler
 
-SAMPLE_S = 1.0
-LONGEST_NAP_S = 1.0
+PLANNER = "planner"  # the slot that plans jobs, outside every SKU
+SAMPLE_S = 0.5
+MONITOR_S = 1.0
+NAP_S = 0.1
+GAP_S = 10.0  # an idle stretch of the schedule that is skipped
 
 
 @dataclass(frozen=True)
@@ -29,44 +36,26 @@ class Place:
     record: dict[str, Any]
 
 
-def order_of(run: PlannedRun) -> Order:
-    """What a worker is told about a planned run."""
-    job, template = run.job, run.job.template
-    return Order(
-        run_id=run.run_id,
-        sql=run.sql,
-        data_set=template.data_set,
-        parts=run.parts,
-        source=template.source,
-        databases=template.databases,
-        writes=template.writes,
-        threads=run.threads,
-        memory_mb=job.memory_mb,
-        time_limit_s=job.time_limit_s,
-        is_cold=run.is_cold,
-    )
-
-
 class Session:
-    """Runs planned runs to their end. `on_finished` is called with the rows' number after each finished run."""
+    """Runs planned runs to their end. `on_finished` is called with the number of finished runs after each."""
 
     def __init__(
         self,
         place: Place,
+        params: RecordParams,
+        cluster: Cluster,
         pool: WorkerPool,
-        load: BackgroundLoad,
-        *,
-        part_s: float,
+        scheduler: Scheduler,
         on_finished: Callable[[int], None],
     ) -> None:
-        self.place, self.pool, self.load = place, pool, load
-        self.part_s, self.on_finished = part_s, on_finished
+        self.place, self.params, self.cluster = place, params, cluster
+        self.pool, self.scheduler, self.on_finished = pool, scheduler, on_finished
         self.monitor = Monitor()
         self.statuses: dict[str, int] = {}
-        self._waiting: deque[Submission] = deque()
-        self._given: dict[str, tuple[Submission, Surroundings]] = {}
+        self._to_plan: deque[Submission] = deque()
+        self._queue: deque[Submission] = deque()
         self._rows: list[dict[str, Any]] = []
-        self._part_due = self._sample_due = 0.0
+        self._due = {"sample": 0.0, "monitor": 0.0, "part": time.monotonic() + params.part_minutes * 60}
         self._part_bytes = {name: self._mean_part_bytes(name) for name in DATA_SETS}
 
     def _mean_part_bytes(self, data_set: str) -> float:
@@ -74,62 +63,116 @@ class Session:
         return sum(sizes) / PARTS
 
     def run(self, runs: Sequence[PlannedRun], phases: Sequence[LoadPhase]) -> None:
-        """Submit every run at its time, counted from the first one, and return when all have ended."""
+        """Submit runs at their times, counted from the first one; return when all that were started have ended.
+
+        The clock stands still while too many runs wait, and nothing more starts when the call's time is over."""
         to_come, phases_left = deque(runs), deque(phases)
-        started = time.monotonic() - runs[0].submit_s
-        self._part_due = time.monotonic() + self.part_s
-        while to_come or self._waiting or self._given:
-            now_s = time.monotonic() - started
-            while phases_left and phases_left[0].start_s <= now_s:
-                self.load.switch(phases_left.popleft().level)
-            while to_come and to_come[0].submit_s <= now_s:
-                self._waiting.append(Submission(to_come.popleft(), time.time(), len(self._waiting)))
-            self._keep_watch()
-            self._give_out()
-            nap_s = to_come[0].submit_s - now_s if to_come else LONGEST_NAP_S
-            for answer in self.pool.collect(min(max(nap_s, 0.0), LONGEST_NAP_S)):
-                self._finish(answer)
+        clock_s, before = runs[0].submit_s, time.monotonic()
+        ends = before + self.params.minutes * 60
+        while to_come or not self._is_idle():
+            now = time.monotonic()
+            if len(self._queue) + len(self._to_plan) <= self.params.most_waiting:
+                clock_s += now - before
+            before = now
+            if to_come and self._is_idle() and to_come[0].submit_s - clock_s > GAP_S:
+                clock_s = to_come[0].submit_s  # recorded before, by an earlier call
+            if now >= ends:
+                to_come.clear()
+                self._to_plan.clear()
+                self._queue.clear()
+            begun = {}  # the last phase of each SKU: a campaign that goes on skips those before
+            while phases_left and phases_left[0].start_s <= clock_s:
+                phase = phases_left.popleft()
+                begun[phase.sku] = phase.level
+            for sku, level in begun.items():
+                self.cluster.skus[sku].set_load(level)
+            while to_come and to_come[0].submit_s <= clock_s:
+                self._to_plan.append(self._submit(to_come.popleft()))
+            self._keep_watch(now)
+            self._advance()
+            next_s = to_come[0].submit_s - clock_s if to_come else NAP_S
+            self._collect(min(max(next_s, 0.001), NAP_S))
+
+    def _is_idle(self) -> bool:
+        return not (self._to_plan or self._queue or self.scheduler.jobs)
+
+    def _submit(self, run: PlannedRun) -> Submission:
+        states = [self.cluster.skus[name] for name in run.skus]
+        loads = [state.load_mean_sd(self.cluster.busy, self.monitor.cores) for state in states]
+        mean, sd = offered_load(loads)
+        return Submission(
+            run=run,
+            submitted_at=time.time(),
+            queue_length=len(self._queue) + len(self._to_plan),
+            spare_tokens_available=self.scheduler.spare_available(run.skus),
+            skus=tuple(
+                SkuNow(state.sku.name, float(state.sku.tokens), float(state.free_tokens), *load)
+                for state, load in zip(states, loads, strict=True)
+            ),
+            load_mean=mean,
+            load_sd=sd,
+            surroundings={
+                "load_levels": ", ".join(f"{name} {state.load.level}" for name, state in self.cluster.skus.items()),
+                "running_jobs": len(self.scheduler.jobs),
+                **{key: None if value != value else value for key, value in asdict(self.monitor.state()).items()},
+            },
+        )
+
+    def _advance(self) -> None:
+        if self._to_plan and self.pool.is_idle(PLANNER):
+            self.pool.give(PLANNER, planning_order(self._to_plan[0].run))
+        self.scheduler.start_jobs(self._queue)
+        self.scheduler.advance()
+
+    def _collect(self, timeout_s: float) -> None:
+        for answer in self.pool.collect(timeout_s):
+            if answer.slot == PLANNER:
+                self._planned(answer)
+            elif job := self.scheduler.finish_vertex(answer):
+                self._finish(job)
+
+    def _planned(self, answer: Answer) -> None:
+        if self._to_plan and self._to_plan[0].run.run_id == answer.order.vertex_id:  # not dropped meanwhile
+            planned = Planned(**answer.told) if answer.told is not None else Planned(error=answer.error)
+            self._queue.append(replace(self._to_plan.popleft(), planned=planned))
+
+    def _finish(self, job: RunningJob) -> None:
+        run, skus = job.submission.run, {name: state.sku for name, state in self.cluster.skus.items()}
+        row = make_row(job, run.parts[1] * self._part_bytes[run.job.template.data_set], skus)
+        self._rows.append(row)
+        self.scheduler.clear(job)
+        self.statuses[row["status"]] = self.statuses.get(row["status"], 0) + 1
+        self.on_finished(sum(self.statuses.values()))
+
+    def _keep_watch(self, now: float) -> None:
+        if now >= self._due["sample"]:
+            self.cluster.sample()
+            self.scheduler.end_late_jobs()
+            self._due["sample"] = now + SAMPLE_S
+        if now >= self._due["monitor"]:
+            self.monitor.sample([*self.pool.pids, *self.cluster.load_pids])
+            self._due["monitor"] = now + MONITOR_S
+        if now >= self._due["part"]:
+            self.flush()
+            self._due["part"] = now + self.params.part_minutes * 60
 
     def flush(self) -> None:
         """Write the finished runs that no part holds yet."""
         if self._rows:
-            write_part(self.place.out_dir, self._rows, self.place.record)
+            write_parts(self.place.out_dir, self._rows, self.place.record)
             self._rows = []
 
-    def _keep_watch(self) -> None:
-        now = time.monotonic()
-        if now >= self._sample_due:
-            self.monitor.sample([*self.pool.pids, *self.load.pids])
-            self._sample_due = now + SAMPLE_S
-        if now >= self._part_due:
-            self.flush()
-            self._part_due = now + self.part_s
 
-    def _may_start(self, submission: Submission) -> bool:
-        """Exports and loads leave one worker to the others."""
-        running = [self._given[order.run_id][0].run.job.queue for order in self.pool.running()]
-        return submission.run.job.queue != "etl" or running.count("etl") < max(1, self.pool.size - 1)
-
-    def _give_out(self) -> None:
-        while (worker := self.pool.idle()) is not None:
-            submission = next(filter(self._may_start, self._waiting), None)
-            if submission is None:
-                return
-            self._waiting.remove(submission)
-            run = submission.run
-            self._given[run.run_id] = (
-                submission,
-                Surroundings(
-                    state=self.monitor.state(),
-                    load_level=self.load.level,
-                    running_jobs=len(self.pool.running()),
-                    input_bytes=run.parts[1] * self._part_bytes[run.job.template.data_set],
-                ),
-            )
-            self.pool.give(worker, order_of(run))
-
-    def _finish(self, answer: dict[str, Any]) -> None:
-        submission, around = self._given.pop(answer["run_id"])
-        self._rows.append(make_row(submission, around, answer))
-        self.statuses[answer["status"]] = self.statuses.get(answer["status"], 0) + 1
-        self.on_finished(sum(self.statuses.values()))
+def planning_order(run: PlannedRun) -> Order:
+    """What the planner is asked: the whole job as one statement over the whole input."""
+    template = run.job.template
+    return Order(
+        vertex_id=run.run_id,
+        sql=composite(run.sql, run.merge),
+        data_set=template.data_set,
+        parts=run.parts,
+        source=template.source,
+        databases=template.databases,
+        writes=template.writes,
+        is_explain=True,
+    )

@@ -16,11 +16,16 @@ DIGITS = 16
 
 @dataclass(frozen=True)
 class Plan:
-    """What is known of a query before it runs."""
+    """What is known of a query before it runs.
+
+    estimated_rows: estimated cardinality of the result, rows. estimated_cost: estimated cardinalities summed over
+    all operators, rows: C_out, by which the engine orders joins.
+    """
 
     signature: str
     operators: dict[str, int]
     estimated_rows: float
+    estimated_cost: float
 
 
 def _details(node: Node) -> list[str]:
@@ -45,7 +50,7 @@ def _shape(node: Node) -> list[Any]:
 
 
 def read_plan(explained: str) -> Plan:
-    """Signature, operator counts and summed estimated cardinality of EXPLAIN (FORMAT JSON).
+    """Signature, operator counts, estimated cardinality and estimated cost of EXPLAIN (FORMAT JSON).
 
     The signature is a SHA-256 over the tree of operators with join types and the names of aggregate functions,
     cut to 16 hex digits; projections are left out. Raises ValueError where the text is no such plan.
@@ -56,9 +61,11 @@ def read_plan(explained: str) -> Plan:
         raise ValueError("not a plan: expected the JSON list that EXPLAIN (FORMAT JSON) prints")
     nodes = [node for root in roots for node in _walk(root)]
     shape = json.dumps([_shape(root) for root in roots], separators=(",", ":"))
-    estimates = [str((node.get("extra_info") or {}).get("Estimated Cardinality", 0)) for node in nodes]
+    told = [str((node.get("extra_info") or {}).get("Estimated Cardinality", "")) for node in nodes]
+    estimates = [float(text) for text in told if text.isdigit()]  # from the root down: the first is the result's
     return Plan(
         signature=hashlib.sha256(shape.encode()).hexdigest()[:DIGITS],
         operators=dict(sorted(Counter(node["name"].strip() for node in nodes).items())),
-        estimated_rows=float(sum(int(text) for text in estimates if text.isdigit())),
+        estimated_rows=estimates[0] if estimates else 0.0,
+        estimated_cost=sum(estimates),
     )

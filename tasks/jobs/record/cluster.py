@@ -1,0 +1,174 @@
+"""The miniature cluster: for each SKU a control group with a quota, slots for vertices, its load, and gauges."""
+
+import contextlib
+import logging
+import os
+import statistics
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tasks.errors import MissingTool
+from tasks.jobs.record.cgroups import ROOT, UNLIMITED, Group, campaign_group, disk_of
+from tasks.jobs.record.load import BackgroundLoad
+from tasks.jobs.record.params import RecordParams
+from tasks.jobs.record.skus import TOKEN_US, TOKENS_OF_A_CORE, Sku
+
+WINDOW_S = 10.0
+RECENT_S = 1.0  # what background load takes now, for spare tokens
+FEWEST_S = 1e-3
+MB = 1_000_000
+WEIGHT = 800  # the campaign keeps its quota while other work goes on
+MEMORY_MIB_PER_TOKEN = 400
+LOAD_WEIGHT = 300  # against 100 of each vertex: a noisy neighbour
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Gauge:
+    """CPU seconds over time, of which the last ten seconds count."""
+
+    samples: deque[tuple[float, float]] = field(default_factory=deque)
+
+    def add(self, at: float, used_s: float) -> None:
+        """Add a reading of a counter; `at` in seconds of one clock."""
+        self.samples.append((at, used_s))
+        while len(self.samples) > 2 and at - self.samples[1][0] >= WINDOW_S:
+            self.samples.popleft()
+
+    def cores(self) -> list[float]:
+        """Mean cores between each two readings of the window."""
+        pairs = zip(self.samples, list(self.samples)[1:], strict=False)
+        return [(b_s - a_s) / max(b - a, FEWEST_S) for (a, a_s), (b, b_s) in pairs]
+
+    def latest(self) -> float:
+        """Mean cores of the last second or so; 0 before there are two readings."""
+        if len(self.samples) < 2:
+            return 0.0
+        last, last_s = self.samples[-1]
+        first, first_s = next(pair for pair in self.samples if last - pair[0] <= RECENT_S or pair is self.samples[-2])
+        return (last_s - first_s) / max(last - first, FEWEST_S)
+
+
+@dataclass
+class SkuState:
+    """One SKU at work. group, load_group: None where there are no control groups. promised: tokens, by job."""
+
+    sku: Sku
+    load: BackgroundLoad
+    slots: tuple[str, ...]
+    group: Group | None = None
+    load_group: Group | None = None
+    promised: dict[str, int] = field(default_factory=dict)
+    used: Gauge = field(default_factory=Gauge)
+    load_used: Gauge = field(default_factory=Gauge)
+
+    @property
+    def free_tokens(self) -> int:
+        """Tokens not promised to any job."""
+        return self.sku.tokens - sum(self.promised.values())
+
+    @property
+    def load_tokens(self) -> int:
+        """Tokens' worth of CPU that background load takes now."""
+        return round(self.load_used.latest() / self.sku.speed * TOKENS_OF_A_CORE)
+
+    def load_mean_sd(self, busy: Gauge, cores: int) -> tuple[float, float]:
+        """Usage over quota in the last ten seconds; without control groups, that of the whole machine."""
+        readings = [value / self.sku.cores for value in self.used.cores()] if self.group else []
+        readings = readings or [value / cores for value in busy.cores()]
+        if not readings:
+            return 0.0, 0.0
+        return round(statistics.fmean(readings), 3), round(statistics.pstdev(readings), 3)
+
+    def set_load(self, level: str) -> None:
+        """Change the background load: its kind, and how much of the SKU's quota it may take."""
+        percent = int(level.partition("-")[2] or 0)
+        if self.load_group is not None:
+            quota_us = max(TOKEN_US, round(self.sku.tokens * percent / 100 * TOKEN_US))
+            self.load_group.set_quota(quota_us if percent else UNLIMITED, self.sku.period_us)  # what ends, ends fast
+        self.load.switch(level)
+
+
+@dataclass
+class Cluster:
+    """All SKUs, and the processor time of the machine."""
+
+    skus: dict[str, SkuState]
+    isolation: str
+    busy: Gauge = field(default_factory=Gauge)
+
+    def sample(self) -> None:
+        """Read every counter; call it about twice a second."""
+        at = time.monotonic()
+        for state in self.skus.values():
+            if state.group and state.load_group:
+                state.used.add(at, state.group.usage_s())
+                state.load_used.add(at, state.load_group.usage_s())
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            fields = [int(text) for text in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+            self.busy.add(at, (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK"))
+
+    @property
+    def load_pids(self) -> list[int]:
+        """Process ids of all stressors."""
+        return [pid for state in self.skus.values() for pid in state.load.pids]
+
+    def slots(self) -> dict[str, Group | None]:
+        """Name and control group of every slot."""
+        made: dict[str, Group | None] = {}
+        for state in self.skus.values():
+            for slot in state.slots:
+                made[slot] = state.group.child(slot, shares_disk=True) if state.group else None
+        return made
+
+
+def _state(sku: Sku, main: Group | None, source: str, scratch: Path) -> SkuState:
+    slots = tuple(f"{sku.name}-{place}" for place in range(sku.tokens))
+    if main is None:
+        return SkuState(sku, BackgroundLoad(source, scratch, None), slots)
+    group = main.child(sku.name)
+    group.share_controllers()
+    set_tokens(group, sku, sku.tokens)
+    device = disk_of(scratch)
+    if not group.limit_memory(sku.tokens * MEMORY_MIB_PER_TOKEN):
+        logger.warning("%s: its memory cannot be limited", sku.name)
+    if device is None or not group.limit_reads(device, sku.read_mb_per_s * MB):
+        logger.warning("%s: its disk cannot be slowed down", sku.name)
+    load_group = group.child("load", shares_disk=True)
+    load_group.set_weight(LOAD_WEIGHT)
+    return SkuState(sku, BackgroundLoad(source, scratch, load_group), slots, group, load_group)
+
+
+@contextlib.contextmanager
+def open_cluster(params: RecordParams, source: str, scratch: Path, root: Path = ROOT) -> Iterator[Cluster]:
+    """The cluster, gone afterwards with all its groups and load. Raises MissingTool where control groups are asked
+    for by name and cannot be made."""
+    with contextlib.ExitStack() as stack:
+        main = None if params.isolation == "threads" else stack.enter_context(campaign_group(root, weight=WEIGHT))
+        if main is None and params.isolation == "cgroups":
+            raise MissingTool(
+                "control groups cannot be made here; start as root where /sys/fs/cgroup can be written, "
+                "or record with isolation=threads"
+            )
+        if main is None:
+            logger.warning("no control groups: threads stand in for tokens, and every SKU has the same speed")
+        states = {sku.name: _state(sku, main, source, scratch) for sku in params.skus}
+        for state in states.values():
+            stack.callback(state.load.stop)
+        yield Cluster(states, "cgroups" if main else "threads")
+
+
+def set_tokens(group: Group | None, sku: Sku, tokens: int) -> None:
+    """Give a slot the quota of so many tokens; nothing without control groups."""
+    if group is not None:
+        group.set_quota(tokens * TOKEN_US, sku.period_us)
+
+
+def offered_load(readings: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Mean over SKUs of their mean load, and deviation over SKUs and time together (law of total variance)."""
+    means, deviations = [mean for mean, _ in readings], [sd for _, sd in readings]
+    within = statistics.fmean(sd * sd for sd in deviations)
+    return statistics.fmean(means), (within + statistics.pvariance(means)) ** 0.5

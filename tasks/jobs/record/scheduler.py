@@ -1,0 +1,198 @@
+"""Gives tokens to jobs and slots to vertices: promised tokens first come first served, spare ones if there is room."""
+
+import itertools
+import shutil
+import time
+from collections import deque
+from pathlib import Path
+
+from tasks.jobs.record.cgroups import Group
+from tasks.jobs.record.cluster import Cluster, set_tokens
+from tasks.jobs.record.orders import Order
+from tasks.jobs.record.params import RecordParams
+from tasks.jobs.record.pool import Answer, WorkerPool
+from tasks.jobs.record.running import RunningJob, Submission, VertexAtWork, VertexDone
+from tasks.jobs.record.skus import TOKENS_OF_A_CORE
+from tasks.jobs.record.tokens import Holder, grant_spare, promise, split
+from tasks.jobs.record.vertices import Vertex, cut
+
+PATIENCE_S = 10.0  # after that nobody may overtake the first in the queue
+MOST_VERTICES = 8
+THREAD_TOKENS = 3  # without control groups: tokens that one thread stands for
+
+
+class Scheduler:
+    """Jobs at work on a cluster. slots: name -> control group of each worker."""
+
+    def __init__(
+        self, params: RecordParams, cluster: Cluster, pool: WorkerPool, slots: dict[str, Group | None], folder: Path
+    ) -> None:
+        self.params, self.cluster, self.pool, self.slots, self.folder = params, cluster, pool, slots, folder
+        self.jobs: dict[str, RunningJob] = {}
+        self._set: dict[str, int] = {}  # tokens that each slot has now
+
+    def start_jobs(self, queue: deque[Submission]) -> None:
+        """Start what fits, in order; a job that does not fit yet may be overtaken for a while."""
+        now = time.time()
+        for submission in list(queue):
+            promised = self._promise(submission)
+            if promised is not None:
+                queue.remove(submission)
+                self._start(submission, promised)
+            elif now - submission.submitted_at > PATIENCE_S:
+                return
+
+    def _vertices(self, submission: Submission) -> list[Vertex]:
+        run = submission.run
+        return cut(run.job.template, run.parts, run.job.parts_per_vertex, most=MOST_VERTICES)
+
+    def _promise(self, submission: Submission) -> dict[str, int] | None:
+        run = submission.run
+        offered = {name: self.cluster.skus[name] for name in run.skus}
+        free = {name: state.free_tokens for name, state in offered.items() if state.free_tokens > 0}
+        n_reading = sum(vertex.stage == "extract" for vertex in self._vertices(submission))
+        most = sum(sorted((state.sku.tokens for state in offered.values()), reverse=True)[:n_reading])
+        return promise(min(run.tokens, most), free, n_reading)
+
+    def _start(self, submission: Submission, promised: dict[str, int]) -> None:
+        job = RunningJob(submission, promised, deque(self._vertices(submission)))
+        self.jobs[job.run_id] = job
+        for sku, tokens in promised.items():
+            self.cluster.skus[sku].promised[job.run_id] = tokens
+        (self.folder / job.run_id).mkdir(parents=True, exist_ok=True)
+
+    def advance(self) -> None:
+        """Start every vertex that may start now, and share out tokens anew."""
+        for job in self.jobs.values():
+            while (stage := job.next_stage()) and (place := self._place(job)):
+                vertex, (sku, slot) = job.waiting.popleft(), place
+                order = self._order(job, vertex, slot)
+                job.at_work[order.vertex_id] = VertexAtWork(vertex, slot, sku)
+                self._set.pop(slot, None)  # its worker may be a new one, which connects without a quota
+                self.share_tokens()  # the quota is there before the work
+                self.pool.give(slot, order)
+                if stage == "merge":
+                    break
+        self.share_tokens()
+
+    def _place(self, job: RunningJob) -> tuple[str, str] | None:
+        """An SKU where the job has a token to start a vertex with, that with most, and an idle slot there."""
+        room = {
+            sku: tokens - sum(work.sku == sku for work in job.at_work.values()) for sku, tokens in job.promised.items()
+        }
+        for sku in sorted(room, key=lambda name: -room[name]):
+            taken = {work.slot for other in self.jobs.values() for work in other.at_work.values()}
+            idle = (slot for slot in self.cluster.skus[sku].slots if slot not in taken and self.pool.is_idle(slot))
+            if room[sku] > 0 and (slot := next(idle, None)):
+                return sku, slot
+        return None
+
+    def _order(self, job: RunningJob, vertex: Vertex, slot: str) -> Order:
+        run, place = job.submission.run, self.folder / job.run_id
+        template, is_merge = run.job.template, vertex.stage == "merge"
+        sku = next(state.sku for state in self.cluster.skus.values() if slot in state.slots)
+        n_threads = max(1, job.promised[sku.name] // THREAD_TOKENS) if self.slots[slot] is None else 1
+        return Order(
+            vertex_id=f"{job.run_id}/{vertex.number}",
+            sql=run.merge if is_merge else run.sql,
+            data_set=template.data_set,
+            parts=vertex.parts,
+            source=template.source,
+            databases=template.databases,
+            writes=template.writes,
+            partials=tuple(done.answer.order.result for done in job.done if done.answer.order.result)
+            if is_merge
+            else (),
+            result=None if is_merge or template.writes else str(place / f"{vertex.number}.data"),
+            threads=n_threads,
+            memory_mb=round(run.job.memory_mb * sku.memory_ratio),
+            is_cold=run.is_cold and not is_merge,
+        )
+
+    def share_tokens(self) -> None:
+        """Set the quota of every slot at work: promised tokens, and spare ones where the SKU has room for them."""
+        now = time.time()
+        tokens = self._promised_tokens()
+        allowance = {job.run_id: self._spare_cap(job) for job in self.jobs.values()}
+        spare = dict.fromkeys(self.jobs, 0)
+        for name, state in self.cluster.skus.items():
+            holders = [
+                Holder(vertex_id, job.run_id, tokens[vertex_id], min(TOKENS_OF_A_CORE, state.sku.tokens))
+                for job in self.jobs.values()
+                for vertex_id, work in job.at_work.items()
+                if work.sku == name
+            ]
+            room = state.sku.tokens - state.load_tokens - sum(holder.promised for holder in holders)
+            granted = grant_spare(holders, room, allowance)
+            for holder in holders:
+                more = granted.get(holder.vertex, 0)
+                tokens[holder.vertex] += more
+                allowance[holder.job] -= more
+                spare[holder.job] += more
+        for job in self.jobs.values():
+            for vertex_id, work in job.at_work.items():
+                self._set_tokens(work, tokens[vertex_id])
+            job.note_tokens(tokens, spare[job.run_id], now)
+
+    def _spare_cap(self, job: RunningJob) -> int:
+        return int(self.params.spare_multiple * job.submission.run.tokens) if job.submission.run.takes_spare else 0
+
+    def _promised_tokens(self) -> dict[str, int]:
+        tokens: dict[str, int] = {}
+        for job in self.jobs.values():
+            by_sku = itertools.groupby(
+                sorted(job.at_work.items(), key=lambda item: item[1].sku), lambda item: item[1].sku
+            )
+            for sku, works in by_sku:
+                ids = [vertex_id for vertex_id, _ in works]
+                shares = split(job.promised[sku], len(ids))
+                tokens |= {
+                    vertex_id: min(share, TOKENS_OF_A_CORE) for vertex_id, share in zip(ids, shares, strict=True)
+                }
+        return tokens
+
+    def _set_tokens(self, work: VertexAtWork, tokens: int) -> None:
+        if self._set.get(work.slot) != tokens:
+            self._set[work.slot] = tokens
+            set_tokens(self.slots[work.slot], self.cluster.skus[work.sku].sku, tokens)
+
+    def finish_vertex(self, answer: Answer) -> RunningJob | None:
+        """Note the end of a vertex; returns its job if that is over now, with its tokens given back."""
+        job = self.jobs[answer.order.vertex_id.rpartition("/")[0]]
+        job.done.append(VertexDone(job.at_work.pop(answer.order.vertex_id), answer))
+        error = answer.error or (answer.told or {}).get("error", "")
+        if error and not job.error:
+            job.error = str(error)
+            for work in job.at_work.values():
+                self.pool.kill(work.slot)
+        if not job.is_over:
+            return None
+        del self.jobs[job.run_id]
+        for sku in job.promised:
+            del self.cluster.skus[sku].promised[job.run_id]
+        return job
+
+    def clear(self, job: RunningJob) -> None:
+        """Remove what a job's vertices left for each other."""
+        shutil.rmtree(self.folder / job.run_id, ignore_errors=True)
+
+    def end_late_jobs(self) -> None:
+        """Kill the vertices of every job that is over its time limit."""
+        now = time.time()
+        for job in self.jobs.values():
+            is_over_limit = now - job.started_at > job.submission.run.job.time_limit_s
+            if is_over_limit and job.at_work and not job.is_late:  # between two vertices there is nothing to end
+                job.is_late, job.error = True, "killed at its time limit"
+                for work in job.at_work.values():
+                    self.pool.kill(work.slot)
+
+    def spare_available(self, skus: tuple[str, ...]) -> float:
+        """Tokens that nobody uses on these SKUs now."""
+        tokens = self._promised_tokens()
+        used = dict.fromkeys(skus, 0)
+        for job in self.jobs.values():
+            for vertex_id, work in job.at_work.items():
+                if work.sku in used:
+                    used[work.sku] += tokens[vertex_id]
+        states = self.cluster.skus
+        return float(sum(max(0, states[sku].sku.tokens - states[sku].load_tokens - used[sku]) for sku in skus))

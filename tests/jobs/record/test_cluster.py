@@ -1,0 +1,136 @@
+"""The miniature cluster: gauges worked out by hand, load of an offer, and what stands in for control groups."""
+
+import itertools
+
+import pytest
+
+from tasks.errors import MissingTool
+from tasks.jobs.record.cgroups import Group
+from tasks.jobs.record.cluster import Gauge, SkuState, offered_load, open_cluster, set_tokens
+from tasks.jobs.record.load import BackgroundLoad
+from tasks.jobs.record.params import RecordParams
+from tasks.jobs.record.skus import Sku
+
+PARAMS = RecordParams(skus=(Sku(name="old", tokens=2, speed=0.8), Sku(name="new", tokens=3)), isolation="threads")
+
+
+def _gauge(*samples):
+    gauge = Gauge()
+    for at, used_s in samples:
+        gauge.add(at, used_s)
+    return gauge
+
+
+def _state(tmp_path, *, group=None, sku=PARAMS.skus[0]):
+    return SkuState(sku, BackgroundLoad("jobs", tmp_path, None), ("old-0",), group, group)
+
+
+@pytest.fixture
+def group(tmp_path):
+    """A group of version 2 whose files a test can read."""
+    return Group(2, dict.fromkeys(("cpu", "memory", "blkio"), tmp_path))
+
+
+def test_a_gauge_gives_the_cores_between_two_readings():
+    gauge = _gauge((0.0, 5.0), (0.5, 5.2), (2.5, 5.2), (3.0, 6.2))
+    assert gauge.cores() == pytest.approx([0.4, 0.0, 2.0])
+
+
+def test_a_gauge_forgets_what_is_older_than_its_window():
+    gauge = _gauge(*((float(at), 0.0) for at in range(30)))
+    assert [at for at, _ in gauge.samples] == [float(at) for at in range(19, 30)]
+
+
+def test_the_latest_value_looks_back_one_second_or_to_the_reading_before():
+    assert _gauge((0.0, 0.0), (1.0, 4.0), (1.5, 4.1), (2.0, 4.3)).latest() == pytest.approx(0.3)
+    assert _gauge((0.0, 0.0), (4.0, 2.0)).latest() == pytest.approx(0.5)
+    assert _gauge((0.0, 3.0)).latest() == _gauge().latest() == 0.0
+
+
+def test_tokens_that_the_load_takes_are_counted_at_the_worth_of_the_sku(tmp_path):
+    state = _state(tmp_path)
+    state.load_used = _gauge((0.0, 0.0), (1.0, 0.24))
+    assert state.load_tokens == 3  # 0.24 cores are 0.3 of this kind's
+
+
+def test_free_tokens_are_those_that_nobody_was_promised(tmp_path):
+    state = _state(tmp_path, sku=Sku(name="old", tokens=6))
+    state.promised |= {"a": 1, "b": 3}
+    assert state.free_tokens == 2
+
+
+def test_the_load_of_an_sku_is_usage_over_quota(tmp_path, group):
+    state = _state(tmp_path, group=group)
+    state.used = _gauge((0.0, 0.0), (1.0, 0.16), (2.0, 0.2))
+    # 0.16 and 0.04 of 0.16 cores: 1 and 0.25
+    assert state.load_mean_sd(_gauge((0.0, 0.0), (1.0, 2.0)), 2) == (0.625, 0.375)
+
+
+def test_without_control_groups_the_load_is_that_of_the_machine(tmp_path):
+    busy = _gauge((0.0, 0.0), (1.0, 2.0), (2.0, 3.0))
+    assert _state(tmp_path).load_mean_sd(busy, 2) == (0.75, 0.25)
+    assert _state(tmp_path).load_mean_sd(_gauge(), 2) == (0.0, 0.0)
+
+
+def test_the_load_of_an_offer_follows_the_law_of_total_variance():
+    # within: (0.01 + 0.09) / 2 = 0.05; between 0.2 and 0.6: 0.04; together 0.3 squared
+    assert offered_load([(0.2, 0.1), (0.6, 0.3)]) == pytest.approx((0.4, 0.3))
+    assert offered_load([(0.5, 0.2)]) == pytest.approx((0.5, 0.2))
+
+
+def test_a_level_of_load_is_a_share_of_the_tokens(tmp_path, group):
+    state = _state(tmp_path, group=group, sku=Sku(name="old", tokens=6, speed=0.8))
+    texts = []
+    for level in ("cpu-20", "disk-80", "none"):
+        state.set_load(level)
+        texts.append((tmp_path / "cpu.max").read_text())
+    assert texts == ["1200 12500", "4800 12500", "max 12500"]  # "max": what ends, ends fast
+
+
+def test_the_least_load_is_one_token(tmp_path, group):
+    state = _state(tmp_path, group=group, sku=Sku(name="old", tokens=2))
+    state.set_load("cpu-20")
+    assert (tmp_path / "cpu.max").read_text() == "1000 10000"
+
+
+def test_tokens_become_a_quota(tmp_path, group):
+    set_tokens(group, Sku(name="old", tokens=6, speed=0.6), 4)
+    assert (tmp_path / "cpu.max").read_text() == "4000 16667"
+    set_tokens(None, PARAMS.skus[0], 4)  # nothing to set, nothing raised
+
+
+def test_threads_stand_in_for_tokens_and_one_line_says_so(tmp_path, caplog):
+    with open_cluster(PARAMS, "jobs", tmp_path) as cluster:
+        assert cluster.isolation == "threads"
+        assert cluster.slots() == dict.fromkeys(("old-0", "old-1", "new-0", "new-1", "new-2"))
+    assert "no control groups: threads stand in for tokens, and every SKU has the same speed" in caplog.text
+
+
+def test_control_groups_asked_for_by_name_and_not_to_be_had_are_an_error_with_what_to_do(tmp_path):
+    params = PARAMS.model_copy(update={"isolation": "cgroups"})
+    expected = r"control groups cannot be made here; start as root .*, or record with isolation=threads"
+    with pytest.raises(MissingTool, match=expected), open_cluster(params, "jobs", tmp_path, tmp_path):
+        raise AssertionError("never entered")
+
+
+def test_auto_takes_threads_where_there_are_no_control_groups(tmp_path):
+    params = PARAMS.model_copy(update={"isolation": "auto"})
+    with open_cluster(params, "jobs", tmp_path, tmp_path) as cluster:
+        assert cluster.isolation == "threads"
+
+
+@pytest.mark.parametrize("speed", [0.3, 0.6, 0.9, 1.0])
+def test_a_slot_may_have_every_token_of_its_sku_and_be_without_a_quota_again(tmp_path, speed):
+    params = RecordParams(skus=(Sku(name="old", tokens=3, speed=speed),))
+    with open_cluster(params, "jobs", tmp_path) as cluster:
+        state, slot = cluster.skus["old"], cluster.slots()["old-0"]
+        if slot is None:
+            pytest.skip("control groups cannot be made here")
+        folders = list(state.group.folders.values())
+        for tokens in (1, 3):
+            set_tokens(slot, state.sku, tokens)
+        for level in ("cpu-80", "none"):
+            state.set_load(level)
+        cluster.sample()
+        assert len(state.used.samples) == 1
+    assert not any(folder.exists() for folder in itertools.chain(folders, (folder.parent for folder in folders)))

@@ -1,0 +1,78 @@
+"""The recording that whorl ships: made by the plan of today's defaults, whole, and told as it is."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import tasks
+from tasks.jobs.record.params import RecordParams
+from tasks.jobs.record.parts import part_paths
+from tasks.jobs.record.review import pairs, periods, read_recording
+from tasks.jobs.record.whatifs import make_plan
+
+FOLDER = Path(tasks.__file__).parents[1] / "data" / "recorded" / "jobs"
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    if not part_paths(FOLDER):
+        pytest.skip("data/recorded/jobs holds no recording")
+    return read_recording(FOLDER)
+
+
+def test_the_recording_can_be_continued_the_defaults_still_plan_the_same_runs(recorded):
+    planned = {
+        run.run_id: (run.name, run.job.name, run.period, float(run.tokens)) for run in make_plan(RecordParams()).runs
+    }
+    told = zip(recorded["name"], recorded["job"], recorded["period"], recorded["requested_cpus"], strict=True)
+    assert {run_id: planned.get(run_id) for run_id in recorded["run_id"]} == dict(
+        zip(recorded["run_id"], told, strict=True)
+    )
+
+
+def test_every_run_is_there_once_and_its_numbers_fit_together(recorded):
+    assert recorded["run_id"].is_unique
+    done = recorded[recorded["status"] == "completed"]
+    assert (done["min_tokens"] >= 1).all() and (done["min_tokens"] <= done["peak_tokens"]).all()
+    assert (done["used_cpus"] <= done["peak_tokens"] + 1e-3).all() and (done["spare_tokens_used"] >= 0).all()
+    assert (done["skyline"].map(lambda steps: max(step["tokens"] for step in steps)) == done["peak_tokens"]).all()
+    assert (done["wait_s"] >= 0).all() and (done["cpu_s"] > 0).all() and not recorded["is_simulated"].any()
+
+
+def test_parts_stay_small_enough_to_be_shipped():
+    sizes = [path.stat().st_size for path in part_paths(FOLDER)]
+    assert max(sizes, default=0) < 2_000_000 and sum(sizes) < 10_000_000
+
+
+def row(run_id, runtime_s, **more):
+    usual = {"what_if": None, "matched_run_id": None, "status": "completed", "ratio": runtime_s / 2.0}
+    return {"run_id": run_id, "runtime_s": runtime_s} | usual | more
+
+
+def test_pairs_are_compared_with_their_own_baseline():
+    runs = pd.DataFrame(
+        [
+            row("a-baseline", 2.0, what_if="baseline", matched_run_id="a"),
+            row("a-no_spare", 3.0, what_if="no_spare", matched_run_id="a-baseline"),
+            row("b-baseline", 4.0, what_if="baseline", matched_run_id="b", status="failed"),
+            row("b-no_spare", 9.0, what_if="no_spare", matched_run_id="b-baseline"),
+            row("c-no_spare", 9.0, what_if="no_spare", matched_run_id="c-baseline"),
+        ]
+    )
+    [(name, told)] = pairs(runs)
+    assert name == "what-if no_spare"
+    assert told.startswith("1 pairs; runtime over that of the baseline 1.50 / 1.50 / 1.50;")
+
+
+def test_groups_are_counted_by_period_and_over_all_periods():
+    counts = {("D1", "x"): 20, ("D1", "y"): 2, ("D2", "x"): 3}
+    rows = [
+        {"period": period, "group": group, "job": group, "template": "t", "plan_signature": "s", "run_id": f"{i}"}
+        for (period, group), n in counts.items()
+        for i in range(n)
+    ]
+    told = dict(periods(pd.DataFrame(rows)))
+    assert told["D1"] == "22 runs, 2 groups: 1 with at least 3 runs, 1 with 20; median 11 runs a group"
+    assert told["in every period"] == "1 groups with at least 3 runs in each"
+    assert told["changed plans"] == "in 0 of 2 jobs; 0.0 % of the runs are outside their job's main plan"

@@ -1,0 +1,139 @@
+"""One row of the record from a hand-made job: times, tokens, sums, and what is absent where nobody knows it."""
+
+from collections import deque
+from dataclasses import asdict, replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from tasks.jobs.record.orders import Measured, Order, Planned
+from tasks.jobs.record.pool import Answer
+from tasks.jobs.record.rows import make_row
+from tasks.jobs.record.running import RunningJob, SkuNow, Step, VertexAtWork, VertexDone
+from tasks.jobs.record.skus import Sku
+from tasks.jobs.record.vertices import Vertex
+
+SKUS = {"old": Sku(name="old", tokens=6, speed=0.5), "new": Sku(name="new", tokens=6)}
+EPOCH = datetime(1970, 1, 1)
+# two readers for 4 s and 2 s, then a merge for 1 s; none kept waiting for half of the run
+READ = Measured(
+    runtime_s=4.0, query_s=4.0, cpu_s=0.4, read_bytes=100, written_bytes=7, temp_bytes=0, peak_memory_bytes=50,
+    input_rows=10, disk_read_bytes=512,
+)  # fmt: skip
+
+
+def _at(unix_s):
+    return EPOCH + timedelta(seconds=unix_s)
+
+
+def _done(vertex, sku, steps, times, told, error=""):
+    order = Order(f"r/{vertex.number}", "", "orders", vertex.parts, "parquet", ())
+    answer = Answer(order, f"{sku}-0", *times, told=asdict(told) if told else None, error=error)
+    return VertexDone(VertexAtWork(vertex, f"{sku}-0", sku, steps), answer)
+
+
+@pytest.fixture
+def job(submission_of):
+    """Submitted at 1000 s, tokens from 1002 s on, at work from 1002.5 to 1007.5 s."""
+    submission = replace(
+        submission_of(tokens=4),
+        submitted_at=1000.0,
+        queue_length=3,
+        spare_tokens_available=5.0,
+        skus=(SkuNow("old", 6.0, 4.0, 0.5, 0.1), SkuNow("new", 6.0, 2.0, 0.25, 0.0)),
+        load_mean=0.3754,
+        load_sd=0.1,
+        surroundings={"running_jobs": 2},
+        planned=Planned("ab12", {"HASH_JOIN": 1}, 10.0, 40.0),
+    )
+    made = RunningJob(submission, {"old": 2, "new": 2}, deque(), started_at=1002.0)
+    made.skyline = [Step(0.0, 4), Step(2.5, 6), Step(4.5, 2)]
+    made.spare = [Step(0.0, 0), Step(2.5, 2), Step(4.5, 0)]
+    quick = replace(READ, query_s=2.0, cpu_s=0.1, lock_wait_s=0.5, temp_bytes=30, peak_memory_bytes=80)
+    made.done = [
+        _done(Vertex(1, "extract", (2, 2)), "new", [Step(0.0, 2)], (1002.5, 1004.5), quick),
+        _done(Vertex(0, "extract", (0, 2)), "old", [Step(0.0, 2), Step(2.5, 4)], (1002.5, 1006.5), READ),
+        _done(Vertex(2, "merge", None), "new", [Step(4.5, 2)], (1006.5, 1007.5), replace(READ, query_s=1.0, cpu_s=0.2)),
+    ]
+    return made
+
+
+def test_times_run_from_the_first_vertex_to_the_last(job):
+    row = make_row(job, 1e6, SKUS)
+    assert (row["submitted_at"], row["started_at"], row["ended_at"]) == (_at(1000), _at(1002.5), _at(1007.5))
+    assert (row["wait_s"], row["runtime_s"], row["status"]) == (2.5, 5.0, "completed")
+
+
+def test_tokens_are_means_over_the_time_in_which_they_were_held(job):
+    row = make_row(job, 1e6, SKUS)
+    assert (row["requested_cpus"], row["min_tokens"], row["peak_tokens"]) == (4.0, 2.0, 6.0)
+    assert row["used_cpus"] == 4.364  # (4·2.5 + 6·2 + 2·1) / 5.5
+    assert row["spare_tokens_used"] == 0.727  # 2·2 / 5.5
+    assert row["skyline"] == [
+        {"at_s": 0.0, "tokens": 4.0, "guaranteed": 4.0},
+        {"at_s": 2.5, "tokens": 6.0, "guaranteed": 4.0},
+        {"at_s": 4.5, "tokens": 2.0, "guaranteed": 4.0},
+    ]
+
+
+def test_vertices_stand_in_order_with_their_sku_times_and_tokens(job):
+    first, second, merge = make_row(job, 1e6, SKUS)["vertices"]
+    assert [v["vertex"] for v in (first, second, merge)] == [0, 1, 2]
+    assert [v["sku"] for v in (first, second, merge)] == ["old", "new", "new"]
+    assert (first["started_at"], first["ended_at"]) == (_at(1002.5), _at(1006.5))
+    # (2·2.5 + 4·2) / 4.5
+    assert (first["min_tokens"], first["mean_tokens"], first["peak_tokens"]) == (2.0, 2.889, 4.0)
+    assert (merge["stage"], merge["mean_tokens"], merge["cpu_s"]) == ("merge", 2.0, 0.2)
+
+
+def test_sums_and_peaks_over_the_vertices(job):
+    row = make_row(job, 1e6, SKUS)
+    assert row["cpu_s"] == pytest.approx(0.7)
+    assert (row["read_bytes"], row["written_bytes"], row["input_rows"], row["disk_read_bytes"]) == (300, 21, 30, 1536)
+    assert (row["temp_bytes"], row["peak_memory_bytes"], row["lock_wait_s"]) == (30, 80, 0.5)
+    assert row["input_bytes"] == 1e6
+
+
+def test_what_was_known_before_is_kept_as_it_was(job):
+    row = make_row(job, 1e6, SKUS)
+    assert (row["queue_length"], row["spare_tokens_available"], row["running_jobs"]) == (3.0, 5.0, 2)
+    assert (row["load_mean"], row["load_sd"]) == (0.375, 0.1)
+    assert row["skus"][0] == {"sku": "old", "tokens": 6.0, "free_tokens": 4.0, "load_mean": 0.5, "load_sd": 0.1}
+    assert (row["plan_signature"], row["operators"], row["estimated_cost"]) == ("ab12", '{"HASH_JOIN": 1}', 40.0)
+    assert (row["requested_memory_bytes"], row["requested_runtime_s"], row["is_simulated"]) == (256e6, 60.0, False)
+
+
+def test_the_cause_is_looked_for_on_the_longest_path_with_the_worth_of_its_skus(job):
+    assert make_row(job, 1e6, SKUS)["recorded_cause"] == "none"
+    # the reader on the old SKU held 2.889 tokens at half speed: 0.144 cores. 0.1 s of CPU are 0.7 s of 4 s
+    slow = replace(READ, cpu_s=0.1)
+    job.done[1] = replace(job.done[1], answer=replace(job.done[1].answer, told=asdict(slow)))
+    assert make_row(job, 1e6, SKUS)["recorded_cause"] == "load"  # 3.3 s of 5 s
+    # the vertex that ended early is not on the path, however long it was kept waiting
+    job.done[1] = replace(job.done[1], answer=replace(job.done[1].answer, told=asdict(READ)))
+    job.done[0] = replace(job.done[0], answer=replace(job.done[0].answer, told=asdict(replace(READ, cpu_s=0.0))))
+    assert make_row(job, 1e6, SKUS)["recorded_cause"] == "none"
+
+
+def test_a_failed_run_keeps_its_error_and_tells_no_sums_that_it_does_not_know(job):
+    job.error = "Binder Error: no such column"
+    killed = _done(Vertex(2, "merge", None), "new", [Step(4.5, 2)], (1006.5, 1007.5), None, "worker process ended")
+    job.done[2] = killed
+    row = make_row(job, 1e6, SKUS)
+    assert (row["status"], row["error"]) == ("failed", "Binder Error: no such column")
+    assert row["recorded_cause"] == "not_measured"
+    assert not {"cpu_s", "read_bytes", "peak_memory_bytes"} & row.keys()
+    assert row["vertices"][2]["cpu_s"] is None
+    assert (row["runtime_s"], row["used_cpus"]) == (5.0, 4.364)
+
+
+def test_a_run_past_its_time_limit_is_a_timeout(job):
+    job.is_late, job.error = True, "killed at its time limit"
+    assert make_row(job, 1e6, SKUS)["status"] == "timeout"
+
+
+def test_a_run_that_could_not_be_planned_has_no_plan(job):
+    job.submission = replace(job.submission, planned=Planned(error="Binder Error"))
+    assert "plan_signature" not in make_row(job, 1e6, SKUS)
+    job.submission = replace(job.submission, planned=None)
+    assert "plan_signature" not in make_row(job, 1e6, SKUS)

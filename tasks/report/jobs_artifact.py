@@ -42,7 +42,7 @@ def summary_markdown(data: JobsData) -> str:
         png = pictures.get(figure.name)
         if png is not None and len(png) < MAX_PNG_BYTES:
             parts.append(f"![{figure.title}]({data_uri(png)})")
-        parts.append(f"*{figure.evidence} · data version {data.summary['data_version']}*")
+        parts.append(f"*{_escaped(figure.evidence)} · data version {data.summary['data_version']}*")
     return "\n\n".join(parts) + "\n"
 
 
@@ -75,5 +75,9 @@ def _table(groups: pd.DataFrame) -> str:
 
 def _plain(text: str) -> str:
     """A name from a log as text: nothing in it is read as markdown or HTML."""
-    escaped = SPECIAL.sub(r"\\\1", plain_label(text, NAME_CHARS))
+    return _escaped(plain_label(text, NAME_CHARS))
+
+
+def _escaped(text: str) -> str:
+    escaped = SPECIAL.sub(r"\\\1", text)
     return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -8,9 +8,12 @@ import pandas as pd
 from tasks.jobs.groups import fetch_groups
 from tasks.jobs.params import ReportParams, SummaryParams
 from tasks.jobs.summary import fetch_summary, refuse_mixture
+from tasks.jobs.variance import VarianceShares
 from tasks.report.against_median import MedianComparison, fetch_against_median
 from tasks.report.cov_drift import CovComparison, fetch_cov_drift
 from tasks.report.runtimes_over_time import GOOD_SUPPORT, JobLines, fetch_lines
+from tasks.report.skyline import Skyline, fetch_skyline
+from tasks.report.variance_shares import fetch_variance
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
 
@@ -61,6 +64,8 @@ class JobsData:
     lines: JobLines | None
     medians: MedianComparison | None
     covs: CovComparison | None
+    skyline: Skyline | None
+    variance: VarianceShares | None
 
 
 def fetch_jobs_data(warehouse: Warehouse, source: str, params: ReportParams) -> JobsData:
@@ -94,4 +99,6 @@ def fetch_jobs_data(warehouse: Warehouse, source: str, params: ReportParams) -> 
             lines=fetch_lines(connection, source, asked, n_lines=params.n_lines, max_points=params.max_points),
             medians=fetch_against_median(connection, source, asked, max_points=params.max_points),
             covs=fetch_cov_drift(connection, source, max_points=params.max_points),
+            skyline=fetch_skyline(connection, source, asked),
+            variance=fetch_variance(connection, source, asked),
         )

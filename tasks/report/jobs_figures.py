@@ -7,13 +7,16 @@ from functools import partial
 from matplotlib.figure import Figure
 
 from tasks.jobs.params import SummaryParams
+from tasks.jobs.variance import VarianceShares
 from tasks.quantities import number, share
 from tasks.report.against_median import MedianComparison, draw_against_median
 from tasks.report.cov_drift import CovComparison, draw_cov_drift
 from tasks.report.images import to_png
 from tasks.report.jobs_data import JobsData
 from tasks.report.runtimes_over_time import JobLines, draw_lines
-from tasks.report.style import WIDE_IN
+from tasks.report.skyline import Skyline, draw_skyline
+from tasks.report.style import WIDE_IN, plain_label
+from tasks.report.variance_shares import draw_variance
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,14 @@ class FigureOfPage:
 
 
 def figures_of(data: JobsData) -> list[FigureOfPage]:
-    """Figures 1, 4(a) and 4(b) of the paper for this log."""
+    """Figures 1, 4(a) and 4(b) of the paper for this log; Figure 3 and the causes only where a log tells of them."""
     asked = SummaryParams.model_validate(data.summary["parameters"])
-    return [_over_time(data.lines, asked), _against_median(data.medians, asked), _cov_drift(data.covs, asked)]
+    figures = [_over_time(data.lines, asked), _against_median(data.medians, asked), _cov_drift(data.covs, asked)]
+    if data.skyline:
+        figures.append(_token_skyline(data.skyline))
+    if data.variance:
+        figures.append(_causes(data.variance))
+    return figures
 
 
 def figures_as_png(data: JobsData) -> dict[str, bytes]:
@@ -93,6 +101,32 @@ def _cov_drift(covs: CovComparison | None, asked: SummaryParams) -> FigureOfPage
     )
     evidence = f"n = {covs.density.n_points:,} jobs, {_marks(covs.density.hexagon)}"
     return FigureOfPage("cov-drift", title, words, evidence, partial(draw_cov_drift, covs))
+
+
+def _token_skyline(skyline: Skyline) -> FigureOfPage:
+    words = (
+        "The tokens that one run held over time. Of the runs longer than the median run, in jobs with enough runs, it "
+        "is the one whose peak is the largest multiple of its allocation"
+    )
+    if skyline.allocation:
+        words += (
+            f": {number(skyline.peak_tokens / skyline.allocation)} times. What lies above the dashed line was spare"
+        )
+    words += "."
+    evidence = f"run {plain_label(skyline.run_id)}, one of {skyline.n_finished:,} runs of its job"
+    return FigureOfPage("skyline", "Tokens of a run over time", words, evidence, partial(draw_skyline, skyline))
+
+
+def _causes(shares: VarianceShares) -> FigureOfPage:
+    words = (
+        "Share of the variance of log runtime around the mean of each job, measured on jobs that the linear fit has "
+        f"not seen ({shares.n_folds} folds of jobs). Light, with its number: explained by this cause alone; dark: what "
+        f"is lost when only this cause is left out. All together explain {share(max(0.0, shares.together))}; "
+        "a share below 0 is shown as 0."
+    )
+    evidence = f"n = {shares.n_runs:,} runs of {shares.n_groups:,} jobs"
+    title = "What explains the variation inside jobs"
+    return FigureOfPage("causes", title, words, evidence, partial(draw_variance, shares))
 
 
 def _marks(hexagon: tuple[float, float] | None) -> str:

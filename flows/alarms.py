@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 from prefect.events import emit_event
 
+from tasks.utc import utc_text
 from tasks.warehouse.alarms import mark_announced, read_alarms
 from tasks.warehouse.place import Warehouse
 
@@ -44,7 +45,7 @@ def _emit(alarm: dict[str, Any]) -> None:
             "source": alarm["source"],
             "kind": alarm["kind"],
             "subject": alarm["subject"],
-            "raised_at": pd.Timestamp(alarm["raised_at"]).isoformat(),
+            "raised_at": utc_text(pd.Timestamp(alarm["raised_at"])),
         },
         id=uuid.uuid5(uuid.NAMESPACE_URL, f"whorl:alarm:{alarm['alarm_id']}"),  # emitted again, it is the same event
     )

@@ -26,8 +26,9 @@ class Invocation:
         """Settings with the place that set each of them; `flags`, by word, win. Raises BadSetting."""
         from tasks.settings import load_settings
 
-        home: dict[str, Any] = {"whorl": {"home": str(self.home)}} if self.home else {}
-        return load_settings({**(flags or {}), **home})
+        given = dict(flags or {})
+        home = {"home": str(self.home)} if self.home else {}
+        return load_settings({**given, "whorl": {**given.get("whorl", {}), **home}})
 
     @property
     def settings(self) -> "Settings":

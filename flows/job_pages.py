@@ -5,7 +5,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from flows.publish import plain, table
+from flows.publish import table
+from flows.shown import counted
+from tasks.markdown import plain
 from tasks.quantities import duration
 from tasks.warehouse.landing import Batch
 
@@ -29,7 +31,7 @@ def ingest_page(source: str, batches: Sequence[Batch], refused: Sequence[str]) -
     ]
     parts = [
         f"# Job logs of source {plain(source)}",
-        f"{len(batches):,} files, {n_rows:,} runs and {n_refused:,} rows in quarantine.",
+        f"{counted(len(batches), 'file')}, {counted(n_rows, 'run')} and {counted(n_refused, 'row')} in quarantine.",
         table(("file", "reader", "runs", "quarantine", "batch"), rows) + _rest(len(batches)) if rows else "",
         "\n".join(["## Files that could not be read", *(f"- {plain(line)}" for line in refused)]) if refused else "",
     ]
@@ -47,7 +49,7 @@ def alarms_page(source: str, alarms: pd.DataFrame) -> str:
         ended_at = str(found.get("ended_at", ""))[:MINUTE_CHARS].replace("T", " ")
         rows.append((message, ended_at, duration(found.get("runtime_s"))))
     body = table(("alarm", "ended at (UTC)", "runtime"), rows)
-    return f"{title}\n\n{len(alarms):,} new alarms.\n\n{body}{_rest(len(alarms))}"
+    return f"{title}\n\n{counted(len(alarms), 'new alarm')}.\n\n{body}{_rest(len(alarms))}"
 
 
 def _rest(n_all: int) -> str:

@@ -1,20 +1,20 @@
 """The parameters of the flows about jobs: what the deployment's form shows. Nothing here imports prefect."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from tasks.jobs.params import GroupParams, ReadParams, ReportParams, SummaryParams, WatchParams
+from tasks.jobs.reader_names import AUTO, ReaderName
 from tasks.jobs.record.params import RecordParams
 from tasks.params import Params
+from tasks.source_names import DEFAULT_SOURCE, MAX_SOURCE_CHARS, checked_source
 from tasks.warehouse.place import Warehouse
 
-ReaderName = Literal["auto", "own", "swf", "slurm", "prefect-api"]
-DEFAULT_SOURCE = "main"
 SOURCE = "Name under which the rows are kept; rows of different sources never mix"
 OF_SOURCE = "Name under which the rows were kept when they were read"
 WAREHOUSE = "Where the warehouse is, and what it may use of this machine"
-Source = Annotated[str, Field(min_length=1, max_length=100)]
+Source = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE_CHARS), AfterValidator(checked_source)]
 
 
 class IngestParams(Params):
@@ -26,15 +26,15 @@ class IngestParams(Params):
         "empty: the inbox folder in the home folder",
     )
     source: Source = Field(DEFAULT_SOURCE, description=SOURCE)
-    reader: ReaderName = Field("auto", description="Format of the logs; auto looks into each file")
+    reader: ReaderName = Field(AUTO, description="Format of the logs; auto looks into each file")
     with_summary: bool = Field(
         True, description="Summarise the recurring jobs of the source afterwards, and write its report"
     )
     read: ReadParams = Field(ReadParams(), description="How the logs are read")
-    group: GroupParams = Field(GroupParams(), description="How runs are recognised as runs of the same job")
     summary: SummaryParams = Field(SummaryParams(), description="What counts as a finished run and as an outlier")
     report: ReportParams = Field(ReportParams(), description="What the report shows")
     warehouse: Warehouse = Field(description=WAREHOUSE)
+    group: GroupParams = Field(GroupParams(), description="How runs are recognised as runs of the same job")
 
 
 class SummaryFlowParams(Params):
@@ -61,4 +61,6 @@ class RecordFlowParams(Params):
         min_length=1,
         description="Folder for the recording; {run} in it stands for the id of the run, so that each run gets its own",
     )
-    record: RecordParams = Field(RecordParams(), description="How long, how many jobs, how much load")
+    record: RecordParams = Field(
+        RecordParams(), description="Which jobs run, for how long, on which miniature cluster and under which load"
+    )

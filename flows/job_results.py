@@ -30,6 +30,11 @@ class Watched(TypedDict):
 
 
 class Recorded(TypedDict):
-    """The folder of a recording."""
+    """The folder of a recording, the runs that were added, and the recorder's own cost in cores.
+
+    isolation: what held vertices to their tokens: cgroups or threads; none where nothing was left to run."""
 
     folder: str
+    isolation: str
+    n_runs: int
+    own_cores_ratio: float

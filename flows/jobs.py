@@ -15,6 +15,7 @@ from flows.publish import artifact_key, publish
 from tasks.errors import BadInput
 from tasks.jobs import steps
 from tasks.jobs.params import ReportParams, SummaryParams
+from tasks.jobs.reader_names import reader_asked_for
 from tasks.jobs.summary import read_summary
 from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.landing import find_batch
@@ -64,7 +65,7 @@ def jobs_ingest(params: IngestParams) -> Ingested:
     Files that were read before add nothing. A file that cannot be read does not hold up the others: they are loaded,
     and the run fails at its end with a line that says which file and why. Single bad rows go to the quarantine."""
     warehouse, source = params.warehouse, params.source
-    reader = "" if params.reader == "auto" else params.reader
+    reader = reader_asked_for(params.reader)
     ids: list[str] = []
     refused: list[BadInput] = []
     logs = _logs(warehouse, params.paths)
@@ -120,7 +121,7 @@ def jobs_watch(params: WatchFlowParams) -> Watched:
 )
 def jobs_record(params: RecordFlowParams) -> Recorded:
     """Run real recurring jobs on the worker's machine and record them; a run that is continued goes on where it was."""
-    return Recorded(folder=record(params.record, params.folder.replace("{run}", str(flow_run.id)[:8])))
+    return Recorded(**record(params.record, params.folder.replace("{run}", str(flow_run.id)[:8])))
 
 
 def ingest_jobs(params: IngestParams) -> Ingested:

@@ -20,12 +20,13 @@ def kept(flow: str, params: Params, work: Callable[[], Result]) -> Result:
     """The result of the work, after the run was written down; so is a failed run, with its error.
 
     Parameters without a warehouse (a recording on another machine) leave no row. A run that is continued replaces
-    its row. A row that cannot be written is a warning: the work itself is done."""
+    its row. A row that cannot be written is a warning, since the work itself is done; an error that the work itself met
+    is told once, by the work."""
     started_at = _now()
     try:
         result = work()
     except Exception as error:
-        _write(flow, params, "failed", started_at, {"error": f"{type(error).__name__}: {error}"})
+        _write(flow, params, "failed", started_at, {"error": f"{type(error).__name__}: {error}"}, told=error)
         raise
     _write(flow, params, "completed", started_at, dict(result))
     return result
@@ -37,6 +38,8 @@ def _write(
     status: Literal["completed", "failed"],
     started_at: datetime,
     figures: dict[str, Any],
+    *,
+    told: Exception | None = None,
 ) -> None:
     warehouse = getattr(params, "warehouse", None)
     if not isinstance(warehouse, Warehouse) or (status == "failed" and not warehouse.file.exists()):
@@ -55,7 +58,8 @@ def _write(
     try:
         record_run(warehouse, run)
     except WhorlError as error:
-        logger.warning("the run is missing in ops.runs: %s", error)
+        is_told = type(error) is type(told)
+        logger.log(logging.DEBUG if is_told else logging.WARNING, "the run is missing in ops.runs: %s", error)
 
 
 def _now() -> datetime:

@@ -4,18 +4,17 @@ import dataclasses
 import json
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from tasks.utc import utc_text
+
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
-
-BATCH_ROWS = 10_000
 
 
 def show_json(value: Any) -> None:
@@ -24,15 +23,14 @@ def show_json(value: Any) -> None:
     sys.stdout.write("\n")
 
 
-def show_rows(rows: "pa.Table") -> None:
-    """Print the rows of a table as one list, row by row: a million of them fit into memory."""
+def show_rows(rows: Iterable[dict[str, Any]]) -> None:
+    """Print rows as one list, row by row: a million of them fit into memory."""
     first = True
     sys.stdout.write("[")
-    for batch in rows.to_batches(max_chunksize=BATCH_ROWS):
-        for row in batch.to_pylist():
-            sys.stdout.write("\n " if first else ",\n ")
-            sys.stdout.write(_line(row))
-            first = False
+    for row in rows:
+        sys.stdout.write("\n " if first else ",\n ")
+        sys.stdout.write(_line(row))
+        first = False
     sys.stdout.write("]\n" if first else "\n]\n")
 
 
@@ -67,7 +65,7 @@ def _number_or_text(value: Any) -> Any:
     if value != value:  # NaT
         return None
     if isinstance(value, datetime):
-        return value.isoformat() + ("" if value.tzinfo else "Z")
+        return utc_text(value)
     if isinstance(value, bytes):
         return value.hex()
     return value.isoformat() if isinstance(value, date) else str(value)

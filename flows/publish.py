@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from prefect.artifacts import create_markdown_artifact
 
+from tasks.markdown import plain
+
 MAX_PART_CHARS = 60
 HASH_CHARS = 8
 
@@ -36,12 +38,6 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
         _line(["---:" if _is_number_column(rows, i) else "---" for i in range(len(header))]),
     ]
     return "\n".join([*lines, *(_line([_cell(value) for value in row]) for row in rows)])
-
-
-def plain(text: str) -> str:
-    """A text of a log so that markdown and HTML show it as it is."""
-    escaped = re.sub(r"([\\`*_{}\[\]()#+!|~])", r"\\\1", text)
-    return " ".join(escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").split())
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -1,5 +1,6 @@
 """Values as the command line shows them. Durations, numbers and shares are those of tasks/quantities.py."""
 
+import shlex
 from typing import Any
 
 from tasks import quantities
@@ -68,6 +69,11 @@ def clean(line: str) -> str:
     if line.isprintable():
         return line
     return "".join(char if char.isprintable() else " " if char.isspace() else UNPRINTABLE for char in line)
+
+
+def as_command(*words: object) -> str:
+    """The words as a command that can be pasted into a shell."""
+    return shlex.join(map(str, words))
 
 
 def shorten(key: str, width: int) -> str:

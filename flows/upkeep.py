@@ -16,6 +16,7 @@ from flows.policies import step
 from flows.upkeep_params import UpkeepParams
 from tasks.warehouse import copies, pruning
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.prune_params import PruneParams
 
 logger = logging.getLogger(__name__)
 PAGE = 200  # what Prefect's API gives at once
@@ -79,20 +80,20 @@ def remove_old_results(kept_days: float) -> int:
 
 
 @step
-def prune(warehouse: Warehouse, params: pruning.PruneParams) -> dict[str, int]:
-    """Prune the warehouse; returns counts of rows and files."""
-    pruned = pruning.prune(warehouse, params, datetime.now(UTC).replace(tzinfo=None))
-    return {"n_rows": pruned.n_runs, "n_files": len(pruned.landing_files) + len(pruned.models)}
+def prune(warehouse: Warehouse, params: PruneParams, backups: str) -> dict[str, int]:
+    """Prune the warehouse; returns counts of rows and files. backups: the folder that they go to."""
+    pruned = pruning.prune(warehouse, params, datetime.now(UTC).replace(tzinfo=None), backups=Path(backups))
+    return {"n_rows": pruned.n_runs, "n_files": pruned.n_files}
 
 
 @flow(name="whorl-upkeep", run_name=lambda: "back up and clean up", tags=["upkeep"])
 def whorl_upkeep(params: UpkeepParams) -> Kept:
     """Back up the warehouse, and remove old backups, old flow runs and what the warehouse no longer needs."""
     warehouse = params.warehouse
-    folder = params.backup_folder or str(warehouse.home / "backups")
+    folder = params.backup_folder or str(warehouse.backups)
     has_something = warehouse.file.exists()
     backup = back_up(warehouse, folder) if params.with_backup and has_something else ""
-    pruned = prune(warehouse, params.prune) if has_something else {"n_rows": 0, "n_files": 0}
+    pruned = prune(warehouse, params.prune, folder) if has_something else {"n_rows": 0, "n_files": 0}
     return Kept(
         backup=backup,
         n_backups_removed=remove_old_backups(folder, params.backups_kept) if backup else 0,

@@ -5,7 +5,7 @@ from pydantic import Field
 from flows.job_params import WAREHOUSE
 from tasks.params import Params
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.pruning import PruneParams
+from tasks.warehouse.prune_params import PruneParams
 
 
 class UpkeepParams(Params):

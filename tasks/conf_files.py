@@ -1,11 +1,11 @@
 """The files of conf/: every knob with its meaning and range, written from the parameter models themselves."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import yaml
 from pydantic import BaseModel
 
-from tasks.settings_errors import allowed_values
+from tasks.settings_errors import allowed_values, item_model
 
 INDENT = "  "
 
@@ -25,7 +25,21 @@ def _lines(params: BaseModel, indent: str) -> Iterator[str]:
             yield from _lines(value, indent + INDENT)
             continue
         yield f"{indent}# {field.description} [{allowed_values(field)}]"
-        written = yaml.safe_dump(
-            list(value) if isinstance(value, tuple) else value, default_flow_style=True, width=1000
-        )
-        yield f"{indent}{name}: {written.removesuffix('...' + chr(10)).strip()}"
+        if item := item_model(field.annotation):
+            yield from _items(name, value, item, indent)
+            continue
+        yield f"{indent}{name}: {_in_a_line(list(value) if isinstance(value, tuple) else value)}"
+
+
+def _items(name: str, values: Sequence[BaseModel], item: type[BaseModel], indent: str) -> Iterator[str]:
+    """A list of models: what their keys mean, then one line for each."""
+    for key, field in item.model_fields.items():
+        yield f"{indent}#   {key}: {field.description} [{allowed_values(field)}]"
+    yield f"{indent}{name}:"
+    for value in values:
+        yield f"{indent}{INDENT}- {_in_a_line(value.model_dump(mode='json'))}"
+
+
+def _in_a_line(value: object) -> str:
+    written: str = yaml.safe_dump(value, default_flow_style=True, width=1000, sort_keys=False)
+    return written.removesuffix("...\n").strip()

@@ -2,18 +2,18 @@
 
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import IO, Any, cast
 
-import fsspec
 import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
 from tasks.read_limits import ReadLimits
+from tasks.storage import storage_of
 
 GZIP_MAGIC = b"\x1f\x8b"
 OTHER_PACKERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"(\xb5/\xfd": "zstd", b"PK\x03\x04": "zip"}
@@ -25,6 +25,9 @@ BLOCK_BYTES = 4 * 1024 * 1024
 BLOCK_LINES = 100_000
 RAW_CHARS = 500  # how much of a refused line is kept in the quarantine
 RATIO_CHECKED_FROM_BYTES = 1024 * 1024  # a tiny file may shrink a thousandfold in good faith
+
+
+Opener = Callable[[str, ReadLimits], AbstractContextManager[IO[bytes]]]
 
 
 @dataclass(frozen=True)
@@ -94,14 +97,21 @@ def open_checked(path: str, limits: ReadLimits) -> Iterator[IO[bytes]]:
         packer = next((name for mark, name in OTHER_PACKERS.items() if magic.startswith(mark)), None)
         if packer:
             raise BadInput(path, f"packed with {packer}", "plain text or gzip", "unpack it first")
-        yield cast(IO[bytes], _Counted(path, raw, limits, packed=magic.startswith(GZIP_MAGIC)))
+        is_gzip = magic.startswith(GZIP_MAGIC)
+        yield counted(path, raw, gzip.GzipFile(fileobj=raw) if is_gzip else raw, limits)
+
+
+def counted(path: str, raw: IO[bytes], unpacked: Any, limits: ReadLimits) -> IO[bytes]:
+    """The bytes of `unpacked`, up to the limits; raw: the file itself, which tells how much of it was unpacked."""
+    return cast(IO[bytes], _Counted(path, raw, unpacked, limits))
 
 
 @contextmanager
 def open_plain(path: str) -> Iterator[IO[bytes]]:
     """The bytes of a file as they are, seekable; raises BadInput if it cannot be opened."""
     try:
-        raw = cast(IO[bytes], fsspec.open(path, "rb").open())
+        fs, name = storage_of(path)
+        raw = cast(IO[bytes], fs.open(name, "rb"))
     except (OSError, ValueError, ImportError) as error:
         said = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
         raise BadInput(path, f"cannot be opened ({said})", "a readable file", "check the path") from error
@@ -112,9 +122,9 @@ def open_plain(path: str) -> Iterator[IO[bytes]]:
 class _Counted:
     """A byte stream that stops at the limits, before memory or disk are full."""
 
-    def __init__(self, path: str, raw: IO[bytes], limits: ReadLimits, *, packed: bool) -> None:
-        self.path, self.raw, self.limits, self.packed, self.n_bytes = path, raw, limits, packed, 0
-        self.stream: Any = gzip.GzipFile(fileobj=raw) if packed else raw
+    def __init__(self, path: str, raw: IO[bytes], unpacked: Any, limits: ReadLimits) -> None:
+        self.path, self.raw, self.limits, self.stream, self.n_bytes = path, raw, limits, unpacked, 0
+        self.packed = unpacked is not raw
 
     def read(self, size: int = BLOCK_BYTES) -> bytes:
         if size < 0:
@@ -153,11 +163,11 @@ def read_head(path: str, limits: ReadLimits) -> bytes:
         return stream.read(HEAD_BYTES)
 
 
-def read_lines(path: str, limits: ReadLimits) -> Iterator[Lines]:
+def read_lines(path: str, limits: ReadLimits, *, open_as: Opener = open_checked) -> Iterator[Lines]:
     """The lines of a UTF-8 text file, at most 100,000 at a time; a line that is no text is refused alone.
 
-    Raises BadInput for what read_blocks and open_checked refuse."""
-    for block in read_blocks(path, limits):
+    Raises BadInput for what read_blocks and open_checked (or what opens the file in its place) refuse."""
+    for block in read_blocks(path, limits, open_as=open_as):
         text = block.data.decode().split("\n")[:-1]
         numbered = enumerate(text, block.first)
         if len(block.refused):
@@ -168,12 +178,12 @@ def read_lines(path: str, limits: ReadLimits) -> Iterator[Lines]:
             yield Lines(list(range(block.first, block.first + len(text))), text, block.refused)
 
 
-def read_blocks(path: str, limits: ReadLimits) -> Iterator[Block]:
+def read_blocks(path: str, limits: ReadLimits, *, open_as: Opener = open_checked) -> Iterator[Block]:
     """A UTF-8 text file in blocks of whole lines, at most 4 MiB (or one line) and 100,000 lines each.
 
     CR LF becomes LF. Lines that are not UTF-8, hold a NUL byte or are too long are refused one by one.
     Raises BadInput for UTF-16, binary content, a text without line feeds, and what open_checked refuses."""
-    with open_checked(path, limits) as stream:
+    with open_as(path, limits) as stream:
         rest, first, is_start = b"", 1, True
         while block := stream.read(BLOCK_BYTES):
             if is_start:

@@ -16,7 +16,8 @@ from tasks.errors import BadSetting
 from tasks.jobs.params import JobsParams
 from tasks.params import Params
 from tasks.settings_errors import explain, explain_value
-from tasks.warehouse.place import Warehouse
+from tasks.warehouse.place import SPILL, Warehouse
+from tasks.warehouse.prune_params import PruneParams
 
 ROOT = Path(__file__).parents[1]
 PREFIX = "WHORL_"
@@ -24,6 +25,7 @@ SHORT = {"WHORL_HOME": "home", "WHORL_DATASETS": "datasets"}
 HOME = "Folder of warehouse, landing, models and reports; relative to the project's root (short: WHORL_HOME)"
 
 LANDING = "Landing folder, an fsspec address or a path relative to the project's root; empty: <home>/landing"
+QUERY_LIMIT = "Longest time for 'whorl query', in seconds, best below lock_wait_s: writers wait for it; 0: no limit"
 
 
 class WhorlParams(Params):
@@ -35,7 +37,10 @@ class WhorlParams(Params):
     lock_wait_s: float = Field(60, ge=0, le=86_400, description="How long to wait for the warehouse, in seconds")
     memory_mb: int = Field(1024, ge=64, le=2**20, description="Memory that DuckDB may use, in MB")
     threads: int = Field(2, ge=1, le=1024, description="Threads that DuckDB may use")
+    spill_mb: int = Field(20_000, ge=1, le=2**30, description=SPILL)
+    query_limit_s: float = Field(30, ge=0, le=86_400, description=QUERY_LIMIT)
     port: int = Field(4200, ge=1024, le=65_535, description="Port of the Prefect server that 'whorl serve' starts")
+    prune: PruneParams = PruneParams()
 
 
 class Settings(Params):
@@ -55,6 +60,7 @@ class Settings(Params):
             lock_wait_s=common.lock_wait_s,
             memory_mb=common.memory_mb,
             threads=common.threads,
+            spill_mb=common.spill_mb,
         )
 
 

@@ -68,11 +68,19 @@ def kind_in_words(kind: Any) -> str:
         return f"one of {', '.join(map(str, parts))}"
     if get_origin(kind) in (list, tuple):
         inner = kind_in_words(parts[0])
+        if item := item_model(kind):
+            return f"a list; each with keys of {', '.join(item.model_fields)}"
         return f"a list; each {inner}" if inner.startswith("one of") else f"a list; each is {inner}"
     if get_origin(kind) is dict:
         return f"keys and values; each key {kind_in_words(parts[0])}, each value {kind_in_words(parts[1])}"
     name = getattr(kind, "__name__", str(kind))
     return {"int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false"}.get(name, name)
+
+
+def item_model(kind: Any) -> type[BaseModel] | None:
+    """The model of a list's items; None where they are something simple, or there is no list."""
+    first = next(iter(get_args(kind)), None) if get_origin(kind) in (list, tuple) else None
+    return first if isinstance(first, type) and issubclass(first, BaseModel) else None
 
 
 def _number(bound: float) -> str:
@@ -82,9 +90,18 @@ def _number(bound: float) -> str:
 
 def _find(model: type[BaseModel], path: list[str]) -> tuple[type[BaseModel], FieldInfo | None]:
     """The model that holds the last key of the path, and its field."""
+    is_item = False  # the key is a place in a list of models
     for key in path:
+        if is_item:
+            is_item = False
+            continue
         field = model.model_fields.get(key)
         inner: Any = field.annotation if field else None
+        if item := item_model(inner):
+            if key == path[-1]:
+                return model, field
+            model, is_item = item, True
+            continue
         if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
             return model, field
         model = inner

@@ -45,6 +45,13 @@ class Inner(Params):
     ratio: float = Field(1e-300, gt=0, lt=1, description="A small number")
 
 
+class Item(Params):
+    """One of several."""
+
+    name: str = Field(description="Its name")
+    weight: float = Field(1, gt=0, description="How much it counts")
+
+
 class Outer(Params):
     """An example.
 
@@ -54,6 +61,7 @@ class Outer(Params):
     empty: str = Field("", description="Nothing")
     is_on: bool = Field(True, description="A switch")
     inner: Inner = Inner()
+    items: tuple[Item, ...] = Field((Item(name="a"), Item(name="no", weight=2.5)), min_length=1, description="Several")
 
 
 def test_the_text_of_an_example():
@@ -71,6 +79,12 @@ def test_the_text_of_an_example():
         "  names: ['no', 'null', '1']\n"
         "  # A small number [a number more than 0 and less than 1]\n"
         "  ratio: 1.0e-300\n"
+        "# Several [a list; each with keys of name, weight, length at least 1]\n"
+        "#   name: Its name [a text]\n"
+        "#   weight: How much it counts [a number more than 0]\n"
+        "items:\n"
+        "  - {name: a, weight: 1.0}\n"
+        "  - {name: 'no', weight: 2.5}\n"
     )
     assert Outer(**yaml.safe_load(commented_defaults(Outer))) == Outer()
 

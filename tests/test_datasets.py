@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import json
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -184,3 +185,6 @@ def test_the_command_fetches_into_the_home_where_no_folder_is_named(
     monkeypatch.setattr("tasks.datasets.find_data_set", lambda name: data_set(home))
     assert run(["datasets", "fetch", "log", "--home", str(tmp_path)]) == 0
     assert capsys.readouterr().out == f"{tmp_path}/datasets/swf/log.swf.gz\n"
+    assert run(["datasets", "fetch", "log", "--home", str(tmp_path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found == {"name": "log", "path": f"{tmp_path}/datasets/swf/log.swf.gz"}

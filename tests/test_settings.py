@@ -87,6 +87,39 @@ def test_lists_and_mappings_come_from_the_environment_as_in_yaml(conf, monkeypat
     assert jobs.read.columns == {"run_id": "Job ID"}
 
 
+def test_a_list_of_models_is_set_as_a_whole(conf, monkeypatch):
+    (conf / "jobs.yaml").write_text("record:\n  periods:\n    - {name: A, days: 3}\n    - {name: B, days: 2}\n")
+    found = load_settings(conf=conf)
+    assert [(period.name, period.days) for period in found.settings.jobs.record.periods] == [("A", 3), ("B", 2)]
+    assert found.origins == {"jobs.record.periods": "conf/jobs.yaml"}
+    monkeypatch.setenv("WHORL_JOBS__RECORD__PERIODS", "[{name: C, days: 1}]")
+    assert [period.name for period in load_settings(conf=conf).settings.jobs.record.periods] == ["C"]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (
+            "periods: [{name: A, days: 3}, {name: B, days: 0}]",
+            "jobs.record.periods.1.days: 0 is not allowed (input should be greater than or equal to 1); "
+            "expected a whole number at least 1 and at most 10,000",
+        ),
+        (
+            "periods: [{name: A, days: 3, of: 4}]",
+            "jobs.record.periods.0.of: no such key; allowed in jobs.record.periods.0: name, days",
+        ),
+        (
+            "periods: 3",
+            "jobs.record.periods: 3 is not allowed (input should be a valid tuple); expected a list; "
+            "each with keys of name, days, length at least 1",
+        ),
+    ],
+)
+def test_what_is_wrong_inside_a_list_is_named_by_its_place(conf, content, told):
+    (conf / "jobs.yaml").write_text(f"record: {{{content}}}")
+    assert refusal(conf) == f"conf/jobs.yaml: {told}"
+
+
 def test_paths_are_relative_to_the_project_and_know_the_users_home(conf, monkeypatch):
     monkeypatch.setenv("HOME", "/home/somebody")
     for written, home in [("data", ROOT / "data"), ("~/w", Path("/home/somebody/w")), ("/abs", Path("/abs"))]:

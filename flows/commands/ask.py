@@ -1,6 +1,7 @@
 """`whorl query` and `whorl config`: what stands in the warehouse, and what is set."""
 
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -32,6 +33,10 @@ def query(
             min=0, help=f"Rows at most, 0: all; a table has {TABLE_ROWS}, JSON and CSV all", show_default=False
         ),
     ] = None,
+    limit_s: Annotated[
+        float | None,
+        typer.Option(help="Seconds that it may take, 0: any time; default: whorl.query_limit_s", show_default=False),
+    ] = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values with a header")] = False,
 ) -> None:
@@ -40,18 +45,24 @@ def query(
     Nothing can be changed, and no file be read, from here."""
     from flows.machine_output import show_rows
     from tasks.warehouse.query import ask
+    from tasks.warehouse.values import rows_of
 
     if as_json and as_csv:
         raise typer.BadParameter("choose one of --json and --csv")
     invocation = invocation_of(context)
+    flags = {} if limit_s is None else {"whorl": {"query_limit_s": limit_s}}
+    settings = invocation.resolved(flags).settings
     most = (None if as_json or as_csv else TABLE_ROWS) if limit is None else limit or None
-    answer = ask(invocation.warehouse, sys.stdin.read() if sql == "-" else sql, limit=most)
+    answer = ask(
+        settings.warehouse, sys.stdin.read() if sql == "-" else sql, limit=most, limit_s=settings.whorl.query_limit_s
+    )
+    rows = rows_of(answer.rows)
     if as_json:
-        show_rows(answer.rows)
+        show_rows(rows)
     elif as_csv:
-        _show_csv(answer.rows)
+        _show_csv(answer.rows.column_names, rows)
     else:
-        show_table(answer.rows.to_pylist(), [_column(field) for field in answer.rows.schema])
+        show_table(list(rows), [_column(field) for field in answer.rows.schema])
         _tell_rows(invocation, answer.rows.num_rows, is_cut=answer.is_cut)
     if answer.is_cut and (as_json or as_csv):
         invocation.note(f"whorl: cut after {count(answer.rows.num_rows)} rows (--limit)")
@@ -117,13 +128,12 @@ def _cell(value: Any) -> str:
     return f"{value:.10g}" if isinstance(value, float) and value == value else text(value)
 
 
-def _show_csv(rows: "pa.Table") -> None:
+def _show_csv(names: list[str], rows: Iterable[dict[str, Any]]) -> None:
     import csv
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(rows.column_names)
-    for batch in rows.to_batches():
-        writer.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+    writer.writerow(names)
+    writer.writerows(row.values() for row in rows)
 
 
 def _tell_rows(invocation: Invocation, n_rows: int, *, is_cut: bool) -> None:

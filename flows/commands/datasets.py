@@ -47,13 +47,19 @@ def list_data_sets(context: typer.Context, as_json: Json = False) -> None:
 def fetch(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Name of a data set", autocompletion=completion.data_sets)],
+    as_json: Json = False,
 ) -> None:
     """Download a data set from its public home, check its hash, and print its path."""
+    from flows.machine_output import show_json
     from tasks import datasets
 
     invocation = invocation_of(context)
     with progress_bar(invocation):
-        print(datasets.fetch(datasets.find_data_set(name), _folder(invocation.settings)))
+        path = datasets.fetch(datasets.find_data_set(name), _folder(invocation.settings))
+    if as_json:
+        show_json({"name": name, "path": str(path)})
+    else:
+        print(path)
 
 
 def _folder(settings: "Settings") -> Path:

@@ -1,17 +1,21 @@
 """`whorl jobs ingest`: job logs into the warehouse, or only a look at what they would give."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from flows.commands.file_results import file_results, show_files
-from flows.commands.options import Json, named_source
+from flows.commands.options import Json
 from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
+from flows.shown import as_command
+from tasks.jobs.reader_names import AUTO, ReaderName, reader_asked_for
+from tasks.source_names import DEFAULT_SOURCE, checked_source
 
-ReaderName = Literal["auto", "own", "swf", "slurm", "prefect-api"]
-DEFAULT_SOURCE = "main"
+if TYPE_CHECKING:
+    from flows.job_results import Ingested
+    from tasks.settings import Settings
 
 
 def ingest(
@@ -22,7 +26,7 @@ def ingest(
     source: Annotated[
         str, typer.Option("--source", "-s", help="Name to keep the rows under; different sources never mix")
     ] = DEFAULT_SOURCE,
-    reader: Annotated[ReaderName, typer.Option(help="Format; auto looks into each file")] = "auto",
+    reader: Annotated[ReaderName, typer.Option(help="Format; auto looks into each file")] = AUTO,
     time_zone: Annotated[
         str | None, typer.Option(help="Time zone of logs that name none, such as Europe/Berlin", show_default=False)
     ] = None,
@@ -41,13 +45,13 @@ def ingest(
     """Read job logs into the warehouse.
 
     The recurring jobs of the source are summarised afterwards. The same file twice adds nothing."""
-    invocation = invocation_of(context)
+    invocation, source = invocation_of(context), checked_source(source)
     flags = {"jobs": {"read": _read_flags(time_zone, renamed or [], pseudonymise=pseudonymise)}}
     absolute = [path if "://" in path else str(Path(path).absolute()) for path in paths]
     if dry_run:
         _look(invocation, absolute, reader, flags, as_json=as_json)
     else:
-        _run(invocation, absolute, named_source(source), reader, flags, as_json=as_json)
+        _run(invocation, absolute, source, reader, flags, as_json=as_json)
 
 
 def _read_flags(time_zone: str | None, renamed: list[str], *, pseudonymise: bool) -> dict[str, Any]:
@@ -68,13 +72,29 @@ def _run(
     from tasks.jobs.intake import find_logs
 
     settings = invocation.resolved(flags).settings
-    jobs = settings.jobs
     find_logs(paths)  # a mistyped path is told before Prefect is started
+    found = _ingested(invocation, settings, paths, source, reader)
+    result = file_results(settings.warehouse, source, found["batches"]) | {
+        "data_version": found["data_version"],
+        "report": found["report"],
+    }
+    if as_json:
+        show_json(result)
+        return
+    show_files(result)
+    print(f"report: {found['report']}")
+    invocation.note(f"next: {as_command('whorl', 'jobs', 'summary', '--source', source)}")
+
+
+def _ingested(
+    invocation: Invocation, settings: "Settings", paths: list[str], source: str, reader: ReaderName
+) -> "Ingested":
+    jobs = settings.jobs
     with flow_running(invocation):
         from flows.job_params import IngestParams
         from flows.jobs import ingest_jobs
 
-        found = ingest_jobs(
+        return ingest_jobs(
             IngestParams(
                 paths=paths,
                 source=source,
@@ -86,16 +106,6 @@ def _run(
                 warehouse=settings.warehouse,
             )
         )
-    result = file_results(settings.warehouse, source, found["batches"]) | {
-        "data_version": found["data_version"],
-        "report": found["report"],
-    }
-    if as_json:
-        show_json(result)
-        return
-    show_files(result)
-    print(f"report: {found['report']}")
-    invocation.note(f"next: whorl jobs summary --source {source}")
 
 
 def _look(
@@ -107,7 +117,7 @@ def _look(
     from tasks.jobs.preview import preview_log
 
     jobs = invocation.resolved(flags).settings.jobs
-    intake = Intake("", "" if reader == "auto" else reader, jobs.read, jobs.group)
+    intake = Intake("", reader_asked_for(reader), jobs.read, jobs.group)
     with progress_bar(invocation):
         previews = [preview_log(path, intake) for path in find_logs(paths)]
     show_previews(invocation, previews, as_json=as_json)

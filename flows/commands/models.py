@@ -9,6 +9,7 @@ from flows.commands.options import Json
 from flows.invocation import invocation_of
 from flows.shown import moment, text
 from flows.tables import Column, show_table
+from tasks.source_names import checked_source
 
 app = typer.Typer(help="Trained models, and which of them is in use", no_args_is_help=True)
 
@@ -76,7 +77,7 @@ def rollback(
     """Bring back the model that was in use before the present one."""
     from tasks.warehouse import registry
 
-    decision = registry.roll_back(invocation_of(context).warehouse, word, source, kind)
+    decision = registry.roll_back(invocation_of(context).warehouse, word, checked_source(source), kind)
     _tell(decision.model_dump(), as_json=as_json)
 
 

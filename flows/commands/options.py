@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows.commands import completion
+from tasks.source_names import checked_source
 
 if TYPE_CHECKING:
     from tasks.warehouse.place import Warehouse
 
-LONGEST_SOURCE = 100
 Json = Annotated[bool, typer.Option("--json", help="One JSON value on stdout and nothing else")]
 Source = Annotated[
     str | None,
@@ -23,17 +23,11 @@ Source = Annotated[
 ]
 
 
-def named_source(source: str) -> str:
-    """The name of a source, checked as the flows check it. Raises BadParameter."""
-    if not 0 < len(source) <= LONGEST_SOURCE:
-        raise typer.BadParameter(f"a name has 1 to {LONGEST_SOURCE} characters", param_hint="--source")
-    return source
-
-
 def one_source(warehouse: "Warehouse", source: str | None) -> str:
-    """The named source, or the only one there is. Raises NotFound if there are none, or several to choose from."""
+    """The named source, or the only one there is. Raises BadSetting for what can be no name, NotFound if there
+    are none, or several to choose from."""
     if source is not None:
-        return source
+        return checked_source(source)
     from tasks.errors import NotFound
     from tasks.warehouse.connection import reading
 

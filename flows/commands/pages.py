@@ -1,6 +1,7 @@
 """`whorl demo` and `whorl report`: the whole story on recorded data, and the page that tells it."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -13,6 +14,7 @@ from flows.commands.watch import show_alarms
 from flows.invocation import invocation_of
 from flows.progress_bar import progress_bar
 from flows.running import flow_running
+from flows.shown import as_command
 
 Word = Literal["jobs"]
 SHOWN_JOBS = 10
@@ -55,7 +57,12 @@ def demo(context: typer.Context, as_json: Json = False) -> None:
     print()
     show_alarms(invocation, settings.warehouse, told["alarms"])
     print(f"report: {told['report']}")
-    invocation.note(f"look further: whorl jobs summary --home {settings.warehouse.home}")
+    invocation.note(f"look further: {look_further(settings.warehouse.home)}")
+
+
+def look_further(home: Path) -> str:
+    """The command that asks the home of a demo."""
+    return as_command("whorl", "jobs", "summary", "--home", home)
 
 
 def report(

@@ -1,6 +1,6 @@
 """`whorl runs`: what flows did, with which parameters, and what they found."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +10,9 @@ from flows.invocation import invocation_of
 from flows.shown import counted, figure, moment, setting, text
 from flows.tables import Column, show_facts, show_table
 from tasks.quantities import duration
+
+if TYPE_CHECKING:
+    from tasks.warehouse.place import Warehouse
 
 app = typer.Typer(help="Runs of flows: what was asked, what was found", no_args_is_help=True)
 
@@ -24,6 +27,18 @@ LISTED = (
     Column("data_version", "data version", kind="name", is_extra=True),
     Column("code_version", "code version", kind="name", is_extra=True),
 )
+
+COMPARED = (
+    Column("key", "differs in"),
+    Column("first", "first", figure),
+    Column("second", "second", figure),
+    Column("ratio", "ratio", figure, kind="number"),
+)
+BEGIN_SO = """
+    SELECT run_id FROM ops.runs WHERE starts_with(run_id, $id) ORDER BY run_id <> $id, started_at DESC, run_id
+"""
+LATEST = "'whorl runs list' shows the latest"
+N_NAMED = 5  # ids that an error message names
 
 
 @app.command("list")
@@ -53,7 +68,8 @@ def show(context: typer.Context, run: RunId, as_json: Json = False) -> None:
     from tasks.settings import leaves
     from tasks.warehouse import runs
 
-    found = runs.read_run(invocation_of(context).warehouse, run)
+    warehouse = invocation_of(context).warehouse
+    found = runs.read_run(warehouse, one_run(warehouse, run))
     if as_json:
         show_json(found)
         return
@@ -72,6 +88,7 @@ def compare(context: typer.Context, first: RunId, second: RunId, as_json: Json =
     from tasks.warehouse import runs
 
     invocation = invocation_of(context)
+    first, second = (one_run(invocation.warehouse, run) for run in (first, second))
     rows: list[dict[str, Any]] = records(runs.compare_runs(invocation.warehouse, first, second))
     if as_json:
         show_json(rows)
@@ -79,6 +96,26 @@ def compare(context: typer.Context, first: RunId, second: RunId, as_json: Json =
     if not rows:
         invocation.note("the two runs differ in nothing")
         return
-    titles = (Column("key", "differs in"), Column("first", first, figure), Column("second", second, figure))
-    show_table(rows, (*titles, Column("ratio", "ratio", figure, kind="number")))
-    invocation.note(f"{counted(len(rows), 'difference')}; ratio: {second} over {first}")
+    show_facts({"first": first, "second": second})
+    print()
+    show_table([row for row in rows if row["key"] != "run_id"], COMPARED)
+    invocation.note(f"{counted(len(rows), 'difference')}; ratio: second over first")
+
+
+def one_run(warehouse: "Warehouse", text: str) -> str:
+    """The id of the one run that is called so or whose id begins so.
+
+    Raises BadSetting if nothing is asked for, NotFound if no run or more than one fits."""
+    from tasks.errors import BadSetting, NotFound
+    from tasks.warehouse.connection import fetch
+
+    if not text.strip():
+        raise BadSetting(f"run {text!r}: expected its id or the beginning of it; {LATEST}")
+    found = fetch(warehouse, BEGIN_SO, {"id": text})["run_id"].to_list()
+    if not found:
+        raise NotFound(f"run {text!r}: no run of this home begins so; {LATEST}")
+    if len(found) > 1 and found[0] != text:
+        rest = f" and {len(found) - N_NAMED:,} more" if len(found) > N_NAMED else ""
+        names = ", ".join(found[:N_NAMED])
+        raise NotFound(f"run {text!r}: {len(found):,} runs begin so: {names}{rest}; give more of the id")
+    return str(found[0])

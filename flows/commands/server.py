@@ -47,7 +47,7 @@ def deploy(
 ) -> None:
     """Register the flows with a Prefect server.
 
-    Schedules come inactive; pool, limit and automation come with them. Twice is the same as once."""
+    Schedules come inactive; pool, limits and automation come with them. Twice is the same as once."""
     from flows.machine_output import plain, show_json
 
     invocation = invocation_of(context)

@@ -9,7 +9,7 @@ from flows.commands.file_results import recurrence_facts
 from flows.commands.options import Json, Source, one_source
 from flows.commands.summaries import fresh_summary
 from flows.invocation import Invocation, invocation_of
-from flows.shown import count, moment
+from flows.shown import count, counted, moment
 from flows.tables import Column, show_facts, show_table
 from tasks.quantities import duration, number, ratio, share
 
@@ -113,10 +113,18 @@ def _totals(totals: dict[str, Any]) -> dict[str, str]:
         "variation": f"median COV {ratio(totals['median_cov'])} over {count(totals['n_supported_groups'])} jobs "
         f"with at least {asked['min_support']} finished runs",
         "outliers": f"{share(totals['outlier_share_ratio'])} of their runs take at least {times} times the median "
-        f"of their job, {share(totals['outlier_share_delta'])} more than {longer} beyond it",
+        f"of their job{_left_out(totals)}, {share(totals['outlier_share_delta'])} more than {longer} beyond it",
         "lost": f"{duration(totals['excess_s'])} of waiting beyond the medians",
         "data version": str(totals["data_version"]),
     }
+
+
+def _left_out(totals: dict[str, Any]) -> str:
+    n_jobs = totals["n_zero_median_groups"]
+    if not n_jobs:
+        return ""
+    are, n_runs = "is" if n_jobs == 1 else "are", totals["n_zero_median_runs"]
+    return f" ({counted(n_jobs, 'job')} with a median of 0 s {are} left out: {counted(n_runs, 'run')})"
 
 
 def show_next_run(found: "NextRun") -> None:

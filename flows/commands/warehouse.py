@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,9 @@ from flows.invocation import invocation_of
 from flows.progress_bar import progress_bar
 from flows.shown import count, counted
 from flows.tables import Column, show_table
+
+if TYPE_CHECKING:
+    from tasks.warehouse.pruning import Pruned
 
 app = typer.Typer(help="Copies of the warehouse, rebuilding, tidying up", no_args_is_help=True)
 
@@ -22,11 +25,18 @@ HASHED = (
 
 
 @app.command()
-def snapshot(context: typer.Context, file: Annotated[Path, typer.Argument(help="File to write")]) -> None:
+def snapshot(
+    context: typer.Context, file: Annotated[Path, typer.Argument(help="File to write")], as_json: Json = False
+) -> None:
     """Copy the warehouse to one file that others may open with DuckDB."""
+    from flows.machine_output import show_json
     from tasks.warehouse import copies
 
-    print(copies.snapshot(invocation_of(context).warehouse, file))
+    made = copies.snapshot(invocation_of(context).warehouse, file)
+    if as_json:
+        show_json({"file": str(made.absolute()), "size_bytes": made.stat().st_size})
+        return
+    print(made)
 
 
 @app.command()
@@ -50,50 +60,95 @@ def rebuild(context: typer.Context, as_json: Json = False) -> None:
 
 @app.command()
 def backup(
-    context: typer.Context, folder: Annotated[Path, typer.Argument(help="Folder that the backup's folder goes to")]
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="Folder that the backup's folder goes to")],
+    as_json: Json = False,
 ) -> None:
     """Copy warehouse, landing files and models to a new folder, with a list of hashes."""
+    from flows.machine_output import show_json
     from tasks.warehouse import copies
 
-    print(copies.backup(invocation_of(context).warehouse, folder))
+    made = copies.backup(invocation_of(context).warehouse, folder)
+    if as_json:
+        sizes = [file.stat().st_size for file in made.rglob("*") if file.is_file()]
+        show_json({"folder": str(made.absolute()), "n_files": len(sizes), "size_bytes": sum(sizes)})
+        return
+    print(made)
 
 
 @app.command()
 def restore(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="Folder of one backup: whorl-<time>, with backup.json in it")],
+    as_json: Json = False,
 ) -> None:
     """Bring back a backup; the present warehouse is kept beside it."""
+    from flows.machine_output import show_json
     from tasks.warehouse import copies
 
     warehouse = invocation_of(context).warehouse
     n_files = copies.restore(warehouse, folder)
+    if as_json:
+        show_json({"home": str(warehouse.home), "folder": str(folder.absolute()), "n_files": n_files})
+        return
     print(f"{warehouse.home}: restored from {folder}, {counted(n_files, 'file')}")
 
 
 @app.command()
 def prune(
     context: typer.Context,
+    runs_kept_days: Annotated[
+        float | None, typer.Option(metavar="DAYS", help="Age at which a run is forgotten", show_default=False)
+    ] = None,
+    models_kept: Annotated[
+        int | None, typer.Option(metavar="N", help="Models kept of each kind, the latest", show_default=False)
+    ] = None,
+    orphans_kept_hours: Annotated[
+        float | None, typer.Option(metavar="HOURS", help="Age at which a file of no batch goes", show_default=False)
+    ] = None,
+    copies_kept_days: Annotated[
+        float | None,
+        typer.Option(metavar="DAYS", help="Age at which a copy kept aside, or half a backup, goes", show_default=False),
+    ] = None,
+    backups: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where half backups may be, if not in backups/", show_default=False),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go")] = False,
     as_json: Json = False,
 ) -> None:
-    """Remove old runs, models that are not in use, landing files of no batch, and what killed processes left."""
+    """Remove old runs, models that are not in use, landing files of no batch, old copies, and what kills left.
+
+    What is kept is set by whorl.prune in conf/; 'whorl config whorl' shows it."""
     from flows.machine_output import show_json
-    from tasks.warehouse.pruning import PruneParams
     from tasks.warehouse.pruning import prune as prune_warehouse
 
+    given = {
+        "runs_kept_days": runs_kept_days,
+        "models_kept": models_kept,
+        "orphans_kept_hours": orphans_kept_hours,
+        "copies_kept_days": copies_kept_days,
+    }
+    flags: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    settings = invocation_of(context).resolved({"whorl": {"prune": flags}}).settings
     now = datetime.now(UTC).replace(tzinfo=None)
-    pruned = prune_warehouse(invocation_of(context).warehouse, PruneParams(), now, dry_run=dry_run)
+    pruned = prune_warehouse(settings.warehouse, settings.whorl.prune, now, backups=backups, dry_run=dry_run)
     if as_json:
         show_json(pruned)
-        return
-    for name in (*pruned.models, *pruned.landing_files, *pruned.leftovers):
+    else:
+        _show_pruned(pruned, is_dry=dry_run)
+
+
+def _show_pruned(pruned: "Pruned", *, is_dry: bool) -> None:
+    for name in (*pruned.models, *pruned.landing_files, *pruned.leftovers, *pruned.copies):
         print(name)
     n_models, n_files = len(pruned.models), len(pruned.landing_files)
     what = f"{counted(pruned.n_runs, 'run')}, {counted(n_models, 'model')}, {counted(n_files, 'landing file')}"
     if pruned.leftovers:
         what += f", {counted(len(pruned.leftovers), 'leftover')} of killed processes"
-    print(f"{'would remove' if dry_run else 'removed'}: {what}")
+    if pruned.copies:
+        what += f", {count(len(pruned.copies))} old {'copy' if len(pruned.copies) == 1 else 'copies'}"
+    print(f"{'would remove' if is_dry else 'removed'}: {what}")
 
 
 @app.command()
@@ -110,8 +165,12 @@ def hashes(context: typer.Context, as_json: Json = False) -> None:
 
 
 @app.command()
-def dictionary() -> None:
+def dictionary(as_json: Json = False) -> None:
     """Print the data dictionary: every table and column with its meaning and unit, as Markdown."""
-    from tasks.warehouse.dictionary import data_dictionary
+    from flows.machine_output import show_json
+    from tasks.warehouse.dictionary import data_dictionary, described_tables
 
+    if as_json:
+        show_json(described_tables())
+        return
     print(data_dictionary(), end="")

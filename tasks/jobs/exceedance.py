@@ -70,7 +70,7 @@ def next_run(
     rows = fetch(
         warehouse,
         """SELECT runtime_s FROM jobs.runs WHERE source = $source AND group_key = $group_key
-        AND list_contains($statuses, status) AND isfinite(runtime_s) ORDER BY runtime_s""",
+        AND list_contains($statuses, status) AND isfinite(runtime_s) AND what_if IS NULL ORDER BY runtime_s""",
         {"source": source, "group_key": group_key, "statuses": list(params.statuses)},
     )
     runtimes_s = rows["runtime_s"].to_numpy(dtype=np.float64)

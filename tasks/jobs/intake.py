@@ -6,23 +6,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import fsspec
-
-from tasks.errors import BadInput, BadSetting
+from tasks.errors import BadInput
 from tasks.jobs.columns import RUNS_SCHEMA
 from tasks.jobs.grouping import group_keys
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.pseudonyms import load_key, pseudonymise, without_names
 from tasks.jobs.readers import READERS, Reader, detect
+from tasks.jobs.readers.spark_files import is_rolled, parts_of, without_parts
+from tasks.jobs.spool import Spool
 from tasks.progress import report_progress
 from tasks.reading import Chunk
+from tasks.source_names import checked_source
+from tasks.storage import storage_of
 from tasks.warehouse import landing
 from tasks.warehouse.place import Warehouse
 
 WORD = "jobs"
 GROUPING_VERSION = 1  # raise it when the same rows get other group keys
 NO_OPTION = ("limits", "future_slack_s", "prefect_api")  # whether and how a log is read, not what its rows are
-MAX_SOURCE_CHARS = 100
 REMOTE = ("http://", "https://")
 
 
@@ -47,14 +48,15 @@ def find_logs(paths: list[str]) -> list[str]:
 
 
 def _files_in(path: str) -> list[str]:
-    fs, root = fsspec.url_to_fs(path)
+    fs, root = storage_of(path)
     if not fs.exists(root):
         raise BadInput(path, "no such file or folder", "a job log", "check the path")
-    if not fs.isdir(root):
+    if not fs.isdir(root) or is_rolled(root):
         return [path]
     endings = tuple(ending for reader in READERS.values() for ending in reader.endings)
-    names = sorted(str(name) for name in fs.find(root))
-    files = [fs.unstrip_protocol(name).removeprefix("file://") for name in names if name.endswith(endings)]
+    names = sorted(without_parts([str(name) for name in fs.find(root)]))
+    logs = [name for name in names if name.endswith(endings) or READERS["spark"].sniff(b"", name)]
+    files = [fs.unstrip_protocol(name).removeprefix("file://") for name in logs]
     if not files:
         raise BadInput(
             path, f"{len(names)} files, none a job log", f"files that end in {', '.join(endings)}", "name one"
@@ -66,14 +68,20 @@ def land_log(warehouse: Warehouse, path: str, intake: Intake) -> landing.Batch:
     """Read one log into the landing folder; the same log read in the same way is found there and not read again.
 
     Raises BadInput for a file that is wrong as a whole; single bad rows go to the quarantine."""
-    _check_source(intake.source)
+    checked_source(intake.source)
     reader = _reader(path, intake)
     chunks = _grouped(reader.read(path, intake.read), warehouse.home, path, intake)
-    if path.startswith(REMOTE):
-        fetched = list(chunks)
-        sha256, chunks = _hash_of(fetched), iter(fetched)
-    else:
-        sha256 = landing.sha256_of(path)
+    if not path.startswith(REMOTE):
+        return _landed(warehouse, path, intake, reader, _sha256_of(path), chunks)
+    with Spool(warehouse.home, path, max_bytes=intake.read.limits.max_bytes) as spool:
+        for chunk in chunks:
+            spool.write(chunk)
+        return _landed(warehouse, path, intake, reader, spool.sha256, spool.read())
+
+
+def _landed(
+    warehouse: Warehouse, path: str, intake: Intake, reader: Reader, sha256: str, chunks: Iterator[Chunk]
+) -> landing.Batch:
     origin = landing.Origin(
         word=WORD,
         source=intake.source,
@@ -86,10 +94,11 @@ def land_log(warehouse: Warehouse, path: str, intake: Intake) -> landing.Batch:
     return landing.land(warehouse.landing_folder, origin, {"runs": RUNS_SCHEMA}, chunks)
 
 
-def _check_source(source: str) -> None:
-    if not source or source != source.strip() or not source.isprintable() or len(source) > MAX_SOURCE_CHARS:
-        expected = f"1 to {MAX_SOURCE_CHARS} printable characters without blanks at the ends"
-        raise BadSetting(f"source {source!r}: not a name that everyone can type; expected {expected}; choose another")
+def _sha256_of(path: str) -> str:
+    """Hash of a log's bytes; of a log in several files, over their hashes in their order."""
+    if not is_rolled(path):
+        return landing.sha256_of(path)
+    return hashlib.sha256("".join(landing.sha256_of(part) for part in parts_of(path)).encode()).hexdigest()
 
 
 def _reader(path: str, intake: Intake) -> Reader:
@@ -116,11 +125,3 @@ def _grouped(chunks: Iterator[Chunk], home: Path, path: str, intake: Intake) -> 
         n_read += len(rows) + len(refused)
         report_progress(f"reading {path}", n_read)
         yield Chunk(rows.assign(group_key=group_keys(rows, intake.group)), refused, chunk.tables)
-
-
-def _hash_of(chunks: list[Chunk]) -> str:
-    digest = hashlib.sha256()
-    for chunk in chunks:
-        digest.update(chunk.rows.to_json(orient="values", date_format="iso").encode())
-        digest.update(chunk.refused.to_json(orient="values").encode())
-    return digest.hexdigest()

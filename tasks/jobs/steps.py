@@ -3,8 +3,10 @@
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypedDict
 
 from tasks.jobs import intake
+from tasks.jobs.mixing import kind_of_runs
 from tasks.jobs.params import GroupParams, ReadParams, ReportParams, SummaryParams, WatchParams
 from tasks.jobs.record.params import RecordParams
 from tasks.jobs.summary import summarise as summarise_source
@@ -15,6 +17,17 @@ from tasks.warehouse.alarms import unannounced
 from tasks.warehouse.place import Warehouse
 
 logger = logging.getLogger(__name__)
+
+
+class Recording(TypedDict):
+    """Where a recording is, and what the call added. isolation: what held vertices to their tokens, or `none`.
+
+    own_cores_ratio: CPU time of the recorder itself over the time that it took, in cores."""
+
+    folder: str
+    isolation: str
+    n_runs: int
+    own_cores_ratio: float
 
 
 def find_logs(paths: list[str]) -> list[str]:
@@ -42,6 +55,7 @@ def summarise(warehouse: Warehouse, source: str, summary: SummaryParams, after: 
 
     after: keys of what this rests on (batch ids): a continued run with other keys does the step again."""
     logger.debug("summarising %s after %s", source, after)
+    kind_of_runs(warehouse, source)
     return summarise_source(warehouse, source, summary).data_version
 
 
@@ -56,15 +70,21 @@ def watch(warehouse: Warehouse, source: str, watch: WatchParams) -> list[str]:
 def report(warehouse: Warehouse, source: str, report: ReportParams, after: str = "") -> str:
     """Write the page of a source; returns its path. after: key of what this rests on (data version)."""
     logger.debug("drawing %s after %s", source, after)
+    kind_of_runs(warehouse, source)
     from tasks.report.jobs_page import render_report  # matplotlib: a second of import that other steps need not pay
 
     return str(render_report(warehouse, source, report))
 
 
-def record(params: RecordParams, out_dir: str) -> str:
-    """Run and record recurring jobs on this machine; returns the folder of the recording."""
+def record(params: RecordParams, out_dir: str) -> Recording:
+    """Run and record recurring jobs on this machine; returns the folder of the recording, and figures."""
     from tasks.jobs.record.campaign import record_jobs
 
     summary = record_jobs(params, Path(out_dir), lambda done, total: report_progress("recording jobs", done, total))
     logger.info("recorded %s", summary)
-    return out_dir
+    return Recording(
+        folder=out_dir,
+        isolation=summary.isolation,
+        n_runs=sum(summary.statuses.values()),
+        own_cores_ratio=summary.own_cpu_s / summary.recorded_s if summary.recorded_s else 0.0,
+    )

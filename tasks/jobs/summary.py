@@ -2,6 +2,7 @@
 
 import json
 import logging
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,7 @@ def refuse_mixture(connection: Connection, source: str) -> None:
     """Raise NotFound if the source has no runs, BadInput if some of them are simulated and some measured."""
     counts = connection.execute(
         """SELECT count(*) FILTER (is_simulated), count(*) FILTER (NOT is_simulated)
-        FROM jobs.runs WHERE source = $source""",
+        FROM jobs.runs WHERE source = $source AND what_if IS NULL""",
         {"source": source},
     ).fetchone()
     n_simulated, n_measured = counts or (0, 0)
@@ -60,6 +61,8 @@ def refuse_mixture(connection: Connection, source: str) -> None:
 def read_summary(warehouse: Warehouse, source: str) -> dict[str, Any]:
     """The row of jobs.summaries of a source; `is_stale` is true if its files have changed since.
 
+    n_zero_median_groups, n_zero_median_runs: what outlier_share_ratio leaves out, since their median is 0 s.
+
     Raises NotFound if the source has no summary yet."""
     with reading(warehouse) as connection:
         return fetch_summary(connection, source)
@@ -73,7 +76,20 @@ def fetch_summary(connection: Connection, source: str) -> dict[str, Any]:
         raise NotFound(_no_summary(connection, source))
     totals = dict(zip([column[0] for column in cursor.description or []], row, strict=True))
     is_stale = totals["data_version"] != data_version(connection, "jobs", source)
-    return {**totals, "parameters": json.loads(totals["parameters"]), "is_stale": is_stale}
+    parameters = json.loads(totals["parameters"])
+    left_out = _without_ratio(connection, source, parameters["min_support"])
+    return {**totals, **left_out, "parameters": parameters, "is_stale": is_stale}
+
+
+def _without_ratio(connection: Connection, source: str, min_support: int) -> dict[str, int]:
+    """Jobs with enough runs, and their runs, that no share of outliers counts: nothing is a multiple of no time."""
+    found = connection.execute(
+        """SELECT count(*), coalesce(sum(n_finished), 0)::BIGINT FROM jobs.groups
+        WHERE source = $source AND n_finished >= $min_support AND median_s = 0""",
+        {"source": source, "min_support": min_support},
+    ).fetchone()
+    n_groups, n_runs = found or (0, 0)
+    return {"n_zero_median_groups": n_groups, "n_zero_median_runs": n_runs}
 
 
 def _write(connection: Connection, source: str, params: SummaryParams) -> Summary:
@@ -111,4 +127,5 @@ def _no_runs(connection: Connection, source: str) -> str:
 
 def _no_summary(connection: Connection, source: str) -> str:
     refuse_mixture(connection, source)
-    return f"source {source!r} has no summary yet; make one with 'whorl jobs summary --source {source}'"
+    command = shlex.join(["whorl", "jobs", "summary", "--source", source])
+    return f"source {source!r} has no summary yet; make one with {command}"

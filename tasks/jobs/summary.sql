@@ -1,4 +1,5 @@
 -- One row a recurring job of one source, in the columns of jobs.groups.
+-- What was changed on purpose (what-ifs and their replays) is no history of the job and stays out.
 -- Sums run over ordered values: the same runs in another order give the same bits.
 WITH runs AS (
     SELECT
@@ -6,7 +7,7 @@ WITH runs AS (
         coalesce(submitted_at, started_at, ended_at) AS queued_at,
         coalesce(isfinite(runtime_s), FALSE) AND list_contains($statuses, status) AS is_finished
     FROM jobs.runs
-    WHERE source = $source
+    WHERE source = $source AND what_if IS NULL
 ),
 split AS (
     SELECT quantile_disc(queued_at, $history_share) AS split_at FROM runs WHERE is_finished

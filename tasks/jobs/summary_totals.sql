@@ -8,7 +8,7 @@ rows AS (
         quantile_disc(coalesce(submitted_at, started_at, ended_at), $history_share)
             FILTER (coalesce(isfinite(runtime_s), FALSE) AND list_contains($statuses, status)) AS split_at
     FROM jobs.runs
-    WHERE source = $source
+    WHERE source = $source AND what_if IS NULL
 ),
 totals AS (
     SELECT

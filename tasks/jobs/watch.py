@@ -10,6 +10,7 @@ import pandas as pd
 
 from tasks.jobs.params import WatchParams
 from tasks.quantities import duration, times
+from tasks.utc import utc_text
 from tasks.warehouse.alarms import Alarm, raise_alarms
 from tasks.warehouse.connection import Connection, writing
 from tasks.warehouse.place import Warehouse
@@ -61,8 +62,8 @@ def _alarm(source: str, run: Mapping[Hashable, Any]) -> Alarm:
     evidence = {
         "group_key": run["group_key"],
         "status": run["status"],
-        "started_at": run["started_at"].isoformat(),
-        "ended_at": run["ended_at"].isoformat(),
+        "started_at": utc_text(run["started_at"]),
+        "ended_at": utc_text(run["ended_at"]),
         "runtime_s": runtime_s,
         "history_median_s": median_s,
         "n_history": n_history,

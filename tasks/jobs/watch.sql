@@ -6,7 +6,7 @@ WITH ended AS (
         coalesce(ended_at, started_at + to_microseconds((runtime_s * 1e6)::BIGINT)) AS ended_at,
         coalesce(started_at, submitted_at) AS started_at
     FROM jobs.runs
-    WHERE source = $source AND isfinite(runtime_s)
+    WHERE source = $source AND isfinite(runtime_s) AND what_if IS NULL
 ),
 newest AS (
     SELECT max(ended_at) AS newest_at FROM ended

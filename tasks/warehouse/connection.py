@@ -14,6 +14,7 @@ from tasks.warehouse import lock, migrations
 from tasks.warehouse.faults import first_line, of_duckdb, told_clearly
 from tasks.warehouse.logs import logs_of, move_logs, remove_with_logs, set_aside
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.spill import clear_spill
 
 Connection = duckdb.DuckDBPyConnection
 RELEASE_S = 1.0  # a killed process lets go of our lock a little before it lets go of DuckDB's
@@ -44,8 +45,10 @@ def reading(warehouse: Warehouse) -> Iterator[Connection]:
 def writing(warehouse: Warehouse) -> Iterator[Connection]:
     """A read-write connection under the exclusive lock, migrated to this version.
 
-    The caller opens its own transaction. Raises WarehouseBusy, WarehouseBroken."""
+    What killed processes spilled goes first. The caller opens its own transaction.
+    Raises WarehouseBusy, WarehouseBroken."""
     with lock.hold(warehouse.home, "exclusive", warehouse.lock_wait_s):
+        clear_spill(warehouse.spill)
         if not warehouse.file.exists():
             create(warehouse, warehouse.file)
         with opened(warehouse, warehouse.file, read_only=False) as connection:
@@ -117,6 +120,7 @@ def opened(warehouse: Warehouse, file: Path, *, read_only: bool) -> Iterator[Con
         with told_clearly(file):
             with suppress(duckdb.InvalidInputException):  # `ask` in another thread has locked the settings
                 connection.execute("SET enable_progress_bar = false")  # it would be drawn among our own lines
+                connection.execute(f"SET max_temp_directory_size = '{warehouse.spill_mb}MB'")  # ignored in `config`
             yield connection
     finally:
         connection.close()

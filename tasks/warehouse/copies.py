@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import fsspec
-
 from tasks.errors import BadInput
+from tasks.storage import storage_of
 from tasks.warehouse import lock
 from tasks.warehouse.connection import finish, opened, require, transaction
 from tasks.warehouse.faults import told_clearly
@@ -88,7 +87,7 @@ def backup(warehouse: Warehouse, folder: Path) -> Path:
     with told_clearly(folder):
         target.mkdir(parents=True, exist_ok=False)
         snapshot(warehouse, target / FILE)
-        fs, root = fsspec.url_to_fs(warehouse.landing_folder)
+        fs, root = storage_of(warehouse.landing_folder)
         for name in _finished(fs.find(root), root):
             _fetch(fs, f"{root}/{name}", target / "landing" / name)
         if warehouse.models.exists():
@@ -114,7 +113,7 @@ def restore(warehouse: Warehouse, folder: Path) -> int:
         with opened(warehouse, draft, read_only=False) as connection:
             migrate(connection)  # a newer or changed schema is refused before anything is replaced
             finish(connection, draft)
-        fs, root = fsspec.url_to_fs(warehouse.landing_folder)
+        fs, root = storage_of(warehouse.landing_folder)
         for name in _named_last(name for name in listing if name.startswith("landing/")):
             _put(fs, folder / name, f"{root}/{name.removeprefix('landing/')}")
         for name in _named_last(name for name in listing if name.startswith("models/")):

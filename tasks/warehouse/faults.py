@@ -13,6 +13,7 @@ NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 SAYS_NO_RIGHT = ("Permission denied", "Read-only file system", "Operation not permitted")
 SAYS_NO_SPACE = ("No space left", "quota exceeded", "File too large")
+SAYS_NO_SPILL = "max_temp_directory_size"
 SAYS_IN_USE = ("Could not set lock", "different configuration")
 
 
@@ -36,6 +37,12 @@ def told_clearly(where: Path | str) -> Iterator[None]:
 def of_duckdb(where: Path | str, error: duckdb.Error) -> WhorlError | None:
     """DuckDB's error as one of ours; None if it is about the query itself."""
     text = str(error)
+    if SAYS_NO_SPILL in text:
+        return BadSetting(
+            f"{where}: DuckDB needs more disk space for what memory does not hold than it may use "
+            f"({first_line(error).rstrip('.')}); expected a larger whorl.spill_mb or whorl.memory_mb; raise one in "
+            "conf/local/whorl.yaml or with WHORL_WHORL__SPILL_MB"
+        )
     if isinstance(error, duckdb.OutOfMemoryException):
         return BadSetting(
             f"{where}: DuckDB needs more memory than it may use ({first_line(error)}); "

@@ -6,6 +6,8 @@ from pydantic import Field
 
 from tasks.params import Params
 
+SPILL = "Disk space that DuckDB may use below spill/ of the home folder, for what memory_mb does not hold, in MB"
+
 
 class Warehouse(Params):
     """A home folder with its warehouse, landing folder and models."""
@@ -15,6 +17,7 @@ class Warehouse(Params):
     lock_wait_s: float = Field(60, ge=0, le=86_400, description="How long to wait for the lock, in seconds")
     memory_mb: int = Field(1024, ge=64, le=2**20, description="Memory that DuckDB may use, in MB")
     threads: int = Field(2, ge=1, le=1024, description="Threads that DuckDB may use")
+    spill_mb: int = Field(20_000, ge=1, le=2**30, description=SPILL)
 
     @property
     def file(self) -> Path:
@@ -30,6 +33,11 @@ class Warehouse(Params):
     def models(self) -> Path:
         """The folder of the model registry."""
         return self.home / "models"
+
+    @property
+    def backups(self) -> Path:
+        """Where backups go when no other place is named."""
+        return self.home / "backups"
 
     @property
     def spill(self) -> Path:

@@ -1,34 +1,21 @@
 """What may go: files that nothing names, old runs, and models that are no champion."""
 
-import os
 import shutil
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import fsspec
-from pydantic import Field
-
-from tasks.params import Params
+from tasks.storage import storage_of
 from tasks.warehouse import landing, registry
-from tasks.warehouse.connection import transaction, writing
+from tasks.warehouse.connection import require, transaction, writing
+from tasks.warehouse.kept_copies import old_copies
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.prune_params import PruneParams
 from tasks.warehouse.tables import MAIN_TABLES
 
 SECONDS_PER_HOUR = 3600
 DRAFTS = (".new", ".rebuilding", ".restoring")  # files that a create, rebuild or restore had not yet put in place
-SPILLED = "duckdb_temp_"  # DuckDB's prefix, before the process id; it removes these files itself unless it is killed
-
-
-class PruneParams(Params):
-    """What is kept when the warehouse is pruned."""
-
-    runs_kept_days: float = Field(90, ge=0, le=36_500, description="Age at which a run is forgotten, in days")
-    models_kept: int = Field(5, ge=0, le=10_000, description="Models kept for each word, source and kind, the latest")
-    orphans_kept_hours: float = Field(
-        24, ge=0, le=8_760, description="Age at which a landing file that no batch names is removed, in hours"
-    )
 
 
 @dataclass(frozen=True)
@@ -39,12 +26,28 @@ class Pruned:
     models: list[str]
     landing_files: list[str]
     leftovers: list[str]
+    copies: list[str]
+
+    @property
+    def n_files(self) -> int:
+        """Files and folders of all kinds."""
+        return sum(map(len, (self.models, self.landing_files, self.leftovers, self.copies)))
 
 
-def prune(warehouse: Warehouse, params: PruneParams, now: datetime, *, dry_run: bool = False) -> Pruned:
-    """Remove old runs, models that are not in use, and landing files of no live batch. now: UTC without a zone.
+def prune(
+    warehouse: Warehouse,
+    params: PruneParams,
+    now: datetime,
+    *,
+    backups: Path | None = None,
+    dry_run: bool = False,
+) -> Pruned:
+    """Remove old runs, models that are not in use, landing files of no live batch, and old copies.
 
-    Champions, present and past, are never removed, nor is a landing file that a rebuild or the warehouse needs."""
+    now: UTC without a zone. backups: folder to look for unfinished backups in; by default backups/ of the home.
+    Never removed are champions, present and past, a landing file that a rebuild or the warehouse needs, and the only
+    copy of the warehouse that can be used. Raises NoWarehouse, WarehouseBusy, WarehouseBroken."""
+    require(warehouse)
     oldest = now - timedelta(days=params.runs_kept_days)
     with writing(warehouse) as connection:
         count = connection.execute("SELECT count(*) FROM ops.runs WHERE started_at < ?", [oldest]).fetchone()
@@ -52,19 +55,21 @@ def prune(warehouse: Warehouse, params: PruneParams, now: datetime, *, dry_run: 
         models = _superfluous_models(warehouse.models, params.models_kept)
         files = [name for word in MAIN_TABLES for name in _orphans(warehouse.landing_folder, word, held, params, now)]
         leftovers = _leftovers(warehouse, params, now)
+        copies = old_copies(warehouse, backups or warehouse.backups, params.copies_kept_days, now)
         if not dry_run:
-            for leftover in leftovers:
+            for leftover in (*leftovers, *copies):
                 shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
             for card in models:
                 registry.remove_model(warehouse.models, card.word, card.model_id)
             with transaction(connection):
                 connection.execute("DELETE FROM ops.runs WHERE started_at < ?", [oldest])
                 registry.index_models(connection, warehouse.models)
-            fs, _ = fsspec.url_to_fs(warehouse.landing_folder)
+            fs, _ = storage_of(warehouse.landing_folder)
             for name in _named_first(files):
                 fs.rm(name, recursive=True)
     n_runs = int(count[0]) if count else 0
-    return Pruned(n_runs, [card.model_id for card in models], files, [str(path) for path in leftovers])
+    names = [card.model_id for card in models]
+    return Pruned(n_runs, names, files, [str(path) for path in leftovers], [str(path) for path in copies])
 
 
 def _superfluous_models(models: Path, n_kept: int) -> list[registry.ModelCard]:
@@ -79,7 +84,7 @@ def _superfluous_models(models: Path, n_kept: int) -> list[registry.ModelCard]:
 
 def _orphans(folder: str, word: str, held: set[str], params: PruneParams, now: datetime) -> list[str]:
     """Landing files that no live batch names, nor one in `held`, and that no reader can still be about to name."""
-    fs, root = fsspec.url_to_fs(f"{folder}/{word}")
+    fs, root = storage_of(f"{folder}/{word}")
     if not fs.exists(root):
         return []
     needed = [one for one in landing.batches(folder, word) if one.batch_id in held]
@@ -92,13 +97,11 @@ def _orphans(folder: str, word: str, held: set[str], params: PruneParams, now: d
 
 
 def _leftovers(warehouse: Warehouse, params: PruneParams, now: datetime) -> list[Path]:
-    """What killed processes left: drafts of the warehouse file, what DuckDB spilled (we hold the lock), and models."""
+    """What killed processes left: drafts of the warehouse file, and models. What they spilled `writing` has removed."""
     oldest = now.replace(tzinfo=UTC).timestamp() - params.orphans_kept_hours * SECONDS_PER_HOUR
     drafts = [path for ending in DRAFTS for path in warehouse.home.glob(f"{warehouse.file.name}{ending}*")]
     hidden = [path for path in warehouse.models.glob("*/.*") if path.stat().st_mtime < oldest]
-    ours = f"{SPILLED}{os.getpid()}_"
-    spilled = [path for path in warehouse.spill.glob(f"{SPILLED}*") if not path.name.startswith(ours)]
-    return sorted([*drafts, *hidden, *spilled])
+    return sorted([*drafts, *hidden])
 
 
 def _changed_s(fs: Any, entry: dict[str, Any], unknown: float) -> float:

@@ -1,7 +1,8 @@
 """Questions in SQL from people: read-only for real, over the tables of the warehouse and nothing else."""
 
+import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 import duckdb
@@ -9,10 +10,13 @@ import pyarrow as pa
 
 from tasks.errors import BadInput
 from tasks.warehouse.connection import Connection, reading
+from tasks.warehouse.faults import SAYS_NO_SPILL
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.values import known_to_arrow
 
 QUESTIONS = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI}  # MULTI: PIVOT
 BATCH_ROWS = 10_000
+STOP_AGAIN_S = 0.1  # an interruption that comes between two batches is lost
 EXPECTED = "one SELECT over the tables of the warehouse"
 FIX = "'whorl warehouse dictionary' lists tables and columns"
 
@@ -25,19 +29,19 @@ class Answer:
     is_cut: bool
 
 
-def ask(warehouse: Warehouse, sql: str, *, limit: int | None = None) -> Answer:
+def ask(warehouse: Warehouse, sql: str, *, limit: int | None = None, limit_s: float = 0) -> Answer:
     """Run one query on a connection that can neither write nor reach files, extensions or other databases.
 
-    limit: rows to return at most. Raises BadInput with one line for what is no query, or what DuckDB refuses."""
+    limit: rows to return at most. limit_s: seconds that it may take once it has the warehouse; 0: any time. Raises
+    BadInput with one line for what is no query, takes longer, or what DuckDB refuses."""
     with reading(warehouse) as connection:
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         try:
             question = _only_question(connection, sql)
-            return _stoppable(connection, lambda: _answer(connection, question, limit))
+            return _stoppable(connection, lambda stop: _answer(connection, question, limit, stop), limit_s)
         except duckdb.OutOfMemoryException as error:
-            problem = f"more than the {warehouse.memory_mb:,} MB that DuckDB may use"
-            raise BadInput("query", problem, "a query that fits", "raise whorl.memory_mb, or ask for less") from error
+            raise _too_large(warehouse, error) from error
         except (duckdb.Error, OSError, pa.ArrowException) as error:  # rows are read late, and then pyarrow fails
             raise BadInput("query", _one_line(error), EXPECTED, FIX) from error
 
@@ -52,25 +56,46 @@ def _only_question(connection: Connection, sql: str) -> duckdb.Statement:
     return statements[0]
 
 
-def _stoppable(connection: Connection, work: Callable[[], Answer]) -> Answer:
-    """Run it in a thread, so that Ctrl-C reaches this one: DuckDB does not look for signals."""
+def _too_large(warehouse: Warehouse, error: duckdb.Error) -> BadInput:
+    if SAYS_NO_SPILL in str(error):
+        problem = f"more than the {warehouse.spill_mb:,} MB of disk that DuckDB may use for what memory does not hold"
+        return BadInput("query", problem, "a query that fits", "raise whorl.spill_mb, or ask for less")
+    problem = f"more than the {warehouse.memory_mb:,} MB that DuckDB may use"
+    return BadInput("query", problem, "a query that fits", "raise whorl.memory_mb, or ask for less")
+
+
+def _stoppable(connection: Connection, work: Callable[[threading.Event], Answer], limit_s: float) -> Answer:
+    """Run it in a thread, so that Ctrl-C and the time limit reach this one: DuckDB looks for neither."""
+    stop = threading.Event()
     with ThreadPoolExecutor(max_workers=1) as pool:
-        answer = pool.submit(work)
+        answer = pool.submit(work, stop)
         try:
-            return answer.result()
+            if wait([answer], limit_s or None).done:
+                return answer.result()
         except KeyboardInterrupt:
-            connection.interrupt()
+            _end(connection, answer, stop)
             raise
+        _end(connection, answer, stop)
+    problem = f"stopped after {limit_s:g} s, its time limit: whoever wants to write waits for it"
+    fix = "ask for less, or allow more with --limit-s or whorl.query_limit_s (0: no limit)"
+    raise BadInput("query", problem, "an answer within that time", fix)
 
 
-def _answer(connection: Connection, question: duckdb.Statement, limit: int | None) -> Answer:
-    reader = connection.sql(question).to_arrow_reader(BATCH_ROWS)
+def _end(connection: Connection, answer: Future[Answer], stop: threading.Event) -> None:
+    stop.set()
+    while not answer.done():
+        connection.interrupt()
+        wait([answer], STOP_AGAIN_S)
+
+
+def _answer(connection: Connection, question: duckdb.Statement, limit: int | None, stop: threading.Event) -> Answer:
+    reader = known_to_arrow(connection.sql(question)).to_arrow_reader(BATCH_ROWS)
     batches: list[pa.RecordBatch] = []
     n_rows = 0
     for batch in reader:
         batches.append(batch)
         n_rows += batch.num_rows
-        if limit is not None and n_rows > limit:
+        if stop.is_set() or (limit is not None and n_rows > limit):
             break
     table = pa.Table.from_batches(batches, schema=reader.schema)
     table = table.rename_columns(_distinct(table.column_names))

@@ -31,7 +31,7 @@ def test_an_alarm_is_an_event_of_its_word_with_message_and_evidence(warehouse: W
     assert event["event"] == "whorl.jobs.alarm"
     assert event["payload"]["message"] == "run 0 was slow"
     assert event["payload"]["evidence"] == {"n": 0}
-    assert event["payload"]["raised_at"] == "2026-01-01T00:00:00"
+    assert event["payload"]["raised_at"] == "2026-01-01T00:00:00Z"
     assert event["resource"]["prefect.resource.id"].startswith("whorl.alarm.")
 
 

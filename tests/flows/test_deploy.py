@@ -36,6 +36,8 @@ def test_the_second_deploy_changes_nothing_and_the_form_shows_what_will_run(
     assert found.parameters["paths"] == [str(tmp_path / "inbox")]
     assert [schedule.active for schedule in found.schedules] == [False]
     assert found.work_pool_name == "whorl"
+    assert found.global_concurrency_limit.limit == 1
+    assert found.concurrency_options.collision_strategy == "ENQUEUE"
     assert json.loads(json.dumps(found.job_variables))["env"]["PREFECT_RESULTS_DEFAULT_SERIALIZER"] == "json"
     deploy_settings(settings.model_dump_json())  # as whorl serve does it
     assert "deployment jobs-ingest: unchanged" in capsys.readouterr().out

@@ -34,5 +34,10 @@ def test_schedules_are_shipped_inactive_and_named() -> None:
         assert len({schedule.slug for schedule in entry.schedules}) == len(entry.schedules)
 
 
+def test_of_each_deployment_one_run_is_at_work_at_a_time_and_the_next_one_waits() -> None:
+    limits = {entry.name: entry.concurrency_limit for entry in read_deployments()}
+    assert {(found.limit, found.collision_strategy) if found else None for found in limits.values()} == {(1, "ENQUEUE")}
+
+
 def test_no_parameters_stand_in_the_file_where_they_would_hide_the_settings() -> None:
     assert "parameters" not in {word.strip(" -:") for word in FILE.read_text().splitlines() if "#" not in word}

@@ -1,13 +1,18 @@
 """The forms that Prefect draws: complete, and safe to override in part."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from flows.deployment_file import DeploymentEntry, read_deployments
-from flows.form_words import form_of, title_of
+from flows.form_words import bounds_of, form_of, title_of
+from flows.job_params import IngestParams, SummaryFlowParams, WatchFlowParams
 from flows.resolved import first_parameters, resolved_parameters
+from tasks.errors import BadSetting
+from tasks.params import Params
 from tasks.settings import Settings
+from tasks.warehouse.place import Warehouse
 
 ENTRIES = read_deployments()
 
@@ -34,6 +39,13 @@ def fields_of(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return found
 
 
+def filled_in_by_a_person(schema: dict[str, Any]) -> set[str]:
+    """The fields of what a list holds: those that are there have values, and a new one is a person's own."""
+    lists = [field["items"] for field in fields_of(schema).values() if "$ref" in field.get("items", {})]
+    names = {items["$ref"].rsplit("/", 1)[-1] for items in lists}
+    return {place for place in fields_of(schema) if place.partition(".")[0] in names}
+
+
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_every_field_of_a_form_says_what_it_is(entry: DeploymentEntry) -> None:
     assert [place for place, field in fields_of(schema_of(entry)).items() if not field.get("description")] == []
@@ -42,8 +54,9 @@ def test_every_field_of_a_form_says_what_it_is(entry: DeploymentEntry) -> None:
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_every_field_of_a_form_shows_a_value(entry: DeploymentEntry) -> None:
     required_by_design = {"Warehouse.home"}  # the deployment fills in the whole warehouse
-    empty = {place for place, field in fields_of(schema_of(entry)).items() if "default" not in field}
-    assert empty - filled_in(entry) - required_by_design == set()
+    schema = schema_of(entry)
+    empty = {place for place, field in fields_of(schema).items() if "default" not in field}
+    assert empty - filled_in(entry) - required_by_design - filled_in_by_a_person(schema) == set()
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
@@ -56,6 +69,12 @@ def test_every_number_in_a_form_has_bounds(entry: DeploymentEntry) -> None:
 def test_overriding_the_paths_of_an_ingest_leaves_warehouse_and_settings_alone() -> None:
     [ingest] = [entry for entry in ENTRIES if entry.name == "jobs-ingest"]
     assert {"paths", "source", "reader", "read", "warehouse"} <= set(schema_of(ingest)["properties"])
+
+
+@pytest.mark.parametrize("params", [IngestParams, SummaryFlowParams, WatchFlowParams])
+def test_a_source_that_cannot_be_one_is_refused_by_every_flow(params: type[Params], tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match=r"source ' main': not a name that everyone can type; expected 1 to 100"):
+        params(source=" main", warehouse=Warehouse(home=tmp_path))
 
 
 def test_the_form_names_every_reader() -> None:
@@ -84,6 +103,12 @@ def test_a_deployment_shows_the_settings_that_will_run() -> None:
         ("prefect_api", "Prefect API"),
         ("minutes", "Minutes"),
         ("with_summary", "With summary"),
+        ("n_rows", "Number of rows"),
+        ("min_support", "Minimum support"),
+        ("max_line_bytes", "Maximum line (bytes)"),
+        ("max_bytes", "Maximum size (bytes)"),
+        ("max_ratio", "Maximum ratio"),
+        ("sacct_fields", "sacct fields"),
     ],
 )
 def test_titles_are_words_with_units(name: str, title: str) -> None:
@@ -95,3 +120,42 @@ def test_no_text_of_a_form_is_taken_for_html(entry: DeploymentEntry) -> None:
     fields = fields_of(schema_of(entry))
     assert [place for place, field in fields.items() if "<" in str(field.get("description"))] == []
     assert [place for place, field in fields.items() if not field.get("title")] == []
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ({"minimum": 1, "maximum": 200}, "1 to 200"),
+        ({"exclusiveMinimum": 0, "maximum": 3600.0}, "above 0, up to 3,600"),
+        ({"exclusiveMinimum": 0, "exclusiveMaximum": 1}, "above 0, below 1"),
+        ({"minimum": 2}, "2 or more"),
+        ({"maximum": 2}, "up to 2"),
+        ({"minimum": 0, "maximum": 1e9}, "0 to 1,000,000,000"),
+        ({"minimum": 1024, "maximum": 2**50}, "1,024 to 2^50"),
+        ({"minLength": 1, "maxLength": 100}, "1 to 100 characters"),
+        ({"minItems": 1}, "1 or more entries"),
+        ({"maxItems": 100}, "up to 100 entries"),
+        ({"minimum": 0, "maximum": 5e12}, "0 to 5e+12"),
+        ({"type": "string"}, ""),
+    ],
+)
+def test_bounds_are_words(field: dict[str, Any], words: str) -> None:
+    assert bounds_of(field) == words
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_every_bound_of_a_form_can_be_read_before_it_is_broken(entry: DeploymentEntry) -> None:
+    bounded = {place: field for place, field in fields_of(schema_of(entry)).items() if bounds_of(field)}
+    assert bounded
+    told = {place: f"; allowed: {bounds_of(field)}" for place, field in bounded.items()}
+    assert [place for place, field in bounded.items() if not field["description"].endswith(told[place])] == []
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_texts_of_a_form_are_no_sentences(entry: DeploymentEntry) -> None:
+    assert [k for k, field in fields_of(schema_of(entry)).items() if str(field["description"]).endswith(".")] == []
+
+
+def test_the_long_lists_of_words_come_last_in_the_form_of_an_ingest() -> None:
+    [ingest] = [entry for entry in ENTRIES if entry.name == "jobs-ingest"]
+    assert list(schema_of(ingest)["properties"])[-2:] == ["warehouse", "group"]

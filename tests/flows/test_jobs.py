@@ -185,8 +185,11 @@ def test_a_slow_run_is_an_alarm_once_with_an_event_that_tells_it(
 def test_a_recording_gets_a_folder_of_its_own_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from flows import jobs
 
-    monkeypatch.setattr(jobs, "record", lambda params, folder: folder)
-    folders = [record_jobs(RecordFlowParams(folder=f"{tmp_path}/jobs-{{run}}"))["folder"] for _ in range(2)]
+    figures = {"isolation": "threads", "n_runs": 3, "own_cores_ratio": 0.01}
+    monkeypatch.setattr(jobs, "record", lambda params, folder: {"folder": folder} | figures)
+    found = [record_jobs(RecordFlowParams(folder=f"{tmp_path}/jobs-{{run}}")) for _ in range(2)]
+    folders = [one["folder"] for one in found]
+    assert found[0] == {"folder": folders[0]} | figures
     assert len(set(folders)) == 2
     assert all(json.dumps(folder) and "{" not in folder for folder in folders)
     assert flow_runs()[0].name == "record 5 minutes"

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from flows.publish import artifact_key, plain, table
+from flows.publish import artifact_key, table
+from tasks.markdown import plain
 
 
 @pytest.mark.parametrize(

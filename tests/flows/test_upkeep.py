@@ -6,11 +6,14 @@ from pathlib import Path
 
 from flows.job_params import IngestParams
 from flows.jobs import ingest_jobs
-from flows.upkeep import keep_up, remove_old_backups, remove_old_flow_runs, remove_old_results
+from flows.resolved import resolved_parameters
+from flows.upkeep import keep_up, prune, remove_old_backups, remove_old_flow_runs, remove_old_results
 from flows.upkeep_params import UpkeepParams
-from tasks.warehouse.connection import fetch
+from tasks.settings import Settings, WhorlParams
+from tasks.warehouse.connection import fetch, writing
 from tasks.warehouse.copies import MANIFEST, restore
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.prune_params import PruneParams
 
 DAY_S = 86_400
 
@@ -43,6 +46,22 @@ def test_only_old_results_are_removed(tmp_path: Path) -> None:
     with temporary_settings({PREFECT_LOCAL_STORAGE_PATH: tmp_path}):
         assert remove_old_results.fn(90) == 1
     assert (old.exists(), new.exists()) == (False, True)
+
+
+def test_leftovers_and_half_backups_count_among_the_files_that_went(warehouse: Warehouse, tmp_path: Path) -> None:
+    with writing(warehouse):
+        pass
+    warehouse.file.with_name(f"{warehouse.file.name}.rebuilding").write_text("half")
+    half = tmp_path / "backups" / "whorl-20200101T000000Z"
+    half.mkdir(parents=True)
+    os.utime(half, (0, 0))
+    assert prune.fn(warehouse, PruneParams(), str(half.parent)) == {"n_rows": 0, "n_files": 2}
+    assert not half.exists()
+
+
+def test_what_an_upkeep_prunes_is_what_the_settings_say() -> None:
+    settings = Settings(whorl=WhorlParams(prune=PruneParams(models_kept=2)))
+    assert resolved_parameters(settings, "whorl-upkeep", ["prune"])["prune"]["models_kept"] == 2
 
 
 def test_an_upkeep_of_nothing_is_no_error(prefect_server: None, warehouse: Warehouse) -> None:

@@ -81,7 +81,8 @@ def in_child(act: Callable[[], Any], kill_after_s: float | None = None) -> tuple
             answer = json.dumps(act())
         except BaseException:
             answer, status = json.dumps(traceback.format_exc()), 1
-        os.write(write_end, answer.encode()[:60_000])
+        with os.fdopen(write_end, "w") as pipe:
+            pipe.write(answer)
         os._exit(status)
     os.close(write_end)
     if kill_after_s is not None:

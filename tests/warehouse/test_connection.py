@@ -1,19 +1,14 @@
-"""Connections: what is found after a kill, and every fault of file, disk and memory as one line that helps."""
+"""Connections: what is found after a kill, and who may have the file open at once."""
 
-import os
-import resource
 import subprocess
 import sys
-import tempfile
 import threading
-from pathlib import Path
 
 import duckdb
 import pytest
 
-from tasks.errors import BadSetting, NoWarehouse, WarehouseBroken, WarehouseBusy, WhorlError
+from tasks.errors import NoWarehouse, WarehouseBusy
 from tasks.warehouse import connection as connections
-from tasks.warehouse import faults
 from tasks.warehouse.connection import fetch, opened, reading, transaction, writing
 from tasks.warehouse.logs import logs_of
 
@@ -105,27 +100,6 @@ def test_a_transaction_that_fails_leaves_nothing_and_tells_its_own_error(warehou
     assert fetch(warehouse, NODES)["node"].tolist() == []
 
 
-@pytest.mark.parametrize("content", [b"", b"hello" * 2000, b"PK\x03\x04" + bytes(5000)])
-def test_a_file_that_is_no_database_is_one_clear_line(warehouse, content):
-    warehouse.file.write_bytes(content)
-    for use in (reading, writing):
-        with pytest.raises(WarehouseBroken) as error, use(warehouse):
-            pass
-        assert one_line(error).startswith(f"{warehouse.file}: DuckDB cannot open it (IO Error: ")
-        assert one_line(error).endswith(
-            "bring back a copy with 'whorl warehouse restore', or make it again from the landing folder with "
-            "'whorl warehouse rebuild'"
-        )
-
-
-def test_a_damaged_database_is_one_clear_line(warehouse):
-    content = bytearray(warehouse.file.read_bytes())
-    content[4096 : 4096 * 3] = bytes(8192)
-    warehouse.file.write_bytes(content)
-    with pytest.raises(WarehouseBroken, match="DuckDB cannot open it"), reading(warehouse):
-        pass
-
-
 def test_a_log_that_an_earlier_file_left_behind_does_not_keep_a_new_one_from_opening(warehouse):
     killed_writer(warehouse)
     warehouse.file.unlink()
@@ -144,27 +118,6 @@ def test_a_leftover_draft_of_a_killed_process_is_in_nobodys_way(bare):
     assert fetch(bare, NODES)["node"].tolist() == ["node"]
 
 
-def test_too_little_memory_is_one_clear_line(warehouse, monkeypatch):
-    tight = warehouse.model_copy(update={"memory_mb": 10})
-    monkeypatch.setattr(connections.duckdb, "connect", without_spill(duckdb.connect))
-    sql = "SELECT count(*) FROM (SELECT DISTINCT hash(range)::VARCHAR || 'and some more text' FROM range(2000000))"
-    with pytest.raises(BadSetting) as error:
-        fetch(tight, sql)
-    assert one_line(error).startswith(
-        f"{warehouse.file}: DuckDB needs more memory than it may use (Out of Memory Error: "
-    )
-    assert one_line(error).endswith(
-        "expected a larger whorl.memory_mb; raise it in conf/local/whorl.yaml or with WHORL_WHORL__MEMORY_MB"
-    )
-
-
-def without_spill(connect):
-    """DuckDB without a folder to spill to, so that a small query fills its memory."""
-    return lambda file, *, read_only, config: connect(
-        file, read_only=read_only, config={**config, "temp_directory": ""}
-    )
-
-
 def test_what_does_not_fit_into_memory_is_spilled(warehouse):
     tight = warehouse.model_copy(update={"memory_mb": 64})
     sql = "SELECT max(a) AS a FROM (SELECT range AS a, hash(range)::VARCHAR AS b FROM range(1500000) ORDER BY b)"
@@ -173,32 +126,6 @@ def test_what_does_not_fit_into_memory_is_spilled(warehouse):
 
 def test_many_rows_can_be_fetched(warehouse):
     assert len(fetch(warehouse, "SELECT range AS a, range::VARCHAR AS b FROM range(500000)")) == 500_000
-
-
-FULL_DISK = """
-import resource, signal, sys
-from pathlib import Path
-from tasks.warehouse.connection import writing, transaction, fetch
-from tasks.warehouse.place import Warehouse
-warehouse = Warehouse(home=Path(sys.argv[1]), memory_mb=128, threads=1)
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (4_000_000, 4_000_000))
-try:
-    with writing(warehouse) as connection, transaction(connection):
-        connection.execute("INSERT INTO ops.machines SELECT 'log', hash(range)::VARCHAR, 'big' FROM range(1000000)")
-except Exception as error:
-    print(type(error).__name__, error)
-"""
-
-
-def test_a_full_disk_is_one_clear_line_and_leaves_the_rows_as_they_were(warehouse):
-    with writing(warehouse) as connection:
-        connection.execute(INSERT)
-    command = [sys.executable, "-c", FULL_DISK, str(warehouse.home)]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    assert told.startswith(f"WhorlError {warehouse.file}: the disk is full (IO Error: Could not write file")
-    assert told.endswith("free some and run the same again: nothing is half done")
-    assert fetch(warehouse, NODES)["node"].tolist() == ["node"]
 
 
 ANOTHER_PROGRAM = """
@@ -281,78 +208,3 @@ def test_limits_reach_duckdb(warehouse):
     ).iloc[0]
     assert (found["memory"], found["threads"], found["installs"]) == ("317.5 MiB", 3, False)
     assert found["spill"] == str(warehouse.spill)
-
-
-def test_a_path_with_a_question_mark_is_one_clear_line(bare):
-    odd = bare.model_copy(update={"home": bare.home / "what?" / "home"})
-    with pytest.raises(BadSetting, match=r"DuckDB takes what follows a '\?' for options; expected a path without one"):
-        with writing(odd):
-            pass
-
-
-NOBODY = """
-import os, sys
-from pathlib import Path
-from tasks.errors import WhorlError
-from tasks.warehouse.connection import fetch, writing
-from tasks.warehouse.place import Warehouse
-os.setgid(65534); os.setuid(65534)
-warehouse = Warehouse(home=Path(sys.argv[1]), memory_mb=128, threads=1)
-try:
-    print(fetch(warehouse, "SELECT node FROM ops.machines")["node"].tolist())
-    with writing(warehouse):
-        pass
-except WhorlError as error:
-    print(type(error).__name__, error)
-"""
-
-
-@pytest.fixture
-def open_to_all(bare):
-    """A warehouse that everybody may read and nobody but its owner may write."""
-    if os.getuid() != 0:
-        pytest.skip("only root can become another user")
-    with tempfile.TemporaryDirectory(prefix="whorl-rights-") as folder:  # tmp_path lies where others may not look
-        Path(folder).chmod(0o755)
-        shared = bare.model_copy(update={"home": Path(folder) / "home"})
-        with writing(shared) as connection:
-            connection.execute(INSERT)
-        yield shared
-
-
-def as_nobody(home):
-    command = [sys.executable, "-c", NOBODY, str(home)]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
-
-
-def test_a_home_that_may_only_be_read_can_be_read_and_says_why_it_cannot_be_written(open_to_all):
-    found = as_nobody(open_to_all.home)
-    assert found[0] == "['node']"
-    assert found[1].startswith(f"BadSetting {open_to_all.home / '.queue'}: no right to use it (Permission denied)")
-    assert found[1].endswith("change its rights, or name another home with WHORL_HOME")
-
-
-def test_a_home_that_may_not_even_be_read_is_one_clear_line(open_to_all):
-    open_to_all.home.chmod(0o700)
-    found = as_nobody(open_to_all.home)
-    assert len(found) == 1
-    assert found[0].startswith(f"BadSetting {open_to_all.file}: no right to use it (Permission denied)")
-
-
-def test_faults_that_nobody_can_mend_from_outside_pass_as_they_are():
-    with pytest.raises(FileNotFoundError), faults.told_clearly("home"):
-        raise FileNotFoundError(2, "No such file")
-    with pytest.raises(duckdb.BinderException), faults.told_clearly("home"), duckdb.connect() as connection:
-        connection.execute("SELECT nothing FROM (SELECT 1)")
-    assert faults.first_line(ValueError("")) == "ValueError"
-
-
-@pytest.mark.parametrize("number", [28, 122, 27])
-def test_a_full_disk_is_told_where_it_is_full(number):
-    with pytest.raises(WhorlError, match=r"^/data/file: the disk is full"), faults.told_clearly("home"):
-        raise OSError(number, "full", "/data/file")
-
-
-def test_rlimit_is_that_of_this_process():
-    """The limit of the test about full disks must not leak into this process."""
-    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY

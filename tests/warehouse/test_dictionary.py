@@ -2,7 +2,7 @@
 
 import duckdb
 
-from tasks.warehouse.dictionary import data_dictionary
+from tasks.warehouse.dictionary import data_dictionary, described_tables
 from tasks.warehouse.migrations import migrate
 
 
@@ -22,3 +22,11 @@ def test_every_table_and_column_stands_in_it_with_its_comment():
 
 def test_columns_that_are_never_missing_are_marked():
     assert "| `run_id` | VARCHAR, never missing | native id of the run within its source |" in data_dictionary()
+
+
+def test_programs_get_the_same_tables_as_people():
+    found = described_tables()
+    assert [f"\n## {name}\n" in data_dictionary() for name in found] == [True] * len(found)
+    column = found["jobs.runs"].columns["run_id"]
+    assert (column.type, column.is_nullable) == ("VARCHAR", False)
+    assert column.meaning == "native id of the run within its source"

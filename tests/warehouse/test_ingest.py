@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
+from tasks.jobs.columns import CONDITIONS
 from tasks.warehouse import ingest as ingest_module
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.hashes import hash_tables
@@ -69,7 +70,7 @@ def test_every_column_arrives_as_it_was_landed(warehouse, put_in):
     }
     times = {name: pd.Timestamp(value) for name, value in row.items() if name.endswith("_at")}
     batch = put_in(warehouse, [{**row, **times}])
-    found = fetch(warehouse, "SELECT * FROM jobs.runs").to_dict("records")
+    found = fetch(warehouse, f"SELECT * EXCLUDE ({', '.join(CONDITIONS)}) FROM jobs.runs").to_dict("records")
     assert found == [{**row, **times, "source": "log", "batch_id": batch.batch_id}]
 
 

@@ -4,16 +4,26 @@ import shutil
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from tasks.errors import WarehouseBroken
-from tasks.jobs.columns import COLUMNS
+from tasks.jobs.columns import ALL_COLUMNS, LIST_COLUMNS
 from tasks.warehouse import migrations as schema
 from tasks.warehouse.connection import fetch, opened, reading, writing
 from tasks.warehouse.hashes import hash_tables
 
 DUCKDB_TYPES = {"string": "VARCHAR", "timestamp[us]": "TIMESTAMP", "double": "DOUBLE", "bool": "BOOLEAN"}
+DUCKDB_TYPES["int32"] = "INTEGER"
 ADDED_BY_INGEST = {"source", "batch_id"}
+VIEWS = {"vertices": "vertices", "skylines": "skyline", "run_skus": "skus"}
+
+
+def duckdb_type(kind):
+    if pa.types.is_list(kind):
+        fields = ", ".join(f"{field.name} {duckdb_type(field.type)}" for field in kind.value_type)
+        return f"STRUCT({fields})[]"
+    return DUCKDB_TYPES[str(kind)]
 
 
 @pytest.fixture
@@ -121,7 +131,16 @@ def test_the_columns_of_jobs_runs_are_those_that_readers_land(connection):
         "WHERE schema_name = 'jobs' AND table_name = 'runs'"
     ).fetchall()
     made = {name: (kind, comment) for name, kind, comment in found if name not in ADDED_BY_INGEST}
-    assert made == {name: (DUCKDB_TYPES[str(kind)], comment) for name, (kind, comment) in COLUMNS.items()}
+    assert made == {name: (duckdb_type(kind), comment) for name, (kind, comment) in ALL_COLUMNS.items()}
+
+
+def test_each_list_has_a_view_with_its_fields_behind_source_and_run(connection):
+    schema.migrate(connection)
+    assert set(VIEWS.values()) == set(LIST_COLUMNS)
+    for view, column in VIEWS.items():
+        found = connection.execute(f"SELECT column_name, column_type FROM (DESCRIBE jobs.{view})").fetchall()
+        fields = [(field.name, duckdb_type(field.type)) for field in ALL_COLUMNS[column][0].value_type]
+        assert found == [("source", "VARCHAR"), ("run_id", "VARCHAR"), *fields]
 
 
 def test_every_column_of_every_table_has_a_comment(connection):

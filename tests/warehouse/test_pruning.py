@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tasks.errors import NoWarehouse
 from tasks.warehouse import pruning, registry
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.hashes import hash_tables
@@ -120,17 +121,11 @@ def test_leftovers_of_killed_processes_go(warehouse):
     assert sorted(path.name for path in warehouse.home.glob("warehouse*")) == ["warehouse.duckdb", kept.name]
 
 
-def test_what_a_killed_process_spilled_goes_and_our_own_stays(warehouse):
-    warehouse.spill.mkdir()
-    dead = warehouse.spill / "duckdb_temp_0_0_storage_DEFAULT-0.tmp"
-    ours = warehouse.spill / f"duckdb_temp_{os.getpid()}_0_storage_DEFAULT-0.tmp"
-    strange = warehouse.spill / "notes.txt"
-    for file in (dead, ours, strange):
-        file.write_text("rows")
-    assert prune(warehouse, PruneParams(), NOON).leftovers == [str(dead)]
-    assert not dead.exists()
-    assert ours.exists()
-    assert strange.exists()
+def test_there_is_nothing_to_prune_before_somebody_fills_the_warehouse(bare):
+    """An empty warehouse must not take the place of one that was lost."""
+    with pytest.raises(NoWarehouse, match="there is no warehouse yet"):
+        prune(bare, ALL, LATER)
+    assert not bare.home.exists()
 
 
 def test_a_dry_run_says_the_same_and_removes_nothing(warehouse, put_in):
@@ -145,13 +140,14 @@ def test_a_dry_run_says_the_same_and_removes_nothing(warehouse, put_in):
     assert fetch(warehouse, "SELECT run_id FROM ops.runs")["run_id"].tolist() == ["old"]
     assert prune(warehouse, ALL, LATER) == dry
     assert (dry.n_runs, dry.models, len(dry.landing_files), len(dry.leftovers)) == (1, ["m1"], 1, 1)
+    assert dry.n_files == 3  # the model, the landing file and the leftover
 
 
 def test_twice_pruned_is_once_pruned(warehouse, put_in):
     put_in(warehouse, ROWS)
     put_in(warehouse, [], version="2")
     prune(warehouse, ALL, LATER)
-    assert prune(warehouse, ALL, LATER) == pruning.Pruned(0, [], [], [])
+    assert prune(warehouse, ALL, LATER) == pruning.Pruned(0, [], [], [], [])
 
 
 def test_a_remote_landing_folder_is_pruned_too(warehouse, put_in):

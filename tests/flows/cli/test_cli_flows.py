@@ -77,18 +77,28 @@ def test_flags_of_a_recording_are_checked_like_settings(
 ) -> None:
     asked = []
 
-    def record(params: Any) -> dict[str, str]:
+    found = {"isolation": "threads", "n_runs": 1200, "own_cores_ratio": 0.0234}
+
+    def record(params: Any) -> dict[str, Any]:
         asked.append(params)
-        return {"folder": params.folder}
+        return {"folder": params.folder} | found
 
     monkeypatch.setattr("flows.jobs.record_jobs", record)
-    ended = whorl("jobs", "record", "--minutes", 2, "--jobs", 9, "--out", tmp_path / "out")
+    flags = ["--minutes", 2, "--jobs", 9, "--isolation", "threads"]
+    ended = whorl("jobs", "record", *flags, "--out", tmp_path / "out")
     assert ended.out == f"{tmp_path}/out\n"
-    assert (asked[0].record.minutes, asked[0].record.jobs, asked[0].record.seed) == (2, 9, 7)
-    assert json.loads(whorl("jobs", "record", "--json").out) == {"folder": f"{home}/recordings/jobs-{{run}}"}
+    assert "recorded 1,200 runs, held to their tokens by threads" in ended.err
+    assert "the recorder itself took 2.3 % of one core" in ended.err
+    made = asked[0].record
+    assert (made.minutes, made.jobs, made.seed, made.isolation) == (2, 9, 7, "threads")
+    assert json.loads(whorl("jobs", "record", "--json").out) == {"folder": f"{home}/recordings/jobs-{{run}}"} | found
+    found["isolation"] = "none"
+    assert "every run was recorded already" in whorl("jobs", "record").err
     wrong = whorl("jobs", "record", "--minutes", 0)
     assert wrong.code == 2
     assert wrong.err.startswith("whorl: flag: jobs.record.minutes: 0.0 is not allowed")
+    unknown = whorl("jobs", "record", "--isolation", "vm")
+    assert (unknown.code, "expected one of auto, cgroups, threads" in unknown.err) == (2, True)
 
 
 def test_serve_and_deploy_hand_over_what_was_asked(whorl: Whorl, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,20 +10,11 @@ import pytest
 Whorl = Callable[..., Any]
 
 
-def test_names_that_the_command_line_repeats_are_those_of_the_code() -> None:
-    from flows import job_params
-    from flows.commands import ingest, summary
+def test_the_orders_of_the_command_line_are_those_of_the_code() -> None:
+    from flows.commands import summary
     from tasks.jobs.groups import ORDERS
 
-    assert get_args(ingest.ReaderName) == get_args(job_params.ReaderName)
-    assert ingest.DEFAULT_SOURCE == job_params.DEFAULT_SOURCE
     assert set(get_args(summary.Sort)) == set(ORDERS) == set(summary.SORTED)
-
-
-def test_a_name_that_a_flow_would_refuse_is_refused_before(whorl: Whorl, tmp_path: Path) -> None:
-    ended = whorl("jobs", "ingest", tmp_path, "--source", "x" * 101)
-    assert ended.code == 2
-    assert "Invalid value for --source: a name has 1 to 100 characters" in ended.err
 
 
 def test_the_job_with_most_runs_comes_first(whorl: Whorl, varied_log: Any) -> None:
@@ -34,6 +25,22 @@ def test_the_job_with_most_runs_comes_first(whorl: Whorl, varied_log: Any) -> No
     assert rows[2].startswith("varied_export#bbbbbbbb")
     assert "once#" not in ended.out
     assert "2 of 2 jobs with at least 3 finished runs, most runs first" in ended.err
+
+
+def test_outliers_say_which_jobs_they_leave_out(whorl: Whorl, job_log: Callable[..., Any]) -> None:
+    rows = [{"group_key": "zero#aaaaaaaa", "runtime_s": 0.0} for _ in range(4)]
+    rows += [{"group_key": "load#bbbbbbbb", "runtime_s": float(x)} for x in (1, 1, 1, 10)]
+    rows += [{"group_key": "once#cccccccc", "runtime_s": 0.0}]  # has not run often enough to be counted at all
+    job_log(rows)
+    shown = " ".join(whorl("jobs", "summary").out.split())
+    assert "25.0 % of their runs take at least 10 times the median of their job (1 job with a median of 0" in shown
+    assert "is left out: 4 runs), 0.0 % more than 15 min beyond it" in shown
+    found = json.loads(whorl("jobs", "summary", "--json").out)
+    assert (found["n_zero_median_groups"], found["n_zero_median_runs"]) == (1, 4)
+
+
+def test_nothing_is_said_of_jobs_left_out_where_there_are_none(whorl: Whorl, varied_log: Any) -> None:
+    assert "left out" not in whorl("jobs", "summary").out
 
 
 def test_sorting_by_variation_turns_them_round(whorl: Whorl, varied_log: Any) -> None:

@@ -108,3 +108,52 @@ def test_a_question_with_too_little_memory_says_what_to_raise(
     ended = whorl("query", "SELECT list(repeat('x', 1000) || range) FROM range(1000000)")
     assert ended.code in (2, 3)
     assert "whorl.memory_mb" in ended.err
+
+
+BEYOND = """SELECT TIMESTAMP '12000-01-01' AS t, DATE '12000-01-01' AS d, INTERVAL '3 months 2 days' AS i,
+    170141183460469231731687303715884105727::HUGEINT AS h, 'infinity'::TIMESTAMP AS never, 'infinity'::DOUBLE AS x"""
+HUGE = 170141183460469231731687303715884105727
+
+
+def test_values_beyond_those_of_python_are_shown_in_a_table(whorl: Whorl, varied_log: Any) -> None:
+    ended = whorl("query", BEYOND)
+    assert ended.code == 0
+    cells = ["12000-01-01 00:00:00", "12000-01-01", "3 months 2 days", str(HUGE), "infinity", "inf"]
+    assert [cell for cell in ended.out.splitlines()[1].split("  ") if cell] == cells
+
+
+def test_values_beyond_those_of_python_are_texts_in_json_and_csv(whorl: Whorl, varied_log: Any) -> None:
+    (row,) = json.loads(whorl("query", BEYOND, "--json").out)
+    expected = {"t": "12000-01-01 00:00:00", "d": "12000-01-01", "i": "3 months 2 days", "h": HUGE}
+    assert row == {**expected, "never": "infinity", "x": "inf"}
+    ended = whorl("query", BEYOND, "--csv")
+    assert ended.out.splitlines()[1] == f"12000-01-01 00:00:00,12000-01-01,3 months 2 days,{HUGE},infinity,inf"
+
+
+ENDLESS = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE hash(a.range, b.range) = 1"
+
+
+def test_a_query_beyond_its_time_limit_is_one_line(whorl: Whorl, varied_log: Any) -> None:
+    ended = whorl("query", ENDLESS, "--limit-s", "0.05")
+    assert (ended.code, ended.out) == (3, "")
+    assert ended.err == (
+        "whorl: query: stopped after 0.05 s, its time limit: whoever wants to write waits for it; expected an answer "
+        "within that time; ask for less, or allow more with --limit-s or whorl.query_limit_s (0: no limit)\n"
+    )
+
+
+def test_the_time_limit_can_be_set_and_a_flag_wins(
+    whorl: Whorl, varied_log: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WHORL_WHORL__QUERY_LIMIT_S", "0.04")
+    assert "stopped after 0.04 s" in whorl("query", ENDLESS).err
+    assert "stopped after 0.06 s" in whorl("query", ENDLESS, "--limit-s", "0.06", "--home", varied_log.home).err
+    assert whorl("query", "SELECT count(*) AS n FROM range(10000000)", "--limit-s", "0", "--json").code == 0
+
+
+@pytest.mark.parametrize("wrong", ["-1", "nan", "inf", "1e9"])
+def test_a_time_limit_that_is_none_is_one_line(whorl: Whorl, varied_log: Any, wrong: str) -> None:
+    ended = whorl("query", "SELECT 1", "--limit-s", wrong)
+    assert ended.code == 2
+    assert ended.err.startswith("whorl: flag: whorl.query_limit_s: ")
+    assert ended.err.endswith("expected a number at least 0 and at most 86,400\n")

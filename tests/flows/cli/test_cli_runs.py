@@ -67,8 +67,34 @@ def test_an_unknown_run_is_one_line(whorl: Whorl, runs: None) -> None:
     ended = whorl("runs", "show", "cccc")
     assert (ended.code, ended.err) == (
         4,
-        "whorl: run 'cccc': 0 runs begin so (none); 'whorl runs list' shows them all\n",
+        "whorl: run 'cccc': no run of this home begins so; 'whorl runs list' shows the latest\n",
     )
+
+
+def test_no_id_at_all_asks_for_one(whorl: Whorl, runs: None) -> None:
+    for wanted in ("", " "):
+        ended = whorl("runs", "show", wanted)
+        expected = (
+            f"whorl: run {wanted!r}: expected its id or the beginning of it; 'whorl runs list' shows the latest\n"
+        )
+        assert (ended.code, ended.err) == (2, expected)
+    assert whorl("runs", "compare", "aa", "").code == 2
+
+
+def test_a_beginning_that_fits_many_runs_counts_all_of_them(whorl: Whorl, job_log: Callable[..., Warehouse]) -> None:
+    warehouse = job_log([{"runtime_s": 1.0}])
+    for i in range(8):
+        record_run(warehouse, run_of(f"ab{i}", i))
+    ended = whorl("runs", "show", "ab")
+    assert ended.code == 4
+    assert ended.err == "whorl: run 'ab': 8 runs begin so: ab7, ab6, ab5, ab4, ab3 and 3 more; give more of the id\n"
+
+
+def test_an_id_that_others_begin_with_is_found(whorl: Whorl, job_log: Callable[..., Warehouse]) -> None:
+    warehouse = job_log([{"runtime_s": 1.0}])
+    for run_id in ("ab", "abc"):
+        record_run(warehouse, run_of(run_id, 0))
+    assert json.loads(whorl("runs", "show", "ab", "--json").out)["run_id"] == "ab"
 
 
 def test_two_runs_are_compared_by_what_differs(whorl: Whorl, runs: None) -> None:
@@ -78,6 +104,27 @@ def test_two_runs_are_compared_by_what_differs(whorl: Whorl, runs: None) -> None
     shown = whorl("runs", "compare", "aa", "bb")
     assert ["figures.n_rows", "1,000", "2,000", "2"] in [line.split() for line in shown.out.splitlines()]
     assert whorl("runs", "compare", "aa", "aa").err == "the two runs differ in nothing\n"
+
+
+def test_a_comparison_of_long_values_fits_a_hundred_columns(
+    whorl: Whorl, job_log: Callable[..., Warehouse], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warehouse = job_log([{"runtime_s": 1.0}])
+    ids = ["0b1c0e36-9d0c-4c3c-8b7e-000000000001", "0b1c0e36-9d0c-4c3c-8b7e-000000000002"]
+    for hour, run_id in enumerate(ids):
+        made = run_of(run_id, hour, n_rows=1e6 * (hour + 1))
+        batches = [f"{hour}{i:015d}" for i in range(12)]
+        path = f"/a/rather/long/folder/of/the/home/in/which/reports/are/kept/for/run/number/{hour}/jobs-main.html"
+        figures = {**made.figures, "batches": batches, "report": path, "a_long_name_of_a_figure_" * 2: hour}
+        record_run(warehouse, made.model_copy(update={"figures": figures}))
+    monkeypatch.setenv("COLUMNS", "100")
+    ended = whorl("runs", "compare", *ids)
+    lines = ended.out.splitlines()
+    assert max(len(line) for line in [*lines, *ended.err.splitlines()]) <= 100
+    assert [line.split() for line in lines[:2]] == [["first", ids[0]], ["second", ids[1]]]
+    assert ["figures.n_rows", "1,000,000", "2,000,000", "2"] in [line.split() for line in lines]
+    assert "run_id" not in ended.out
+    assert ended.err.endswith("differences; ratio: second over first\n")
 
 
 @pytest.fixture

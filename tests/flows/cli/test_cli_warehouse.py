@@ -1,11 +1,13 @@
 """`whorl warehouse`: copies, rebuilding, tidying up, and what stands in it."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
 
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.hashes import hash_tables
@@ -80,3 +82,76 @@ def test_the_dictionary_explains_every_column_of_a_query(whorl: Whorl) -> None:
     shown = whorl("warehouse", "dictionary").out
     assert shown.startswith("# Data dictionary\n")
     assert "| `runtime_s` | DOUBLE | seconds from start to end" in shown
+
+
+def test_machines_are_told_what_a_copy_is_and_where(whorl: Whorl, varied_log: Warehouse, tmp_path: Path) -> None:
+    file = tmp_path / "copy.duckdb"
+    told = json.loads(whorl("warehouse", "snapshot", file, "--json").out)
+    assert told == {"file": str(file), "size_bytes": file.stat().st_size}
+    made = json.loads(whorl("warehouse", "backup", tmp_path / "backups", "--json").out)
+    files = [one for one in Path(made["folder"]).rglob("*") if one.is_file()]
+    assert made == {
+        "folder": str(next((tmp_path / "backups").iterdir())),
+        "n_files": len(files),
+        "size_bytes": sum(one.stat().st_size for one in files),
+    }
+    back = json.loads(whorl("warehouse", "restore", made["folder"], "--json").out)
+    assert back == {"home": str(varied_log.home), "folder": made["folder"], "n_files": 1}  # the list counts no list
+
+
+def test_machines_get_the_dictionary_table_by_table(whorl: Whorl) -> None:
+    told = json.loads(whorl("warehouse", "dictionary", "--json").out)
+    assert set(told["jobs.runs"]) == {"meaning", "columns"}
+    assert told["jobs.runs"]["columns"]["runtime_s"]["type"] == "DOUBLE"
+    assert told["jobs.runs"]["columns"]["run_id"]["is_nullable"] is False
+
+
+def kept_aside(warehouse: Warehouse) -> Path:
+    kept = warehouse.file.with_name(f"{warehouse.file.name}.broken-20200101T120000000000")
+    kept.write_text("not whole")
+    return kept
+
+
+def test_a_copy_kept_aside_goes_when_it_is_old(whorl: Whorl, varied_log: Warehouse) -> None:
+    kept = kept_aside(varied_log)
+    ended = whorl("warehouse", "prune")
+    assert ended.out.splitlines() == [str(kept), "removed: 0 runs, 0 models, 0 landing files, 1 old copy"]
+    assert not kept.exists()
+
+
+def test_what_prune_keeps_can_be_set_and_a_flag_wins(
+    whorl: Whorl, varied_log: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = kept_aside(varied_log)
+    monkeypatch.setenv("WHORL_WHORL__PRUNE__COPIES_KEPT_DAYS", "36500")
+    assert json.loads(whorl("warehouse", "prune", "--json", "--home", varied_log.home).out)["copies"] == []
+    told = whorl("warehouse", "prune", "--json", "--home", varied_log.home, "--copies-kept-days", 1, "--dry-run").out
+    assert json.loads(told)["copies"] == [str(kept)]
+    assert kept.exists()
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "key"),
+    [
+        ("--runs-kept-days", "-1", "runs_kept_days"),
+        ("--models-kept", "10001", "models_kept"),
+        ("--orphans-kept-hours", "nan", "orphans_kept_hours"),
+        ("--copies-kept-days", "inf", "copies_kept_days"),
+    ],
+)
+def test_a_wrong_flag_of_prune_is_one_line(
+    whorl: Whorl, varied_log: Warehouse, flag: str, value: str, key: str
+) -> None:
+    ended = whorl("warehouse", "prune", flag, value)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"whorl: flag: whorl.prune.{key}: ")
+    assert ended.err.count("\n") == 1
+
+
+def test_half_backups_are_looked_for_where_a_flag_says(whorl: Whorl, varied_log: Warehouse, tmp_path: Path) -> None:
+    half = tmp_path / "far" / "whorl-20200101T120000000000Z"
+    half.mkdir(parents=True)
+    os.utime(half, (0, 0))
+    assert json.loads(whorl("warehouse", "prune", "--json").out)["copies"] == []
+    assert json.loads(whorl("warehouse", "prune", "--json", "--backups", tmp_path / "far").out)["copies"] == [str(half)]
+    assert not half.exists()

@@ -1,0 +1,75 @@
+"""What a path means: a file of this machine wins over the chain of file systems that fsspec would read into it."""
+
+from pathlib import Path
+
+import pytest
+
+from tasks.jobs.intake import find_logs
+from tasks.read_limits import ReadLimits
+from tasks.reading import read_head
+from tasks.storage import storage_of
+from tasks.warehouse.connection import fetch
+from tasks.warehouse.copies import backup, restore
+from tasks.warehouse.landing import is_local, sha256_of
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.rebuild import rebuild
+
+ODD = ["a::b.csv", "simplecache::memory.csv", "zip::x"]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_log_with_two_colons_in_its_name_is_found_and_read(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.write_text("run_id\n1\n")
+    assert find_logs([str(file)]) == [str(file)]
+    assert read_head(str(file), ReadLimits()) == b"run_id\n1\n"
+    assert len(sha256_of(str(file))) == 64
+
+
+def test_a_folder_with_two_colons_in_its_name_is_looked_into(tmp_path: Path) -> None:
+    folder = tmp_path / "logs::2026"
+    folder.mkdir()
+    (folder / "a.csv").write_text("run_id\n1\n")
+    assert find_logs([str(folder)]) == [str(folder / "a.csv")]
+
+
+def test_a_home_with_two_colons_in_its_name_works_from_landing_to_restore(tmp_path: Path) -> None:
+    from datetime import datetime
+
+    from tasks.jobs.intake import Intake, land_log
+    from tasks.jobs.params import GroupParams, ReadParams
+    from tasks.warehouse.ingest import ingest
+    from tasks.warehouse.pruning import PruneParams, prune
+
+    log = tmp_path / "a::b.csv"
+    log.write_text("run_id,name,started_at,runtime_s\n1,load,2026-01-01,5\n")
+    home = Warehouse(home=tmp_path / "home::1", memory_mb=128, threads=1)
+    batch = land_log(home, str(log), Intake("log", "", ReadParams(), GroupParams()))
+    ingest(home, "jobs", batch.batch_id)
+    assert prune(home, PruneParams(), datetime(2026, 1, 2)).landing_files == []
+    made = backup(home, tmp_path / "backups::1")
+    rebuild(home)
+    restore(home, made)
+    assert fetch(home, "SELECT run_id FROM jobs.runs")["run_id"].tolist() == ["1"]
+
+
+def test_a_local_file_that_looks_like_a_chain_of_addresses_wins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    odd = Path("simplecache::memory:") / "x"
+    odd.parent.mkdir()
+    odd.write_text("here")
+    fs, name = storage_of("simplecache::memory://x")
+    assert (is_local(fs), Path(name).read_text()) == (True, "here")
+
+
+def test_an_address_is_left_to_fsspec() -> None:
+    fs, name = storage_of("memory://bucket/x")
+    assert (fs.protocol, name) == ("memory", "/bucket/x")
+    assert storage_of("simplecache::memory://bucket/x")[0].protocol == "simplecache"
+
+
+def test_an_address_of_the_local_disk_is_local(tmp_path: Path) -> None:
+    fs, name = storage_of(f"file://{tmp_path}/x")
+    assert (is_local(fs), name) == (True, f"{tmp_path}/x")

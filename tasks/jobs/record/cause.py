@@ -10,7 +10,8 @@ FLOOR = 0.5  # what takes half of a run has doubled it
 
 @dataclass(frozen=True)
 class VertexTimes:
-    """Where the time of a vertex on the job's longest path went, in seconds. promised_s: CPU time of its tokens."""
+    """Where the time of a vertex on the job's longest path went, in seconds. promised_s: CPU time of its tokens;
+    disk_s: what the disk needs at its SKU's rate for the bytes that were not in the cache."""
 
     query_s: float
     lock_wait_s: float
@@ -18,11 +19,12 @@ class VertexTimes:
     promised_s: float
     is_cold: bool
     temp_bytes: float
+    disk_s: float = 0.0
 
 
 @dataclass(frozen=True)
 class Usual:
-    """What the run had, over what is usual for its job: parts of input, and tokens held."""
+    """What the run had, over what is usual for its job: parts of input, and tokens."""
 
     parts_ratio: float
     tokens_ratio: float
@@ -38,12 +40,13 @@ def cause_shares(path: Sequence[VertexTimes], runtime_s: float, usual: Usual) ->
     """Share of the runtime that each cause explains; they may overlap.
 
     lock: waiting for a writer's lock. load, cold_cache, spill: seconds in which a query went slower than its tokens
-    promised, by what was known of it: a spill, an input out of the cache, or else others' load. big_input: what goes
-    beyond the everyday input. few_tokens: what goes beyond the time with the job's usual tokens."""
+    promised, by what was known of it: a spill, an input out of the cache (its own doing or another's), or else others'
+    load. big_input: what goes beyond the usual input. few_tokens: what goes beyond the time with the usual tokens."""
     slow: dict[Cause, float] = {"load": 0.0, "cold_cache": 0.0, "spill": 0.0}
     for vertex in path:
-        kind: Cause = "spill" if vertex.temp_bytes else "cold_cache" if vertex.is_cold else "load"
-        slow[kind] += kept_waiting_s(vertex)
+        slow_s = kept_waiting_s(vertex)
+        is_cold = vertex.is_cold or vertex.disk_s >= slow_s * FLOOR
+        slow["spill" if vertex.temp_bytes else "cold_cache" if is_cold else "load"] += slow_s
     working_s = sum(vertex.query_s for vertex in path) - sum(slow.values())
     shares: dict[Cause, float] = {
         "lock": sum(vertex.lock_wait_s for vertex in path),

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import math
 import os
 import statistics
 import time
@@ -16,12 +17,14 @@ from tasks.jobs.record.load import BackgroundLoad
 from tasks.jobs.record.params import RecordParams
 from tasks.jobs.record.skus import TOKEN_US, TOKENS_OF_A_CORE, Sku
 
+PLANNER = "planner"  # the slot that plans jobs, outside every SKU
 WINDOW_S = 10.0
 RECENT_S = 1.0  # what background load takes now, for spare tokens
 FEWEST_S = 1e-3
 MB = 1_000_000
 WEIGHT = 800  # the campaign keeps its quota while other work goes on
 MEMORY_MIB_PER_TOKEN = 400
+MOST_SLOTS = 16  # of one SKU: a worker takes 100 MB
 LOAD_WEIGHT = 300  # against 100 of each vertex: a noisy neighbour
 logger = logging.getLogger(__name__)
 
@@ -76,11 +79,12 @@ class SkuState:
         return round(self.load_used.latest() / self.sku.speed * TOKENS_OF_A_CORE)
 
     def load_mean_sd(self, busy: Gauge, cores: int) -> tuple[float, float]:
-        """Usage over quota in the last ten seconds; without control groups, that of the whole machine."""
+        """Usage over quota in the last ten seconds, NaN before the second reading; without control groups, that of
+        the whole machine."""
         readings = [value / self.sku.cores for value in self.used.cores()] if self.group else []
         readings = readings or [value / cores for value in busy.cores()]
         if not readings:
-            return 0.0, 0.0
+            return math.nan, math.nan
         return round(statistics.fmean(readings), 3), round(statistics.pstdev(readings), 3)
 
     def set_load(self, level: str) -> None:
@@ -98,6 +102,7 @@ class Cluster:
 
     skus: dict[str, SkuState]
     isolation: str
+    main: Group | None = None
     busy: Gauge = field(default_factory=Gauge)
 
     def sample(self) -> None:
@@ -111,6 +116,10 @@ class Cluster:
             fields = [int(text) for text in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
             self.busy.add(at, (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK"))
 
+    def used_s(self) -> float | None:
+        """CPU seconds of all workers and all load; None without control groups."""
+        return self.main.usage_s() if self.main else None
+
     @property
     def load_pids(self) -> list[int]:
         """Process ids of all stressors."""
@@ -118,7 +127,7 @@ class Cluster:
 
     def slots(self) -> dict[str, Group | None]:
         """Name and control group of every slot."""
-        made: dict[str, Group | None] = {}
+        made: dict[str, Group | None] = {PLANNER: self.main.child(PLANNER) if self.main else None}
         for state in self.skus.values():
             for slot in state.slots:
                 made[slot] = state.group.child(slot, shares_disk=True) if state.group else None
@@ -126,7 +135,7 @@ class Cluster:
 
 
 def _state(sku: Sku, main: Group | None, source: str, scratch: Path) -> SkuState:
-    slots = tuple(f"{sku.name}-{place}" for place in range(sku.tokens))
+    slots = tuple(f"{sku.name}-{place}" for place in range(min(sku.tokens, MOST_SLOTS)))
     if main is None:
         return SkuState(sku, BackgroundLoad(source, scratch, None), slots)
     group = main.child(sku.name)
@@ -144,21 +153,41 @@ def _state(sku: Sku, main: Group | None, source: str, scratch: Path) -> SkuState
 
 @contextlib.contextmanager
 def open_cluster(params: RecordParams, source: str, scratch: Path, root: Path = ROOT) -> Iterator[Cluster]:
-    """The cluster, gone afterwards with all its groups and load. Raises MissingTool where control groups are asked
-    for by name and cannot be made."""
+    """The cluster, gone afterwards with all its groups and load.
+
+    Raises MissingTool where control groups are asked for by name and cannot be made."""
     with contextlib.ExitStack() as stack:
         main = None if params.isolation == "threads" else stack.enter_context(campaign_group(root, weight=WEIGHT))
-        if main is None and params.isolation == "cgroups":
-            raise MissingTool(
-                "control groups cannot be made here; start as root where /sys/fs/cgroup can be written, "
-                "or record with isolation=threads"
-            )
-        if main is None:
-            logger.warning("no control groups: threads stand in for tokens, and every SKU has the same speed")
-        states = {sku.name: _state(sku, main, source, scratch) for sku in params.skus}
+        try:
+            states = {sku.name: _state(sku, main, source, scratch) for sku in params.skus}
+        except OSError as error:  # a container whose own quota is below that of an SKU
+            reason = f"the quota of an SKU cannot be set here ({error.strerror}): a limit above is lower"
+            _without_groups(params, reason)
+            main = None
+            states = {sku.name: _state(sku, None, source, scratch) for sku in params.skus}
+        else:
+            if main is None:
+                _without_groups(params, "control groups cannot be made here")
+        _warn_of_too_much(params)
         for state in states.values():
             stack.callback(state.load.stop)
-        yield Cluster(states, "cgroups" if main else "threads")
+        yield Cluster(states, "cgroups" if main else "threads", main)
+
+
+def _without_groups(params: RecordParams, reason: str) -> None:
+    if params.isolation == "cgroups":
+        raise MissingTool(
+            f"{reason}; start as root where /sys/fs/cgroup can be written, or record with isolation=threads"
+        )
+    logger.warning("%s: threads stand in for tokens, and every SKU has the same speed", reason)
+
+
+def _warn_of_too_much(params: RecordParams) -> None:
+    asked, cores = sum(sku.cores for sku in params.skus), os.cpu_count() or 1
+    if asked > cores:
+        logger.warning(
+            "the SKUs have %.1f cores together, this machine has %d: they will slow each other down", asked, cores
+        )
 
 
 def set_tokens(group: Group | None, sku: Sku, tokens: int) -> None:

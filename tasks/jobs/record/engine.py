@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import resource
@@ -34,11 +35,18 @@ def _write_part(connection: duckdb.DuckDBPyConnection, data_set: DataSet, folder
     connection.execute(f"COPY ({select}) TO '{folder / data_set.path(part)}' {kind}")
 
 
+def _made(scale: float, seed: int) -> str:
+    """What decides the data sets."""
+    told = repr((scale, seed, MACROS, DATA_SETS, DATABASES))
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
 def build_data(folder: Path, scale: float, seed: int) -> None:
-    """Write every data set and database into `folder`; nothing happens where they are complete already."""
-    finished = folder / "complete"
-    if finished.exists():
+    """Write every data set and database into `folder`; nothing happens where these are complete already."""
+    finished, made = folder / "complete", _made(scale, seed)
+    if finished.exists() and finished.read_text() == made:
         return
+    finished.unlink(missing_ok=True)
     for old in folder.glob("*.duckdb*"):
         old.unlink()
     connection = duckdb.connect()
@@ -56,7 +64,7 @@ def build_data(folder: Path, scale: float, seed: int) -> None:
     (folder / REPLICAS).mkdir(exist_ok=True)
     for name in DATABASES:
         shutil.copyfile(folder / f"{name}.duckdb", folder / REPLICAS / f"{name}.duckdb")
-    finished.touch()
+    finished.write_text(made)
 
 
 def input_relation(order: Order, folder: Path) -> str:
@@ -95,14 +103,14 @@ def statement(order: Order, folder: Path) -> str:
 
 
 @contextlib.contextmanager
-def _locked(order: Order, folder: Path) -> Iterator[None]:
-    """Hold the lock files of the order's databases, shared to read and alone to write, in one fixed order."""
+def _locked(order: Order, folder: Path) -> Iterator[int]:
+    """Hold the lock files of the order's databases, shared to read and alone to write, in one fixed order; how many."""
     names = sorted({*order.databases, *([order.writes] if order.writes else [])})
     with contextlib.ExitStack() as stack:
         for name in names:
             handle = stack.enter_context((folder / f"{name}.lock").open("rb"))
             fcntl.flock(handle, fcntl.LOCK_EX if name == order.writes else fcntl.LOCK_SH)
-        yield
+        yield len(names)
 
 
 def connect(temp: Path) -> duckdb.DuckDBPyConnection:
@@ -170,9 +178,10 @@ def run_vertex(connection: duckdb.DuckDBPyConnection, order: Order, folder: Path
     started, (cpu_before_s, disk_before) = time.monotonic(), _used()
     try:
         connection.execute(f"SET memory_limit = '{order.memory_mb}MB'; SET threads = {order.threads}")
-        with _locked(order, folder):
+        waiting = time.monotonic()
+        with _locked(order, folder) as n_locks:
             locked = time.monotonic()
-            facts["lock_wait_s"] = locked - started
+            facts["lock_wait_s"] = locked - waiting if n_locks else 0.0
             with _attached(connection, order, folder):
                 connection.execute(statement(order, folder)).fetchall()
                 facts |= _profiled(connection.get_profiling_information())
@@ -195,6 +204,7 @@ def explain(connection: duckdb.DuckDBPyConnection, order: Order, folder: Path) -
     """Plan a whole job over copies of the databases, so that planning waits for no writer."""
     replicas = folder / REPLICAS
     try:
+        connection.execute("SET parquet_metadata_cache = true")
         for name in DATABASES:
             connection.execute(f"ATTACH IF NOT EXISTS '{replicas / name}.duckdb' AS {name}")
         told = connection.execute(f"EXPLAIN (FORMAT JSON) {statement(order, folder)}").fetchall()[0][1]

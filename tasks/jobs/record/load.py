@@ -15,7 +15,7 @@ from tasks.jobs.record.params import RecordParams
 
 STOP_S = 5.0
 STRESSORS = {  # how much of a SKU they take is the quota of their group
-    "cpu": "--cpu 2 --cpu-method matrixprod",
+    "cpu": "--cpu 2 --cpu-method matrixprod{limit}",
     "memory": "--vm 1 --vm-bytes 256M --vm-keep",
     "disk": "--hdd 1 --hdd-bytes 128M --temp-path {temp}",
 }
@@ -36,12 +36,13 @@ def load_source(params: RecordParams) -> str:
     return "jobs"
 
 
-def stress_command(level: str, temp: Path) -> list[str]:
-    """The stress-ng command of a level; empty for `none`."""
-    kind = level.partition("-")[0]
+def stress_command(level: str, temp: Path, *, has_group: bool = True) -> list[str]:
+    """The stress-ng command of a level; empty for `none`. Without a group it limits itself, as far as it can."""
+    kind, _, percent = level.partition("-")
     if kind == "none":
         return []
-    return ["stress-ng", "--quiet", *STRESSORS[kind].format(temp=temp).split()]
+    limit = "" if has_group else f" --cpu-load {percent}"
+    return ["stress-ng", "--quiet", *STRESSORS[kind].format(temp=temp, limit=limit).split()]
 
 
 class BackgroundLoad:
@@ -62,8 +63,10 @@ class BackgroundLoad:
         """Go to another level; without stress-ng the level stays `none`. The same kind goes on at another quota."""
         if self.source != "stress-ng" or level == self.level:
             return
-        command = stress_command(level, self.temp)
-        if command != stress_command(self.level, self.temp) or self.group is None:
+        command, before = (
+            stress_command(one, self.temp, has_group=self.group is not None) for one in (level, self.level)
+        )
+        if command != before or self.group is None:
             self._end()
             if command:
                 self._start(command)

@@ -33,13 +33,13 @@ class _Sample:
     own_s: float
 
 
-def _tree_cpu_s(pid: int) -> float:
+def tree_cpu_s(pid: int) -> float:
     """CPU seconds of a process, its ended children and its living descendants."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         ticks = sum(int(text) for text in fields[TIME_FIELDS])
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return ticks / os.sysconf("SC_CLK_TCK") + sum(_tree_cpu_s(int(child)) for child in children)
+        return ticks / os.sysconf("SC_CLK_TCK") + sum(tree_cpu_s(int(child)) for child in children)
     return 0.0
 
 
@@ -55,14 +55,15 @@ class Monitor:
         self.cores = os.cpu_count() or 1
         self._samples: deque[_Sample] = deque()
 
-    def sample(self, own_pids: list[int]) -> None:
-        """Take a sample; own_pids: the recorder's children, whose work is not foreign."""
+    def sample(self, own_pids: list[int], grouped_s: float = 0.0) -> None:
+        """Take a sample. What is not foreign: the recorder's children own_pids, and grouped_s, the CPU seconds of
+        those that a control group counts."""
         with contextlib.suppress(OSError, ValueError, IndexError):
             ticks = [int(text) for text in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
             per_s = os.sysconf("SC_CLK_TCK")
             idle = sum(ticks[field] for field in IDLE_FIELDS)
             busy = sum(ticks[: STEAL + 1]) - idle - ticks[STEAL]
-            own_s = _recorder_cpu_s() + sum(_tree_cpu_s(pid) for pid in own_pids)
+            own_s = grouped_s + _recorder_cpu_s() + sum(tree_cpu_s(pid) for pid in own_pids)
             self._samples.append(_Sample(time.monotonic(), busy / per_s, ticks[STEAL] / per_s, own_s))
         while len(self._samples) > 2 and self._samples[-1].at - self._samples[1].at >= WINDOW_S:
             self._samples.popleft()

@@ -2,18 +2,19 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from tasks.jobs.record.skus import Sku
+from tasks.jobs.record.skus import NAME, Sku
 from tasks.params import Params
 
 LoadLevel = Literal["none", "cpu-20", "cpu-35", "cpu-40", "cpu-60", "cpu-80", "cpu-95", "memory-50", "disk-30"]
+RESERVED = ("W", "S", "load", "planner")  # periods of the matched pairs, and groups beside the SKUs
 
 
 class Period(Params):
     """A stretch of the jobs' schedule that is recorded as one data set."""
 
-    name: str = Field(min_length=1, max_length=20, description="Name, such as D1")
+    name: str = Field(pattern=NAME, max_length=20, description="Name, such as D1: letters, digits, - and _")
     days: int = Field(ge=1, le=10_000, description="Days of the jobs' schedule")
 
 
@@ -76,5 +77,13 @@ class RecordParams(Params):
         min_length=1,
         description="Levels that each SKU's load is drawn from: kind, and percent of the SKU; repeat for weight",
     )
-    load_phase_s: float = Field(40, gt=0, le=86_400, description="Mean length of a phase of one load level, in seconds")
+    load_phase_s: float = Field(40, ge=1, le=86_400, description="Mean length of a phase of one load level, in seconds")
     scratch: str = Field("", description="Folder for the jobs' data sets; empty: one in the system's temporary folder")
+
+    @field_validator("skus", "periods")
+    @classmethod
+    def _names_differ(cls, items: tuple[Sku | Period, ...]) -> tuple[Sku | Period, ...]:
+        names = [item.name for item in items] + [*RESERVED]
+        if len(set(names)) < len(names):
+            raise ValueError(f"names that differ, and none of {', '.join(RESERVED)}")
+        return items

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from tasks.errors import BadInput, BadSetting
 from tasks.jobs.columns import RUNS_SCHEMA
 from tasks.jobs.record.params import RecordParams
+from tasks.jobs.record.whatifs import Plan
 
 KINDS = ("runs", "pairs")  # pairs: matched pairs of what-ifs, kept apart from the jobs' own runs
 PATTERN = "{kind}-[0-9][0-9][0-9][0-9].parquet"
@@ -57,15 +58,14 @@ def part_paths(folder: Path) -> list[Path]:
     return [path for kind in KINDS for path in sorted(folder.glob(PATTERN.format(kind=kind)))]
 
 
-def write_parts(folder: Path, runs: Sequence[dict[str, Any]], record: dict[str, Any]) -> list[Path]:
-    """Write the next part files, one of runs and one of pairs; each appears whole or not at all.
-
-    record: how the runs were made, kept as metadata."""
-    apart = {"runs": [run for run in runs if not run["what_if"]], "pairs": [run for run in runs if run["what_if"]]}
-    return [_write_part(folder, kind, rows, record) for kind, rows in apart.items() if rows]
+def kind_of(run: dict[str, Any]) -> str:
+    """Which files a run belongs into."""
+    return "pairs" if run["what_if"] else "runs"
 
 
-def _write_part(folder: Path, kind: str, runs: Sequence[dict[str, Any]], record: dict[str, Any]) -> Path:
+def write_part(folder: Path, kind: str, runs: Sequence[dict[str, Any]], record: dict[str, Any]) -> Path:
+    """Write the next part file of a kind; it appears whole or not at all. record: how the runs were made, kept as
+    metadata."""
     taken = [int(path.stem.partition("-")[2]) for path in folder.glob(PATTERN.format(kind=kind))]
     path = folder / f"{kind}-{max(taken, default=0) + 1:04d}.parquet"
     schema = SCHEMA.with_metadata({RECORD_KEY: json.dumps(record).encode()})
@@ -77,7 +77,7 @@ def _write_part(folder: Path, kind: str, runs: Sequence[dict[str, Any]], record:
     return path
 
 
-def finished_ids(folder: Path, params: RecordParams) -> set[str]:
+def finished_ids(folder: Path, params: RecordParams, plan: Plan) -> set[str]:
     """Ids of the runs that earlier parts of the same campaign hold.
 
     Raises BadSetting if the folder holds a campaign with other parameters, BadInput if a part cannot be read.
@@ -96,6 +96,11 @@ def finished_ids(folder: Path, params: RecordParams) -> set[str]:
             raise BadSetting(
                 f"{path}: belongs to a campaign with other parameters ({', '.join(differing)}); "
                 "expected the same ones to continue it; use another folder or move its parts away"
+            )
+        if record.get("plan", plan.digest()) != plan.digest():
+            raise BadSetting(
+                f"{path}: was planned by another version of whorl, whose jobs differ; "
+                "expected the same plan to continue it; use another folder or move its parts away"
             )
         ids.update(table["run_id"].to_pylist())
     return ids

@@ -13,6 +13,7 @@ from tasks.jobs.record.schedules import submit_days
 from tasks.jobs.record.sizing import draw_parts
 
 MOST_TOKENS = 12
+MOST_TIMES = 4  # requests of a job that vary: one to four times its own
 LOAD_STREAM = 1_000_000  # apart from every job's stream
 RUN_STREAM = 2_000_000
 OFFER_OF_ALL = 0.6  # runs that are offered every SKU; the others lack one
@@ -54,8 +55,14 @@ def _filled(sql: str, values: dict[str, int | str]) -> str:
 
 
 def _tokens(job: Job, rng: np.random.Generator) -> int:
-    asked = job.tokens * (int(rng.integers(1, 5)) if job.has_varying_tokens else 1)
+    asked = job.tokens * (int(rng.integers(1, 1 + MOST_TIMES)) if job.has_varying_tokens else 1)
     return min(MOST_TOKENS, asked)
+
+
+def usual_tokens(job: Job) -> float:
+    """Tokens that a run of the job requests, in the mean of all its runs."""
+    times = range(1, 1 + MOST_TIMES) if job.has_varying_tokens else (1,)
+    return sum(min(MOST_TOKENS, job.tokens * factor) for factor in times) / len(times)
 
 
 def _offered(job: Job, names: list[str], rng: np.random.Generator) -> tuple[str, ...]:

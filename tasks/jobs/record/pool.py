@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import time
@@ -15,12 +16,14 @@ from typing import IO, Any
 import tasks
 from tasks.errors import WhorlError
 from tasks.jobs.record.cgroups import UNLIMITED, Group
+from tasks.jobs.record.monitor import tree_cpu_s
 from tasks.jobs.record.orders import Order
 from tasks.jobs.record.skus import PERIOD_US
 
 STOP_S = 5.0
 LOG_TAIL = 300
 READ_BYTES = 65_536
+MOST_UNREADY = 3  # workers one after the other that died before they were ready
 
 
 class RecorderFailed(WhorlError):
@@ -75,6 +78,7 @@ class WorkerPool:
         self.log_path = folder / "workers.log"
         self.workers: dict[str, Worker] = {}
         self._selector = selectors.DefaultSelector()
+        self._n_unready, self._have_started = 0, False
 
     def __enter__(self) -> "WorkerPool":
         self.log_path.write_bytes(b"")
@@ -83,6 +87,7 @@ class WorkerPool:
                 self._start(slot)
             while not all(worker.is_ready for worker in self.workers.values()):
                 list(self.collect(STOP_S))
+            self._have_started = True
         except BaseException:
             self.__exit__()
             raise
@@ -120,7 +125,10 @@ class WorkerPool:
         del self.workers[worker.slot]
         with contextlib.suppress(ProcessLookupError):
             worker.process.kill()
-        status = worker.process.wait(STOP_S)
+        try:
+            status = worker.process.wait(STOP_S)
+        except subprocess.TimeoutExpired:  # it waits for a disk that does not answer; the others end all the same
+            status = -signal.SIGKILL
         for pipe in (worker.orders, worker.answers):
             with contextlib.suppress(OSError):
                 pipe.close()
@@ -130,6 +138,10 @@ class WorkerPool:
     def pids(self) -> list[int]:
         """Process ids of the workers."""
         return [worker.process.pid for worker in self.workers.values()]
+
+    def cpu_s(self, slot: str) -> float:
+        """CPU seconds that the worker of a slot has used."""
+        return tree_cpu_s(self.workers[slot].process.pid)
 
     def is_idle(self, slot: str) -> bool:
         """Whether the worker of a slot could take an order now."""
@@ -173,7 +185,8 @@ class WorkerPool:
 
     def _bury(self, worker: Worker) -> Iterator[Answer]:
         status = self._end(worker)
-        if not worker.is_ready:
+        self._n_unready = 0 if worker.is_ready else self._n_unready + 1
+        if self._n_unready > MOST_UNREADY or not (worker.is_ready or self._have_started):
             told = self.log_path.read_text(errors="replace").strip()[-LOG_TAIL:].splitlines()
             raise RecorderFailed(f"a worker ended with status {status} before it was ready: {(told or ['?'])[-1]}")
         self._start(worker.slot)

@@ -1,13 +1,16 @@
 """One row of the recording: what was known when a run was submitted, and what it took."""
 
 import json
+import math
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from tasks.jobs.record.cause import Usual, VertexTimes, cause_shares, recorded_cause
 from tasks.jobs.record.orders import Measured, Planned
+from tasks.jobs.record.plan import usual_tokens
 from tasks.jobs.record.running import RunningJob, Step, Submission, VertexDone, mean_tokens
+from tasks.jobs.record.sizing import usual_parts
 from tasks.jobs.record.skus import Sku
 
 MB = 1_000_000
@@ -16,6 +19,13 @@ MS_DIGITS = 3
 
 def _moment(unix_s: float) -> datetime:
     return datetime.fromtimestamp(unix_s, UTC).replace(tzinfo=None)
+
+
+def _known(value: Any) -> Any:
+    """The value, None where nobody knows it yet; numbers to three digits."""
+    if not isinstance(value, float):
+        return value
+    return None if math.isnan(value) else round(value, MS_DIGITS)
 
 
 def _plan(planned: Planned | None) -> dict[str, Any]:
@@ -46,9 +56,9 @@ def _known_before(submission: Submission) -> dict[str, Any]:
         "matched_run_id": run.matched_run_id,
         "queue_length": float(submission.queue_length),
         "spare_tokens_available": submission.spare_tokens_available,
-        "load_mean": round(submission.load_mean, MS_DIGITS),
-        "load_sd": round(submission.load_sd, MS_DIGITS),
-        "skus": [asdict(sku) for sku in submission.skus],
+        "load_mean": _known(submission.load_mean),
+        "load_sd": _known(submission.load_sd),
+        "skus": [{key: _known(value) for key, value in asdict(sku).items()} for sku in submission.skus],
         "job": job.name,
         "template": job.template.name,
         "sizing": job.sizing,
@@ -67,7 +77,8 @@ def _measured(done: VertexDone) -> Measured | None:
 
 def _vertex(done: VertexDone, job: RunningJob) -> dict[str, Any]:
     work, answer, measured = done.work, done.answer, _measured(done)
-    held = [step.tokens for step in work.steps]
+    held = [step.tokens for step in work.steps if step.at_s < answer.ended_at - job.started_at]
+    held = held or [step.tokens for step in work.steps[:1]]
     return {
         "vertex": work.vertex.number,
         "stage": work.vertex.stage,
@@ -84,10 +95,16 @@ def _vertex(done: VertexDone, job: RunningJob) -> dict[str, Any]:
 
 
 def _longest_path(job: RunningJob) -> list[VertexDone]:
-    """The vertex that read last to its end, and the merge after it."""
-    reading = [done for done in job.done if done.work.vertex.stage == "extract"]
-    merging = [done for done in job.done if done.work.vertex.stage == "merge"]
-    return [max(reading, key=lambda done: done.answer.ended_at), *merging]
+    """The vertices that the run's end waited for: the merge, the reader that ended last, and before each reader the
+    one whose end made room for it."""
+    reading = sorted(
+        (done for done in job.done if done.work.vertex.stage == "extract"), key=lambda done: done.answer.ended_at
+    )
+    path = [reading[-1]]
+    for done in reversed(reading):
+        if done.answer.ended_at <= path[0].answer.started_at:
+            path.insert(0, done)
+    return [*path, *(done for done in job.done if done.work.vertex.stage == "merge")]
 
 
 def _times(done: VertexDone, job: RunningJob, sku: Sku, measured: Measured) -> VertexTimes:
@@ -99,16 +116,17 @@ def _times(done: VertexDone, job: RunningJob, sku: Sku, measured: Measured) -> V
         promised_s=sku.token_s(held, measured.query_s),
         is_cold=done.answer.order.is_cold,
         temp_bytes=measured.temp_bytes,
+        disk_s=measured.disk_read_bytes / (sku.read_mb_per_s * MB),
     )
 
 
-def _cause(job: RunningJob, skus: dict[str, Sku], runtime_s: float, held: float) -> str:
+def _cause(job: RunningJob, skus: dict[str, Sku], runtime_s: float) -> str:
     path = [(done, _measured(done)) for done in _longest_path(job)] if job.done and not job.error else []
     times = [_times(done, job, skus[done.work.sku], told) for done, told in path if told is not None]
     if not times or runtime_s <= 0:
         return recorded_cause(None)
     run = job.submission.run
-    usual = Usual(run.parts[1] / run.job.typical_parts, held / run.tokens)
+    usual = Usual(run.parts[1] / usual_parts(run.job), run.tokens / usual_tokens(run.job))
     return recorded_cause(cause_shares(times, runtime_s, usual))
 
 
@@ -123,6 +141,12 @@ def _sums(job: RunningJob) -> dict[str, float | None]:
         **{name: float(sum(getattr(measured, name) for measured in known)) for name in added},
         **{name: float(max(getattr(measured, name) for measured in known)) for name in largest},
     }
+
+
+def _within(steps: list[Step], starts_s: float, ends_s: float) -> list[Step]:
+    """The steps between two times after the job's promise, counted from the first: what came later held nothing."""
+    inside = [Step(max(0.0, step.at_s - starts_s), step.tokens) for step in steps if step.at_s < ends_s]
+    return inside or [Step(0.0, step.tokens) for step in steps[:1]]
 
 
 def _skyline(steps: list[Step], guaranteed: int) -> list[dict[str, float]]:
@@ -140,9 +164,9 @@ def make_row(job: RunningJob, input_bytes: float, skus: dict[str, Sku]) -> dict[
     started_at = min((done.answer.started_at for done in job.done), default=job.started_at)
     ended_at = max((done.answer.ended_at for done in job.done), default=started_at)
     runtime_s = ended_at - started_at
-    since_start_s = ended_at - job.started_at
-    held = mean_tokens(job.skyline, since_start_s)
-    tokens = [step.tokens for step in job.skyline] or [0]
+    span = (started_at - job.started_at, ended_at - job.started_at)
+    held, spare = _within(job.skyline, *span), _within(job.spare, *span)
+    tokens = [step.tokens for step in held] or [0]
     status = "timeout" if job.is_late else "failed" if job.error else "completed"
     return _known_before(submission) | {
         "started_at": _moment(started_at),
@@ -152,12 +176,12 @@ def make_row(job: RunningJob, input_bytes: float, skus: dict[str, Sku]) -> dict[
         "status": status,
         "error": job.error or None,
         "input_bytes": input_bytes,
-        "used_cpus": round(held, MS_DIGITS),
+        "used_cpus": round(mean_tokens(held, runtime_s), MS_DIGITS),
         "min_tokens": float(min(tokens)),
         "peak_tokens": float(max(tokens)),
-        "spare_tokens_used": round(mean_tokens(job.spare, since_start_s), MS_DIGITS),
+        "spare_tokens_used": round(mean_tokens(spare, runtime_s), MS_DIGITS),
         "vertices": [_vertex(done, job) for done in sorted(job.done, key=lambda done: done.work.vertex.number)],
-        "skyline": _skyline(job.skyline, sum(job.promised.values())),
-        "recorded_cause": _cause(job, skus, runtime_s, held),
+        "skyline": _skyline(held, sum(job.promised.values())),
+        "recorded_cause": _cause(job, skus, runtime_s),
         **_sums(job),
     }

@@ -3,37 +3,26 @@
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
-from tasks.jobs.record.cluster import Cluster, offered_load
+from tasks.jobs.record.cluster import PLANNER, Cluster, offered_load
 from tasks.jobs.record.composite import composite
 from tasks.jobs.record.datasets import DATA_SETS, PARTS
 from tasks.jobs.record.monitor import Monitor
 from tasks.jobs.record.orders import Order, Planned
 from tasks.jobs.record.params import RecordParams
-from tasks.jobs.record.parts import write_parts
 from tasks.jobs.record.plan import LoadPhase, PlannedRun
 from tasks.jobs.record.pool import Answer, WorkerPool
 from tasks.jobs.record.rows import make_row
 from tasks.jobs.record.running import RunningJob, SkuNow, Submission
 from tasks.jobs.record.scheduler import Scheduler
+from tasks.jobs.record.writer import PartWriter
 
-PLANNER = "planner"  # the slot that plans jobs, outside every SKU
 SAMPLE_S = 0.5
 MONITOR_S = 1.0
 NAP_S = 0.1
 GAP_S = 10.0  # an idle stretch of the schedule that is skipped
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a campaign writes and reads: part files, data sets, and what each part file says about its making."""
-
-    out_dir: Path
-    data_dir: Path
-    record: dict[str, Any]
 
 
 class Session:
@@ -41,25 +30,25 @@ class Session:
 
     def __init__(
         self,
-        place: Place,
+        data_dir: Path,
+        writer: PartWriter,
         params: RecordParams,
         cluster: Cluster,
         pool: WorkerPool,
         scheduler: Scheduler,
         on_finished: Callable[[int], None],
     ) -> None:
-        self.place, self.params, self.cluster = place, params, cluster
+        self.data_dir, self.writer, self.params, self.cluster = data_dir, writer, params, cluster
         self.pool, self.scheduler, self.on_finished = pool, scheduler, on_finished
         self.monitor = Monitor()
         self.statuses: dict[str, int] = {}
         self._to_plan: deque[Submission] = deque()
         self._queue: deque[Submission] = deque()
-        self._rows: list[dict[str, Any]] = []
         self._due = {"sample": 0.0, "monitor": 0.0, "part": time.monotonic() + params.part_minutes * 60}
         self._part_bytes = {name: self._mean_part_bytes(name) for name in DATA_SETS}
 
     def _mean_part_bytes(self, data_set: str) -> float:
-        sizes = [(self.place.data_dir / DATA_SETS[data_set].path(part)).stat().st_size for part in range(PARTS)]
+        sizes = [(self.data_dir / DATA_SETS[data_set].path(part)).stat().st_size for part in range(PARTS)]
         return sum(sizes) / PARTS
 
     def run(self, runs: Sequence[PlannedRun], phases: Sequence[LoadPhase]) -> None:
@@ -67,6 +56,8 @@ class Session:
 
         The clock stands still while too many runs wait, and nothing more starts when the call's time is over."""
         to_come, phases_left = deque(runs), deque(phases)
+        self.cluster.sample()
+        self._due["sample"] = time.monotonic() + SAMPLE_S
         clock_s, before = runs[0].submit_s, time.monotonic()
         ends = before + self.params.minutes * 60
         while to_come or not self._is_idle():
@@ -95,6 +86,11 @@ class Session:
 
     def _is_idle(self) -> bool:
         return not (self._to_plan or self._queue or self.scheduler.jobs)
+
+    def _own(self) -> tuple[list[int], float]:
+        """What is not foreign work: processes to look at, and CPU seconds of those that control groups count."""
+        grouped_s = self.cluster.used_s()
+        return ([*self.pool.pids, *self.cluster.load_pids], 0.0) if grouped_s is None else ([], grouped_s)
 
     def _submit(self, run: PlannedRun) -> Submission:
         states = [self.cluster.skus[name] for name in run.skus]
@@ -139,7 +135,7 @@ class Session:
     def _finish(self, job: RunningJob) -> None:
         run, skus = job.submission.run, {name: state.sku for name, state in self.cluster.skus.items()}
         row = make_row(job, run.parts[1] * self._part_bytes[run.job.template.data_set], skus)
-        self._rows.append(row)
+        self.writer.add(row)
         self.scheduler.clear(job)
         self.statuses[row["status"]] = self.statuses.get(row["status"], 0) + 1
         self.on_finished(sum(self.statuses.values()))
@@ -150,17 +146,11 @@ class Session:
             self.scheduler.end_late_jobs()
             self._due["sample"] = now + SAMPLE_S
         if now >= self._due["monitor"]:
-            self.monitor.sample([*self.pool.pids, *self.cluster.load_pids])
+            self.monitor.sample(*self._own())
             self._due["monitor"] = now + MONITOR_S
         if now >= self._due["part"]:
-            self.flush()
+            self.writer.flush()
             self._due["part"] = now + self.params.part_minutes * 60
-
-    def flush(self) -> None:
-        """Write the finished runs that no part holds yet."""
-        if self._rows:
-            write_parts(self.place.out_dir, self._rows, self.place.record)
-            self._rows = []
 
 
 def planning_order(run: PlannedRun) -> Order:

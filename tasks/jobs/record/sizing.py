@@ -31,6 +31,12 @@ def size_factor(job: Job, at_days: float, progress: float, rng: np.random.Genera
     return float(rng.lognormal(0, STEADY_SIGMA))
 
 
+def usual_parts(job: Job) -> float:
+    """Parts that a run of the job reads in the middle of all its runs."""
+    middle = {"wide": math.sqrt(WIDEST), "growing": math.sqrt(GROWTH)}.get(job.sizing, 1.0)
+    return job.typical_parts * middle
+
+
 def draw_parts(job: Job, at_days: float, progress: float, rng: np.random.Generator) -> tuple[int, int]:
     """First part and number of parts (1 to 64) that a run reads. A table's range must not wrap around."""
     count = round(job.typical_parts * size_factor(job, at_days, progress, rng))

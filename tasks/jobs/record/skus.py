@@ -6,13 +6,14 @@ from tasks.params import Params
 
 PERIOD_US = 10_000
 TOKEN_US = 1_000  # a tenth of a core: one of ten milliseconds, and the least that the kernel allows
+NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]*$"
 TOKENS_OF_A_CORE = 10  # a vertex has one thread
 
 
 class Sku(Params):
     """One kind of machine: how many tokens it has, how much each is worth, and its memory and disk."""
 
-    name: str = Field(min_length=1, max_length=40, description="Name, such as gen5")
+    name: str = Field(pattern=NAME, max_length=40, description="Name, such as gen5: letters, digits, - and _")
     tokens: int = Field(ge=1, le=10_000, description="Tokens that can be promised, each a tenth of a core")
     speed: float = Field(1.0, ge=0.01, le=1, description="CPU time of a token, ratio to that of the newest kind")
     memory_ratio: float = Field(1.0, gt=0, le=1, description="Memory that a vertex gets, ratio to what its job asks")

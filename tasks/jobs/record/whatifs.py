@@ -4,6 +4,7 @@ Source: Zhu et al. 2023, 7.1 to 7.3 (no spare tokens; everything on the newest m
 the paper only predicts.
 """
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -16,6 +17,7 @@ from tasks.jobs.record.plan import LoadPhase, PlannedRun, load_phases, planned_r
 WhatIf = Literal["baseline", "no_spare", "newest_sku", "steady_load"]
 PAIRS, STEADY = "W", "S"  # periods: the first under changing load, the second under steady load
 STEADY_LEVEL: LoadLevel = "cpu-35"  # about the mean of the changing levels
+DIGEST_DIGITS = 16
 PAIR_STREAM = 3_000_000
 APART_S = (5.0, 60.0)
 
@@ -26,6 +28,14 @@ class Plan:
 
     runs: tuple[PlannedRun, ...]
     phases: tuple[LoadPhase, ...]
+
+    def digest(self) -> str:
+        """The same for the same runs: a campaign that began with another plan cannot be continued with this one."""
+        found = hashlib.sha256()
+        for run in self.runs:
+            what = (run.run_id, run.name, run.sql, run.merge, run.parts, run.tokens, run.skus, run.is_cold)
+            found.update(repr(what).encode())
+        return found.hexdigest()[:DIGEST_DIGITS]
 
 
 def _changed(run: PlannedRun, what_if: WhatIf, params: RecordParams) -> PlannedRun:
@@ -60,7 +70,11 @@ def _chosen(runs: Sequence[PlannedRun], params: RecordParams) -> list[PlannedRun
     last = [
         run
         for run in runs
-        if run.period == params.periods[-1].name and run.takes_spare and run.skus != newest  # a change that is one
+        # a change that is one, and of nothing else: the newest SKU alone can promise all that the run requests
+        if run.period == params.periods[-1].name
+        and run.takes_spare
+        and run.skus != newest
+        and run.tokens <= params.skus[-1].tokens
     ]
     rng = np.random.default_rng([params.seed, PAIR_STREAM])
     return [last[place] for place in sorted(rng.permutation(len(last))[: params.pairs])]

@@ -1,5 +1,6 @@
 """A whole campaign of a few seconds: complete, sound rows; continued after any end; nothing left behind."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tasks
+from tasks.errors import BadSetting
 from tasks.jobs import steps
 from tasks.jobs.record import whatifs
 from tasks.jobs.record.campaign import record_jobs, scratch_folder
@@ -65,8 +67,10 @@ def _ids(folder):
     return sorted(run_id for path in folder.glob("*.parquet") for run_id in pd.read_parquet(path).run_id)
 
 
-def _planned(params):
-    return sorted(run.run_id for run in make_plan(params).runs)
+def _planned(params, isolation="threads"):
+    """Ids of the runs that can be what they say: without control groups, spare tokens and SKUs change nothing."""
+    left_out = ("no_spare", "newest_sku") if isolation == "threads" else ()
+    return sorted(run.run_id for run in make_plan(params).runs if run.what_if not in left_out)
 
 
 def _python_after(before):
@@ -102,9 +106,10 @@ def _pairs_close_together():
 
 
 @pytest.fixture(scope="module")
-def params(data_folder):
-    """The parameters, with one scratch folder for all campaigns: its data sets are there already."""
-    seeds = (PARAMS.model_copy(update={"scratch": str(data_folder), "seed": seed}) for seed in range(99))
+def params(tmp_path_factory):
+    """The parameters, with one scratch folder for all campaigns: its data sets are made once."""
+    scratch = str(tmp_path_factory.mktemp("scratch"))
+    seeds = (PARAMS.model_copy(update={"scratch": scratch, "seed": seed}) for seed in range(99))
     return next(p for p in seeds if sum(bool(run.what_if) for run in make_plan(p).runs) == 4 * p.pairs)
 
 
@@ -136,9 +141,7 @@ def test_runs_and_what_ifs_lie_in_files_of_their_own(recorded):
     runs, pairs = _read(folder), _read(folder, "pairs")
     assert runs.what_if.isna().all()
     assert set(runs.period) == {"A", "B"}
-    assert dict(pairs.what_if.value_counts()) == dict.fromkeys(
-        ("baseline", "no_spare", "newest_sku", "steady_load"), PARAMS.pairs
-    )
+    assert dict(pairs.what_if.value_counts()) == dict.fromkeys(("baseline", "steady_load"), PARAMS.pairs)
     baselines = set(pairs.run_id[pairs.what_if == "baseline"])
     assert set(pairs.matched_run_id[pairs.what_if != "baseline"]) <= baselines
     assert set(pairs.matched_run_id[pairs.what_if == "baseline"]) <= set(runs.run_id)
@@ -197,7 +200,7 @@ def test_a_campaign_that_is_complete_is_not_recorded_again(recorded, params):
     summary, folder, _ = recorded
     again = record_jobs(params, folder)
     assert (again.already, again.statuses, again.parts) == (summary.planned, {}, summary.parts)
-    assert again.isolation == "none"
+    assert again.isolation == summary.isolation
 
 
 def test_a_call_that_is_too_short_is_continued_by_the_next(params, tmp_path):
@@ -223,7 +226,7 @@ def test_a_killed_recorder_leaves_no_process_and_is_continued(params, tmp_path):
         assert _own_groups(process.pid) == []
     summary = record_jobs(groups, tmp_path)
     assert summary.already == len(before) > 0
-    assert _ids(tmp_path) == _planned(params)
+    assert _ids(tmp_path) == _planned(params, summary.isolation)
     assert _own_groups(os.getpid()) == []
 
 
@@ -247,12 +250,12 @@ def test_a_terminated_recorder_writes_what_it_has_and_leaves_nothing(params, tmp
 
 
 @pytest.mark.parametrize("before", WITHOUT_RIGHTS.values(), ids=list(WITHOUT_RIGHTS))
-def test_without_rights_on_control_groups_threads_stand_in_and_the_record_is_useful(params, data_folder, before):
+def test_without_rights_on_control_groups_threads_stand_in_and_the_record_is_useful(params, recorded, before):
     if not (python := _python_after(before)):
         pytest.skip("no interpreter can be started that way here")
     home = Path(tempfile.mkdtemp(prefix="whorl-nobody-"))  # a test's own folder is not open to others
     try:
-        shutil.copytree(data_folder, home / "scratch", ignore=shutil.ignore_patterns("partials", "temp"))
+        shutil.copytree(params.scratch, home / "scratch", ignore=shutil.ignore_patterns("partials", "temp"))
         for path in (home, *home.rglob("*")):
             path.chmod(0o777)
         free = params.model_copy(update={"isolation": "auto", "scratch": str(home / "scratch"), "jobs": 3, "pairs": 1})
@@ -262,7 +265,7 @@ def test_without_rights_on_control_groups_threads_stand_in_and_the_record_is_use
         told, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors
         assert json.loads(told)["isolation"] == "threads"
-        assert "no control groups: threads stand in for tokens" in errors
+        assert "control groups cannot be made here: threads stand in for tokens" in errors
         rows = _read(home / "out")
         assert _ids(home / "out") == _planned(free)
         assert set(rows.status) == {"completed"}
@@ -283,3 +286,14 @@ def test_data_sets_of_a_campaign_lie_in_the_same_place_whenever_it_goes_on(tmp_p
     ]
     assert len({scratch_folder(PARAMS, tmp_path), *others}) == 4
     assert scratch_folder(PARAMS.model_copy(update={"scratch": "/x"}), tmp_path) == Path("/x")
+
+
+def test_two_recordings_do_not_write_into_one_folder(params, tmp_path):
+    handle = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        with pytest.raises(BadSetting, match=r": another recording is at work here; wait for its end, or use another"):
+            record_jobs(params, tmp_path)
+    finally:
+        os.close(handle)
+    assert list(tmp_path.iterdir()) == []

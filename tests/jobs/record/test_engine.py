@@ -31,10 +31,18 @@ def test_data_are_the_same_for_the_same_seed_and_others_for_another(data_folder,
         assert made.equals(kept) == is_same
 
 
-def test_data_sets_that_are_complete_are_left_alone(data_folder):
-    before = (data_folder / "complete").stat().st_mtime_ns, (data_folder / "sales.duckdb").stat().st_mtime_ns
-    engine.build_data(data_folder, 1, 8)
-    assert ((data_folder / "complete").stat().st_mtime_ns, (data_folder / "sales.duckdb").stat().st_mtime_ns) == before
+def test_data_sets_are_made_once_and_anew_for_another_size_or_seed(tmp_path):
+    def made():
+        return (tmp_path / "complete").stat().st_mtime_ns, pq.read_table(tmp_path / "orders/part-0063.parquet")
+
+    engine.build_data(tmp_path, 0.0002, 7)
+    at, rows = made()
+    engine.build_data(tmp_path, 0.0002, 7)
+    assert made() == (at, rows)
+    engine.build_data(tmp_path, 0.0004, 7)
+    assert made()[1].num_rows == 2 * rows.num_rows
+    engine.build_data(tmp_path, 0.0002, 8)
+    assert not made()[1].equals(rows)
 
 
 def test_a_vertex_reads_its_own_parts_and_wraps_around_at_the_last(connection, data_folder, tmp_path):

@@ -30,7 +30,7 @@ def without_stress_ng(monkeypatch):
 @pytest.fixture
 def stand_in(monkeypatch):
     """Programs that only wait, in the place of stress-ng."""
-    monkeypatch.setattr(load, "stress_command", lambda level, temp: WAITING[level.partition("-")[0]])
+    monkeypatch.setattr(load, "stress_command", lambda level, temp, **_: WAITING[level.partition("-")[0]])
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_another_kind_replaces_the_stressor_and_none_ends_it(background_of):
 def test_a_stressor_that_will_not_end_holds_nobody_up_and_is_killed_at_the_end(background_of, tmp_path, monkeypatch):
     ready = tmp_path / "ready"
     stubborn = ["sh", "-c", 'trap "" TERM; touch "$1"; exec tail -f /dev/null', "sh", str(ready)]
-    monkeypatch.setattr(load, "stress_command", lambda level, temp: stubborn if level != "none" else [])
+    monkeypatch.setattr(load, "stress_command", lambda level, temp, **_: stubborn if level != "none" else [])
     monkeypatch.setattr(load, "STOP_S", 0.1)
     background = background_of(Passing())
     background.switch("cpu-20")

@@ -1,5 +1,6 @@
 """One row of the record from a hand-made job: times, tokens, sums, and what is absent where nobody knows it."""
 
+import math
 from collections import deque
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
@@ -67,12 +68,12 @@ def test_times_run_from_the_first_vertex_to_the_last(job):
 def test_tokens_are_means_over_the_time_in_which_they_were_held(job):
     row = make_row(job, 1e6, SKUS)
     assert (row["requested_cpus"], row["min_tokens"], row["peak_tokens"]) == (4.0, 2.0, 6.0)
-    assert row["used_cpus"] == 4.364  # (4·2.5 + 6·2 + 2·1) / 5.5
-    assert row["spare_tokens_used"] == 0.727  # 2·2 / 5.5
+    assert row["used_cpus"] == 4.4  # the run began 0.5 s after the promise: (4·2 + 6·2 + 2·1) / 5
+    assert row["spare_tokens_used"] == 0.8  # 2·2 / 5
     assert row["skyline"] == [
         {"at_s": 0.0, "tokens": 4.0, "guaranteed": 4.0},
-        {"at_s": 2.5, "tokens": 6.0, "guaranteed": 4.0},
-        {"at_s": 4.5, "tokens": 2.0, "guaranteed": 4.0},
+        {"at_s": 2.0, "tokens": 6.0, "guaranteed": 4.0},
+        {"at_s": 4.0, "tokens": 2.0, "guaranteed": 4.0},
     ]
 
 
@@ -115,6 +116,33 @@ def test_the_cause_is_looked_for_on_the_longest_path_with_the_worth_of_its_skus(
     assert make_row(job, 1e6, SKUS)["recorded_cause"] == "none"
 
 
+def test_tokens_that_were_shared_out_after_the_end_were_never_held(job):
+    job.skyline.append(Step(5.6, 9))  # the recorder had not heard of the end, half a second after the promise and 5 s
+    row = make_row(job, 1e6, SKUS)
+    assert (row["peak_tokens"], row["used_cpus"], len(row["skyline"])) == (6.0, 4.4, 3)
+
+
+def test_vertices_that_had_to_wait_for_others_are_on_the_longest_path(job):
+    # one after the other on one token: each was kept waiting for 1.5 of 2 s, together 3 of 5 s
+    slow = replace(READ, query_s=2.0, cpu_s=0.05)
+    waves = [((1002.5, 1004.5), 0), ((1004.5, 1006.5), 1)]
+    job.done[:2] = [_done(Vertex(n, "extract", (n, 1)), "new", [Step(0.0, 1)], times, slow) for times, n in waves]
+    assert make_row(job, 1e6, SKUS)["recorded_cause"] == "load"
+
+
+def test_a_run_that_read_what_others_had_thrown_out_of_the_cache_was_cold(job):
+    slow = replace(READ, cpu_s=0.1, disk_read_bytes=200_000_000)  # 2 s at 100 MB/s, of 3.3 s that it was kept waiting
+    job.done[1] = replace(job.done[1], answer=replace(job.done[1].answer, told=asdict(slow)))
+    assert make_row(job, 1e6, SKUS)["recorded_cause"] == "cold_cache"
+
+
+def test_loads_that_nobody_knew_yet_are_missing(job):
+    first = (SkuNow("old", 6.0, 6.0, math.nan, math.nan),)
+    job.submission = replace(job.submission, load_mean=math.nan, load_sd=math.nan, skus=first)
+    row = make_row(job, 1e6, SKUS)
+    assert (row["load_mean"], row["skus"][0]["load_sd"], row["skus"][0]["tokens"]) == (None, None, 6.0)
+
+
 def test_a_failed_run_keeps_its_error_and_tells_no_sums_that_it_does_not_know(job):
     job.error = "Binder Error: no such column"
     killed = _done(Vertex(2, "merge", None), "new", [Step(4.5, 2)], (1006.5, 1007.5), None, "worker process ended")
@@ -124,7 +152,7 @@ def test_a_failed_run_keeps_its_error_and_tells_no_sums_that_it_does_not_know(jo
     assert row["recorded_cause"] == "not_measured"
     assert not {"cpu_s", "read_bytes", "peak_memory_bytes"} & row.keys()
     assert row["vertices"][2]["cpu_s"] is None
-    assert (row["runtime_s"], row["used_cpus"]) == (5.0, 4.364)
+    assert (row["runtime_s"], row["used_cpus"]) == (5.0, 4.4)
 
 
 def test_a_run_past_its_time_limit_is_a_timeout(job):

@@ -4,6 +4,7 @@ import time
 from dataclasses import asdict
 from types import SimpleNamespace
 
+import pyarrow.parquet as pq
 import pytest
 
 from tasks.jobs.record import session as module
@@ -15,8 +16,9 @@ from tasks.jobs.record.parts import SCHEMA, part_paths
 from tasks.jobs.record.plan import LoadPhase
 from tasks.jobs.record.pool import Answer
 from tasks.jobs.record.scheduler import Scheduler
-from tasks.jobs.record.session import PLANNER, Place, Session, planning_order
+from tasks.jobs.record.session import PLANNER, Session, planning_order
 from tasks.jobs.record.skus import Sku
+from tasks.jobs.record.writer import PartWriter
 
 SKUS = (Sku(name="old", tokens=1), Sku(name="new", tokens=1))
 PLAN = Planned("ab12", {"SCAN": 1}, 5.0, 9.0)
@@ -83,10 +85,11 @@ def session_of(data_folder, tmp_path, monkeypatch):
         slots = {f"{sku.name}-0": None for sku in SKUS}
         scheduler = Scheduler(settings, cluster, pool, slots, tmp_path / "partials")
         finished = []
-        place = Place(tmp_path / "out", data_folder, {"params": {}})
-        place.out_dir.mkdir(exist_ok=True)
-        made = Session(place, settings, cluster, pool, scheduler, finished.append)
-        return SimpleNamespace(session=made, pool=pool, clock=clock, finished=finished, out=place.out_dir)
+        out = tmp_path / "out"
+        out.mkdir(exist_ok=True)
+        writer = PartWriter(out, {"params": {}})
+        made = Session(data_folder, writer, settings, cluster, pool, scheduler, finished.append)
+        return SimpleNamespace(session=made, pool=pool, clock=clock, finished=finished, out=out, writer=writer)
 
     return make
 
@@ -103,7 +106,7 @@ def runs_at(run_of):
 
 
 def _rows(made):
-    return {row["run_id"]: row for row in made.session._rows}
+    return {row["run_id"]: row for row in made.writer._rows["runs"]}
 
 
 def test_runs_are_planned_and_started_at_their_times(session_of, runs_at):
@@ -152,7 +155,6 @@ def test_when_the_time_is_over_what_was_started_ends_and_the_rest_is_left_for_th
     assert _rows(made).keys() == {"a"}
     assert made.pool.when("plan", "c") is not None  # it waited for a token, and was dropped
     assert made.pool.when("plan", "d") is None
-    made.session.flush()
     again = session_of()
     again.session.run(runs_at(0.0, 1.0, 20.0, 40.0)[1:], [])
     assert _rows(again).keys() == {"b", "c", "d"}
@@ -203,11 +205,10 @@ def test_load_changes_with_the_phases_and_those_before_the_start_are_passed_over
 
 def test_finished_runs_are_written_part_by_part_and_none_twice(session_of, runs_at):
     made = session_of(part_minutes=0.1)
-    made.session.run(runs_at(0.0, 1.0, 7.0), [])
-    assert [path.name for path in part_paths(made.out)] == ["runs-0001.parquet"]
-    made.session.flush()
-    made.session.flush()
-    assert [path.name for path in part_paths(made.out)] == ["runs-0001.parquet", "runs-0002.parquet"]
+    with made.writer:
+        made.session.run(runs_at(0.0, 1.0, 7.0), [])
+        made.writer.flush()
+    assert [pq.read_table(path)["run_id"].to_pylist() for path in part_paths(made.out)] == [["a", "b"], ["c"]]
 
 
 def test_the_planner_is_asked_for_the_whole_job(run_of):

@@ -9,7 +9,7 @@ import pytest
 from tasks import reading
 from tasks.errors import BadInput
 from tasks.read_limits import ReadLimits
-from tasks.reading import read_blocks, read_head, read_lines
+from tasks.reading import read_blocks, read_head, read_lines, refusals
 
 LIMITS = ReadLimits()
 KIB = 1024
@@ -154,3 +154,10 @@ def test_reading_without_a_size_is_a_programming_error(tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_bytes(b"one\n")
     with reading.open_checked(str(tmp_path / "log.txt"), LIMITS) as stream, pytest.raises(ValueError, match="bounded"):
         stream.read(-1)
+
+
+def test_half_a_character_in_a_refused_line_is_written_out() -> None:
+    told = refusals([1, 2], ["Name '\ud800' is wrong", "né"], ["a\udfff", "b"])
+    assert told["reason"].to_list() == ["Name '\\ud800' is wrong", "né"]
+    assert told["raw"].to_list() == ["a\\udfff", "b"]
+    assert refusals([1], "\ud800", [""])["reason"].to_list() == ["\\ud800"]

@@ -33,6 +33,19 @@ def test_a_folder_with_two_colons_in_its_name_is_looked_into(tmp_path: Path) -> 
     assert find_logs([str(folder)]) == [str(folder / "a.csv")]
 
 
+def test_a_rolled_log_in_a_folder_with_two_colons_is_found_and_read(tmp_path: Path) -> None:
+    from tasks.jobs.params import ReadParams
+    from tasks.jobs.readers import READERS
+
+    rolled = tmp_path / "logs::2026" / "eventlog_v2_local-1"
+    rolled.mkdir(parents=True)
+    start = '{"Event":"SparkListenerApplicationStart","App Name":"etl","App ID":"local-1","Timestamp":1000000}'
+    (rolled / "events_1_local-1").write_text(start)
+    assert find_logs([str(rolled.parent)]) == [str(rolled)]
+    rows = [chunk.rows for chunk in READERS["spark"].read(str(rolled), ReadParams())]
+    assert rows[0]["run_id"].tolist() == ["local-1"]
+
+
 def test_a_home_with_two_colons_in_its_name_works_from_landing_to_restore(tmp_path: Path) -> None:
     from datetime import datetime
 

@@ -88,5 +88,9 @@ def _unfinished(backups: Path, oldest: datetime) -> list[Path]:
 
 
 def _last_change(folder: Path) -> datetime:
-    seconds = max(path.lstat().st_mtime for path in (folder, *folder.rglob("*")))
+    """When something in a backup was last written; the end of time if a file goes while we look: it is being made."""
+    try:
+        seconds = max(path.lstat().st_mtime for path in (folder, *folder.rglob("*")))
+    except FileNotFoundError:
+        return datetime.max
     return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)

@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ QUARANTINE_SCHEMA = pa.schema([("place", pa.int64()), ("reason", pa.string()), (
 ID_CHARS = 16
 HASH_BLOCK_BYTES = 4 * 1024 * 1024
 TICK = timedelta(microseconds=1)
+MANIFESTS_KEPT = 10_000  # in memory, some 2 kB each
 SCRATCH = ".reading-"  # prefix of the folder that holds what is being read
 
 
@@ -207,8 +209,23 @@ def batches(folder: str, word: str) -> list[Batch]:
     if not fs.exists(root):
         return []
     names = [name for name in fs.ls(root, detail=False) if str(name).endswith(".json")]
-    found = [batch for name in names if (batch := _manifest(fs, name)) is not None]
+    read = _unchanged_manifest if is_local(fs) else _manifest
+    found = [batch for name in names if (batch := read(fs, str(name))) is not None]
     return sorted(found, key=lambda batch: (batch.ordered_at, batch.batch_id))
+
+
+def _unchanged_manifest(fs: Any, name: str) -> Batch | None:
+    """One manifest on a local disk, read again only if it was replaced: each landing looks at all of them."""
+    try:
+        now = Path(name).stat()
+    except FileNotFoundError:
+        return None
+    return _manifest_of(fs, name, now.st_ino, now.st_mtime_ns, now.st_size)
+
+
+@lru_cache(maxsize=MANIFESTS_KEPT)
+def _manifest_of(fs: Any, name: str, inode: int, changed_ns: int, n_bytes: int) -> Batch | None:  # noqa: ARG001
+    return _manifest(fs, name)
 
 
 def _manifest(fs: Any, name: str) -> Batch | None:

@@ -1,5 +1,6 @@
 """Values of a query for people and machines: what neither Arrow nor Python can hold comes as DuckDB writes it."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,10 +48,20 @@ def _values(column: pa.Array) -> list[Any]:
     try:
         values: list[Any] = column.to_pylist()
     except (OverflowError, ValueError):  # a year before 1 or after 9999, or infinity
-        return [_value(one, text) for one, text in zip(column, _texts(column), strict=True)]
-    if pa.types.is_floating(column.type) and pc.any(pc.is_inf(column)).as_py():
-        return [str(value) if value in (float("inf"), float("-inf")) else value for value in values]
+        values = [_value(one, text) for one, text in zip(column, _texts(column), strict=True)]
+    is_flat = pa.types.is_floating(column.type)
+    if pa.types.is_nested(column.type) or (is_flat and pc.any(pc.is_inf(column)).as_py()):
+        return [_finite(value) for value in values]
     return values
+
+
+def _finite(value: Any) -> Any:
+    """The value with texts for infinite numbers, also for those inside it."""
+    if isinstance(value, float):
+        return str(value) if math.isinf(value) else value
+    if isinstance(value, list | tuple):
+        return type(value)(_finite(inner) for inner in value)
+    return {_finite(key): _finite(inner) for key, inner in value.items()} if isinstance(value, dict) else value
 
 
 def _value(one: pa.Scalar, text: str | None) -> Any:

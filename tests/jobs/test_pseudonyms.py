@@ -136,3 +136,16 @@ def test_a_key_that_others_may_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / KEY_FILE).chmod(0o644)
     with pytest.raises(BadSetting, match=r"others may read the key; .* run chmod 600"):
         load_key(tmp_path)
+
+
+def test_ids_made_of_names_are_hidden_and_links_between_runs_survive() -> None:
+    ids = ROWS.assign(run_id=[f"etl/load/{n}" for n in range(5)], matched_run_id=[None, "etl/load/0", None, None, ""])
+    hidden = pseudonymise(ids, KEY, with_ids=True)
+    assert hidden["run_id"].str.fullmatch("[0-9a-f]{32}").all() and hidden["run_id"].nunique() == 5
+    assert hidden["matched_run_id"][1] == hidden["run_id"][0]
+    assert hidden["matched_run_id"].isna().to_list() == [True, False, True, True, True]
+
+
+def test_a_quoted_value_with_a_line_feed_is_blanked() -> None:
+    refused = pd.DataFrame({"place": [3], "reason": ["Start 'ada\netl' is not a time"], "raw": ["7|ada"]})
+    assert without_names(refused)["reason"].to_list() == ["Start '…' is not a time"]

@@ -140,3 +140,15 @@ def test_prune_removes_what_a_real_restore_kept_only_after_the_stated_days(wareh
     assert prune(warehouse, PruneParams(), later).copies == [str(copy)]
     assert not copy.exists()
     assert warehouse.file.exists()
+
+
+def test_a_backup_whose_files_are_renamed_just_now_stays(warehouse, monkeypatch):
+    made = half_backup(warehouse.backups, 31, changed_days=31)
+    look = type(made).rglob
+
+    def renamed_meanwhile(folder, pattern):
+        yield from look(folder, pattern)
+        yield folder / "landing" / "runs.parquet.part"
+
+    monkeypatch.setattr(type(made), "rglob", renamed_meanwhile)
+    assert old(warehouse) == []

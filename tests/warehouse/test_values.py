@@ -73,3 +73,17 @@ def test_columns_of_odd_and_of_equal_names_keep_them(warehouse):
 )
 def test_questions_that_are_no_plain_select_are_shown_too(warehouse, sql):
     assert list(rows_of(ask(warehouse, sql).rows))
+
+
+NESTED_INFINITIES = [
+    ("['infinity'::DOUBLE, 1.5, NULL]", ["inf", 1.5, None]),
+    ("{'a': ['-infinity'::FLOAT], 'b': 1}", {"a": ["-inf"], "b": 1}),
+    ("['infinity'::DOUBLE, 2.0]::DOUBLE[2]", ["inf", 2.0]),
+    ("MAP {'k': 'infinity'::DOUBLE}", [("k", "inf")]),
+]
+
+
+@pytest.mark.parametrize(("sql", "value"), NESTED_INFINITIES)
+def test_an_infinite_number_inside_a_value_is_shown_as_text(warehouse, sql, value):
+    (row,) = rows_of(ask(warehouse, f"SELECT {sql} AS a").rows)
+    assert row == {"a": value}

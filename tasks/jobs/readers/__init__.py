@@ -30,6 +30,10 @@ class Reader(Protocol):
         """From 1."""
 
     @property
+    def ids_hold_names(self) -> bool:
+        """Whether run ids are made of names, so that they are pseudonymised with them."""
+
+    @property
     def title(self) -> str:
         """What it reads, in a few words."""
 

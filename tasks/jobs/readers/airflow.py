@@ -18,8 +18,11 @@ import pandas as pd
 
 from tasks.errors import BadInput
 from tasks.jobs.params import ReadParams
+from tasks.jobs.readers.airflow_csv import SEPARATORS
 from tasks.jobs.readers.airflow_fields import missing_fields, run_row
-from tasks.jobs.readers.airflow_records import EXPECTED, LIST_KEY, SEPARATORS, Found, read_records
+from tasks.jobs.readers.airflow_found import EXPECTED, Found
+from tasks.jobs.readers.airflow_json import LIST_KEY
+from tasks.jobs.readers.airflow_records import read_records
 from tasks.jobs.vetting import vet_runs
 from tasks.reading import Chunk, all_refusals, refusals
 
@@ -36,7 +39,8 @@ class AirflowReader:
     """Reads exports of task instances of Airflow 2 and 3."""
 
     name: str = "airflow"
-    version: int = 1
+    version: int = 2  # 2: pseudonymised ids; words for missing values in CSV
+    ids_hold_names: bool = True  # DAG, run and task
     title: str = "Airflow: task instances (JSON of the REST API, CSV of the table)"
     endings: tuple[str, ...] = (
         "task_instances.json", "task_instances.json.gz", "task_instance.csv", "task_instance.csv.gz",

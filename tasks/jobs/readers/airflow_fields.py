@@ -29,6 +29,7 @@ RUN_IDS = ("dag_run_id", "run_id", "execution_date")  # the API, the database, a
 QUEUED = ("queued_when", "queued_dttm")
 SCHEDULED = ("scheduled_when", "scheduled_dttm")
 WITHOUT_MAP = -1
+TEXTS = ("dag_id", "task_id", *RUN_IDS, "state", "pool", "queue", "unixname")
 SHOWN_CHARS = 60
 ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?\s*(Z|[+-]\d\d(:?\d\d)?)?")
 SHORT_OFFSET = re.compile(r"[+-]\d\d$")  # +00, as PostgreSQL writes it
@@ -44,6 +45,7 @@ def run_row(record: Record, place: int) -> dict[str, object] | None:
     """One row of jobs.runs, or None for a task that nobody has scheduled yet. Raises ValueError for a wrong field.
 
     Times without an offset are UTC, as Airflow's database holds them."""
+    _refuse_halves(record)
     dag, task, run = _text(record, "dag_id"), _text(record, "task_id"), _text(record, _first(record, RUN_IDS))
     state = str(record.get("state") or "").strip().lower()
     if state not in STATUS_OF_STATE and state not in NOT_YET:
@@ -78,6 +80,17 @@ def run_row(record: Record, place: int) -> dict[str, object] | None:
 def _run_id(dag: str, run: str, task: str, map_index: int, tries: int) -> str:
     mapped = f"[{map_index}]" if map_index != WITHOUT_MAP else ""
     return f"{dag}/{run}/{task}{mapped}/{max(tries, 1)}"
+
+
+def _refuse_halves(record: Record) -> None:
+    """JSON can hold one half of a character that takes two (a lone surrogate); no file and no database can."""
+    for name in TEXTS:
+        value = record.get(name)
+        if isinstance(value, str) and not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                raise ValueError(f"{name} holds half a character; expected whole ones") from error
 
 
 def _first(record: Record, names: tuple[str, ...]) -> str:
@@ -129,4 +142,4 @@ def _time(record: Record, name: str) -> pd.Timestamp | None:
 
 
 def _shown(value: object) -> str:
-    return str(value)[:SHOWN_CHARS]
+    return str(value)[:SHOWN_CHARS].encode(errors="backslashreplace").decode()  # half a character as \ud800

@@ -30,6 +30,7 @@ class OwnReader:
 
     name: str = "own"
     version: int = 2  # 2: the columns of CONDITIONS
+    ids_hold_names: bool = False
     title: str = "whorl's own columns (.parquet, .csv, .csv.gz)"
     endings: tuple[str, ...] = (".parquet", ".csv", ".csv.gz")
 

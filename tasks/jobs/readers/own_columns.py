@@ -4,7 +4,7 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 
 from tasks.errors import BadInput
-from tasks.jobs.columns import ALL_COLUMNS
+from tasks.jobs.columns import ALL_COLUMNS, LIST_COLUMNS
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +25,8 @@ def choose_columns(
     names = [name.strip() for name in names]
     for ours, theirs in renamed.items():
         if ours not in known:
-            raise BadInput(path, f"cannot map '{theirs}' to '{ours}'", f"one of {', '.join(known)}", "mend --map")
+            fix = "lists need Parquet" if ours in LIST_COLUMNS else "mend --map"
+            raise BadInput(path, f"cannot map '{theirs}' to '{ours}'", f"one of {', '.join(known)}", fix)
         if theirs not in names:
             raise BadInput(
                 path, f"no column '{theirs}' to read '{ours}' from", f"one of {_listed(names)}", "mend --map"
@@ -46,7 +47,10 @@ def choose_columns(
             EXPECTED,
             f"name yours, as in --map {missing[0][0]}=THEIRS",
         )
-    _log_unknown(path, names, set(chosen.values()))
+    lists = [name for name in names if name in LIST_COLUMNS and name not in known]
+    if lists:
+        logger.warning("%s: %s left out: lists need Parquet", path, ", ".join(lists))
+    _log_unknown(path, names, {*chosen.values(), *lists})
     return chosen
 
 

@@ -5,11 +5,10 @@ import pyarrow.compute as pc
 
 from tasks.errors import BadInput
 from tasks.jobs.columns import ALL_COLUMNS, TIMESTAMP
+from tasks.jobs.readers.own_times import in_microseconds
 
 KEYS = {"skus": ("sku",), "vertices": ("vertex",), "skyline": ("at_s", "tokens")}  # fields that have to be there
 LARGEST = 2**31 - 1  # of a 32-bit number; larger ones are missing
-COARSE = {"s": 10**6, "ms": 10**3}  # microseconds in a unit of time
-FARTHEST = 2**63 - 1  # microseconds that a time can hold
 MAX_TYPE_CHARS = 100  # of a type in a message
 
 
@@ -72,11 +71,7 @@ def _field(entries: pa.StructArray, wanted: pa.Field, zone: str) -> pa.Array:
 
 def _times(times: pa.TimestampArray, zone: str) -> pa.TimestampArray:
     """In UTC, without a zone; the hour that occurs twice is the first, as in the other columns."""
-    if times.type.unit in COARSE:
-        far = pa.scalar(FARTHEST // COARSE[times.type.unit], pa.int64())
-        whole = pc.max_element_wise(pc.min_element_wise(times.cast(pa.int64()), far), pc.negate(far))
-        times = whole.cast(times.type)
-    times = times.cast(pa.timestamp("us", times.type.tz), safe=False)
+    times = in_microseconds(times)
     if times.type.tz is None and zone and zone != "UTC":
         times = pc.assume_timezone(times, zone, ambiguous="earliest", nonexistent="latest")
     return times.cast(pa.timestamp("us", "UTC")).cast(TIMESTAMP) if times.type.tz else times

@@ -83,9 +83,17 @@ def _row_at(table: pa.Table) -> Callable[[int], str]:
 
 
 def _value(scalar: pa.Scalar) -> object:
-    """A number or text for JSON; times as text, or as what the file holds if no calendar has them."""
+    """A value for JSON; times as text, or as what the file holds if no calendar has them."""
     try:
         value = scalar.as_py()
     except (OverflowError, ValueError):
-        return f"{scalar.value} {scalar.type}"
-    return value if value is None or isinstance(value, bool | int | float | str | list) else str(value)
+        return _beyond_python(scalar)
+    return value if value is None or isinstance(value, bool | int | float | str | list | dict) else str(value)
+
+
+def _beyond_python(scalar: pa.Scalar) -> object:
+    if isinstance(scalar, pa.ListScalar | pa.LargeListScalar | pa.FixedSizeListScalar):
+        return [_value(one) for one in scalar.values]
+    if isinstance(scalar, pa.StructScalar):
+        return {name: _value(scalar[name]) for name in scalar}
+    return f"{getattr(scalar, 'value', 'a value')} {scalar.type}"

@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 from tasks.errors import BadInput
 from tasks.jobs.columns import ALL_COLUMNS, LIST_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, TIME_COLUMNS
 from tasks.jobs.epochs import from_epoch_s
+from tasks.jobs.readers.missing_words import MISSING_WORDS
 from tasks.jobs.readers.own_lists import check_list_type, to_lists
+from tasks.jobs.readers.own_times import in_microseconds
 
-MISSING_WORDS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "NaT", "\\N"]
 FLAGS = {"true": True, "t": True, "yes": True, "1": True, "false": False, "f": False, "no": False, "0": False}
 STATUS_SPELLINGS = {"canceled": "cancelled"}
 SECOND = pa.scalar(1, pa.duration("s"))
@@ -126,11 +127,8 @@ def _flags(column: pa.Array) -> Converted:
 
 
 def _times(column: pa.Array, zone: str) -> Converted:
-    if pa.types.is_date(column.type):
-        column = column.cast(MICROSECOND)
-    if pa.types.is_timestamp(column.type):
-        times = column.cast(pa.timestamp("us", column.type.tz), safe=column.type.unit != "ns").to_pandas()
-        return _in_utc(times, zone)
+    if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
+        return _in_utc(in_microseconds(column).to_pandas(), zone)
     if _is_text(column.type):
         return _times_in_text(column, zone)
     seconds = column.cast(pa.float64(), safe=False).to_pandas().to_numpy(dtype="float64")

@@ -81,6 +81,7 @@ class PrefectApiReader:
 
     name = "prefect-api"
     version = 1
+    ids_hold_names: bool = False
     title = "Prefect: flow runs over the HTTP API"
     endings: tuple[str, ...] = ()
 

@@ -33,6 +33,7 @@ class SlurmReader:
 
     name = "slurm"
     version = 1
+    ids_hold_names: bool = False
     title = "Slurm: sacct --parsable2"
     endings = ("sacct", "sacct.gz", "sacct.log", "sacct.log.gz", "sacct.txt", "sacct.txt.gz")
 

@@ -1,20 +1,27 @@
 """The events of a Spark application, taken one by one: what is kept does not grow with the number of tasks."""
 
 import json
-from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable
 
+from tasks.jobs.readers.spark_application import Application
+from tasks.jobs.readers.spark_fields import (
+    SHOWN_CHARS,
+    Event,
+    number,
+    optional,
+    optional_text,
+    optional_whole,
+    part,
+    short,
+    text,
+)
 from tasks.jobs.readers.spark_plan import count_operators, operator_tree
-from tasks.jobs.readers.spark_tokens import Tokens
 
-Event = Mapping[str, Any]
 PREFIX = '{"Event":"'
 LOG_START, APP_START = "SparkListenerLogStart", "SparkListenerApplicationStart"
+ENVIRONMENT, EXECUTOR = "SparkListenerEnvironmentUpdate", "SparkListenerExecutorAdded"
+BEFORE_START = (ENVIRONMENT, EXECUTOR)  # what Spark logs about an application before its start
 SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
-MAX_VERTICES = 20_000  # more (stages times hosts) are not kept
-SHOWN_CHARS = 60
 NS = 1e9
 KEPT_PROPERTIES = (
     "spark.app.submitTime",
@@ -30,68 +37,9 @@ KEPT_PROPERTIES = (
 )
 
 
-@dataclass
-class Vertex:
-    """One stage on one host."""
-
-    stage: str
-    host: str
-    profile: str
-    tokens: Tokens = field(default_factory=Tokens)
-    cpu_s: float = 0.0
-    read_bytes: float = 0.0
-    temp_bytes: float = 0.0
-
-
-@dataclass
-class Application:
-    """What the events so far say. place: line of the first of them."""
-
-    place: int
-    id: str | None = None
-    attempt: str | None = None
-    name: str | None = None
-    user: str | None = None
-    started_ms: float | None = None
-    ended_ms: float | None = None
-    exit_code: float | None = None
-    has_failed: bool = False
-    is_cancelled: bool = False
-    properties: dict[str, str] = field(default_factory=dict)
-    trees: set[str] = field(default_factory=set)
-    operators: Counter[str] = field(default_factory=Counter)
-    cores: dict[str, float] = field(default_factory=dict)
-    profiles: dict[str, str] = field(default_factory=dict)
-    peak_memory: dict[str, float] = field(default_factory=dict)
-    tokens: Tokens = field(default_factory=lambda: Tokens(has_steps=True))
-    vertices: dict[tuple[str, str], Vertex] = field(default_factory=dict)
-    n_tasks: int = 0
-    n_left_out: int = 0
-    cpu_s: float = 0.0
-    input_bytes: float = 0.0
-    read_bytes: float = 0.0
-    temp_bytes: float = 0.0
-
-    def take(self, name: str, event: Event) -> None:
-        """Add one event. Raises ValueError if it lacks what such an event has."""
-        HANDLERS[name](self, event)
-
-    def vertex(self, event: Event, info: Event) -> Vertex | None:
-        """The vertex of a task; None beyond MAX_VERTICES."""
-        stage = f"{_number(event, 'Stage ID'):.0f}.{_number(event, 'Stage Attempt ID', 0):.0f}"
-        host = _text(info, "Host")
-        known = self.vertices.get((stage, host))
-        if known is None and len(self.vertices) < MAX_VERTICES:
-            known = Vertex(stage, host, self.profiles.get(_text(info, "Executor ID"), ""))
-            self.vertices[stage, host] = known
-        self.n_left_out += known is None
-        return known
-
-    @property
-    def cpus_per_task(self) -> float:
-        """Tokens that a task holds: spark.task.cpus."""
-        text = self.properties.get("spark.task.cpus", "1")
-        return float(text) if text.isdigit() else 1.0
+def take_event(app: Application, name: str, event: Event) -> None:
+    """Add one event to its application. Raises ValueError if it lacks what such an event has; then nothing is added."""
+    HANDLERS[name](app, event)
 
 
 def parse_event(line: str) -> tuple[str, Event] | None:
@@ -102,7 +50,7 @@ def parse_event(line: str) -> tuple[str, Event] | None:
         name = line[len(PREFIX) : line.find('"', len(PREFIX))]
         if name not in HANDLERS and name != LOG_START:
             if not line.rstrip().endswith("}"):
-                raise ValueError(f"{_short(name)} '{line[-SHOWN_CHARS:]}' is cut off; expected a whole line of JSON")
+                raise ValueError(f"{short(name)} '{line[-SHOWN_CHARS:]}' is cut off; expected a whole line of JSON")
             return None
     event = _parse(line)
     told = event.get("Event")
@@ -121,106 +69,90 @@ def _parse(line: str) -> Event:
     return event
 
 
-def _short(name: str) -> str:
-    return name.rpartition(".")[2].removeprefix("SparkListener")
-
-
-def _part(event: Event, key: str) -> Event:
-    part = event.get(key)
-    if not isinstance(part, dict):
-        raise ValueError(f"{_short(str(event.get('Event', 'event')))} lacks '{key}'")
-    return part
-
-
-def _number(event: Event, key: str, default: float | None = None) -> float:
-    value = event.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{key} '{str(value)[:SHOWN_CHARS]}' is not a number")
-    if not 0 <= value < 1e18:
-        raise ValueError(f"{key} '{value}' is negative or too large; expected 0 or more")
-    return float(value)
-
-
-def _text(event: Event, key: str) -> str:
-    value = event.get(key)
-    if not isinstance(value, str) or not value:
-        raise ValueError(f"{key} '{str(value)[:SHOWN_CHARS]}' is not a text")
-    return value
-
-
 def _app_start(app: Application, event: Event) -> None:
-    if app.id is not None:
-        raise ValueError(f"a second {APP_START} in one log; expected one, or a {LOG_START} before it")
-    app.started_ms = _number(event, "Timestamp")
-    app.id, app.name = _text(event, "App ID"), _text(event, "App Name")
-    app.attempt = event.get("App Attempt ID")
-    app.user = event.get("User")
+    started_ms, app_id = number(event, "Timestamp"), text(event, "App ID")
+    name, user = optional_text(event, "App Name"), optional_text(event, "User")
+    attempt = optional_text(event, "App Attempt ID")
+    app.started_ms, app.id, app.name, app.user, app.attempt = started_ms, app_id, name or app_id, user, attempt
 
 
 def _app_end(app: Application, event: Event) -> None:
-    app.ended_ms = _number(event, "Timestamp")
-    app.exit_code = _number(event, "ExitCode", 0) if event.get("ExitCode") is not None else None
+    ended_ms, exit_code = number(event, "Timestamp"), optional_whole(event, "ExitCode")
+    app.release_all(ended_ms)
+    app.ended_ms, app.exit_code = ended_ms, exit_code
 
 
 def _environment(app: Application, event: Event) -> None:
-    properties = _part(event, "Spark Properties")
-    app.properties = {key: str(properties[key]) for key in KEPT_PROPERTIES if key in properties}
+    properties = part(event, "Spark Properties")
+    found = {key: optional_text(properties, key) for key in KEPT_PROPERTIES}
+    app.properties = {key: value for key, value in found.items() if value is not None}
 
 
 def _executor(app: Application, event: Event) -> None:
-    info, executor = _part(event, "Executor Info"), _text(event, "Executor ID")
-    app.cores[executor] = _number(info, "Total Cores")
-    app.profiles[executor] = str(info.get("Resource Profile Id") or "")
+    info, executor = part(event, "Executor Info"), text(event, "Executor ID")
+    cores, profile = number(info, "Total Cores"), number(info, "Resource Profile Id", 0)
+    app.cores[executor] = cores
+    app.profiles[executor] = f"{profile:.0f}"
+
+
+def _stage_end(app: Application, event: Event) -> None:
+    """Free what its tasks still hold: their ends were refused, or Spark dropped them.
+
+    Tasks of a stage that failed may run on, and end later."""
+    info = part(event, "Stage Info")
+    if app.started_ms is not None and not info.get("Failure Reason"):
+        app.release_all(app.task_time(info, "Completion Time"), _stage(info))
 
 
 def _task_start(app: Application, event: Event) -> None:
-    info = _part(event, "Task Info")
-    at_ms, vertex = _number(info, "Launch Time"), app.vertex(event, info)
-    app.tokens.change(at_ms, app.cpus_per_task)
-    if vertex:
-        vertex.tokens.change(at_ms, app.cpus_per_task)
+    info = part(event, "Task Info")
+    app.hold(app.task_time(info, "Launch Time"), _stage(event), text(info, "Host"), text(info, "Executor ID"))
 
 
 def _task_end(app: Application, event: Event) -> None:
-    info = _part(event, "Task Info")
-    at_ms, vertex = _number(info, "Finish Time"), app.vertex(event, info)
+    info = part(event, "Task Info")
+    at_ms, stage = app.task_time(info, "Finish Time"), _stage(event)
+    host, executor = text(info, "Host"), text(info, "Executor ID")
     measured = _measured(event)
     app.n_tasks += 1
-    app.tokens.change(at_ms, -app.cpus_per_task)
     app.cpu_s += measured["cpu_s"]
     app.read_bytes += measured["read_bytes"]
     app.temp_bytes += measured["temp_bytes"]
     if not (info.get("Failed") or info.get("Killed")):
         app.input_bytes += measured["input_bytes"]
-    executor = _text(info, "Executor ID")
     app.peak_memory[executor] = max(app.peak_memory.get(executor, 0.0), measured["memory_bytes"])
+    vertex = app.vertex(stage, host, executor)
+    app.release(at_ms, stage, host, app.cpus_per_task)
     if vertex:
-        vertex.tokens.change(at_ms, -app.cpus_per_task)
         vertex.cpu_s += measured["cpu_s"]
         vertex.read_bytes += measured["read_bytes"]
         vertex.temp_bytes += measured["temp_bytes"]
 
 
+def _stage(event: Event) -> str:
+    return f"{number(event, 'Stage ID'):.0f}.{number(event, 'Stage Attempt ID', 0):.0f}"
+
+
 def _measured(event: Event) -> dict[str, float]:
     """The metrics of a task that we use; a task that was lost has none."""
-    metrics, memory = event.get("Task Metrics") or {}, event.get("Task Executor Metrics") or {}
-    shuffle = metrics.get("Shuffle Read Metrics") or {}
-    input_bytes = _number(metrics.get("Input Metrics") or {}, "Bytes Read", 0)
-    shuffled = _number(shuffle, "Remote Bytes Read", 0) + _number(shuffle, "Local Bytes Read", 0)
-    cpu_ns = _number(metrics, "Executor CPU Time", 0) + _number(metrics, "Executor Deserialize CPU Time", 0)
+    metrics, memory = optional(event, "Task Metrics"), optional(event, "Task Executor Metrics")
+    shuffle = optional(metrics, "Shuffle Read Metrics")
+    input_bytes = number(optional(metrics, "Input Metrics"), "Bytes Read", 0)
+    shuffled = number(shuffle, "Remote Bytes Read", 0) + number(shuffle, "Local Bytes Read", 0)
+    cpu_ns = number(metrics, "Executor CPU Time", 0) + number(metrics, "Executor Deserialize CPU Time", 0)
     return {
         "cpu_s": cpu_ns / NS,
         "input_bytes": input_bytes,
         "read_bytes": input_bytes + shuffled,
-        "temp_bytes": _number(metrics, "Disk Bytes Spilled", 0),
-        "memory_bytes": _number(memory, "JVMHeapMemory", 0) + _number(memory, "JVMOffHeapMemory", 0),
+        "temp_bytes": number(metrics, "Disk Bytes Spilled", 0),
+        "memory_bytes": number(memory, "JVMHeapMemory", 0) + number(memory, "JVMOffHeapMemory", 0),
     }
 
 
 def _job_end(app: Application, event: Event) -> None:
-    result = _part(event, "Job Result")
+    result = part(event, "Job Result")
+    reason = str(optional(result, "Exception").get("Message", ""))
     app.has_failed = result.get("Result") != "JobSucceeded"
-    reason = str((result.get("Exception") or {}).get("Message", ""))
     app.is_cancelled = app.has_failed and "cancelled" in reason
 
 
@@ -241,8 +173,9 @@ def _sql_end(app: Application, event: Event) -> None:
 HANDLERS: dict[str, Callable[[Application, Event], None]] = {
     APP_START: _app_start,
     "SparkListenerApplicationEnd": _app_end,
-    "SparkListenerEnvironmentUpdate": _environment,
-    "SparkListenerExecutorAdded": _executor,
+    ENVIRONMENT: _environment,
+    EXECUTOR: _executor,
+    "SparkListenerStageCompleted": _stage_end,
     "SparkListenerTaskStart": _task_start,
     "SparkListenerTaskEnd": _task_end,
     "SparkListenerJobEnd": _job_end,

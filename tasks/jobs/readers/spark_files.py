@@ -7,12 +7,11 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-import fsspec
-
 from tasks.errors import BadInput
 from tasks.jobs.readers.spark_packing import CutOff, open_event_log
 from tasks.read_limits import ReadLimits
 from tasks.reading import Lines, read_lines
+from tasks.storage import storage_of
 
 ROLLED = "eventlog_v2_"
 PART = re.compile(r"events_(\d+)_.+")
@@ -81,10 +80,10 @@ def is_in_progress(path: str) -> bool:
 def read_parts(path: str, limits: ReadLimits) -> Iterator[Lines]:
     """The lines of an event log, numbered through all of its files.
 
-    Raises BadInput as read_lines does; a packed file may end too early while the application runs."""
-    may_be_cut, before = is_in_progress(path), 0
-    for part in parts_of(path):
-        last = 0
+    Raises BadInput as read_lines does; the last file may end too early while the application runs, or be empty yet."""
+    is_running, before, parts = is_in_progress(path), 0, parts_of(path)
+    for part in parts:
+        last, may_be_cut = 0, is_running and part == parts[-1]
         try:
             for lines in read_lines(part, limits, open_as=open_event_log):
                 last = max([last, *lines.places[-1:], *lines.refused["place"][-1:]])
@@ -97,7 +96,7 @@ def read_parts(path: str, limits: ReadLimits) -> Iterator[Lines]:
 
 
 def _names_in(folder: str) -> list[str]:
-    fs, root = fsspec.url_to_fs(folder)
+    fs, root = storage_of(folder)
     if not fs.exists(root):
         raise BadInput(folder, "no such folder", "the folder of a rolled event log", "check the path")
     return sorted(fs.unstrip_protocol(str(name)).removeprefix("file://") for name in fs.find(root))

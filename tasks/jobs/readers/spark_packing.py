@@ -25,6 +25,7 @@ SNAPPY_LENGTH = struct.Struct(">I")
 LARGEST_BLOCK_BYTES = 64 * 2**20  # both libraries write blocks of at most 32 MiB
 ZSTD_PIECE_BYTES = 4096  # so much is lost at the end of a stream that is still being written
 WHOLE = "a whole event log"
+AGAIN = "copy it again, or wait until the application has ended"
 
 
 class CutOff(BadInput):
@@ -71,9 +72,11 @@ class _Unpacked:
 def open_event_log(path: str, limits: ReadLimits) -> Iterator[IO[bytes]]:
     """The bytes of one file of an event log, unpacked; plain and gzip files are opened as in other readers.
 
-    Raises BadInput as open_checked does, for lzf, for a damaged stream, and CutOff where it ends too early."""
+    Raises BadInput as open_checked does, for lzf, for a damaged stream; CutOff where it ends too early or is empty."""
     with open_plain(path) as raw:
         magic = raw.read(MAGIC_BYTES)
+        if not magic:
+            raise CutOff(path, "the file is empty", "events of Spark", AGAIN)
         if magic.startswith(LZF_MAGIC) and len(magic) > len(LZF_MAGIC) and magic[len(LZF_MAGIC)] in LZF_KINDS:
             raise BadInput(
                 path,
@@ -182,9 +185,7 @@ def _unpacked(path: str, name: str, codec: Any, data: bytes, n_bytes: int) -> by
 
 
 def _cut_off(path: str, codec: str) -> CutOff:
-    return CutOff(
-        path, f"the {codec} stream is cut off", WHOLE, "copy it again, or wait until the application has ended"
-    )
+    return CutOff(path, f"the {codec} stream is cut off", WHOLE, AGAIN)
 
 
 def _damaged(path: str, codec: str, why: str) -> BadInput:

@@ -6,13 +6,15 @@ from math import nan
 
 import pandas as pd
 
-from tasks.jobs.readers.spark_events import Application, Vertex
+from tasks.jobs.readers.spark_application import Application, Vertex
+from tasks.jobs.readers.spark_fields import count
 from tasks.jobs.readers.spark_plan import signature
 from tasks.jobs.readers.spark_tokens import MS
 
-MEMORY = re.compile(r"(\d+)\s*([kmgtp]?)b?", re.IGNORECASE)
+MEMORY = re.compile(r"([0-9]{1,15})\s*([kmgtp]?)b?", re.IGNORECASE)
 POWERS = "kmgtp"
 MEBIBYTE_POWER = 2  # spark.executor.memory without a unit is in MiB
+PROFILE = "profile "
 LOCAL = re.compile(r"local(?:-cluster)?\[([^\]]*)\]")
 
 
@@ -60,26 +62,22 @@ def requested_cpus(app: Application) -> float | None:
         return _local_cores(local[1], app)
     if properties.get("spark.dynamicAllocation.enabled") == "true":
         return None
-    instances, cores = (_count(properties.get(f"spark.executor.{key}")) for key in ("instances", "cores"))
+    instances, cores = (count(properties.get(f"spark.executor.{key}")) for key in ("instances", "cores"))
     if instances is None:
-        return _count(properties.get("spark.cores.max"))
+        return count(properties.get("spark.cores.max"))
     return instances * (cores or 1)
 
 
 def _local_cores(text: str, app: Application) -> float | None:
     """local[4], local[4,2] (failures), local[*], and local-cluster[2,1,512] (workers, cores, memory)."""
-    numbers = [_count(part) for part in text.split(",")]
+    numbers = [count(part) for part in text.split(",")]
     if len(numbers) == len("wcm") and None not in numbers:
         return float(numbers[0] or 0) * float(numbers[1] or 0)
     return numbers[0] if numbers[0] is not None else sum(app.cores.values()) or None
 
 
-def _count(text: str | None) -> float | None:
-    return float(text) if text and text.strip().isdigit() else None
-
-
 def _requested_memory(app: Application) -> float | None:
-    instances = _count(app.properties.get("spark.executor.instances"))
+    instances = count(app.properties.get("spark.executor.instances"))
     match = MEMORY.fullmatch(app.properties.get("spark.executor.memory", "").strip())
     if instances is None or match is None or app.properties.get("spark.dynamicAllocation.enabled") == "true":
         return None
@@ -88,7 +86,7 @@ def _requested_memory(app: Application) -> float | None:
 
 
 def _submitted_ms(app: Application) -> float | None:
-    submitted = _count(app.properties.get("spark.app.submitTime"))
+    submitted = count(app.properties.get("spark.app.submitTime"))
     return submitted if submitted is not None and submitted <= (app.started_ms or 0) else None
 
 
@@ -106,9 +104,9 @@ def _vertex(number: int, vertex: Vertex) -> dict[str, object]:
     return {
         "vertex": number,
         "stage": vertex.stage,
-        "sku": f"profile {vertex.profile}" if vertex.profile not in ("", "0") else vertex.host,
-        "started_at": _at(tokens.first_ms),
-        "ended_at": _at(tokens.last_ms if tokens.first_ms is not None else None),
+        "sku": f"{PROFILE}{vertex.profile}" if vertex.profile not in ("", "0") else vertex.host,
+        "started_at": _microseconds(tokens.first_ms),
+        "ended_at": _microseconds(tokens.last_ms if tokens.first_ms is not None else None),
         "cpu_s": vertex.cpu_s,
         "min_tokens": tokens.least,
         "mean_tokens": tokens.mean(tokens.last_ms - (tokens.first_ms or 0)),
@@ -125,6 +123,11 @@ def _skyline(app: Application, requested: float | None) -> list[dict[str, float 
         for at_ms, tokens in app.tokens.steps
     ]
     return steps or None
+
+
+def _microseconds(time_ms: float | None) -> int | None:
+    """As Arrow keeps it: a timestamp in a list, beyond what pandas holds in nanoseconds, would be another one."""
+    return int(time_ms) * MS if time_ms is not None else None
 
 
 def _at(time_ms: float | None) -> pd.Timestamp | None:

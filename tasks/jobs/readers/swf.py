@@ -54,6 +54,7 @@ class SwfReader:
 
     name: str = "swf"
     version: int = 1
+    ids_hold_names: bool = False
     title: str = "Standard Workload Format (.swf, .swf.gz)"
     endings: tuple[str, ...] = (".swf", ".swf.gz")
 

@@ -241,4 +241,4 @@ def test_csv_takes_the_plain_conditions_and_names_the_lists_as_ignored(
     assert {name: rows[name].iloc[0] for name in ("what_if", "operators", "load_sd", "temp_bytes")} == {
         name: RUN[name] for name in ("what_if", "operators", "load_sd", "temp_bytes")
     }
-    assert "3 unknown columns are ignored: skus, vertices, skyline" in caplog.text
+    assert "log.csv: skus, vertices, skyline left out: lists need Parquet" in caplog.text

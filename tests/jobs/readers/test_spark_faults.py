@@ -50,7 +50,6 @@ BROKEN_LINES: list[tuple[tuple[int, bytes], str]] = [
     ((TASK_END, LINES[TASK_END].replace(b"node", b"n\xf6de")), "the line is not UTF-8; convert the file"),
     ((TASK_END, LINES[TASK_END].replace(b"node", b"n\x00de")), "a NUL byte in the line"),
     ((TASK_END, b'{"Event":"' + b"x" * 2**20 + b'"}\n'), "the line is longer than 1,048,576 bytes"),
-    ((TASK_END, next(line for line in LINES if b"ApplicationStart" in line)), "a second SparkListenerApplicationStart"),
 ]
 
 

@@ -1,0 +1,70 @@
+"""The parameters of normalisation, bins, shapes and posterior; nothing heavy is imported here."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from tasks.params import Params
+
+Kind = Literal["ratio", "delta"]
+Linkage = Literal["average", "complete", "single", "ward"]
+
+
+class NormalisationParams(Params):
+    """Which median a run is compared with."""
+
+    min_before: int = Field(
+        1,
+        ge=1,
+        le=1_000_000,
+        description="Runs that must have ended before a submission for their median, where period D1 has none",
+    )
+
+
+class BinParams(Params):
+    """How normalised runtimes are cut into bins."""
+
+    n_bins: int = Field(200, ge=3, le=10_000, description="Bins of a distribution, the two for outliers among them")
+    ranges: Literal["paper", "data"] = Field(
+        "paper", description="Ends of the bins: as set here, or from the runs by the rule of footnote 3"
+    )
+    ratio_high: float = Field(10, gt=1, le=1e6, description="Ratios from here on are outliers (ranges: paper)")
+    delta_high_s: float = Field(
+        900, gt=0, le=1e9, description="Deltas beyond this are outliers, on both sides, in seconds (ranges: paper)"
+    )
+    tail_share: float = Field(
+        0.01, gt=0, lt=0.5, description="Share of the runs that lie above the upper end before it is rounded down"
+    )
+
+
+class ShapeParams(Params):
+    """How typical distributions are found among those of the jobs."""
+
+    k: int = Field(8, ge=1, le=100, description="Number of shapes")
+    min_k: int = Field(1, ge=1, le=100, description="Smallest number of shapes on the inertia curve")
+    max_k: int = Field(12, ge=1, le=100, description="Largest number of shapes on the inertia curve")
+    min_support: int = Field(20, ge=1, le=1_000_000, description="Runs that a job needs to take part")
+    smoothing_bins: float = Field(
+        1, ge=0, le=100, description="Standard deviation of the Gaussian that smooths a distribution, in bins of 200"
+    )
+    n_init: int = Field(10, ge=1, le=1000, description="Starts of K-means; the best is kept")
+    seed: int = Field(0, ge=0, le=2**32 - 1, description="Seed of K-means and of samples")
+    agglomerative_linkage: Linkage = Field("average", description="Linkage of the agglomerative clustering")
+    hierarchical_linkage: Linkage = Field("complete", description="Linkage of the dendrogram that is cut")
+    max_linked_groups: int = Field(
+        3000, ge=2, le=20_000, description="Jobs that these two look at; of more, a sample: they keep every pair"
+    )
+    compared_n_bins: tuple[int, ...] = Field(
+        (50, 100, 200, 500), min_length=1, max_length=20, description="Numbers of bins that are compared"
+    )
+
+
+class PosteriorParams(Params):
+    """How jobs are matched with shapes."""
+
+    empty_bin_prior: float = Field(
+        0.001, ge=0, lt=1, description="Probability of each shape that is spread evenly over all bins"
+    )
+    prior: Literal["uniform", "size"] = Field(
+        "uniform", description="Prior of the shapes: all alike as in the paper, or by the number of jobs of each"
+    )

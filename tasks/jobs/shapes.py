@@ -1,0 +1,250 @@
+"""The few typical distributions ("shapes") among those of many jobs: found, ranked, described and tested."""
+
+import json
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from tasks.errors import BadInput, BadSetting
+from tasks.jobs.pmf import Bins, Counts, Floats, histogram, pmfs_of, quantiles, smooth
+from tasks.jobs.posterior import hard_labels, log_posterior, log_shapes
+from tasks.jobs.shape_params import PosteriorParams, ShapeParams
+
+Labels = NDArray[np.intp]
+NO_LABEL = -1
+TABLE_COLUMNS = ["n_groups", "n_runs", "outlier_percent", "p25_p75", "p95", "std"]
+
+
+@dataclass(frozen=True)
+class ShapeSet:
+    """K shapes, by rising 25th-75th gap. centres: (K, n_bins) rows sum to 1; prior: (K,) share of the groups in
+    each; n_groups: (K,) groups in each; inertia: of the clustering they come from."""
+
+    bins: Bins
+    centres: Floats
+    prior: Floats
+    n_groups: Counts
+    inertia: float
+
+    def to_json(self) -> str:
+        """One JSON object; from_json gives the same bits back."""
+        arrays = {name: getattr(self, name).tolist() for name in ("centres", "prior", "n_groups")}
+        return json.dumps({"bins": self.bins.model_dump(), **arrays, "inertia": self.inertia})
+
+    @classmethod
+    def from_json(cls, text: str) -> "ShapeSet":
+        """What to_json wrote. Raises BadInput if it is something else."""
+        try:
+            found = json.loads(text)
+            bins, k = Bins(**found["bins"]), len(found["n_groups"])
+            centres, prior = np.array(found["centres"], dtype=float), np.array(found["prior"], dtype=float)
+            if centres.shape != (k, bins.n_bins) or prior.shape != (k,) or not np.allclose(centres.sum(axis=1), 1):
+                raise ValueError("sizes or sums do not agree")
+            return cls(bins, centres, prior, np.array(found["n_groups"], dtype=np.int64), float(found["inertia"]))
+        except (ValueError, KeyError, TypeError) as error:
+            problem = f"no shapes ({type(error).__name__}: {' '.join(str(error).split())[:120]})"
+            raise BadInput("shapes", problem, "JSON as ShapeSet.to_json writes it", "train the shapes again") from error
+
+
+@dataclass(frozen=True)
+class ShapeFit:
+    """Shapes and the shape of each group: labels (n_groups,), -1 for a group without enough support."""
+
+    shapes: ShapeSet
+    labels: Labels
+
+
+@dataclass(frozen=True)
+class InertiaCurve:
+    """Inertia by number of clusters: ks, inertias (n_ks,); elbow: a k of them, None where the curve shows none."""
+
+    ks: list[int]
+    inertias: list[float]
+    elbow: int | None
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """labels: (n_groups,), -1 outside the sample; largest_share: of the labelled groups, in the largest cluster."""
+
+    method: str
+    labels: Labels
+    largest_share: float
+
+
+def fit_shapes(counts: Counts, bins: Bins, params: ShapeParams) -> ShapeFit:
+    """K-means over the smoothed PMFs of the groups with enough runs, ranked by 25th-75th gap, smallest first.
+
+    counts: (n_groups, n_bins). The gap is read off the pooled runs of the members, to the resolution of a bin;
+    rank_by_runs makes it exact. Raises BadInput without a group of enough support, BadSetting for more shapes than
+    there are groups, or different PMFs. Source: Zhu et al. 2023, section 4.2."""
+    counts = np.asarray(counts)
+    is_used, pmfs = _usable_pmfs(counts, bins, params)
+    found, centres, inertia = k_means(pmfs, params.k, params)
+    labels = np.full(len(counts), NO_LABEL, dtype=np.intp)
+    labels[is_used] = found
+    sizes = np.bincount(found, minlength=params.k)
+    pooled = np.stack([counts[labels == shape].sum(axis=0) for shape in range(params.k)])
+    quartiles = quantiles(pmfs_of(pooled), bins, [0.25, 0.75])
+    fit = ShapeFit(ShapeSet(bins, centres, sizes / sizes.sum(), sizes, inertia), labels)
+    return _in_order(fit, np.argsort(quartiles[:, 1] - quartiles[:, 0], kind="stable"))
+
+
+def rank_by_runs(fit: ShapeFit, values: ArrayLike, groups: ArrayLike) -> tuple[ShapeFit, pd.DataFrame]:
+    """The shapes by the exact 25th-75th gap of their members' runs, and Table 2 of them, one row a shape.
+
+    values: (n_runs,) normalised; groups: (n_runs,) rows of fit.labels, or -1. Columns: n_groups, n_runs,
+    outlier_percent, p25_p75, p95 and std (n - 1; ratio or seconds). An outlier lies in the open upper bin of the
+    shapes; missing values are left out, outliers are in all figures. Source: section 4.2, Table 2."""
+    x, numbers, bins = np.asarray(values, dtype=float), np.asarray(groups, dtype=np.intp), fit.shapes.bins
+    labels = np.where((numbers >= 0) & np.isfinite(x), fit.labels[numbers], NO_LABEL)
+    rows = []
+    for shape in range(len(fit.shapes.n_groups)):
+        runs = x[labels == shape]
+        p25, p75, p95 = np.quantile(runs, [0.25, 0.75, 0.95]) if len(runs) else (np.nan,) * 3
+        outlier_percent = 100 * np.mean(bins.index(runs) == bins.n_bins - 1) if len(runs) else np.nan
+        std = np.std(runs, ddof=1) if len(runs) > 1 else np.nan
+        rows.append([fit.shapes.n_groups[shape], len(runs), outlier_percent, p75 - p25, p95, std])
+    table = pd.DataFrame(rows, columns=TABLE_COLUMNS).astype({"n_groups": np.int64, "n_runs": np.int64})
+    order = table["p25_p75"].to_numpy().argsort(kind="stable")
+    return _in_order(fit, order), table.iloc[order].reset_index(drop=True)
+
+
+def k_means(pmfs: Floats, k: int, params: ShapeParams) -> tuple[Labels, Floats, float]:
+    """Labels (n_groups,), centres (k, n_bins) and inertia, the sum of squared distances to the centres.
+
+    Equal PMFs are merged and weighted, in sorted order: the order of the groups changes nothing. One thread: sums
+    of several end in any order. Raises BadSetting for a k above the number of different PMFs."""
+    from sklearn.cluster import KMeans  # type: ignore[import-untyped, unused-ignore]
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
+
+    distinct, member_of, weights = np.unique(pmfs, axis=0, return_inverse=True, return_counts=True)
+    if k > len(distinct):
+        raise BadSetting(
+            f"k {k}: {k} shapes of {len(pmfs)} jobs with {len(distinct)} different distributions; "
+            f"expected at most {len(distinct)}; lower k, or min_support for more jobs"
+        )
+    with threadpool_limits(1):
+        model = KMeans(k, n_init=params.n_init, random_state=params.seed).fit(distinct, sample_weight=weights)
+    centres = np.clip(model.cluster_centers_, 0, None)  # rounding below 0
+    return (
+        model.labels_.astype(np.intp)[member_of.ravel()],
+        centres / centres.sum(axis=1, keepdims=True),
+        float(model.inertia_),
+    )
+
+
+def inertia_curve(counts: Counts, bins: Bins, params: ShapeParams) -> InertiaCurve:
+    """Inertia for k from min_k to max_k, as far as there are different PMFs, and its elbow. Source: section 4.2."""
+    _, pmfs = _usable_pmfs(np.asarray(counts), bins, params)
+    last = min(params.max_k, len(np.unique(pmfs, axis=0)))
+    ks = list(range(min(params.min_k, last), last + 1))
+    inertias = [k_means(pmfs, k, params)[2] for k in ks]
+    return InertiaCurve(ks, inertias, elbow(ks, inertias))
+
+
+def elbow(ks: list[int], inertias: list[float]) -> int | None:
+    """The k whose point lies deepest below the chord from the first to the last, both axes scaled to [0, 1].
+
+    None for fewer than three points, or a curve that nowhere lies below its chord. Source: the criterion of Kneedle
+    (Satopää et al. 2011), without its smoothing and thresholds; the paper picks by eye."""
+    if len(ks) < 3 or inertias[0] <= inertias[-1]:
+        return None
+    x = (np.array(ks) - ks[0]) / (ks[-1] - ks[0])
+    y = (np.array(inertias) - inertias[-1]) / (inertias[0] - inertias[-1])
+    depth = 1 - x - y  # the chord is y = 1 - x
+    rounding = 1e-9
+    return ks[int(depth.argmax())] if depth.max() > rounding else None
+
+
+def rival_clusterings(counts: Counts, bins: Bins, params: ShapeParams) -> list[Clustering]:
+    """K-means, agglomerative and hierarchical clustering (a dendrogram cut at k), with their imbalance.
+
+    All see the same smoothed PMFs, of at most max_linked_groups groups drawn by params.seed. Source: section 4.2,
+    where the last two put over 90 % of the data into one cluster."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from sklearn.cluster import AgglomerativeClustering  # type: ignore[import-untyped, unused-ignore]
+
+    is_used, pmfs = _usable_pmfs(np.asarray(counts), bins, params)
+    rng, at = np.random.default_rng(params.seed), np.flatnonzero(is_used)
+    chosen = np.sort(rng.permutation(len(at))[: params.max_linked_groups])
+    pmfs, at, k = pmfs[chosen], at[chosen], params.k
+    found = {"k-means": k_means(pmfs, k, params)[0]}  # also refuses a k that is too large
+    agglomerative, hierarchical = params.agglomerative_linkage, params.hierarchical_linkage
+    model = AgglomerativeClustering(k, linkage=agglomerative)
+    found[f"agglomerative ({agglomerative})"] = model.fit_predict(pmfs) if len(pmfs) > 1 else np.zeros(1, np.intp)
+    tree = linkage(pmfs, hierarchical) if len(pmfs) > 1 else None
+    cut = np.zeros(1, np.intp) if tree is None else fcluster(tree, k, criterion="maxclust") - 1
+    found[f"hierarchical ({hierarchical})"] = cut
+    clusterings = []
+    for method, members in found.items():
+        labels = np.full(len(is_used), NO_LABEL, dtype=np.intp)
+        labels[at] = members
+        clusterings.append(Clustering(method, labels, float(np.bincount(members).max() / len(members))))
+    return clusterings
+
+
+def compare_bins(
+    values: ArrayLike,
+    groups: ArrayLike,
+    bins: Bins,
+    params: ShapeParams,
+    posterior: PosteriorParams,
+    rng: np.random.Generator,
+) -> pd.DataFrame:
+    """How well each of params.compared_n_bins does over the ends of `bins`: n_bins, stability, log_score, n_groups.
+
+    The runs of each group are dealt at random into two halves; shapes come from the first halves.
+    stability: adjusted Rand index between the posterior labels of both halves. log_score: mean log density (nats;
+    per ratio or second inside, the probability itself for the bins of outliers) of the second halves under the
+    shapes, weighted by the posterior of the first halves: larger is better, comparable between numbers of bins.
+    Groups with params.min_support runs take part, each half needs half of that. Raises as fit_shapes does.
+    Source: section 4.2, where it was done by eye."""
+    from sklearn.metrics import adjusted_rand_score  # type: ignore[import-untyped, unused-ignore]
+
+    x, numbers = np.asarray(values, dtype=float), np.asarray(groups, dtype=np.intp)
+    is_there = np.isfinite(x) & (numbers >= 0)
+    x, numbers, is_first = _halves(x[is_there], numbers[is_there], rng)
+    half = params.model_copy(update={"min_support": max(1, params.min_support // 2)})
+    n_groups = int(numbers.max(initial=-1)) + 1
+    is_big = np.bincount(numbers, minlength=n_groups) >= params.min_support
+    rows = []
+    for n_bins in params.compared_n_bins:
+        cut = bins.model_copy(update={"n_bins": n_bins})
+        first, second = (histogram(x[h], numbers[h], n_groups, cut)[is_big] for h in (is_first, ~is_first))
+        shapes = fit_shapes(first, cut, half).shapes.centres
+        prior = posterior.empty_bin_prior
+        log_p = [log_posterior(counts, shapes, empty_bin_prior=prior) for counts in (first, second)]
+        stability = adjusted_rand_score(hard_labels(log_p[0]), hard_labels(log_p[1]))
+        predicted = np.exp(log_p[0]) @ np.exp(log_shapes(shapes, empty_bin_prior=prior))  # (n_groups, n_bins)
+        log_density = np.log(predicted) - np.log(np.r_[1.0, np.full(cut.n_inside, cut.width), 1.0])
+        log_score = float((second * log_density).sum() / second.sum())
+        rows.append((n_bins, float(stability), log_score, len(first)))
+    return pd.DataFrame(rows, columns=["n_bins", "stability", "log_score", "n_groups"])
+
+
+def _usable_pmfs(counts: Counts, bins: Bins, params: ShapeParams) -> tuple[NDArray[np.bool_], Floats]:
+    """Which groups have enough support, and their smoothed PMFs."""
+    is_used = counts.sum(axis=1) >= params.min_support
+    if not is_used.any():
+        problem = f"none of {len(counts)} has {params.min_support} runs or more"
+        raise BadInput("jobs", problem, "at least one to take a shape from", "lower min_support")
+    return is_used, smooth(pmfs_of(counts[is_used]), bins, params.smoothing_bins)
+
+
+def _in_order(fit: ShapeFit, order: NDArray[np.intp]) -> ShapeFit:
+    """The same shapes with numbers by `order`: old numbers, (k,)."""
+    new_of_old = np.append(np.argsort(order), NO_LABEL)  # -1 stays -1
+    old = fit.shapes
+    shapes = replace(old, centres=old.centres[order], prior=old.prior[order], n_groups=old.n_groups[order])
+    return ShapeFit(shapes, new_of_old[fit.labels])
+
+
+def _halves(x: Floats, groups: Labels, rng: np.random.Generator) -> tuple[Floats, Labels, NDArray[np.bool_]]:
+    """Runs in an order of their own, and which of them fall in the first half of their group, at random."""
+    order = np.lexsort((x, groups))  # the order of the rows must not matter
+    order = order[np.lexsort((rng.random(len(x)), groups[order]))]
+    x, groups = x[order], groups[order]
+    return x, groups, np.arange(len(x)) % 2 == 0

@@ -1,0 +1,226 @@
+"""Shapes: planted ones are found, ranked and described; odd logs get an answer or one line."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.errors import BadInput, BadSetting
+from tasks.jobs.normalisation import historic_medians, normalise
+from tasks.jobs.pmf import Bins, bins_of, histogram
+from tasks.jobs.posterior import hard_labels, log_posterior
+from tasks.jobs.shape_params import BinParams, NormalisationParams, PosteriorParams, ShapeParams
+from tasks.jobs.shapes import (
+    ShapeSet,
+    compare_bins,
+    elbow,
+    fit_shapes,
+    inertia_curve,
+    k_means,
+    rank_by_runs,
+    rival_clusterings,
+)
+from tasks.jobs.synthetic import SimulatedJob, simulate_runs
+
+RATIO = bins_of("ratio", BinParams(n_bins=100))
+TWO = ShapeParams(k=2)
+NOISES = (0.05, 0.3)
+
+
+def planted(n_jobs=30, n_runs=60, seed=1):
+    """Jobs of two kinds in turn, the wide kind first: normalised runs, group numbers, and the kind of each group."""
+    kinds = np.arange(n_jobs) % 2
+    jobs = [
+        SimulatedJob(name=f"{i:03}", n_runs=n_runs, median_s=10.0 + i, log_deviation=NOISES[1 - kind])
+        for i, kind in enumerate(kinds)
+    ]
+    runs = simulate_runs(jobs, np.random.default_rng(seed))
+    history = runs.groupby("group_key")["runtime_s"].median()
+    medians = historic_medians(runs, history, NormalisationParams())["median_s"]
+    return normalise(runs["runtime_s"], medians, "ratio"), runs["group_key"].astype(int).to_numpy(), kinds
+
+
+def counts_of(values, groups, bins=RATIO):
+    return histogram(values, groups, int(groups.max()) + 1, bins)
+
+
+def test_two_planted_shapes_are_found_and_the_narrow_one_comes_first():
+    values, groups, kinds = planted()
+    fit = fit_shapes(counts_of(values, groups), RATIO, TWO)
+    assert fit.labels.tolist() == (1 - kinds).tolist()  # kind 0 is the wide one
+    assert fit.shapes.n_groups.tolist() == [15, 15]
+    assert fit.shapes.prior.tolist() == [0.5, 0.5]
+    assert fit.shapes.centres.sum(axis=1) == pytest.approx(np.ones(2))
+
+
+def test_groups_of_little_support_take_no_part_and_have_no_label():
+    values, groups, _ = planted()
+    few = np.flatnonzero(groups == 0)[:-19]
+    fit = fit_shapes(counts_of(np.delete(values, few), np.delete(groups, few)), RATIO, TWO)
+    assert fit.labels[0] == -1
+    assert fit.shapes.n_groups.sum() == 29
+
+
+def test_the_order_of_groups_changes_no_shape_and_no_label():
+    values, groups, _ = planted(n_jobs=12)
+    counts = counts_of(values, groups)
+    order = np.random.default_rng(0).permutation(12)
+    first, second = (fit_shapes(some, RATIO, ShapeParams(k=4, n_init=2)) for some in (counts, counts[order]))
+    assert (first.shapes.centres == second.shapes.centres).all()
+    assert (first.labels[order] == second.labels).all()
+
+
+def test_more_runs_of_a_group_show_its_shape_more_often():
+    values, groups, _ = planted()
+    shapes = fit_shapes(counts_of(values, groups), RATIO, TWO).shapes
+    hits = []
+    for n_runs in (3, 6, 30):
+        new, new_groups, kinds = planted(n_jobs=200, n_runs=30, seed=2)
+        is_kept = np.tile(np.arange(30) < n_runs, 200)
+        counts = counts_of(new[is_kept], new_groups[is_kept])
+        found = hard_labels(log_posterior(counts, shapes.centres, empty_bin_prior=0.001))
+        hits.append((found == 1 - kinds).mean())
+    assert hits[0] <= hits[1] <= hits[2] == 1
+    assert hits[0] < 1
+
+
+def test_table_2_of_a_shape_by_hand():
+    # shape of group 0: 1 1 1 1, shape of group 1: 0 1 2 3 20
+    bins = Bins(kind="ratio", low=0, high=10, n_bins=12)
+    values, groups = np.array([0, 1, 2, 3, 20, 1, 1, 1, 1, np.nan]), np.array([0] * 5 + [1] * 5)
+    fit = fit_shapes(counts_of(values, groups, bins), bins, ShapeParams(k=2, min_support=4))
+    ranked, table = rank_by_runs(fit, values, groups)
+    assert ranked.labels.tolist() == [1, 0]
+    assert table[["n_groups", "n_runs"]].to_numpy().tolist() == [[1, 4], [1, 5]]
+    assert table["outlier_percent"].tolist() == [0, 20]
+    assert table["p25_p75"].tolist() == [0, 2]  # 3 - 1
+    assert table["p95"].tolist() == [1, pytest.approx(3 + 0.8 * 17)]  # position 0.95 * 4 = 3.8
+    # mean 5.2: (27.04 + 17.64 + 10.24 + 4.84 + 219.04) / 4 = 69.7
+    assert table["std"].tolist() == [0, pytest.approx(np.sqrt(69.7))]
+
+
+def test_ranking_by_runs_carries_centres_sizes_and_labels_along():
+    values, groups, kinds = planted(n_jobs=9)
+    fit = fit_shapes(counts_of(values, groups), RATIO, TWO)
+    ranked, table = rank_by_runs(fit, np.where(kinds[groups] == 1, 100 * values, values), groups)
+    assert ranked.labels.tolist() == kinds.tolist()  # the narrow kind is now the wide one
+    assert (ranked.shapes.centres == fit.shapes.centres[::-1]).all()
+    assert ranked.shapes.n_groups.tolist() == table["n_groups"].tolist() == [5, 4]
+    assert table["p25_p75"].is_monotonic_increasing
+
+
+def test_three_shapes_that_change_places_in_a_ring_keep_what_is_theirs():
+    bins = Bins(kind="ratio", low=0, high=10, n_bins=12)
+    values, groups = np.array([1, 1, 1, 1, 1, 2, 1, 2, 1, 4, 1, 4]), np.repeat(np.arange(3), 4)
+    fit = fit_shapes(counts_of(values, groups, bins), bins, ShapeParams(k=3, min_support=4))
+    assert fit.labels.tolist() == [0, 1, 2]
+    ranked, _ = rank_by_runs(fit, np.array([1, 9, 1, 9, 1, 1, 1, 1, 1, 2, 1, 2]), groups)
+    assert ranked.labels.tolist() == [2, 0, 1]
+    assert (ranked.shapes.centres[ranked.labels] == fit.shapes.centres[fit.labels]).all()
+
+
+def test_shapes_survive_their_json():
+    values, groups, _ = planted(n_jobs=6)
+    shapes = fit_shapes(counts_of(values, groups), RATIO, TWO).shapes
+    back = ShapeSet.from_json(shapes.to_json())
+    assert back.bins == shapes.bins
+    assert (back.centres == shapes.centres).all()
+    assert (back.n_groups == shapes.n_groups).all()
+    assert back.inertia == shapes.inertia
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"bins": {"kind": "x"}, "n_groups": []}', "null"])
+def test_json_of_something_else_is_refused_in_one_line(text):
+    with pytest.raises(BadInput, match=r"^shapes: no shapes .*; expected JSON as ShapeSet.to_json writes it; train"):
+        ShapeSet.from_json(text)
+
+
+def test_the_elbow_is_the_point_furthest_below_the_chord():
+    # scaled: (0, 1) (1/3, 0.2) (2/3, 0.1) (1, 0); 1 - x - y: 0, 0.47, 0.23, 0
+    assert elbow([1, 2, 3, 4], [10.0, 2.0, 1.0, 0.0]) == 2
+    assert elbow([1, 2, 3], [3.0, 2.0, 1.0]) is None  # straight
+    assert elbow([1, 2], [3.0, 1.0]) is None
+    assert elbow([1, 2, 3], [0.0, 0.0, 0.0]) is None
+
+
+def test_the_inertia_curve_of_two_planted_shapes_bends_at_two():
+    values, groups, _ = planted()
+    curve = inertia_curve(counts_of(values, groups), RATIO, ShapeParams(max_k=5, n_init=3))
+    assert curve.ks == [1, 2, 3, 4, 5]
+    assert curve.elbow == 2
+    assert curve.inertias == sorted(curve.inertias, reverse=True)
+
+
+def test_inertia_by_hand_counts_equal_groups_each():
+    # the centre is (3/4, 1/4, 0), each of the four at a squared distance of 1/16 + 1/16
+    pmfs = np.array([[1, 0, 0], [1, 0, 0], [0.5, 0.5, 0], [0.5, 0.5, 0]])
+    labels, centres, inertia = k_means(pmfs, 1, ShapeParams())
+    assert labels.tolist() == [0] * 4
+    assert centres.tolist() == [[0.75, 0.25, 0]]
+    assert inertia == pytest.approx(4 * (1 / 16 + 1 / 16))
+
+
+def test_rival_clusterings_of_well_separated_shapes_agree_and_show_their_imbalance():
+    values, groups, kinds = planted(n_jobs=20, n_runs=200)
+    found = rival_clusterings(counts_of(values, groups), RATIO, ShapeParams(k=2, n_init=2, smoothing_bins=10))
+    assert [one.method for one in found] == ["k-means", "agglomerative (average)", "hierarchical (complete)"]
+    for one in found:
+        assert one.largest_share == 0.5
+        assert len({(kind, label) for kind, label in zip(kinds, one.labels, strict=True)}) == 2
+
+
+def test_one_strange_job_makes_single_linkage_lopsided():
+    values, groups, _ = planted(n_jobs=20)
+    strange = np.r_[values, np.full(60, 50.0)], np.r_[groups, np.full(60, 20)]
+    params = ShapeParams(k=2, n_init=2, agglomerative_linkage="single", hierarchical_linkage="single")
+    found = rival_clusterings(counts_of(*strange), RATIO, params)
+    assert found[1].largest_share == found[2].largest_share == 20 / 21
+
+
+def test_of_many_groups_a_sample_is_linked():
+    values, groups, _ = planted(n_jobs=12)
+    for one in rival_clusterings(counts_of(values, groups), RATIO, ShapeParams(k=2, n_init=1, max_linked_groups=8)):
+        assert (one.labels >= 0).sum() == 8
+
+
+def test_few_bins_blur_narrow_shapes_and_their_log_score_shows_it():
+    values, groups, _ = planted(n_jobs=40, n_runs=100)
+    params = ShapeParams(k=2, n_init=2, compared_n_bins=(6, 200))
+    order = np.random.default_rng(5).permutation(len(values))
+    first, second = (
+        compare_bins(x, g, RATIO, params, PosteriorParams(), np.random.default_rng(7))
+        for x, g in ((values, groups), (values[order], groups[order]))
+    )
+    pd.testing.assert_frame_equal(first, second)
+    assert first["n_bins"].tolist() == [6, 200]
+    assert first["log_score"][1] > first["log_score"][0] + 0.5
+    assert first["stability"][1] == 1
+    assert first["n_groups"].tolist() == [40, 40]
+
+
+def test_a_single_group_is_its_own_shape():
+    values, groups, _ = planted(n_jobs=1)
+    counts = counts_of(values, groups)
+    fit = fit_shapes(counts, RATIO, ShapeParams(k=1))
+    assert fit.labels.tolist() == [0]
+    assert inertia_curve(counts, RATIO, ShapeParams()).ks == [1]
+    assert [one.largest_share for one in rival_clusterings(counts, RATIO, ShapeParams(k=1))] == [1, 1, 1]
+
+
+def test_what_is_refused_is_said_in_one_line():
+    values, groups, _ = planted(n_jobs=3)
+    counts = counts_of(values, groups)
+    with pytest.raises(BadSetting) as caught:
+        fit_shapes(counts, RATIO, ShapeParams(k=8))
+    assert str(caught.value) == (
+        "k 8: 8 shapes of 3 jobs with 3 different distributions; expected at most 3; "
+        "lower k, or min_support for more jobs"
+    )
+    constant = counts_of(np.ones(60), np.repeat(np.arange(3), 20))
+    with pytest.raises(BadSetting, match="k 2: 2 shapes of 3 jobs with 1 different distributions; expected at most 1"):
+        fit_shapes(constant, RATIO, TWO)
+    assert fit_shapes(constant, RATIO, ShapeParams(k=1)).shapes.n_groups.tolist() == [3]
+    for few in (counts[:0], counts):
+        with pytest.raises(BadInput, match=rf"^jobs: none of {len(few)} has 61 runs or more; expected .*; lower min_s"):
+            fit_shapes(few, RATIO, ShapeParams(min_support=61))
+    with pytest.raises(BadInput, match=r"^jobs: none of 0 has"):
+        compare_bins([], [], RATIO, TWO, PosteriorParams(), np.random.default_rng(0))

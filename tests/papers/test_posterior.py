@@ -1,0 +1,51 @@
+"""Runtime Variation in Big Data Analytics (Zhu et al. 2023), section 5.2, equations 1 to 9, worked out by hand.
+
+Two clusters over three bins, theta1 = (1/2, 1/4, 1/4) and theta2 = (1/4, 1/4, 1/2); four runs in bins 0, 0, 0, 1."""
+
+import numpy as np
+import pytest
+
+from tasks.jobs.posterior import flat_log_posterior, hard_labels, log_likelihood, log_posterior, log_shapes
+
+SHAPES = np.array([[1 / 2, 1 / 4, 1 / 4], [1 / 4, 1 / 4, 1 / 2]])
+COUNTS = np.array([[3, 1, 0]])
+EXACT = {"empty_bin_prior": 0.0}  # no bin of these shapes is empty
+
+
+def test_the_likelihood_is_the_product_over_the_runs():
+    # equation 2: (1/2)^3 * 1/4 = 1/32 and (1/4)^3 * 1/4 = 1/256
+    assert np.exp(log_likelihood(COUNTS, SHAPES, **EXACT)) == pytest.approx(np.array([[1 / 32, 1 / 256]]))
+
+
+def test_the_posterior_is_the_likelihood_over_its_sum():
+    # equation 5: 1/32 / (1/32 + 1/256) = 8/9
+    found = log_posterior(COUNTS, SHAPES, **EXACT)
+    assert np.exp(found) == pytest.approx(np.array([[8 / 9, 1 / 9]]))
+    assert hard_labels(found).tolist() == [0]
+
+
+def test_the_prior_multiplies_the_likelihood():
+    # equation 4 with p(z) = (1/10, 9/10): 8 * 1 against 1 * 9, so 8/17, and the label changes
+    found = log_posterior(COUNTS, SHAPES, **EXACT, prior=[1, 9])
+    assert np.exp(found) == pytest.approx(np.array([[8 / 17, 9 / 17]]))
+    assert hard_labels(found).tolist() == [1]
+
+
+def test_shares_in_place_of_counts_give_the_same_label_and_too_flat_a_posterior():
+    # phi = (3/4, 1/4, 0): (1/2)^(3/4) (1/4)^(1/4) = 2^-1.25 and 1/4 = 2^-2; their ratio is 2^0.75 = 8^(1/4)
+    ratio = 2**0.75
+    flat = flat_log_posterior(COUNTS, SHAPES, **EXACT)
+    assert np.exp(flat[0, 0]) == pytest.approx(ratio / (1 + ratio))  # 0.627, not 0.889
+    assert hard_labels(flat).tolist() == hard_labels(log_posterior(COUNTS, SHAPES, **EXACT)).tolist()
+
+
+def test_ten_times_the_runs_sharpen_the_posterior_and_leave_that_of_shares_alone():
+    sharp = log_posterior(10 * COUNTS, SHAPES, **EXACT)
+    assert np.diff(sharp)[0, 0] == pytest.approx(-10 * np.log(8))  # 8^10 to 1
+    flat = [flat_log_posterior(n * COUNTS, SHAPES, **EXACT) for n in (1, 10)]
+    assert flat[0] == pytest.approx(flat[1])
+
+
+def test_an_empty_bin_takes_its_part_of_the_prior():
+    # a = 0.3 over 3 bins: 0.7 * 1 + 0.1 and 0.1 twice
+    assert np.exp(log_shapes([[1, 0, 0]], empty_bin_prior=0.3)) == pytest.approx(np.array([[0.8, 0.1, 0.1]]))

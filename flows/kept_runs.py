@@ -1,6 +1,7 @@
 """Each flow run in ops.runs, with what it was asked and what it found, so that runs can be compared."""
 
 import logging
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
@@ -14,6 +15,7 @@ from tasks.warehouse.runs import RunRecord, record_run
 
 Result = TypeVar("Result", bound=Mapping[str, Any])
 logger = logging.getLogger(__name__)
+HIDDEN = "(pseudonymised)"
 
 
 def kept(flow: str, params: Params, work: Callable[[], Result]) -> Result:
@@ -26,7 +28,8 @@ def kept(flow: str, params: Params, work: Callable[[], Result]) -> Result:
     try:
         result = work()
     except Exception as error:
-        _write(flow, params, "failed", started_at, {"error": f"{type(error).__name__}: {error}"}, told=error)
+        message = _without_paths(params, f"{type(error).__name__}: {error}")
+        _write(flow, params, "failed", started_at, {"error": message}, told=error)
         raise
     _write(flow, params, "completed", started_at, dict(result))
     return result
@@ -52,7 +55,7 @@ def _write(
         status=status,
         started_at=started_at,
         ended_at=_now(),
-        parameters=params.model_dump(mode="json"),
+        parameters=_parameters(params),
         figures=figures,
     )
     try:
@@ -60,6 +63,24 @@ def _write(
     except WhorlError as error:
         is_told = type(error) is type(told)
         logger.log(logging.DEBUG if is_told else logging.WARNING, "the run is missing in ops.runs: %s", error)
+
+
+def _hidden_paths(params: Params) -> list[str]:
+    """Paths of logs that are pseudonymised: files and folders may be called after users."""
+    is_hidden = getattr(getattr(params, "read", None), "pseudonymise", False)
+    return list(getattr(params, "paths", [])) if is_hidden else []
+
+
+def _parameters(params: Params) -> dict[str, Any]:
+    paths = [HIDDEN] * len(_hidden_paths(params))
+    return params.model_dump(mode="json") | ({"paths": paths} if paths else {})
+
+
+def _without_paths(params: Params, message: str) -> str:
+    """The message without those paths, and what follows them up to a colon: files of a folder."""
+    for path in sorted(_hidden_paths(params), key=len, reverse=True):
+        message = re.sub(re.escape(path) + "[^:]*", HIDDEN, message)
+    return message
 
 
 def _now() -> datetime:

@@ -92,8 +92,12 @@ def stdout_console() -> "Console":
     """The console of results: the terminal's width, or no limit where the output goes to a file or a program."""
     from rich.console import Console
 
-    is_limited = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console() if is_limited else Console(width=UNLIMITED)
+    return Console() if is_limited() else Console(width=UNLIMITED)
+
+
+def is_limited() -> bool:
+    """Whether somebody looks at the output on a terminal."""
+    return sys.stdout.isatty() or "COLUMNS" in os.environ
 
 
 def _natural(lines: Sequence[str]) -> int:

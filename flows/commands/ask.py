@@ -10,11 +10,12 @@ from flows.commands import completion
 from flows.commands.options import Json
 from flows.invocation import Invocation, invocation_of
 from flows.shown import count, counted, setting, text
-from flows.tables import Column, show_table
+from flows.tables import Column, is_limited, show_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+NESTED_CHARS = 60  # of a list or struct in a table on a terminal
 TABLE_ROWS = 100  # of a query for a person; machines get all rows
 
 
@@ -121,7 +122,14 @@ def _column(field: "pa.Field") -> Column:
     import pyarrow as pa
 
     is_number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type) or pa.types.is_decimal(field.type)
-    return Column(field.name, field.name, _cell, kind="number" if is_number else "text")
+    show = _cut_cell if pa.types.is_nested(field.type) and is_limited() else _cell
+    return Column(field.name, field.name, show, kind="number" if is_number else "text")
+
+
+def _cut_cell(value: Any) -> str:
+    """A list or struct in one line; a list of vertices would fill the screen. Machines get all of it."""
+    whole = text(value)
+    return whole if len(whole) <= NESTED_CHARS else f"{whole[: NESTED_CHARS - 1]}…"
 
 
 def _cell(value: Any) -> str:

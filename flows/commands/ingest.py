@@ -1,5 +1,6 @@
 """`whorl jobs ingest`: job logs into the warehouse, or only a look at what they would give."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,7 @@ from flows.commands.file_results import file_results, show_files
 from flows.commands.options import Json
 from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
-from flows.shown import as_command
+from flows.shown import as_command, clean
 from tasks.jobs.reader_names import AUTO, ReaderName, reader_asked_for
 from tasks.source_names import DEFAULT_SOURCE, checked_source
 
@@ -35,7 +36,11 @@ def ingest(
         typer.Option("--map", metavar="OURS=THEIRS", help="Column of a table that has another name; repeatable"),
     ] = None,
     pseudonymise: Annotated[
-        bool, typer.Option("--pseudonymise", help="Replace users and names by keyed hashes before anything is kept")
+        bool,
+        typer.Option(
+            "--pseudonymise",
+            help="Replace users, names and ids made of names by keyed hashes before anything is kept",
+        ),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be read, kept and refused; keep nothing")
@@ -113,11 +118,23 @@ def _look(
 ) -> None:
     from flows.commands.dry_run import show_previews
     from flows.progress_bar import progress_bar
+    from tasks.errors import BadInput
     from tasks.jobs.intake import Intake, find_logs
     from tasks.jobs.preview import preview_log
 
     jobs = invocation.resolved(flags).settings.jobs
     intake = Intake("", reader_asked_for(reader), jobs.read, jobs.group)
+    logs = find_logs(paths)
+    previews, refused = [], []
     with progress_bar(invocation):
-        previews = [preview_log(path, intake) for path in find_logs(paths)]
-    show_previews(invocation, previews, as_json=as_json)
+        for path in logs:
+            try:
+                previews.append(preview_log(path, intake))
+            except BadInput as error:
+                refused.append(error)
+    if previews or as_json:
+        show_previews(invocation, previews, as_json=as_json)
+    for problem in refused[:-1]:
+        print(f"whorl: {clean(str(problem))}", file=sys.stderr)
+    if refused:
+        raise refused[-1]

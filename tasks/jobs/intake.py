@@ -70,7 +70,7 @@ def land_log(warehouse: Warehouse, path: str, intake: Intake) -> landing.Batch:
     Raises BadInput for a file that is wrong as a whole; single bad rows go to the quarantine."""
     checked_source(intake.source)
     reader = _reader(path, intake)
-    chunks = _grouped(reader.read(path, intake.read), warehouse.home, path, intake)
+    chunks = _grouped(reader, warehouse.home, path, intake)
     if not path.startswith(REMOTE):
         return _landed(warehouse, path, intake, reader, _sha256_of(path), chunks)
     with Spool(warehouse.home, path, max_bytes=intake.read.limits.max_bytes) as spool:
@@ -115,13 +115,14 @@ def _options(intake: Intake) -> dict[str, Any]:
     return {**read, **intake.group.model_dump(exclude_defaults=True)}
 
 
-def _grouped(chunks: Iterator[Chunk], home: Path, path: str, intake: Intake) -> Iterator[Chunk]:
+def _grouped(reader: Reader, home: Path, path: str, intake: Intake) -> Iterator[Chunk]:
     key = load_key(home) if intake.read.pseudonymise else None
     n_read = 0
-    for chunk in chunks:
+    for chunk in reader.read(path, intake.read):
         rows, refused = chunk.rows, chunk.refused
         if key:
-            rows, refused = pseudonymise(rows, key, intake.group), without_names(refused)
+            rows = pseudonymise(rows, key, intake.group, with_ids=reader.ids_hold_names)
+            refused = without_names(refused)
         n_read += len(rows) + len(refused)
         report_progress(f"reading {path}", n_read)
         yield Chunk(rows.assign(group_key=group_keys(rows, intake.group)), refused, chunk.tables)

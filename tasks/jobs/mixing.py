@@ -16,9 +16,8 @@ def kind_of_runs(warehouse: Warehouse, source: str) -> Kind:
 
     Raises NotFound if there are none, BadInput if simulated runs stand among measured ones."""
     with reading(warehouse) as connection:
-        refuse_mixture(connection, source)
-        row = connection.execute("SELECT bool_and(is_simulated) FROM jobs.runs WHERE source = ?", [source]).fetchone()
-    if not (row and row[0]):
+        n_simulated, _ = refuse_mixture(connection, source)
+    if not n_simulated:
         return "measured"
     logger.warning("source %r is simulated: its runs were drawn, not measured", source)
     return "simulated"

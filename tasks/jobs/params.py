@@ -33,7 +33,9 @@ class ReadParams(Params):
     columns: dict[str, str] = Field(
         {}, description="Renames columns of tables: our name to the name in the file (ours: theirs)"
     )
-    pseudonymise: bool = Field(False, description="Replace users and names by keyed hashes before anything is kept")
+    pseudonymise: bool = Field(
+        False, description="Replace users, names and ids made of names by keyed hashes before anything is kept"
+    )
     sacct_fields: str = Field(
         "JobID,JobIDRaw,Cluster,Partition,QOS,Account,Group,GID,User,UID,Submit,Eligible,Start,End,Elapsed,ExitCode,"
         "State,NNodes,NCPUS,ReqCPUS,ReqMem,ReqTRES,AllocTRES,Timelimit,NodeList,JobName",

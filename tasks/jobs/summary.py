@@ -39,8 +39,10 @@ def summarise(warehouse: Warehouse, source: str, params: SummaryParams) -> Summa
     return summary
 
 
-def refuse_mixture(connection: Connection, source: str) -> None:
-    """Raise NotFound if the source has no runs, BadInput if some of them are simulated and some measured."""
+def refuse_mixture(connection: Connection, source: str) -> tuple[int, int]:
+    """How many runs of a source are simulated and measured; what-if runs do not count.
+
+    Raises NotFound if the source has no runs, BadInput if some of them are simulated and some measured."""
     counts = connection.execute(
         """SELECT count(*) FILTER (is_simulated), count(*) FILTER (NOT is_simulated)
         FROM jobs.runs WHERE source = $source AND what_if IS NULL""",
@@ -56,6 +58,7 @@ def refuse_mixture(connection: Connection, source: str) -> None:
             "one kind only, so that no figure mixes them",
             "ingest the simulated log under a source of its own",
         )
+    return n_simulated, n_measured
 
 
 def read_summary(warehouse: Warehouse, source: str) -> dict[str, Any]:

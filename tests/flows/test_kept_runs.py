@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from flows import kept_runs
-from flows.job_params import SummaryFlowParams
+from flows.job_params import IngestParams, SummaryFlowParams
 from tasks.errors import BadInput, WarehouseBroken, WarehouseBusy, WhorlError
+from tasks.jobs.params import ReadParams
 from tasks.warehouse.place import Warehouse
 
 BUSY = WarehouseBusy("process 7 holds the lock")
@@ -54,3 +55,22 @@ def test_work_that_is_done_is_not_undone_by_a_missing_row(
     with caplog.at_level(logging.WARNING):
         assert kept_runs.kept("jobs-summary", params, lambda: {"n": 1}) == {"n": 1}
     assert caplog.messages == ["the run is missing in ops.runs: process 7 holds the lock"]
+
+
+@pytest.mark.parametrize("pseudonymise", [False, True])
+def test_paths_of_a_pseudonymised_ingest_are_not_kept(
+    params: SummaryFlowParams, monkeypatch: pytest.MonkeyPatch, pseudonymise: bool
+) -> None:
+    written: list[Any] = []
+    monkeypatch.setattr(kept_runs, "record_run", lambda _, run: written.append(run))
+    asked = IngestParams(
+        paths=["/logs/ada", "/logs/ada lovelace.csv"],
+        read=ReadParams(pseudonymise=pseudonymise),
+        warehouse=params.warehouse,
+    )
+    with pytest.raises(BadInput):
+        kept_runs.kept("jobs-ingest", asked, failing(BadInput("/logs/ada/grace.csv", "is no log", "a job log")))
+    (run,) = written
+    hidden = {"paths": ["(pseudonymised)"] * 2, "error": "BadInput: (pseudonymised): is no log; expected a job log"}
+    whole = {"paths": asked.paths, "error": "BadInput: /logs/ada/grace.csv: is no log; expected a job log"}
+    assert {"paths": run.parameters["paths"], **run.figures} == (hidden if pseudonymise else whole)

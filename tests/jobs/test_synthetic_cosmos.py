@@ -10,6 +10,7 @@ import pytest
 from tasks.errors import BadInput
 from tasks.jobs import steps
 from tasks.jobs.columns import ALL_COLUMNS
+from tasks.jobs.mixing import kind_of_runs
 from tasks.jobs.params import ReportParams, SummaryParams
 from tasks.jobs.synthetic_cosmos import ATTRIBUTES, JobMoments, draw_attributes, read_moments, simulate_cosmos_runs
 
@@ -103,3 +104,9 @@ def test_simulated_runs_among_measured_ones_are_refused_and_alone_are_named(job_
     ):
         with pytest.raises(BadInput, match="20 simulated runs stand among 1 measured ones; expected one kind only"):
             ask()
+
+
+def test_what_if_runs_do_not_say_what_the_others_are(job_log, caplog) -> None:
+    drawn = simulate_cosmos_runs([made_up(0.5)], 20, np.random.default_rng(9))
+    warehouse = job_log(pd.concat([drawn, drawn[:1].assign(run_id="w", is_simulated=False, what_if="no_spare")]))
+    assert kind_of_runs(warehouse, "log") == "simulated"

@@ -165,3 +165,18 @@ def test_a_report_is_written_and_its_path_printed(whorl: Whorl, varied_log: Any,
     ended = whorl("report", "jobs")
     assert ended.out == f"{home}/reports/jobs-log.html\n"
     assert "steady_load" in Path(ended.out.strip()).read_text()
+
+
+def test_a_dry_run_looks_at_all_files_of_a_folder_and_tells_the_bad_ones(whorl: Whorl, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("")
+    (tmp_path / "b.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "c.csv").write_text(LOG.replace("what", "name"))
+    ended = whorl("jobs", "ingest", tmp_path, "--dry-run")
+    assert ended.code == 3
+    assert "c.csv" in ended.out and "a.csv" not in ended.out
+    note, first, second = ended.err.splitlines()
+    assert note == "nothing was kept: this was a dry run"
+    assert first.startswith(f"whorl: {tmp_path}/a.csv: the file is empty; expected")
+    assert second.startswith(f"whorl: {tmp_path}/b.csv: no column run_id and no name or group_key")
+    shown = whorl("jobs", "ingest", tmp_path, "--dry-run", "--json")
+    assert (shown.code, len(json.loads(shown.out))) == (3, 1)

@@ -157,3 +157,18 @@ def test_a_time_limit_that_is_none_is_one_line(whorl: Whorl, varied_log: Any, wr
     assert ended.code == 2
     assert ended.err.startswith("whorl: flag: whorl.query_limit_s: ")
     assert ended.err.endswith("expected a number at least 0 and at most 86,400\n")
+
+
+LONG_LIST = "SELECT range(100) AS numbers, repeat('x', 90) AS word"
+
+
+def test_a_long_list_is_cut_on_a_terminal_and_nowhere_else(
+    whorl: Whorl, varied_log: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = ", ".join(map(str, range(100)))
+    assert whole in whorl("query", LONG_LIST).out
+    monkeypatch.setenv("COLUMNS", "200")
+    shown = whorl("query", LONG_LIST).out
+    assert f"{whole[:59]}…" in shown and whole[:61] not in shown and "x" * 90 in shown
+    assert json.loads(whorl("query", LONG_LIST, "--json").out)[0]["numbers"] == list(range(100))
+    assert whole in whorl("query", LONG_LIST, "--csv").out

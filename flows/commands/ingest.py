@@ -39,7 +39,7 @@ def ingest(
         bool,
         typer.Option(
             "--pseudonymise",
-            help="Replace users, names and ids made of names by keyed hashes before anything is kept",
+            help="Replace users, names, hosts and ids made of names by keyed hashes before anything is kept",
         ),
     ] = False,
     dry_run: Annotated[

@@ -34,7 +34,7 @@ class ReadParams(Params):
         {}, description="Renames columns of tables: our name to the name in the file (ours: theirs)"
     )
     pseudonymise: bool = Field(
-        False, description="Replace users, names and ids made of names by keyed hashes before anything is kept"
+        False, description="Replace users, names, hosts and ids made of names by keyed hashes before anything is kept"
     )
     sacct_fields: str = Field(
         "JobID,JobIDRaw,Cluster,Partition,QOS,Account,Group,GID,User,UID,Submit,Eligible,Start,End,Elapsed,ExitCode,"

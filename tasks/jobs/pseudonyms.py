@@ -1,4 +1,4 @@
-"""Users and job names replaced by keyed hashes, so that a log can be kept and shown without saying whose it is.
+"""Users, job names and hosts replaced by keyed hashes, so that a log can be kept and shown without saying whose it is.
 
 The same name gives the same pseudonym in every export, so runs still form the same groups. Without the key nobody
 can try out a list of names. Queues, times and sizes stay as they are, and so do ids, except where a reader makes them

@@ -136,7 +136,7 @@ def _record(params: RecordParams, out_dir: Path, scratch: Path, told: Callable[[
 
             session = Session(scratch, writer, params, cluster, pool, scheduler, on_finished)
             began, before_s = time.monotonic(), time.process_time() + pool.cpu_s(PLANNER)
-            session.run(to_run, plan.phases)
+            session.run(to_run, plan.load)
             own_cpu_s = time.process_time() + pool.cpu_s(PLANNER) - before_s
     return replace(found, statuses=session.statuses, own_cpu_s=own_cpu_s, recorded_s=time.monotonic() - began)
 

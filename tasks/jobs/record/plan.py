@@ -8,14 +8,13 @@ import numpy as np
 from tasks.jobs.record.catalogue import Job, make_jobs
 from tasks.jobs.record.datasets import DATA_SETS
 from tasks.jobs.record.names import submitted_name
-from tasks.jobs.record.params import LoadLevel, RecordParams
+from tasks.jobs.record.params import RecordParams
 from tasks.jobs.record.schedules import submit_days
 from tasks.jobs.record.sizing import draw_parts
 
 MOST_TOKENS = 12
 MOST_TIMES = 4  # requests of a job that vary: one to four times its own
-LOAD_STREAM = 1_000_000  # apart from every job's stream
-RUN_STREAM = 2_000_000
+RUN_STREAM = 2_000_000  # apart from every job's stream
 OFFER_OF_ALL = 0.6  # runs that are offered every SKU; the others lack one
 
 
@@ -39,15 +38,6 @@ class PlannedRun:
     is_cold: bool
     what_if: str | None = None
     matched_run_id: str | None = None
-
-
-@dataclass(frozen=True)
-class LoadPhase:
-    """A stretch of the campaign with one level of background load on one SKU; start_s after the campaign's start."""
-
-    start_s: float
-    sku: str
-    level: LoadLevel
 
 
 def _filled(sql: str, values: dict[str, int | str]) -> str:
@@ -104,14 +94,3 @@ def planned_runs(params: RecordParams) -> list[PlannedRun]:
     """Every run of the periods in order of submission; the same parameters make the same plan."""
     runs = [run for index, job in enumerate(make_jobs(params)) for run in _runs_of(index, job, params)]
     return sorted(runs, key=lambda run: (run.submit_s, run.run_id))
-
-
-def load_phases(params: RecordParams, seconds: float) -> list[LoadPhase]:
-    """Levels of background load for each SKU, each with phases of its own, from 0 to `seconds`."""
-    phases = []
-    for place, sku in enumerate(params.skus):
-        rng, at = np.random.default_rng([params.seed, LOAD_STREAM, place]), 0.0
-        while at < seconds:
-            phases.append(LoadPhase(at, sku.name, params.load_ladder[int(rng.integers(len(params.load_ladder)))]))
-            at += float(rng.exponential(params.load_phase_s))
-    return sorted(phases, key=lambda phase: phase.start_s)

@@ -11,8 +11,9 @@ from tasks.jobs.record.composite import composite
 from tasks.jobs.record.datasets import DATA_SETS, PARTS
 from tasks.jobs.record.monitor import Monitor
 from tasks.jobs.record.orders import Order, Planned
-from tasks.jobs.record.params import RecordParams
-from tasks.jobs.record.plan import LoadPhase, PlannedRun
+from tasks.jobs.record.params import LoadLevel, RecordParams
+from tasks.jobs.record.phases import LoadPlan
+from tasks.jobs.record.plan import PlannedRun
 from tasks.jobs.record.pool import Answer, WorkerPool
 from tasks.jobs.record.rows import make_row
 from tasks.jobs.record.running import RunningJob, SkuNow, Submission
@@ -42,6 +43,7 @@ class Session:
         self.pool, self.scheduler, self.on_finished = pool, scheduler, on_finished
         self.monitor = Monitor()
         self.statuses: dict[str, int] = {}
+        self._levels: dict[str, LoadLevel] = {}
         self._to_plan: deque[Submission] = deque()
         self._queue: deque[Submission] = deque()
         self._due = {"sample": 0.0, "monitor": 0.0, "part": time.monotonic() + params.part_minutes * 60}
@@ -51,15 +53,15 @@ class Session:
         sizes = [(self.data_dir / DATA_SETS[data_set].path(part)).stat().st_size for part in range(PARTS)]
         return sum(sizes) / PARTS
 
-    def run(self, runs: Sequence[PlannedRun], phases: Sequence[LoadPhase]) -> None:
+    def run(self, runs: Sequence[PlannedRun], load: LoadPlan) -> None:
         """Submit runs at their times, counted from the first one; return when all that were started have ended.
 
         The clock stands still while too many runs wait, and nothing more starts when the call's time is over."""
-        to_come, phases_left = deque(runs), deque(phases)
+        to_come = deque(runs)
         self.cluster.sample()
         self._due["sample"] = time.monotonic() + SAMPLE_S
         clock_s, before = runs[0].submit_s, time.monotonic()
-        ends = before + self.params.minutes * 60
+        load_zero, ends = before - clock_s, before + self.params.minutes * 60
         while to_come or not self._is_idle():
             now = time.monotonic()
             if len(self._queue) + len(self._to_plan) <= self.params.most_waiting:
@@ -71,18 +73,20 @@ class Session:
                 to_come.clear()
                 self._to_plan.clear()
                 self._queue.clear()
-            begun = {}  # the last phase of each SKU: a campaign that goes on skips those before
-            while phases_left and phases_left[0].start_s <= clock_s:
-                phase = phases_left.popleft()
-                begun[phase.sku] = phase.level
-            for sku, level in begun.items():
-                self.cluster.skus[sku].set_load(level)
+            if (levels := load.levels(now - load_zero, clock_s)) != self._levels:
+                self._set_load(levels)
             while to_come and to_come[0].submit_s <= clock_s:
                 self._to_plan.append(self._submit(to_come.popleft()))
             self._keep_watch(now)
             self._advance()
             next_s = to_come[0].submit_s - clock_s if to_come else NAP_S
             self._collect(min(max(next_s, 0.001), NAP_S))
+
+    def _set_load(self, levels: dict[str, LoadLevel]) -> None:
+        for sku, level in levels.items():
+            if self._levels.get(sku) != level:
+                self.cluster.skus[sku].set_load(level)
+        self._levels = levels
 
     def _is_idle(self) -> bool:
         return not (self._to_plan or self._queue or self.scheduler.jobs)

@@ -12,7 +12,8 @@ from typing import Literal
 import numpy as np
 
 from tasks.jobs.record.params import LoadLevel, RecordParams
-from tasks.jobs.record.plan import LoadPhase, PlannedRun, load_phases, planned_runs
+from tasks.jobs.record.phases import LoadPlan, load_phases
+from tasks.jobs.record.plan import PlannedRun, planned_runs
 
 WhatIf = Literal["baseline", "no_spare", "newest_sku", "steady_load"]
 PAIRS, STEADY = "W", "S"  # periods: the first under changing load, the second under steady load
@@ -24,10 +25,10 @@ APART_S = (5.0, 60.0)
 
 @dataclass(frozen=True)
 class Plan:
-    """All runs in order of submission, and the phases of background load."""
+    """All runs in order of submission, and the background load meanwhile."""
 
     runs: tuple[PlannedRun, ...]
-    phases: tuple[LoadPhase, ...]
+    load: LoadPlan
 
     def digest(self) -> str:
         """The same for the same runs: a campaign that began with another plan cannot be continued with this one."""
@@ -89,6 +90,6 @@ def make_plan(params: RecordParams) -> Plan:
     changing = sorted(_again(chosen, kinds, ends_s, len(kinds) * gap_s, params), key=lambda run: run.submit_s)
     steady_s = max((run.submit_s for run in changing), default=ends_s) + APART_S[1]
     steady = list(_again(chosen, ("steady_load",), steady_s, gap_s, params))
-    phases = load_phases(params, steady_s)
-    calm = [LoadPhase(steady_s, sku.name, STEADY_LEVEL) for sku in params.skus] if steady else []
-    return Plan((*runs, *changing, *steady), (*phases, *calm))
+    changing_load = load_phases(params, steady_s)
+    load = LoadPlan(changing_load, steady_s, STEADY_LEVEL if steady else None, steady_s)
+    return Plan((*runs, *changing, *steady), load)

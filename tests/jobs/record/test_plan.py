@@ -8,7 +8,7 @@ import pytest
 from tasks.jobs.names import normalise_name
 from tasks.jobs.record.catalogue import TEMPLATES, make_jobs
 from tasks.jobs.record.params import Period, RecordParams
-from tasks.jobs.record.plan import load_phases, planned_runs
+from tasks.jobs.record.plan import planned_runs
 
 PARAMS = RecordParams()
 SMALL = RecordParams(seed=3, jobs=40, periods=(Period(name="A", days=3), Period(name="B", days=2)), day_s=10)
@@ -128,13 +128,3 @@ def test_a_job_asks_for_the_same_tokens_unless_it_varies_them(own_runs):
 def test_one_sku_can_be_all_there_is():
     params = SMALL.model_copy(update={"skus": PARAMS.skus[:1], "jobs": 5})
     assert {run.skus for run in planned_runs(params)} == {("gen3",)}
-
-
-def test_every_sku_has_a_level_of_load_from_the_first_second_on():
-    phases = load_phases(PARAMS, 2000.0)
-    assert {phase.sku for phase in phases if phase.start_s == 0} == {sku.name for sku in PARAMS.skus}
-    assert [phase.start_s for phase in phases] == sorted(phase.start_s for phase in phases)
-    assert phases[-1].start_s < 2000.0
-    assert {phase.level for phase in phases} <= set(PARAMS.load_ladder)
-    levels = {sku.name: [phase.level for phase in phases if phase.sku == sku.name] for sku in PARAMS.skus}
-    assert levels["gen3"] != levels["gen4"]  # each SKU changes by itself

@@ -13,7 +13,7 @@ from tasks.jobs.record.load import BackgroundLoad
 from tasks.jobs.record.orders import Measured, Planned
 from tasks.jobs.record.params import RecordParams
 from tasks.jobs.record.parts import SCHEMA, part_paths
-from tasks.jobs.record.plan import LoadPhase
+from tasks.jobs.record.phases import LoadPhase, LoadPlan
 from tasks.jobs.record.pool import Answer
 from tasks.jobs.record.scheduler import Scheduler
 from tasks.jobs.record.session import PLANNER, Session, planning_order
@@ -21,6 +21,7 @@ from tasks.jobs.record.skus import Sku
 from tasks.jobs.record.writer import PartWriter
 
 SKUS = (Sku(name="old", tokens=1), Sku(name="new", tokens=1))
+NO_LOAD = LoadPlan((), 1.0)
 PLAN = Planned("ab12", {"SCAN": 1}, 5.0, 9.0)
 
 
@@ -111,7 +112,7 @@ def _rows(made):
 
 def test_runs_are_planned_and_started_at_their_times(session_of, runs_at):
     made = session_of()
-    made.session.run(runs_at(0.0, 2.0, 7.5), [])
+    made.session.run(runs_at(0.0, 2.0, 7.5), NO_LOAD)
     for run_id, at in (("a", 0.0), ("b", 2.0), ("c", 7.5)):
         assert at <= made.pool.when("plan", run_id) < at + 0.2
         assert made.pool.when("plan", run_id) < made.pool.when("run", run_id) < at + 0.4
@@ -121,23 +122,23 @@ def test_runs_are_planned_and_started_at_their_times(session_of, runs_at):
 
 def test_the_clock_begins_with_the_first_run_that_is_left(session_of, runs_at):
     made = session_of()
-    made.session.run(runs_at(500.0, 502.0), [])
+    made.session.run(runs_at(500.0, 502.0), NO_LOAD)
     assert made.pool.when("run", "a") < 0.4
     assert 2.0 <= made.pool.when("plan", "b") < 2.4
 
 
 def test_a_long_stretch_without_a_run_is_skipped_when_nothing_is_at_work(session_of, runs_at):
     made = session_of()
-    made.session.run(runs_at(0.0, 500.0), [])
+    made.session.run(runs_at(0.0, 500.0), NO_LOAD)
     assert made.pool.when("plan", "b") < 2.0
     held = session_of({"a": 20.0})
-    held.session.run(runs_at(0.0, 500.0), [])
+    held.session.run(runs_at(0.0, 500.0), NO_LOAD)
     assert 20.0 <= held.pool.when("plan", "b") < 22.0
 
 
 def test_the_clock_stands_still_while_too_many_wait(session_of, runs_at):
     made = session_of({"a": 30.0}, most_waiting=1)
-    made.session.run(runs_at(0.0, 0.0, 0.0, 0.0, 5.0), [])
+    made.session.run(runs_at(0.0, 0.0, 0.0, 0.0, 5.0), NO_LOAD)
     # b, c and d wait for a's token until 30 s; only then do the 5 s before e go by
     assert made.pool.when("run", "b") >= 30.0
     assert 34.0 <= made.pool.when("plan", "e") <= 36.0
@@ -145,31 +146,31 @@ def test_the_clock_stands_still_while_too_many_wait(session_of, runs_at):
 
 def test_few_that_wait_do_not_hold_up_the_clock(session_of, runs_at):
     made = session_of({"a": 30.0}, most_waiting=10)
-    made.session.run(runs_at(0.0, 0.0, 0.0, 0.0, 5.0), [])
+    made.session.run(runs_at(0.0, 0.0, 0.0, 0.0, 5.0), NO_LOAD)
     assert 5.0 <= made.pool.when("plan", "e") < 5.4
 
 
 def test_when_the_time_is_over_what_was_started_ends_and_the_rest_is_left_for_the_next_call(session_of, runs_at):
     made = session_of({"a": 45.0}, minutes=0.5)
-    made.session.run(runs_at(0.0, 1.0, 20.0, 40.0), [])
+    made.session.run(runs_at(0.0, 1.0, 20.0, 40.0), NO_LOAD)
     assert _rows(made).keys() == {"a"}
     assert made.pool.when("plan", "c") is not None  # it waited for a token, and was dropped
     assert made.pool.when("plan", "d") is None
     again = session_of()
-    again.session.run(runs_at(0.0, 1.0, 20.0, 40.0)[1:], [])
+    again.session.run(runs_at(0.0, 1.0, 20.0, 40.0)[1:], NO_LOAD)
     assert _rows(again).keys() == {"b", "c", "d"}
 
 
 def test_a_plan_that_comes_after_the_end_starts_nothing(session_of, runs_at):
     made = session_of({"plan b": 31.0}, minutes=0.5)
-    made.session.run(runs_at(0.0, 29.95), [])
+    made.session.run(runs_at(0.0, 29.95), NO_LOAD)
     assert made.pool.when("plan", "b") is not None
     assert _rows(made).keys() == {"a"}
 
 
 def test_a_row_has_the_plan_the_input_and_what_was_known_at_submission(session_of, runs_at, data_folder):
     made = session_of({"a": 9.0})
-    made.session.run(runs_at(0.0, 1.0, 2.0, skus=("old", "new"), parts=(0, 2)), [])
+    made.session.run(runs_at(0.0, 1.0, 2.0, skus=("old", "new"), parts=(0, 2)), NO_LOAD)
     rows = _rows(made)
     sizes = [path.stat().st_size for path in (data_folder / "orders").iterdir()]
     assert rows["a"]["input_bytes"] == pytest.approx(2 * sum(sizes) / len(sizes))
@@ -183,30 +184,62 @@ def test_a_row_has_the_plan_the_input_and_what_was_known_at_submission(session_o
 
 def test_runs_that_wait_are_counted_for_the_next_one(session_of, runs_at):
     made = session_of({"a": 9.0})
-    made.session.run(runs_at(0.0, 1.0, 2.0, 3.0), [])
+    made.session.run(runs_at(0.0, 1.0, 2.0, 3.0), NO_LOAD)
     assert [_rows(made)[run_id]["queue_length"] for run_id in "abcd"] == [0.0, 0.0, 1.0, 2.0]
 
 
-def test_load_changes_with_the_phases_and_those_before_the_start_are_passed_over(session_of, runs_at, monkeypatch):
-    made, seen = session_of(), []
-    for name, state in made.session.cluster.skus.items():
-        monkeypatch.setattr(state, "set_load", lambda level, name=name: seen.append((name, level)))
-    phases = [
-        LoadPhase(0.0, "old", "cpu-20"),
-        LoadPhase(0.0, "new", "none"),
-        LoadPhase(50.0, "old", "cpu-80"),
-        LoadPhase(99.0, "old", "disk-30"),
-        LoadPhase(102.0, "new", "memory-30"),
-        LoadPhase(999.0, "new", "cpu-20"),
-    ]
-    made.session.run(runs_at(100.0, 103.0), phases)
-    assert seen == [("old", "disk-30"), ("new", "none"), ("new", "memory-30")]
+@pytest.fixture
+def levels_set(monkeypatch):
+    def watch(made):
+        seen = []
+        for name, state in made.session.cluster.skus.items():
+            monkeypatch.setattr(state, "set_load", lambda level, name=name: seen.append((name, level)))
+        return seen
+
+    return watch
+
+
+CHANGING = (
+    LoadPhase(0.0, "old", "cpu-20"),
+    LoadPhase(0.0, "new", "none"),
+    LoadPhase(50.0, "old", "cpu-80"),
+    LoadPhase(99.0, "old", "disk-30"),
+    LoadPhase(102.0, "new", "memory-50"),
+    LoadPhase(999.0, "new", "cpu-20"),
+)
+
+
+def test_load_changes_with_the_phases_and_those_before_the_start_are_passed_over(session_of, runs_at, levels_set):
+    made = session_of()
+    seen = levels_set(made)
+    made.session.run(runs_at(100.0, 103.0), LoadPlan(CHANGING, 2000.0))
+    assert seen == [("old", "disk-30"), ("new", "none"), ("new", "memory-50")]
+
+
+def test_load_goes_on_changing_while_the_schedule_stands_still(session_of, runs_at, levels_set):
+    """A heavy phase that waits for the runs which it holds up would never end."""
+    made = session_of({"a": 9.0}, most_waiting=1)
+    seen = levels_set(made)
+    load = LoadPlan((LoadPhase(0.0, "old", "cpu-95"), LoadPhase(6.0, "old", "none")), 2000.0)
+    made.session.run(runs_at(0.0, 0.0, 0.0, 0.0, 5.0), load)
+    assert seen == [("old", "cpu-95"), ("old", "none")]
+    assert made.pool.when("plan", "e") > 9.0
+
+
+def test_steady_load_begins_with_its_runs_however_late_they_are(session_of, runs_at, levels_set):
+    made = session_of({"a": 9.0}, most_waiting=1)
+    seen = levels_set(made)
+    load = LoadPlan((LoadPhase(0.0, "old", "none"),), 2000.0, "cpu-35", 5.0)
+    made.session.run(runs_at(0.0, 0.0, 0.0, 0.0, 5.0), load)
+    assert seen == [("old", "none"), ("old", "cpu-35")]
+    rows = _rows(made)
+    assert {rows[run_id]["load_levels"] for run_id in "abcd"} == {"old none, new none"}
 
 
 def test_finished_runs_are_written_part_by_part_and_none_twice(session_of, runs_at):
     made = session_of(part_minutes=0.1)
     with made.writer:
-        made.session.run(runs_at(0.0, 1.0, 7.0), [])
+        made.session.run(runs_at(0.0, 1.0, 7.0), NO_LOAD)
         made.writer.flush()
     assert [pq.read_table(path)["run_id"].to_pylist() for path in part_paths(made.out)] == [["a", "b"], ["c"]]
 

@@ -84,16 +84,18 @@ def test_pairs_come_after_all_periods_and_those_under_steady_load_come_last(smal
 
 def test_load_is_the_same_on_every_sku_and_changes_no_more_while_it_is_steady(small):
     starts_s = min(run.submit_s for run in small.runs if run.what_if == "steady_load")
-    late = [phase for phase in small.phases if phase.start_s >= starts_s]
-    assert [(phase.sku, phase.level) for phase in late] == [(sku.name, STEADY_LEVEL) for sku in SMALL.skus]
-    assert late == list(small.phases[-len(late) :])
+    steady = {sku.name: STEADY_LEVEL for sku in SMALL.skus}
+    assert all(small.load.levels(real_s, starts_s) == steady for real_s in (0.0, starts_s, 3 * starts_s))
+    before = max(run.submit_s for run in small.runs if run.period == "W")
+    assert any(small.load.levels(real_s, before) != steady for real_s in (0.0, before))
 
 
 def test_the_same_seed_makes_the_same_pairs_and_the_runs_of_the_periods_do_not_depend_on_them(small):
     assert make_plan(SMALL) == small
     without = make_plan(SMALL.model_copy(update={"pairs": 0}))
     assert list(without.runs) == [run for run in small.runs if run.what_if is None]
-    assert {phase.level for phase in without.phases} <= set(SMALL.load_ladder)
+    assert {phase.level for phase in without.load.phases} <= set(SMALL.load_ladder)
+    assert without.load.steady is None
 
 
 def test_a_run_can_be_told_from_its_repetitions_by_its_id(small):

@@ -1,7 +1,7 @@
 """What is wrong with a setting, in one line: place, key, value, and what is allowed."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -64,6 +64,8 @@ def allowed_values(field: FieldInfo) -> str:
 def kind_in_words(kind: Any) -> str:
     """A type as a person says it: a list of texts, one of yes, no."""
     parts = [part for part in get_args(kind) if part is not ...]
+    if get_origin(kind) is Annotated:
+        return kind_in_words(parts[0])
     if get_origin(kind) is Literal:
         return f"one of {', '.join(map(str, parts))}"
     if get_origin(kind) in (list, tuple):

@@ -51,7 +51,7 @@ def ingest(
 
     The recurring jobs of the source are summarised afterwards. The same file twice adds nothing."""
     invocation, source = invocation_of(context), checked_source(source)
-    flags = {"jobs": {"read": _read_flags(time_zone, renamed or [], pseudonymise=pseudonymise)}}
+    flags = {"jobs": {"read": read_flags(time_zone, renamed or [], pseudonymise=pseudonymise)}}
     absolute = [path if "://" in path else str(Path(path).absolute()) for path in paths]
     if dry_run:
         _look(invocation, absolute, reader, flags, as_json=as_json)
@@ -59,7 +59,8 @@ def ingest(
         _run(invocation, absolute, source, reader, flags, as_json=as_json)
 
 
-def _read_flags(time_zone: str | None, renamed: list[str], *, pseudonymise: bool) -> dict[str, Any]:
+def read_flags(time_zone: str | None, renamed: list[str], *, pseudonymise: bool) -> dict[str, Any]:
+    """Flags of the command line as settings of jobs.read. Raises BadParameter for a --map that is none."""
     pairs = [pair.partition("=") for pair in renamed]
     if wrong := [ours + sign for ours, sign, theirs in pairs if not (ours and theirs)]:
         raise typer.BadParameter(f"{wrong[0]!r} is not OURS=THEIRS, such as run_id=job", param_hint="--map")

@@ -2,10 +2,11 @@
 
 import typer
 
-from flows.commands import ingest, recording, summary, watch
+from flows.commands import evaluate, ingest, recording, summary, watch
 
 app = typer.Typer(help="Recurring jobs: how will the next run vary?", no_args_is_help=True)
 app.command()(ingest.ingest)
 app.command()(summary.summary)
 app.command()(watch.watch)
 app.command()(recording.record)
+app.command()(evaluate.evaluate)

@@ -4,6 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from tasks.jobs.control.params import WhatIfParams
+from tasks.jobs.outlook.params import CostParams, DriftParams, LateParams, OutlookParams
+from tasks.jobs.predict.evaluation_params import EvaluateParams
 from tasks.jobs.record.params import RecordParams
 from tasks.params import Params
 from tasks.read_limits import ReadLimits
@@ -138,3 +141,9 @@ class JobsParams(Params):
     watch: WatchParams = WatchParams()
     report: ReportParams = ReportParams()
     record: RecordParams = RecordParams()
+    evaluate: EvaluateParams = EvaluateParams()
+    whatif: WhatIfParams = WhatIfParams()
+    outlook: OutlookParams = OutlookParams()
+    drift: DriftParams = DriftParams()
+    cost: CostParams = CostParams()
+    late: LateParams = LateParams()

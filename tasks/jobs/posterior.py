@@ -46,8 +46,13 @@ def log_posterior(
 
     counts: (n_groups, H); shapes: (K, H); prior: (K,) weights of the shapes, default all alike. Returns (n_groups, K);
     a group without runs has the prior. Source: Zhu et al. 2023, equations 4, 7 and 8."""
-    log_joint = log_likelihood(counts, shapes, empty_bin_prior=empty_bin_prior)
-    log_joint = log_joint + _log_prior(prior, log_joint.shape[1])
+    return posterior_of(log_likelihood(counts, shapes, empty_bin_prior=empty_bin_prior), prior)
+
+
+def posterior_of(log_likelihoods: ArrayLike, prior: ArrayLike | None = None) -> Floats:
+    """log p(z | x_1 … x_N) from the log likelihoods of the shapes: both (n_groups, K). prior: as in log_posterior."""
+    values = np.atleast_2d(np.asarray(log_likelihoods, dtype=float))
+    log_joint = values + _log_prior(prior, values.shape[1])
     return np.asarray(log_joint - logsumexp(log_joint, axis=1, keepdims=True))
 
 

@@ -1,49 +1,19 @@
 """Shapes: planted ones are found, ranked and described; odd logs get an answer or one line."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from tasks.errors import BadInput, BadSetting
-from tasks.jobs.normalisation import historic_medians, normalise
-from tasks.jobs.pmf import Bins, bins_of, histogram
+from tasks.jobs.pmf import Bins, bins_of
 from tasks.jobs.posterior import hard_labels, log_posterior
-from tasks.jobs.shape_params import BinParams, NormalisationParams, PosteriorParams, ShapeParams
-from tasks.jobs.shapes import (
-    ShapeSet,
-    compare_bins,
-    elbow,
-    fit_shapes,
-    inertia_curve,
-    k_means,
-    rank_by_runs,
-    rival_clusterings,
-)
-from tasks.jobs.synthetic import SimulatedJob, simulate_runs
+from tasks.jobs.shape_params import BinParams, ShapeParams
+from tasks.jobs.shapes import ShapeSet, fit_shapes, k_means, rank_by_runs
 
 RATIO = bins_of("ratio", BinParams(n_bins=100))
 TWO = ShapeParams(k=2)
-NOISES = (0.05, 0.3)
 
 
-def planted(n_jobs=30, n_runs=60, seed=1):
-    """Jobs of two kinds in turn, the wide kind first: normalised runs, group numbers, and the kind of each group."""
-    kinds = np.arange(n_jobs) % 2
-    jobs = [
-        SimulatedJob(name=f"{i:03}", n_runs=n_runs, median_s=10.0 + i, log_deviation=NOISES[1 - kind])
-        for i, kind in enumerate(kinds)
-    ]
-    runs = simulate_runs(jobs, np.random.default_rng(seed))
-    history = runs.groupby("group_key")["runtime_s"].median()
-    medians = historic_medians(runs, history, NormalisationParams())["median_s"]
-    return normalise(runs["runtime_s"], medians, "ratio"), runs["group_key"].astype(int).to_numpy(), kinds
-
-
-def counts_of(values, groups, bins=RATIO):
-    return histogram(values, groups, int(groups.max()) + 1, bins)
-
-
-def test_two_planted_shapes_are_found_and_the_narrow_one_comes_first():
+def test_two_planted_shapes_are_found_and_the_narrow_one_comes_first(planted, counts_of):
     values, groups, kinds = planted()
     fit = fit_shapes(counts_of(values, groups), RATIO, TWO)
     assert fit.labels.tolist() == (1 - kinds).tolist()  # kind 0 is the wide one
@@ -52,7 +22,7 @@ def test_two_planted_shapes_are_found_and_the_narrow_one_comes_first():
     assert fit.shapes.centres.sum(axis=1) == pytest.approx(np.ones(2))
 
 
-def test_groups_of_little_support_take_no_part_and_have_no_label():
+def test_groups_of_little_support_take_no_part_and_have_no_label(planted, counts_of):
     values, groups, _ = planted()
     few = np.flatnonzero(groups == 0)[:-19]
     fit = fit_shapes(counts_of(np.delete(values, few), np.delete(groups, few)), RATIO, TWO)
@@ -60,7 +30,7 @@ def test_groups_of_little_support_take_no_part_and_have_no_label():
     assert fit.shapes.n_groups.sum() == 29
 
 
-def test_the_order_of_groups_changes_no_shape_and_no_label():
+def test_the_order_of_groups_changes_no_shape_and_no_label(planted, counts_of):
     values, groups, _ = planted(n_jobs=12)
     counts = counts_of(values, groups)
     order = np.random.default_rng(0).permutation(12)
@@ -69,7 +39,7 @@ def test_the_order_of_groups_changes_no_shape_and_no_label():
     assert (first.labels[order] == second.labels).all()
 
 
-def test_more_runs_of_a_group_show_its_shape_more_often():
+def test_more_runs_of_a_group_show_its_shape_more_often(planted, counts_of):
     values, groups, _ = planted()
     shapes = fit_shapes(counts_of(values, groups), RATIO, TWO).shapes
     hits = []
@@ -83,7 +53,7 @@ def test_more_runs_of_a_group_show_its_shape_more_often():
     assert hits[0] < 1
 
 
-def test_table_2_of_a_shape_by_hand():
+def test_table_2_of_a_shape_by_hand(counts_of):
     # shape of group 0: 1 1 1 1, shape of group 1: 0 1 2 3 20
     bins = Bins(kind="ratio", low=0, high=10, n_bins=12)
     values, groups = np.array([0, 1, 2, 3, 20, 1, 1, 1, 1, np.nan]), np.array([0] * 5 + [1] * 5)
@@ -98,7 +68,7 @@ def test_table_2_of_a_shape_by_hand():
     assert table["std"].tolist() == [0, pytest.approx(np.sqrt(69.7))]
 
 
-def test_ranking_by_runs_carries_centres_sizes_and_labels_along():
+def test_ranking_by_runs_carries_centres_sizes_and_labels_along(planted, counts_of):
     values, groups, kinds = planted(n_jobs=9)
     fit = fit_shapes(counts_of(values, groups), RATIO, TWO)
     ranked, table = rank_by_runs(fit, np.where(kinds[groups] == 1, 100 * values, values), groups)
@@ -108,7 +78,7 @@ def test_ranking_by_runs_carries_centres_sizes_and_labels_along():
     assert table["p25_p75"].is_monotonic_increasing
 
 
-def test_three_shapes_that_change_places_in_a_ring_keep_what_is_theirs():
+def test_three_shapes_that_change_places_in_a_ring_keep_what_is_theirs(counts_of):
     bins = Bins(kind="ratio", low=0, high=10, n_bins=12)
     values, groups = np.array([1, 1, 1, 1, 1, 2, 1, 2, 1, 4, 1, 4]), np.repeat(np.arange(3), 4)
     fit = fit_shapes(counts_of(values, groups, bins), bins, ShapeParams(k=3, min_support=4))
@@ -118,7 +88,7 @@ def test_three_shapes_that_change_places_in_a_ring_keep_what_is_theirs():
     assert (ranked.shapes.centres[ranked.labels] == fit.shapes.centres[fit.labels]).all()
 
 
-def test_shapes_survive_their_json():
+def test_shapes_survive_their_json(planted, counts_of):
     values, groups, _ = planted(n_jobs=6)
     shapes = fit_shapes(counts_of(values, groups), RATIO, TWO).shapes
     back = ShapeSet.from_json(shapes.to_json())
@@ -134,22 +104,6 @@ def test_json_of_something_else_is_refused_in_one_line(text):
         ShapeSet.from_json(text)
 
 
-def test_the_elbow_is_the_point_furthest_below_the_chord():
-    # scaled: (0, 1) (1/3, 0.2) (2/3, 0.1) (1, 0); 1 - x - y: 0, 0.47, 0.23, 0
-    assert elbow([1, 2, 3, 4], [10.0, 2.0, 1.0, 0.0]) == 2
-    assert elbow([1, 2, 3], [3.0, 2.0, 1.0]) is None  # straight
-    assert elbow([1, 2], [3.0, 1.0]) is None
-    assert elbow([1, 2, 3], [0.0, 0.0, 0.0]) is None
-
-
-def test_the_inertia_curve_of_two_planted_shapes_bends_at_two():
-    values, groups, _ = planted()
-    curve = inertia_curve(counts_of(values, groups), RATIO, ShapeParams(max_k=5, n_init=3))
-    assert curve.ks == [1, 2, 3, 4, 5]
-    assert curve.elbow == 2
-    assert curve.inertias == sorted(curve.inertias, reverse=True)
-
-
 def test_inertia_by_hand_counts_equal_groups_each():
     # the centre is (3/4, 1/4, 0), each of the four at a squared distance of 1/16 + 1/16
     pmfs = np.array([[1, 0, 0], [1, 0, 0], [0.5, 0.5, 0], [0.5, 0.5, 0]])
@@ -159,54 +113,13 @@ def test_inertia_by_hand_counts_equal_groups_each():
     assert inertia == pytest.approx(4 * (1 / 16 + 1 / 16))
 
 
-def test_rival_clusterings_of_well_separated_shapes_agree_and_show_their_imbalance():
-    values, groups, kinds = planted(n_jobs=20, n_runs=200)
-    found = rival_clusterings(counts_of(values, groups), RATIO, ShapeParams(k=2, n_init=2, smoothing_bins=10))
-    assert [one.method for one in found] == ["k-means", "agglomerative (average)", "hierarchical (complete)"]
-    for one in found:
-        assert one.largest_share == 0.5
-        assert len({(kind, label) for kind, label in zip(kinds, one.labels, strict=True)}) == 2
-
-
-def test_one_strange_job_makes_single_linkage_lopsided():
-    values, groups, _ = planted(n_jobs=20)
-    strange = np.r_[values, np.full(60, 50.0)], np.r_[groups, np.full(60, 20)]
-    params = ShapeParams(k=2, n_init=2, agglomerative_linkage="single", hierarchical_linkage="single")
-    found = rival_clusterings(counts_of(*strange), RATIO, params)
-    assert found[1].largest_share == found[2].largest_share == 20 / 21
-
-
-def test_of_many_groups_a_sample_is_linked():
-    values, groups, _ = planted(n_jobs=12)
-    for one in rival_clusterings(counts_of(values, groups), RATIO, ShapeParams(k=2, n_init=1, max_linked_groups=8)):
-        assert (one.labels >= 0).sum() == 8
-
-
-def test_few_bins_blur_narrow_shapes_and_their_log_score_shows_it():
-    values, groups, _ = planted(n_jobs=40, n_runs=100)
-    params = ShapeParams(k=2, n_init=2, compared_n_bins=(6, 200))
-    order = np.random.default_rng(5).permutation(len(values))
-    first, second = (
-        compare_bins(x, g, RATIO, params, PosteriorParams(), np.random.default_rng(7))
-        for x, g in ((values, groups), (values[order], groups[order]))
-    )
-    pd.testing.assert_frame_equal(first, second)
-    assert first["n_bins"].tolist() == [6, 200]
-    assert first["log_score"][1] > first["log_score"][0] + 0.5
-    assert first["stability"][1] == 1
-    assert first["n_groups"].tolist() == [40, 40]
-
-
-def test_a_single_group_is_its_own_shape():
+def test_a_single_group_is_its_own_shape(planted, counts_of):
     values, groups, _ = planted(n_jobs=1)
-    counts = counts_of(values, groups)
-    fit = fit_shapes(counts, RATIO, ShapeParams(k=1))
+    fit = fit_shapes(counts_of(values, groups), RATIO, ShapeParams(k=1))
     assert fit.labels.tolist() == [0]
-    assert inertia_curve(counts, RATIO, ShapeParams()).ks == [1]
-    assert [one.largest_share for one in rival_clusterings(counts, RATIO, ShapeParams(k=1))] == [1, 1, 1]
 
 
-def test_what_is_refused_is_said_in_one_line():
+def test_what_is_refused_is_said_in_one_line(planted, counts_of):
     values, groups, _ = planted(n_jobs=3)
     counts = counts_of(values, groups)
     with pytest.raises(BadSetting) as caught:
@@ -222,5 +135,3 @@ def test_what_is_refused_is_said_in_one_line():
     for few in (counts[:0], counts):
         with pytest.raises(BadInput, match=rf"^jobs: none of {len(few)} has 61 runs or more; expected .*; lower min_s"):
             fit_shapes(few, RATIO, ShapeParams(min_support=61))
-    with pytest.raises(BadInput, match=r"^jobs: none of 0 has"):
-        compare_bins([], [], RATIO, TWO, PosteriorParams(), np.random.default_rng(0))

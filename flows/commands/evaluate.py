@@ -1,0 +1,103 @@
+"""`whorl jobs evaluate`: train on the earlier part of a job log, and say how well the later part was predicted."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flows.commands.ingest import read_flags
+from flows.commands.options import Json
+from flows.invocation import invocation_of
+from flows.tables import Column, show_facts, show_table
+from tasks.jobs.reader_names import AUTO, ReaderName, reader_asked_for
+from tasks.quantities import duration, number, share
+
+PREDICTORS = {
+    "model": "model",
+    "history": "the job's own runs",
+    "forest": "random forest",
+    "global": "one shape for all",
+    "hard_ratio": "paper: hard label, ratio",
+    "hard_delta": "paper: hard label, delta",
+}
+COLUMNS = (
+    Column("name", "predictor", kind="name"),
+    Column("crps", "CRPS", duration, kind="number"),
+    Column("log_score", "log-score", number, kind="number"),
+    Column("coverage90", "in 90 % interval", share, kind="number"),
+    Column("ks_group", "KS by job", number, kind="number"),
+    Column("ks_pooled", "KS pooled", number, kind="number"),
+)
+
+
+def evaluate(
+    context: typer.Context,
+    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Job logs: files or folders")],
+    reader: Annotated[ReaderName, typer.Option(help="Format; auto looks into each file")] = AUTO,
+    time_zone: Annotated[
+        str | None, typer.Option(help="Time zone of logs that name none, such as Europe/Berlin", show_default=False)
+    ] = None,
+    renamed: Annotated[
+        list[str] | None,
+        typer.Option("--map", metavar="OURS=THEIRS", help="Column of a table that has another name; repeatable"),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write tables as Parquet there")] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure on a job log how well runtimes are predicted.
+
+    Only the paths are read, into a temporary warehouse; nothing is kept."""
+    invocation = invocation_of(context)
+    flags: dict[str, Any] = {"jobs": {"read": read_flags(time_zone, renamed or [], pseudonymise=False)}}
+    settings = invocation.resolved(flags).settings
+    from flows.progress_bar import progress_bar
+    from tasks.jobs.evaluate import SOURCE, evaluate_logs
+    from tasks.jobs.intake import Intake
+
+    params = settings.jobs.evaluate if seed is None else settings.jobs.evaluate.model_copy(update={"seed": seed})
+    intake = Intake(SOURCE, reader_asked_for(reader), settings.jobs.read, settings.jobs.group)
+    absolute = [path if "://" in path else str(Path(path).absolute()) for path in paths]
+    with progress_bar(invocation):
+        found = evaluate_logs(absolute, intake, params, settings.whorl.memory_mb)
+    if out is not None:
+        from tasks.jobs.evaluate_tables import write_tables
+
+        write_tables(found, out)
+        invocation.note(f"tables: {out}")
+    if as_json:
+        from flows.machine_output import show_json
+
+        show_json(found.figures)
+        return
+    show_facts(_facts(found.figures))
+    print()
+    show_table(_rows(found.figures), COLUMNS)
+
+
+def _facts(figures: dict[str, Any]) -> dict[str, str]:
+    facts = {
+        "runs": f"{figures['n']:,} of {figures['groups']:,} jobs; {figures['split.n.D3']:,} later ones are predicted",
+        "recurring": f"{share(figures['recurring_share'])} of the runs are of a job that ran at least twice",
+    }
+    for kind in ("ratio", "delta"):
+        right, ceiling, history = (
+            figures[f"label.{name}.{kind}"] for name in ("accuracy", "ceiling", "history_baseline")
+        )
+        if right is None:
+            facts[f"shapes ({kind})"] = figures[f"label.accuracy.{kind}.reason"]
+            continue
+        facts[f"shapes ({kind})"] = (
+            f"right for {share(right)} of the runs; an oracle would be for {share(ceiling)}, "
+            f"the job's history is for {share(history)}"
+        )
+    return facts
+
+
+def _rows(figures: dict[str, Any]) -> list[dict[str, Any]]:
+    measures = [column.key for column in COLUMNS[1:]]
+    return [
+        {"name": words, **{measure: figures.get(f"predict.{measure}.{name}") for measure in measures}}
+        for name, words in PREDICTORS.items()
+        if f"predict.crps.{name}" in figures
+    ]

@@ -1,0 +1,11 @@
+"""What would reduce the variation of the next run: changes of its features, and what is predicted to follow.
+
+`scenarios` names changes, `asking` reads them as they are asked for, `edits` and `edits_skus` make them in a frame of
+features. `support` says where the changed rows leave what the model has seen, and `companions` what else differs there;
+`measures` and `migration` tell what changes in the prediction; `outcomes` does all that in one call. `pairs` finds runs
+that were really done again with the change, `pair_scores` and `pair_spread` hold the prediction against them,
+`comparisons` does that in one call, and `claims` says what follows and what does not. `synthetic` makes pairs of known
+truth for tests.
+
+Source: Zhu et al. 2023, section 7; the measured comparison is ours.
+"""

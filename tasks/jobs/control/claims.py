@@ -1,0 +1,134 @@
+"""What a predicted change can claim and what it cannot, in sentences for the report."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from tasks.jobs.bootstrap import Difference
+from tasks.jobs.control.pair_scores import PairScore
+from tasks.jobs.control.params import WhatIfParams
+from tasks.jobs.control.support import Support
+
+TOLD = {"gap_s": "the 25th-75th gap", "p95_s": "the 95th percentile", "median_s": "the median runtime"}
+MOST_COMPANIONS = 3
+ALWAYS = (
+    "The model was trained on runs as they happened, not on an experiment: runs with few spare tokens, or on one kind "
+    "of machine, may differ from others in ways that it does not see, and it takes these for an effect of the change.",
+    "Each run is changed by itself. If all jobs were changed, load, queues and free tokens would change with them; "
+    "nothing of that is in the prediction.",
+    "The runtimes of earlier runs are left as they were: the prediction is for the next run of a job, not for later "
+    "ones, whose history would hold the change.",
+    "The intervals say how the mean would vary with other jobs like these, and hold nothing of the model's own error.",
+)
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Sentences; can: what the figures support, cannot: what they do not."""
+
+    can: list[str]
+    cannot: list[str]
+
+
+def make_claims(
+    changes: pd.DataFrame,
+    params: WhatIfParams,
+    *,
+    support: Support | None = None,
+    companions: pd.DataFrame | None = None,
+    score: PairScore | None = None,
+) -> Claims:
+    """Claims of one change. changes: of `measures.changes`; score: the same change on its matched pairs, if there are
+    any; support: where the training data end; companions: of `find_companions`."""
+    can = [_predicted(name, row, params) for name, row in changes.iterrows() if name in TOLD and row["n_runs"]]
+    cannot = list(ALWAYS)
+    if score is None or score.n == 0:
+        why = f" ({score.reason})" if score is not None and score.reason else ""
+        cannot.insert(0, f"Nothing measured stands behind it: no run was done again with this change{why}.")
+    else:
+        can += _measured(score, params)
+        verdict = _verdict(score)
+        (can if verdict[0] else cannot).append(verdict[1])
+    cannot += _support(support, params) + _companions(companions)
+    return Claims(can, cannot)
+
+
+def _predicted(name: Hashable, row: pd.Series, params: WhatIfParams) -> str:
+    mean = f"{TOLD[str(name)]} of a run goes from {row['before']:.3g} to {row['after']:.3g} s on average"
+    over = f"over {int(row['n_runs']):,} runs of {int(row['n_groups']):,} jobs"
+    if pd.isna(row["low"]):
+        return f"Predicted: {mean} {over} ({row['reason']})."
+    interval = f"{100 * params.confidence:g} % interval of the change {row['low']:+.3g} to {row['high']:+.3g} s"
+    is_open = row["low"] <= 0 <= row["high"]
+    return f"Predicted: {mean}, {interval}, {over}" + ("; its direction is open." if is_open else ".")
+
+
+def _measured(score: PairScore, params: WhatIfParams) -> list[str]:
+    found = []
+    told = score.directions
+    if told is not None and told.n:
+        others = score.directions_mean_change
+        beside = (
+            f"; as the mean of other jobs {100 * others.share:.0f} %" if others and others.share is not None else ""
+        )
+        found.append(
+            f"Measured: of {told.n:,} pairs that changed by {100 * params.dead_band:g} % or more ({told.n_in_band:,} "
+            f"changed less), the direction was foretold right in {100 * (told.share or 0):.0f} % "
+            f"({100 * (told.low or 0):.0f} to {100 * (told.high or 0):.0f} %){beside}."
+        )
+    usual = "" if score.mae_mean_change is None else f", {score.mae_mean_change:.3f} by the mean change of other jobs"
+    found.append(
+        f"Measured: the log runtime ratio is missed by {score.mae:.3f} on average over {score.n:,} pairs of "
+        f"{score.n_groups:,} jobs; by {score.mae_no_change:.3f} if no change is assumed{usual}."
+    )
+    return found
+
+
+def _verdict(score: PairScore) -> tuple[bool, str]:
+    """Whether single runs' changes are foretold better than by both simple answers, and the sentence."""
+    words = {"no change": score.versus_no_change, "the mean change of other jobs": score.versus_mean_change}
+    better = [name for name, found in words.items() if _is_better(found)]
+    worse = [name for name, found in words.items() if found is not None and found.low is not None and found.low > 0]
+    if len(better) == len(words):
+        return True, "The change of a single run is foretold better than by no change and by the mean of other jobs."
+    parts = []
+    for name in words:
+        how = "better than" if name in better else "worse than" if name in worse else "not told apart from"
+        parts.append(f"{how} {name}")
+    return False, f"That it knows which runs change by how much: over the measured pairs it is {' and '.join(parts)}."
+
+
+def _is_better(found: Difference | None) -> bool:
+    return found is not None and found.high is not None and found.high < 0
+
+
+def _support(support: Support | None, params: WhatIfParams) -> list[str]:
+    if support is None:
+        return ["Whether the training data reach so far was not looked at."]
+    if support.share is None:
+        return ["Any effect: the change alters no feature of any of these runs."]
+    if not support.share:
+        return []
+    names = sorted(support.outside, key=lambda name: -support.outside[name])[:3]
+    most = f", most often by {', '.join(names)}" if names else ""
+    unlike = ""
+    if support.share_unlike is not None:
+        than = f"than {100 * (1 - params.max_unlike_share):g} % of the unchanged runs are"
+        unlike = f"; {100 * support.share_unlike:.1f} % are less like any training run {than}"
+    return [
+        f"{100 * support.share:.1f} % of the {support.n_changed:,} changed runs are extrapolated: "
+        f"{100 * (support.share_outside or 0):.1f} % lie outside the training range of a changed feature{most}{unlike}."
+    ]
+
+
+def _companions(found: pd.DataFrame | None) -> list[str]:
+    """One sentence for each of the features that differ most, with the changed feature by which they differ most."""
+    if found is None or found.empty:
+        return []
+    most = found.drop_duplicates("companion").head(MOST_COMPANIONS)
+    return [
+        f"Where the training data have {row.feature} near {row.value:.3g}, {row.companion} is {row.mean_there:.3g} on "
+        f"average, {row.mean_in_all:.3g} over all; the change leaves it alone, yet may be foretold for its sake."
+        for row in most.itertuples()
+    ]

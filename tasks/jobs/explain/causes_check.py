@@ -1,0 +1,136 @@
+"""Do the reasons name the cause that was recorded: mean reciprocal rank, beside orders that look at no run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tasks.jobs.bootstrap import RESAMPLES, Difference, bootstrap_difference
+from tasks.jobs.distribution import Floats
+from tasks.jobs.explain.causes import RECORDED, Family, by_family
+from tasks.jobs.explain.contributions import Contributions
+
+UNEXPLAINED = ("none", "not_measured")
+
+
+@dataclass(frozen=True)
+class CauseRank:
+    """Runs with one recorded cause. mrr: mean of 1 / rank of its family; first: share where it is the first reason;
+    random, importance: mean of 1 / rank in these orders."""
+
+    cause: str
+    family: Family
+    n_runs: int
+    n_groups: int
+    mrr: float
+    first: float
+    random: float
+    importance: float
+
+
+@dataclass(frozen=True)
+class CausesCheck:
+    """mrr: mean of 1 / rank over n_runs runs whose cause can be known before, other None; 1 is perfect.
+
+    random: exact expectation of a random order. importance: one order for all runs, by mean absolute contribution.
+    frequency: one order, by how often each cause was recorded among these very runs, which nobody knows before.
+    even: mean over causes of their mrr, so that a frequent cause counts no more than a rare one, and the same for the
+    order by frequency. not_shown: runs by recorded cause of which no feature can tell (lock, cold cache, or a log
+    without such features), left out. families: those that are ranked. reason: why there is no figure, if so."""
+
+    mrr: Difference
+    random: float | None
+    importance: Difference
+    frequency: Difference
+    even: float | None
+    even_frequency: float | None
+    by_cause: tuple[CauseRank, ...]
+    not_shown: dict[str, int]
+    families: tuple[Family, ...]
+    n_runs: int
+    reason: str | None = None
+
+
+def check_causes(
+    parts: Contributions,
+    recorded: Sequence[str | None],
+    groups: Any,
+    rng: np.random.Generator,
+    *,
+    importance_of: Contributions | None = None,
+    n_resamples: int = RESAMPLES,
+) -> CausesCheck:
+    """Rank of each recorded cause among the families of features, by what they add to one score, largest first.
+
+    parts: one score (n, p, 1) that grows with the runtime. recorded: (n,) causes as in record/cause.py, None and
+    `none` for runs without one. groups: (n,), for the intervals: `mrr` is beside 0, `importance` and `frequency` are
+    the differences to these orders. importance_of: the runs that give the order by importance, all of `parts` if None.
+    Equal contributions share their ranks. Raises ValueError for lengths that differ."""
+    causes = np.array(["none" if cause is None or cause != cause else cause for cause in recorded], dtype=object)
+    keys = np.asarray(groups)
+    sums, families = by_family(parts)
+    if not len(causes) == len(keys) == len(sums):
+        raise ValueError(f"recorded causes: {len(causes)} for {len(sums)} runs of {len(keys)} groups; expected as many")
+    place = np.array([_place(cause, families) for cause in causes], dtype=np.int64)
+    has_cause = ~np.isin(causes, UNEXPLAINED)
+    names, counts = np.unique(causes[has_cause & (place < 0)].astype(str), return_counts=True)
+    is_used = has_cause & (place >= 0)
+    place, keys, causes = place[is_used], keys[is_used], causes[is_used].astype(str)
+    weight = np.abs(sums if importance_of is None else by_family(importance_of)[0]).mean(axis=0)
+    ours = reciprocal_ranks(sums[is_used], place)
+    important = reciprocal_ranks(np.broadcast_to(weight, sums[is_used].shape), place)
+    often = np.bincount(place, minlength=len(families)).astype(np.float64)
+    frequent = reciprocal_ranks(np.broadcast_to(often, sums[is_used].shape), place)
+    n, random = len(place), float((1 / np.arange(1, len(families) + 1)).mean()) if families else 0.0
+
+    def beside(other: Floats) -> Difference:
+        return bootstrap_difference(ours, other, keys, rng, n_resamples=n_resamples)
+
+    each = [(cause, causes == cause) for cause in np.unique(causes)]
+    return CausesCheck(
+        beside(np.zeros(n)),
+        random if n else None,
+        beside(important),
+        beside(frequent),
+        float(np.mean([ours[mine].mean() for _, mine in each])) if n else None,
+        float(np.mean([frequent[mine].mean() for _, mine in each])) if n else None,
+        tuple(_of_cause(str(cause), ours[mine], important[mine], keys[mine], random) for cause, mine in each),
+        dict(zip(names.tolist(), counts.tolist(), strict=True)),
+        families,
+        n,
+        None if n else "no run has a recorded cause of which the features can tell",
+    )
+
+
+def reciprocal_ranks(scores: Floats, place: Any) -> Floats:
+    """1 / rank of scores[i, place[i]] in row i, rank 1 being the largest; scores: (n, m), returns (n,).
+
+    Ties: the mean of 1 / rank over the ranks that the equal scores share, as if drawn at random."""
+    own = scores[np.arange(len(scores)), place][:, None]
+    above, tied = (scores > own).sum(axis=1), (scores == own).sum(axis=1)
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, scores.shape[1] + 1))])
+    mean: Floats = (harmonic[above + tied] - harmonic[above]) / tied
+    return mean
+
+
+def _place(cause: str, families: tuple[Family, ...]) -> int:
+    """Number of the family that a recorded cause belongs to, -1 if no feature tells of it."""
+    family = RECORDED.get(cause)
+    return families.index(family) if family in families else -1
+
+
+def _of_cause(cause: str, ours: Floats, important: Floats, keys: Any, random: float) -> CauseRank:
+    family = RECORDED[cause]
+    assert family is not None
+    n_groups = len(np.unique(keys))
+    return CauseRank(
+        cause,
+        family,
+        len(ours),
+        n_groups,
+        float(ours.mean()),
+        float((ours == 1).mean()),
+        random,
+        float(important.mean()),
+    )

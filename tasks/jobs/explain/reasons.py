@@ -1,0 +1,149 @@
+"""The largest reasons for what was predicted of one run, in words, with sign and size."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from tasks.jobs.explain.causes import FAMILIES, Family, family_of
+from tasks.jobs.explain.contributions import Contributions
+from tasks.jobs.explain.typical import Typical, Whose, is_alike
+from tasks.jobs.explain.value_words import in_words, multiple_of, words_of
+from tasks.quantities import number
+
+Scale = Literal["factor", "odds"]
+Direction = Literal["up", "down", "both"]
+VARIABLE = "a variable runtime"
+LEAST = 0.02  # log: what changes the expectation by less than 2 % is no reason
+MOSTLY = 0.8  # share of a sum from which one feature stands for its family
+NEAR_1 = (0.9, 1.1)
+# A ratio is said through what it is a ratio of: "3.2 GB, 2.1 times the job's usual 1.5 GB".
+SAID_AS = {"input_ratio": "input_bytes", "cost_ratio": "estimated_cost", "tokens_ratio": "requested_tokens"}
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One family of features. contribution: log of the factor on the runtime, or log-odds; parts: of each feature.
+
+    feature: the one that stands for the family; value, typical: in its unit, NaN where unknown."""
+
+    family: Family
+    feature: str
+    value: float
+    typical: float
+    compared_with: Whose
+    contribution: float
+    parts: dict[str, float]
+    text: str
+
+    @property
+    def factor(self) -> float:
+        """On the expected runtime, or on the odds."""
+        return math.exp(self.contribution)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """base: score without this run's features; prediction = base + contributions of reasons + rest.
+
+    reasons: the largest first; rest: what all other families add together. On the scale `factor` the scores are logs
+    of runtime over the usual median, on `odds` log-odds."""
+
+    scale: Scale
+    base: float
+    prediction: float
+    reasons: tuple[Reason, ...]
+    rest: float
+
+
+def explain_run(
+    parts: Contributions,
+    row: int,
+    frame: pd.DataFrame,
+    job: str,
+    typical: Typical,
+    *,
+    scale: Scale = "factor",
+    towards: str = VARIABLE,
+    direction: Direction = "both",
+    most: int = 5,
+) -> Explanation:
+    """Reasons for run `row` of parts (one score, n runs) and frame (n, p), at most `most`, by size.
+
+    job: its group_key, to compare with what is usual for it in `typical`. direction: only what makes it longer (or
+    the odds higher), only the opposite, or both. towards: what the odds are of. A family that changes the runtime or
+    the odds by less than 2 % is no reason. Source: Zhu et al. 2023, section 6.1."""
+    added = dict(zip(parts.features, parts.single[row].tolist(), strict=True))
+    said = [name for name in SAID_AS.values() if name in frame and name not in added]
+    values = {str(name): float(value) for name, value in frame.iloc[[row]][[*added, *said]].iloc[0].items()}
+    sums = {family: sum(added[name] for name in names) for family, names in _members(parts.features).items()}
+    asked = [family for family, total in sums.items() if abs(total) >= LEAST and _is_asked(total, direction)]
+    reasons = []
+    for family in sorted(asked, key=lambda one: -abs(sums[one]))[:most]:
+        mine = {name: added[name] for name in added if family_of(name) == family}
+        shown = _shown(mine, values)
+        usual, whose = typical.beside(shown, values[shown], job)
+        effect = _effect(sums[family], scale, towards)
+        compared, others = _compared(shown, values[shown], usual, whose), _others(family, mine, shown)
+        text = f"{words_of(shown)}: {compared}:{others} {effect}"
+        reasons.append(Reason(family, shown, values[shown], usual, whose, sums[family], mine, text))
+    base, total = float(parts.base[row, 0]), sum(added.values())
+    rest = total - sum(reason.contribution for reason in reasons)
+    return Explanation(scale, base, base + total, tuple(reasons), rest)
+
+
+def _is_asked(total: float, direction: Direction) -> bool:
+    return direction == "both" or (total > 0) == (direction == "up")
+
+
+def _members(features: Sequence[str]) -> dict[Family, list[str]]:
+    members: dict[Family, list[str]] = {family: [] for family in FAMILIES}
+    for name in features:
+        members[family_of(name)].append(name)
+    return {family: names for family, names in members.items() if names}
+
+
+def _shown(parts: dict[str, float], values: dict[str, float]) -> str:
+    """The feature that stands for its family: the one that adds most to the sum, a ratio as what it is a ratio of."""
+    sign = np.sign(sum(parts.values()))
+    strongest = max(parts, key=lambda name: parts[name] * sign)
+    said = SAID_AS.get(strongest, strongest)
+    return strongest if math.isnan(values.get(said, math.nan)) else said
+
+
+def _others(family: Family, parts: dict[str, float], shown: str) -> str:
+    """Says how many more features the sum is of, where the one shown, with its ratio, is not most of it."""
+    same = {shown, *(ratio for ratio, base in SAID_AS.items() if base == shown)}
+    n_more = sum(1 for name, part in parts.items() if part and name not in same)
+    own = sum(part for name, part in parts.items() if name in same)
+    return f" with {n_more} more on {family}" if n_more and abs(own) < MOSTLY * abs(sum(parts.values())) else ""
+
+
+def _compared(feature: str, value: float, usual: float, whose: Whose) -> str:
+    """The value beside the usual one: 3.2 GB, 2.1 times the usual 1.5 GB of the job."""
+    said = in_words(feature, value)
+    if math.isnan(usual) or math.isnan(value):
+        return said
+    multiple = multiple_of(feature, value, usual)
+    if is_alike(value, usual):
+        return f"{said}, as usual"
+    if multiple is None:
+        return f"{said}, usual for {whose} {in_words(feature, usual)}"
+    return f"{said}, {number(multiple)} times the usual {in_words(feature, usual)} of {whose}"
+
+
+def _effect(contribution: float, scale: Scale, towards: str) -> str:
+    factor = _factor(math.exp(contribution))
+    if scale == "factor":
+        return f"makes it {factor} times as long"
+    if contribution > 0:
+        return f"multiplies the odds of {towards} by {factor}"
+    return f"lowers the odds of {towards} to {factor} times"
+
+
+def _factor(factor: float) -> str:
+    """About three digits, two decimals near 1: 1.03, 1.8, 12."""
+    return f"{factor:.2f}" if NEAR_1[0] < factor < NEAR_1[1] else number(factor)

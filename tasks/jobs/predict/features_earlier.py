@@ -1,0 +1,169 @@
+"""The earlier runs that each row may know: of its job, ended strictly before it was submitted."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from pandas.api.indexers import BaseIndexer
+
+from tasks.errors import BadInput
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+OF_RUNS = ("group_key", "submitted_at")
+OF_PAST = ("group_key", "submitted_at", "ended_at", "runtime_s")
+
+
+class LastRuns(BaseIndexer):
+    """Windows of at most `size` runs up to and with each run, which never reach into another job."""
+
+    def __init__(self, starts: Ints, size: int) -> None:
+        super().__init__()
+        self.starts, self.size = starts, size
+
+    def get_window_bounds(  # pandas asks for these names
+        self,
+        num_values: int = 0,
+        min_periods: int | None = None,  # noqa: ARG002
+        center: bool | None = None,  # noqa: ARG002
+        closed: str | None = None,  # noqa: ARG002
+        step: int | None = None,  # noqa: ARG002
+    ) -> tuple[Ints, Ints]:
+        ends = np.arange(1, num_values + 1, dtype=np.int64)
+        return np.maximum(self.starts, ends - self.size), ends
+
+
+@dataclass(frozen=True)
+class EarlierRuns:
+    """keys: (n_jobs,) the jobs of the rows; codes: (n_rows,) the job of each, -1 for none.
+    order: (n_past,) rows of `past` by job and by the time when they were known, known_at; past_codes: (n_past,) their
+    jobs; starts: (n_past,) place of the first run of the same job. n: (n_rows,) runs that each row knows; last:
+    (n_rows,) place of the last of them, -1 without one: they stand at last - n + 1 … last. Made by `earlier_runs`."""
+
+    keys: pd.Index
+    codes: Ints
+    past: pd.DataFrame
+    order: Ints
+    past_codes: Ints
+    known_at: pd.Series
+    starts: Ints
+    n: Ints
+    last: Ints
+
+    def has(self, column: str) -> bool:
+        """The log has this column, with a value for at least one run."""
+        return column in self.past and bool(self.past[column].notna().any())
+
+    def values(self, column: str) -> Floats:
+        """A column of `past` in this order: (n_past,)."""
+        return np.asarray(self.past[column].to_numpy(dtype=float, na_value=np.nan)[self.order])
+
+    def by_job(self, figures: Mapping[str, float]) -> Floats:
+        """A figure of each job, NaN where there is none: (n_jobs,)."""
+        return np.asarray(pd.Series(figures, dtype=float).reindex(self.keys), dtype=float)
+
+    def at_last(self, after_each: ArrayLike) -> Floats:
+        """What stood after the last known run: after_each (n_past, …) to (n_rows, …), NaN without one."""
+        values = np.asarray(after_each, dtype=float)
+        found = np.full((len(self.last), *values.shape[1:]), np.nan)
+        found[self.last >= 0] = values[self.last[self.last >= 0]]
+        return found
+
+    def sums(self, values: Floats, *, window: int | None = None) -> Floats:
+        """Sums over the known runs, or over the last `window` of them: values (n_past, c), finite, to (n_rows, c).
+
+        They run within each job, so that no other job and no later run touches even their rounding."""
+        running = self._running(values)
+        upto = np.nan_to_num(self.at_last(running))
+        if window is None:
+            return upto
+        is_long = self.n > window
+        upto[is_long] -= running[self.last[is_long] - window]
+        return upto
+
+    def mean_sd(self, values: ArrayLike) -> tuple[Floats, Floats]:
+        """Mean, and standard deviation (n - 1), over the known runs that have a value: values (n_past,).
+
+        Returns (n_rows,) twice; NaN without a run, the deviation also with one."""
+        x = np.asarray(values, dtype=float)
+        is_there = np.isfinite(x)
+        # from the first value of the job: squares of bytes would drown small differences
+        origin = pd.Series(np.where(is_there, x, np.nan)).groupby(self.starts, sort=False).transform("first").to_numpy()
+        shifted = np.where(is_there, x - origin, 0.0)
+        n, total, squares = self.sums(np.column_stack([is_there, shifted, shifted**2])).T
+        n = np.where(n > 0, n, np.nan)
+        mean = total / n
+        variance = (squares - n * mean**2) / np.where(n > 1, n - 1, np.nan)
+        return mean + self.at_last(origin), np.sqrt(np.maximum(variance, 0.0))
+
+    def mean(self, values: ArrayLike) -> Floats:
+        """Mean over the known runs that have a value: (n_past,) to (n_rows,); NaN without one."""
+        return self.mean_sd(values)[0]
+
+    def quantile(self, values: ArrayLike, level: float, *, window: int) -> Floats:
+        """Quantile over the last `window` known runs, interpolated, missing values left out: (n_past,) to (n_rows,)."""
+        rolling = pd.Series(np.asarray(values, dtype=float)).rolling(LastRuns(self.starts, window), min_periods=1)
+        return self.at_last(rolling.median() if level == 0.5 else rolling.quantile(level))
+
+    def recent_mean(self, values: Floats, *, half_life: float) -> Floats:
+        """Mean in which a run counts half as much as one `half_life` runs later: (n_past,), finite, to (n_rows,)."""
+        decay = 0.5 ** (1 / half_life)
+        sums = np.column_stack([values, np.ones(len(values))])
+        place = np.arange(len(values)) - self.starts  # number of the run within its job, from 0
+        step = 1
+        # sums over 1, 2, 4, … runs, each out of two of half the length, until what is added no longer counts
+        while step <= place.max(initial=0) and decay**step > np.finfo(float).eps:
+            before = np.zeros_like(sums)
+            before[step:] = np.where((place >= step)[step:, None], sums[:-step], 0.0)
+            sums = sums + decay**step * before
+            step *= 2
+        return self.at_last(sums[:, 0] / sums[:, 1])
+
+    def _running(self, values: Floats) -> Floats:
+        return np.asarray(pd.DataFrame(values).groupby(self.starts, sort=False).cumsum(), dtype=float)
+
+
+def earlier_runs(runs: pd.DataFrame, past: pd.DataFrame) -> EarlierRuns:
+    """For each row of `runs`, the runs of the same group in `past` that ended strictly before its submission.
+
+    runs: group_key, submitted_at; past: group_key, submitted_at, ended_at, runtime_s, of which rows without an end or
+    a finite runtime are left out. A run that ended before it was submitted counts from its submission. A row without
+    a submission or a group knows nothing. Raises BadInput if a column is missing."""
+    _need(runs, "runs", OF_RUNS)
+    _need(past, "past", OF_PAST)
+    codes, keys = pd.factorize(runs["group_key"])
+    of_past = pd.Index(keys).get_indexer(pd.Index(past["group_key"]))
+    ended_at, submitted_at = _microseconds(past["ended_at"]), _microseconds(past["submitted_at"])
+    known_at, runtimes_s = np.maximum(ended_at, submitted_at), past["runtime_s"].to_numpy(dtype=float)
+    is_used = (of_past >= 0) & past["ended_at"].notna().to_numpy() & np.isfinite(runtimes_s)
+    used = np.flatnonzero(is_used)
+    # runs that ended together stand by length and submission, whatever the order of the rows
+    order = used[np.lexsort([keys[used] for keys in (submitted_at, runtimes_s, known_at, of_past)])]
+    of_past, known_at = of_past[order], known_at[order]
+    n, last = _places(codes, _microseconds(runs["submitted_at"]), of_past, known_at)
+    n[runs["submitted_at"].isna().to_numpy() | (codes < 0)] = 0
+    starts = np.searchsorted(of_past, of_past)
+    times = pd.Series(known_at.view("datetime64[us]"))
+    return EarlierRuns(pd.Index(keys), codes, past, order, of_past, times, starts, n, np.where(n > 0, last, -1))
+
+
+def _places(codes: Ints, at: Ints, past_codes: Ints, past_at: Ints) -> tuple[Ints, Ints]:
+    """How many runs of its code each row comes after, and the place of the last: both (n_rows,).
+
+    past_codes, past_at: (n_past,), by code and time. One binary search over pairs (code, rank of the time)."""
+    times = np.unique(past_at)
+    of_past = past_codes * (len(times) + 1) + np.searchsorted(times, past_at)
+    first = np.searchsorted(of_past, codes * (len(times) + 1))
+    after = np.searchsorted(of_past, codes * (len(times) + 1) + np.searchsorted(times, at))  # left: strictly before
+    return after - first, after - 1
+
+
+def _microseconds(times: pd.Series) -> Ints:
+    return np.asarray(times.to_numpy().astype("datetime64[us]").view(np.int64))
+
+
+def _need(frame: pd.DataFrame, name: str, columns: tuple[str, ...]) -> None:
+    if missing := [column for column in columns if column not in frame]:
+        raise BadInput(name, f"no column {', '.join(missing)}", f"a frame with {', '.join(columns)}")

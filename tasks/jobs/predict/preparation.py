@@ -1,0 +1,95 @@
+"""A log made ready to learn from: periods, historic medians, shapes of the history, features and labels."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tasks.errors import BadInput
+from tasks.jobs.characterise_params import CharacteriseParams
+from tasks.jobs.normalisation import historic_medians, normalise
+from tasks.jobs.pmf import Bins, bins_of, histogram, pmfs_of, smooth
+from tasks.jobs.predict.feature_params import FeatureParams
+from tasks.jobs.predict.features import make_features
+from tasks.jobs.predict.features_shapes import HistoricShapes
+from tasks.jobs.predict.periods import assign_periods
+from tasks.jobs.shape_params import Kind, ShapeParams
+from tasks.jobs.shapes import ShapeSet, fit_shapes, rank_by_runs
+
+logger = logging.getLogger(__name__)
+KINDS: tuple[Kind, ...] = ("ratio", "delta")
+SUPPORTS = (20, 10, 5, 3, 2, 1)  # what is tried where no job has as many runs as asked for
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """runs: of read_runs in order of submission, with part (D1, D2, D3), ended_at filled, median_s and median_source;
+    history_s: median of each group of D1 by group_key, seconds; shapes: by kind, of D1; features: (n, p)."""
+
+    runs: pd.DataFrame
+    history_s: pd.Series
+    shapes: Mapping[Kind, ShapeSet]
+    features: pd.DataFrame
+
+    def is_part(self, *parts: str) -> NDArray[np.bool_]:
+        """Which runs belong to these parts: (n,)."""
+        return np.asarray(self.runs["part"].isin(parts))
+
+
+def prepare(runs: pd.DataFrame, params: CharacteriseParams, features: FeatureParams) -> Prepared:
+    """Split, normalise and describe the runs of a log; runs: of read_runs, index 0 … n - 1.
+
+    Raises BadInput for a log with fewer than three times of submission or without a run of a positive length."""
+    runs = with_ends(runs.assign(part=assign_periods(runs, params.split)))
+    history = runs[runs["part"] == "D1"]
+    history_s = history.groupby("group_key")["runtime_s"].median()
+    if not (history_s > 0).any():
+        raise BadInput("job log", "all runs of its first part took 0 s", "runtimes to compare", "give more of the log")
+    medians = historic_medians(runs, history_s, params.normalisation)
+    runs = runs.assign(median_s=medians["median_s"], median_source=medians["median_source"])
+    shapes = {kind: _shapes(runs[runs["part"] == "D1"], kind, params) for kind in KINDS}
+    prior = params.posterior.empty_bin_prior
+    medians_of = {str(key): float(value) for key, value in history_s.items()}
+    historic = {kind: HistoricShapes(found, medians_of, prior, params.normalisation) for kind, found in shapes.items()}
+    return Prepared(runs, history_s, shapes, make_features(runs, runs, features, shapes=historic))
+
+
+def with_ends(runs: pd.DataFrame) -> pd.DataFrame:
+    """Runs whose log tells no end end after their runtime."""
+    if runs["ended_at"].notna().all():
+        return runs
+    starts = runs["started_at"].fillna(runs["submitted_at"])
+    ends = starts + pd.to_timedelta(runs["runtime_s"], unit="s").dt.round("us")
+    return runs.assign(ended_at=runs["ended_at"].fillna(ends).astype("datetime64[us]"))
+
+
+def _shapes(history: pd.DataFrame, kind: Kind, params: CharacteriseParams) -> ShapeSet:
+    """The shapes of the jobs of a history; of fewer or shorter ones than asked for where the log has no more."""
+    values = normalise(history["runtime_s"], history["median_s"], kind)
+    numbers, keys = pd.factorize(history["group_key"])
+    sizes = np.bincount(numbers[np.isfinite(values)], minlength=len(keys))
+    support = _possible_support(sizes, params.shapes)
+    bins = bins_of(kind, params.bins, values[sizes[numbers] >= support])
+    counts = histogram(values, numbers, len(keys), bins)
+    asked = params.shapes.model_copy(update={"min_support": support})
+    k = min(params.shapes.k, _n_distinct(counts, bins, asked))
+    if (k, support) != (params.shapes.k, params.shapes.min_support):
+        logger.warning("%s: %d shapes of jobs with at least %d runs: this log has no more", kind, k, support)
+    fit = fit_shapes(counts, bins, asked.model_copy(update={"k": k}))
+    return rank_by_runs(fit, values, numbers)[0].shapes
+
+
+def _possible_support(sizes: NDArray[np.int64], params: ShapeParams) -> int:
+    """The support asked for, or the next lower one that at least k jobs have, or any has."""
+    tried = [params.min_support, *(support for support in SUPPORTS if support < params.min_support)]
+    n_groups = [int((sizes >= support).sum()) for support in tried]
+    enough = [support for support, n in zip(tried, n_groups, strict=True) if n >= params.k]
+    return enough[0] if enough else 1
+
+
+def _n_distinct(counts: NDArray[np.int64], bins: Bins, params: ShapeParams) -> int:
+    is_used = counts.sum(axis=1) >= params.min_support
+    return len(np.unique(smooth(pmfs_of(counts[is_used]), bins, params.smoothing_bins), axis=0))

@@ -1,0 +1,118 @@
+"""Training on a source of the warehouse: learn from what came first, score on what came last, keep the better model."""
+
+import logging
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pandas as pd
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
+
+from tasks.errors import BadInput
+from tasks.jobs.evaluate import Evaluation, evaluate_runs
+from tasks.jobs.evaluate_figures import Figures
+from tasks.jobs.predict.classifier_lightgbm import LightGbm
+from tasks.jobs.predict.evaluation_params import EvaluateParams
+from tasks.jobs.predict.rows import fetch_runs
+from tasks.jobs.predict.trained import Trained, load_trained
+from tasks.jobs.scores import crps_of
+from tasks.jobs.summary import refuse_mixture
+from tasks.warehouse.connection import reading
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.registry import ModelCard, champion, promote, register
+from tasks.warehouse.versions import code_version, data_version
+
+WORD, KIND = "jobs", "runtime"
+METRIC = "predict.crps.model"
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Training:
+    """model_id: of the new model; champion_id: of the one in use afterwards; figures: of the held-out runs."""
+
+    model_id: str
+    champion_id: str
+    data_version: str
+    figures: Figures
+
+
+def train_source(warehouse: Warehouse, source: str, params: EvaluateParams, *, run_id: str) -> Training:
+    """Train on D1 and D2 of a source, score on D3, register the model, and promote it if it is the better one.
+
+    Better: a lower CRPS on the held-out runs than the present champion has on the very same runs. run_id: of the
+    flow run. The same data, parameters and run give the same model id. Raises NotFound, BadInput as evaluate_runs."""
+    with reading(warehouse) as connection:
+        refuse_mixture(connection, source)
+        version = data_version(connection, WORD, source)
+        runs = fetch_runs(connection, source)
+    if runs.empty:
+        raise BadInput(f"source {source!r}", "no finished run with a runtime", "runs that have ended")
+    with threadpool_limits(1):
+        found = evaluate_runs(runs, params)
+    trained = trained_of(found, params)
+    numbers = {key: float(value) for key, value in found.figures.items() if isinstance(value, int | float)}
+    card = ModelCard(
+        model_id=f"{KIND}-{version}-{uuid.uuid5(uuid.NAMESPACE_OID, run_id + params.model_dump_json()).hex[:8]}",
+        word=WORD,
+        source=source,
+        kind=KIND,
+        trained_at=datetime.now(UTC).replace(tzinfo=None),
+        run_id=run_id,
+        data_version=version,
+        code_version=code_version(),
+        seed=params.seed,
+        parameters=params.model_dump(mode="json"),
+        metrics=numbers,
+    )
+    register(warehouse, card, trained.save)
+    in_use = _promoted(warehouse, card, found)
+    logger.info("trained %s of source %s: CRPS %.4g s; champion %s", card.model_id, source, numbers[METRIC], in_use)
+    return Training(card.model_id, in_use, version, found.figures)
+
+
+def trained_of(found: Evaluation, params: EvaluateParams) -> Trained:
+    """What an evaluation has learnt, as the files of a model hold it."""
+    training = ~found.prepared.is_part("D3")
+    seen = pd.DataFrame({"run_id": found.prepared.runs["run_id"], "bin": found.runtimes.bins})[training]
+    classifiers = {kind: one.fitted for kind, one in found.labels.items() if isinstance(one.fitted, LightGbm)}
+    return Trained(
+        found.runtimes.model,
+        found.prepared.shapes,
+        classifiers,
+        found.prepared.history_s,
+        seen.reset_index(drop=True),
+        params.predict,
+    )
+
+
+def champion_of(warehouse: Warehouse, source: str) -> tuple[ModelCard, Trained] | None:
+    """The model in use for a source, loaded; None before the first training."""
+    card = champion(warehouse.models, WORD, source, KIND)
+    return (card, load_trained(warehouse.models / WORD / card.model_id)) if card else None
+
+
+def _promoted(warehouse: Warehouse, card: ModelCard, found: Evaluation) -> str:
+    """The id of the model in use after the new one was compared with the champion on the same held-out runs."""
+    present = champion_of(warehouse, card.source)
+    new = card.metrics[METRIC]
+    if present is None:
+        promote(warehouse, WORD, card.model_id, f"first of its kind, CRPS {new:.4g} s")
+        return card.model_id
+    old_card, old = present
+    if old_card.model_id == card.model_id:
+        return card.model_id
+    runs, rows = found.prepared.runs, found.runtimes.rows
+    score = score_of(old, runs.iloc[rows], runs)
+    if score is None or new >= score:
+        logger.info("kept %s: CRPS %s s against %.4g s of %s", old_card.model_id, score, new, card.model_id)
+        return old_card.model_id
+    promote(warehouse, WORD, card.model_id, f"CRPS {new:.4g} s, {old_card.model_id} had {score:.4g} s on the same runs")
+    return card.model_id
+
+
+def score_of(trained: Trained, rows: pd.DataFrame, past: pd.DataFrame) -> float | None:
+    """Mean CRPS of a model on finished runs, in seconds."""
+    from tasks.jobs.predict.predicting import predict_rows
+
+    return crps_of(predict_rows(trained, rows, past), rows["runtime_s"].to_numpy(dtype=float)).value

@@ -1,0 +1,116 @@
+"""Scoring 100,000 submissions against a log of 300,000 drawn runs of 9,000 jobs, with a model of the default size.
+
+Scoring is all that a submission needs: features, the job's own runs, distributions and four quantiles. CPU time of one
+thread, without imports and without the training."""
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from threadpoolctl import threadpool_limits
+
+from tasks.jobs.distribution import Floats
+from tasks.jobs.pmf import bins_of
+from tasks.jobs.predict.conditional import fit_conditional
+from tasks.jobs.predict.evaluation_params import PredictParams
+from tasks.jobs.predict.features_earlier import earlier_runs
+from tasks.jobs.predict.trained import Trained
+from tasks.jobs.shape_params import BinParams
+from tasks.jobs.shapes import ShapeSet
+
+pytestmark = pytest.mark.bench
+
+N_PAST, N_ASKED, N_JOBS, N_SHAPES, N_TRAINED_ON = 300_000, 100_000, 9_000, 8, 30_000
+LEVELS = (0.5, 0.9, 0.95, 0.99)
+MOST_CPU_S = 5.0
+
+
+def draw_log(n_runs: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Runs as read_runs has them, one every 90 s; sizes of jobs differ a hundredfold; inputs are known."""
+    job = (N_JOBS * rng.random(n_runs) ** 2).astype(int)
+    inputs = np.exp(rng.normal(0, 0.5, n_runs))
+    noise = np.exp((0.02 + (job % 17) / 40) * rng.normal(size=n_runs))
+    runtime_s = 5 * np.exp((job % 83) / 12) * inputs * noise * np.where(rng.random(n_runs) < 0.02, 12, 1)
+    submitted_at = pd.Series(pd.Timestamp("2025-01-01") + pd.to_timedelta(90 * np.arange(n_runs), unit="s"))
+    ended_at = (submitted_at + pd.to_timedelta(runtime_s, unit="s")).astype("datetime64[us]")
+    return pd.DataFrame(
+        {
+            "run_id": [f"run-{i}" for i in range(n_runs)],
+            "group_key": np.char.add("extract_daily#", job.astype(str)).astype(object),
+            "submitted_at": submitted_at.astype("datetime64[us]"),
+            "started_at": submitted_at.astype("datetime64[us]"),
+            "ended_at": ended_at,
+            "runtime_s": runtime_s,
+            "wait_s": rng.exponential(3, n_runs),
+            "input_bytes": 1e8 * inputs,
+            "requested_cpus": rng.integers(1, 9, n_runs).astype(float),
+        }
+    )
+
+
+def train(past: pd.DataFrame, rng: np.random.Generator) -> Trained:
+    """A model of the default size, of the last runs of `past`; shapes are drawn, since only their number costs."""
+    params = PredictParams()
+    medians = past.groupby("group_key")["runtime_s"].median()
+    shapes = {}
+    for kind in ("ratio", "delta"):
+        bins = bins_of(kind, BinParams())
+        centres = rng.dirichlet(np.ones(bins.n_bins), N_SHAPES)
+        shapes[kind] = ShapeSet(bins, centres, np.full(N_SHAPES, 1 / N_SHAPES), np.ones(N_SHAPES, dtype=int), 0.0)
+    none = pd.DataFrame({"run_id": pd.Series(dtype=str), "bin": pd.Series(dtype=int)})
+    untrained = Trained(None, shapes, {}, medians, none, params)  # type: ignore[arg-type]
+    features = _features(untrained, past)
+    last = slice(len(past) - N_TRAINED_ON, None)
+    learn_from = past[last].reset_index(drop=True), features[last].reset_index(drop=True)
+    lean = params.predictor.lean.model_copy(update={"prior_runs": (20.0,), "ways": ("residual",)})
+    model, _ = fit_conditional(learn_from[1], learn_from[0], params.predictor.model_copy(update={"lean": lean}))
+    seen = pd.DataFrame({"run_id": past["run_id"], "bin": model.residual_bins(features, past["runtime_s"])})
+    return Trained(model, shapes, {}, medians, seen, params)
+
+
+def _features(untrained: Trained, past: pd.DataFrame) -> pd.DataFrame:
+    from tasks.jobs.predict.features import make_features
+    from tasks.jobs.predict.features_shapes import HistoricShapes
+
+    medians = {str(key): float(value) for key, value in untrained.history_s.items()}
+    historic = {kind: HistoricShapes(shapes, medians, 0.001) for kind, shapes in untrained.shapes.items()}
+    return make_features(past, past, untrained.params.features, shapes=historic)
+
+
+@pytest.mark.parametrize("lean_on", ["residual", "runtime"])
+def test_100_000_submissions_are_scored_in_less_than_5_s_of_cpu(
+    capsys: pytest.CaptureFixture[str], lean_on: str
+) -> None:
+    from dataclasses import replace
+
+    rng = np.random.default_rng(0)
+    runs = draw_log(N_PAST + N_ASKED, rng)
+    past, rows = runs[:N_PAST], runs[N_PAST:].reset_index(drop=True)
+    parts: dict[str, float] = {}
+
+    def timed(name: str, work: Callable[[], Any]) -> Any:
+        started = time.process_time()
+        found = work()
+        parts[name] = time.process_time() - started
+        return found
+
+    with threadpool_limits(1):
+        trained = train(past, rng)
+        model = replace(trained.model, lean_on=lean_on)
+        features = timed("features", lambda: trained.features(rows, past))
+        bins = timed("bins of earlier runs", lambda: trained.bins_of(past))
+        earlier = timed("earlier runs", lambda: earlier_runs(rows, past))
+        own = timed("own runs", lambda: model.own_runs(features, earlier, bins))
+        told = timed("distributions", lambda: model.predict(features, own))
+        quantiles: Floats = timed("quantiles", lambda: told.quantile(np.broadcast_to(LEVELS, (N_ASKED, len(LEVELS)))))
+    with capsys.disabled():
+        print(f"\n{lean_on}: {sum(parts.values()):.2f} s of CPU, load {os.getloadavg()[0]:.1f}, {earlier.n.mean():.0f} own runs")
+        for name, cpu_s in parts.items():
+            print(f"  {name:22} {cpu_s:6.2f}")
+    assert quantiles.shape == (N_ASKED, len(LEVELS))
+    assert (np.diff(quantiles, axis=1) >= 0).all()
+    assert sum(parts.values()) < MOST_CPU_S

@@ -1,0 +1,122 @@
+"""Reasons of one run in words: worked out by hand, and for a model of known truth."""
+
+import math
+
+import lightgbm as lgb
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.jobs.explain.contributions import Contributions, contributions
+from tasks.jobs.explain.reasons import explain_run
+from tasks.jobs.explain.typical import typical_values
+
+NAMES = ("input_bytes", "input_ratio", "load_mean", "requested_tokens", "queue_length")
+USUAL = [[1.5e9, 1.0, 0.5, 6.0, 3.0]] * 3 + [[4e9, 1.0, 0.5, 2.0, 3.0]] * 3
+
+
+def explain(added, values, *, job="a", base=0.1, **more):
+    frame = pd.DataFrame([values], columns=list(NAMES))
+    parts = Contributions(np.array(added, dtype=float)[None, :, None], np.array([[base]]), NAMES)
+    typical = typical_values(pd.DataFrame(USUAL, columns=list(NAMES)), ["a"] * 3 + ["b"] * 3)
+    return explain_run(parts, 0, frame, job, typical, **more)
+
+
+def test_reasons_worked_out_by_hand():
+    added = [math.log(1.2), math.log(1.5), math.log(1.3), -math.log(2.0), 0.001]
+    found = explain(added, [3.2e9, 2.13, 0.9, 6.0, 4.0])
+    assert [one.text for one in found.reasons] == [
+        "tokens (processors) that were asked for: 6 tokens, 1.5 times the usual 4 tokens of all runs: "
+        "makes it 0.5 times as long",
+        "input of this run: 3.2 GB, 2.1 times the usual 1.5 GB of the job: makes it 1.8 times as long",
+        "load of the machines at submission: 90.0 %, usual for the job 50.0 %: makes it 1.3 times as long",
+    ]
+    assert [one.factor for one in found.reasons] == pytest.approx([0.5, 1.8, 1.3])
+    assert found.rest == pytest.approx(0.001)
+
+
+def test_base_reasons_and_rest_add_up_to_the_prediction():
+    found = explain([0.3, 0.2, -0.4, 0.1, 0.05], [3e9, 2.0, 0.9, 6.0, 4.0], most=2)
+    assert len(found.reasons) == 2
+    assert found.base + sum(one.contribution for one in found.reasons) + found.rest == pytest.approx(found.prediction)
+    assert found.prediction == pytest.approx(0.1 + 0.25)
+
+
+def test_correlated_features_do_not_split_a_reason():
+    """Each of the two of the input adds less than the load, together they add more."""
+    found = explain([0.3, 0.3, 0.4, 0.0, 0.0], [3e9, 2.0, 0.9, 6.0, 4.0])
+    assert [one.family for one in found.reasons] == ["input", "load"]
+    assert found.reasons[0].parts == {"input_bytes": 0.3, "input_ratio": 0.3}
+
+
+def test_only_what_makes_it_longer_or_only_what_makes_it_shorter_can_be_asked_for():
+    added, values = [0.3, 0.3, -0.4, 0.5, 0.0], [3e9, 2.0, 0.9, 6.0, 4.0]
+    assert [one.family for one in explain(added, values, direction="up").reasons] == ["input", "tokens"]
+    assert [one.family for one in explain(added, values, direction="down").reasons] == ["load"]
+
+
+def test_on_the_scale_of_odds_the_effect_is_on_the_odds():
+    found = explain([0.0, 0.0, math.log(3), -math.log(2), 0.0], [1.5e9, 1.0, 0.9, 6.0, 3.0], scale="odds")
+    assert found.reasons[0].text.endswith(": multiplies the odds of a variable runtime by 3")
+    assert found.reasons[1].text.endswith(": lowers the odds of a variable runtime to 0.5 times")
+
+
+def test_a_small_effect_is_not_said_to_be_none():
+    found = explain([0.03, 0.0, 0.0, 0.0, 0.0], [3e9, 2.0, 0.5, 6.0, 3.0])
+    assert found.reasons[0].text.endswith("makes it 1.03 times as long")
+
+
+def test_an_unknown_value_and_an_unknown_job_are_said_to_be_so():
+    found = explain([0.0, 0.0, 0.5, 0.4, 0.0], [3e9, 2.0, math.nan, 8.0, 3.0], job="new")
+    assert found.reasons[0].text.startswith("load of the machines at submission: unknown: makes")
+    assert "8 tokens, 2 times the usual 4 tokens of all runs" in found.reasons[1].text
+
+
+def test_a_ratio_stands_for_itself_where_the_amount_is_unknown():
+    found = explain([0.0, 0.5, 0.0, 0.0, 0.0], [math.nan, 2.0, 0.5, 6.0, 3.0])
+    assert found.reasons[0].feature == "input_ratio"
+    assert "2 ×, usual for the job 1 ×" in found.reasons[0].text
+
+
+def test_other_features_of_the_family_are_counted_where_they_matter():
+    names = ("load_mean", "sku_load_mean_gen3", "load_sd")
+    parts = Contributions(np.array([0.3, 0.2, 0.2])[None, :, None], np.zeros((1, 1)), names)
+    frame = pd.DataFrame([[0.9, 0.9, 0.2]], columns=list(names))
+    found = explain_run(parts, 0, frame, "a", typical_values(frame, ["a"]))
+    assert found.reasons[0].text.endswith(": with 2 more on load makes it 2 times as long")
+
+
+def test_a_run_on_which_nothing_has_an_effect_has_no_reasons():
+    found = explain([0.0] * 5, [3e9, 2.0, 0.9, 6.0, 4.0])
+    assert (found.reasons, found.rest, found.prediction) == ((), 0.0, 0.1)
+
+
+def test_a_job_counts_once_in_what_is_usual_for_all_and_two_runs_make_no_habit():
+    frame = pd.DataFrame({"load_mean": [0.1] * 9 + [0.5] * 3 + [0.9] * 2})
+    typical = typical_values(frame, ["a"] * 9 + ["b"] * 3 + ["c"] * 2)
+    assert typical.overall["load_mean"] == pytest.approx(0.3)
+    assert typical.beside("load_mean", 0.7, "c") == (pytest.approx(0.3), "all runs")
+    assert typical.beside("load_mean", 0.7, "a") == (pytest.approx(0.1), "the job")
+
+
+def test_a_model_of_known_factors_gives_them_back():
+    """Runtime doubles with twice the input and grows by e^load: the factors between two runs are 4 and e^0.6."""
+    rng = np.random.default_rng(2)
+    n = 4000
+    frame = pd.DataFrame({"input_bytes": 10 ** rng.uniform(6, 9, n), "load_mean": rng.uniform(0, 1, n)})
+    frame["hour_of_day"] = rng.uniform(0, 24, n)
+    target = np.log(frame["input_bytes"]) + frame["load_mean"]
+    params = {"num_leaves": 31, "learning_rate": 0.1, "verbose": -1, "num_threads": 1, "seed": 1}
+    booster = lgb.train(params, lgb.Dataset(frame, target), 150)
+    asked = pd.DataFrame(
+        {"input_bytes": [2e7, 8e7], "load_mean": [0.2, 0.8], "hour_of_day": [3.0, 3.0]}, index=["one", "other"]
+    )
+    parts = contributions(booster, asked, 1)
+    typical = typical_values(frame, np.repeat("a", n))
+    one, other = (
+        {reason.family: reason.contribution for reason in explain_run(parts, row, asked, "a", typical).reasons}
+        for row in (0, 1)
+    )
+    assert math.exp(other["input"] - one["input"]) == pytest.approx(4.0, rel=0.1)
+    assert other["load"] - one["load"] == pytest.approx(0.6, abs=0.1)
+    assert "calendar" not in one

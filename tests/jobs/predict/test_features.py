@@ -1,0 +1,240 @@
+"""Features by hand, and that nothing which was not known at a submission is in them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.errors import NotFound
+from tasks.jobs.columns import KNOWN_AFTER
+from tasks.jobs.pmf import Bins
+from tasks.jobs.predict.feature_params import FeatureParams
+from tasks.jobs.predict.feature_words import in_order
+from tasks.jobs.predict.features import make_features
+from tasks.jobs.predict.features_shapes import HistoricShapes
+from tasks.jobs.shapes import ShapeSet
+
+PARAMS = FeatureParams(window_runs=3, half_life_runs=1)
+START = pd.Timestamp("2026-01-05 06:00")  # a Monday
+OUTCOMES = ["ended_at", "started_at", "runtime_s", "wait_s", "cpu_s", "used_cpus", "status", *KNOWN_AFTER]
+OUTCOMES += ["vertices_old", "vertices_new", "n_vertices", "peak_memory_bytes"]
+
+
+def bare(*rows):
+    """Runs of a log with few columns: (group, submitted, runtime), in hours after the start and seconds."""
+    frame = pd.DataFrame(rows, columns=["group_key", "submitted_at", "runtime_s"]).astype({"runtime_s": float})
+    frame["submitted_at"] = START + pd.to_timedelta(frame["submitted_at"] * 3600.0, unit="s")
+    ended_at = frame["submitted_at"] + pd.to_timedelta(frame["runtime_s"], unit="s")
+    return frame.assign(run_id=[f"r{i}" for i in range(len(frame))], ended_at=ended_at, requested_cpus=4.0)
+
+
+def rich(n, rng):
+    """Runs with every column that features come from, of two jobs, some of them at the same moment."""
+    submitted_at = START + pd.to_timedelta(rng.integers(0, 200, n), unit="s")
+    runtime_s = rng.integers(0, 60, n).astype(float)
+    old, new = rng.integers(0, 4, n).astype(float), rng.integers(0, 4, n).astype(float)
+    figures = [
+        *("requested_cpus", "requested_runtime_s", "requested_memory_bytes", "input_bytes", "estimated_rows"),
+        *("estimated_cost", "spare_tokens_available", "queue_length", "load_mean", "load_sd", "offered_old"),
+        *("sku_load_mean_old", "sku_load_sd_old", "sku_free_tokens_old", "op_FILTER", "op_HASH_JOIN", "used_cpus"),
+        *("min_tokens", "peak_tokens", "spare_tokens_used", "read_bytes", "temp_bytes", "cpu_s", "peak_memory_bytes"),
+    ]
+    return pd.DataFrame(
+        {
+            "run_id": [f"r{i}" for i in range(n)],
+            "group_key": rng.choice(["a", "b"], n),
+            "submitted_at": submitted_at,
+            "started_at": submitted_at,
+            "ended_at": submitted_at + pd.to_timedelta(runtime_s, unit="s"),
+            "runtime_s": runtime_s,
+            "wait_s": rng.random(n),
+            "status": "completed",
+            "recorded_cause": rng.choice(["none", "load"], n),
+            "vertices_old": old,
+            "vertices_new": new,
+            "n_vertices": old + new,
+        }
+        | {name: np.where(rng.random(n) < 0.2, np.nan, rng.random(n)) for name in figures}
+    )
+
+
+def shapes(medians_s):
+    def one(kind, low, high):
+        centres = np.array([[0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
+        bins = Bins(kind=kind, low=low, high=high, n_bins=3)
+        return HistoricShapes(ShapeSet(bins, centres, np.array([0.5, 0.5]), np.array([1, 1]), 0.0), medians_s, 0.0)
+
+    return {"ratio": one("ratio", 0, 2), "delta": one("delta", -10, 10)}
+
+
+def test_features_worked_out_by_hand():
+    # a: 10, 20, 40 and 30 s, one an hour; the window holds the last three of those that had ended
+    log = bare(("a", 0, 10), ("a", 1, 20), ("a", 2, 40), ("a", 3, 30), ("a", 4.5, 1)).assign(
+        input_bytes=[10.0, 20.0, 60.0, np.nan, 30.0],
+        requested_cpus=[2.0, 2.0, 4.0, 8.0, 2.0],
+        used_cpus=[1.0, 3.0, 2.0, 6.0, 9.0],
+        op_FILTER=[1.0, 1.0, 1.0, 1.0, np.nan],
+        op_JOIN=[2.0, 2.0, 2.0, 2.0, np.nan],
+        vertices_old=[1.0, 0.0, 2.0, 0.0, 9.0],
+        vertices_new=[3.0, 4.0, 2.0, 0.0, 9.0],
+        n_vertices=[4.0, 4.0, 4.0, 0.0, 18.0],
+    )
+    found = make_features(log, log, PARAMS).iloc[4]
+    expected = {
+        "n_before": 4,
+        "hour_of_day": 10.5,
+        "day_of_week": 0,
+        "input_bytes": 30,
+        "input_ratio": 30 / 40,  # the median of 20, 60 and a missing one
+        "requested_tokens": 2,
+        "tokens_ratio": 2 / 4,
+        "mean_tokens_mean": 3,
+        "mean_tokens_sd": np.sqrt(14 / 3),
+        "log_median_before": np.log(30),  # of 20, 40, 30
+        "log_ratio_mean": np.log([10, 20, 40, 30]).mean() - np.log(30),
+        "log_ratio_sd": np.log([10, 20, 40, 30]).std(ddof=1),
+        "last_log_ratio": 0,
+        "ewma_log_ratio": np.average(np.log([10, 20, 40, 30]), weights=[1, 2, 4, 8]) - np.log(30),
+        "p25_p75_before": (35 - 25) / 30,
+        "outlier_share_before": 2 / 3,  # 20 to 10, 40 to 15, and 30 to 20, but the first has no median
+        "hours_since_last": 1.5 - 30 / 3600,
+        "n_vertices_mean": 3,
+        "vertices_old_mean": 0.75,
+        "vertex_share_old_mean": (1 / 4 + 0 + 2 / 4) / 3,  # the run without vertices has no share
+    }
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, abs=1e-12), name
+    assert np.isnan(found["op_FILTER"])
+    assert make_features(log, log, PARAMS)["n_operators"].tolist()[:4] == [3, 3, 3, 3]
+
+
+def test_the_median_of_the_period_before_is_what_runtimes_are_compared_with():
+    log = bare(("a", 0, 10), ("a", 1, 20), ("a", 2, 90))
+    found = make_features(log, log, PARAMS, shapes=shapes({"a": 5.0})).iloc[2]
+    assert found["last_log_ratio"] == pytest.approx(np.log(20 / 5))
+    assert found["outlier_share_before"] == 1
+    assert found["log_median_before"] == pytest.approx(np.log(15))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(0, 29), st.booleans(), st.sampled_from([{}, {"a": 9.0}]))
+def test_nothing_that_ends_at_or_after_a_submission_changes_a_feature_of_it(seed, place, is_deleted, medians_s):
+    rng = np.random.default_rng(seed)
+    log, others = rich(30, rng), rich(30, rng)
+    at = log["submitted_at"].iloc[place]
+    is_row, is_later = (log["submitted_at"] <= at).to_numpy(), (log["ended_at"] >= at).to_numpy()
+    before = make_features(log[is_row], log, PARAMS, shapes=shapes(medians_s))
+    assert is_later[place]  # the outcome of the row itself is part of the future
+    changed = log.copy()
+    outcomes = [name for name in OUTCOMES if name in log]
+    changed.loc[is_later, outcomes] = others.loc[is_later, outcomes]
+    changed.loc[is_later, "ended_at"] = at + pd.to_timedelta(rng.integers(0, 99, is_later.sum()), unit="s")
+    past = changed[~is_later] if is_deleted else changed
+    after = make_features(changed[is_row], past, PARAMS, shapes=shapes(medians_s), columns=list(before))
+    pd.testing.assert_frame_equal(before, after, check_exact=True)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_other_jobs_and_other_rows_change_nothing(seed):
+    log = rich(40, np.random.default_rng(seed))
+    found = make_features(log, log, PARAMS, shapes=shapes({}))
+    mine = log[log["group_key"] == "a"]
+    alone = make_features(mine, mine, PARAMS, shapes=shapes({}), columns=list(found))
+    pd.testing.assert_frame_equal(found.loc[mine.index], alone, check_exact=True)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_the_order_of_the_rows_changes_nothing(seed):
+    rng = np.random.default_rng(seed)
+    log = rich(40, rng)
+    found = make_features(log, log, PARAMS, shapes=shapes({}))
+    mixed = log.iloc[rng.permutation(40)]
+    again = make_features(mixed, log.iloc[rng.permutation(40)], PARAMS, shapes=shapes({}))
+    pd.testing.assert_frame_equal(found, again.loc[found.index], rtol=1e-12)
+
+
+def test_the_outcome_of_a_run_is_not_among_its_features():
+    log = rich(40, np.random.default_rng(0))
+    known = log.drop(columns=[name for name in OUTCOMES if name in log])
+    pd.testing.assert_frame_equal(make_features(log, log, PARAMS), make_features(known, log, PARAMS), check_exact=True)
+
+
+def test_a_log_with_few_columns_has_the_features_that_it_allows():
+    log = bare(("a", 0, 10), ("a", 1, 20), ("b", 2, 5))
+    assert list(make_features(log, log, PARAMS)) == [
+        *("hour_of_day", "day_of_week", "requested_tokens", "tokens_ratio", "n_before", "log_median_before"),
+        *("log_ratio_mean", "log_ratio_sd", "last_log_ratio", "ewma_log_ratio", "p25_p75_before"),
+        *("outlier_share_before", "hours_since_last"),
+    ]
+
+
+def test_a_column_without_a_single_value_is_as_good_as_none():
+    log = bare(("a", 0, 10), ("a", 1, 20))
+    empty = log.assign(input_bytes=np.nan, read_bytes=np.nan, load_mean=None, n_vertices=np.nan, op_FILTER=np.nan)
+    assert list(make_features(empty, empty, PARAMS)) == list(make_features(log, log, PARAMS))
+
+
+def test_a_job_never_seen_before_has_no_history():
+    log = bare(("a", 0, 10), ("a", 1, 20))
+    found = make_features(bare(("new", 5, 1)), log, PARAMS, shapes=shapes({})).iloc[0]
+    assert found["n_before"] == 0
+    has_value = ["hour_of_day", "day_of_week", "requested_tokens", "n_before"]
+    assert found[found.notna()].index.tolist() == has_value
+
+
+def test_the_columns_of_a_trained_model_come_back_in_their_order():
+    log = bare(("a", 0, 10), ("a", 1, 20))
+    columns = ["read_bytes_mean", "n_before", "shape_delta_1", "hour_of_day", "load_mean"]
+    found = make_features(log, log, PARAMS, columns=columns)
+    assert list(found) == columns
+    assert found["n_before"].tolist() == [0, 1]
+    assert found[["read_bytes_mean", "shape_delta_1", "load_mean"]].isna().all(axis=None)
+    assert set(found.dtypes) == {np.dtype(float)}
+
+
+def test_an_operator_or_sku_that_is_not_there_is_zero_where_others_are_known():
+    log = bare(("a", 0, 10), ("a", 1, 20)).assign(op_FILTER=[1.0, np.nan], offered_old=1.0)
+    found = make_features(log, log, PARAMS, columns=["op_WINDOW", "offered_new", "vertices_new_mean"])
+    assert found["op_WINDOW"].fillna(-1).tolist() == [0, -1]  # the second has no plan
+    assert found["offered_new"].tolist() == [0, 0]
+    assert found["vertices_new_mean"].isna().all()  # no vertices were logged
+
+
+def test_a_column_that_no_feature_is_called_is_named():
+    log = bare(("a", 0, 10))
+    with pytest.raises(NotFound, match="feature 'runtime_s': no feature has this name"):
+        make_features(log, log, PARAMS, columns=["runtime_s"])
+
+
+def test_features_can_be_left_out_by_pattern():
+    log = rich(20, np.random.default_rng(1))
+    params = FeatureParams(left_out=("hour_of_day", "op_*"))
+    gone = set(make_features(log, log, FeatureParams())) - set(make_features(log, log, params))
+    assert gone == {"hour_of_day", "op_FILTER", "op_HASH_JOIN"}
+
+
+@pytest.mark.parametrize("n_rows", [0, 2])
+def test_without_a_past_there_are_rows_but_no_history(n_rows):
+    log = bare(("a", 0, 10), ("a", 1, 20))
+    found = make_features(log.head(n_rows), log.head(0), PARAMS, shapes=shapes({}))
+    assert len(found) == n_rows
+    assert (found["n_before"] == 0).all()
+
+
+def test_the_index_of_the_runs_and_the_order_of_the_names_are_kept():
+    log = rich(20, np.random.default_rng(2)).set_index(pd.Index(range(100, 120)))
+    before = log.copy()
+    found = make_features(log, log, PARAMS, shapes=shapes({}))
+    assert found.index.equals(log.index)
+    assert list(found) == in_order(found)
+    pd.testing.assert_frame_equal(log, before)
+
+
+def test_runtimes_of_zero_give_finite_features():
+    log = bare(("a", 0, 0), ("a", 1, 0), ("a", 2, 5))
+    found = make_features(log, log, PARAMS, shapes=shapes({"a": 0.0}))
+    assert not np.isinf(found.to_numpy()).any()
+    assert found["last_log_ratio"].tolist()[1:] == [0, 0]

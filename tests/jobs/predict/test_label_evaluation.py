@@ -1,0 +1,117 @@
+"""Shapes predicted as labels: on jobs with planted shapes that the features tell, or do not tell."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.errors import BadInput
+from tasks.jobs.characterise_params import CharacteriseParams
+from tasks.jobs.predict import label_evaluation
+from tasks.jobs.predict.classifier_params import ClassifierParams, LabelParams, SelectionParams
+from tasks.jobs.predict.evaluation_params import EvaluateParams, PredictParams
+from tasks.jobs.predict.label_evaluation import evaluate_labels
+from tasks.jobs.predict.preparation import prepare
+from tasks.jobs.shape_params import BinParams, ShapeParams
+
+
+def params_of(**changes):
+    predict = PredictParams(
+        characterise=CharacteriseParams(bins=BinParams(ranges="data", n_bins=40), shapes=ShapeParams(k=2, n_init=1)),
+        labels=LabelParams(oracle_draws=20, half_draws=2),
+        selection=SelectionParams(n_epochs=2, n_rounds=1),
+        classifier=ClassifierParams(n_rounds=15, learning_rate=0.2, min_leaf=5, forest_trees=5, boosting_trees=3),
+    )
+    return EvaluateParams(predict=predict, with_rivals=False, **changes)
+
+
+@pytest.fixture
+def planted_log(log_of):
+    """A function: jobs that vary by 5 % and, every other one, by 50 %; the wide ones ask for more tokens."""
+
+    def draw(n_runs=1200, n_jobs=12, *, seed=2):
+        rng = np.random.default_rng(seed)
+        job = np.arange(n_runs) % n_jobs
+        is_wide = job % 2 == 1
+        runtimes = 10 * np.exp(rng.normal(0, np.where(is_wide, 0.5, 0.05)))
+        return log_of(runtimes, [f"j{i:02}" for i in job], requested_cpus=np.where(is_wide, 9.0, 1.0))
+
+    return draw
+
+
+def evaluated(runs, params, kind="ratio"):
+    prepared = prepare(runs, params.predict.characterise, params.predict.features)
+    return prepared, evaluate_labels(prepared, kind, params)
+
+
+@pytest.mark.parametrize("kind", ["ratio", "delta"])
+def test_shapes_that_the_features_tell_are_found_in_the_test(planted_log, kind):
+    prepared, found = evaluated(planted_log(), params_of(), kind)
+    assert found.report.accuracy > 0.95
+    assert found.report.n == 240
+    assert found.report.confusion.sum(axis=1).tolist() == [120, 120]
+    assert found.probabilities.shape == (1200, 2)
+    assert found.probabilities.sum(axis=1) == pytest.approx(np.ones(1200))
+    assert list(found.references) == ["model", "ceiling", "split_half", "history_baseline"]
+    assert found.references["model"].by_run == pytest.approx(found.report.accuracy)
+    assert found.references["ceiling"].by_run >= 0.95
+    assert found.references["history_baseline"].by_run == 1
+    assert found.occurrences["n_groups"].sum() == 12
+    assert found.sources["slice"].tolist() == ["history"]
+    assert found.rivals == {}
+
+
+def test_a_job_that_changes_its_shape_is_scored_by_what_it_became(planted_log):
+    runs = planted_log()
+    calm = (runs["group_key"] == "j00") & (runs.index >= 960)
+    wild = 10 * np.exp(np.random.default_rng(0).normal(0, 0.5, int(calm.sum())))
+    runs.loc[calm, "runtime_s"] = wild
+    runs["ended_at"] = runs["started_at"] + pd.to_timedelta(runs["runtime_s"], unit="s")
+    _, found = evaluated(runs, params_of())
+    assert found.references["history_baseline"].by_run == pytest.approx(11 / 12)
+    assert found.report.by_group["hit"].drop("j00").min() > 0.9
+    assert found.report.by_group.loc["j00", "hit"] < 1
+
+
+def test_labels_of_the_training_know_nothing_of_the_test(planted_log):
+    runs = planted_log()
+    changed = runs.copy()
+    changed.loc[960:, "runtime_s"] = 10 * np.exp(np.random.default_rng(1).normal(0, 0.5, 240))
+    one, other = (evaluated(log, params_of())[1] for log in (runs, changed))
+    assert one.selection.kept == other.selection.kept
+    assert one.probabilities[:960].tobytes() == other.probabilities[:960].tobytes()
+
+
+def test_of_many_training_runs_the_latest_are_learnt_from(planted_log, monkeypatch):
+    asked = []
+    fit = label_evaluation.fit_classifier
+
+    def spy(frame, *rest, **named):
+        asked.append(frame.index)
+        return fit(frame, *rest, **named)
+
+    monkeypatch.setattr(label_evaluation, "fit_classifier", spy)
+    evaluated(planted_log(), params_of(max_training_runs=100))
+    assert asked[0].tolist() == list(range(860, 960))
+
+
+def test_rivals_are_scored_on_the_same_runs_and_the_forest_tells_its_importances(planted_log):
+    params = params_of().model_copy(update={"with_rivals": True})
+    _, found = evaluated(planted_log(600, 6), params)
+    assert set(found.rivals) == {"forest", "ensemble"}
+    assert min(found.rivals.values()) > 0.9
+    assert set(found.gini["feature"]) == set(found.selection.kept)
+    assert found.gini["importance"].sum() == pytest.approx(1)
+
+
+def test_a_log_without_a_job_that_can_be_labelled_says_so(log_of):
+    rng = np.random.default_rng(0)
+    runs = log_of(np.exp(rng.normal(size=90)), ["a"] * 45 + [f"new{i}" for i in range(45)])
+    with pytest.raises(BadInput, match="no row has a label"):
+        evaluated(runs, params_of())
+
+
+def test_one_shape_for_all_is_always_right(log_of):
+    prepared, found = evaluated(log_of(np.full(120, 5.0), np.tile(["a", "b"], 60)), params_of())
+    assert len(prepared.shapes["ratio"].centres) == 1
+    assert found.report.accuracy == 1
+    assert (found.probabilities == 1).all()

@@ -1,0 +1,99 @@
+"""A log made ready: what the history knows, shapes of small logs, and no look ahead."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.errors import BadInput
+from tasks.jobs.characterise_params import CharacteriseParams
+from tasks.jobs.predict.feature_params import FeatureParams
+from tasks.jobs.predict.preparation import prepare, with_ends
+from tasks.jobs.shape_params import BinParams, ShapeParams
+
+PARAMS = CharacteriseParams(bins=BinParams(ranges="data", n_bins=30), shapes=ShapeParams(k=2, n_init=1))
+
+
+def ready(runs, params=PARAMS):
+    return prepare(runs, params, FeatureParams())
+
+
+def test_historic_medians_are_those_of_the_first_part_alone(log_of):
+    found = ready(log_of([1.0, 2.0, 3.0, 4.0, 5.0, 50.0, 60.0, 70.0, 80.0, 90.0]))
+    assert found.history_s.to_dict() == {"job": 3}
+    assert found.runs["median_s"].tolist() == [3] * 10
+    assert set(found.runs["median_source"]) == {"history"}
+
+
+def test_a_job_that_is_new_after_the_first_part_is_compared_with_its_own_runs_before(log_of):
+    found = ready(log_of([1.0] * 5 + [4.0, 6.0, 8.0, 9.0, 9.0], ["a"] * 5 + ["b"] * 5))
+    assert found.runs["median_source"].tolist()[5:] == ["none"] + ["before"] * 4
+    assert found.runs["median_s"].tolist()[6:] == [4, 5, 6, 7]
+
+
+def test_rows_of_all_parts_have_features_on_the_same_index(drawn):
+    found = ready(drawn(120))
+    pd.testing.assert_index_equal(found.features.index, found.runs.index)
+    assert found.is_part("D1").sum() == 60
+    assert found.is_part("D2", "D3").sum() == 60
+    assert {"shape_ratio_0", "shape_delta_1", "log_median_before", "input_ratio"} <= set(found.features)
+
+
+def test_what_happens_in_the_test_changes_no_feature_of_the_training(drawn):
+    runs = drawn(120)
+    changed = runs.copy()
+    changed.loc[96:, "runtime_s"] *= 7
+    one, other = ready(runs), ready(changed)
+    assert (one.runs["part"][:96] != "D3").all()
+    pd.testing.assert_frame_equal(one.features[:96], other.features[:96], check_exact=True)
+    assert (one.shapes["ratio"].centres == other.shapes["ratio"].centres).all()
+    assert not one.features[97:].equals(other.features[97:])
+
+
+def test_the_same_log_gives_the_same_bits(drawn):
+    one, other = ready(drawn(120)), ready(drawn(120))
+    assert one.features.to_numpy().tobytes() == other.features.to_numpy().tobytes()
+    assert one.shapes["delta"].centres.tobytes() == other.shapes["delta"].centres.tobytes()
+
+
+def test_runs_whose_log_tells_no_end_end_after_their_runtime(log_of):
+    runs = log_of([1.0, 2.5, 3.0])
+    expected = runs["ended_at"].tolist()
+    untold = runs.assign(ended_at=runs["ended_at"].where([True, False, True]))
+    assert with_ends(untold)["ended_at"].tolist() == expected
+    waited = untold.assign(started_at=untold["started_at"] + pd.Timedelta("9s"))
+    assert with_ends(waited)["ended_at"][1] == expected[1] + pd.Timedelta("9s")
+    unstarted = untold.assign(started_at=pd.NaT)
+    assert with_ends(unstarted)["ended_at"].tolist() == expected
+    assert untold["ended_at"].isna().sum() == 1  # the argument stays
+
+
+def test_a_log_of_one_job_of_constant_runtimes_has_one_shape(log_of, caplog):
+    found = ready(log_of([5.0] * 30))
+    assert {kind: len(shapes.centres) for kind, shapes in found.shapes.items()} == {"ratio": 1, "delta": 1}
+    assert "1 shapes of jobs with at least" in caplog.text
+    assert found.features["shape_ratio_0"][1:].tolist() == [1] * 29
+
+
+def test_a_log_with_fewer_runs_a_job_than_asked_for_gets_shapes_of_what_it_has(drawn, caplog):
+    found = ready(drawn(60, 6))  # five runs of each job are history
+    assert len(found.shapes["ratio"].centres) == 2
+    assert "2 shapes of jobs with at least 5 runs" in caplog.text
+
+
+def test_jobs_with_enough_runs_are_shaped_without_a_warning(drawn, caplog):
+    found = ready(drawn(240, 4))
+    assert len(found.shapes["ratio"].centres) == 2
+    assert not caplog.records
+
+
+def test_jobs_of_0_s_have_no_ratio_and_stand_aside(log_of):
+    runtimes, jobs = np.tile([0.0, 4.0, 5.0], 20), np.tile(["zero", "a", "b"], 20)
+    found = ready(log_of(runtimes, jobs))
+    assert found.history_s["zero"] == 0
+    assert found.shapes["ratio"].n_groups.sum() == 2
+    assert found.shapes["delta"].n_groups.sum() == 3
+
+
+def test_a_history_of_0_s_alone_is_refused(log_of):
+    with pytest.raises(BadInput, match="all runs of its first part took 0 s"):
+        ready(log_of([0.0] * 9))

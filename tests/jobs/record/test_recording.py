@@ -40,6 +40,24 @@ def test_every_run_is_there_once_and_its_numbers_fit_together(recorded):
     assert (done["wait_s"] >= 0).all() and (done["cpu_s"] > 0).all() and not recorded["is_simulated"].any()
 
 
+def test_nothing_that_was_planned_is_missing(recorded):
+    assert set(recorded["run_id"]) == {run.run_id for run in make_plan(RecordParams()).runs}
+
+
+def test_enough_jobs_run_in_every_period_and_often_enough_to_have_a_shape_there(recorded):
+    """Table 1: support of 20 in D1, of 3 in D2 and D3."""
+    usual = recorded[recorded["what_if"].isna()]
+    key = usual["job"] + " " + usual["plan_signature"].fillna("")
+    sizes = usual.groupby([key, usual["period"]]).size().unstack(fill_value=0)
+    assert ((sizes["D1"] >= 20) & (sizes[["D2", "D3"]] >= 3).all(axis=1)).sum() >= 150
+    assert all(sizes[name][sizes[name] >= 3].median() >= 15 for name in ("D2", "D3"))
+
+
+def test_each_what_if_was_carried_out_a_thousand_times(recorded):
+    n_pairs = recorded.loc[recorded["status"] == "completed", "what_if"].value_counts()
+    assert {"no_spare", "newest_sku", "steady_load", "baseline"} == set(n_pairs.index) and n_pairs.min() >= 1000
+
+
 def test_parts_stay_small_enough_to_be_shipped():
     sizes = [path.stat().st_size for path in part_paths(FOLDER)]
     assert max(sizes, default=0) < 2_000_000 and sum(sizes) < 10_000_000

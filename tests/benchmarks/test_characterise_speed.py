@@ -2,7 +2,7 @@
 
 Each side is a process of its own on one thread. CPU time is that of the work, without imports; memory is the peak of
 the whole process. Both must give the same counts. BENCH_SIZES=3000000,30000000 also does the large one, which pandas
-needs about 7 GB for."""
+needs about 3.5 GB for."""
 
 import json
 import os

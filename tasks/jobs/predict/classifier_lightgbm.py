@@ -13,6 +13,7 @@ from tasks.errors import BadInput
 from tasks.jobs.pmf import Floats
 from tasks.jobs.predict.calibration import tempered
 from tasks.jobs.predict.classifier_params import ClassifierParams
+from tasks.jobs.predict.evidence import evidence_of, multiplied
 from tasks.jobs.shapes import Labels
 
 FORBIDDEN = re.compile(r'[\s",:\[\]{}]')  # LightGBM takes none of these in the name of a feature
@@ -23,13 +24,16 @@ class LightGbm:
     """booster: lightgbm.Booster of k classes; columns: (p,) features in its order; present: (k,) had training rows.
 
     fills: (p,) the median of a feature that no training row lacks (LightGBM would take a missing one for 0), nan for
-    one whose missing values were learnt from."""
+    one whose missing values were learnt from. evidence: columns of k probabilities each, by which the trees' own
+    probabilities are multiplied, to the powers of evidence_powers (trees first, then each of them; `evidence.py`)."""
 
     booster: Any
     columns: tuple[str, ...]
     present: tuple[bool, ...]
     fills: tuple[float, ...]
     temperature: float = 1.0
+    evidence: tuple[tuple[str, ...], ...] = ()
+    evidence_powers: tuple[float, ...] = ()
 
     @property
     def classes(self) -> Labels:
@@ -42,7 +46,10 @@ class LightGbm:
             return np.empty((0, k))
         raw = self.booster.predict(x, num_threads=1)
         p = np.asarray(raw, dtype=float).reshape(len(frame), k) * np.array(self.present)
-        return tempered(p / p.sum(axis=1, keepdims=True), self.temperature)
+        told = tempered(p / p.sum(axis=1, keepdims=True), self.temperature)
+        if not self.evidence:
+            return told
+        return multiplied([told, *evidence_of(frame, self.evidence)], np.array(self.evidence_powers))
 
     def prepare(self, frame: pd.DataFrame) -> Floats:
         """What the booster is given: (n, p), columns found by name. Raises BadInput if one lacks."""
@@ -57,6 +64,7 @@ class LightGbm:
         """The trees as LightGBM's text, and the rest as JSON; from_texts gives a model with the same predictions."""
         fills = [None if np.isnan(fill) else fill for fill in self.fills]
         rest = {"columns": self.columns, "present": self.present, "fills": fills, "temperature": self.temperature}
+        rest |= {"evidence": self.evidence, "evidence_powers": self.evidence_powers}
         return self.booster.model_to_string(), json.dumps(rest)
 
     @classmethod
@@ -74,7 +82,9 @@ class LightGbm:
                 present
             ):
                 raise ValueError("trees and columns do not agree")
-            return cls(booster, columns, present, fills, float(found["temperature"]))
+            evidence = tuple(tuple(map(str, names)) for names in found.get("evidence", ()))
+            powers = tuple(map(float, found.get("evidence_powers", ())))
+            return cls(booster, columns, present, fills, float(found["temperature"]), evidence, powers)
         except (ValueError, KeyError, TypeError, LightGBMError) as error:
             problem = f"no classifier ({type(error).__name__}: {' '.join(str(error).split())[:120]})"
             raise BadInput("classifier", problem, "the texts of LightGbm.to_texts", "train the model again") from error

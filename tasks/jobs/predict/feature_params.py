@@ -18,7 +18,7 @@ class FeatureParams(Params):
         description="At most so many earlier runs, the last ones, are evidence for the shape of a job",
     )
     recent_runs: int = Field(
-        20, ge=1, le=1_000_000, description="The last so many of them are evidence of its own: jobs change their shape"
+        10, ge=1, le=1_000_000, description="The last so many of them are evidence of its own: jobs change their shape"
     )
     half_life_runs: float = Field(
         5, gt=0, le=10_000, description="Runs after which a run counts half in the mean of recent runtimes"

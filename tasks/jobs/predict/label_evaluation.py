@@ -1,6 +1,7 @@
 """How well shapes are predicted as labels, beside the ceiling, the halves and the job's history."""
 
-from dataclasses import dataclass
+import logging
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,8 @@ from numpy.typing import NDArray
 
 from tasks.jobs.distribution import Floats
 from tasks.jobs.predict import references
-from tasks.jobs.predict.classifier_params import Method
+from tasks.jobs.predict.classifier_lightgbm import LightGbm
+from tasks.jobs.predict.classifier_params import ClassifierParams, Method
 from tasks.jobs.predict.classifier_report import (
     ClassifierReport,
     by_occurrences,
@@ -18,6 +20,7 @@ from tasks.jobs.predict.classifier_report import (
 )
 from tasks.jobs.predict.classifiers import Fitted, fit_classifier
 from tasks.jobs.predict.evaluation_params import EvaluateParams
+from tasks.jobs.predict.evidence import N_FOLDS, evidence_columns, evidence_of, fit_powers, group_folds
 from tasks.jobs.predict.preparation import Prepared
 from tasks.jobs.predict.search import is_validation, sweep
 from tasks.jobs.predict.selection import Selection, select_features
@@ -30,6 +33,7 @@ from tasks.jobs.predict.targets import (
 )
 from tasks.jobs.shape_params import Kind
 
+logger = logging.getLogger(__name__)
 RIVALS: tuple[Method, ...] = ("forest", "ensemble")
 
 
@@ -63,6 +67,7 @@ def evaluate_labels(prepared: Prepared, kind: Kind, params: EvaluateParams) -> L
     by_group = {name: label_groups(runs[rows], shapes, asked.labels, posterior) for name, rows in parts.items()}
     labels, keys = label_instances(runs["group_key"][training], by_group["D2"]), runs["group_key"]
     rows = _latest(labels >= 0, params.max_training_runs)
+    used = np.flatnonzero(training)[rows]
     frame = prepared.features[training]
     jobs = keys[training].to_numpy()
     selection = select_features(frame.iloc[rows], labels[rows], jobs[rows], asked.selection)
@@ -74,15 +79,13 @@ def evaluate_labels(prepared: Prepared, kind: Kind, params: EvaluateParams) -> L
             runs[training].iloc[rows], is_validation(jobs[rows], asked.search), shapes, asked.labels, posterior
         )
         settings = sweep(frame[kept], rehearsed, jobs[rows], k, settings, asked.search).params
-    fitted = fit_classifier(
-        frame[kept], labels[rows], k, settings, groups=jobs[rows], weights=weights, posteriors=likely
-    )
-    probabilities = fitted.predict_proba(prepared.features[kept])
+    data = _TrainingRows(frame[kept], labels[rows], jobs[rows], weights, likely)
+    fitted = _leaning_on_evidence(_fitted(data, k, settings), data, prepared.features.iloc[used], kind, k, settings)
+    probabilities = fitted.predict_proba(prepared.features)
     actual = label_instances(keys[test], by_group["D3"])
     report = report_classifier(probabilities[test], actual, keys[test].to_numpy())
     tables = {"model": report.by_group, **_references(prepared, kind, by_group, params)}
     n_before = by_group["before"]["n_runs"]
-    data = _TrainingRows(frame[kept], labels[rows], jobs[rows], weights, likely)
     rivals, gini = _rivals(prepared, data, actual, params, k)
     return LabelEvaluation(
         report=report,
@@ -121,6 +124,36 @@ class _TrainingRows:
     weights: Floats
     likely: Floats
 
+    def of(self, chosen: NDArray[np.bool_]) -> "_TrainingRows":
+        return _TrainingRows(
+            self.frame[chosen], self.labels[chosen], self.jobs[chosen], self.weights[chosen], self.likely[chosen]
+        )
+
+
+def _fitted(data: _TrainingRows, k: int, settings: ClassifierParams) -> Fitted:
+    return fit_classifier(
+        data.frame, data.labels, k, settings, groups=data.jobs, weights=data.weights, posteriors=data.likely
+    )
+
+
+def _leaning_on_evidence(
+    fitted: Fitted, data: _TrainingRows, features: pd.DataFrame, kind: Kind, k: int, settings: ClassifierParams
+) -> Fitted:
+    """The classifier multiplied by the evidence of the job's own runs, weighed on jobs that it had not seen.
+
+    features: all of them, of the rows of data. Without a second fold, or evidence, the classifier as it is."""
+    evidence = evidence_columns(features, kind, k)
+    fold = group_folds(data.jobs, settings.seed)
+    if not isinstance(fitted, LightGbm) or not evidence or len(np.unique(fold)) < N_FOLDS:
+        return fitted
+    unseen = np.empty((len(fold), k))
+    for one in range(N_FOLDS):
+        asked = fold == one
+        unseen[asked] = _fitted(data.of(~asked), k, settings).predict_proba(data.frame[asked])
+    powers = fit_powers([unseen, *evidence_of(features, evidence)], data.likely, data.weights)
+    logger.info("%s: powers of trees, all earlier runs and the last ones: %s", kind, np.round(powers, 3))
+    return replace(fitted, evidence=evidence, evidence_powers=tuple(map(float, powers)))
+
 
 def _rivals(
     prepared: Prepared, data: _TrainingRows, actual: NDArray[np.intp], params: EvaluateParams, k: int
@@ -134,9 +167,7 @@ def _rivals(
     asked, keys = prepared.features.loc[test, list(data.frame)], prepared.runs["group_key"][test].to_numpy()
     for method in RIVALS:
         settings = params.predict.classifier.model_copy(update={"method": method})
-        fitted = fit_classifier(
-            data.frame, data.labels, k, settings, groups=data.jobs, weights=data.weights, posteriors=data.likely
-        )
+        fitted = _fitted(data, k, settings)
         found[method] = report_classifier(fitted.predict_proba(asked), actual, keys).accuracy
         gini = importances(fitted) if method == "forest" else gini
     return found, gini

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from tasks.jobs.distribution import Floats
 from tasks.jobs.predict.boosters import matrix, train_booster
@@ -45,7 +46,7 @@ def fit_location(features: pd.DataFrame, log_runtime_s: Floats, params: Location
     fallback = float(np.median(log_runtime_s))
     n = len(log_runtime_s)
     n_folds = min(params.n_folds, n)
-    fold = np.arange(n) * n_folds // max(n, 1)
+    fold = stretches(n, n_folds)
     held_out = np.empty(n)
     for one in range(n_folds):
         seen, asked = fold != one, fold == one
@@ -54,6 +55,11 @@ def fit_location(features: pd.DataFrame, log_runtime_s: Floats, params: Location
             continue
         held_out[asked] = _fitted(features[seen], log_runtime_s[seen], fallback, params).expected_log_s(features[asked])
     return _fitted(features, log_runtime_s, fallback, params), held_out
+
+
+def stretches(n: int, n_folds: int) -> NDArray[np.int64]:
+    """The number of the stretch of time that each of n rows in order of submission lies in: (n,)."""
+    return np.arange(n) * min(n_folds, n) // max(n, 1)
 
 
 def _fitted(features: pd.DataFrame, log_runtime_s: Floats, fallback: float, params: LocationParams) -> Location:

@@ -6,14 +6,18 @@ import numpy as np
 import pandas as pd
 
 from tasks.jobs.binned import Binned
+from tasks.jobs.distribution import Floats
 from tasks.jobs.empirical import Empirical
 from tasks.jobs.history import gather_history
 from tasks.jobs.predict.features_earlier import earlier_runs
 from tasks.jobs.predict.preparation import with_ends
 from tasks.jobs.predict.trained import Trained
+from tasks.jobs.shape_params import Kind
 
 LAST_RUNS = 10  # the next run is predicted as if it came under the conditions of each of these
-ATOMS = 50  # quantiles that stand for the prediction under one of them
+ATOMS = 400  # quantiles that stand for the prediction under one of them: chances to 0.25 % and finer
+LEAST_ATOMS = 50
+MOST_VALUES = 20_000_000  # of all of them together; above it, each prediction gets fewer
 MOMENT = np.timedelta64(1, "us")
 
 
@@ -37,20 +41,28 @@ def predict_rows(trained: Trained, rows: pd.DataFrame, past: pd.DataFrame) -> Bi
     return trained.model.predict(features, own)
 
 
-def next_conditions(past: pd.DataFrame, *, last_runs: int = LAST_RUNS) -> pd.DataFrame:
+def end_of(past: pd.DataFrame) -> pd.Timestamp:
+    """The moment just after the last submission or end of finished runs, UTC."""
+    return pd.Timestamp(max(past["ended_at"].max(), past["submitted_at"].max()) + MOMENT)
+
+
+def next_conditions(past: pd.DataFrame, *, last_runs: int = LAST_RUNS, now: pd.Timestamp | None = None) -> pd.DataFrame:
     """Submissions at the end of the log, under what was known before each of the last runs of each job.
 
     Nobody knows yet what the next run will read, or under which load: its last runs show what it may be. The columns
-    of past, with submitted_at just after the last end of all and without anything that is known only afterwards."""
-    now = max(past["ended_at"].max(), past["submitted_at"].max()) + MOMENT
+    of past, with submitted_at `now`, by default just after the last end of all, without what is known afterwards."""
+    now = end_of(past) if now is None else now
     last = past.groupby("group_key", sort=True).tail(last_runs)
     return last.sort_values(["group_key", "submitted_at", "run_id"]).assign(submitted_at=now).reset_index(drop=True)
 
 
-def predict_next(trained: Trained, past: pd.DataFrame, *, last_runs: int = LAST_RUNS) -> NextRuns:
-    """The next run of every job in `past`, finished runs as read_runs has them."""
+def predict_next(
+    trained: Trained, past: pd.DataFrame, *, last_runs: int = LAST_RUNS, now: pd.Timestamp | None = None
+) -> NextRuns:
+    """The next run of every job in `past`, finished runs as read_runs has them. now: as next_conditions has it; with
+    that of the whole log, the runs of one job give what all runs give for it."""
     past = with_ends(past)
-    conditions = next_conditions(past, last_runs=last_runs)
+    conditions = next_conditions(past, last_runs=last_runs, now=now)
     jobs = (
         past.groupby("group_key", sort=True)
         .agg(n_before=("run_id", "size"), last_at=("submitted_at", "max"), usual_s=("runtime_s", "median"))
@@ -64,8 +76,21 @@ def predict_next(trained: Trained, past: pd.DataFrame, *, last_runs: int = LAST_
     return NextRuns(jobs, predicted, conditions.assign(job=job), features)
 
 
+def shape_shares(trained: Trained, found: NextRuns) -> dict[Kind, Floats]:
+    """Probability of each shape of the next run of each job, by kind: (n_jobs, k); kinds without a classifier lack."""
+    job = found.conditions["job"].to_numpy(dtype=np.int64)
+    n = np.bincount(job, minlength=len(found.jobs))
+    shares: dict[Kind, Floats] = {}
+    for kind, classifier in trained.classifiers.items():
+        p = classifier.predict_proba(found.features)
+        sums = np.zeros((len(found.jobs), p.shape[1]))
+        np.add.at(sums, job, p)
+        shares[kind] = sums / n[:, None]
+    return shares
+
+
 def pooled(told: Binned, job: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Empirical:
     """One distribution a job: the mean of those of its conditions. job: (n,), 0 … n_jobs - 1."""
-    values, weights = told.atoms(ATOMS)
+    values, weights = told.atoms(int(np.clip(MOST_VALUES // max(told.n, 1), LEAST_ATOMS, ATOMS)))
     history = gather_history(values.ravel(), np.repeat(job, values.shape[1]), weights.ravel())
     return Empirical(history, np.arange(history.n_groups))

@@ -66,6 +66,20 @@ class LeanParams(Params):
         description="How own runs count: by what they took against what was expected of each, or by their runtimes; "
         "chosen with the above",
     )
+    widths: tuple[float, ...] = Field(
+        (0.8, 0.85, 0.9, 0.95, 1, 1.05, 1.1, 1.15, 1.2),
+        min_length=1,
+        max_length=50,
+        description="Powers of runtime over expected runtime, for narrower (below 1) or wider predictions; the one is "
+        "taken whose 90 % intervals come closest to holding 90 % of the last training runs",
+    )
+    calibration_runs: int = Field(
+        1000, ge=10, le=1_000_000, description="The last so many runs that the model did not learn from set its width"
+    )
+    min_calibration_runs: int = Field(
+        200, ge=1, le=1_000_000, description="Fewer such runs leave the width that the training runs gave"
+    )
+    block_runs: int = Field(250, ge=1, le=1_000_000, description="In an evaluation the width is set anew so often")
     most_runs: int = Field(500, ge=1, le=1_000_000, description="The last so many earlier runs of the job count")
     tail_share: float = Field(
         0.25, gt=0, lt=1, description="Share of the training runs, the latest, on which the choice is made"

@@ -40,6 +40,17 @@ class ResidualGrid:
             return found
         return np.asarray(gaussian_filter1d(found, smoothing_bins, axis=-1, mode="reflect"))
 
+    def widened(self, masses: Floats, width: float) -> Floats:
+        """Masses, (n, n_bins), of residuals raised to the power `width`: below 1 narrower; bins stay as they are."""
+        if width == 1 or not masses.size:
+            return masses
+        position = np.interp(self.log_edges / width, self.log_edges, np.arange(self.n_bins + 1))
+        left = np.minimum(position.astype(np.int64), self.n_bins - 1)
+        below = np.concatenate([np.zeros((len(masses), 1)), np.cumsum(masses, axis=1)], axis=1)
+        found = below[:, left] + (position - left) * (below[:, left + 1] - below[:, left])
+        found[:, 0], found[:, -1] = 0.0, below[:, -1]
+        return np.diff(found, axis=1)
+
 
 def make_grid(params: SpreadParams) -> ResidualGrid:
     """Edges at finest_log · sinh(u) for even steps of u, out to reach_log on both sides."""

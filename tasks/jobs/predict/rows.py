@@ -22,25 +22,38 @@ COUNTED = ("offered", "vertices")  # 0 for a SKU that a run does not list
 
 
 def read_runs(
-    warehouse: Warehouse, source: str, *, statuses: Sequence[str] = FINISHED, with_what_ifs: bool = False
+    warehouse: Warehouse,
+    source: str,
+    *,
+    statuses: Sequence[str] = FINISHED,
+    with_what_ifs: bool = False,
+    group_key: str | None = None,
 ) -> pd.DataFrame:
     """Finished runs with a runtime and a submission, by submitted_at and run_id: one row a run, index 0 … n - 1.
 
     Columns: those of jobs.runs but the nested ones; and, where the log has them, for each SKU `offered_<sku>` (0 or
     1), `sku_load_mean_<sku>`, `sku_load_sd_<sku>`, `sku_free_tokens_<sku>` (missing where it was not offered),
     `vertices_<sku>` (how many ran on it), `n_vertices`, and for each operator of the plan `op_<operator>` (count).
-    A start stands in for a missing submission. Raises NotFound for a source without runs, BadInput if it mixes
-    simulated with measured runs."""
+    A start stands in for a missing submission. Of statuses running and pending the runtime is missing. group_key: only
+    the runs of that job, with the SKUs and operators that they name. Raises NotFound for a source without runs,
+    BadInput if it mixes simulated with measured runs."""
     with reading(warehouse) as connection:
         refuse_mixture(connection, source)
-        return fetch_runs(connection, source, statuses=statuses, with_what_ifs=with_what_ifs)
+        return fetch_runs(connection, source, statuses=statuses, with_what_ifs=with_what_ifs, group_key=group_key)
 
 
 def fetch_runs(
-    connection: Connection, source: str, *, statuses: Sequence[str] = FINISHED, with_what_ifs: bool = False
+    connection: Connection,
+    source: str,
+    *,
+    statuses: Sequence[str] = FINISHED,
+    with_what_ifs: bool = False,
+    group_key: str | None = None,
 ) -> pd.DataFrame:
     """The same over a connection that is open already."""
-    asked = {"source": source, "statuses": list(statuses), "with_what_ifs": with_what_ifs}
+    asked = {
+        "source": source, "statuses": list(statuses), "with_what_ifs": with_what_ifs, "group_key": group_key
+    }  # fmt: skip
     columns = ", ".join(name for name in FLAT_COLUMNS if name not in ("submitted_at", "operators"))
     runs = connection.execute(ROWS.read_text().format(columns=columns), asked).df()
     operators = _operators(runs.pop("operators"))

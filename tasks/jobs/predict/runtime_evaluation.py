@@ -15,6 +15,7 @@ from tasks.jobs.predict import baselines
 from tasks.jobs.predict.conditional import Conditional, fit_conditional
 from tasks.jobs.predict.evaluation_params import EvaluateParams
 from tasks.jobs.predict.features_earlier import EarlierRuns, earlier_runs
+from tasks.jobs.predict.in_time import calibrated_at_end, predict_in_time
 from tasks.jobs.predict.own_runs import own_counts
 from tasks.jobs.predict.preparation import Prepared
 from tasks.jobs.predict.shape_predictions import VARIANTS, predict_by_shapes
@@ -76,9 +77,11 @@ def evaluate_runtimes(
     bins = model.residual_bins(features, runtime_s)
     bins[training] = seen  # what the model expects of its own training runs is too good
     earlier = earlier_runs(runs.iloc[rows], runs)
-    most = params.predict.predictor.lean.most_runs
-    own = model.own_runs(features.iloc[rows], earlier, bins)
-    predictions: dict[str, Predicted] = {"model": model.predict(features.iloc[rows], own)}
+    predictor, first_new = params.predict.predictor, int(training[-1]) + 1
+    most = predictor.lean.most_runs
+    predictions: dict[str, Predicted] = {
+        "model": predict_in_time(model, features, runs, bins, rows, first_new, predictor)
+    }
     predictions["history"] = baselines.history_prediction(earlier, runtime_s, runtime_s[training], most=most)
     predictions["forest"] = baselines.forest_prediction(
         features.iloc[training],
@@ -94,9 +97,9 @@ def evaluate_runtimes(
     for kind, found in probabilities.items():
         predictions |= _by_shapes(prepared, kind, found[rows], medians_s, training, earlier, params)
     scored = {name: _score(told, prepared, rows, earlier, params) for name, told in predictions.items()}
-    return RuntimeEvaluation(
-        scored, _differences(scored, prepared, rows, params), rows, predictions["model"], model, bins
-    )
+    differences = _differences(scored, prepared, rows, params)
+    model = calibrated_at_end(model, features, runs, bins, first_new, predictor)
+    return RuntimeEvaluation(scored, differences, rows, predictions["model"], model, bins)
 
 
 def _by_shapes(

@@ -65,6 +65,7 @@ class Trained:
         main = {
             "prior_runs": model.prior_runs,
             "lean_on": model.lean_on,
+            "width": model.width,
             "columns": model.columns,
             "fallback_log_s": model.location.fallback_log_s,
             "first_leaf": spread.first_leaf.tolist(),
@@ -99,7 +100,8 @@ def load_trained(folder: Path) -> Trained:
             np.array(main["overall"], dtype=float),
             make_grid(params.predictor.spread),
         )
-        model = Conditional(location, spread, main["prior_runs"], main["lean_on"], columns, params.predictor)
+        lean = (float(main["prior_runs"]), main["lean_on"])
+        model = Conditional(location, spread, *lean, columns, params.predictor, float(main["width"]))
         medians = pd.read_parquet(folder / MEDIANS).set_index("group_key")["median_s"]
         kinds: tuple[Kind, ...] = ("ratio", "delta")
         shapes = {kind: ShapeSet.from_json(_text(folder / f"shapes-{kind}.json")) for kind in kinds}
@@ -110,9 +112,11 @@ def load_trained(folder: Path) -> Trained:
             for kind in kinds
             if (folder / f"classifier-{kind}.txt").exists()
         }
+        if spread.leaf_masses.shape[1] != spread.grid.n_bins:
+            raise ValueError(f"{LEAVES} of {spread.leaf_masses.shape[1]} bins, not {spread.grid.n_bins}")
         return Trained(model, shapes, classifiers, medians, pd.read_parquet(folder / SEEN), params)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        problem = f"no trained model ({type(error).__name__}: {' '.join(str(error).split())[:120]})"
+    except (OSError, ValueError, KeyError, TypeError, BadInput) as error:  # BadInput: of a part, without the folder
+        problem = f"no trained model ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
         raise BadInput(folder, problem, "the files of 'whorl jobs train'", "train again") from error
 
 

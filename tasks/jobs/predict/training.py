@@ -11,19 +11,21 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 from tasks.errors import BadInput
 from tasks.jobs.evaluate import Evaluation, evaluate_runs
 from tasks.jobs.evaluate_figures import Figures
+from tasks.jobs.predict.champions import KIND, WORD
+from tasks.jobs.predict.champions import champion_of as champion_of
 from tasks.jobs.predict.classifier_lightgbm import LightGbm
 from tasks.jobs.predict.evaluation_params import EvaluateParams
 from tasks.jobs.predict.rows import fetch_runs
-from tasks.jobs.predict.trained import Trained, load_trained
+from tasks.jobs.predict.trained import Trained
 from tasks.jobs.scores import crps_of
 from tasks.jobs.summary import refuse_mixture
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import ModelCard, champion, promote, register
+from tasks.warehouse.registry import ModelCard, promote, register
 from tasks.warehouse.versions import code_version, data_version
 
-WORD, KIND = "jobs", "runtime"
 METRIC = "predict.crps.model"
+HEADLINE = (METRIC, "predict.crps.history", "predict.coverage90.model")  # first in the card, for lists of models
 logger = logging.getLogger(__name__)
 
 
@@ -42,16 +44,10 @@ def train_source(warehouse: Warehouse, source: str, params: EvaluateParams, *, r
 
     Better: a lower CRPS on the held-out runs than the present champion has on the very same runs. run_id: of the
     flow run. The same data, parameters and run give the same model id. Raises NotFound, BadInput as evaluate_runs."""
-    with reading(warehouse) as connection:
-        refuse_mixture(connection, source)
-        version = data_version(connection, WORD, source)
-        runs = fetch_runs(connection, source)
-    if runs.empty:
-        raise BadInput(f"source {source!r}", "no finished run with a runtime", "runs that have ended")
-    with threadpool_limits(1):
-        found = evaluate_runs(runs, params)
+    found, version = _evaluated(warehouse, source, params)
     trained = trained_of(found, params)
     numbers = {key: float(value) for key, value in found.figures.items() if isinstance(value, int | float)}
+    headline = {key: numbers[key] for key in HEADLINE if key in numbers}
     card = ModelCard(
         model_id=f"{KIND}-{version}-{uuid.uuid5(uuid.NAMESPACE_OID, run_id + params.model_dump_json()).hex[:8]}",
         word=WORD,
@@ -63,12 +59,32 @@ def train_source(warehouse: Warehouse, source: str, params: EvaluateParams, *, r
         code_version=code_version(),
         seed=params.seed,
         parameters=params.model_dump(mode="json"),
-        metrics=numbers,
+        metrics={**headline, **numbers},
     )
     register(warehouse, card, trained.save)
     in_use = _promoted(warehouse, card, found)
     logger.info("trained %s of source %s: CRPS %.4g s; champion %s", card.model_id, source, numbers[METRIC], in_use)
     return Training(card.model_id, in_use, version, found.figures)
+
+
+def evaluate_source(warehouse: Warehouse, source: str, params: EvaluateParams) -> Figures:
+    """Figures of the same on a source of the warehouse, without a model that is kept; seed, data_sha256, version.
+
+    data_sha256: hash over the files of the source as the warehouse knows them. Raises as train_source."""
+    found, data_sha256 = _evaluated(warehouse, source, params)
+    return {**found.figures, "data_sha256": data_sha256, "version": code_version(), "seed": params.seed}
+
+
+def _evaluated(warehouse: Warehouse, source: str, params: EvaluateParams) -> tuple[Evaluation, str]:
+    """The evaluation of a source, and the version of its data."""
+    with reading(warehouse) as connection:
+        refuse_mixture(connection, source)
+        version = data_version(connection, WORD, source)
+        runs = fetch_runs(connection, source)
+    if runs.empty:
+        raise BadInput(f"source {source!r}", "no finished run with a runtime", "runs that have ended")
+    with threadpool_limits(1):
+        return evaluate_runs(runs, params), version
 
 
 def trained_of(found: Evaluation, params: EvaluateParams) -> Trained:
@@ -86,18 +102,17 @@ def trained_of(found: Evaluation, params: EvaluateParams) -> Trained:
     )
 
 
-def champion_of(warehouse: Warehouse, source: str) -> tuple[ModelCard, Trained] | None:
-    """The model in use for a source, loaded; None before the first training."""
-    card = champion(warehouse.models, WORD, source, KIND)
-    return (card, load_trained(warehouse.models / WORD / card.model_id)) if card else None
-
-
 def _promoted(warehouse: Warehouse, card: ModelCard, found: Evaluation) -> str:
     """The id of the model in use after the new one was compared with the champion on the same held-out runs."""
-    present = champion_of(warehouse, card.source)
     new = card.metrics[METRIC]
+    reason = "first of its kind"
+    try:
+        present = champion_of(warehouse, card.source)
+    except BadInput as error:  # it says: train again
+        present, reason = None, "the model in use before cannot be read"
+        logger.warning("%s: %s", reason, error)
     if present is None:
-        promote(warehouse, WORD, card.model_id, f"first of its kind, CRPS {new:.4g} s")
+        promote(warehouse, WORD, card.model_id, f"{reason}, CRPS {new:.4g} s")
         return card.model_id
     old_card, old = present
     if old_card.model_id == card.model_id:

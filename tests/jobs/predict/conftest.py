@@ -10,7 +10,7 @@ START = pd.Timestamp("2026-01-01")
 TINY = PredictorParams(
     location=LocationParams(n_rounds=40, num_leaves=7, learning_rate=0.2, min_leaf_runs=10, n_folds=3),
     spread=SpreadParams(n_trees=8, num_leaves=15, min_leaf_runs=15, n_bins=80),
-    lean=LeanParams(prior_runs=(20,), ways=("residual",)),
+    lean=LeanParams(prior_runs=(20,), ways=("residual",), widths=(1,)),
 )
 
 

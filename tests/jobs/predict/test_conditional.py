@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tasks.jobs.predict.baselines import history_prediction
-from tasks.jobs.predict.conditional import fit_conditional, log_s
+from tasks.jobs.predict.conditional import calibrated, fit_conditional, log_s
 from tasks.jobs.predict.feature_params import FeatureParams
 from tasks.jobs.predict.features import make_features
 from tasks.jobs.predict.features_earlier import earlier_runs
@@ -211,6 +211,17 @@ def test_own_runs_count_against_what_is_expected_now_where_runtimes_tell_more(lo
     assert by_residual.predict(moved, own).quantile(0.5) == pytest.approx([80], rel=0.1)
 
 
+def test_each_row_compares_the_runtimes_before_with_what_is_expected_of_itself(drawn, tiny):
+    runs = drawn(100)
+    model, features, bins = learnt(runs, 80, leaning(tiny, ways=("runtime",)))
+    together = model.own_runs(features[80:], earlier_runs(runs[80:], runs), bins)
+    alone = [model.own_runs(features[i : i + 1], earlier_runs(runs[i : i + 1], runs), bins) for i in range(80, 100)]
+    assert (together == np.concatenate(alone)).all()
+    first = runs[:80][runs["group_key"][:80] == runs["group_key"][80]]["runtime_s"]
+    cells = model.spread.grid.index(log_s(first) - model.expected_log_s(features[80:81]))
+    assert (together[0] == np.bincount(cells, minlength=80)).all()
+
+
 def test_it_leans_hard_on_own_runs_where_they_differ_and_little_where_they_are_noise(log_of, drawn, tiny):
     rng = np.random.default_rng(5)
     jobs = np.arange(800) % 8
@@ -228,3 +239,27 @@ def test_with_one_choice_nothing_is_rehearsed(drawn, tiny, monkeypatch):
     runs = drawn(60)
     model, _, _ = learnt(runs, 60, leaning(tiny, prior_runs=(7,)))
     assert (model.prior_runs, model.lean_on) == (7, "residual")
+
+
+@pytest.mark.parametrize("way", ["residual", "runtime"])
+def test_rows_are_predicted_alike_in_blocks_and_in_one_call(drawn, tiny, monkeypatch, way):
+    runs = drawn(200)
+    model, features, bins = learnt(runs, 150, leaning(tiny, ways=(way,)))
+    rows = np.arange(20, 200)
+    whole, earlier = told_of(model, features, bins, runs, rows)
+    monkeypatch.setattr("tasks.jobs.predict.conditional.BLOCK", 7)
+    parts = model.predict_after(features.iloc[rows], earlier, bins)
+    assert parts.mass() == pytest.approx(whole.mass(), rel=1e-12)
+    assert parts.medians_s.tobytes() == whole.medians_s.tobytes()
+
+
+@pytest.mark.parametrize(("noise", "expected"), [(0.1, (0.5, 0.75)), (0.2, (1,)), (0.4, (2,))])
+def test_the_width_follows_the_noise_of_runs_that_the_model_did_not_learn_from(log_of, tiny, noise, expected):
+    choosing = leaning(tiny, widths=(0.5, 0.75, 1, 1.5, 2), prior_runs=(1e6,))
+    rng = np.random.default_rng(0)
+    runs = log_of(np.exp(rng.normal(0, np.repeat([0.2, noise], 400))))
+    features = make_features(runs, runs, FeatureParams())[["log_median_before"]]
+    model = replace(fit_conditional(features[:400], runs[:400], choosing)[0], width=1.0)
+    later = calibrated(model, features[400:], np.zeros((400, 80)), runs["runtime_s"].to_numpy()[400:])
+    assert later.width in expected
+    assert replace(later, width=1.0) == model

@@ -11,12 +11,15 @@ from tasks.jobs.predict.classifier_params import ClassifierParams, LabelParams, 
 from tasks.jobs.predict.evaluation_params import EvaluateParams, PredictParams
 from tasks.jobs.predict.label_evaluation import evaluate_labels
 from tasks.jobs.predict.preparation import prepare
+from tasks.jobs.predict.split_params import SplitParams
 from tasks.jobs.shape_params import BinParams, ShapeParams
 
 
-def params_of(**changes):
+def params_of(*, split=None, **changes):
     predict = PredictParams(
-        characterise=CharacteriseParams(bins=BinParams(ranges="data", n_bins=40), shapes=ShapeParams(k=2, n_init=1)),
+        characterise=CharacteriseParams(
+            split=split or SplitParams(), bins=BinParams(ranges="data", n_bins=40), shapes=ShapeParams(k=2, n_init=1)
+        ),
         labels=LabelParams(oracle_draws=20, half_draws=2),
         selection=SelectionParams(n_epochs=2, n_rounds=1),
         classifier=ClassifierParams(n_rounds=15, learning_rate=0.2, min_leaf=5, forest_trees=5, boosting_trees=3),
@@ -45,7 +48,7 @@ def evaluated(runs, params, kind="ratio"):
 
 @pytest.mark.parametrize("kind", ["ratio", "delta"])
 def test_shapes_that_the_features_tell_are_found_in_the_test(planted_log, kind):
-    prepared, found = evaluated(planted_log(), params_of(), kind)
+    _, found = evaluated(planted_log(), params_of(), kind)
     assert found.report.accuracy > 0.95
     assert found.report.n == 240
     assert found.report.confusion.sum(axis=1).tolist() == [120, 120]
@@ -73,12 +76,14 @@ def test_a_job_that_changes_its_shape_is_scored_by_what_it_became(planted_log):
 
 
 def test_labels_of_the_training_know_nothing_of_the_test(planted_log):
+    params = params_of(split=SplitParams(history_share=0.3, training_share=0.15))  # most runs are the test
     runs = planted_log()
     changed = runs.copy()
-    changed.loc[960:, "runtime_s"] = 10 * np.exp(np.random.default_rng(1).normal(0, 0.5, 240))
-    one, other = (evaluated(log, params_of())[1] for log in (runs, changed))
+    changed.loc[540:, "runtime_s"] = np.tile([4.0, 20.0, 30.0], 220)  # no job is calm any more
+    one, other = (evaluated(log, params)[1] for log in (runs, changed))
+    assert other.references["history_baseline"].by_run < 0.6
     assert one.selection.kept == other.selection.kept
-    assert one.probabilities[:960].tobytes() == other.probabilities[:960].tobytes()
+    assert one.probabilities[:540].tobytes() == other.probabilities[:540].tobytes()
 
 
 def test_of_many_training_runs_the_latest_are_learnt_from(planted_log, monkeypatch):
@@ -106,7 +111,7 @@ def test_rivals_are_scored_on_the_same_runs_and_the_forest_tells_its_importances
 def test_a_log_without_a_job_that_can_be_labelled_says_so(log_of):
     rng = np.random.default_rng(0)
     runs = log_of(np.exp(rng.normal(size=90)), ["a"] * 45 + [f"new{i}" for i in range(45)])
-    with pytest.raises(BadInput, match="no row has a label"):
+    with pytest.raises(BadInput, match="0 rows with a label"):
         evaluated(runs, params_of())
 
 

@@ -62,10 +62,10 @@ def test_the_same_inputs_give_the_same_bits():
 
 def test_a_few_slow_runs_do_not_move_the_expectation():
     features, logs = drawn()
-    slow = np.where(np.arange(len(logs)) % 50 == 0, 5.0, 0.0)
+    slow = np.where(np.arange(len(logs)) % 20 == 0, 5.0, 0.0)  # their mean is 0.25
     location, _ = fit_location(features, logs + slow, PARAMS)
     asked = pd.DataFrame({MEDIAN: [4.0], "x": [-1.0]})
-    assert location.expected_log_s(asked) == pytest.approx([4], abs=0.15)
+    assert location.expected_log_s(asked) == pytest.approx([4], abs=0.12)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])

@@ -53,3 +53,24 @@ def test_no_smoothing_leaves_the_masses_and_none_are_smoothed_to_none():
     masses = np.eye(40)
     assert (GRID.smoothed(masses, 0) == masses).all()
     assert GRID.smoothed(np.zeros((0, 40)), 1.5).shape == (0, 40)
+
+
+def test_widening_moves_each_deviation_by_its_power_and_keeps_the_sums():
+    masses = np.zeros((2, 40))
+    masses[0, GRID.index(0.5)], masses[1, GRID.index(-2.0)] = 1, 3
+    middles = (GRID.log_edges[1:] + GRID.log_edges[:-1]) / 2
+    for width in (0.5, 1.2):
+        found = GRID.widened(masses, width)
+        assert found.sum(axis=1) == pytest.approx([1, 3])
+        assert (found >= 0).all()
+        means = found @ middles / found.sum(axis=1)
+        assert means == pytest.approx(width * (masses @ middles) / [1, 3], rel=0.1)
+
+
+def test_widening_by_1_changes_nothing_and_deviations_beyond_the_bins_stay_in_the_outer_ones():
+    masses = np.eye(40)
+    assert (GRID.widened(masses, 1) == masses).all()
+    found = GRID.widened(masses, 1.5)
+    assert found[[0, -1], [0, -1]] == pytest.approx([1, 1])
+    assert found.sum(axis=1) == pytest.approx(np.ones(40))
+    assert GRID.widened(np.zeros((0, 40)), 1.5).shape == (0, 40)

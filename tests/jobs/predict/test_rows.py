@@ -94,7 +94,12 @@ def test_a_run_that_lists_no_sku_and_no_vertex_is_unknown_and_not_zero(job_log):
 
 def test_lists_stand_beside_their_own_run_whatever_the_order_in_the_file(job_log):
     rows = [
-        {"run_id": str(i), "submitted_at": NOON - pd.Timedelta(i, unit="min"), "runtime_s": 1.0, "skus": [sku("s", free=i)]}
+        {
+            "run_id": str(i),
+            "submitted_at": NOON - pd.Timedelta(i, unit="min"),
+            "runtime_s": 1.0,
+            "skus": [sku("s", free=i)],
+        }
         for i in range(5)
     ]
     runs = read_runs(job_log(rows), "log")
@@ -119,7 +124,11 @@ def test_operators_become_counts_and_a_run_without_a_plan_has_none(job_log):
     ]
     runs = read_runs(job_log(rows), "log")
     assert [name for name in runs if name.startswith("op_")] == ["op_JOIN", "op_SCAN", "op_SORT"]
-    assert runs.loc[[0, 1, 3], ["op_JOIN", "op_SCAN", "op_SORT"]].to_numpy().tolist() == [[1, 2, 0], [0, 0, 1], [1, 2, 0]]
+    assert runs.loc[[0, 1, 3], ["op_JOIN", "op_SCAN", "op_SORT"]].to_numpy().tolist() == [
+        [1, 2, 0],
+        [0, 0, 1],
+        [1, 2, 0],
+    ]
     assert runs.loc[2, ["op_JOIN", "op_SCAN", "op_SORT"]].isna().all()
 
 

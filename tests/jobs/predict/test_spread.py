@@ -1,7 +1,5 @@
 """The spread around the expected runtime: by hand without splits, and on a case with known truth."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -85,10 +83,3 @@ def test_residuals_beyond_all_bins_count_in_the_outer_ones():
 def test_no_rows_have_no_masses():
     spread = fit_spread(constant(40), np.zeros(40), PARAMS)
     assert spread.masses(constant(0), PARAMS).shape == (0, 80)
-
-
-def test_a_leaf_that_holds_no_run_stands_for_all_runs():
-    spread = fit_spread(constant(40), np.linspace(-1, 1, 40), PLAIN)
-    never = replace(spread, leaf_masses=np.where(np.eye(len(spread.leaf_masses))[:, :1] > 0, spread.overall, 0.0))
-    assert spread.overall.sum() == pytest.approx(1)
-    assert (never.leaf_masses[0] > 0).all()

@@ -1,0 +1,127 @@
+"""A trained model in its files: the same predictions after loading, and one clear line for broken files."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.errors import BadInput, NotFound
+from tasks.jobs.predict.champions import champion_of, needed_champion
+from tasks.jobs.predict.predicting import predict_next, predict_rows, shape_shares
+from tasks.jobs.predict.rows import read_runs
+from tasks.jobs.predict.trained import MAIN, load_trained
+
+LEVELS = (0.05, 0.5, 0.95)
+
+
+def quantiles(told):
+    return told.quantile(np.broadcast_to(LEVELS, (told.n, len(LEVELS))))
+
+
+@pytest.fixture
+def trained(trained_log):
+    _, found = champion_of(trained_log, "log")
+    return found
+
+
+@pytest.fixture
+def runs(trained_log):
+    return read_runs(trained_log, "log")
+
+
+def test_a_model_that_was_saved_and_loaded_predicts_the_same_bits(trained, runs, tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    trained.save(first)
+    again = load_trained(first)
+    again.save(second)
+    assert {file.name: file.read_bytes() for file in first.iterdir()} == {
+        file.name: file.read_bytes() for file in second.iterdir()
+    }
+    before, after = (predict_rows(one, runs[-50:], runs) for one in (trained, again))
+    assert (quantiles(before) == quantiles(after)).all()
+    assert (before.crps(runs["runtime_s"][-50:]) == after.crps(runs["runtime_s"][-50:])).all()
+    for kind, shares in shape_shares(trained, predict_next(trained, runs)).items():
+        assert (shares == shape_shares(again, predict_next(again, runs))[kind]).all()
+
+
+def test_a_model_loaded_from_its_files_predicts_what_the_trained_one_did(trained_log, quick_training, runs, tmp_path):
+    from tasks.jobs.evaluate import evaluate_runs
+    from tasks.jobs.predict.training import trained_of
+
+    found = evaluate_runs(runs, quick_training)
+    fresh = trained_of(found, quick_training)
+    fresh.save(tmp_path)
+    test = found.prepared.runs.iloc[found.runtimes.rows]
+    told = predict_rows(load_trained(tmp_path), test, found.prepared.runs)
+    assert quantiles(told) == pytest.approx(quantiles(found.runtimes.predicted), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        (MAIN, None),
+        (MAIN, "{"),
+        (MAIN, "[]"),
+        ("location.txt", "no trees"),
+        ("spread.txt", None),
+        ("leaves.parquet", "no parquet"),
+        ("medians.parquet", ""),
+        ("training_runs.parquet", None),
+        ("shapes-ratio.json", "{}"),
+        ("classifier-ratio.json", None),
+        ("classifier-ratio.txt", "tree"),
+    ],
+)
+def test_a_broken_file_is_one_line_that_says_train_again(trained_log, file, text):
+    (model,) = (folder for folder in (trained_log.models / "jobs").iterdir() if folder.is_dir())
+    (model / file).unlink()
+    if text is not None:
+        (model / file).write_text(text)
+    with pytest.raises(BadInput, match=r"no trained model \(.*\); expected .*; train again$") as raised:
+        champion_of(trained_log, "log")
+    assert "\n" not in str(raised.value)
+    assert str(model) in str(raised.value)
+
+
+def test_leaves_of_another_model_are_noticed(trained_log):
+    (model,) = (folder for folder in (trained_log.models / "jobs").iterdir() if folder.is_dir())
+    leaves = pd.read_parquet(model / "leaves.parquet")
+    leaves.iloc[:, :-1].to_parquet(model / "leaves.parquet", index=False)
+    with pytest.raises(BadInput, match="no trained model"):
+        champion_of(trained_log, "log")
+
+
+def test_the_number_of_features_must_agree(trained_log):
+    (model,) = (folder for folder in (trained_log.models / "jobs").iterdir() if folder.is_dir())
+    main = json.loads((model / MAIN).read_text())
+    (model / MAIN).write_text(json.dumps({**main, "columns": main["columns"][1:]}))
+    with pytest.raises(BadInput, match="no trained model"):
+        champion_of(trained_log, "log")
+
+
+def test_a_source_without_a_model_says_how_to_make_one(job_log):
+    warehouse = job_log([{"runtime_s": 1.0}], source="my log")
+    assert champion_of(warehouse, "my log") is None
+    with pytest.raises(NotFound) as raised:
+        needed_champion(warehouse, "my log")
+    told = "source 'my log' has no trained model yet; make one with whorl jobs train --source 'my log'"
+    assert str(raised.value) == told
+
+
+def test_one_job_alone_is_predicted_as_among_all(trained, runs):
+    from tasks.jobs.predict.predicting import end_of
+
+    everything = predict_next(trained, runs)
+    key = everything.jobs["group_key"].iloc[3]
+    own = runs[runs["group_key"] == key].reset_index(drop=True)
+    alone = predict_next(trained, own, now=end_of(runs))
+    assert quantiles(alone.predicted)[0] == pytest.approx(quantiles(everything.predicted)[3], rel=1e-12)
+
+
+def test_a_model_folder_is_not_needed_for_a_path_that_is_none(tmp_path: Path):
+    with pytest.raises(BadInput, match=r"no trained model \(FileNotFoundError"):
+        load_trained(tmp_path / "nowhere")

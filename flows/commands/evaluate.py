@@ -42,7 +42,9 @@ def evaluate(
         typer.Option("--map", metavar="OURS=THEIRS", help="Column of a table that has another name; repeatable"),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random", show_default=False)] = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write tables as Parquet there")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write tables as Parquet, and a page with figures, there")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Measure on a job log how well runtimes are predicted.
@@ -64,7 +66,10 @@ def evaluate(
         from tasks.jobs.evaluate_tables import write_tables
 
         write_tables(found, out)
-        invocation.note(f"tables: {out}")
+        from tasks.report.evaluation_page import render_evaluation
+
+        page = render_evaluation(found, ", ".join(Path(path).name for path in absolute[:3]), out)
+        invocation.note(f"tables: {out}; page: {page}")
     if as_json:
         from flows.machine_output import show_json
 

@@ -59,13 +59,14 @@ def page_text(data: JobsData, params: ReportParams) -> str:
             "n_rows": params.n_rows,
             "period": _period(data.summary),
             "totals": _totals(data.summary),
-            "figures": [_drawn(figure) for figure in figures_of(data)],
+            "figures": [drawn(figure) for figure in figures_of(data)],
             "code_version": f"whorl {code_version()}",
         },
     )
 
 
-def _drawn(figure: FigureOfPage) -> DrawnFigure:
+def drawn(figure: FigureOfPage) -> DrawnFigure:
+    """The figure for a screen and for a phone."""
     pictures: list[Markup | None] = [None, None]
     if figure.draw is not None:
         alt = f"{figure.title}; {figure.evidence}"

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -27,12 +27,14 @@ SUPPORTS = (20, 10, 5, 3, 2, 1)  # what is tried where no job has as many runs a
 @dataclass(frozen=True)
 class Prepared:
     """runs: of read_runs in order of submission, with part (D1, D2, D3), ended_at filled, median_s and median_source;
-    history_s: median of each group of D1 by group_key, seconds; shapes: by kind, of D1; features: (n, p)."""
+    history_s: median of each group of D1 by group_key, seconds; shapes: by kind, of D1; features: (n, p);
+    tables: Table 2 of the shapes, by kind."""
 
     runs: pd.DataFrame
     history_s: pd.Series
     shapes: Mapping[Kind, ShapeSet]
     features: pd.DataFrame
+    tables: Mapping[Kind, pd.DataFrame] = field(default_factory=dict)
 
     def is_part(self, *parts: str) -> NDArray[np.bool_]:
         """Which runs belong to these parts: (n,)."""
@@ -50,11 +52,13 @@ def prepare(runs: pd.DataFrame, params: CharacteriseParams, features: FeaturePar
         raise BadInput("job log", "all runs of its first part took 0 s", "runtimes to compare", "give more of the log")
     medians = historic_medians(runs, history_s, params.normalisation)
     runs = runs.assign(median_s=medians["median_s"], median_source=medians["median_source"])
-    shapes = {kind: _shapes(runs[runs["part"] == "D1"], kind, params) for kind in KINDS}
+    fitted = {kind: _shapes(runs[runs["part"] == "D1"], kind, params) for kind in KINDS}
+    shapes = {kind: found for kind, (found, _) in fitted.items()}
+    tables = {kind: table for kind, (_, table) in fitted.items()}
     prior = params.posterior.empty_bin_prior
     medians_of = {str(key): float(value) for key, value in history_s.items()}
     historic = {kind: HistoricShapes(found, medians_of, prior, params.normalisation) for kind, found in shapes.items()}
-    return Prepared(runs, history_s, shapes, make_features(runs, runs, features, shapes=historic))
+    return Prepared(runs, history_s, shapes, make_features(runs, runs, features, shapes=historic), tables)
 
 
 def with_ends(runs: pd.DataFrame) -> pd.DataFrame:
@@ -66,8 +70,8 @@ def with_ends(runs: pd.DataFrame) -> pd.DataFrame:
     return runs.assign(ended_at=runs["ended_at"].fillna(ends).astype("datetime64[us]"))
 
 
-def _shapes(history: pd.DataFrame, kind: Kind, params: CharacteriseParams) -> ShapeSet:
-    """The shapes of the jobs of a history; of fewer or shorter ones than asked for where the log has no more."""
+def _shapes(history: pd.DataFrame, kind: Kind, params: CharacteriseParams) -> tuple[ShapeSet, pd.DataFrame]:
+    """The shapes of the jobs of a history, and their Table 2; fewer, or of shorter ones, where the log has no more."""
     values = normalise(history["runtime_s"], history["median_s"], kind)
     numbers, keys = pd.factorize(history["group_key"])
     sizes = np.bincount(numbers[np.isfinite(values)], minlength=len(keys))
@@ -79,7 +83,8 @@ def _shapes(history: pd.DataFrame, kind: Kind, params: CharacteriseParams) -> Sh
     if (k, support) != (params.shapes.k, params.shapes.min_support):
         logger.warning("%s: %d shapes of jobs with at least %d runs: this log has no more", kind, k, support)
     fit = fit_shapes(counts, bins, asked.model_copy(update={"k": k}))
-    return rank_by_runs(fit, values, numbers)[0].shapes
+    ranked, table = rank_by_runs(fit, values, numbers)
+    return ranked.shapes, table
 
 
 def _possible_support(sizes: NDArray[np.int64], params: ShapeParams) -> int:

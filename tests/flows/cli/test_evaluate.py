@@ -84,12 +84,16 @@ def test_a_person_sees_predictors_side_by_side(whorl, log, quick):
     assert all(words in ended.out for words in ("the job's own runs", "random forest", "one shape for all"))
 
 
-def test_nothing_is_kept_but_the_tables_that_were_asked_for(whorl, log, quick, home, tmp_path):
+def test_nothing_is_kept_but_the_tables_and_the_page_that_were_asked_for(whorl, log, quick, home, tmp_path):
     ended = whorl("jobs", "evaluate", log, "--out", tmp_path / "tables", "--json")
     assert ended.code == 0, ended.err
     assert not (home / "warehouse.duckdb").exists()
     told = pd.read_parquet(tmp_path / "tables" / "predictions.parquet")
     assert len(told) == 200 and (told["p05_s"] < told["p95_s"]).all()
+    page = (tmp_path / "tables" / "jobs-evaluation.html").read_text()
+    assert "log.parquet" in page and "1,000 runs of 10 jobs" in " ".join(page.split())
+    assert all(title in page for title in ("Predictors side by side", "What was predicted, and what came", "Right labels"))
+    assert page.count("<svg") >= 10
 
 
 def test_columns_with_other_names_are_mapped(whorl, log, quick, tmp_path):

@@ -1,4 +1,4 @@
-"""The whole story on the recording that whorl ships: read it, load it, summarise it, and look for slow runs."""
+"""The whole story on the recording that whorl ships: read it, summarise it, look for slow runs, predict the next ones."""
 
 from pathlib import Path
 from typing import TypedDict
@@ -6,14 +6,19 @@ from typing import TypedDict
 from pydantic import Field
 
 from flows.forms import call, flow
+from flows.job_model_params import PredictFlowParams, TrainFlowParams
+from flows.job_models import jobs_predict, jobs_train
 from flows.job_params import WAREHOUSE, IngestParams, WatchFlowParams
 from flows.jobs import jobs_ingest, jobs_watch
 from tasks.jobs.params import JobsParams
+from tasks.jobs.predict.quick_params import quick
 from tasks.params import Params
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.registry import champion
 
 RECORDED = Path(__file__).parents[1] / "data" / "recorded" / "jobs"
 SOURCE = "recorded"
+KIND = "runtime"
 
 
 class DemoParams(Params):
@@ -24,7 +29,8 @@ class DemoParams(Params):
 
 
 class Told(TypedDict):
-    """What the demo found. report: path of the page; alarms: ids of the alarms that are new."""
+    """What the demo found. report: path of the page; alarms: ids of the alarms that are new; model_id: of the model
+    in use."""
 
     source: str
     n_rows: int
@@ -32,11 +38,13 @@ class Told(TypedDict):
     data_version: str
     alarms: list[str]
     report: str
+    model_id: str
 
 
 @flow(name="whorl-demo", run_name=lambda: "tell the story of the recorded jobs", tags=["demo"])
 def whorl_demo(params: DemoParams) -> Told:
-    """Read the recorded jobs that whorl ships, summarise them, and raise an alarm for each slow run."""
+    """Read the recorded jobs that whorl ships, summarise them, raise an alarm for each slow run, and predict the next
+    run of each job."""
     jobs = params.jobs
     asked = IngestParams(
         paths=[str(RECORDED)],
@@ -48,7 +56,15 @@ def whorl_demo(params: DemoParams) -> Told:
         warehouse=params.warehouse,
     )
     found = call(jobs_ingest, asked)
-    watched = call(jobs_watch, WatchFlowParams(source=SOURCE, watch=jobs.watch, warehouse=params.warehouse))
+    watching = WatchFlowParams(
+        source=SOURCE,
+        watch=jobs.watch,
+        late=jobs.late,
+        drift=jobs.drift,
+        outlook=jobs.outlook,
+        warehouse=params.warehouse,
+    )
+    watched = call(jobs_watch, watching)
     return Told(
         source=SOURCE,
         n_rows=found["n_rows"],
@@ -56,7 +72,17 @@ def whorl_demo(params: DemoParams) -> Told:
         data_version=found["data_version"],
         alarms=watched["alarms"],
         report=found["report"],
+        model_id=_model(params.warehouse, found["data_version"], jobs),
     )
+
+
+def _model(warehouse: Warehouse, data_version: str, jobs: JobsParams) -> str:
+    """The id of a model of these very data: the one in use, or one trained quickly; it has predicted all jobs."""
+    in_use = champion(warehouse.models, "jobs", SOURCE, KIND)
+    if in_use is None or in_use.data_version != data_version:
+        call(jobs_train, TrainFlowParams(source=SOURCE, evaluate=quick(jobs.evaluate), warehouse=warehouse))
+    asked = PredictFlowParams(source=SOURCE, summary=jobs.summary, warehouse=warehouse)
+    return call(jobs_predict, asked)["model_id"]
 
 
 def tell_demo(params: DemoParams) -> Told:

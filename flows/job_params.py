@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from tasks.jobs.outlook.params import DriftParams, LateParams, OutlookParams
 from tasks.jobs.params import GroupParams, ReadParams, ReportParams, SummaryParams, WatchParams
 from tasks.jobs.reader_names import AUTO, ReaderName
 from tasks.jobs.record.params import RecordParams
@@ -47,10 +48,13 @@ class SummaryFlowParams(Params):
 
 
 class WatchFlowParams(Params):
-    """The check for runs that were unusually slow."""
+    """The check for runs that were unusually slow or are late, and for jobs that drift."""
 
     source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
-    watch: WatchParams = Field(WatchParams(), description="Which runs raise an alarm")
+    watch: WatchParams = Field(WatchParams(), description="Which slow runs raise an alarm")
+    late: LateParams = Field(LateParams(), description="Which runs that go on, or have just ended, are late")
+    drift: DriftParams = Field(DriftParams(), description="When a job has drifted away from its earlier runs")
+    outlook: OutlookParams = Field(OutlookParams(), description="How long a late run may still take")
     warehouse: Warehouse = Field(description=WAREHOUSE)
 
 

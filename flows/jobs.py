@@ -100,16 +100,16 @@ def jobs_summary(params: SummaryFlowParams) -> Summarised:
 
 @flow(name="jobs-watch", run_name=lambda: _name_with_source("watch"), tags=TAGS)
 def jobs_watch(params: WatchFlowParams) -> Watched:
-    """Look for runs that were unusually slow, and raise an alarm for each, once.
+    """Look for runs that were unusually slow or are late, and for jobs that drift; raise an alarm for each, once.
 
     Alarms stand in ops.alarms, and each is an event whorl.jobs.alarm that an automation can mail or send on."""
-    ids = watch(params.warehouse, params.source, params.watch)
+    ids = watch(params.warehouse, params.source, params.watch, params.late, params.drift, params.outlook)
     announce_alarms(params.warehouse, ids)
     alarms = read_alarms(params.warehouse, ids=ids, limit=max(1, len(ids)))
     publish(
         artifact_key(WORD, params.source, "alarms"),
         alarms_page(params.source, alarms),
-        f"Slow runs of source {params.source}",
+        f"Slow runs, late runs and drifting jobs of source {params.source}",
     )
     return Watched(alarms=ids, n_alarms=len(ids))
 

@@ -5,9 +5,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from tasks.jobs.characterise_params import CharacteriseParams
+from tasks.jobs.predict.classifier_params import ClassifierParams
+from tasks.jobs.predict.evaluation_params import EvaluateParams, PredictParams
+from tasks.jobs.predict.predictor_params import LeanParams, LocationParams, PredictorParams, SpreadParams
+from tasks.jobs.shape_params import BinParams, ShapeParams
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
 
@@ -82,3 +88,61 @@ def _with_defaults(rows: pd.DataFrame, defaults: dict[str, Any]) -> pd.DataFrame
         default = pd.Series(value, index=rows.index)
         filled[name] = rows[name].fillna(default) if name in rows else default
     return rows.assign(**filled)
+
+
+@pytest.fixture(scope="session")
+def quick_training() -> EvaluateParams:
+    """The parameters of a training of a few small trees."""
+    predictor = PredictorParams(
+        location=LocationParams(n_rounds=20, num_leaves=7, learning_rate=0.2, min_leaf_runs=10, n_folds=2),
+        spread=SpreadParams(n_trees=5, num_leaves=15, min_leaf_runs=15, n_bins=60),
+        lean=LeanParams(prior_runs=(20,), ways=("residual",)),
+    )
+    shapes = ShapeParams(k=2, min_support=10, n_init=2, max_k=4, compared_n_bins=(20, 200))
+    predict = PredictParams(
+        characterise=CharacteriseParams(bins=BinParams(ranges="data"), shapes=shapes),
+        classifier=ClassifierParams(n_rounds=10, min_leaf=10, row_share=1, feature_share=1),
+        predictor=predictor,
+    )
+    return EvaluateParams(predict=predict, with_rivals=False, forest_trees=5, min_group_runs=5)
+
+
+@pytest.fixture(scope="session")
+def varied_runs() -> Callable[..., pd.DataFrame]:
+    """A function: n_runs of 12 jobs in turn, one a minute, the odd ones more varied; most take 10 to 30 s."""
+
+    def draw(n_runs: int = 720, *, seed: int = 1) -> pd.DataFrame:
+        rng, number = np.random.default_rng(seed), np.arange(n_runs) % 12
+        inputs = np.exp(rng.normal(0, 0.3, n_runs))
+        noise = np.exp(rng.normal(0, np.where(number % 2, 0.6, 0.05)))
+        return pd.DataFrame(
+            {
+                "group_key": [f"job{i:02}#{i:08x}" for i in number],
+                "runtime_s": np.round((10.0 + number) * inputs * noise, 3),
+                "input_bytes": np.round(1e6 * inputs),
+            }
+        )
+
+    return draw
+
+
+@pytest.fixture(scope="session")
+def trained_home(
+    tmp_path_factory: pytest.TempPathFactory,
+    job_log_at: Callable[[Path], JobLog],
+    varied_runs: Callable[..., pd.DataFrame],
+    quick_training: EvaluateParams,
+) -> Path:
+    """The home of a source `log` with a model, made once: tests copy it."""
+    from tasks.jobs import model_steps
+
+    home = tmp_path_factory.mktemp("trained") / "home"
+    model_steps.train(job_log_at(home)(varied_runs()), "log", quick_training, "first-run")
+    return home
+
+
+@pytest.fixture
+def trained_log(tmp_path: Path, trained_home: Path) -> Warehouse:
+    """A warehouse of this test with a source `log` of varied_runs and its model, in the folder that job_log uses."""
+    shutil.copytree(trained_home, tmp_path / "home")
+    return Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)

@@ -8,18 +8,11 @@ import typer
 from flows.commands.ingest import read_flags
 from flows.commands.options import Json
 from flows.invocation import invocation_of
+from flows.predictor_words import predictor_rows
 from flows.tables import Column, show_facts, show_table
 from tasks.jobs.reader_names import AUTO, ReaderName, reader_asked_for
 from tasks.quantities import duration, number, share
 
-PREDICTORS = {
-    "model": "model",
-    "history": "the job's own runs",
-    "forest": "random forest",
-    "global": "one shape for all",
-    "hard_ratio": "paper: hard label, ratio",
-    "hard_delta": "paper: hard label, delta",
-}
 COLUMNS = (
     Column("name", "predictor", kind="name"),
     Column("crps", "CRPS", duration, kind="number"),
@@ -77,7 +70,7 @@ def evaluate(
         return
     show_facts(_facts(found.figures))
     print()
-    show_table(_rows(found.figures), COLUMNS)
+    show_table(predictor_rows(found.figures), COLUMNS)
 
 
 def _facts(figures: dict[str, Any]) -> dict[str, str]:
@@ -97,12 +90,3 @@ def _facts(figures: dict[str, Any]) -> dict[str, str]:
             f"the job's history is for {share(history)}"
         )
     return facts
-
-
-def _rows(figures: dict[str, Any]) -> list[dict[str, Any]]:
-    measures = [column.key for column in COLUMNS[1:]]
-    return [
-        {"name": words, **{measure: figures.get(f"predict.{measure}.{name}") for measure in measures}}
-        for name, words in PREDICTORS.items()
-        if f"predict.crps.{name}" in figures
-    ]

@@ -14,6 +14,7 @@ from tasks.source_names import checked_source
 app = typer.Typer(help="Trained models, and which of them is in use", no_args_is_help=True)
 
 ModelId = Annotated[str, typer.Argument(help="Id of a model", autocompletion=completion.model_ids)]
+MOST_METRICS = 3
 LISTED = (
     Column("model_id", "model", kind="key"),
     Column("word", "word", kind="name"),
@@ -21,7 +22,7 @@ LISTED = (
     Column("kind", "kind", kind="key"),
     Column("is_champion", "in use", lambda is_champion: "yes" if is_champion else "", style=lambda _: "green"),
     Column("trained_at", "trained (UTC)", moment, kind="number"),
-    Column("metrics", "metrics on held-out data", lambda all_: ", ".join(f"{key} {all_[key]:.4g}" for key in all_)),
+    Column("metrics", "metrics on held-out data", lambda all_: _first(all_)),
     Column("data_version", "data version", kind="name", is_extra=True),
 )
 
@@ -79,6 +80,13 @@ def rollback(
 
     decision = registry.roll_back(invocation_of(context).warehouse, word, checked_source(source), kind)
     _tell(decision.model_dump(), as_json=as_json)
+
+
+def _first(metrics: dict[str, float]) -> str:
+    """The first few of many metrics; a training puts those that matter most first."""
+    told = [f"{key} {metrics[key]:.4g}" for key in list(metrics)[:MOST_METRICS]]
+    more = len(metrics) - len(told)
+    return ", ".join([*told, *([f"{more:,} more"] if more > 0 else [])])
 
 
 def _tell(decision: dict[str, object], *, as_json: bool) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from flows.commands.demo_ending import show_riskiest
 from flows.commands.file_results import file_results, show_files
 from flows.commands.options import Json, Source, one_source
 from flows.commands.summaries import fresh_summary
@@ -29,7 +30,7 @@ def add_commands(app: typer.Typer) -> None:
 def demo(context: typer.Context, as_json: Json = False) -> None:
     """Tell the whole story on recorded jobs.
 
-    The log that whorl ships is read, summarised and watched, in a home of its own: --home, or demo/ in the home
+    The log that whorl ships is read, summarised, watched and predicted, in a home of its own: --home, or demo/ in the home
     folder. The same demo again adds nothing."""
     from flows.machine_output import show_json
     from tasks.jobs.exceedance import next_run
@@ -56,6 +57,8 @@ def demo(context: typer.Context, as_json: Json = False) -> None:
         show_next_run(next_run(settings.warehouse, told["source"], key, settings.jobs.summary))
     print()
     show_alarms(invocation, settings.warehouse, told["alarms"])
+    print()
+    show_riskiest(settings, told["source"])
     print(f"report: {told['report']}")
     invocation.note(f"look further: {look_further(settings.warehouse.home)}")
 

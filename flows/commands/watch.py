@@ -1,4 +1,4 @@
-"""`whorl jobs watch`: runs that took unusually long."""
+"""`whorl jobs watch`: runs that took unusually long or are late, and jobs that drift."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 10
 ALL_ALARMS = "SELECT raised_at, message FROM ops.alarms"
-COLUMNS = (Column("message", "unusually slow"),)
+COLUMNS = (Column("message", "slow, late or drifted"),)
 
 
 def watch(context: typer.Context, source: Source = None, as_json: Json = False) -> None:
-    """Raise an alarm for every slow run, once."""
+    """Raise an alarm for every slow run, late run and drifting job, once."""
     from flows.machine_output import show_json
 
     invocation = invocation_of(context)
@@ -30,7 +30,16 @@ def watch(context: typer.Context, source: Source = None, as_json: Json = False) 
         from flows.job_params import WatchFlowParams
         from flows.jobs import watch_jobs
 
-        found = watch_jobs(WatchFlowParams(source=chosen, watch=settings.jobs.watch, warehouse=settings.warehouse))
+        jobs = settings.jobs
+        asked = WatchFlowParams(
+            source=chosen,
+            watch=jobs.watch,
+            late=jobs.late,
+            drift=jobs.drift,
+            outlook=jobs.outlook,
+            warehouse=settings.warehouse,
+        )
+        found = watch_jobs(asked)
     if as_json:
         show_json(_alarms(settings.warehouse, found["alarms"]))
     else:

@@ -62,7 +62,7 @@ class History:
 
     def quantile(self, groups: Any, q: Floats) -> Floats:
         """The smallest run with a cumulative weight of at least q."""
-        rounding = 1e-12  # so that q = 1/3 finds the first of three
+        rounding = 1e-9  # so that q = 1/3 finds the first of three, also after the sums of many groups
         counts = _search(self._upto, self.starts, groups, q - rounding, False)
         return np.asarray(self.values_s[np.minimum(self.starts[groups] + counts, self.starts[groups + 1] - 1)])
 

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from tasks.jobs.control.params import WhatIfParams
+from tasks.jobs.explain.params import ExplainParams
 from tasks.jobs.outlook.params import CostParams, DriftParams, LateParams, OutlookParams
 from tasks.jobs.predict.evaluation_params import EvaluateParams
 from tasks.jobs.record.params import RecordParams
@@ -142,6 +143,7 @@ class JobsParams(Params):
     report: ReportParams = ReportParams()
     record: RecordParams = RecordParams()
     evaluate: EvaluateParams = EvaluateParams()
+    explain: ExplainParams = ExplainParams()
     whatif: WhatIfParams = WhatIfParams()
     outlook: OutlookParams = OutlookParams()
     drift: DriftParams = DriftParams()

@@ -7,10 +7,11 @@ from typing import TypedDict
 
 from tasks.jobs import intake
 from tasks.jobs.mixing import kind_of_runs
+from tasks.jobs.outlook.params import DriftParams, LateParams, OutlookParams
 from tasks.jobs.params import GroupParams, ReadParams, ReportParams, SummaryParams, WatchParams
 from tasks.jobs.record.params import RecordParams
 from tasks.jobs.summary import summarise as summarise_source
-from tasks.jobs.watch import watch_runs
+from tasks.jobs.watch import watch_source
 from tasks.progress import report_progress
 from tasks.warehouse import ingest
 from tasks.warehouse.alarms import unannounced
@@ -60,11 +61,18 @@ def summarise(warehouse: Warehouse, source: str, summary: SummaryParams, after: 
     return data_version
 
 
-def watch(warehouse: Warehouse, source: str, watch: WatchParams) -> list[str]:
-    """Raise an alarm for every slow run; returns the ids of those that nobody was told of yet.
+def watch(
+    warehouse: Warehouse,
+    source: str,
+    watch: WatchParams,
+    late: LateParams,
+    drift: DriftParams,
+    outlook: OutlookParams,
+) -> list[str]:
+    """Raise an alarm for every slow run, late run and drifted job; returns the ids of those nobody was told of yet.
 
     These are the new ones, and the ones of an earlier run that was killed before it could announce them."""
-    watch_runs(warehouse, source, watch)
+    watch_source(warehouse, source, watch, late, drift, outlook)
     return unannounced(warehouse, intake.WORD, source) if warehouse.file.exists() else []
 
 

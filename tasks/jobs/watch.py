@@ -1,5 +1,6 @@
-"""The scheduled check for slow runs: each raises one alarm, and watching twice raises nothing new."""
+"""The scheduled check for slow runs, late runs and jobs that drift; watching twice raises nothing new."""
 
+import functools
 import logging
 from collections.abc import Hashable, Mapping
 from datetime import datetime
@@ -8,7 +9,11 @@ from typing import Any
 
 import pandas as pd
 
+from tasks.jobs.outlook.params import DriftParams, LateParams, OutlookParams
 from tasks.jobs.params import WatchParams
+from tasks.jobs.watch_champion import champion_in_use
+from tasks.jobs.watch_drift import find_drifted
+from tasks.jobs.watch_late import find_late
 from tasks.quantities import duration, times
 from tasks.utc import utc_text
 from tasks.warehouse.alarms import Alarm, raise_alarms
@@ -18,6 +23,30 @@ from tasks.warehouse.place import Warehouse
 logger = logging.getLogger(__name__)
 SLOW_RUNS = Path(__file__).with_name("watch.sql")
 KIND = "slow-run"
+
+
+def watch_source(
+    warehouse: Warehouse,
+    source: str,
+    watch: WatchParams,
+    late: LateParams,
+    drift: DriftParams,
+    outlook: OutlookParams,
+    *,
+    now: datetime | None = None,
+) -> list[str]:
+    """Raise an alarm for every slow run, late run and drifted job of a source; returns the ids of the new alarms.
+
+    A run that was told of as slow or late is not told of as late. One that was late while it ran, and has ended slow,
+    is told of as slow as well. now: time of the alarms, UTC; by default this machine's clock."""
+    raised = watch_runs(warehouse, source, watch, now=now)
+    champion = functools.cache(lambda: champion_in_use(warehouse, source))
+    if late.is_watched:
+        alarms = find_late(warehouse, source, watch, late, outlook, champion, told_by=(KIND,))
+        raised += _raise(warehouse, alarms, now)
+    if drift.is_watched:
+        raised += _raise(warehouse, find_drifted(warehouse, source, watch, drift, champion), now)
+    return raised
 
 
 def watch_runs(warehouse: Warehouse, source: str, params: WatchParams, *, now: datetime | None = None) -> list[str]:
@@ -50,6 +79,13 @@ def slow_runs(connection: Connection, source: str, params: WatchParams) -> pd.Da
             "outlier_delta_s": params.outlier_delta_s,
         },
     ).df()
+
+
+def _raise(warehouse: Warehouse, alarms: list[Alarm], now: datetime | None) -> list[str]:
+    if not alarms:
+        return []
+    with writing(warehouse) as connection:
+        return raise_alarms(connection, alarms, now=now)
 
 
 def _alarm(source: str, run: Mapping[Hashable, Any]) -> Alarm:

@@ -40,7 +40,11 @@ final AS (
 SELECT * FROM final ORDER BY n DESC, reason
 """
 ALARMS = """
-    SELECT message, json_extract_string(evidence, 'ended_at')::TIMESTAMP AS ended_at
+    SELECT message, coalesce(
+        json_extract_string(evidence, 'ended_at'),
+        json_extract_string(evidence, 'known_at'),
+        json_extract_string(evidence, 'until_at')
+    )::TIMESTAMP AS ended_at
     FROM ops.alarms WHERE word = 'jobs' AND source = $source ORDER BY ended_at DESC, alarm_id
 """
 

@@ -96,3 +96,10 @@ def test_outer_edges_leave_the_range_to_the_inner_bins():
 def test_what_cannot_be_used_is_one_clear_line(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+def test_a_quantile_that_a_run_meets_exactly_does_not_depend_on_how_many_other_groups_there_are():
+    n_groups, n_runs = 300, 1000
+    values, groups = np.tile(np.arange(n_runs, dtype=float), n_groups), np.repeat(np.arange(n_groups), n_runs)
+    many = Empirical(gather_history(values, groups), np.arange(n_groups))
+    assert set(many.quantile(0.95)) == {949.0}

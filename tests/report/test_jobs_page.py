@@ -173,7 +173,7 @@ def test_alarms_are_shown_with_their_time(summarised):
     assert "No slow run has raised an alarm in this source." in words_of(page_of(warehouse))
     watch_runs(warehouse, "log", WatchParams())
     words = words_of(page_of(warehouse))
-    assert "The latest 1 of 1 slow runs that raised an alarm" in words
+    assert "The latest 1 of 1 alarms" in words
     assert "50 × the median of its 3 earlier runs (10 s) 2026-01-01 00:11" in words
 
 

@@ -135,5 +135,5 @@ def test_a_warehouse_from_before_the_conditions_is_brought_up_to_date_with_its_r
             "INSERT INTO jobs.runs BY NAME SELECT 'log' AS source, '1' AS run_id, 'g' AS group_key, "
             "'completed' AS status, false AS is_simulated, 'b' AS batch_id"
         )
-        assert migrate(connection) == ["0004_job_conditions.sql"]
+        assert migrate(connection)[0] == "0004_job_conditions.sql"
         assert connection.execute("SELECT run_id, vertices, load_mean FROM jobs.runs").fetchall() == [("1", None, None)]

@@ -7,5 +7,10 @@ that were really done again with the change, `pair_scores` and `pair_spread` hol
 `comparisons` does that in one call, and `claims` says what follows and what does not. `synthetic` makes pairs of known
 truth for tests.
 
+`answering` puts a trained model behind all this: `subjects` are the rows that a change is tried on, `placement` adds
+what a kind of machine does to runs of the same job, `shape_table` tells the shapes, `conditions` and `measured_words`
+say what the measured runs met and showed. `asked_source` begins with a source of the warehouse, `answer_rows` and
+`answer_figures` keep and show the answers.
+
 Source: Zhu et al. 2023, section 7; the measured comparison is ours.
 """

@@ -1,5 +1,6 @@
 """What a predicted change can claim and what it cannot, in sentences for the report."""
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 
@@ -38,16 +39,21 @@ def make_claims(
     support: Support | None = None,
     companions: pd.DataFrame | None = None,
     score: PairScore | None = None,
+    told: PairScore | None = None,
 ) -> Claims:
     """Claims of one change. changes: of `measures.changes`; score: the same change on its matched pairs, if there are
-    any; support: where the training data end; companions: of `find_companions`."""
-    can = [_predicted(name, row, params) for name, row in changes.iterrows() if name in TOLD and row["n_runs"]]
-    cannot = list(ALWAYS)
+    any; told: the same where the model knows the load that each changed run met; support: where the training data end;
+    companions: of `find_companions`. What the pairs do not bear out is no claim, though it was predicted."""
+    predicted = [_predicted(name, row, params) for name, row in changes.iterrows() if name in TOLD and row["n_runs"]]
+    is_refuted = score is not None and _is_known(score.versus_no_change) and not _is_better(score.versus_no_change)
+    can = [] if is_refuted else [f"Predicted: {line}" for line in predicted]
+    cannot = [f"Predicted, but the measured pairs do not bear it out: {line}" for line in predicted * is_refuted]
+    cannot += ALWAYS
     if score is None or score.n == 0:
         why = f" ({score.reason})" if score is not None and score.reason else ""
         cannot.insert(0, f"Nothing measured stands behind it: no run was done again with this change{why}.")
     else:
-        can += _measured(score, params)
+        can += _measured(score, params) + _knowing(told)
         verdict = _verdict(score)
         (can if verdict[0] else cannot).append(verdict[1])
     cannot += _support(support, params) + _companions(companions)
@@ -56,16 +62,17 @@ def make_claims(
 
 def _predicted(name: Hashable, row: pd.Series, params: WhatIfParams) -> str:
     mean = f"{TOLD[str(name)]} of a run goes from {row['before']:.3g} to {row['after']:.3g} s on average"
-    over = f"over {int(row['n_runs']):,} runs of {int(row['n_groups']):,} jobs"
+    over = f"over {_counted(row['n_runs'], 'run')} of {_counted(row['n_groups'], 'job')}"
     if pd.isna(row["low"]):
-        return f"Predicted: {mean} {over} ({row['reason']})."
+        return f"{mean} {over} ({row['reason']})."
     interval = f"{100 * params.confidence:g} % interval of the change {row['low']:+.3g} to {row['high']:+.3g} s"
     is_open = row["low"] <= 0 <= row["high"]
-    return f"Predicted: {mean}, {interval}, {over}" + ("; its direction is open." if is_open else ".")
+    return f"{mean}, {interval}, {over}" + ("; its direction is open." if is_open else ".")
 
 
 def _measured(score: PairScore, params: WhatIfParams) -> list[str]:
-    found = []
+    real, foretold = (100 * (math.exp(mean or 0) - 1) for mean in (score.mean_measured, score.mean_predicted))
+    found = [f"Measured: the geometric mean of the runtimes changed by {real:+.1f} %; foretold were {foretold:+.1f} %."]
     told = score.directions
     if told is not None and told.n:
         others = score.directions_mean_change
@@ -79,14 +86,26 @@ def _measured(score: PairScore, params: WhatIfParams) -> list[str]:
         )
     usual = "" if score.mae_mean_change is None else f", {score.mae_mean_change:.3f} by the mean change of other jobs"
     found.append(
-        f"Measured: the log runtime ratio is missed by {score.mae:.3f} on average over {score.n:,} pairs of "
-        f"{score.n_groups:,} jobs; by {score.mae_no_change:.3f} if no change is assumed{usual}."
+        f"Measured: the log runtime ratio is missed by {score.mae:.3f} on average over {_counted(score.n, 'pair')} of "
+        f"{_counted(score.n_groups, 'job')}; by {score.mae_no_change:.3f} if no change is assumed{usual}."
     )
     return found
 
 
+def _knowing(told: PairScore | None) -> list[str]:
+    """How well the change is foretold for a load that nobody knows before: what is wrong is then not the load."""
+    if told is None or told.directions is None or told.directions.share is None:
+        return []
+    return [
+        f"Measured: had it known the load that each changed run would meet, the direction would be right in "
+        f"{100 * told.directions.share:.0f} %, and the ratio missed by {told.mae:.3f}."
+    ]
+
+
 def _verdict(score: PairScore) -> tuple[bool, str]:
     """Whether single runs' changes are foretold better than by both simple answers, and the sentence."""
+    if not _is_known(score.versus_no_change):
+        return False, "That it knows which runs change by how much: pairs of one job do not tell."
     words = {"no change": score.versus_no_change, "the mean change of other jobs": score.versus_mean_change}
     better = [name for name, found in words.items() if _is_better(found)]
     worse = [name for name, found in words.items() if found is not None and found.low is not None and found.low > 0]
@@ -99,8 +118,16 @@ def _verdict(score: PairScore) -> tuple[bool, str]:
     return False, f"That it knows which runs change by how much: over the measured pairs it is {' and '.join(parts)}."
 
 
+def _is_known(found: Difference | None) -> bool:
+    return found is not None and found.high is not None
+
+
 def _is_better(found: Difference | None) -> bool:
     return found is not None and found.high is not None and found.high < 0
+
+
+def _counted(n: float, what: str) -> str:
+    return f"{int(n):,} {what}" if n == 1 else f"{int(n):,} {what}s"
 
 
 def _support(support: Support | None, params: WhatIfParams) -> list[str]:

@@ -12,6 +12,7 @@ OFFERED = "offered_{}"
 COUNTS = ("vertices_{}_mean", "vertex_share_{}_mean")
 LOAD_MEAN, LOAD_SD, FREE = "sku_load_mean_{}", "sku_load_sd_{}", "sku_free_tokens_{}"
 STATE = (LOAD_MEAN, LOAD_SD, FREE)  # known of the SKUs offered only
+SPARE = "spare_tokens_available"
 PATTERNS = [re.compile(re.escape(name).replace(r"\{\}", "(.+)")) for name in (OFFERED, *COUNTS, *STATE)]
 
 
@@ -31,7 +32,8 @@ def shift_sku(frame: pd.DataFrame, edit: ShiftSku) -> pd.DataFrame:
     """Vertices, their shares and the offer of edit.source given to edit.target, in the rows that have any.
 
     The state of the source becomes unknown, as of every SKU that is not offered; that of a target not offered before
-    is what the rows before last knew of it. Raises BadInput for a SKU that the features do not name."""
+    is what the rows before last knew of it. Spare tokens are those of the SKUs offered: they change as the free tokens
+    of these do. Raises BadInput for a SKU that the features do not name."""
     _check(frame, f"what-if {edit}", (edit.source, edit.target))
     new: dict[str, pd.Series] = {}
     for name in COUNTS:
@@ -54,7 +56,12 @@ def shift_sku(frame: pd.DataFrame, edit: ShiftSku) -> pd.DataFrame:
             new[source] = frame[source].mask(is_moved)
         if target in frame:
             new[target] = frame[target].mask(is_moved & frame[target].isna(), frame[target].ffill().bfill())
-    return _with_offered_load(_known(frame, new), is_moved)
+    edited = _known(frame, new)
+    if SPARE in frame:
+        before, after = _free_tokens(frame), _free_tokens(edited)
+        ratio = (after / before.where(before > 0)).where(is_moved).fillna(1.0)
+        edited = edited.assign(**{SPARE: frame[SPARE] * ratio})
+    return _with_offered_load(edited, is_moved)
 
 
 def shift_all(frame: pd.DataFrame, edit: ShiftAll) -> pd.DataFrame:
@@ -107,6 +114,12 @@ def _with_offered_load(frame: pd.DataFrame, is_moved: pd.Series) -> pd.DataFrame
         sd = pd.Series(np.sqrt((share * squares).sum(axis=1)), index=frame.index)
         new["load_sd"] = frame["load_sd"].mask(is_known & sd.notna(), sd)
     return frame.assign(**new)
+
+
+def _free_tokens(frame: pd.DataFrame) -> pd.Series:
+    """Tokens that are free on the SKUs offered; NaN where no SKU says."""
+    names = [FREE.format(sku) for sku in skus_of(frame) if FREE.format(sku) in frame]
+    return frame[names].sum(axis=1, min_count=1)
 
 
 def _check(frame: pd.DataFrame, where: str, asked: tuple[str, ...]) -> None:

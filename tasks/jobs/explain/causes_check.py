@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tasks.jobs.bootstrap import RESAMPLES, Difference, bootstrap_difference
 from tasks.jobs.distribution import Floats
@@ -34,7 +35,8 @@ class CausesCheck:
     """mrr: mean of 1 / rank over n_runs runs whose cause can be known before, other None; 1 is perfect.
 
     random: exact expectation of a random order. importance: one order for all runs, by mean absolute contribution.
-    frequency: one order, by how often each cause was recorded among these very runs, which nobody knows before.
+    frequency: one order, by how often each cause was recorded among other runs (or among these very runs, which
+    nobody knows before: see check_causes).
     even: mean over causes of their mrr, so that a frequent cause counts no more than a rare one, and the same for the
     order by frequency. not_shown: runs by recorded cause of which no feature can tell (lock, cold cache, or a log
     without such features), left out. families: those that are ranked. reason: why there is no figure, if so."""
@@ -59,6 +61,7 @@ def check_causes(
     rng: np.random.Generator,
     *,
     importance_of: Contributions | None = None,
+    frequency_of: Sequence[str | None] | None = None,
     n_resamples: int = RESAMPLES,
 ) -> CausesCheck:
     """Rank of each recorded cause among the families of features, by what they add to one score, largest first.
@@ -66,13 +69,14 @@ def check_causes(
     parts: one score (n, p, 1) that grows with the runtime. recorded: (n,) causes as in record/cause.py, None and
     `none` for runs without one. groups: (n,), for the intervals: `mrr` is beside 0, `importance` and `frequency` are
     the differences to these orders. importance_of: the runs that give the order by importance, all of `parts` if None.
-    Equal contributions share their ranks. Raises ValueError for lengths that differ."""
-    causes = np.array(["none" if cause is None or cause != cause else cause for cause in recorded], dtype=object)
+    frequency_of: recorded causes of the runs that give the order by frequency, such as those of the training; the
+    same runs if None. Equal contributions share their ranks. Raises ValueError for lengths that differ."""
+    causes = _named(recorded)
     keys = np.asarray(groups)
     sums, families = by_family(parts)
     if not len(causes) == len(keys) == len(sums):
         raise ValueError(f"recorded causes: {len(causes)} for {len(sums)} runs of {len(keys)} groups; expected as many")
-    place = np.array([_place(cause, families) for cause in causes], dtype=np.int64)
+    place = _places(causes, families)
     has_cause = ~np.isin(causes, UNEXPLAINED)
     names, counts = np.unique(causes[has_cause & (place < 0)].astype(str), return_counts=True)
     is_used = has_cause & (place >= 0)
@@ -80,7 +84,7 @@ def check_causes(
     weight = np.abs(sums if importance_of is None else by_family(importance_of)[0]).mean(axis=0)
     ours = reciprocal_ranks(sums[is_used], place)
     important = reciprocal_ranks(np.broadcast_to(weight, sums[is_used].shape), place)
-    often = np.bincount(place, minlength=len(families)).astype(np.float64)
+    often = _frequencies(place if frequency_of is None else _places(_named(frequency_of), families), families)
     frequent = reciprocal_ranks(np.broadcast_to(often, sums[is_used].shape), place)
     n, random = len(place), float((1 / np.arange(1, len(families) + 1)).mean()) if families else 0.0
 
@@ -114,10 +118,19 @@ def reciprocal_ranks(scores: Floats, place: Any) -> Floats:
     return mean
 
 
-def _place(cause: str, families: tuple[Family, ...]) -> int:
-    """Number of the family that a recorded cause belongs to, -1 if no feature tells of it."""
-    family = RECORDED.get(cause)
-    return families.index(family) if family in families else -1
+def _named(recorded: Sequence[str | None]) -> NDArray[np.object_]:
+    return np.array(["none" if cause is None or cause != cause else cause for cause in recorded], dtype=object)
+
+
+def _places(causes: NDArray[np.object_], families: tuple[Family, ...]) -> NDArray[np.int64]:
+    """Number of the family that each recorded cause belongs to, -1 if no feature tells of it."""
+    found = [RECORDED.get(str(cause)) for cause in causes]
+    return np.array([families.index(family) if family in families else -1 for family in found], dtype=np.int64)
+
+
+def _frequencies(place: NDArray[np.int64], families: tuple[Family, ...]) -> Floats:
+    """How often the cause of each family was recorded: (number of families,)."""
+    return np.bincount(place[place >= 0], minlength=len(families)).astype(np.float64)
 
 
 def _of_cause(cause: str, ours: Floats, important: Floats, keys: Any, random: float) -> CauseRank:

@@ -147,16 +147,22 @@ def _tested(
     pairs = [(values[i], parts[:, i], float(weights[i])) for i in range(len(names))]
     model = rank_correlation(pairs, groups, rng, n_resamples=n_resamples)
     measured = None
-    if variation is not None:
+    in_log = [str(name) for name in frame if re.fullmatch(claim.pattern, str(name), re.IGNORECASE)]
+    if variation is not None:  # also of features that the model does without
         seen = np.asarray(variation, dtype=np.float64)
-        measured = rank_correlation([(x, seen, 1.0) for x in values], groups, rng, n_resamples=n_resamples)
+        columns = [frame[name].to_numpy(dtype=np.float64) for name in in_log]
+        measured = rank_correlation([(x, seen, 1.0) for x in columns], groups, rng, n_resamples=n_resamples)
     verdict, reason = _judged(model, claim.sign)
-    if not names:
+    if not in_log:
         reason = "the log has no such feature"
+    elif not names:
+        reason = "no such feature helped to tell shapes apart, so the model does without"
     elif model.value is None:
         reason = "the model uses no such feature, or it is the same in all runs"
     by_measure = _judged(measured, claim.sign)[0] if measured else None
-    return Insight(claim.name, claim.words, claim.sign, verdict, names, model, measured, by_measure, reason)
+    return Insight(
+        claim.name, claim.words, claim.sign, verdict, names or tuple(in_log), model, measured, by_measure, reason
+    )
 
 
 def _judged(found: RankCorrelation, sign: Sign) -> tuple[Verdict, str | None]:

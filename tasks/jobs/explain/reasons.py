@@ -17,6 +17,7 @@ from tasks.quantities import number
 Scale = Literal["factor", "odds"]
 Direction = Literal["up", "down", "both"]
 VARIABLE = "a variable runtime"
+NOTABLE = 0.25  # of the largest part in a family: what may stand for it as well
 LEAST = 0.02  # log: what changes the expectation by less than 2 % is no reason
 MOSTLY = 0.8  # share of a sum from which one feature stands for its family
 NEAR_1 = (0.9, 1.1)
@@ -70,25 +71,26 @@ def explain_run(
     towards: str = VARIABLE,
     direction: Direction = "both",
     most: int = 5,
+    least: float = LEAST,
 ) -> Explanation:
     """Reasons for run `row` of parts (one score, n runs) and frame (n, p), at most `most`, by size.
 
     job: its group_key, to compare with what is usual for it in `typical`. direction: only what makes it longer (or
     the odds higher), only the opposite, or both. towards: what the odds are of. A family that changes the runtime or
-    the odds by less than 2 % is no reason. Source: Zhu et al. 2023, section 6.1."""
+    the odds by less than `least`, a logarithm, is no reason. Source: Zhu et al. 2023, section 6.1."""
     added = dict(zip(parts.features, parts.single[row].tolist(), strict=True))
     said = [name for name in SAID_AS.values() if name in frame and name not in added]
     values = {str(name): float(value) for name, value in frame.iloc[[row]][[*added, *said]].iloc[0].items()}
     sums = {family: sum(added[name] for name in names) for family, names in _members(parts.features).items()}
-    asked = [family for family, total in sums.items() if abs(total) >= LEAST and _is_asked(total, direction)]
+    asked = [family for family, total in sums.items() if abs(total) >= least and _is_asked(total, direction)]
     reasons = []
     for family in sorted(asked, key=lambda one: -abs(sums[one]))[:most]:
         mine = {name: added[name] for name in added if family_of(name) == family}
-        shown = _shown(mine, values)
+        shown = _shown(mine, values, typical, job)
         usual, whose = typical.beside(shown, values[shown], job)
         effect = _effect(sums[family], scale, towards)
         compared, others = _compared(shown, values[shown], usual, whose), _others(family, mine, shown)
-        text = f"{words_of(shown)}: {compared}:{others} {effect}"
+        text = f"{words_of(shown)}: {compared}: {effect}{others}"
         reasons.append(Reason(family, shown, values[shown], usual, whose, sums[family], mine, text))
     base, total = float(parts.base[row, 0]), sum(added.values())
     rest = total - sum(reason.contribution for reason in reasons)
@@ -106,12 +108,26 @@ def _members(features: Sequence[str]) -> dict[Family, list[str]]:
     return {family: names for family, names in members.items() if names}
 
 
-def _shown(parts: dict[str, float], values: dict[str, float]) -> str:
-    """The feature that stands for its family: the one that adds most to the sum, a ratio as what it is a ratio of."""
+def _shown(parts: dict[str, float], values: dict[str, float], typical: Typical, job: str) -> str:
+    """The feature that stands for its family: the one that adds most to the sum, a ratio as what it is a ratio of.
+
+    One that is unknown or as usual only stands for it where no other adds a notable part."""
     sign = np.sign(sum(parts.values()))
     strongest = max(parts, key=lambda name: parts[name] * sign)
+    notable = [name for name in parts if parts[name] * sign >= NOTABLE * parts[strongest] * sign]
+    telling = [name for name in notable if _is_unusual(name, values[name], typical, job)]
+    strongest = max(telling, key=lambda name: parts[name] * sign) if telling else strongest
     said = SAID_AS.get(strongest, strongest)
     return strongest if math.isnan(values.get(said, math.nan)) else said
+
+
+def _is_unusual(name: str, value: float, typical: Typical, job: str) -> bool:
+    return not math.isnan(value) and not _is_usual(name, value, typical.beside(name, value, job)[0])
+
+
+def _is_usual(name: str, value: float, usual: float) -> bool:
+    """Whether a value is as usual, or said alike: < 0.1 % beside < 0.1 %."""
+    return is_alike(value, usual) or in_words(name, value) == in_words(name, usual)
 
 
 def _others(family: Family, parts: dict[str, float], shown: str) -> str:
@@ -119,7 +135,7 @@ def _others(family: Family, parts: dict[str, float], shown: str) -> str:
     same = {shown, *(ratio for ratio, base in SAID_AS.items() if base == shown)}
     n_more = sum(1 for name, part in parts.items() if part and name not in same)
     own = sum(part for name, part in parts.items() if name in same)
-    return f" with {n_more} more on {family}" if n_more and abs(own) < MOSTLY * abs(sum(parts.values())) else ""
+    return f", with {n_more} more on {family}" if n_more and abs(own) < MOSTLY * abs(sum(parts.values())) else ""
 
 
 def _compared(feature: str, value: float, usual: float, whose: Whose) -> str:
@@ -128,7 +144,7 @@ def _compared(feature: str, value: float, usual: float, whose: Whose) -> str:
     if math.isnan(usual) or math.isnan(value):
         return said
     multiple = multiple_of(feature, value, usual)
-    if is_alike(value, usual):
+    if _is_usual(feature, value, usual):
         return f"{said}, as usual"
     if multiple is None:
         return f"{said}, usual for {whose} {in_words(feature, usual)}"

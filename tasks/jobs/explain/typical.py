@@ -13,15 +13,18 @@ ALIKE = 0.1  # a tenth more or less is said to be as usual
 
 @dataclass(frozen=True)
 class Typical:
-    """by_job: medians, a row a job of at least MIN_RUNS runs; overall: medians over the jobs' medians."""
+    """by_job: medians, a row a job of at least MIN_RUNS runs; overall: medians over the jobs' medians.
+
+    is_within_job: a run is compared with its job only, also where its value is as usual there."""
 
     by_job: pd.DataFrame
     overall: pd.Series
+    is_within_job: bool = False
 
     def beside(self, feature: str, value: float, job: str) -> tuple[float, Whose]:
         """The value to compare with: the job's usual one; that of all runs where the job's is unknown or the same."""
         own = float(self.by_job[feature].get(job, np.nan))
-        if np.isnan(own) or is_alike(value, own):
+        if np.isnan(own) or (is_alike(value, own) and not self.is_within_job):
             return float(self.overall[feature]), "all runs"
         return own, "the job"
 

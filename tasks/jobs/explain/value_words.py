@@ -11,7 +11,7 @@ from tasks.quantities import duration, number, share, times
 Style = Literal["bytes", "count", "seconds", "hours", "share", "multiple", "log_s", "log", "clock", "weekday", "yes_no"]
 # The first pattern that fits from the start of the name; the rest goes by the unit of the feature.
 STYLES: tuple[tuple[str, Style], ...] = (
-    (r"load_|sku_load_|vertex_share_|outlier_share", "share"),
+    (r"load_|sku_load_|vertex_share_|outlier_share|(recent_)?shape_", "share"),
     (r".*_ratio$(?<!log_ratio)|p25_p75", "multiple"),
     (r"log_median_before", "log_s"),
     (r"log_ratio_|.*log_ratio$", "log"),

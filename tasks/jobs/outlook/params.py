@@ -32,6 +32,7 @@ class OutlookParams(Params):
 class DriftParams(Params):
     """When a job counts as changed."""
 
+    is_watched: bool = Field(True, description="The watch raises an alarm for a job that drifts to another shape, once")
     since_days: float = Field(
         7, gt=0, le=36_500, description="The last days of the log are compared with what was before, in days"
     )
@@ -90,6 +91,7 @@ class CostParams(Params):
 class LateParams(Params):
     """Which running or just finished runs are late."""
 
+    is_watched: bool = Field(True, description="The watch raises an alarm for a late run, while it still goes on")
     level: Level = Field(
         0.95,
         description="Late: longer than the predicted time that a run stays under with this probability; "

@@ -11,7 +11,8 @@ NAMES = [name.replace("<sku>", "gen5").replace("<operator>", "HASH_JOIN").replac
 def test_only_logarithms_and_evidence_of_shapes_can_be_below_zero():
     negative = {name for name in NAMES if is_possible(name, -1)}
     logs = {"log_median_before", "log_ratio_mean", "last_log_ratio", "ewma_log_ratio"}
-    assert negative == logs | {"shape_ratio_3", "shape_delta_3"}
+    evidence = {f"{prefix}shape_{kind}_3" for prefix in ("", "recent_") for kind in ("ratio", "delta")}
+    assert negative == logs | evidence
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,18 @@ def test_the_order_by_importance_can_come_from_other_runs():
     assert found.mrr.value - found.importance.value == pytest.approx(1.0)
 
 
+def test_the_order_by_frequency_can_come_from_the_causes_of_other_runs():
+    """Of the training runs two had load and one few tokens: load is first, tokens second, input third."""
+    values = [[3.0, 2.0, 1.0]] * 2
+    earlier = ["load", "few_tokens", "load", "none", "lock", None]
+    found = check(values, ["big_input", "load"], frequency_of=earlier)
+    assert found.mrr.value == pytest.approx((1 + 1 / 2) / 2)
+    assert found.mrr.value - found.frequency.value == pytest.approx((1 / 3 + 1) / 2)
+    assert found.even_frequency == pytest.approx((1 / 3 + 1) / 2)
+    of_themselves = check(values, ["big_input", "load"])  # both causes once: they share the ranks 1 and 2
+    assert of_themselves.even_frequency == pytest.approx(3 / 4)
+
+
 def test_without_a_recorded_cause_there_is_no_figure_but_a_reason():
     found = check([[1.0, 2.0, 3.0]] * 2, ["none", None])
     assert (found.mrr.value, found.random, found.even, found.by_cause) == (None, None, None, ())

@@ -139,3 +139,17 @@ def test_the_table_has_a_row_for_each_insight():
         "does not hold",
         "load_mean, sku_load_mean_gen3",
     ]
+
+
+def test_what_the_model_does_without_is_still_measured():
+    parts, frame, groups, rng = known()
+    frame = frame.assign(load_sd=np.abs(frame["input_bytes"]))
+    found = {
+        one.name: one
+        for one in judge_insights(
+            parts, frame, groups, rng, variation=frame["load_sd"].to_numpy(), n_resamples=RESAMPLES
+        )
+    }["load_deviation"]
+    assert (found.verdict, found.measured_verdict) == ("cannot be told", "holds")
+    assert found.reason == "no such feature helped to tell shapes apart, so the model does without"
+    assert found.features == ("load_sd",)

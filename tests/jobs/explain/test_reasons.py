@@ -9,7 +9,7 @@ import pytest
 
 from tasks.jobs.explain.contributions import Contributions, contributions
 from tasks.jobs.explain.reasons import explain_run
-from tasks.jobs.explain.typical import typical_values
+from tasks.jobs.explain.typical import Typical, typical_values
 
 NAMES = ("input_bytes", "input_ratio", "load_mean", "requested_tokens", "queue_length")
 USUAL = [[1.5e9, 1.0, 0.5, 6.0, 3.0]] * 3 + [[4e9, 1.0, 0.5, 2.0, 3.0]] * 3
@@ -83,7 +83,39 @@ def test_other_features_of_the_family_are_counted_where_they_matter():
     parts = Contributions(np.array([0.3, 0.2, 0.2])[None, :, None], np.zeros((1, 1)), names)
     frame = pd.DataFrame([[0.9, 0.9, 0.2]], columns=list(names))
     found = explain_run(parts, 0, frame, "a", typical_values(frame, ["a"]))
-    assert found.reasons[0].text.endswith(": with 2 more on load makes it 2 times as long")
+    assert found.reasons[0].text.endswith(": makes it 2 times as long, with 2 more on load")
+
+
+def test_a_value_that_is_as_usual_does_not_stand_for_its_family_where_another_tells_more():
+    names = ("load_mean", "load_sd")
+    frame = pd.DataFrame([[0.5, 0.4]] + [[0.5, 0.2]] * 3, columns=list(names))
+    parts = Contributions(np.array([0.3, 0.2])[None, :, None], np.zeros((1, 1)), names)
+    typical = typical_values(frame.iloc[1:], ["a"] * 3)
+    found = explain_run(parts, 0, frame, "a", typical)
+    assert found.reasons[0].feature == "load_sd"
+    little = Contributions(np.array([0.3, 0.02])[None, :, None], np.zeros((1, 1)), names)
+    assert explain_run(little, 0, frame, "a", typical).reasons[0].feature == "load_mean"
+
+
+def test_values_that_are_said_alike_are_as_usual():
+    names = ("outlier_share_before",)
+    frame = pd.DataFrame([[1e-5]] + [[4e-5]] * 3, columns=list(names))
+    parts = Contributions(np.array([[[0.3]]]), np.zeros((1, 1)), names)
+    found = explain_run(parts, 0, frame, "a", typical_values(frame.iloc[1:], ["a"] * 3))
+    assert "how often the job was slow before: < 0.1 %, as usual: makes it" in found.reasons[0].text
+
+
+def test_what_counts_as_a_reason_can_be_asked_for():
+    added, values = [0.1, 0.0, 0.3, 0.0, 0.0], [3e9, 2.0, 0.9, 6.0, 4.0]
+    assert [one.family for one in explain(added, values, least=0.2).reasons] == ["load"]
+
+
+def test_within_a_job_nothing_is_compared_with_other_jobs():
+    usual = typical_values(pd.DataFrame({"load_mean": [0.5] * 3 + [0.1] * 3}), ["a"] * 3 + ["b"] * 3)
+    assert usual.beside("load_mean", 0.5, "a") == (pytest.approx(0.3), "all runs")
+    within = Typical(usual.by_job, usual.overall, is_within_job=True)
+    assert within.beside("load_mean", 0.5, "a") == (pytest.approx(0.5), "the job")
+    assert within.beside("load_mean", 0.5, "new") == (pytest.approx(0.3), "all runs")
 
 
 def test_a_run_on_which_nothing_has_an_effect_has_no_reasons():

@@ -24,6 +24,8 @@ from tasks.jobs.explain.value_words import in_words, multiple_of, size, words_of
         ("sku_load_sd_gen4", 0.5, "50.0 %"),
         ("vertex_share_gen4_mean", 1.0, "100.0 %"),
         ("outlier_share_before", 0.05, "5.0 %"),
+        ("shape_ratio_7", 4.7e-8, "< 0.1 %"),
+        ("recent_shape_delta_0", 1.0, "100.0 %"),
         ("log_median_before", math.log(5400.0), "90 min"),
         ("log_ratio_mean", math.log(1.5), "1.5 ×"),
         ("last_log_ratio", 0.0, "1 ×"),
@@ -49,7 +51,7 @@ def test_bytes_have_decimal_prefixes_and_an_end():
 def test_amounts_are_compared_as_multiples_and_shares_are_not():
     assert multiple_of("input_bytes", 6.0, 2.0) == pytest.approx(3.0)
     assert multiple_of("log_median_before", math.log(6.0), math.log(2.0)) == pytest.approx(3.0)
-    for name in ("load_mean", "hour_of_day", "day_of_week", "offered_gen3", "input_ratio"):
+    for name in ("load_mean", "shape_ratio_7", "hour_of_day", "day_of_week", "offered_gen3", "input_ratio"):
         assert multiple_of(name, 2.0, 1.0) is None
     assert multiple_of("requested_tokens", 2.0, 0.0) is None
     assert multiple_of("requested_tokens", math.nan, 1.0) is None

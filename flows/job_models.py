@@ -1,0 +1,93 @@
+"""The flows about models of jobs: train, predict, evaluate."""
+
+from pathlib import Path
+from typing import Any
+
+from prefect.runtime import flow_run
+
+from flows.forms import call, flow
+from flows.job_model_pages import evaluation_page, predictions_page, training_page
+from flows.job_model_params import EvaluateFlowParams, PredictFlowParams, TrainFlowParams
+from flows.policies import step
+from flows.publish import artifact_key, publish
+from tasks.jobs import model_steps
+from tasks.jobs.model_steps import Predicted, TrainedModel
+from tasks.jobs.predict.figure_rows import read_figures
+from tasks.jobs.reader_names import reader_asked_for
+
+WORD = "jobs"
+TAGS = [WORD]
+
+train = step(model_steps.train)
+predict = step(model_steps.predict)
+evaluate_logs = step(model_steps.evaluate_logs)
+evaluate_source = step(model_steps.evaluate_source)
+
+
+def _name_with_source(verb: str) -> str:
+    return f"{verb} {flow_run.parameters['source']}"
+
+
+def _evaluated() -> str:
+    logs = flow_run.parameters.get("logs") or []
+    if not logs:
+        return str(flow_run.parameters["source"])
+    return Path(str(logs[0])).name or str(logs[0]) if len(logs) == 1 else f"{len(logs)} logs"
+
+
+@flow(name="jobs-train", run_name=lambda: _name_with_source("train on"), tags=TAGS)
+def jobs_train(params: TrainFlowParams) -> TrainedModel:
+    """Train a model of the runtimes of a source, and put it into use if it is better than the one before.
+
+    It learns from the earlier runs and is measured on the later ones, beside its baselines; better is a lower CRPS on
+    the very same runs. Models stay until they are pruned, so 'whorl models rollback' brings the former one back."""
+    warehouse, source = params.warehouse, params.source
+    found = train(warehouse, source, params.evaluate, str(flow_run.id))
+    page = training_page(source, found, read_figures(warehouse, source, found["model_id"]))
+    publish(artifact_key(WORD, source, "model"), page, f"The model of the jobs of source {source}")
+    return found
+
+
+@flow(name="jobs-predict", run_name=lambda: _name_with_source("predict"), tags=TAGS)
+def jobs_predict(params: PredictFlowParams) -> Predicted:
+    """Predict the next run of every job of a source by the model in use; the riskiest jobs are listed first."""
+    from tasks.jobs.predict.prediction_rows import read_predictions
+
+    warehouse, source, least = params.warehouse, params.source, params.summary.min_support
+    found = predict(warehouse, source)
+    riskiest = read_predictions(warehouse, source, min_before=least)
+    page = predictions_page(source, found, riskiest, len(riskiest), least)
+    publish(artifact_key(WORD, source, "predictions"), page, f"The next runs of source {source}")
+    return found
+
+
+@flow(name="jobs-evaluate", run_name=lambda: f"evaluate {_evaluated()}", tags=TAGS)
+def jobs_evaluate(params: EvaluateFlowParams) -> dict[str, Any]:
+    """Measure how well runtimes are predicted with these parameters; nothing but the figures is kept.
+
+    They are the result of the run, so 'whorl runs compare A B' shows two experiments beside each other."""
+    if params.logs:
+        reader, memory_mb = reader_asked_for(params.reader), params.warehouse.memory_mb
+        figures = evaluate_logs(params.logs, reader, params.read, params.group, params.evaluate, memory_mb)
+        what = "job logs"
+    else:
+        figures = evaluate_source(params.warehouse, params.source, params.evaluate)
+        what = f"source {params.source}"
+    page = evaluation_page(_evaluated() if params.logs else what, figures)
+    publish(artifact_key(WORD, "logs" if params.logs else params.source, "evaluation"), page, f"Evaluation of {what}")
+    return figures
+
+
+def train_jobs(params: TrainFlowParams) -> TrainedModel:
+    """Run jobs-train here and now. Raises WhorlError."""
+    return call(jobs_train, params)
+
+
+def predict_jobs(params: PredictFlowParams) -> Predicted:
+    """Run jobs-predict here and now. Raises WhorlError."""
+    return call(jobs_predict, params)
+
+
+def evaluate_jobs(params: EvaluateFlowParams) -> dict[str, Any]:
+    """Run jobs-evaluate here and now. Raises WhorlError."""
+    return call(jobs_evaluate, params)

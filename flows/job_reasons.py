@@ -1,0 +1,58 @@
+"""The flow that explains the runs of a source: reasons, what counts over all, and checks of both."""
+
+from prefect.runtime import flow_run
+
+from flows.forms import call, flow
+from flows.job_reason_pages import reasons_page
+from flows.job_reason_params import ExplainFlowParams, ReasonsFound
+from flows.policies import step
+from flows.publish import artifact_key, publish
+from tasks.jobs import reason_steps
+from tasks.jobs.explain.params import ExplainParams
+from tasks.warehouse.connection import fetch
+from tasks.warehouse.place import Warehouse
+
+WORD = "jobs"
+TAGS = [WORD]
+
+explain_source = step(reason_steps.explain_source)
+
+
+@step
+def explain_runs(warehouse: Warehouse, source: str, explain: ExplainParams, model_id: str) -> int:
+    """Reasons of single runs. model_id: what they are by; a continued run with another model finds them again."""
+    return reason_steps.explain_runs(warehouse, source, explain, model_id)
+
+
+@flow(name="jobs-explain", run_name=lambda: f"explain {flow_run.parameters['source']}", tags=TAGS)
+def jobs_explain(params: ExplainFlowParams) -> ReasonsFound:
+    """Say why the longest runs of the last days took so long, why the next runs of the riskiest jobs may, and what
+    makes runs of this source long and its jobs variable; and check these reasons where causes were recorded."""
+    warehouse, source = params.warehouse, params.source
+    model_id = explain_source(warehouse, source, params.explain)
+    n_reasons = explain_runs(warehouse, source, params.explain, model_id)
+    asked = {"source": source}
+    tables = {
+        name: fetch(warehouse, f"SELECT * FROM jobs.{name} WHERE source = $source ORDER BY ALL", asked)
+        for name in ("cause_families", "cause_checks", "insights")
+    }
+    reasons = fetch(warehouse, "SELECT * FROM jobs.reasons WHERE source = $source ORDER BY runtime_s DESC, rank", asked)
+    publish(
+        artifact_key(WORD, source, "reasons"),
+        reasons_page(source, reasons, tables["cause_families"], tables["cause_checks"], tables["insights"]),
+        f"Why runs of source {source} take long",
+    )
+    checks = tables["cause_checks"]
+    ours = checks[(checks["order_name"] == "reasons") & (checks["cause"] == "all")]["mrr"]
+    return ReasonsFound(
+        model_id=model_id,
+        n_runs=int(reasons["run_id"].nunique()),
+        n_next=int(reasons["group_key"][reasons["run_id"].isna()].nunique()),
+        n_reasons=n_reasons,
+        mrr=float(ours.iloc[0]) if len(ours) else None,
+    )
+
+
+def explain_jobs(params: ExplainFlowParams) -> ReasonsFound:
+    """Run jobs-explain here and now. Raises WhorlError."""
+    return call(jobs_explain, params)

@@ -1,0 +1,170 @@
+"""What makes the runs of a source long and its jobs variable, and whether these explanations stand up to checks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tasks.jobs.distribution import Floats
+from tasks.jobs.explain.against_job import against_stretch
+from tasks.jobs.explain.causes import Family, by_family
+from tasks.jobs.explain.causes_check import CausesCheck, check_causes
+from tasks.jobs.explain.compare import beeswarm_points, compare_shapes
+from tasks.jobs.explain.contributions import Contributions
+from tasks.jobs.explain.explainer import Explainer
+from tasks.jobs.explain.held_out import HeldOut, describe_held_out
+from tasks.jobs.explain.insights import Insight, judge_history, judge_insights
+from tasks.jobs.explain.model_parts import runtime_parts, shape_parts, variable_parts, variable_shapes
+from tasks.jobs.explain.params import ExplainParams
+from tasks.jobs.predict.targets import label_groups, label_instances
+from tasks.jobs.predict.trained import Trained
+from tasks.jobs.shape_params import Kind
+
+RUNTIME = "runtime"
+LONG = 2.0  # times the usual time: the runs whose reasons are counted
+Questions = Mapping[str, Contributions]
+
+
+@dataclass(frozen=True)
+class SourceReasons:
+    """Of the held-out runs of a source. families: see family_table; check: on those with a recorded cause; insights:
+    by kind of shapes; comparison, swarm: of the least and the most variable shape, see compare_shapes and
+    beeswarm_points, None without a classifier that knows both."""
+
+    model_id: str
+    families: pd.DataFrame
+    check: CausesCheck | None
+    insights: dict[Kind, list[Insight]]
+    comparison: pd.DataFrame | None
+    swarm: pd.DataFrame | None
+
+
+def explain_source(explainer: Explainer, params: ExplainParams) -> SourceReasons:
+    """Tables and checks over the held-out runs. Raises BadInput if the model has seen all runs."""
+    trained, rng = explainer.trained, np.random.default_rng(params.seed)
+    held_out = describe_held_out(trained, explainer.runs, max_runs=params.max_runs, usual_runs=params.usual_runs)
+    known = runtime_parts(trained, held_out.features)
+    parts = against_stretch(known.rows(held_out.test), known.rows(held_out.usual), held_out.first, held_out.n_usual)
+    test = _Test(held_out.runs.iloc[held_out.test], held_out.features.iloc[held_out.test])
+    questions: dict[str, Contributions] = {RUNTIME: parts}
+    insights: dict[Kind, list[Insight]] = {}
+    for kind, classifier in trained.classifiers.items():
+        variable = variable_parts(classifier, test.features)
+        if variable is not None:
+            questions[kind] = variable
+            insights[kind] = _insights(trained, kind, variable, test, rng, params)
+    check = _check(parts, known.rows(held_out.training), held_out, rng, params)
+    comparison, swarm = _two_shapes(trained, test, rng, params)
+    families = family_table(questions, test.runs)
+    return SourceReasons(explainer.card.model_id, families, check, insights, comparison, swarm)
+
+
+@dataclass(frozen=True)
+class _Test:
+    """The test runs and their features, row by row."""
+
+    runs: pd.DataFrame
+    features: pd.DataFrame
+
+    @property
+    def jobs(self) -> NDArray[np.object_]:
+        return np.asarray(self.runs["group_key"].to_numpy(dtype=object))
+
+
+def family_table(questions: Questions, runs: pd.DataFrame) -> pd.DataFrame:
+    """What each family of features adds to each question: one row a question and family, the largest first.
+
+    questions: `runtime` (log factors), or a kind of shapes (log-odds of the variable ones), of the same n runs with
+    runtime_s and median_s. Columns: question, family, share (of the mean absolute contributions of all families),
+    typical_factor (exp of that mean: by how much it changes a run on average, up or down), first_share (how often it
+    is the first reason of a run that took at least twice its job's usual time, if any makes it longer; None for the
+    shapes), n_runs, n_long."""
+    is_long = (runs["runtime_s"] >= LONG * runs["median_s"]).to_numpy()
+    tables = []
+    for question, parts in questions.items():
+        sums, families = by_family(parts)
+        size = np.abs(sums).mean(axis=0)
+        total = float(size.sum())
+        table = pd.DataFrame(
+            {
+                "question": question,
+                "family": families,
+                "share": size / total if total > 0 else size,
+                "typical_factor": np.exp(size),
+                "first_share": _first_shares(sums[is_long], families) if question == RUNTIME else None,
+                "n_runs": len(sums),
+                "n_long": int(is_long.sum()),
+            }
+        )
+        tables.append(table.sort_values("share", ascending=False, kind="stable"))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _first_shares(sums: Floats, families: tuple[Family, ...]) -> Floats | None:
+    if not len(sums):
+        return None
+    first = sums.argmax(axis=1)[sums.max(axis=1) > 0]
+    return np.asarray(np.bincount(first, minlength=len(families)) / len(sums))
+
+
+def _check(
+    parts: Contributions, training: Contributions, held_out: HeldOut, rng: np.random.Generator, params: ExplainParams
+) -> CausesCheck | None:
+    """The check on the recorded causes of the test runs; the other orders are those of the training runs."""
+    runs, test = held_out.runs, held_out.runs.iloc[held_out.test]
+    if "recorded_cause" not in runs or test["recorded_cause"].isna().all():
+        return None
+    return check_causes(
+        parts,
+        test["recorded_cause"].tolist(),
+        test["group_key"].to_numpy(),
+        rng,
+        importance_of=training,
+        frequency_of=runs["recorded_cause"].iloc[held_out.training].tolist(),
+        n_resamples=params.n_resamples,
+    )
+
+
+def _insights(
+    trained: Trained,
+    kind: Kind,
+    variable: Contributions,
+    test: _Test,
+    rng: np.random.Generator,
+    params: ExplainParams,
+) -> list[Insight]:
+    """The insights of the paper on the test runs; variation: |log of runtime over the usual time of the job|."""
+    runs = test.runs
+    ratio = np.log(np.maximum(runs["runtime_s"], 1e-3) / runs["median_s"].where(runs["median_s"] > 0))
+    found = judge_insights(
+        variable, test.features, test.jobs, rng, variation=np.abs(ratio), n_resamples=params.n_resamples
+    )
+    probabilities = trained.classifiers[kind].predict_proba(test.features)
+    asked = trained.params
+    by_job = label_groups(runs, trained.shapes[kind], asked.labels, asked.characterise.posterior)
+    actual = label_instances(runs["group_key"], by_job)
+    is_labelled = actual >= 0
+    is_right = (probabilities.argmax(axis=1) == actual)[is_labelled]
+    n_before = test.features["n_before"][is_labelled] if "n_before" in test.features else np.full(len(is_right), np.nan)
+    return [*found, judge_history(n_before, is_right, test.jobs[is_labelled], rng, n_resamples=params.n_resamples)]
+
+
+def _two_shapes(
+    trained: Trained, test: _Test, rng: np.random.Generator, params: ExplainParams
+) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
+    """What tells the least from the most variable shape apart, and the points of the most variable one."""
+    classifier = trained.classifiers.get(params.kind)
+    if classifier is None or not variable_shapes(len(classifier.present)):
+        return None, None
+    parts = shape_parts(classifier, test.features)
+    known = np.flatnonzero(parts.knows)
+    if len(known) < 2:
+        return None, None
+    low, high = int(known[0]), int(known[-1])
+    labels = classifier.predict_proba(test.features).argmax(axis=1)
+    return (
+        compare_shapes(parts, test.features, labels, low, high),
+        beeswarm_points(parts, test.features, high, rng),
+    )

@@ -1,0 +1,112 @@
+"""The steps of shapes and models of `jobs`: keys in, keys and figures out. Flows wrap them, and commands that ask."""
+
+import logging
+from typing import Any, TypedDict
+
+from tasks.jobs.characterise_params import CharacteriseParams
+from tasks.jobs.params import GroupParams, ReadParams
+from tasks.jobs.predict.evaluation_params import EvaluateParams
+from tasks.utc import utc_text
+from tasks.warehouse.place import Warehouse
+
+logger = logging.getLogger(__name__)
+
+
+class TrainedModel(TypedDict):
+    """model_id: of the new model; champion_id: of the one in use now; crps: of the new one on held-out runs, seconds.
+
+    shapes: by normalisation the name of the shapes that it used."""
+
+    model_id: str
+    champion_id: str
+    data_version: str
+    crps: float
+    shapes: dict[str, str]
+
+
+class Predicted(TypedDict):
+    """What stands in jobs.predictions now. predicted_at: ISO, UTC."""
+
+    model_id: str
+    data_version: str
+    predicted_at: str
+    n_jobs: int
+
+
+class Characterised(TypedDict):
+    """What stands in jobs.shapes and its sisters now. k: number of shapes by normalisation."""
+
+    data_version: str
+    n_groups: int
+    k: dict[str, int]
+
+
+def train(warehouse: Warehouse, source: str, evaluate: EvaluateParams, run_id: str) -> TrainedModel:
+    """Train a model on a source, measure it on held-out runs, and put it into use if it is the better one.
+
+    run_id: of the flow run; the same run, data and parameters make the same model once."""
+    from tasks.jobs.mixing import kind_of_runs
+    from tasks.jobs.predict.figure_rows import write_figures
+    from tasks.jobs.predict.training import METRIC, train_source
+
+    kind_of_runs(warehouse, source)  # a line in the log where all are simulated
+    found = train_source(warehouse, source, evaluate, run_id=run_id)
+    write_figures(warehouse, source, found.model_id, found.figures)
+    return TrainedModel(
+        model_id=found.model_id,
+        champion_id=found.champion_id,
+        data_version=found.data_version,
+        crps=float(found.figures[METRIC]),
+        shapes=shapes_of(warehouse, found.model_id),
+    )
+
+
+def shapes_of(warehouse: Warehouse, model_id: str) -> dict[str, str]:
+    """By normalisation the name of the shapes that a model uses."""
+    from tasks.jobs.predict.champions import WORD
+    from tasks.jobs.predict.shape_names import shape_names
+    from tasks.jobs.predict.trained import load_trained
+
+    return shape_names(load_trained(warehouse.models / WORD / model_id).shapes)
+
+
+def predict(warehouse: Warehouse, source: str) -> Predicted:
+    """Write the next run of every job of a source, as its champion predicts it, to jobs.predictions."""
+    from tasks.jobs.predict.prediction_rows import predict_source
+
+    found = predict_source(warehouse, source)
+    logger.info("predicted the next run of %d jobs of source %s by %s", found.n_jobs, source, found.model_id)
+    return Predicted(
+        model_id=found.model_id,
+        data_version=found.data_version,
+        predicted_at=utc_text(found.predicted_at.to_pydatetime()),
+        n_jobs=found.n_jobs,
+    )
+
+
+def characterise(warehouse: Warehouse, source: str, params: CharacteriseParams) -> Characterised:
+    """Find the typical runtime distributions of a source, and the shape of each of its jobs."""
+    from tasks.jobs import characterise as characterising
+
+    found = characterising.characterise(warehouse, source, params)
+    return Characterised(
+        data_version=found.data_version, n_groups=found.n_groups, k={str(kind): k for kind, k in found.k.items()}
+    )
+
+
+def evaluate_logs(
+    logs: list[str], reader: str, read: ReadParams, group: GroupParams, evaluate: EvaluateParams, memory_mb: int
+) -> dict[str, Any]:
+    """The figures of an evaluation of job logs, read into a temporary warehouse."""
+    from tasks.jobs import evaluate as evaluating
+    from tasks.jobs.intake import Intake
+
+    found = evaluating.evaluate_logs(logs, Intake(evaluating.SOURCE, reader, read, group), evaluate, memory_mb)
+    return found.figures
+
+
+def evaluate_source(warehouse: Warehouse, source: str, evaluate: EvaluateParams) -> dict[str, Any]:
+    """The figures of an evaluation of the runs of a source; no model is kept."""
+    from tasks.jobs.predict import training
+
+    return training.evaluate_source(warehouse, source, evaluate)

@@ -1,0 +1,36 @@
+"""`whorl jobs watch`: the settings that reach its flow."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from flows.invocation import Invocation
+
+Whorl = Callable[..., Any]
+
+
+def test_settings_of_late_runs_drift_and_outlook_reach_the_flow(
+    whorl: Whorl, varied_log: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def watch(params: Any) -> dict[str, Any]:
+        asked.append(params)
+        return {"alarms": [], "n_alarms": 0}
+
+    monkeypatch.setattr(Invocation, "prepare_flows", lambda self: None)
+    monkeypatch.setattr("flows.jobs.watch_jobs", watch)
+    settings = {
+        "WHORL_JOBS__WATCH__LOOK_BACK_DAYS": "3",
+        "WHORL_JOBS__LATE__LEVEL": "0.9",
+        "WHORL_JOBS__DRIFT__IS_WATCHED": "false",
+        "WHORL_JOBS__OUTLOOK__TAIL_INDEX": "3",
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    ended = whorl("jobs", "watch")
+    assert (ended.code, ended.out) == (0, "")
+    (params,) = asked
+    assert (params.watch.look_back_days, params.late.level) == (3, 0.9)
+    assert (params.drift.is_watched, params.outlook.tail_index) == (False, 3)

@@ -1,0 +1,227 @@
+"""Questions to a trained model over a log whose truth is known: spare tokens and fast machines shorten runs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.errors import BadInput, NotFound
+from tasks.jobs.control.answer_figures import answer_figures, most_helped
+from tasks.jobs.control.answer_rows import read_answers, write_answer
+from tasks.jobs.control.answering import answer, make_ground, recorded_as
+from tasks.jobs.control.asking import parse_scenario
+from tasks.jobs.control.claims import Claims, make_claims
+from tasks.jobs.control.conditions import describe_conditions, unlike_conditions
+from tasks.jobs.control.measured_words import describe_overall
+from tasks.jobs.control.pair_scores import score_pairs
+from tasks.jobs.control.params import WhatIfParams
+from tasks.jobs.evaluate import evaluate_runs
+from tasks.jobs.predict.predicting import predict_rows
+from tasks.jobs.predict.training import trained_of
+
+PARAMS = WhatIfParams(n_resamples=200, max_support_rows=300)
+MINUTE = np.timedelta64(1, "m")
+N_JOBS, N_RUNS, N_PAIRS = 8, 960, 60
+NO_SPARE, ALL_FAST = 0.5, -0.6  # log runtime without spare tokens, and with all vertices on gen5
+
+
+def log_rows(rng, number, *, spare=None, only_fast=None):
+    """Runs of `number` (job by job in turn); spare, only_fast: (n,), drawn if None. 4 vertices, fast ones on gen5."""
+    n = len(number)
+    spare = rng.integers(0, 2, n) * 3.0 if spare is None else spare
+    only_fast = np.zeros(n, dtype=bool) if only_fast is None else only_fast
+    fast = np.where(only_fast, 4, rng.binomial(4, 0.4, n))
+    log = np.log(5.0 + number) + NO_SPARE * (spare == 0) + ALL_FAST * fast / 4 + 0.1 * rng.standard_normal(n)
+    return pd.DataFrame(
+        {
+            "group_key": [f"job-{job}" for job in number],
+            "runtime_s": np.exp(log),
+            "requested_cpus": 2.0,
+            "spare_tokens_available": spare,
+            "spare_tokens_used": spare / 2,
+            "load_mean": rng.uniform(0.2, 0.8, n),
+            "load_sd": rng.uniform(0.05, 0.3, n),
+            "offered_gen3": np.where(only_fast, 0.0, 1.0),
+            "offered_gen5": 1.0,
+            "vertices_gen3": 4.0 - fast,
+            "vertices_gen5": fast.astype(float),
+            "n_vertices": 4.0,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """The log, then each of its last runs repeated unchanged, without spare tokens, and on gen5 only."""
+    rng = np.random.default_rng(3)
+    log = log_rows(rng, np.arange(N_RUNS) % N_JOBS).assign(run_id=[f"r{i:04}" for i in range(N_RUNS)])
+    number = np.arange(N_PAIRS) % N_JOBS
+    ids = [f"r{N_RUNS - N_PAIRS + i:04}" for i in range(N_PAIRS)]
+    has_spare = np.full(N_PAIRS, 3.0)
+    parts = [log]
+    for kind, changed in (
+        ("baseline", {"spare": has_spare}),
+        ("no_spare", {"spare": has_spare * 0}),
+        ("newest_sku", {"spare": has_spare, "only_fast": np.ones(N_PAIRS, dtype=bool)}),
+    ):
+        named = {"what_if": kind, "run_id": [f"{one}-{kind}" for one in ids]}
+        partner = ids if kind == "baseline" else [f"{one}-baseline" for one in ids]
+        parts.append(log_rows(rng, number, **changed).assign(**named, matched_run_id=partner))
+    frame = pd.concat(parts, ignore_index=True)
+    submitted_at = pd.Timestamp("2026-01-01") + np.arange(len(frame)) * MINUTE
+    frame = frame.assign(submitted_at=submitted_at, started_at=submitted_at, is_simulated=True)
+    ends = frame["submitted_at"] + pd.to_timedelta(frame["runtime_s"], unit="s")
+    return frame.assign(ended_at=ends.astype("datetime64[us]"), submitted_at=submitted_at.astype("datetime64[us]"))
+
+
+@pytest.fixture(scope="module")
+def trained(runs, quick_training):
+    """A model of a few small trees of the log without the runs that were done again."""
+    log = runs[runs["what_if"].isna()].reset_index(drop=True)
+    return trained_of(evaluate_runs(log, quick_training), quick_training)
+
+
+@pytest.fixture(scope="module")
+def ground(runs, trained):
+    return make_ground(trained, runs, PARAMS)
+
+
+def ask(ground, **words):
+    return answer(ground, parse_scenario(PARAMS, **words), PARAMS, np.random.default_rng(0))
+
+
+def test_an_unchanged_run_is_predicted_as_the_model_predicts_it(ground, trained):
+    """The earlier runs of a job count in an answer as they do without a question."""
+    asked = ground.subjects
+    told, plainly = asked.predict(asked.features), predict_rows(trained, asked.runs, ground.past)
+    assert told.quantile(0.9) == pytest.approx(plainly.quantile(0.9))
+
+
+def test_only_held_out_runs_of_the_log_are_asked_about(ground, trained):
+    ids = set(ground.subjects.runs["run_id"])
+    assert len(ids) == PARAMS.max_support_rows or ids.isdisjoint(trained.seen["run_id"])
+    assert not any("-" in one for one in ids)
+
+
+def test_without_spare_tokens_runs_take_as_much_longer_as_was_measured(ground):
+    found = ask(ground, scenario="no_spare")
+    score = found.measured.comparison.score
+    assert (score.n, score.n_groups) == (N_PAIRS, N_JOBS)
+    assert score.mean_measured == pytest.approx(NO_SPARE, abs=0.1)
+    assert score.mean_predicted == pytest.approx(NO_SPARE, abs=0.25)  # a few small trees learn it in part
+    assert score.directions.share > 0.9
+    assert score.mae < 0.6 * score.mae_no_change
+    assert found.outcome.changes.loc["median_s", "low"] > 0
+    assert any(line.startswith("Predicted:") for line in found.claims.can)
+
+
+def test_moving_all_vertices_helps_though_the_model_knows_only_where_earlier_runs_worked(ground):
+    found = ask(ground, scenario="newest_sku")
+    score = found.measured.comparison.score
+    assert score.mean_measured == pytest.approx(0.6 * ALL_FAST, abs=0.1)
+    assert score.mean_predicted == pytest.approx(0.6 * ALL_FAST, abs=0.15)
+    assert score.directions.share > 0.8
+    assert any("with all vertices on gen5 than with all on gen3" in line for line in found.claims.can)
+
+
+def test_the_same_change_in_other_words_is_measured_by_the_same_pairs(ground):
+    free = ask(ground, sets=["spare_multiplier=0"])
+    assert recorded_as(free.scenario, PARAMS) == "no_spare"
+    assert free.measured.comparison.score == ask(ground, scenario="no_spare").measured.comparison.score
+
+
+def test_a_change_that_was_never_made_says_so(ground):
+    found = ask(ground, sets=["spare_multiplier=1"])
+    assert found.measured is None
+    assert found.reason == "runs were done again with no_spare, newest_sku, steady_load only, if at all"
+    assert found.claims.cannot[0].startswith("Nothing measured stands behind it")
+    assert ask(ground, scenario="steady_load").reason == "no run was done again with steady_load"
+
+
+def test_a_question_that_the_log_cannot_answer_is_one_line(ground):
+    with pytest.raises(BadInput, match=r"^what-if shift-sku gen9:gen3: the log has no SKU 'gen9'; expected one of"):
+        ask(ground, shifts=["gen9:gen3"])
+
+
+def test_of_one_job_the_next_run_is_asked_under_the_conditions_of_its_last_runs(runs, trained):
+    ground = make_ground(trained, runs, PARAMS, job="job-3")
+    assert ground.subjects.runs["group_key"].unique().tolist() == ["job-3"]
+    assert (ground.subjects.runs["submitted_at"] > ground.past["ended_at"].max()).all()
+    found = ask(ground, scenario="no_spare")
+    assert found.measured.comparison.score.n_groups == 1
+    assert not any("do not bear it out" in line for line in found.claims.cannot)  # one job is no evidence against it
+    with pytest.raises(NotFound, match=r"^job 'job-99': no finished run with a runtime"):
+        make_ground(trained, runs, PARAMS, job="job-99")
+
+
+def test_a_log_without_runs_beyond_the_training_is_refused(runs, trained):
+    seen = runs[runs["run_id"].isin(trained.seen["run_id"])].reset_index(drop=True)
+    with pytest.raises(BadInput, match="no run of the last part of the log that the model did not learn from"):
+        make_ground(trained, seen, PARAMS)
+
+
+def test_what_the_pairs_do_not_bear_out_is_no_claim(ground):
+    found = ask(ground, scenario="no_spare")
+    rng = np.random.default_rng(1)
+    measured, jobs = rng.normal(0, 0.1, 200), np.arange(200) % 20
+    wrong = score_pairs(measured, np.full(200, 0.5), jobs, PARAMS, rng)
+    claims = make_claims(found.outcome.changes, PARAMS, score=wrong)
+    assert not any(line.startswith("Predicted") for line in claims.can)
+    assert sum("the measured pairs do not bear it out" in line for line in claims.cannot) == 3
+
+
+def test_conditions_that_the_changed_runs_did_not_meet_are_named():
+    before = pd.DataFrame({"load_mean": [0.7, 0.8], "load_sd": [0.2, 0.2], "n_before": [5.0, 6.0]})
+    after, met = before.assign(load_sd=0.0), before.assign(load_mean=0.9, load_sd=0.01, n_before=50.0)
+    training = pd.DataFrame({"load_mean": [0.5, 0.6, 0.7], "load_sd": [0.1, 0.2, 0.3], "n_before": [1.0, 2.0, 3.0]})
+    found = unlike_conditions(before, after, met, training, WhatIfParams())
+    assert found[["feature", "is_changed"]].to_numpy().tolist() == [["load_mean", False]]
+    assert found["distance"].tolist() == pytest.approx([1.5])
+    assert describe_conditions(found) == [
+        "The runs that were done again met another load_mean: 0.9 on average, where the change leaves it at 0.75; "
+        "what was measured holds the effect of both."
+    ]
+
+
+def test_a_variation_that_went_the_other_way_is_no_claim():
+    sides = ["measured_before", "measured_after", "predicted_before", "predicted_after"]
+    overall = pd.DataFrame([[4.4, 3.9, 3.9, 4.5], [1.2, 1.0, 1.1, 0.9]], index=["p95", "gap"], columns=sides)
+    found = describe_overall(overall)
+    assert found.can == [
+        "Measured over all pairs together: the 25th-75th gap, over the historic median, went from 1.2 to 1; "
+        "foretold was 1.1 to 0.9."
+    ]
+    assert found.cannot[0].endswith("went from 4.4 to 3.9; foretold was 3.9 to 4.5, the other way.")
+    assert describe_overall(pd.DataFrame(columns=sides)) == Claims([], [])
+
+
+def test_the_jobs_that_gain_most_come_first(ground):
+    found = ask(ground, scenario="newest_sku")
+    rows = most_helped(found.outcome, ground.subjects.runs["group_key"].to_numpy())
+    gains = [row["p95_s"] for row in rows]
+    assert gains == sorted(gains)
+    assert gains[0] < 0
+    assert len(rows) == N_JOBS
+
+
+def test_the_same_question_gets_the_same_figures_and_they_are_plain(ground):
+    first, again = (answer_figures(ask(ground, scenario="newest_sku")) for _ in range(2))
+    assert first == again
+    assert first["changes"]["money"]["words"].startswith("price")
+    assert first["moves"]["ratio"]["runs"]["n"] == first["n_runs"]
+
+
+def test_an_answer_is_written_whole_and_twice_changes_nothing(ground, job_log):
+    warehouse = job_log([{"runtime_s": 1.0}])
+    named, free = ask(ground, scenario="no_spare"), ask(ground, sets=["spare_multiplier=1"])
+    for found in (named, named, free):
+        write_answer(warehouse, "log", "model-1", found, PARAMS)
+    [one, other] = read_answers(warehouse, "log")
+    assert (one.scenario, one.edits, one.model_id) == ("no_spare", "spare_multiplier=0", "model-1")
+    assert one.changes["change"].to_numpy() == pytest.approx(named.outcome.changes["change"].to_numpy())
+    assert one.moves.loc[one.moves["kind"] == "ratio", "n_runs"].sum() == len(named.outcome.before)
+    assert one.pairs["n_pairs"] == N_PAIRS
+    assert one.pairs["right_share"] == named.measured.comparison.score.directions.share
+    assert one.claims["cannot"] == named.claims.cannot
+    assert (other.scenario, other.pairs["n_pairs"]) == ("spare_multiplier=1", 0)
+    assert "only, if at all" in other.pairs["reason"]
+    assert read_answers(warehouse, "elsewhere") == []

@@ -1,0 +1,181 @@
+"""Reasons by a trained model: on a log in which big inputs and load make runs long, and nothing else does."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from tasks.errors import NotFound
+from tasks.jobs import reason_steps
+from tasks.jobs.explain.explainer import load_explainer, load_job_explainer
+from tasks.jobs.explain.explaining import explain_next_of, explain_next_run, explain_past_run, explain_run_of
+from tasks.jobs.explain.model_parts import shape_parts, variable_parts, variable_shapes
+from tasks.jobs.explain.params import ExplainParams
+from tasks.warehouse.connection import writing
+
+PARAMS = ExplainParams(n_resamples=100)
+
+
+@pytest.fixture
+def explainer(caused_log):
+    return load_explainer(caused_log, "log")
+
+
+@pytest.fixture
+def varied(trained_log):
+    """Of a log whose jobs have two shapes, so that there are classifiers."""
+    found = load_explainer(trained_log, "log")
+    assert set(found.trained.classifiers) == {"ratio", "delta"}
+    return found
+
+
+def last_of(explainer, cause):
+    runs = explainer.runs
+    return str(runs["run_id"][runs["recorded_cause"] == cause].iloc[-1])
+
+
+def test_three_times_the_input_is_the_first_reason_of_a_run(explainer):
+    found = explain_past_run(explainer, last_of(explainer, "big_input"), PARAMS)
+    first = found.runtime.reasons[0]
+    assert first.family == "input"
+    assert first.feature == "input_bytes"
+    assert 2 < first.factor < 3.5
+    assert "times the usual 1 MB of the job: makes it" in first.text
+    assert 2 < found.expected_s / found.usual_s < 3.5
+
+
+def test_load_is_the_first_reason_of_a_run_under_load(explainer):
+    found = explain_past_run(explainer, last_of(explainer, "load"), PARAMS)
+    assert found.runtime.reasons[0].family == "load"
+    assert found.runtime.reasons[0].factor == pytest.approx(2.0, rel=0.3)
+
+
+def test_a_usual_run_has_no_reason_to_be_long(explainer):
+    found = explain_past_run(explainer, last_of(explainer, "none"), PARAMS, direction="up")
+    assert [one.family for one in found.runtime.reasons if one.factor > 1.3] == []
+
+
+def test_only_reasons_that_shorten_can_be_asked_for(explainer):
+    run_id = last_of(explainer, "big_input")
+    down = explain_past_run(explainer, run_id, PARAMS, direction="down").runtime.reasons
+    assert all(one.contribution < 0 for one in down)
+
+
+def test_reasons_lead_from_the_usual_runs_to_what_is_expected(explainer):
+    found = explain_past_run(explainer, last_of(explainer, "big_input"), PARAMS)
+    told = found.runtime
+    assert told.base + sum(one.contribution for one in told.reasons) + told.rest == pytest.approx(told.prediction)
+    assert found.usual_s * math.exp(told.prediction) == pytest.approx(found.expected_s, rel=1e-6)
+
+
+def test_later_runs_change_no_reason(caused_log, explainer):
+    """What is told of a run is what could have been told when it was submitted."""
+    run_id = explainer.runs["run_id"].iloc[700]
+    upto = explainer.runs.iloc[:701]
+    earlier = type(explainer)(
+        explainer.source, explainer.card, explainer.trained, upto, explainer.overall, explainer.now
+    )
+    one, other = (explain_past_run(some, run_id, PARAMS) for some in (explainer, earlier))
+    assert one == other
+
+
+def test_one_job_alone_is_explained_as_among_all(caused_log, explainer):
+    run_id = last_of(explainer, "load")
+    among_all = explain_past_run(explainer, run_id, PARAMS)
+    assert explain_run_of(caused_log, "log", run_id, PARAMS) == among_all  # nothing is stored yet
+    reason_steps.explain_source(caused_log, "log", PARAMS)
+    alone = load_job_explainer(caused_log, "log", among_all.group_key)
+    assert set(alone.runs["group_key"]) == {among_all.group_key}
+    assert explain_run_of(caused_log, "log", run_id, PARAMS) == among_all
+    assert alone.now == explainer.now
+    key = among_all.group_key
+    assert explain_next_of(caused_log, "log", key, PARAMS) == explain_next_run(explainer, key, PARAMS)
+
+
+def test_the_next_run_is_explained_by_the_conditions_of_the_last_ones(explainer):
+    key = explainer.runs["group_key"].iloc[0]
+    found = explain_next_run(explainer, key, PARAMS)
+    assert (found.run_id, found.runtime_s, found.n_conditions, found.n_usual) == (None, None, 10, PARAMS.usual_runs)
+    assert found.submitted_at == explainer.now
+
+
+def test_the_first_run_of_a_job_is_compared_with_all_runs(explainer):
+    found = explain_past_run(explainer, explainer.runs["run_id"].iloc[0], PARAMS)
+    assert found.n_usual == 0
+    assert math.isnan(found.usual_s)
+
+
+def test_contributions_to_shapes_give_the_probabilities_of_the_classifier(varied):
+    trained = varied.trained
+    features = trained.features(varied.runs.tail(50), varied.runs)
+    for classifier in trained.classifiers.values():
+        parts = shape_parts(classifier, features)
+        assert softmax(parts.raw, axis=1) == pytest.approx(classifier.predict_proba(features), abs=1e-9)
+        variable = list(variable_shapes(parts.k))
+        odds = variable_parts(classifier, features)
+        p = classifier.predict_proba(features)[:, variable].sum(axis=1)
+        assert odds.raw[:, 0] == pytest.approx(np.log(p / (1 - p)), abs=1e-3)
+
+
+def test_without_evidence_of_earlier_runs_the_trees_alone_are_taken_apart(varied):
+    trained = varied.trained
+    features = trained.features(varied.runs.tail(50), varied.runs)
+    for classifier in trained.classifiers.values():
+        alone = replace(classifier, evidence=(), evidence_powers=(), temperature=1.7)
+        assert softmax(shape_parts(alone, features).raw, axis=1) == pytest.approx(alone.predict_proba(features))
+
+
+def test_evidence_worked_out_by_hand(varied):
+    """Trees to the power 0.5, all earlier runs to the power 2: 2 log(2 e) from evidence e of two shapes."""
+    trained = varied.trained
+    classifier = replace(trained.classifiers["ratio"], evidence=(("one", "two"),), evidence_powers=(0.5, 2.0))
+    features = trained.features(varied.runs.tail(3), varied.runs).assign(one=[0.5, 0.9, 0.0], two=[0.5, 0.1, 1.0])
+    parts = shape_parts(classifier, features)
+    one = parts.to_score(0)[:, parts.features.index("one")]
+    assert one == pytest.approx([0.0, 2 * np.log(1.8), 2 * np.log(2e-4)])  # never less than 1e-4
+    assert parts.to_score(1)[:, parts.features.index("one")].tolist() == [0.0, 0.0, 0.0]
+    assert softmax(parts.raw, axis=1) == pytest.approx(classifier.predict_proba(features), abs=1e-9)
+
+
+def test_a_job_that_varied_has_high_odds_of_a_variable_shape_for_that_reason(varied):
+    runs = varied.runs
+    found = {n: explain_past_run(varied, runs["run_id"].iloc[-12 + n], PARAMS) for n in (0, 1)}
+    assert found[1].chance > 0.5 > found[0].chance
+    assert found[1].variation.scale == "odds"
+    assert found[1].variation.reasons[0].family == "history"
+    assert "the odds of a variable runtime by" in found[1].variation.reasons[0].text
+
+
+def test_runs_that_go_on_or_failed_are_explained_too(caused_log):
+    """What was known at submission is all that is asked of a run."""
+    finished = explain_run_of(caused_log, "log", "batch-000-000899", PARAMS)
+    with writing(caused_log) as connection:
+        connection.execute("UPDATE jobs.runs SET status = 'failed' WHERE run_id = 'batch-000-000899'")
+    assert explain_run_of(caused_log, "log", "batch-000-000899", PARAMS).runtime == finished.runtime
+    with writing(caused_log) as connection:
+        connection.execute(
+            """UPDATE jobs.runs SET status = 'running', runtime_s = NULL, ended_at = NULL
+            WHERE run_id = 'batch-000-000899'"""
+        )
+    found = explain_run_of(caused_log, "log", "batch-000-000899", PARAMS)
+    assert (found.runtime_s, found.expected_s) == (None, finished.expected_s)
+    assert found.runtime.reasons == finished.runtime.reasons
+
+
+def test_the_variable_shapes_are_the_more_variable_half():
+    assert [variable_shapes(k) for k in (1, 2, 3, 8)] == [(), (1,), (2,), (4, 5, 6, 7)]
+
+
+def test_a_run_or_job_that_is_not_there_is_one_clear_line(caused_log, explainer):
+    with pytest.raises(NotFound, match="run 'r7': source 'log' has no run of this id; see the ids with whorl"):
+        explain_run_of(caused_log, "log", "r7", PARAMS)
+    with pytest.raises(NotFound, match="job 'x' of source 'log' has no finished run to explain"):
+        explain_next_run(explainer, "x", PARAMS)
+
+
+def test_a_source_without_a_model_says_how_to_make_one(job_log):
+    warehouse = job_log([{"runtime_s": 1.0}])
+    with pytest.raises(NotFound, match="source 'log' has no trained model yet; make one with whorl jobs train"):
+        explain_run_of(warehouse, "log", "batch-000-000000", PARAMS)

@@ -1,4 +1,4 @@
-"""The whole story on the recording that whorl ships: read it, summarise it, look for slow runs, predict the next ones."""
+"""The whole story on the recording that whorl ships: read it, summarise it, find slow runs, predict the next ones."""
 
 from pathlib import Path
 from typing import TypedDict

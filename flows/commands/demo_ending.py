@@ -41,11 +41,10 @@ def _reason(settings: "Settings", source: str, key: str) -> str:
     from tasks.jobs.explain.explaining import explain_next_of
 
     found = explain_next_of(settings.warehouse, source, key, settings.jobs.explain)
-    longer = [one.text for one in found.runtime.reasons if one.contribution > 0]
-    if longer:
-        return clean(longer[0])
-    varied = [one.text for one in found.variation.reasons if one.contribution > 0] if found.variation else []
-    return clean(varied[0]) if varied else "nothing known before sets it apart: its runs always vary so much"
+    sides = [found.runtime, found.variation]
+    reasons = [one for side in sides if side for one in side.reasons if one.contribution > 0]
+    told = [one.text for one in reasons if one.family != "history"]
+    return clean(told[0]) if told else "its earlier runs varied as much, and nothing else sets the next one apart"
 
 
 def _help(settings: "Settings", source: str, key: str) -> str:

@@ -30,8 +30,8 @@ def add_commands(app: typer.Typer) -> None:
 def demo(context: typer.Context, as_json: Json = False) -> None:
     """Tell the whole story on recorded jobs.
 
-    The log that whorl ships is read, summarised, watched and predicted, in a home of its own: --home, or demo/ in the home
-    folder. The same demo again adds nothing."""
+    The log that whorl ships is read, summarised, watched and predicted, in a home of its own: --home, or demo/ in the
+    home folder. The same demo again adds nothing."""
     from flows.machine_output import show_json
     from tasks.jobs.exceedance import next_run
     from tasks.jobs.groups import read_groups

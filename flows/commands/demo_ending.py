@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from flows.shown import clean
 from flows.tables import show_facts
+from tasks.errors import BadInput
 from tasks.quantities import duration, share
 
 if TYPE_CHECKING:
@@ -55,11 +56,16 @@ def _help(settings: "Settings", source: str, key: str) -> str:
     asked = ask_source(settings.warehouse, source, params, job=key)
     found: dict[str, tuple[float, float]] = {}
     for name in CHANGES:
-        changes = asked.answer(named_scenario(name, params), params).outcome.changes
+        try:
+            changes = asked.answer(named_scenario(name, params), params).outcome.changes
+        except BadInput:  # the log does not have what is changed
+            continue
         before, after = changes.loc[[MEASURE], ["before", "after"]].to_numpy(dtype=float)[0].tolist()
         found[name] = (before, after)
+    if not found:
+        return "not known: the log tells nothing of machines, spare tokens or load"
     best = min(found, key=lambda name: found[name][1] - found[name][0])
     before, after = found[best]
     if after >= before:
-        return "none of newer machines, no spare tokens and steadier load, by the model"
+        return "none of the changes that were tried, by the model"
     return f"{CHANGES[best]}: 95 % under {duration(after)} in place of {duration(before)}, by the model"

@@ -12,12 +12,13 @@ from tasks.jobs.control.comparisons import Comparison, Noise, compare, noise_of
 from tasks.jobs.control.conditions import describe_conditions, unlike_conditions
 from tasks.jobs.control.edits import apply, changed_columns
 from tasks.jobs.control.measured_words import describe_noise, describe_overall
+from tasks.jobs.control.named import Named
 from tasks.jobs.control.outcomes import Outcome, ShapeModel, assess
 from tasks.jobs.control.pair_scores import PairScore, score_pairs
 from tasks.jobs.control.pairs import Pairs, match_pairs, predicted_change
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.control.placement import Placement, describe_placement, fit_placement
-from tasks.jobs.control.scenarios import Named, Scenario, named_scenario
+from tasks.jobs.control.scenarios import Scenario, named_scenario
 from tasks.jobs.control.shape_table import shape_table
 from tasks.jobs.control.subjects import (
     Subjects,

@@ -3,12 +3,12 @@
 Source: Zhu et al. 2023, 7.1 to 7.3; even_load and single changes are ours."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 from tasks.errors import BadInput
+from tasks.jobs.control.named import Named
 from tasks.jobs.control.params import WhatIfParams
 
-Named = Literal["no_spare", "newest_sku", "steady_load", "even_load"]
 NAMED: tuple[Named, ...] = get_args(Named)
 CPU_LOAD = "cpu_load"
 

@@ -51,6 +51,7 @@ def test_the_demo_ends_with_answers_and_leaves_the_home_alone(
     assert ended.code == 0, ended.err
     assert "50 % stay under" in ended.out
     assert "nightly_load: run r10 took 100 min" in ended.out
+    assert "riskiest job" in ended.out and "would help    not known" in ended.out
     assert ended.out.endswith(f"report: {home}/demo/reports/jobs-recorded.html\n")
     assert [path.name for path in home.iterdir()] == ["demo"]
 

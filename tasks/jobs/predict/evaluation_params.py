@@ -37,6 +37,9 @@ class EvaluateParams(Params):
         50_000, ge=100, le=10_000_000, description="Test runs that are scored; of more, an even sample over time"
     )
     max_training_runs: int = Field(
-        200_000, ge=100, le=100_000_000, description="Training runs that models learn from; of more, the latest"
+        100_000, ge=100, le=100_000_000, description="Training runs that models learn from; of more, the latest"
+    )
+    max_rival_runs: int = Field(
+        20_000, ge=100, le=100_000_000, description="Runs that the forests and the ensemble learn from; the latest"
     )
     seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed of everything random")

@@ -10,6 +10,8 @@ from tasks.jobs.predict.features_earlier import earlier_runs
 from tasks.jobs.predict.own_runs import Ints
 from tasks.jobs.predict.predictor_params import PredictorParams
 
+MOST_BLOCKS = 40  # of a long test period, so that setting the width does not take longer than all else
+
 
 def predict_in_time(
     model: Conditional,
@@ -27,8 +29,9 @@ def predict_in_time(
     is set by what it has just foretold (adaptive conformal inference, Gibbs & Candès 2021, in blocks)."""
     lean, made = params.lean, []
     own = model.own_runs(features.iloc[rows], earlier_runs(runs.iloc[rows], runs), bins)
-    for start in range(0, len(rows), lean.block_runs):
-        block = slice(start, start + lean.block_runs)
+    size = max(lean.block_runs, -(-len(rows) // MOST_BLOCKS))
+    for start in range(0, len(rows), size):
+        block = slice(start, start + size)
         now = runs["submitted_at"].iloc[rows[block][0]]
         known = np.flatnonzero((runs["ended_at"] < now).to_numpy()[first_new:]) + first_new
         used = known[-lean.calibration_runs :]

@@ -164,6 +164,7 @@ def _rivals(
     if not params.with_rivals:
         return found, gini
     test = prepared.is_part("D3")
+    data = data.of(np.arange(len(data.jobs)) >= len(data.jobs) - params.max_rival_runs)
     asked, keys = prepared.features.loc[test, list(data.frame)], prepared.runs["group_key"][test].to_numpy()
     for method in RIVALS:
         settings = params.predict.classifier.model_copy(update={"method": method})

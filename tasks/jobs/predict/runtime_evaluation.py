@@ -84,8 +84,8 @@ def evaluate_runtimes(
     }
     predictions["history"] = baselines.history_prediction(earlier, runtime_s, runtime_s[training], most=most)
     predictions["forest"] = baselines.forest_prediction(
-        features.iloc[training],
-        runtime_s[training],
+        features.iloc[training[-params.max_rival_runs :]],
+        runtime_s[training[-params.max_rival_runs :]],
         features.iloc[rows],
         n_trees=params.forest_trees,
         min_leaf=params.forest_min_leaf,

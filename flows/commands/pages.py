@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -16,6 +16,9 @@ from flows.invocation import invocation_of
 from flows.progress_bar import progress_bar
 from flows.running import flow_running
 from flows.shown import as_command
+
+if TYPE_CHECKING:
+    from tasks.warehouse.place import Warehouse
 
 Word = Literal["jobs"]
 SHOWN_JOBS = 10
@@ -76,7 +79,8 @@ def report(
 ) -> None:
     """Write the page of a source and print its path.
 
-    The page is one HTML file that needs no network."""
+    The page is one HTML file that needs no network. Shapes, predictions, reasons and what-ifs have a second page as
+    soon as there are some."""
     from flows.machine_output import show_json
     from tasks.jobs import steps
 
@@ -86,7 +90,17 @@ def report(
     with progress_bar(invocation):
         fresh_summary(settings.warehouse, chosen, settings.jobs.summary)
         path = steps.report(settings.warehouse, chosen, settings.jobs.report)
+        predictions_path = _predictions_page(settings.warehouse, chosen)
+    more = {} if predictions_path is None else {"predictions_path": predictions_path}
     if as_json:
-        show_json({"word": word, "source": chosen, "path": path})
+        show_json({"word": word, "source": chosen, "path": path, **more})
     else:
-        print(path)
+        print(path, *more.values(), sep="\n")
+
+
+def _predictions_page(warehouse: "Warehouse", source: str) -> str | None:
+    """Write the second page, about shapes, predictions, reasons and what-ifs; None if there are none of them yet."""
+    from tasks.report.predictions_data import has_predictions
+    from tasks.report.predictions_page import render_predictions
+
+    return str(render_predictions(warehouse, source)) if has_predictions(warehouse, source) else None

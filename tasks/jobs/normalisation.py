@@ -1,14 +1,14 @@
 """Runtimes against the historic median of their job: ratio and delta, and where the median comes from."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from pandas.api.indexers import BaseIndexer
 
 from tasks.errors import BadInput
+from tasks.jobs.last_runs import LastRuns
 from tasks.jobs.shape_params import Kind, NormalisationParams
 
 MedianSource = Literal["history", "before", "predicted", "none"]
@@ -78,21 +78,6 @@ def _usable(medians: ArrayLike) -> NDArray[np.float64]:
     return values
 
 
-class _SoFar(BaseIndexer):
-    """Windows from the first row of a group to each of its rows; rows stand by group."""
-
-    def get_window_bounds(  # pandas asks for these names
-        self,
-        num_values: int = 0,
-        min_periods: int | None = None,  # noqa: ARG002
-        center: bool | None = None,  # noqa: ARG002
-        closed: str | None = None,  # noqa: ARG002
-        step: int | None = None,  # noqa: ARG002
-    ) -> tuple[Any, Any]:
-        starts: NDArray[np.int64] = self.starts  # type: ignore[attr-defined]
-        return starts, np.arange(1, num_values + 1, dtype=np.int64)
-
-
 def _before(rows: pd.DataFrame, past: pd.DataFrame, min_before: int) -> NDArray[np.float64]:
     """The median of the runs of the same group that ended strictly before each row was submitted: (n_rows,)."""
     _need(past, "past", "group_key", "ended_at", "runtime_s")
@@ -120,7 +105,7 @@ def _medians_so_far(codes: NDArray[np.int64], past: pd.DataFrame) -> pd.DataFram
     by_group = frame["code"].to_numpy()
     is_first = np.r_[True, by_group[1:] != by_group[:-1]]
     starts = np.maximum.accumulate(np.where(is_first, np.arange(len(frame)), 0))
-    window = _SoFar(starts=starts)
+    window = LastRuns(starts, len(frame))
     frame["median_s"] = frame["runtime_s"].rolling(window, min_periods=1).median()
     frame["n"] = np.arange(len(frame)) - starts + 1
     # stable: of runs that ended at the same moment the last knows them all, and stays the last

@@ -30,18 +30,13 @@ from tasks.report.prediction_figures import (
     quantiles_figure,
 )
 from tasks.report.prediction_quantiles import QuantileComparison
+from tasks.report.predictions_words import PREDICTORS
 from tasks.report.shapes_cov_faults import find_cov_faults
 from tasks.report.shapes_figures import cov_figure, shapes_figure
 from tasks.report.shapes_panels import ShapePanels
 
 SHOWN = ("model", "history", "forest", "global")
-LINES = {
-    "model": "the model",
-    "history": "the job's own earlier runs",
-    "forest": "random-forest regression",
-    "global": "one shape for all jobs",
-    "hard_ratio": "the paper's: most probable shape × median",
-    "hard_delta": "the paper's: most probable shape + median",
+LINES = PREDICTORS | {
     "soft_ratio": "shapes mixed by probability, × median",
     "leaning_ratio": "the same, leaning on own runs",
 }

@@ -1,0 +1,1 @@
+"""Workloads: runs told apart by their telemetry, one task a file."""

@@ -1,0 +1,20 @@
+"""The parameters of normalisation; nothing heavy is imported here."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from tasks.params import Params
+
+Normalisation = Literal["absolute", "zscore", "training"]
+
+
+class NormalisationParams(Params):
+    """How counters of unlike magnitude become comparable."""
+
+    normalisation: Normalisation = Field(
+        "training",
+        description="absolute: |x − μ| / σ over the run (eq. 7); zscore: the same with its sign; training: centre and "
+        "spread over all training runs, rates by their logarithm, so that levels count",
+    )
+    clip: float = Field(8, gt=0, le=1e6, description="Deviations from the training runs beyond which a value is cut")

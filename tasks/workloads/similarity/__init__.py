@@ -1,0 +1,1 @@
+"""How like two fingerprints are: distances between sequences of phases, and thresholds on them (CWD, V-D)."""

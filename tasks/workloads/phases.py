@@ -86,7 +86,7 @@ def shared_bounds(bounds: Sequence[Bounds], params: PhaseParams) -> Bounds:
     n_samples = int(bounds[0][-1])
     inner = [one[1:-1] for one in bounds]
     n_needed = params.vote_share * max(1, sum(len(one) > 0 for one in inner))
-    votes = np.zeros((len(inner), n_samples), dtype=bool)
+    votes: NDArray[np.bool_] = np.zeros((len(inner), n_samples), dtype=np.bool_)
     for counter, points in enumerate(inner):
         votes[counter, points] = True
     found: list[int] = []

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.workloads.similarity.dtw import dtw
+from tasks.workloads.similarity.kernels import COSTS
+from tasks.workloads.similarity.matched_kernels import EUCLIDEAN, matched_between, matched_pairs
 from tasks.workloads.similarity.params import SimilarityParams
+from tasks.workloads.similarity.sequences import pack
 from tasks.workloads.telemetry import FloatArray
 
 
@@ -60,6 +63,21 @@ def run_distance(one: FloatArray, other: FloatArray, params: SimilarityParams) -
     return dtw(one, other, params.cost, params.backend)
 
 
-def distances_to(run: FloatArray, known: Sequence[FloatArray], params: SimilarityParams) -> FloatArray:
-    """Distance of a run to each known one, each at its best offset: (n,)."""
-    return np.array([match_phases(run, one, params).distance for one in known])
+def distances_between(runs: Sequence[FloatArray], known: Sequence[FloatArray], params: SimilarityParams) -> FloatArray:
+    """Distance of every run, phases (m, d), to every known one, each at its best offset: (n_runs, n_known)."""
+    if params.distance == "dtw" and params.backend != "own":
+        return np.array([[match_phases(run, one, params).distance for one in known] for run in runs])
+    one, other = pack(runs), pack(known)
+    return np.asarray(matched_between(one.points, one.starts, other.points, other.starts, _kind(params)))
+
+
+def distances_of_pairs(runs: Sequence[FloatArray], params: SimilarityParams) -> FloatArray:
+    """Distance of every pair of runs, each at its best offset: (n, n), symmetric; each pair is computed once."""
+    if params.distance == "dtw" and params.backend != "own":
+        return distances_between(runs, runs, params)
+    packed = pack(runs)
+    return np.asarray(matched_pairs(packed.points, packed.starts, _kind(params)))
+
+
+def _kind(params: SimilarityParams) -> int:
+    return EUCLIDEAN if params.distance == "euclidean" else COSTS[params.cost]

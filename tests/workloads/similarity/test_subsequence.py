@@ -2,7 +2,12 @@ import numpy as np
 import pytest
 
 from tasks.workloads.similarity.params import SimilarityParams
-from tasks.workloads.similarity.subsequence import euclidean, match_phases
+from tasks.workloads.similarity.subsequence import (
+    distances_between,
+    distances_of_pairs,
+    euclidean,
+    match_phases,
+)
 
 EUCLIDEAN = SimilarityParams(distance="euclidean")
 
@@ -39,3 +44,20 @@ def test_distances_by_hand():
 def test_unequal_shapes_have_no_euclidean_distance():
     with pytest.raises(ValueError, match="needs equal ones; use match_phases"):
         euclidean(np.zeros((2, 1)), np.zeros((3, 1)))
+
+
+@pytest.mark.parametrize("params", [EUCLIDEAN, SimilarityParams(), SimilarityParams(cost="squared")])
+def test_distances_of_many_runs_are_those_one_by_one(params):
+    rng = np.random.default_rng(4)
+    runs = [rng.normal(size=(int(rng.integers(1, 6)), 3)) for _ in range(9)]
+    one_by_one = np.array([[match_phases(one, other, params).distance for other in runs] for one in runs])
+    np.testing.assert_allclose(distances_of_pairs(runs, params), one_by_one, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(distances_between(runs[:2], runs, params), one_by_one[:2], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_another_library_gives_the_same_distances():
+    rng = np.random.default_rng(5)
+    runs = [rng.normal(size=(int(rng.integers(1, 5)), 2)) for _ in range(5)]
+    other = distances_of_pairs(runs, SimilarityParams(backend="tslearn"))
+    np.testing.assert_allclose(distances_of_pairs(runs, SimilarityParams()), other, rtol=1e-12, atol=1e-12)

@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+
+from tasks.workloads.similarity.nearest_workload import candidates, nearest_workloads
+from tasks.workloads.similarity.params import SimilarityParams
+from tasks.workloads.similarity.thresholds import (
+    Spread,
+    is_within,
+    phase_spreads,
+    similar_offset,
+    spread_by_workload,
+    spread_of,
+)
+
+SPREAD = Spread(mean=10, deviation=2, n=6)
+
+
+def test_table_iv_by_hand():
+    """redis: pairs at 1, 2 and 3; mysql: one pair at 7; nginx ran once and has no distance."""
+    distances = np.zeros((6, 6))
+    for a, b, distance in [(0, 1, 1), (0, 2, 2), (1, 2, 3), (3, 4, 7)]:
+        distances[a, b] = distances[b, a] = distance
+    found = spread_by_workload(distances, ["redis"] * 3 + ["mysql"] * 2 + ["nginx"])
+    assert found == {"redis": Spread(2, 1, 3), "mysql": Spread(7, 0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [("within", [False, True, True, False]), ("radius", [True, True, False, False]), ("one_sided", [True] * 4)],
+)
+def test_the_three_thresholds_differ_as_the_paper_states_them(rule, expected):
+    distances = np.array([1.0, 8.0, 12.0, 14.0])
+    assert is_within(distances, SPREAD, rule, 2).tolist() == expected
+    assert not is_within(14.1, SPREAD, "one_sided", 2)
+
+
+def test_phases_and_runs_have_thresholds_of_their_own():
+    runs = [np.array([[0.0], [4.0]]), np.array([[0.0], [6.0]])]
+    params = SimilarityParams(distance="euclidean")
+    assert phase_spreads(runs, ["a", "a"], params) == {"a": Spread(1, pytest.approx(2**0.5), 2)}
+
+
+def test_a_run_is_similar_where_every_phase_is():
+    params = SimilarityParams(distance="euclidean", threshold="radius")
+    run = np.array([[50.0], [0.0], [9.0], [30.0]])
+    part = np.array([[1.0], [10.0]])
+    assert similar_offset(part, run, Spread(1, 0, 2), params) == 1
+    assert similar_offset(part, run, Spread(0.5, 0, 2), params) is None
+
+
+def test_candidates_have_as_many_phases_or_nearly_as_many():
+    phases = np.array([2, 3, 3, 7])
+    assert candidates(3, phases).tolist() == [False, True, True, False]
+    assert candidates(5, phases).tolist() == [False, True, True, True]
+
+
+def test_the_nearest_candidate_names_the_workload_and_its_threshold_confirms_it():
+    distances = np.array([[0.5, 3.0, 1.0], [9.0, 20.0, 30.0]])
+    spreads = {"redis": Spread(4, 1, 3), "mysql": Spread(2, 1, 3)}
+    verdicts = nearest_workloads(distances, [2, 2], [1, 2, 2], ["redis", "redis", "mysql"], spreads, SimilarityParams())
+    assert verdicts.workloads == ("mysql", "redis")  # the nearest of all has another number of phases
+    assert verdicts.positions.tolist() == [2, 1]
+    assert verdicts.is_known.tolist() == [True, False]
+
+
+def test_a_workload_seen_once_confirms_only_itself():
+    verdicts = nearest_workloads(
+        np.array([[0.0], [0.1]]), [1, 1], [1], ["redis"], {}, SimilarityParams(threshold="one_sided")
+    )
+    assert verdicts.is_known.tolist() == [True, False]
+
+
+def test_without_a_known_run_there_is_nothing_to_say():
+    with pytest.raises(ValueError, match="no known run"):
+        nearest_workloads(np.zeros((1, 0)), [1], [], [], {}, SimilarityParams())
+    assert spread_of(np.array([])) is None

@@ -103,5 +103,4 @@ def _within_reach(votes: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
     """Whether a counter has a vote at most `reach` samples away; a change point is never at sample 0."""
     padded = np.pad(votes, [(0, 0), (reach, reach)])
     near = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1, axis=1).any(axis=2)
-    near[:, 0] = False
-    return np.asarray(near)
+    return np.asarray(near & (np.arange(votes.shape[1]) > 0))

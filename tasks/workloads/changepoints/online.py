@@ -1,0 +1,236 @@
+"""The run-length posterior while samples arrive, in log space, with truncated run lengths: cost linear in length.
+
+Equations 2 to 4 of CWD (Adams and MacKay 2007) with one shared run length over all counters: given the run length the
+counters are independent, so their log predictives add up. A run length is kept as the sample that its segment starts
+with; a segment that began at s has run length t - s + 1 after sample t."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Tables = tuple[Floats, Floats, Floats, Floats]  # half, level, line, start of `predictive.Predictive`
+Filtered = tuple[Floats, Ints, Ints, Ints, Floats, int, int]
+
+LEVEL, LEVEL_B, LEVEL_LOG_B, LINE, SLOPE, LINE_B, LINE_LOG_B, ODDS, SOFT_ODDS = range(9)
+N_STATE = 9
+SLACK = 4  # the cap is enforced when a quarter more than it are alive: sorting then costs little a sample
+HALVINGS = 30  # of the range in which the cap's log probability is sought: to 1e-6 nats
+FAR_NATS = 1000.0
+KEPT_FLOOR = 1e-7  # smallest filtered probability that is stored for smoothing
+
+
+@njit(cache=True)
+def soft(x: float) -> float:
+    """log(1 + exp(x)), without overflow."""
+    return float(x + np.log1p(np.exp(-x)) if x > 0 else np.log1p(np.exp(x)))
+
+
+@njit(cache=True)
+def observe(state: Floats, y: float, half: float, level: Floats, line: Floats) -> float:
+    """The log predictive of y for one counter of one segment, whose statistics then follow y, in place."""
+    residual = y - state[LEVEL]
+    b = state[LEVEL_B] + level[1] * residual * residual
+    log_b = np.log(b)
+    log_level = level[0] + half * state[LEVEL_LOG_B] - (half + 0.5) * log_b
+    state[LEVEL] += level[2] * residual
+    state[LEVEL_B], state[LEVEL_LOG_B] = b, log_b
+    if state[ODDS] == -np.inf:
+        return float(log_level)
+    residual = y - state[LINE] - state[SLOPE] * line[4]
+    b = state[LINE_B] + line[1] * residual * residual
+    log_b = np.log(b)
+    log_line = line[0] + half * state[LINE_LOG_B] - (half + 0.5) * log_b
+    state[LINE] += line[2] * residual
+    state[SLOPE] += line[3] * residual
+    state[LINE_B], state[LINE_LOG_B] = b, log_b
+    # (1 - w) p_level + w p_line, w the posterior probability of a line: the odds carry the evidence so far
+    state[ODDS] += log_line - log_level
+    before = state[SOFT_ODDS]
+    state[SOFT_ODDS] = soft(state[ODDS])
+    return float(log_level + state[SOFT_ODDS] - before)
+
+
+@njit(cache=True)
+def begin(state: Floats, start: Floats) -> None:
+    """Set the statistics of a new segment to the prior, in place. state: (d, N_STATE)."""
+    for counter in range(len(state)):
+        state[counter, LEVEL] = state[counter, LINE] = start[0]
+        state[counter, LEVEL_B] = state[counter, LINE_B] = start[1]
+        state[counter, LEVEL_LOG_B] = state[counter, LINE_LOG_B] = np.log(start[1])
+        state[counter, SLOPE] = 0.0
+        state[counter, ODDS] = start[2]
+        state[counter, SOFT_ODDS] = soft(start[2])
+
+
+@njit(cache=True)
+def normalise(n: int, logs: Floats, best: Floats, shares: Floats) -> float:
+    """Make the probabilities of the segments alive sum to 1, in place; the log of their sum before.
+
+    shares: (room,) the probabilities themselves, filled in."""
+    top = -np.inf
+    for k in range(n):
+        top = max(top, logs[k])
+    total = 0.0
+    for k in range(n):
+        shares[k] = np.exp(logs[k] - top)
+        total += shares[k]
+    norm = top + np.log(total)
+    for k in range(n):
+        shares[k] /= total
+        logs[k] -= norm
+        best[k] -= norm
+    return float(norm)
+
+
+@njit(cache=True)
+def split(
+    t: int, n: int, starts: Ints, logs: Floats, best: Floats, shares: Floats, hazard: Floats, min_segment: int
+) -> int:
+    """Let a segment start at t beside the n that go on; the start of the segment before it on the best path, or -1.
+
+    hazard: log of a change, log of none. Segments shorter than min_segment cannot end."""
+    if t == 0:
+        starts[0], logs[0], best[0] = 0, 0.0, 0.0
+        return 0
+    total, path, before = 0.0, -np.inf, -1
+    for k in range(n):
+        if t - starts[k] >= min_segment:
+            if best[k] > path:
+                path, before = best[k], starts[k]
+            total += shares[k]
+            logs[k] += hazard[1]
+            best[k] += hazard[1]
+    if total == 0:
+        return -1
+    starts[n], logs[n], best[n] = t, np.log(total) + hazard[0], path + hazard[0]
+    return before
+
+
+@njit(cache=True)
+def rank_floor(logs: Floats, n: int, low: float, high: float, cap: int) -> float:
+    """A log probability that few more or fewer than `cap` of n segments reach, never more than `cap`: by bisection."""
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        n_above = 0
+        for k in range(n):
+            n_above += logs[k] >= middle
+        if n_above > cap:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@njit(cache=True)
+def prune(
+    n: int, starts: Ints, logs: Floats, best: Floats, shares: Floats, states: Floats, nats: float, cap: int
+) -> int:
+    """Drop segments that are improbable both in sum and on the best path, and the least probable over the cap."""
+    top, path, leader = -np.inf, -np.inf, 0
+    for k in range(n):
+        top = max(top, logs[k])
+        if best[k] > path:
+            path, leader = best[k], k
+    floor = -np.inf
+    if n > cap + cap // SLACK:
+        floor = rank_floor(logs, n, top - FAR_NATS, top, cap)
+    k = 0
+    while k < n:
+        if k == leader or (logs[k] >= floor and (logs[k] >= top - nats or best[k] >= path - nats)):
+            k += 1
+            continue
+        n -= 1  # the last one takes the place: the order of segments does not matter
+        if leader == n:
+            leader = k
+        starts[k], logs[k], best[k], shares[k] = starts[n], logs[n], best[n], shares[n]
+        for counter in range(states.shape[1]):
+            for i in range(N_STATE):
+                states[k, counter, i] = states[n, counter, i]
+    return n
+
+
+@njit(cache=True)
+def observe_row(
+    t: int, n: int, values: Floats, seen: Ints, starts: Ints, logs: Floats, best: Floats, states: Floats, tables: Tables
+) -> int:
+    """Weigh the n segments alive by what they predicted of row t, in place; how many predictives that took.
+
+    seen: (n_samples + 1, d) the samples of each counter before each row; that of the next row is filled in."""
+    half, level, line, _ = tables
+    n_predictives = 0
+    for counter in range(values.shape[1]):
+        y = values[t, counter]
+        seen[t + 1, counter] = seen[t, counter]
+        if np.isnan(y):
+            continue
+        seen[t + 1, counter] += 1
+        for k in range(n):
+            m = seen[t, counter] - seen[starts[k], counter]
+            gained = observe(states[k, counter], y, half[m], level[m], line[m])
+            logs[k] += gained
+            best[k] += gained
+        n_predictives += n
+    return n_predictives
+
+
+@njit(cache=True)
+def store(at: int, n: int, starts: Ints, shares: Floats, kept_starts: Ints, kept: Floats) -> tuple[int, Ints, Floats]:
+    """Append the filtered posterior of one row to the ragged arrays, which grow as they must."""
+    if at + n > len(kept):
+        more_starts, more = np.empty(2 * len(kept) + n, np.int64), np.empty(2 * len(kept) + n)
+        for i in range(at):
+            more_starts[i], more[i] = kept_starts[i], kept[i]
+        kept_starts, kept = more_starts, more
+    for k in range(n):
+        if shares[k] >= KEPT_FLOOR:
+            kept_starts[at], kept[at] = starts[k], shares[k]
+            at += 1
+    return at, kept_starts, kept
+
+
+@njit(cache=True)
+def last_start(t: int, n: int, starts: Ints, best: Floats, min_segment: int) -> int:
+    """The start of the last segment of the best segmentation after t samples, of those that may end there."""
+    last, path = 0, -np.inf
+    for k in range(n):
+        if best[k] > path and (t - starts[k] >= min_segment or starts[k] == 0):
+            last, path = starts[k], best[k]
+    return last
+
+
+@njit(cache=True)
+def filter_run_lengths(
+    values: Floats, tables: Tables, hazard: Floats, min_segment: int, nats: float, cap: int
+) -> Filtered:
+    """Run the filter over a series. values: (n, d), NaN where a counter was not sampled; no row all NaN.
+
+    hazard: log of a change, log of none. nats, cap: how far below the best, and how many, run lengths are kept.
+    Returns the log evidence after each sample (n,); for each sample the start of the segment before one that starts
+    there, on the best path, (n,); the filtered posterior, ragged: offsets (n + 1,), starts, probabilities; the start
+    of the last segment on the best path; and the number of predictives computed."""
+    n_samples, d = values.shape
+    room = min(n_samples, cap + cap // SLACK + 1) + 1
+    starts, logs, best, shares = np.empty(room, np.int64), np.empty(room), np.empty(room), np.empty(room)
+    states = np.empty((room, d, N_STATE))
+    seen = np.zeros((n_samples + 1, d), np.int64)
+    evidence, before = np.zeros(n_samples), np.full(n_samples, -1, np.int64)
+    offsets = np.zeros(n_samples + 1, np.int64)
+    kept_starts, kept = np.empty(16 * n_samples + room, np.int64), np.empty(16 * n_samples + room)
+    n, total, n_predictives = 0, 0.0, 0
+    for t in range(n_samples):
+        before[t] = split(t, n, starts, logs, best, shares, hazard, min_segment)
+        if before[t] >= 0:
+            begin(states[n], tables[3])
+            n += 1
+        n_predictives += observe_row(t, n, values, seen, starts, logs, best, states, tables)
+        total += normalise(n, logs, best, shares)
+        evidence[t] = total
+        n = prune(n, starts, logs, best, shares, states, nats, cap)
+        at, kept_starts, kept = store(offsets[t], n, starts, shares, kept_starts, kept)
+        offsets[t + 1] = at
+    last = last_start(n_samples, n, starts, best, min_segment)
+    return evidence, before, offsets, kept_starts[:at], kept[:at], last, n_predictives

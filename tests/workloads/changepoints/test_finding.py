@@ -1,0 +1,189 @@
+"""find_changepoints: known truth, what must not matter, and series that are hardly series."""
+
+import numpy as np
+import pytest
+
+from tasks.errors import BadInput
+from tasks.workloads.changepoints.finding import find_changepoints, find_changepoints_each
+from tasks.workloads.changepoints.params import ChangePointParams
+
+METHODS = ["bayes", "pelt", "kernel", "binseg"]
+
+
+@pytest.fixture
+def steps() -> np.ndarray:
+    """Levels 0, 6, 1 with noise of deviation 1, changing at 40 and 90."""
+    return np.repeat([0.0, 6.0, 1.0], [40, 50, 40]) + np.random.default_rng(3).normal(size=130)
+
+
+def test_planted_changes_are_found_with_their_probabilities(steps):
+    found = find_changepoints(steps)
+    assert found.indices.tolist() == [40, 90]
+    assert (found.probabilities > 0.99).all()
+    assert found.segments() == [(0, 40), (40, 90), (90, 130)]
+    assert found.at_each.argmax() in (40, 90)
+    assert found.run_lengths.most_probable()[-1] == 40
+    lengths, probabilities = found.run_lengths.after(129)
+    assert lengths[probabilities.argmax()] == 40
+    assert probabilities.sum() == pytest.approx(1, abs=1e-4)
+
+
+def test_a_change_of_spread_alone_is_found():
+    values = np.random.default_rng(0).normal(size=200) * np.repeat([1, 6], 100)
+    assert find_changepoints(values).indices.tolist() == pytest.approx([100], abs=3)
+
+
+def test_a_steady_rise_holds_no_change_and_a_bend_holds_one():
+    time, noise = np.arange(120), np.random.default_rng(0).normal(size=120)
+    assert find_changepoints(0.2 * time + noise).indices.tolist() == []
+    assert find_changepoints(0.2 * np.minimum(time, 120 - time) + noise).indices.tolist() == pytest.approx([60], abs=5)
+
+
+def test_levels_alone_break_a_rise_into_pieces():
+    time, noise = np.arange(120), np.random.default_rng(0).normal(size=120)
+    params = ChangePointParams()
+    levels = params.model_copy(update={"prior": params.prior.model_copy(update={"trend_share": 0.0})})
+    assert len(find_changepoints(0.2 * time + noise, levels).indices) > 1
+
+
+def test_thirty_samples_with_a_warm_up_show_it():
+    values = np.r_[np.full(8, 2.0), np.full(22, 9.0)] + np.random.default_rng(5).normal(size=30) / 2
+    assert find_changepoints(values).indices.tolist() == [8]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_neither_unit_nor_origin_matters(steps, method):
+    params = ChangePointParams(method=method)
+    plain = find_changepoints(steps, params)
+    moved = find_changepoints(1e9 * steps - 3e9, params)
+    assert moved.indices.tolist() == plain.indices.tolist() == [40, 90]
+    assert moved.probabilities == pytest.approx(plain.probabilities, abs=1e-6, nan_ok=True)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_missing_samples_keep_their_rows(steps, method):
+    params = ChangePointParams(method=method)
+    gappy = np.insert(steps, [0, 20, 60, 130], np.nan)
+    assert find_changepoints(gappy, params).indices.tolist() == [42, 93]
+    assert find_changepoints(gappy, params).n_samples == 134
+
+
+def test_missing_samples_at_the_end_change_nothing(steps):
+    plain, longer = find_changepoints(steps), find_changepoints(np.r_[steps, np.full(7, np.nan)])
+    assert longer.indices.tolist() == plain.indices.tolist()
+    assert longer.log_evidence == plain.log_evidence
+    assert (longer.at_each[:130] == plain.at_each).all()
+    assert not longer.at_each[130:].any()
+
+
+def test_a_shared_change_is_found_though_no_counter_shows_it_alone():
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(60, 40)) + 1.2 * (np.arange(60) >= 25)[:, None]
+    alone = [found.indices.tolist() for found in find_changepoints_each(values)]
+    assert sum(indices == [25] for indices in alone) < 10
+    assert find_changepoints(values).indices.tolist() == [25]
+
+
+def test_the_order_of_counters_does_not_matter(steps):
+    values = np.column_stack([steps, np.random.default_rng(1).normal(size=130), -steps])
+    one, other = find_changepoints(values), find_changepoints(values[:, [2, 0, 1]])
+    assert one.indices.tolist() == other.indices.tolist()
+    assert one.log_evidence == pytest.approx(other.log_evidence, abs=1e-8)
+
+
+def test_each_counter_has_its_own_changes(steps):
+    values = np.column_stack([steps, steps[::-1], np.ones(130)])
+    assert [found.indices.tolist() for found in find_changepoints_each(values)] == [[40, 90], [40, 90], []]
+
+
+def test_constant_counters_do_not_hold_against_a_change(steps):
+    values = np.column_stack([steps, *np.full((50, 130), 7.0)])
+    assert find_changepoints(values).indices.tolist() == [40, 90]
+
+
+def test_a_counter_missing_in_some_rows_leaves_the_others_their_say(steps):
+    other = steps.copy()
+    other[::3] = np.nan
+    assert find_changepoints(np.column_stack([steps, other])).indices.tolist() == [40, 90]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "values",
+    [[], [1.0], [1.0, 9.0], [np.nan] * 5, [np.nan, 3.0], [4.0] * 50, [0.0] * 50, np.ones((30, 3)), np.zeros((0, 4))],
+    ids=["none", "one", "two", "missing", "one and missing", "constant", "zero", "constants", "no rows"],
+)
+def test_a_series_that_tells_nothing_has_no_change(values, method):
+    found = find_changepoints(values, ChangePointParams(method=method))
+    assert found.indices.tolist() == []
+    assert found.n_samples == len(values)
+    assert found.segments() == ([(0, len(values))] if len(values) else [])
+
+
+@pytest.mark.parametrize("size", [1e3, 1e9, 1e300])
+def test_one_huge_outlier_hides_no_change_and_makes_none(steps, size):
+    steps[65] = size
+    assert find_changepoints(steps).indices.tolist() == [40, 90]
+    noise = np.random.default_rng(0).normal(size=100)
+    noise[50] = -size
+    assert find_changepoints(noise).indices.tolist() == []
+
+
+def test_three_far_samples_are_a_phase_and_no_outlier():
+    values = np.random.default_rng(0).normal(size=60)
+    values[30:34] += 40
+    assert find_changepoints(values).indices.tolist() == [30, 34]
+
+
+def test_values_near_the_largest_float_do_not_overflow(steps):
+    assert find_changepoints(steps * 2e307 / 10).indices.tolist() == [40, 90]
+
+
+def test_the_smallest_segment_is_kept(steps):
+    for least in (2, 30, 60):
+        found = find_changepoints(steps, ChangePointParams(min_segment=least))
+        assert min(end - start for start, end in found.segments()) >= least
+
+
+def test_rarer_changes_are_expected_of_a_longer_run_length():
+    values = np.random.default_rng(8).normal(size=200) + 1.1 * (np.arange(200) >= 100)
+    n_found = [len(find_changepoints(values, ChangePointParams(expected_run_length=e)).indices) for e in (2, 300, 1e9)]
+    assert n_found == sorted(n_found, reverse=True)
+    assert n_found[0] > n_found[2]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([1.0, np.inf], "series, row 1, counter 0: is inf; expected finite numbers"),
+        ([[1.0, 2.0], [1.0, -np.inf]], "series, row 1, counter 1: is -inf"),
+        (["a", "b"], "holds something that is no number"),
+        (np.zeros((2, 2, 2)), "has 3 dimensions"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_one_line(values, words):
+    with pytest.raises(BadInput, match=words.replace("(", r"\(")) as fault:
+        find_changepoints(values)
+    assert "\n" not in str(fault.value)
+
+
+def test_the_series_given_is_not_changed(steps):
+    steps[65] = 1e9
+    before = steps.copy()
+    find_changepoints(steps)
+    find_changepoints_each(steps[:, None])
+    assert (steps == before).all()
+
+
+@pytest.mark.parametrize("method", METHODS[1:])
+def test_an_offline_method_gives_places_and_no_probability(steps, method):
+    found = find_changepoints(steps, ChangePointParams(method=method))
+    assert found.indices.tolist() == [40, 90]
+    assert np.isnan(found.probabilities).all()
+    assert found.run_lengths is None
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_takes_all_counters_together(steps, method):
+    values = np.column_stack([steps, steps + 1, np.random.default_rng(1).normal(size=130)])
+    assert find_changepoints(values, ChangePointParams(method=method)).indices.tolist() == [40, 90]

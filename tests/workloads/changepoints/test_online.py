@@ -1,0 +1,148 @@
+"""The filter and what is read from it, against every segmentation weighed one by one, and against bayescd."""
+
+from collections.abc import Iterator
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from scipy.special import gammaln, logsumexp
+
+from tasks.workloads.changepoints.finding import find_changepoints
+from tasks.workloads.changepoints.online import filter_run_lengths
+from tasks.workloads.changepoints.params import ChangePointParams, PriorParams
+from tasks.workloads.changepoints.plain import PLAIN, plain_run_lengths
+from tasks.workloads.changepoints.predictive import predictive_tables
+
+AS_IT_IS = ChangePointParams(scale="none", outlier_deviations=0, expected_run_length=4, near=0)
+STEP = np.repeat([0.0, 5.0, -3.0], 100)
+
+
+def regression_evidence(y: np.ndarray, times: np.ndarray, prior: PriorParams, *, is_line: bool) -> float:
+    """Log evidence of a level or a line with normal-inverse-gamma prior, in closed form."""
+    design = np.column_stack([np.ones(len(y)), times])[:, : 1 + is_line]
+    precision = np.diag([prior.kappa, prior.trend_span**-2][: 1 + is_line])
+    mean = np.array([prior.mean, 0.0])[: 1 + is_line]
+    after = precision + design.T @ design
+    centre = np.linalg.solve(after, precision @ mean + design.T @ y)
+    rest = y @ y + mean @ precision @ mean - centre @ after @ centre
+    a, b = prior.alpha, prior.alpha * prior.noise
+    a_n, b_n = a + len(y) / 2, b + rest / 2
+    return (
+        0.5 * (np.linalg.slogdet(precision)[1] - np.linalg.slogdet(after)[1])
+        - len(y) / 2 * np.log(2 * np.pi)
+        + a * np.log(b)
+        - a_n * np.log(b_n)
+        + gammaln(a_n)
+        - gammaln(a)
+    )
+
+
+def segment_evidence(values: np.ndarray, n_all: int, prior: PriorParams) -> float:
+    """Of all counters of a segment: levels and lines mixed, missing samples left out."""
+    total = 0.0
+    for column in values.T:
+        y = column[~np.isnan(column)]
+        times = np.arange(len(y)) / n_all
+        parts = [np.log1p(-prior.trend_share) + regression_evidence(y, times, prior, is_line=False)]
+        if prior.trend_share:
+            parts.append(np.log(prior.trend_share) + regression_evidence(y, times, prior, is_line=True))
+        total += logsumexp(parts)
+    return total
+
+
+def segmentations(n: int) -> Iterator[tuple[int, ...]]:
+    for n_changes in range(n):
+        yield from combinations(range(1, n), n_changes)
+
+
+def weigh(values: np.ndarray, params: ChangePointParams) -> dict[tuple[int, ...], float]:
+    """Log joint probability of samples and each segmentation whose segments, but the last, are long enough."""
+    n, hazard, least = len(values), 1 / params.expected_run_length, params.min_segment
+    found = {}
+    for changes in segmentations(n):
+        edges = [0, *changes, n]
+        lengths = np.diff(edges)
+        if (lengths[:-1] < least).any():
+            continue
+        stayed = sum(max(length - least, 0) for length in lengths)  # a short segment cannot end: no choice, no factor
+        log_prior = len(changes) * np.log(hazard) + stayed * np.log1p(-hazard)
+        parts = pairwise(edges)
+        found[changes] = log_prior + sum(segment_evidence(values[s:e], n, params.prior) for s, e in parts)
+    return found
+
+
+@pytest.mark.parametrize("trend_share", [0.0, 0.5])
+@pytest.mark.parametrize("min_segment", [1, 2, 3])
+@pytest.mark.parametrize("n_counters", [1, 2])
+def test_the_posterior_is_that_of_all_segmentations(n_counters: int, min_segment: int, trend_share: float) -> None:
+    rng = np.random.default_rng(min_segment)
+    values = rng.normal(size=(8, n_counters)) + 4 * (np.arange(8) >= 4)[:, None]
+    if n_counters == 2:
+        values[2, 1] = np.nan
+    prior = PriorParams(trend_share=trend_share, trend_span=3, kappa=0.5)
+    params = AS_IT_IS.model_copy(update={"prior": prior, "min_segment": min_segment})
+    weights = weigh(values, params)
+    log_total = logsumexp(list(weights.values()))
+    found = find_changepoints(values, params)
+    assert found.log_evidence == pytest.approx(log_total, abs=1e-10)
+    at_each = [sum(np.exp(w - log_total) for changes, w in weights.items() if row in changes) for row in range(8)]
+    assert found.at_each == pytest.approx(np.array(at_each), abs=1e-6)
+    whole = {changes: w for changes, w in weights.items() if not changes or 8 - changes[-1] >= min_segment}
+    assert tuple(found.indices) == max(whole, key=whole.__getitem__)
+
+
+def filtered(values: np.ndarray, *, nats: float = 30, cap: int = 256) -> tuple[np.ndarray, int]:
+    """Log evidence after each sample and the number of predictives computed, with the default prior."""
+    params = ChangePointParams()
+    tables = predictive_tables(params.prior, len(values)).arrays()
+    hazard = np.log([1 / params.expected_run_length, 1 - 1 / params.expected_run_length])
+    evidence, *_, n_predictives = filter_run_lengths(values[:, None], tables, hazard, 2, nats, cap)
+    return evidence, n_predictives
+
+
+def test_pruning_at_30_nats_changes_log_evidence_by_less_than_a_billionth() -> None:
+    values = STEP + np.random.default_rng(1).normal(size=300)
+    pruned, n_pruned = filtered(values, cap=10_000)
+    whole, n_whole = filtered(values, nats=1e6, cap=10_000)
+    assert n_pruned < 0.7 * n_whole
+    assert np.abs(pruned - whole).max() < 1e-9
+
+
+def test_the_cap_on_run_lengths_changes_log_evidence_little() -> None:
+    values = np.random.default_rng(1).normal(size=1500)  # nothing changes: no run length is ever improbable
+    capped, n_capped = filtered(values)
+    whole, n_whole = filtered(values, cap=10_000)
+    assert n_capped < 0.4 * n_whole
+    assert np.abs(capped - whole).max() < 0.2  # of 2,155 nats
+
+
+@pytest.mark.parametrize("height", [0.0, 5.0])
+def test_the_work_is_linear_in_the_length(height: float) -> None:
+    rng = np.random.default_rng(2)
+    n_predictives = []
+    for n in (3000, 6000, 12_000):
+        values = rng.normal(size=n) + height * (np.arange(n) // 100 % 2)
+        n_predictives.append(filtered(values)[1])
+    assert n_predictives[1] / n_predictives[0] < 2.2
+    assert n_predictives[2] / n_predictives[1] < 2.2
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_run_lengths_are_those_of_bayescd_at_every_step(seed: int) -> None:
+    models = pytest.importorskip("bayesian_changepoint_detection.bayesian_models")
+    from bayesian_changepoint_detection.hazard_functions import constant_hazard
+    from bayesian_changepoint_detection.online_likelihoods import StudentT
+
+    values = STEP + np.random.default_rng(seed).normal(size=300)
+    posterior, _ = models.online_changepoint_detection(
+        values, lambda lengths: constant_hazard(100, lengths), StudentT(alpha=1, beta=1, kappa=1, mu=0)
+    )
+    # its run length 0 after a sample is a segment that starts with the next one: ours starts counting at that one
+    theirs = posterior[1:, 1:].argmax(axis=0) + 1
+    assert plain_run_lengths(values, PLAIN)[:, 0].tolist() == theirs.tolist()
+
+
+def test_with_one_counter_the_shared_run_length_is_that_of_the_counter() -> None:
+    values = STEP + np.random.default_rng(0).normal(size=300)
+    shared, alone = find_changepoints(values[:, None]), find_changepoints(values)
+    assert (shared.at_each == alone.at_each).all()

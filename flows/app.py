@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from flows.commands import ask, datasets, doctor, jobs, models, pages, runs, server, warehouse
+from flows.commands import ask, datasets, doctor, jobs, models, pages, runs, server, warehouse, workloads
 from flows.invocation import Invocation
 
 WITH_VALUE, WITHOUT_VALUE = ("--home",), ("-q", "--quiet", "-v", "--verbose")
@@ -52,6 +52,7 @@ def build_app(*, is_rich: bool = False) -> typer.Typer:
     )
     app.callback(help=TITLE, epilog=EPILOG)(shared_options)
     app.add_typer(jobs.app, name="jobs")
+    app.add_typer(workloads.app, name="workloads")
     pages.add_commands(app)
     ask.add_commands(app)
     app.add_typer(runs.app, name="runs")

@@ -98,14 +98,14 @@ def _deployment(client: SyncPrefectClient, entry: DeploymentEntry, settings: Set
         client.create_deployment(
             flow_id=client.create_flow_from_name(flow.name),
             name=entry.name,
-            parameters=first_parameters(settings, names) | resolved,
+            parameters=first_parameters(settings, flow.name, names) | resolved,
             schedules=[schedule.request() for schedule in entry.schedules],
             **_limits(entry),
             **wanted,
         )
         return Registered("deployment", entry.name, "created")
     chosen = {name: value for name, value in found.parameters.items() if name in names}
-    wanted["parameters"] = first_parameters(settings, names) | chosen | resolved
+    wanted["parameters"] = first_parameters(settings, flow.name, names) | chosen | resolved
     is_changed = _update(client, found, wanted)
     has_more = _add_schedules(client, found, entry)
     return Registered("deployment", entry.name, "updated" if is_changed or has_more else "unchanged")

@@ -15,12 +15,12 @@ def resolved_parameters(settings: Settings, flow_name: str, names: list[str]) ->
     return {name: _json(groups[name]) for name in names if name in groups}
 
 
-def first_parameters(settings: Settings, names: list[str]) -> dict[str, Any]:
+def first_parameters(settings: Settings, flow_name: str, names: list[str]) -> dict[str, Any]:
     """What a new deployment starts with beside the settings: places in the home folder. An operator may change them."""
     home = settings.warehouse.home
     places: dict[str, Any] = {
         "paths": [str(home / "inbox")],
-        "folder": str(home / "recordings" / "jobs-{run}"),
+        "folder": str(home / "recordings" / f"{flow_name.split('-')[0]}-{{run}}"),
     }
     return {name: place for name, place in places.items() if name in names}
 

@@ -1,6 +1,7 @@
 """Facts about this machine that recording and benchmarks depend on. Asking changes nothing on it."""
 
 import os
+import platform
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -44,6 +45,13 @@ def usable_memory_bytes(root: Path = CGROUP_ROOT) -> int:
     free = psutil.virtual_memory().available
     limits = [int(text) for name in (V1_LIMIT, V2_LIMIT) if (text := _text(root / name)).isdigit()]
     return int(min([free, *limits]))
+
+
+def cpu_model() -> str:
+    """The processor's name, as it tells it itself."""
+    lines = _text(Path("/proc/cpuinfo")).splitlines()
+    named = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
+    return named if lines else platform.processor() or "unknown"
 
 
 def usable_cores() -> int:

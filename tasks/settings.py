@@ -18,6 +18,7 @@ from tasks.params import Params
 from tasks.settings_errors import explain, explain_value
 from tasks.warehouse.place import SPILL, Warehouse
 from tasks.warehouse.prune_params import PruneParams
+from tasks.workloads.params import WorkloadsParams
 
 ROOT = Path(__file__).parents[1]
 PREFIX = "WHORL_"
@@ -48,6 +49,7 @@ class Settings(Params):
 
     whorl: WhorlParams = WhorlParams()
     jobs: JobsParams = JobsParams()
+    workloads: WorkloadsParams = WorkloadsParams()
 
     @property
     def warehouse(self) -> Warehouse:

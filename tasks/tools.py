@@ -13,6 +13,7 @@ class Tool:
 
 
 BENCHMARK, WORKLOAD = "nodes: benchmarks", "workloads: something to record"
+PHP_FPM = ("php-fpm", *(f"php-fpm8.{minor}" for minor in range(9, -1, -1)))  # Debian's has its version in its name
 TOOLS = (
     Tool(("stress-ng",), "stress-ng", "jobs record: background load; nodes: benchmarks"),
     Tool(("fio",), "fio", BENCHMARK),
@@ -21,10 +22,19 @@ TOOLS = (
     Tool(("qperf",), "qperf", BENCHMARK),
     Tool(("iperf3",), "iperf3", BENCHMARK),
     Tool(("perf",), "linux-perf", "workloads: counters and tracepoints"),
+    Tool(("setpriv",), "util-linux", "record: processes that are unprivileged and end with the recorder"),
     Tool(("redis-server",), "redis-server", WORKLOAD),
+    Tool(("redis-benchmark",), "redis-tools", WORKLOAD),
     Tool(("mariadbd", "mysqld"), "mariadb-server", WORKLOAD),
+    Tool(("mariadb", "mysql"), "mariadb-client", WORKLOAD),
     Tool(("postgres",), "postgresql", WORKLOAD),
+    Tool(("pgbench",), "postgresql", WORKLOAD),
     Tool(("nginx",), "nginx-light", WORKLOAD),
+    Tool(("wrk",), "wrk", WORKLOAD),
+    Tool(PHP_FPM, "php-fpm", WORKLOAD),
     Tool(("memcached",), "memcached", WORKLOAD),
+    Tool(("gcc",), "gcc", WORKLOAD),
+    Tool(("zstd",), "zstd", WORKLOAD),
+    Tool(("xz",), "xz-utils", WORKLOAD),
     Tool(("chromium", "chromium-browser", "google-chrome"), "chromium", "tests that look at the report"),
 )

@@ -16,7 +16,7 @@ TOP_LEVEL = {"pyproject.toml", "flows", "tasks", "data", "conf", "tests", "deplo
 BESIDE = {"constraints.txt", "LICENSE", "CHANGELOG.md"}
 MAX_LINES = 300
 ENGINE = "tasks/jobs/record/engine.py"
-WORDS = ["jobs"]
+WORDS = ["jobs", "workloads"]
 
 
 def name_of(path: Path) -> str:
@@ -145,11 +145,12 @@ def test_every_schedule_is_shipped_inactive() -> None:
     assert [schedule for schedule in schedules if schedule.get("active") is not False] == []
 
 
-def test_every_deployable_flow_is_on_the_command_line() -> None:
+@pytest.mark.parametrize("word", WORDS)
+def test_every_deployable_flow_is_on_the_command_line(word: str) -> None:
     listing = subprocess.run(
-        [sys.executable, "-m", "flows.cli", "jobs", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-m", "flows.cli", word, "--help"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    verbs = {name.removeprefix("jobs-") for name in flow_names() if name.startswith("jobs-")}
+    verbs = {name.removeprefix(f"{word}-") for name in flow_names() if name.startswith(f"{word}-")}
     assert [verb for verb in verbs if verb not in listing.stdout] == []
 
 

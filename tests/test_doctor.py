@@ -94,7 +94,8 @@ def test_a_tool_is_found_under_any_of_its_names_and_missing_with_its_package() -
 
 
 def test_the_tools_of_the_recorders_are_all_asked_for() -> None:
-    wanted = "stress-ng fio sysbench ioping qperf iperf3 perf redis-server mariadbd postgres nginx memcached chromium"
+    wanted = "stress-ng fio sysbench ioping qperf iperf3 perf setpriv redis-server redis-benchmark mariadbd mariadb "
+    wanted += "postgres pgbench nginx wrk php-fpm memcached gcc zstd xz chromium"
     assert [tool.programs[0] for tool in TOOLS] == wanted.split()
 
 

@@ -24,7 +24,7 @@ def schema_of(entry: DeploymentEntry) -> dict[str, Any]:
 def filled_in(entry: DeploymentEntry) -> set[str]:
     flow = entry.load_flow()
     names = list(flow.parameters.properties)
-    return set(first_parameters(Settings(), names)) | set(resolved_parameters(Settings(), flow.name, names))
+    return set(first_parameters(Settings(), flow.name, names)) | set(resolved_parameters(Settings(), flow.name, names))
 
 
 def fields_of(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tasks.errors import MissingTool
-from tasks.jobs.record.cgroups import ROOT, UNLIMITED, Group, campaign_group, disk_of
 from tasks.jobs.record.load import BackgroundLoad
 from tasks.jobs.record.params import RecordParams
 from tasks.jobs.record.skus import TOKEN_US, TOKENS_OF_A_CORE, Sku
+from tasks.machine_groups import ROOT, UNLIMITED, Group, campaign_group, disk_of
 
 PLANNER = "planner"  # the slot that plans jobs, outside every SKU
 WINDOW_S = 10.0

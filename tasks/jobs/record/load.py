@@ -9,9 +9,9 @@ import subprocess
 from pathlib import Path
 
 from tasks.errors import MissingTool
-from tasks.jobs.record.cgroups import Group
-from tasks.jobs.record.lifeline import tied_to_parent
 from tasks.jobs.record.params import RecordParams
+from tasks.lifeline import tied_to_parent
+from tasks.machine_groups import Group
 
 STOP_S = 5.0
 STRESSORS = {  # how much of a SKU they take is the quota of their group

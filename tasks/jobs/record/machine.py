@@ -5,17 +5,10 @@ import platform
 import shutil
 import subprocess
 from importlib.metadata import version
-from pathlib import Path
+
+from tasks.machine import cpu_model
 
 UNKNOWN = "unknown"
-
-
-def _cpu_model() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor() or UNKNOWN
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), UNKNOWN)
 
 
 def _stress_version() -> str:
@@ -28,7 +21,7 @@ def _stress_version() -> str:
 def machine_facts() -> dict[str, str | int]:
     """CPU model, cores, memory in bytes, kernel, and the versions that shaped the recording."""
     return {
-        "cpu_model": _cpu_model(),
+        "cpu_model": cpu_model(),
         "cores": os.cpu_count() or 0,
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "kernel": f"{platform.system()} {platform.release()}",

@@ -15,10 +15,10 @@ from typing import IO, Any
 
 import tasks
 from tasks.errors import WhorlError
-from tasks.jobs.record.cgroups import UNLIMITED, Group
 from tasks.jobs.record.monitor import tree_cpu_s
 from tasks.jobs.record.orders import Order
 from tasks.jobs.record.skus import PERIOD_US
+from tasks.machine_groups import UNLIMITED, Group
 
 STOP_S = 5.0
 LOG_TAIL = 300

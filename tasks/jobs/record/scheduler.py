@@ -6,7 +6,6 @@ import time
 from collections import deque
 from pathlib import Path
 
-from tasks.jobs.record.cgroups import Group
 from tasks.jobs.record.cluster import Cluster, set_tokens
 from tasks.jobs.record.orders import Order
 from tasks.jobs.record.params import RecordParams
@@ -15,6 +14,7 @@ from tasks.jobs.record.running import RunningJob, Submission, VertexAtWork, Vert
 from tasks.jobs.record.skus import TOKENS_OF_A_CORE
 from tasks.jobs.record.tokens import Holder, grant_spare, promise, split
 from tasks.jobs.record.vertices import Vertex, cut
+from tasks.machine_groups import Group
 
 PATIENCE_S = 10.0  # after that nobody may overtake the first in the queue
 MOST_VERTICES = 8

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tasks.jobs.record import engine
-from tasks.jobs.record.lifeline import die_with_parent
 from tasks.jobs.record.orders import Order
+from tasks.lifeline import die_with_parent
 
 
 def read_order(line: bytes) -> Order:

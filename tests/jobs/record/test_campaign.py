@@ -21,11 +21,11 @@ from tasks.errors import BadSetting
 from tasks.jobs import steps
 from tasks.jobs.record import whatifs
 from tasks.jobs.record.campaign import record_jobs, scratch_folder
-from tasks.jobs.record.cgroups import PREFIX, ROOT, campaign_group
 from tasks.jobs.record.params import Period, RecordParams
 from tasks.jobs.record.parts import RECORD_KEY
 from tasks.jobs.record.skus import Sku
 from tasks.jobs.record.whatifs import make_plan
+from tasks.machine_groups import PREFIX, ROOT, campaign_group
 from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse
 

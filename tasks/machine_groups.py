@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -109,33 +109,38 @@ class Group:
             with contextlib.suppress(OSError):
                 folder.rmdir()
 
-    def remove_abandoned(self) -> None:
+    def remove_abandoned(self, prefix: str = PREFIX) -> None:
         """Remove the campaigns' groups in this one whose recorder was killed: it is gone, and they are empty."""
-        for name in {path.name for folder in self.folders.values() for path in folder.glob(f"{PREFIX}[0-9]*")}:
-            if not Path("/proc", name.removeprefix(PREFIX)).exists():
+        for name in {path.name for folder in self.folders.values() for path in folder.glob(f"{prefix}[0-9]*")}:
+            if not Path("/proc", name.removeprefix(prefix)).exists():
                 Group(self.version, {key: folder / name for key, folder in self.folders.items()}).remove()
 
 
-def _root(root: Path) -> Group | None:
+def root_group(root: Path = ROOT, controllers: Sequence[str] = CONTROLLERS) -> Group | None:
+    """The group that all others are in; None where there is no controller of the CPU."""
     if (root / "cgroup.controllers").is_file():
         has_cpu = "cpu" in (root / "cgroup.controllers").read_text().split()
         return Group(2, dict.fromkeys(("cpu", "memory", "blkio"), root)) if has_cpu else None
-    found = {name: root / name for name in CONTROLLERS if (root / name / "cgroup.procs").is_file()}
+    found = {name: root / name for name in controllers if (root / name / "cgroup.procs").is_file()}
     return Group(1, found) if {"cpu", "cpuacct"} <= found.keys() else None
 
 
 @contextlib.contextmanager
-def campaign_group(root: Path = ROOT, *, weight: int = 800) -> Iterator[Group | None]:
-    """A group of this campaign's own, gone afterwards; None where this process may not make one."""
-    base = _root(root)
+def campaign_group(
+    root: Path = ROOT, *, weight: int = 800, prefix: str = PREFIX, controllers: Sequence[str] = CONTROLLERS
+) -> Iterator[Group | None]:
+    """A group of this campaign's own, gone afterwards; None where this process may not make one.
+
+    prefix: its name is that and the process id; controllers: of version 1, those that are there are used."""
+    base = root_group(root, controllers)
     if base is None:
         yield None
         return
     made: Group | None = None
     try:
-        base.remove_abandoned()
+        base.remove_abandoned(prefix)
         base.share_controllers()
-        made = base.child(f"{PREFIX}{os.getpid()}")
+        made = base.child(f"{prefix}{os.getpid()}")
         made.share_controllers()
         made.set_weight(weight)
         made.usage_s()

@@ -1,0 +1,161 @@
+"""A recording of workloads from end to end: rounds, runs, part files. The way in is `record_workloads`."""
+
+import contextlib
+import hashlib
+import logging
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasks.errors import MissingTool
+from tasks.machine_groups import campaign_group
+from tasks.workloads.record.bench import Bench, Outcome
+from tasks.workloads.record.ledger import Ledger
+from tasks.workloads.record.lock import alone_on_this_machine
+from tasks.workloads.record.machine import machine_facts, machine_name
+from tasks.workloads.record.params import RecordParams
+from tasks.workloads.record.parts import CLEAN, part_paths
+from tasks.workloads.record.perf_child import PerfPlan
+from tasks.workloads.record.plan import BETWEEN_RUNS_S, Plan, chosen, make_plan
+from tasks.workloads.record.programs import PROGRAMS, missing_needs
+from tasks.workloads.record.programs.program import Program
+from tasks.workloads.record.rounds import Clock, Round
+from tasks.workloads.record.subjects import CONTROLLERS
+
+PREFIX = "whorl-workloads-"
+DIGEST_DIGITS = 10
+SIGTERM_STATUS = 128 + signal.SIGTERM
+Tell = Callable[[int, int], None]
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordSummary:
+    """What a call did. planned, clean: runs of the campaign, and those of them that were recorded undisturbed so far;
+    recorded: runs of this call by status; errors: of runs that failed in it; sampler_cores: the sampler's own cost,
+    mean and most; isolation: cgroups, or none; parts: all of the folder."""
+
+    planned: int
+    clean: int
+    recorded: dict[str, int]
+    errors: dict[str, str]
+    sampler_cores: tuple[float, float]
+    isolation: str
+    parts: tuple[str, ...]
+    duration_s: float
+
+
+def scratch_folder(params: RecordParams, out_dir: Path) -> Path:
+    """Where the workloads' data lives: the same folder whenever the campaign is continued."""
+    if params.scratch:
+        return Path(params.scratch)
+    digest = hashlib.sha256(str(out_dir.resolve()).encode()).hexdigest()[:DIGEST_DIGITS]
+    return Path(tempfile.gettempdir()) / f"whorl-workloads-{digest}"
+
+
+def planned(params: RecordParams, programs: Mapping[str, Program] = PROGRAMS) -> Plan:
+    """The plan of these parameters, as a dry run shows it. Raises BadSetting for an unknown workload."""
+    return make_plan(params, chosen(programs, params.workloads))
+
+
+def record_workloads(
+    params: RecordParams,
+    out_dir: Path,
+    progress: Tell | None = None,
+    *,
+    programs: Mapping[str, Program] = PROGRAMS,
+    lock: Path | None = None,
+) -> RecordSummary:
+    """Record a campaign into `runs-NNNN.parquet` under out_dir; disturbed runs go to `flagged-NNNN.parquet`.
+
+    progress: called with (clean, planned) after each run. Each call goes on for params.minutes where the last one
+    stopped. When it ends, by return, exception or SIGTERM, all that was recorded is in parts, and no process and no
+    control group is left; after a kill the next call finds every finished run. Raises MissingTool, BadSetting (another
+    campaign in out_dir, another recording at work, an unknown workload), BadInput (a part cannot be read)."""
+    began = time.monotonic()
+    ours = chosen(programs, params.workloads)
+    if lacking := missing_needs(ours.values()):
+        raise MissingTool("; ".join(lacking))
+    out_dir.mkdir(parents=True, exist_ok=True)
+    with _sigterm_unwinds(), alone_on_this_machine(lock):
+        ledger = Ledger(out_dir, params, make_plan(params, ours), machine_facts())
+        before = dict(ledger.statuses)
+        try:
+            isolation = _record(params, ours, ledger, scratch_folder(params, out_dir), progress or (lambda *_: None))
+        finally:
+            ledger.write_parts()
+            shutil.rmtree(out_dir / "finished", ignore_errors=True)
+    new = {run_id: status for run_id, status in ledger.statuses.items() if run_id not in before}
+    runs = ledger.plan.runs
+    return RecordSummary(
+        planned=len(runs),
+        clean=sum(ledger.has_clean(run) for run in runs),
+        recorded=dict(Counter(new.values())),
+        errors=ledger.errors,
+        sampler_cores=_mean_and_most(ledger.costs),
+        isolation=isolation,
+        parts=tuple(path.name for path in part_paths(out_dir)),
+        duration_s=time.monotonic() - began,
+    )
+
+
+def _record(params: RecordParams, programs: Mapping[str, Program], ledger: Ledger, scratch: Path, tell: Tell) -> str:
+    clock = Clock(time.monotonic() + params.minutes * 60)
+    clock.slack_s = params.samples * params.interval_s + params.pause_s + BETWEEN_RUNS_S
+    with campaign_group(weight=params.cpu_weight, prefix=PREFIX, controllers=CONTROLLERS) as group:
+        bench = Bench(params, group, PerfPlan(params.perf), machine_name(params.machine))
+        if group is None:
+            logger.warning("no control groups here: counters of the workload's own group are missing")
+
+        def keep(outcome: Outcome) -> None:
+            ledger.keep(outcome)
+            _say(outcome, ledger)
+            tell(sum(status == CLEAN for status in ledger.statuses.values()), len(ledger.plan.runs))
+
+        for runs in ledger.plan.rounds:
+            if (left := ledger.left(runs)) and not clock.is_over():
+                Round(bench, programs, scratch, clock).record(left, keep)
+        for n in range(params.repeats):
+            if (again := ledger.repetition(n + 1)) and not clock.is_over():
+                Round(bench, programs, scratch, clock).record(again, keep)
+    return "cgroups" if group else "none"
+
+
+def _say(outcome: Outcome, ledger: Ledger) -> None:
+    facts, n, total = outcome.facts, len(ledger.statuses), len(ledger.plan.runs)
+    if outcome.telemetry is None:
+        logger.warning("%s failed: %s", outcome.run.run_id, outcome.error)
+        return
+    logger.log(
+        logging.INFO if outcome.status == CLEAN else logging.WARNING,
+        "%d of %d: %s %s, %s cores busy, %s its own, %s foreign, %s stolen, sampler %.4f",
+        n, total, outcome.run.run_id, outcome.status, facts["busy_cores"], facts["own_cores"], facts["foreign_cores"],
+        facts["steal_cores"], facts["sampler_cores"],
+    )  # fmt: skip
+
+
+def _mean_and_most(costs: list[float]) -> tuple[float, float]:
+    return (sum(costs) / len(costs), max(costs)) if costs else (0.0, 0.0)
+
+
+@contextlib.contextmanager
+def _sigterm_unwinds() -> Iterator[None]:
+    """SIGTERM raises SystemExit here, so that every `finally` runs; only the main thread can have it so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(*_: object) -> None:
+        raise SystemExit(SIGTERM_STATUS)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,171 @@
+"""Recorded runs in whorl's own format: a file for each run as soon as it has ended, later put together in parts."""
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasks.errors import BadInput, BadSetting
+from tasks.workloads.record.params import RecordParams
+from tasks.workloads.telemetry import Counter, Telemetry
+
+Kind = Literal["runs", "flagged"]
+KINDS: tuple[Kind, ...] = ("runs", "flagged")  # flagged: disturbed or cut short; kept apart from what is trained on
+PATTERN = "{kind}-[0-9][0-9][0-9][0-9].parquet"
+RECORD_KEY = b"whorl.record"
+SPOOL = "finished"  # folder of the files of single runs
+CLEAN = "clean"
+LABELS = (
+    ("run_id", pa.string()),
+    ("workload", pa.string()),
+    ("input", pa.string()),
+    ("round", pa.string()),
+    ("machine", pa.string()),
+    ("started_at", pa.timestamp("us")),
+    ("at_s", pa.float64()),
+)
+MOST_BYTES = 2_000_000
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Done:
+    """A run that is kept somewhere: its id and what became of it."""
+
+    run_id: str
+    status: str
+
+    @property
+    def kind(self) -> Kind:
+        """Which files it belongs into."""
+        return "runs" if self.status == CLEAN else "flagged"
+
+
+def recorded_params(params: RecordParams) -> Record:
+    """The parameters that decide a campaign: all but how long a call goes on and where its scratch folder is."""
+    return params.model_dump(mode="json", exclude={"minutes", "part_minutes", "scratch", "repeats", "cpu_weight"})
+
+
+def counter_field(counter: Counter) -> pa.Field:
+    """The column of a counter, with its meaning as metadata."""
+    told = {
+        "unit": counter.unit,
+        "kind": counter.kind,
+        "is_rate": "true" if counter.is_rate else "false",
+        "scope": counter.scope,
+    }
+    return pa.field(counter.name, pa.float64(), metadata=told)
+
+
+def table_of(run: Telemetry) -> pa.Table:
+    """One row a sample: labels, the time after the start, a column a counter."""
+    labels = [run.run_id, run.workload, run.input, run.round, run.machine, run.started_at]
+    columns = [pa.array([value] * run.n_samples, kind) for value, (_, kind) in zip(labels, LABELS[:-1], strict=True)]
+    columns += [pa.array(run.at_s), *(pa.array(run.values[:, place]) for place in range(len(run.counters)))]
+    fields = [pa.field(name, kind) for name, kind in LABELS] + [counter_field(counter) for counter in run.counters]
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+
+
+def write_table(path: Path, table: pa.Table, record: Record) -> None:
+    """Write a file that appears whole or not at all. record: how the runs were made, kept as metadata."""
+    temporary = path.with_suffix(".tmp")
+    kept = table.replace_schema_metadata({RECORD_KEY: json.dumps(record).encode()})
+    pq.write_table(kept, temporary, compression="zstd")
+    with temporary.open("rb") as handle:
+        os.fsync(handle.fileno())
+    temporary.replace(path)
+
+
+def read_table(path: Path) -> tuple[pa.Table, Record]:
+    """A file of the recorder and its record. Raises BadInput."""
+    try:
+        table = pq.read_table(path)
+        record = json.loads((table.schema.metadata or {})[RECORD_KEY])
+    except (pa.ArrowInvalid, OSError, KeyError, ValueError) as problem:
+        expected = "a part file of the recorder"
+        raise BadInput(path, f"cannot be read ({problem})", expected, "move it away") from problem
+    return table, record
+
+
+def part_paths(folder: Path) -> list[Path]:
+    """The part files of a folder, in order."""
+    return [path for kind in KINDS for path in sorted(folder.glob(PATTERN.format(kind=kind)))]
+
+
+def spooled_paths(folder: Path) -> list[Path]:
+    """The files of single runs that are in no part yet."""
+    return sorted((folder / SPOOL).glob("*.parquet"))
+
+
+def finished(folder: Path, params: RecordParams, digest: str) -> dict[str, Done]:
+    """The runs that earlier calls of the same campaign kept, by id.
+
+    Raises BadSetting if the folder holds another campaign, BadInput if a file cannot be read."""
+    found: dict[str, Done] = {}
+    for path in (*part_paths(folder), *spooled_paths(folder)):
+        _, record = read_table(path)
+        theirs, ours = record.get("params") or {}, recorded_params(params)
+        differing = sorted(key for key in ours if theirs.get(key) != ours[key])
+        if differing or record.get("plan") != digest:
+            what = ", ".join(differing) or "another plan"
+            raise BadSetting(
+                f"{path}: belongs to a campaign with other parameters ({what}); expected the same ones to continue "
+                "it; use another folder or move its parts away"
+            )
+        found |= {run_id: Done(run_id, facts["status"]) for run_id, facts in record["runs"].items()}
+    return found
+
+
+def merged(records: Sequence[Record]) -> Record:
+    """One record for a part: that of the last run, with the facts of all, and every counter that some run lacked."""
+    runs = {run_id: facts for record in records for run_id, facts in record["runs"].items()}
+    missing = {told["counter"]: told for record in records for told in record["unavailable"]}
+    return records[-1] | {"runs": runs, "unavailable": list(missing.values()), "cost": cost_of(runs.values())}
+
+
+def cost_of(runs: Iterable[Record]) -> dict[str, float]:
+    """The sampler's own cost over runs, in cores."""
+    costs = [facts["sampler_cores"] for facts in runs]
+    return {"mean_cores": sum(costs) / len(costs), "most_cores": max(costs)} if costs else {}
+
+
+def write_parts(folder: Path) -> list[Path]:
+    """Put all single files together into the next part of their kind, two if one would be too large.
+
+    A run that a part holds already (we were killed between the two steps) is not written twice."""
+    written: list[Path] = []
+    held = {run_id for path in part_paths(folder) for run_id in read_table(path)[1]["runs"]}
+    for kind in KINDS:
+        waiting = [(path, *read_table(path)) for path in spooled_paths(folder)]
+        ours = [one for one in waiting if _kind_of(one[2]) == kind and not set(one[2]["runs"]) & held]
+        for group in _batches(ours):
+            taken = [int(path.stem.partition("-")[2]) for path in folder.glob(PATTERN.format(kind=kind))]
+            path = folder / f"{kind}-{max(taken, default=0) + 1:04d}.parquet"
+            table = pa.concat_tables([table for _, table, _ in group], promote_options="default")
+            write_table(path, table, merged([record for _, _, record in group]))
+            written.append(path)
+    for path in spooled_paths(folder):
+        path.unlink()
+    return written
+
+
+def _kind_of(record: Record) -> Kind:
+    [facts] = record["runs"].values()
+    return Done("", facts["status"]).kind
+
+
+def _batches(waiting: list[tuple[Path, pa.Table, Record]]) -> list[list[tuple[Path, pa.Table, Record]]]:
+    groups: list[list[tuple[Path, pa.Table, Record]]] = []
+    size = MOST_BYTES
+    for one in waiting:
+        size += one[1].nbytes  # more than it takes as a file
+        if size > MOST_BYTES:
+            groups.append([])
+            size = one[1].nbytes
+        groups[-1].append(one)
+    return groups

@@ -1,0 +1,174 @@
+"""Where a workload runs: a temporary folder, its own control group, an unprivileged user, loopback ports."""
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import gettempdir
+
+from tasks.errors import BadSetting, WhorlError
+from tasks.workloads.record.programs.session import end_session, started
+
+USER = "nobody"
+LOOPBACK = "127.0.0.1"
+LOG_TAIL = 300
+READS_ALL = "-all,+dac_read_search"
+# the process moves itself into the control groups before it becomes anything else
+JOIN = 'while [ "$1" != -- ]; do echo $$ > "$1"; shift; done; shift; exec "$@"'
+
+
+class ProgramFailed(WhorlError):
+    """A workload's program ended with an error, or was never ready."""
+
+
+class Stopped(Exception):
+    """The place was stopped: whoever starts something in it gives up, and that is no error."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One workload's surroundings. folder: owned by the user that runs it; joins: the `cgroup.procs` files of the
+    control groups that its processes move into; seed: of everything random, the run's number."""
+
+    folder: Path
+    joins: tuple[Path, ...] = ()
+    seed: int = 1
+    facts: dict[str, int] = field(default_factory=dict, compare=False)
+    processes: list["subprocess.Popen[bytes]"] = field(default_factory=list, compare=False)
+    is_stopped: threading.Event = field(default_factory=threading.Event, compare=False)
+    lock: threading.Lock = field(default_factory=threading.Lock, compare=False)
+
+    @property
+    def register(self) -> Path:
+        """The file that names every process started here: id, start, first signal; for whoever comes after us."""
+        return self.folder / "processes"
+
+    def log(self, name: str) -> Path:
+        """Where the process of this name writes what it says."""
+        return self.folder / f"{name}.log"
+
+    def spawn(
+        self,
+        command: Sequence[str],
+        *,
+        name: str,
+        first_signal: signal.Signals = signal.SIGKILL,
+        environment: Mapping[str, str] | None = None,
+        reads_all: bool = False,
+    ) -> "subprocess.Popen[bytes]":
+        """Start a process in a session of its own, in the control groups, as the unprivileged user.
+
+        Call it from a thread that outlives it: it gets `first_signal` when that thread ends, however it ends.
+        reads_all: it may read, never write, what only root may read (a Python in root's home).
+        Raises Stopped once the place is stopped."""
+        with self.lock, self.log(name).open("ab") as log:
+            if self.is_stopped.is_set():
+                raise Stopped
+            process = subprocess.Popen(
+                [
+                    "/bin/sh",
+                    "-c",
+                    JOIN,
+                    "sh",
+                    *map(str, self.joins),
+                    "--",
+                    *_demoted(first_signal, reads_all),
+                    *command,
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                env=self._environment() | dict(environment or {}),
+                start_new_session=True,
+            )
+            self.processes.append(process)
+            with self.register.open("a") as register:
+                register.write(f"{process.pid} {started(process.pid)} {int(first_signal)}\n")
+        return process
+
+    def _environment(self) -> dict[str, str]:
+        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        plain = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin", "LANG": "C.UTF-8", "TZ": "UTC"}
+        return plain | threads | {"HOME": str(self.folder), "TMPDIR": str(self.folder)}
+
+    def remember(self, fact: str, number: int) -> None:
+        """Keep a number, such as the port of the server that has just started."""
+        self.facts[fact] = number
+
+    def recall(self, fact: str) -> int:
+        """The number that was kept last."""
+        return self.facts[fact]
+
+    def open(self) -> None:
+        """Let processes start here, again after a stop."""
+        self.is_stopped.clear()
+
+    def stop(self) -> None:
+        """End every process that was started here, the last first, also by another recorder; may be called twice."""
+        self.is_stopped.set()
+        with self.lock:
+            with contextlib.suppress(FileNotFoundError):
+                for line in reversed(self.register.read_text().splitlines()):
+                    pid, start, first_signal = line.split()
+                    end_session(int(pid), start, signal.Signals(int(first_signal)))
+                self.register.unlink()
+            while self.processes:
+                self.processes.pop().wait()
+
+    def last_words(self, name: str) -> str:
+        """The last line that a process wrote."""
+        with contextlib.suppress(OSError):
+            lines = self.log(name).read_text(errors="replace").strip().splitlines()
+            return lines[-1][-LOG_TAIL:] if lines else "no message"
+        return "no message"
+
+    def free_port(self) -> int:
+        """A TCP port of the loopback interface that nobody listens on."""
+        with socket.socket() as probe:
+            probe.bind((LOOPBACK, 0))
+            return int(probe.getsockname()[1])
+
+    def give(self, path: Path) -> None:
+        """Make a file or folder, and what is in it, the unprivileged user's own."""
+        if os.geteuid() == 0:
+            user = pwd.getpwnam(USER)
+            os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
+            for folder, folders, files in os.walk(path):  # not into links: they lead to the system's own
+                for name in (*folders, *files):
+                    os.chown(Path(folder, name), user.pw_uid, user.pw_gid, follow_symlinks=False)
+
+
+def _demoted(first_signal: signal.Signals, reads_all: bool) -> list[str]:
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        raise ProgramFailed("setpriv is not installed (Debian: apt-get install util-linux)")
+    death = ["--pdeathsig", first_signal.name.removeprefix("SIG")]
+    if os.geteuid() != 0:
+        return [setpriv, *death, "--"]
+    group = str(pwd.getpwnam(USER).pw_gid)
+    user = ["--reuid", USER, "--regid", group, "--clear-groups"]
+    capability = ["--inh-caps", READS_ALL, "--ambient-caps", READS_ALL, "--bounding-set", READS_ALL]
+    return [setpriv, *user, *(capability if reads_all else ["--no-new-privs"]), *death, "--"]
+
+
+def make_place(folder: Path, *, joins: Sequence[Path] = (), seed: int = 1) -> Place:
+    """A place in a folder, made if need be, that belongs to the unprivileged user and is closed to others.
+
+    Raises BadSetting where that user cannot enter it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    closed = [one for one in folder.resolve().parents if not one.stat().st_mode & stat.S_IXOTH]
+    if closed and os.geteuid() == 0:
+        raise BadSetting(f"{folder}: the user {USER} may not enter {closed[0]}; choose a folder below {gettempdir()}")
+    folder.chmod(0o700)
+    place = Place(folder, tuple(joins), seed)
+    place.give(folder)
+    return place

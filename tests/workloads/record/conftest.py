@@ -1,0 +1,85 @@
+"""What the tests of the recorder share: a made-up machine, and a program that keeps a core busy for its time."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tasks.workloads.record.params import RecordParams
+from tasks.workloads.record.programs.need import Need
+from tasks.workloads.record.programs.program import Input, Place
+
+STAT = """cpu  {user} 0 {system} {idle} 40 0 10 5 0 0
+cpu0 100 0 50 1000 40 0 10 5 0 0
+intr 12345 0 1
+ctxt {ctxt}
+btime 1700000000
+processes 500
+procs_running 3
+procs_blocked 1
+softirq 1 2 3
+"""
+
+
+class Busy:
+    """A workload of one python process that counts. fails: raise in the n-th run (from 0)."""
+
+    title, kin, needs = "counting", None, (Need((sys.executable,), "python3", kind="file"),)
+
+    def __init__(self, name: str = "busy", inputs: tuple[str, ...] = ("one",), *, code: str = "while True: pass"):
+        self.name, self.code = name, code
+        self.inputs = tuple(Input(one, {}, "counts") for one in inputs)
+        self.calls: list[str] = []
+        self.errors: dict[int, Exception] = {}
+
+    def prepare(self, place: Place) -> None:
+        self.calls.append("prepare")
+
+    def run(self, place: Place, input: Input, seconds: float) -> None:
+        n = len([call for call in self.calls if call.startswith("run")])
+        self.calls.append(f"run {input.name}")
+        if n in self.errors:
+            raise self.errors[n]
+        place.open()
+        try:
+            process = place.spawn([sys.executable, "-c", self.code], name="load", reads_all=True)
+            place_wait(process, seconds)
+        finally:
+            place.stop()
+
+    def stop(self, place: Place) -> None:
+        self.calls.append("stop")
+        place.stop()
+
+
+def place_wait(process, seconds: float) -> None:
+    from tasks.workloads.record.programs.session import wait_for_end
+
+    wait_for_end(process.pid, seconds)
+
+
+@pytest.fixture
+def busy() -> Callable[..., Busy]:
+    return Busy
+
+
+@pytest.fixture
+def quick() -> RecordParams:
+    """Four samples in under half a second, no rest, no perf; nobody is foreign on a machine that runs tests."""
+    return RecordParams(
+        rounds=1, runs=1, samples=4, interval_s=0.1, pause_s=0, perf="none", foreign_limit_ratio=1, repeats=0
+    )
+
+
+@pytest.fixture
+def stat_text() -> Callable[..., str]:
+    """/proc/stat with these ticks."""
+    return lambda user=100, system=50, idle=1000, ctxt=7000: STAT.format(user=user, system=system, idle=idle, ctxt=ctxt)
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> Path:
+    folder = tmp_path / "locks"
+    folder.mkdir()
+    return folder / "lock"

@@ -1,0 +1,227 @@
+"""Whole campaigns of a tiny program on this machine: resumed, repeated, stopped and killed."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.errors import BadSetting, MissingTool
+from tasks.machine_groups import ROOT
+from tasks.workloads.record.campaign import PREFIX, planned, record_workloads, scratch_folder
+from tasks.workloads.record.parts import part_paths
+from tasks.workloads.record.programs.need import Need
+from tasks.workloads.record.programs.place import ProgramFailed
+
+KILLED = """
+import sys
+from pathlib import Path
+sys.path[:0] = {path!r}
+from {module} import Busy
+from tasks.workloads.record.campaign import record_workloads
+from tasks.workloads.record.params import RecordParams
+record_workloads(
+    RecordParams.model_validate_json({params!r}), Path({out!r}), lambda done, _: print(done, flush=True),
+    programs={{"busy": Busy()}}, lock=Path({lock!r}),
+)
+"""
+
+
+@pytest.fixture
+def scratch():
+    """A folder that the workloads' user can enter, which pytest's own are not."""
+    folder = Path(tempfile.mkdtemp(prefix="whorl-test-"))
+    folder.chmod(0o711)
+    yield folder / "scratch"
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def record(quick, tmp_path, lock, scratch):
+    """Record with changed parameters and these programs, into one folder."""
+
+    def go(*programs, progress=None, **changes):
+        params = quick.model_copy(update={"scratch": str(scratch)} | changes)
+        return record_workloads(
+            params, tmp_path / "out", progress, programs={one.name: one for one in programs}, lock=lock
+        )
+
+    return go
+
+
+def recorded_ids(folder):
+    return [i for path in part_paths(folder) for i in pq.read_table(path)["run_id"].unique().to_pylist()]
+
+
+def left_groups():
+    return [path for folder in ROOT.glob("*") for path in folder.glob(f"{PREFIX}{os.getpid()}*")]
+
+
+def test_a_campaign_records_every_run_with_its_labels_and_leaves_nothing_behind(record, busy, tmp_path, scratch):
+    seen = []
+    found = record(busy("busy", ("one", "two")), runs=2, rounds=2, progress=lambda *told: seen.append(told))
+    assert (found.planned, found.clean, found.recorded, found.errors) == (4, 4, {"clean": 4}, {})
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    table = pq.read_table(tmp_path / "out" / "runs-0001.parquet")
+    assert set(table["round"].to_pylist()) == {"round1", "round2"}
+    assert set(table["input"].to_pylist()) == {"one", "two"}
+    assert table.num_rows == 16
+    assert not (tmp_path / "out" / "finished").exists()
+    assert not any(scratch.glob("*"))
+    assert left_groups() == []
+
+
+def test_every_round_prepares_afresh_and_ends_with_a_full_stop(record, busy):
+    program = busy()
+    record(program, runs=4, rounds=2)
+    assert [call for call in program.calls if call != "stop"] == ["prepare", "run one", "run one"] * 2
+    assert program.calls[-1] == "stop"
+
+
+def test_the_workload_s_own_counters_tell_that_it_kept_a_core_busy(record, busy, tmp_path):
+    if not os.access(ROOT, os.W_OK) or record(busy(), samples=8).isolation != "cgroups":
+        pytest.skip("no control groups here")
+    table = pq.read_table(tmp_path / "out" / "runs-0001.parquet")
+    own, whole = (table[f"{name}cpu.user_cores"].to_numpy() for name in ("own.", ""))
+    assert own[2:].mean() > 0.1
+    assert (
+        own.sum() < whole.sum() + pq.read_table(part_paths(tmp_path / "out")[0])["cpu.nice_cores"].to_numpy().sum() + 1
+    )
+
+
+def test_the_next_call_goes_on_and_one_after_the_last_does_nothing(record, busy):
+    program = busy()
+    assert record(program, runs=3, minutes=1e-9).recorded == {}
+    assert record(program, runs=3).recorded == {"clean": 3}
+    program.calls.clear()
+    assert record(program, runs=3).recorded == {}
+    assert program.calls == []
+
+
+def test_a_failed_run_is_told_and_repeated_at_the_end(record, busy, tmp_path):
+    program = busy()
+    program.errors[0] = ProgramFailed("busy: load ended with status 1")
+    found = record(program, runs=2, repeats=1)
+    [(failed, told)] = found.errors.items()
+    assert told == "busy: load ended with status 1"
+    assert found.clean == 2
+    assert f"{failed}.again1" in recorded_ids(tmp_path / "out")
+
+
+def test_a_fault_of_a_program_is_a_failed_run_and_not_the_end(record, busy):
+    program = busy()
+    program.errors[0] = ZeroDivisionError("division by zero")
+    found = record(program, runs=2)
+    assert list(found.errors.values()) == ["ZeroDivisionError: division by zero"]
+    assert found.recorded == {"clean": 1}
+
+
+def test_a_program_that_ends_early_gives_a_flagged_run(record, busy, tmp_path):
+    found = record(busy(code="pass"), samples=12)
+    assert found.recorded == {"short": 1}
+    assert [path.name for path in part_paths(tmp_path / "out")] == ["flagged-0001.parquet"]
+
+
+def test_foreign_work_flags_a_run_and_has_it_repeated(record, busy, tmp_path):
+    disturber = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        found = record(busy(), samples=10, foreign_limit_ratio=0.02, repeats=1)
+    finally:
+        disturber.kill()
+        disturber.wait()
+    if found.isolation != "cgroups":
+        pytest.skip("no control groups here")
+    assert found.recorded == {"disturbed": 2}
+    assert found.clean == 0
+    assert {run_id.endswith(".again1") for run_id in recorded_ids(tmp_path / "out")} == {True, False}
+
+
+def test_a_program_that_cannot_be_prepared_does_not_stop_the_others(record, busy):
+    broken, sound = busy("broken"), busy("sound")
+    broken.prepare = lambda place: (_ for _ in ()).throw(ProgramFailed("broken: no disk"))
+    found = record(broken, sound)
+    assert found.recorded == {"clean": 1}
+    assert list(found.errors.values()) == ["broken: no disk"]
+
+
+def test_what_is_not_installed_is_told_before_anything_runs(record, busy):
+    program = busy()
+    program.needs = (Need(("/no/such/thing",), "thing-package", kind="file"),)
+    with pytest.raises(MissingTool, match="apt-get install thing-package"):
+        record(program)
+    assert program.calls == []
+
+
+def test_ctrl_c_keeps_the_finished_runs_and_stops_everything(record, busy, tmp_path):
+    def leave(done, _):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    program = busy()
+    with pytest.raises(KeyboardInterrupt):
+        record(program, runs=4, progress=leave)
+    assert len(recorded_ids(tmp_path / "out")) == 2
+    assert program.calls[-1] == "stop"
+    assert left_groups() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_kill_loses_nothing_that_was_finished_and_leaves_no_process(
+    record, quick, tmp_path, lock, busy, number, scratch
+):
+    out, program = tmp_path / "out", Path(__file__).with_name("conftest.py")
+    params = quick.model_copy(update={"scratch": str(scratch), "runs": 4})
+    module = tmp_path / "modules"
+    module.mkdir()
+    (module / "busy_program.py").write_text(program.read_text())
+    code = KILLED.format(
+        path=[str(module), str(Path.cwd())], module="busy_program", params=params.model_dump_json(), out=str(out),
+        lock=str(lock),
+    )  # fmt: skip
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "1\n"
+    assert child.stdout.readline() == "2\n"
+    child.send_signal(number)
+    child.wait()
+    child.stdout.close()
+    spawned = _children_named(str(scratch))
+    deadline = time.monotonic() + 10
+    while spawned and time.monotonic() < deadline:
+        spawned = _children_named(str(scratch))
+    assert spawned == []
+    found = record(busy(), runs=4)
+    assert found.recorded["clean"] in (1, 2)  # the third may have ended before the kill arrived
+    ids = recorded_ids(out)
+    assert len(ids) == len(set(ids)) == 4
+
+
+def _children_named(folder):
+    """Processes whose working folder is below this one."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if str((path / "cwd").readlink()).startswith(folder):
+                found.append(path.name)
+    return found
+
+
+def test_the_dry_plan_is_that_of_the_campaign_and_knows_its_time(busy, quick):
+    programs = {"busy": busy("busy", ("one", "two"))}
+    plan = planned(quick.model_copy(update={"runs": 3, "samples": 30, "interval_s": 1.0}), programs)
+    assert len(plan.runs) == 6
+    assert plan.duration_s(quick.model_copy(update={"samples": 30, "interval_s": 1.0})) > 6 * 30
+    with pytest.raises(BadSetting):
+        planned(quick.model_copy(update={"workloads": ("nobody",)}), programs)
+
+
+def test_the_scratch_folder_is_the_same_whenever_a_campaign_is_continued(quick, tmp_path):
+    assert scratch_folder(quick, tmp_path) == scratch_folder(quick, tmp_path)
+    assert scratch_folder(quick, tmp_path) != scratch_folder(quick, tmp_path / "other")

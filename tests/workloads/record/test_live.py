@@ -1,0 +1,58 @@
+"""What runs now: the machine, a process, a control group, or a clear refusal."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tasks.errors import BadSetting, NotFound
+from tasks.workloads.record.live import record_live
+from tasks.workloads.record.subjects import find_group
+
+
+@pytest.fixture
+def brief(quick):
+    return quick.model_copy(update={"interval_s": 0.2})
+
+
+def test_the_machine_alone_has_no_counters_of_its_own(brief):
+    run = record_live("machine", 0.6, brief)
+    assert run.n_samples == 3
+    assert run.workload is None
+    assert "cpu.user_cores" in run.names
+    assert not any(counter.scope == "workload" for counter in run.counters)
+
+
+def test_a_process_and_its_children_are_recorded_beside_the_machine(brief):
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while True: pass'])"
+    parent = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    try:
+        run = record_live(str(parent.pid), 1.2, brief)
+    finally:
+        os.killpg(parent.pid, 9)
+        parent.wait()
+    own = run.values[:, run.names.index("own.cpu.user_cores")]
+    assert own[~(own != own)].max() > 0.1
+    assert run.values[-1, run.names.index("own.cpu.tasks")] == 2
+
+
+def test_a_process_that_ends_leaves_missing_samples_and_no_error(brief):
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(0.3)"])
+    run = record_live(str(child.pid), 1.0, brief)
+    child.wait()
+    column = run.values[:, run.names.index("own.memory.resident_bytes")]
+    assert column[0] == column[0]
+    assert run.n_samples == 5
+
+
+def test_what_does_not_exist_is_refused(brief):
+    with pytest.raises(NotFound, match="no such process"):
+        record_live("4194304999", 1, brief)
+    with pytest.raises(NotFound, match="no such control group"):
+        find_group("no/such/group")
+
+
+def test_too_short_a_time_is_refused(brief):
+    with pytest.raises(BadSetting, match="at least two samples"):
+        record_live("machine", 0.2, brief)

@@ -1,0 +1,160 @@
+"""Files of recorded runs: whole, self-explaining, and none of them lost or doubled by a kill."""
+
+import json
+from datetime import datetime
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.errors import BadInput, BadSetting
+from tasks.workloads.record import parts
+from tasks.workloads.record.bench import Outcome
+from tasks.workloads.record.ledger import Ledger
+from tasks.workloads.record.measures import Unavailable
+from tasks.workloads.record.plan import make_plan
+from tasks.workloads.telemetry import Counter, Telemetry
+
+USER = Counter("cpu.user_cores", "core-seconds", "software", is_rate=True)
+OWN = Counter("own.memory.used_bytes", "B", "software", is_rate=False, scope="workload")
+
+
+def telemetry_of(run_id, counters=(USER, OWN), n=3):
+    return Telemetry(
+        run_id,
+        counters,
+        np.arange(1.0, n + 1),
+        np.arange(float(n * len(counters))).reshape(n, len(counters)),
+        workload="busy",
+        input="one",
+        round="round1",
+        machine="m",
+        started_at=datetime(2026, 11, 21, 12),
+        interval_s=1.0,
+    )
+
+
+@pytest.fixture
+def plan(busy, quick):
+    return make_plan(quick.model_copy(update={"runs": 3}), {"busy": busy()})
+
+
+@pytest.fixture
+def ledger_of(tmp_path, quick, plan):
+    def make(**changes):
+        return Ledger(tmp_path, quick.model_copy(update=changes), plan, {"cores": 2})
+
+    return make
+
+
+def outcome_of(run, status="clean", **more):
+    facts = {"status": status, "sampler_cores": 0.002}
+    missing = (Unavailable("perf.cycles", "no unit"),)
+    return Outcome(run, status, telemetry_of(run.run_id, **more), facts, missing)
+
+
+def test_a_file_has_a_row_a_sample_and_says_what_its_columns_are(tmp_path, ledger_of, plan):
+    ledger = ledger_of()
+    ledger.keep(outcome_of(plan.runs[0]))
+    ledger.write_parts()
+    table = pq.read_table(tmp_path / "runs-0001.parquet")
+    names = ["run_id", "workload", "input", "round", "machine", "started_at", "at_s"]
+    assert table.column_names == [*names, "cpu.user_cores", "own.memory.used_bytes"]
+    assert table["at_s"].to_pylist() == [1.0, 2.0, 3.0]
+    assert set(table["workload"].to_pylist()) == {"busy"}
+    told = {"unit": "core-seconds", "kind": "software", "is_rate": "true", "scope": "machine"}
+    assert table.schema.field("cpu.user_cores").metadata == {k.encode(): v.encode() for k, v in told.items()}
+    assert table.schema.field("own.memory.used_bytes").metadata[b"is_rate"] == b"false"
+    record = json.loads(table.schema.metadata[b"whorl.record"])
+    assert record["unavailable"] == [{"counter": "perf.cycles", "reason": "no unit"}]
+    assert record["runs"][plan.runs[0].run_id]["status"] == "clean"
+    assert record["params"]["samples"] == 4
+    assert record["machine"] == {"cores": 2}
+    assert record["cost"] == {"mean_cores": 0.002, "most_cores": 0.002}
+    assert "memory.free_bytes" in record["giveaways"]
+
+
+def test_disturbed_runs_are_kept_apart(tmp_path, ledger_of, plan):
+    ledger = ledger_of()
+    for run, status in zip(plan.runs, ("clean", "disturbed", "short"), strict=True):
+        ledger.keep(outcome_of(run, status))
+    ledger.write_parts()
+    assert pq.read_table(tmp_path / "runs-0001.parquet")["run_id"].unique().to_pylist() == [plan.runs[0].run_id]
+    assert pq.read_table(tmp_path / "flagged-0001.parquet").num_rows == 6
+
+
+def test_runs_with_other_counters_share_a_part_and_what_one_lacks_stays_missing(tmp_path, ledger_of, plan):
+    ledger = ledger_of()
+    ledger.keep(outcome_of(plan.runs[0]))
+    ledger.keep(outcome_of(plan.runs[1], counters=(USER,)))
+    ledger.write_parts()
+    column = pq.read_table(tmp_path / "runs-0001.parquet")["own.memory.used_bytes"].to_pylist()
+    assert column == [1.0, 3.0, 5.0, None, None, None]
+
+
+def test_a_finished_run_outlives_a_kill_before_its_part_was_written(ledger_of, plan):
+    ledger_of().keep(outcome_of(plan.runs[0]))
+    again = ledger_of()  # nothing was called in between
+    assert again.left(plan.runs) == list(plan.runs[1:])
+    assert again.has_clean(plan.runs[0])
+
+
+def test_a_kill_between_part_and_tidying_doubles_nothing(tmp_path, ledger_of, plan, monkeypatch):
+    ledger = ledger_of()
+    ledger.keep(outcome_of(plan.runs[0]))
+    with monkeypatch.context() as patched:
+        patched.setattr("pathlib.Path.unlink", lambda path: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            ledger.write_parts()
+    again = ledger_of()
+    again.keep(outcome_of(plan.runs[1]))
+    again.write_parts()
+    ids = [
+        run_id for path in parts.part_paths(tmp_path) for run_id in pq.read_table(path)["run_id"].unique().to_pylist()
+    ]
+    assert sorted(ids) == sorted(run.run_id for run in plan.runs[:2])
+    assert parts.spooled_paths(tmp_path) == []
+
+
+def test_parts_stay_small(tmp_path, ledger_of, plan, monkeypatch):
+    ledger = ledger_of()
+    for run in plan.runs:
+        ledger.keep(outcome_of(run))
+    monkeypatch.setattr(parts, "MOST_BYTES", 400)
+    ledger.write_parts()
+    assert len(parts.part_paths(tmp_path)) == 3
+
+
+def test_an_old_part_is_written_when_it_is_due_and_not_before(tmp_path, ledger_of, plan):
+    ledger = ledger_of()
+    ledger.keep(outcome_of(plan.runs[0]))
+    assert parts.part_paths(tmp_path) == []
+    ledger.part_due_s = 0.0
+    ledger.keep(outcome_of(plan.runs[1]))
+    assert [path.name for path in parts.part_paths(tmp_path)] == ["runs-0001.parquet"]
+
+
+def test_a_disturbed_run_is_repeated_until_it_is_clean(ledger_of, plan):
+    ledger = ledger_of(repeats=2)
+    first, second, third = plan.runs
+    ledger.keep(outcome_of(first))
+    ledger.keep(outcome_of(second, "disturbed"))
+    ledger.keep(Outcome(third, "failed", error="it fell over"))
+    assert [run.run_id for run in ledger.repetition(1)] == [second.again(1).run_id, third.again(1).run_id]
+    ledger.keep(outcome_of(second.again(1)))
+    assert [run.run_id for run in ledger.repetition(2)] == [third.again(2).run_id]
+    assert {run.round for run in ledger.repetition(2)} == {"again2"}
+    assert ledger.errors == {third.run_id: "it fell over"}
+
+
+def test_a_folder_of_another_campaign_is_refused(ledger_of, plan):
+    ledger_of().keep(outcome_of(plan.runs[0]))
+    with pytest.raises(BadSetting, match=r"other parameters \(samples\)"):
+        ledger_of(samples=9)
+    ledger_of(minutes=3)  # how long a call goes on is no part of the campaign
+
+
+def test_a_damaged_part_is_named(tmp_path, ledger_of):
+    (tmp_path / "runs-0001.parquet").write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(BadInput, match=r"runs-0001\.parquet: cannot be read"):
+        ledger_of()

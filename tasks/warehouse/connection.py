@@ -1,13 +1,14 @@
 """Connections: opened late, closed early, always under the lock."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pandas as pd
+import pyarrow as pa
 
 from tasks.errors import BadSetting, NoWarehouse, WarehouseBroken, WarehouseBusy
 from tasks.warehouse import lock, migrations
@@ -108,6 +109,14 @@ def fetch(warehouse: Warehouse, sql: str, values: Mapping[str, Any] | None = Non
     """The rows of one query ($name parameters) as a pandas frame; the connection is closed again."""
     with reading(warehouse) as connection:
         return connection.execute(sql, dict(values or {})).df()
+
+
+def fetch_arrow(
+    warehouse: Warehouse, queries: Sequence[str], values: Mapping[str, Any] | None = None
+) -> list[pa.Table]:
+    """The rows of several queries ($name parameters) as Arrow tables of one moment; the connection is closed again."""
+    with reading(warehouse) as connection:
+        return [connection.sql(sql, params=dict(values or {})).to_arrow_table() for sql in queries]
 
 
 @contextmanager

@@ -7,6 +7,8 @@ from contextlib import ExitStack
 from tasks.warehouse import landing
 from tasks.warehouse.connection import Connection, transaction, writing
 from tasks.warehouse.landing import Batch
+from tasks.warehouse.literals import as_text, parquet
+from tasks.warehouse.parts import forget_parts, put_parts
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.tables import MAIN_TABLES, LandedTable
 
@@ -48,9 +50,9 @@ def load(connection: Connection, folder: str, batch: Batch) -> None:
         refused = stack.enter_context(landing.local_file(folder, batch, "quarantine"))
         _stage(connection, table, batch, [(batch, str(rows))])
         n_repeated = _quarantine(connection, table, batch, str(refused))
-        _merge(connection, table, batch.origin.source)
-    n_rows = batch.tables[table.name].n_rows
-    _register(connection, batch, n_rows - n_repeated, batch.n_quarantined + n_repeated)
+        n_kept = _count_kept(connection, table)
+        _merge(connection, table, folder, batch)
+    _register(connection, batch, n_kept, batch.n_quarantined + n_repeated)
     if may_have_orphans:
         _reconcile(connection, folder, table, batch)
     connection.execute("DROP VIEW incoming; DROP TABLE repeated; DROP TABLE IF EXISTS orphans")
@@ -74,7 +76,7 @@ def _forget_earlier_readings(connection: Connection, table: LandedTable, batch: 
         "WHERE source = $source AND batch_id IN (SELECT unnest($ids))",
         {"source": source, "ids": ids},
     )
-    for name in (table.qualified, "ops.quarantine", "ops.files"):
+    for name in (table.qualified, *table.qualified_parts, "ops.quarantine", "ops.files"):
         connection.execute(f"DELETE FROM {name} WHERE batch_id IN (SELECT unnest($ids))", {"ids": ids})
     return overlaps
 
@@ -83,7 +85,7 @@ def _files_overlap(connection: Connection, table: LandedTable, source: str) -> b
     """Whether two files of a source hold a row of the same key: then they hold more rows than the table."""
     counts = connection.execute(
         f"""SELECT (SELECT sum(n_kept) FROM ops.files WHERE word = $word AND source = $source)
-            > (SELECT count(*) FROM {table.qualified} WHERE source = $source)""",
+            > (SELECT coalesce(sum({table.n_rows}), 0) FROM {table.qualified} WHERE source = $source)""",
         {"word": table.word, "source": source},
     ).fetchone()
     return bool(counts and counts[0])
@@ -96,12 +98,12 @@ def _stage(
 
     only: a join that leaves the rows of interest. A column that a file lacks is missing in its rows."""
     parts = [
-        f"SELECT *, {_text(one.batch_id)} AS batch_id, TIMESTAMP {_text(one.ordered_at.isoformat(sep=' '))} "
-        f"AS ordered_at FROM {_parquet(path)} {only}"
+        f"SELECT *, {as_text(one.batch_id)} AS batch_id, TIMESTAMP {as_text(one.ordered_at.isoformat(sep=' '))} "
+        f"AS ordered_at FROM {parquet(path)} {only}"
         for one, path in files
     ]
     connection.execute(
-        f"CREATE OR REPLACE TEMP VIEW incoming AS SELECT {_text(batch.origin.source)} AS source, * "
+        f"CREATE OR REPLACE TEMP VIEW incoming AS SELECT {as_text(batch.origin.source)} AS source, * "
         f"FROM ({' UNION ALL BY NAME '.join(parts)})"
     )
     connection.execute(
@@ -122,7 +124,7 @@ def _quarantine(connection: Connection, table: LandedTable, batch: Batch, refuse
     origin = batch.origin
     about = [batch.batch_id, origin.word, origin.source]
     connection.execute(
-        f"INSERT INTO ops.quarantine SELECT ?, ?, ?, place, reason, raw FROM {_parquet(refused)} ORDER BY place",
+        f"INSERT INTO ops.quarantine SELECT ?, ?, ?, place, reason, raw FROM {parquet(refused)} ORDER BY place",
         about,
     )
     connection.execute(
@@ -135,8 +137,17 @@ def _quarantine(connection: Connection, table: LandedTable, batch: Batch, refuse
     return int(count[0]) if count else 0
 
 
-def _merge(connection: Connection, table: LandedTable, source: str) -> None:
+def _count_kept(connection: Connection, table: LandedTable) -> int:
+    """Rows of the file behind the landed rows, repeated ids left out."""
+    count = connection.execute(
+        f"SELECT coalesce(sum({table.n_rows}), 0) FROM incoming ANTI JOIN repeated USING (batch_id, place)"
+    ).fetchone()
+    return int(count[0]) if count else 0
+
+
+def _merge(connection: Connection, table: LandedTable, folder: str, batch: Batch) -> None:
     """Insert what is new, and replace rows of other files where the incoming row is the better one."""
+    source = batch.origin.source
     connection.execute(
         f"""CREATE OR REPLACE TEMP TABLE clashes AS
         SELECT new.{table.key},
@@ -149,16 +160,13 @@ def _merge(connection: Connection, table: LandedTable, source: str) -> None:
         ) AS old USING ({table.key})""",
         {"source": source},
     )
-    connection.execute(
-        f"DELETE FROM {table.qualified} WHERE source = $source "
-        f"AND {table.key} IN (SELECT {table.key} FROM clashes WHERE is_better)",
-        {"source": source},
-    )
-    connection.execute(
-        f"""INSERT INTO {table.qualified} BY NAME
-        SELECT * EXCLUDE (place, ordered_at) FROM incoming ANTI JOIN repeated USING (batch_id, place)
+    replaced = f"SELECT {table.key} FROM clashes WHERE is_better"
+    connection.execute(f"DELETE FROM {table.qualified} WHERE source = ? AND {table.key} IN ({replaced})", [source])
+    forget_parts(connection, table, replaced, source)
+    chosen = f"""FROM incoming ANTI JOIN repeated USING (batch_id, place)
         WHERE {table.key} NOT IN (SELECT {table.key} FROM clashes WHERE NOT is_better)"""
-    )
+    connection.execute(f"INSERT INTO {table.qualified} BY NAME SELECT * EXCLUDE (place, ordered_at) {chosen}")
+    put_parts(connection, table, folder, source, [batch], f"SELECT batch_id, place {chosen}")
     connection.execute("DROP TABLE clashes")
 
 
@@ -195,21 +203,9 @@ def _reconcile(connection: Connection, folder: str, table: LandedTable, batch: B
     with ExitStack() as stack:
         files = [(one, str(stack.enter_context(landing.local_file(folder, one, table.name)))) for one in batches]
         _stage(connection, table, batch, files, f"SEMI JOIN orphans USING ({table.key})")
-        connection.execute(
-            f"DELETE FROM {table.qualified} WHERE source = ? AND {table.key} IN (SELECT {table.key} FROM orphans)",
-            [source],
-        )
-        connection.execute(
-            f"""INSERT INTO {table.qualified} BY NAME
-            SELECT * EXCLUDE (place, ordered_at) FROM incoming ANTI JOIN repeated USING (batch_id, place)"""
-        )
-
-
-def _parquet(path: str) -> str:
-    """The rows of one landing file; a folder called `env=prod` above it is a name and no column."""
-    return f"read_parquet({_text(path)}, hive_partitioning = false)"
-
-
-def _text(value: str) -> str:
-    """A text as an SQL literal, for the places where DuckDB takes no parameter."""
-    return "'" + value.replace("'", "''") + "'"
+        given = f"SELECT {table.key} FROM orphans"
+        connection.execute(f"DELETE FROM {table.qualified} WHERE source = ? AND {table.key} IN ({given})", [source])
+        forget_parts(connection, table, given, source)
+        chosen = "FROM incoming ANTI JOIN repeated USING (batch_id, place)"
+        connection.execute(f"INSERT INTO {table.qualified} BY NAME SELECT * EXCLUDE (place, ordered_at) {chosen}")
+        put_parts(connection, table, folder, source, batches, f"SELECT batch_id, place {chosen}")

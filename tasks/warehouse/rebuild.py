@@ -51,7 +51,8 @@ def _take_over(connection: Connection, old: Path) -> None:
     names = connection.execute(
         "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE database_name = 'old' ORDER BY ALL"
     ).fetchall()
-    made_again = MADE_AGAIN | {table.qualified for table in MAIN_TABLES.values()}
+    landed = {name for table in MAIN_TABLES.values() for name in (table.qualified, *table.qualified_parts)}
+    made_again = MADE_AGAIN | landed
     for name in [name for (name,) in names if name not in made_again]:
         connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM old.{name}")
     connection.execute("DETACH old")

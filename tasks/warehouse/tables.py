@@ -8,19 +8,29 @@ class LandedTable:
     """A table whose rows come from landing files.
 
     key: columns that name a row within its source. settled: SQL that is true for a row that is final; a final row
-    is never replaced by one that is not (a finished run by an older export of it). columns: in landing order."""
+    is never replaced by one that is not (a finished run by an older export of it). columns: in landing order.
+    n_rows: SQL for the number of rows of the file that a row was made of. parts: further tables of the word whose rows
+    belong to a row of this one (key and place are the same) and come and go with it."""
 
     word: str
     name: str
     key: str
     settled: str
     label: str
+    n_rows: str = "1"
+    parts: tuple[str, ...] = ()
 
     @property
     def qualified(self) -> str:
         """Schema and name."""
         return f"{self.word}.{self.name}"
 
+    @property
+    def qualified_parts(self) -> tuple[str, ...]:
+        """Schema and name of each of the parts."""
+        return tuple(f"{self.word}.{part}" for part in self.parts)
+
 
 RUNS = LandedTable("jobs", "runs", "run_id", "status NOT IN ('running', 'pending')", "run id")
-MAIN_TABLES = {table.word: table for table in [RUNS]}
+TELEMETRY = LandedTable("workloads", "runs", "run_id", "true", "run id", n_rows="n_rows", parts=("counters",))
+MAIN_TABLES = {table.word: table for table in [RUNS, TELEMETRY]}

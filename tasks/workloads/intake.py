@@ -1,0 +1,148 @@
+"""From files of telemetry to a landed batch, or straight into memory."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tasks.errors import BadInput
+from tasks.progress import report_progress
+from tasks.reading import Chunk
+from tasks.source_names import checked_source
+from tasks.storage import storage_of
+from tasks.warehouse import landing
+from tasks.warehouse.place import Warehouse
+from tasks.workloads.columns import COUNTERS_SCHEMA, RUNS_SCHEMA
+from tasks.workloads.labels import absolute, file_labels, manifest
+from tasks.workloads.landed import as_chunk
+from tasks.workloads.prepared import Prepared, prepare
+from tasks.workloads.readers import READERS, Reader, detect
+from tasks.workloads.reading_params import ReadParams
+from tasks.workloads.sampled import Reading
+from tasks.workloads.telemetry import Telemetry
+
+WORD = "workloads"
+REMOTE = ("http://", "https://")
+PREPARING_VERSION = 1  # raise it when the same samples give other runs
+NO_OPTION = ("limits", "prometheus", "manifest")  # whether and how a file is read, not what its runs are
+
+
+@dataclass(frozen=True)
+class Intake:
+    """How telemetry is to be read. reader: a name from READERS, or empty to find it out."""
+
+    source: str
+    reader: str
+    read: ReadParams
+
+
+def find_files(paths: list[str], manifest_file: str = "") -> list[str]:
+    """The files behind the paths: a folder stands for the files in it that some reader knows, in order.
+
+    Without paths, those of the manifest. Raises BadInput for a path that does not exist and for a folder without a
+    readable file."""
+    if not paths and manifest_file:
+        paths = [entry["path"] for entry in manifest(manifest_file)]
+    found: list[str] = []
+    for path in paths:
+        found += [path] if path.startswith(REMOTE) else _files_in(path, absolute(manifest_file))
+    return list(dict.fromkeys(found))
+
+
+def _files_in(path: str, apart_from: str) -> list[str]:
+    fs, root = storage_of(path)
+    if not fs.exists(root):
+        raise BadInput(path, "no such file or folder", "telemetry", "check the path")
+    if not fs.isdir(root):
+        return [path]
+    endings = tuple(ending for reader in READERS.values() for ending in reader.endings)
+    names = sorted(str(name) for name in fs.find(root))
+    files = [fs.unstrip_protocol(name).removeprefix("file://") for name in names if name.lower().endswith(endings)]
+    files = [name for name in files if absolute(name) != apart_from]
+    if not files:
+        expected = f"files that end in {', '.join(endings)}"
+        raise BadInput(path, f"{len(names)} files, none that is telemetry", expected, "name one")
+    return files
+
+
+def read_telemetry(paths: Sequence[str], params: ReadParams, reader: str = "") -> list[Telemetry]:
+    """All runs of the files, in memory and in the order of the paths; what was refused is only counted.
+
+    A run id that two files give is told apart by the path. Raises BadInput for a file that is wrong as a whole."""
+    runs: list[Telemetry] = []
+    taken: set[str] = set()
+    for path in find_files(list(paths), params.manifest):
+        prepared, _ = read_file(path, params, reader)
+        for one in (run.telemetry for run in prepared):
+            run_id = one.run_id if one.run_id not in taken else f"{absolute(path)}/{one.run_id}"
+            taken.add(run_id)
+            runs.append(replace(one, run_id=run_id))
+    return runs
+
+
+def read_file(path: str, params: ReadParams, reader: str = "") -> tuple[list[Prepared], Any]:
+    """The runs of one file, and the frame of its refused rows (place, reason, raw)."""
+    return prepare(_reader(path, reader, params).read(path, params), file_labels(path, params), params.regular)
+
+
+def land_telemetry(warehouse: Warehouse, path: str, intake: Intake) -> landing.Batch:
+    """Read one file into the landing folder; the same file read in the same way is found there and not read again.
+
+    Raises BadInput for a file that is wrong as a whole; single bad rows go to the quarantine."""
+    checked_source(intake.source)
+    reader = _reader(path, intake.reader, intake.read)
+    if path.startswith(REMOTE):
+        reading = reader.read(path, intake.read)
+        return _landed(warehouse, path, intake, reader, _sha256_of(reading), _chunks(path, intake, reading))
+    sha256 = landing.sha256_of(path)
+    return _landed(warehouse, path, intake, reader, sha256, _read_chunks(path, intake, reader))
+
+
+def _read_chunks(path: str, intake: Intake, reader: Reader) -> Iterator[Chunk]:
+    yield from _chunks(path, intake, reader.read(path, intake.read))
+
+
+def _chunks(path: str, intake: Intake, reading: Reading) -> Iterator[Chunk]:
+    runs, refused = prepare(reading, file_labels(path, intake.read), intake.read.regular)
+    report_progress(f"reading {path}", sum(run.n_rows for run in runs) + len(refused))
+    yield as_chunk(runs, refused)
+
+
+def _landed(
+    warehouse: Warehouse, path: str, intake: Intake, reader: Reader, sha256: str, chunks: Iterator[Chunk]
+) -> landing.Batch:
+    origin = landing.Origin(
+        word=WORD,
+        source=intake.source,
+        reader=reader.name,
+        reader_version=f"{reader.version}.{PREPARING_VERSION}",
+        options=_options(path, intake.read),
+        path=path.partition("?")[0] if path.startswith(REMOTE) else path,
+        sha256=sha256,
+    )
+    schemas = {"runs": RUNS_SCHEMA, "counters": COUNTERS_SCHEMA}
+    return landing.land(warehouse.landing_folder, origin, schemas, chunks)
+
+
+def _options(path: str, read: ReadParams) -> dict[str, Any]:
+    """What changes the runs that a file gives: parameters as far as they differ, its name, and its labels."""
+    about = file_labels(path, read)
+    told = {"run_id": about.run_id, "labels": about.labels, "by_run": about.by_run}
+    return {**read.model_dump(exclude=set(NO_OPTION), exclude_defaults=True), **{k: v for k, v in told.items() if v}}
+
+
+def _reader(path: str, name: str, params: ReadParams) -> Reader:
+    if not name:
+        return detect(path, params.limits)
+    if name not in READERS:
+        raise BadInput(path, f"no reader {name!r}", f"one of {', '.join(READERS)}", "leave it out to find it")
+    return READERS[name]
+
+
+def _sha256_of(reading: Reading) -> str:
+    """Hash of what an address gave: it has no bytes of its own."""
+    digest = hashlib.sha256()
+    for run in reading.runs:
+        digest.update(repr((run.part, run.labels, run.started_at, run.counters)).encode())
+        digest.update(run.at_s.tobytes() + run.values.tobytes())
+    return digest.hexdigest()

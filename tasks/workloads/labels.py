@@ -1,0 +1,125 @@
+"""Labels of runs: from the columns of a file, from its name or folder, or from a manifest."""
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from tasks.errors import BadInput, BadSetting
+from tasks.read_limits import ReadLimits
+from tasks.reading import read_lines
+from tasks.storage import ADDRESS
+from tasks.workloads.columns import LABELS
+from tasks.workloads.reading_params import ReadParams
+
+COLUMN = "column:"
+EXPECTED = "the columns path and one of " + ", ".join(LABELS)
+ENDINGS = (".gz", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".sys", ".log", ".out")
+
+
+@dataclass(frozen=True)
+class FileLabels:
+    """What is known of the runs of a file from outside of it.
+
+    run_id: for a file that names none. labels: of every run of the file; by_run: of single ones, by run id."""
+
+    run_id: str
+    labels: dict[str, str] = field(default_factory=dict)
+    by_run: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def of(self, run_id: str) -> dict[str, str]:
+        """The labels of one run."""
+        return self.labels | self.by_run.get(run_id, {})
+
+
+def file_labels(path: str, params: ReadParams) -> FileLabels:
+    """The run id and labels of a file: folder and name, --label-from, then the manifest, which wins.
+
+    Raises BadSetting for another --label-from, BadInput for a manifest that cannot be used."""
+    folder, stem = _folder_and_stem(path)
+    labels = {}
+    if params.label_from == "stem":
+        labels["workload"] = stem
+    elif params.label_from == "parent":
+        labels["workload"] = folder
+    elif params.label_from and not label_column(params):
+        raise BadSetting(f"label_from {params.label_from!r}: expected stem, parent or column:NAME; mend --label-from")
+    run_id = f"{folder}/{stem}" if folder else stem
+    if not params.manifest:
+        return FileLabels(run_id, labels)
+    entries = [one for one in manifest(params.manifest) if one["path"] == absolute(path)]
+    by_run = {one["run_id"]: _labels(one) for one in entries if one.get("run_id")}
+    whole = [one for one in entries if not one.get("run_id")]
+    return FileLabels(run_id, labels | (_labels(whole[-1]) if whole else {}), by_run)
+
+
+def label_column(params: ReadParams) -> str:
+    """The column that --label-from names, or empty."""
+    return params.label_from.removeprefix(COLUMN) if params.label_from.startswith(COLUMN) else ""
+
+
+def absolute(path: str) -> str:
+    """A path that tells files apart wherever it is named from."""
+    return path if ADDRESS in path else str(Path(path).expanduser().resolve())
+
+
+def manifest(path: str) -> list[dict[str, str]]:
+    """The entries of a manifest, their paths absolute (in the file they are relative to its folder).
+
+    CSV with a header line, or JSON lines. Raises BadInput for one without `path` or with a broken line."""
+    limits = ReadLimits()
+    lines = [
+        (place, text)
+        for block in read_lines(path, limits)
+        for place, text in zip(block.places, block.lines, strict=True)
+        if text.strip()
+    ]
+    if not lines:
+        raise BadInput(path, "no entry in it", EXPECTED, "write one line a file")
+    is_json = lines[0][1].lstrip().startswith("{")
+    entries = list(_json_entries(path, lines) if is_json else _csv_entries(path, lines))
+    base = "" if ADDRESS in path else str(Path(path).expanduser().resolve().parent)
+    return [{**one, "path": _placed(base, one["path"])} for one in entries]
+
+
+def _json_entries(path: str, lines: list[tuple[int, str]]) -> Iterator[dict[str, str]]:
+    for place, text in lines:
+        try:
+            entry: Any = json.loads(text)
+        except ValueError as error:
+            raise BadInput(f"{path}, line {place}", f"malformed JSON ({error})", "one object a line") from error
+        if not isinstance(entry, dict) or not entry.get("path"):
+            raise BadInput(f"{path}, line {place}", "no path", EXPECTED, "name the file")
+        yield {str(key): str(value) for key, value in entry.items() if value is not None}
+
+
+def _csv_entries(path: str, lines: list[tuple[int, str]]) -> Iterator[dict[str, str]]:
+    rows = csv.reader([text for _, text in lines])
+    names = [name.strip() for name in next(rows)]
+    if "path" not in names:
+        raise BadInput(path, f"no column path among {', '.join(names)[:200]}", EXPECTED, "add a header line")
+    for (place, _), row in zip(lines[1:], rows, strict=True):
+        if len(row) != len(names):
+            raise BadInput(f"{path}, line {place}", f"{len(row)} fields; the header has {len(names)}", EXPECTED)
+        entry = {name: value.strip() for name, value in zip(names, row, strict=True) if value.strip()}
+        if "path" not in entry:
+            raise BadInput(f"{path}, line {place}", "no path", EXPECTED, "name the file")
+        yield entry
+
+
+def _labels(entry: dict[str, str]) -> dict[str, str]:
+    return {name: entry[name] for name in LABELS if entry.get(name)}
+
+
+def _placed(base: str, path: str) -> str:
+    return path if ADDRESS in path else str((Path(base) / Path(path).expanduser()).resolve())
+
+
+def _folder_and_stem(path: str) -> tuple[str, str]:
+    parts = PurePosixPath(path if ADDRESS in path else absolute(path))
+    stem = parts.name
+    while stem.lower().endswith(ENDINGS) and stem.rpartition(".")[0]:
+        stem = stem.rpartition(".")[0]
+    return parts.parent.name, stem

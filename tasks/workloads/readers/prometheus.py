@@ -1,0 +1,211 @@
+"""A Prometheus server: every series of a selector over its HTTP range API, one run for each instance.
+
+The address may carry the selectors: http://127.0.0.1:9090?match[]={job="node"}. Counters, told by the server's
+metadata and where it says nothing by `_total`, become rates; all other series are gauges. Labels are folded into
+the name: node_cpu_seconds.cpu_0.mode_user. Times without a sample of the instance are missing samples. Native
+histograms are listed and left out."""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import numpy as np
+
+from tasks.errors import BadInput
+from tasks.reading import no_refusals
+from tasks.workloads.counter_names import spelled
+from tasks.workloads.readers.prometheus_http import EXPECTED, PrometheusApi
+from tasks.workloads.readers.times import start_and_offsets
+from tasks.workloads.reading_params import PrometheusParams, ReadParams
+from tasks.workloads.sampled import Reading, Sampled, one_row_a_sample
+from tasks.workloads.telemetry import Counter
+
+MAX_STEPS = 10_000  # the server gives at most 11,000 points a series at a time
+DEFAULT_STEP_S = 15.0
+NAME = "__name__"
+DURATION = re.compile(r"(\d+)(ms|s|m|h)")
+SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+COUNTING = (".*_total", ".*_bucket", ".*_count", ".*_sum")
+Labels = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Range:
+    """What is asked for: selectors, the time in Unix seconds, and seconds between samples."""
+
+    matches: list[str]
+    start_s: float
+    end_s: float
+    step_s: float
+
+
+@dataclass(frozen=True)
+class PrometheusReader:
+    """Reads from a server; transport and clock are for tests."""
+
+    transport: httpx.BaseTransport | None = None
+    clock: Callable[[], float] = time.time
+    name: str = "prometheus"
+    version: int = 1
+    title: str = "a Prometheus server (http://host:9090)"
+    endings: tuple[str, ...] = ()
+
+    def sniff(self, head: bytes, path: str) -> bool:
+        """By the address."""
+        return not head and path.startswith(("http://", "https://"))
+
+    def read(self, path: str, params: ReadParams) -> Reading:
+        """See Reader.read. Raises BadInput for a server that does not answer and for a selector without series."""
+        asked = params.prometheus
+        with PrometheusApi(path, asked, self.transport) as api:
+            matches = asked.match or api.matches
+            if not matches:
+                raise BadInput(api.shown, "no selector", 'match[], such as {job="node"}', "--match '{job=\"node\"}'")
+            end_s = _moment(api.shown, asked.end) if asked.end else self.clock()
+            start_s = _moment(api.shown, asked.start) if asked.start else end_s - asked.last_s
+            if start_s >= end_s:
+                raise BadInput(api.shown, "the range ends before it starts", "start before end", "mend --start, --end")
+            span = Range(matches, start_s, end_s, asked.step_s or _scrape_interval(api))
+            n_series = _count_series(api, span, asked)
+            types = {name: str(one[0].get("type", "")) for name, one in api.ask("metadata", {}).items() if one}
+            found = _Found(span)
+            for question in _questions(span, max(2, asked.max_points // n_series)):
+                answer = api.ask("query_range", question)
+                for series in answer.get("result", []):
+                    found.add(series)
+            runs = list(found.runs(types, asked.run_by))
+        if not runs:
+            raise BadInput(api.shown, "no sample in this range", EXPECTED, "ask for another range or selector")
+        return Reading(runs, no_refusals())
+
+
+class _Found:
+    """Series as they come in, part by part."""
+
+    def __init__(self, span: Range) -> None:
+        self.span = span
+        self.lead_s = span.start_s - span.step_s  # rates of the first sample need the one before
+        self.n_steps = int(np.floor((span.end_s - self.lead_s) / span.step_s + 1e-6)) + 1
+        self.series: dict[tuple[tuple[str, str], ...], np.ndarray[Any, Any]] = {}
+        self.histograms: set[str] = set()
+
+    def add(self, series: dict[str, Any]) -> None:
+        """Put the samples of one series in their places."""
+        labels = tuple(sorted(series.get("metric", {}).items()))
+        if "values" not in series:
+            self.histograms.add(dict(labels).get(NAME, "?"))
+            return
+        pairs = series["values"]
+        times = np.array([float(at) for at, _ in pairs])
+        given = np.array([float(text) for _, text in pairs])
+        steps = np.rint((times - self.lead_s) / self.span.step_s).astype(int)
+        is_in = (steps >= 0) & (steps < self.n_steps)
+        values = self.series.setdefault(labels, np.full(self.n_steps, np.nan))
+        values[steps[is_in]] = np.where(np.isfinite(given), given, np.nan)[is_in]
+
+    def runs(self, types: dict[str, str], run_by: str) -> Iterator[Sampled]:
+        """One run for each value of the label, in their order."""
+        groups: dict[str, list[tuple[Labels, Any]]] = {}
+        for labels, values in sorted(self.series.items()):
+            groups.setdefault(dict(labels).get(run_by, ""), []).append((dict(labels), values))
+        for group, members in sorted(groups.items()):
+            yield self._run(group, members, types, run_by)
+
+    def _run(self, group: str, members: list[tuple[Labels, Any]], types: dict[str, str], run_by: str) -> Sampled:
+        counters, columns, totals = [], [], []
+        jobs = {labels.get("job", "") for labels, _ in members}
+        hidden = {NAME, run_by} | ({"job"} if len(jobs) == 1 else set())
+        taken: set[str] = set()
+        for labels, values in members:
+            name = _folded(labels, hidden)
+            name = name if name not in taken else f"{name}.{len(taken)}"
+            taken.add(name)
+            counters.append(Counter(name, "", "software"))
+            totals.append(_is_total(labels.get(NAME, ""), types))
+            columns.append(values)
+        table, is_total = np.column_stack(columns), np.array(totals, dtype=bool)
+        table[0, ~is_total] = np.nan
+        rows = np.flatnonzero(~np.isnan(table).all(axis=1))
+        begin = datetime.fromtimestamp(self.span.start_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        first, _ = start_and_offsets(np.array([self.span.start_s]))
+        return one_row_a_sample(
+            tuple(counters),
+            np.asarray((rows - 1) * self.span.step_s, dtype=np.float64),
+            table[rows],
+            places=rows.astype(np.int64) + 1,
+            is_total=is_total,
+            part=f"{group or 'all'} {begin}",
+            is_id=True,
+            labels={"machine": group} if group else {},
+            started_at=first,
+            refused=tuple(f"{name}: a native histogram" for name in sorted(self.histograms)),
+        )
+
+
+def _is_total(metric: str, types: dict[str, str]) -> bool:
+    kind = types.get(metric)
+    if kind is None:  # parts of histograms and summaries are listed under the name of the whole
+        base = re.sub(r"_(total|bucket|count|sum)$", "", metric)
+        kind = types.get(base, "unknown")
+        if kind == "summary" and base == metric:
+            return False
+    if kind in ("counter", "histogram", "summary"):
+        return kind == "counter" or any(re.fullmatch(ending, metric) for ending in COUNTING)
+    return kind == "unknown" and metric.endswith("_total")
+
+
+def _folded(labels: Labels, hidden: set[str]) -> str:
+    told = [
+        f"{key}_{value.replace('/', '_').strip('_') or 'root'}" for key, value in labels.items() if key not in hidden
+    ]
+    return ".".join(spelled(part).replace(".", "_") for part in (labels.get(NAME, "value"), *told))
+
+
+def _count_series(api: PrometheusApi, span: Range, params: PrometheusParams) -> int:
+    question = {"match[]": span.matches, "start": span.start_s - span.step_s, "end": span.end_s}
+    n_series = len(api.ask("series", question))
+    if not n_series:
+        raise BadInput(api.shown, f"no series for {', '.join(span.matches)}", EXPECTED, "mend the selector or range")
+    if n_series > params.max_series:
+        fix = "narrow the selector, or raise read.prometheus.max_series"
+        raise BadInput(api.shown, f"{n_series:,} series", f"at most {params.max_series:,}", fix)
+    return n_series
+
+
+def _questions(span: Range, n_points: int) -> Iterator[dict[str, Any]]:
+    """One question for each selector and part of the range."""
+    n_steps = min(n_points, MAX_STEPS)
+    first = span.start_s - span.step_s
+    n_all = int(np.floor((span.end_s - first) / span.step_s + 1e-6)) + 1
+    for match in span.matches:
+        for at in range(0, n_all, n_steps):
+            last = min(at + n_steps, n_all) - 1
+            start, end = first + at * span.step_s, first + last * span.step_s
+            yield {"query": match, "start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{span.step_s:g}"}
+
+
+def _scrape_interval(api: PrometheusApi) -> float:
+    """The shortest scrape interval of the targets that are up; 15 s where the server does not say."""
+    targets = api.ask("targets", {"state": "active"}).get("activeTargets", [])
+    found = [_duration(str(one.get("scrapeInterval", ""))) for one in targets]
+    return min([seconds for seconds in found if seconds], default=DEFAULT_STEP_S)
+
+
+def _duration(text: str) -> float:
+    return sum(int(number) * SECONDS[unit] for number, unit in DURATION.findall(text))
+
+
+def _moment(where: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise BadInput(where, f"{text!r} is no time", "an ISO time or Unix seconds", "mend --start, --end") from error
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,55 @@
+"""Which reader a file is for: by its content, whatever its name."""
+
+import pytest
+
+from tasks.errors import BadInput
+from tasks.read_limits import ReadLimits
+from tasks.workloads.intake import find_files
+from tasks.workloads.readers import detect
+
+LIMITS = ReadLimits()
+HEADS = {
+    "perf": "# started on Sat Nov 21 11:15:08 2026\n\n     1.000000000,1,,cycles,1,100.00,,\n",
+    "perf without its first line": "     1.000000000;1;;cycles;1;100.00;;\n",
+    "sadf": "# hostname;interval;timestamp;CPU;%user\n",
+    "perfspect": "TS,SKT,CPU,CID,CPU utilization %\n",
+    "perfspect of version 1": "time,metric_CPU utilization %\n0,1\n",
+    "wide": "timestamp,a,b\n1,2,3\n",
+}
+
+
+@pytest.mark.parametrize(("name", "head"), HEADS.items(), ids=HEADS)
+def test_the_format_is_told_by_the_content(tmp_path, name, head):
+    (tmp_path / "file.txt").write_text(head)
+    assert detect(str(tmp_path / "file.txt"), LIMITS).name == name.split()[0]
+
+
+def test_real_samples_find_their_reader(samples):
+    found = {path.name: detect(str(path), LIMITS).name for path in samples.iterdir()}
+    assert {name.split(".")[0].split("_")[0] for name, reader in found.items() if reader == "perf"} == {"perf"}
+    assert found["sadf.csv"] == "sadf"
+
+
+def test_an_address_is_a_server():
+    assert detect("http://127.0.0.1:9090?match[]=up", LIMITS).name == "prometheus"
+
+
+def test_what_is_no_telemetry_is_refused_with_what_would_be(tmp_path):
+    (tmp_path / "note.txt").write_text("Dear all,\n")
+    with pytest.raises(BadInput, match=r"no known telemetry .*; expected a Prometheus server .*; name the reader"):
+        detect(str(tmp_path / "note.txt"), LIMITS)
+
+
+def test_a_folder_stands_for_its_telemetry_without_the_manifest(tmp_path):
+    for name in ("b/2.csv", "b/1.csv.gz", "a/x.parquet", "labels.csv", "note.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("path\n")
+    found = find_files([str(tmp_path)], str(tmp_path / "labels.csv"))
+    assert [path.removeprefix(str(tmp_path)) for path in found] == ["/a/x.parquet", "/b/1.csv.gz", "/b/2.csv"]
+
+
+@pytest.mark.parametrize("path", ["nowhere", "empty"])
+def test_a_path_without_telemetry_is_refused(tmp_path, path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BadInput):
+        find_files([str(tmp_path / path)])

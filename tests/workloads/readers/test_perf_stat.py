@@ -1,0 +1,130 @@
+"""perf stat at intervals: real output of perf 6.1, by processor, socket and control group, as CSV and JSON."""
+
+from datetime import datetime
+
+import pytest
+
+from tasks.workloads.reading_params import PerfParams
+
+REAL = {  # lines with a count, of which refused
+    "perf.csv": (35, 7),
+    "perf.json": (21, 7),
+    "perf_cpus.csv": (42, 14),
+    "perf_groups.csv": (28, 0),
+    "perf_sockets.csv": (16, 2),
+}
+
+
+def text(*lines: str) -> str:
+    return "# started on Sat Nov 21 11:15:08 2026\n\n" + "\n".join(lines) + "\n"
+
+
+def count(at: float, value: str, event: str = "cycles", *, running: str = "100.00", cpu: str = "") -> str:
+    return f"     {at:.9f},{cpu}{value},,{event},1000000,{running},,"
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_every_line_of_real_output_is_behind_a_run_or_refused(found_in, samples, name):
+    found = found_in(samples / name)
+    n_lines, n_refused = REAL[name]
+    partial = [reason for reason in found.reasons if reason.startswith("the last interval")]
+    assert found.n_read == n_lines
+    assert len(found.refused) - len(partial) == n_refused
+    assert len(found.runs) == 1
+
+
+def test_real_output_names_counters_and_the_start(found_in, samples):
+    found = found_in(samples / "perf.csv")
+    run = found.runs[0]
+    assert run.telemetry.names == (
+        "perf.context_switches", "perf.cpu_clock", "perf.page_faults", "perf.sched_switch",
+    )  # fmt: skip
+    assert {(one.kind, one.is_rate, one.scope) for one in run.telemetry.counters} == {("software", True, "machine")}
+    assert run.telemetry.started_at == datetime(2026, 11, 21, 11, 43, run.telemetry.started_at.second)
+    assert run.refused == ("cycles: this machine does not support the event",)
+
+
+def test_counts_become_rates_of_their_own_interval(found_in):
+    as_they_are = {"irregular_share": 1, "mixed_share": 1}
+    found = found_in(text(count(1, "100"), count(2.5, "300"), count(3.75, "62.5")), regular=as_they_are)
+    assert found.column("perf.cycles") == [100, 200, 50]
+
+
+def test_two_processors_are_added_up_or_kept_apart(found_in):
+    lines = [count(at, value, cpu=cpu) for at in (1, 2) for cpu, value in (("CPU0,", "10"), ("CPU1,", "30"))]
+    assert found_in(text(*lines)).column("perf.cycles") == [40, 40]
+    apart = found_in(text(*lines), perf=PerfParams(per_cpu="each"))
+    assert (apart.column("perf.cycles.cpu0"), apart.column("perf.cycles.cpu1")) == ([10, 10], [30, 30])
+
+
+def test_a_sum_without_one_of_its_processors_is_missing(found_in):
+    lines = [count(1, "10", cpu="CPU0,"), count(1, "<not counted>", cpu="CPU1,"), count(2, "10", cpu="CPU0,"),
+             count(3, "1", cpu="CPU0,"), count(3, "2", cpu="CPU1,")]  # fmt: skip
+    assert found_in(text(*lines)).column("perf.cycles") == [None, None, 3]
+
+
+def test_a_count_that_was_hardly_measured_is_missing_and_the_share_is_told(found_in):
+    lines = [count(1, "10", running="50.00"), count(2, "10", running="4.99"), count(3, "10", running="100.00")]
+    found = found_in(text(*lines))
+    assert found.column("perf.cycles") == [10, None, 10]
+    assert found.runs[0].running_pct.tolist() == [75]
+
+
+def test_not_counted_is_missing_and_not_zero(found_in):
+    found = found_in(text(count(1, "10"), count(2, "<not counted>"), count(3, "10")))
+    assert (found.column("perf.cycles"), found.n_read, len(found.refused)) == ([10, None, 10], 3, 0)
+
+
+def test_a_last_interval_that_is_cut_short_is_refused_and_a_whole_one_is_kept(found_in):
+    cut = found_in(text(count(1, "10"), count(2, "10"), count(2.4, "4")))
+    assert cut.column("perf.cycles") == [10, 10]
+    assert cut.reasons == ["the last interval is shorter than the others: it was cut off"]
+    assert found_in(text(count(1, "10"), count(2, "10"), count(2.99, "10"))).reasons == []
+
+
+def test_a_last_interval_that_lacks_events_is_refused(found_in):
+    lines = [count(at, "1", event) for at in (1, 2) for event in ("cycles", "faults")]
+    assert found_in(text(*lines, count(3, "1"))).reasons == [
+        "the last interval lacks events of the others: it was cut off"
+    ]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "|", "\t"])
+def test_event_names_may_hold_separators(found_in, separator):
+    event = "cpu/event=0x3c,umask=0x1/u"
+    lines = [count(at, "10", "EVENT").replace(",", separator).replace("EVENT", event) for at in (1, 2)]
+    found = found_in(text(*lines))
+    assert found.runs[0].telemetry.names == ("perf.cpu_per_event_0x3c_umask_0x1_per_u",)
+    assert found.runs[0].telemetry.counters[0].kind == "hardware"
+
+
+def test_one_group_is_the_workloads_own_and_stands_beside_the_machine(found_in, samples):
+    names = found_in(samples / "perf_groups.csv").runs[0].telemetry.counters
+    assert {one.name: one.scope for one in names} == {
+        "perf.cpu_clock": "machine",
+        "perf.sched_switch": "machine",
+        "own.perf.cpu_clock": "workload",
+        "own.perf.sched_switch": "workload",
+    }
+
+
+def test_several_groups_are_told_apart(found_in):
+    lines = [f"     {at:.9f},5,,cycles,{group},1000,100.00,," for at in (1, 2) for group in ("a.slice", "b/c")]
+    assert found_in(text(*lines)).runs[0].telemetry.names == ("own.perf.cycles.a.slice", "own.perf.cycles.b_per_c")
+
+
+def test_output_that_begins_anew_is_a_second_run(found_in):
+    found = found_in(text(count(1, "1"), count(2, "1")) + text(count(1, "9"), count(2, "9")))
+    assert [run.telemetry.run_id for run in found.runs] == ["set/redis/1", "set/redis/2"]
+    assert found.column("perf.cycles", 1) == [9, 9]
+
+
+def test_json_and_csv_give_the_same(found_in):
+    lines = [
+        f'{{"interval" : {at}.000000000, "counter-value" : "{at}0.000000", "unit" : "msec", "event" : "cpu-clock", '
+        '"event-runtime" : 1000, "pcnt-running" : 100.00, "metric-value" : 1.0, "metric-unit" : "CPUs utilized"}'
+        for at in (1, 2)
+    ]
+    found = found_in(text(*lines))
+    assert found.column("perf.cpu_clock") == [10, 20]
+    assert found.runs[0].telemetry.counters[0].unit == "ms"

@@ -1,0 +1,213 @@
+"""A Prometheus server's answers, made by a stub: rates, resets, gaps, parts of a range, faults in one line."""
+
+import json
+import math
+import re
+from urllib.parse import parse_qs
+
+import httpx
+import numpy as np
+import pytest
+
+from tasks.errors import BadInput
+from tasks.workloads.labels import file_labels
+from tasks.workloads.prepared import prepare
+from tasks.workloads.readers import prometheus_http
+from tasks.workloads.readers.prometheus import PrometheusReader
+from tasks.workloads.reading_params import PrometheusParams, ReadParams, RegularParams
+
+URL = "http://127.0.0.1:9090"
+START = 1_700_000_000
+LABELS = {"instance": "a:9100", "job": "node"}
+PATIENT = {"backoff_s": 0, "step_s": 1, "match": ['{job="node"}'], "start": str(START), "end": str(START + 9)}
+
+
+class Server:
+    """Answers as the API does. series: labels with a function of the Unix time (None: no sample)."""
+
+    def __init__(self, series, metadata=None):
+        self.series, self.metadata, self.questions = series, metadata or {}, []
+
+    def __call__(self, request):
+        route = request.url.path.removeprefix("/api/v1/")
+        asked = {key: one[0] for key, one in parse_qs(request.content.decode()).items()}
+        self.questions.append((route, asked))
+        if route == "series":
+            return answer([labels for labels, _ in self.series])
+        if route == "metadata":
+            return answer({name: [{"type": kind}] for name, kind in self.metadata.items()})
+        if route == "targets":
+            return answer({"activeTargets": [{"scrapeInterval": "5s"}, {"scrapeInterval": "1m"}]})
+        times = np.arange(float(asked["start"]), float(asked["end"]) + 1e-6, float(asked["step"]))
+        found = [
+            {"metric": labels, "values": [[at, str(value)] for at in times if (value := of(at)) is not None]}
+            for labels, of in self.series
+        ]
+        return answer({"resultType": "matrix", "result": [one for one in found if one["values"]]})
+
+
+def answer(data):
+    return httpx.Response(200, json={"status": "success", "data": data})
+
+
+def named(name, **labels):
+    return {"__name__": name, **LABELS, **labels}
+
+
+def read(server, url=URL, **params):
+    asked = ReadParams(prometheus=PrometheusParams(**(PATIENT | params)), regular=RegularParams(min_samples=1))
+    reading = PrometheusReader(httpx.MockTransport(server)).read(url, asked)
+    return prepare(reading, file_labels(url, asked), asked.regular)
+
+
+def column(run, name):
+    values = run.telemetry.values[:, run.telemetry.names.index(name)]
+    return [None if math.isnan(value) else round(float(value), 6) for value in values]
+
+
+def test_counters_become_rates_from_the_first_sample_on_and_gauges_stay():
+    server = Server(
+        [(named("requests"), lambda at: 3 * at), (named("load"), lambda at: at - START)], {"requests": "counter"}
+    )
+    (run,), refused = read(server)
+    assert (column(run, "requests"), column(run, "load")) == ([3] * 10, list(range(10)))
+    assert (run.telemetry.run_id, run.telemetry.machine) == ("a:9100 2023-11-14T22:13:20Z", "a:9100")
+    assert (run.n_rows, len(refused)) == (11, 0)
+
+
+def test_a_counter_that_falls_has_no_rate_there():
+    server = Server([(named("x_total"), lambda at: 5 * (at - START + (100 if at < START + 4 else 0))),
+                     (named("load"), lambda at: 1)])  # fmt: skip
+    (run,), _ = read(server)
+    assert (column(run, "x"), run.n_resets) == ([5, 5, 5, 5, None, 5, 5, 5, 5, 5], 1)
+
+
+def test_labels_are_folded_into_the_name():
+    server = Server([(named("cpu_total", cpu="0", mode="user"), lambda at: at), (named("fs", mount="/"), lambda at: 1)])
+    assert read(server)[0][0].telemetry.names == ("cpu.cpu_0.mode_user", "fs.mount_root")
+
+
+def test_each_instance_is_a_run():
+    other = {**named("load"), "instance": "b:9100"}
+    runs, _ = read(Server([(named("load"), lambda at: 1), (other, lambda at: 2)]))
+    assert [run.telemetry.machine for run in runs] == ["a:9100", "b:9100"]
+
+
+def test_a_long_range_is_read_in_parts_and_gives_the_same():
+    def make():
+        return Server([(named("x_total"), lambda at: (at - START + 2) ** 2)])
+
+    whole, parts = make(), make()
+    (one,), _ = read(whole, end=str(START + 5999))
+    (other,), _ = read(parts, end=str(START + 5999), max_points=1000)
+    assert sum(route == "query_range" for route, _ in whole.questions) == 1
+    assert sum(route == "query_range" for route, _ in parts.questions) == 7
+    assert np.array_equal(one.telemetry.values, other.telemetry.values)
+
+
+def test_values_that_are_no_numbers_and_times_without_samples_are_missing():
+    def gap(at):
+        return (
+            None
+            if START + 2 <= at <= START + 3
+            else "NaN"
+            if at == START + 5
+            else "+Inf"
+            if at == START + 6
+            else at - START
+        )
+
+    (run,), _ = read(Server([(named("load"), gap), (named("up"), lambda at: None if gap(at) is None else 1)]))
+    assert column(run, "load") == [0, 1, None, None, 4, None, None, 7, 8, 9]
+    assert (run.n_missed, run.n_rows) == (2, 8)
+
+
+def test_native_histograms_are_listed():
+    def server(request):
+        response = Server([(named("load"), lambda at: 1)])(request)
+        if request.url.path.endswith("query_range"):
+            data = json.loads(response.content)["data"]
+            data["result"].append({"metric": named("latency"), "histograms": []})
+            return answer(data)
+        return response
+
+    assert read(server)[0][0].refused == ("latency: a native histogram",)
+
+
+def test_the_step_is_the_shortest_scrape_interval_and_the_selector_may_stand_in_the_address():
+    server = Server([(named("load"), lambda at: 1)])
+    (run,), _ = read(server, url=f'{URL}?match[]={{job="x"}}', match=[], step_s=0)
+    assert run.telemetry.interval_s == 5
+    assert {asked["query"] for route, asked in server.questions if route == "query_range"} == {'{job="x"}'}
+
+
+FAULTS = {
+    "a web page": (lambda request: httpx.Response(200, text="<html>"), "a web page instead of JSON"),
+    "no JSON": (lambda request: httpx.Response(200, text="oops"), "no JSON (200: oops)"),
+    "a refusal": (
+        lambda request: httpx.Response(400, json={"status": "error", "error": "parse error"}),
+        "the server refuses the question (parse error)",
+    ),
+    "no right": (lambda request: httpx.Response(401), "the server refuses to answer (401)"),
+    "a failing server": (
+        lambda request: httpx.Response(503, text="starting"),
+        "the server fails (503) starting, 3 times",
+    ),
+    "no series": (Server([]), 'no series for {job="node"}'),
+    "no sample": (Server([(named("load"), lambda at: None)]), "no sample in this range"),
+}
+
+
+@pytest.mark.parametrize(("server", "problem"), FAULTS.values(), ids=FAULTS)
+def test_a_fault_is_one_line_with_the_address(server, problem):
+    with pytest.raises(BadInput, match=re.escape(f"{URL}: {problem}")) as caught:
+        read(server)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_server_that_does_not_answer_in_time_is_told(monkeypatch):
+    def late(request):
+        raise httpx.ReadTimeout("late", request=request)
+
+    with pytest.raises(BadInput, match="no answer within 30 s, 3 times"):
+        read(late)
+
+
+def test_a_server_that_fails_once_is_asked_again():
+    steady, failed = Server([(named("load"), lambda at: 1)]), []
+
+    def server(request):
+        if not failed:
+            failed.append(request)
+            return httpx.Response(503)
+        return steady(request)
+
+    assert len(read(server)[0]) == 1
+
+
+WRONG = {
+    "no selector": ({"match": []}, "no selector"),
+    "no time": ({"start": "yesterday"}, "'yesterday' is no time"),
+    "backwards": ({"start": str(START + 99)}, "the range ends before it starts"),
+    "too many series": ({"max_series": 1}, "2 series; expected at most 1"),
+}
+
+
+@pytest.mark.parametrize(("params", "problem"), WRONG.values(), ids=WRONG)
+def test_a_wrong_question_is_not_asked(params, problem):
+    server = Server([(named("a"), lambda at: 1), (named("b"), lambda at: 1)])
+    with pytest.raises(BadInput, match=problem):
+        read(server, **params)
+    assert [route for route, _ in server.questions if route == "query_range"] == []
+
+
+def test_an_answer_that_would_fill_the_memory_is_refused(monkeypatch):
+    monkeypatch.setattr(prometheus_http, "MAX_ANSWER_BYTES", 10)
+    with pytest.raises(BadInput, match="an answer of more than 10 bytes"):
+        read(Server([(named("load"), lambda at: 1)]))
+
+
+def test_passwords_do_not_show():
+    with pytest.raises(BadInput) as caught:
+        read(lambda request: httpx.Response(401), url="http://user:secret@127.0.0.1:9090")
+    assert "secret" not in str(caught.value)

@@ -1,0 +1,42 @@
+"""Series for change points: every line keeps its row."""
+
+import numpy as np
+import pytest
+
+from tasks.errors import BadInput
+from tasks.read_limits import ReadLimits
+from tasks.workloads.readers.series import read_series
+
+
+def series(tmp_path, text):
+    (tmp_path / "s.csv").write_text(text)
+    return read_series(str(tmp_path / "s.csv"), ReadLimits())
+
+
+def test_an_empty_cell_and_an_empty_line_are_missing_and_keep_their_rows(tmp_path):
+    found = series(tmp_path, "a,b\n1,2\n\n,4\n5,nan\n")
+    assert found.names == ("a", "b")
+    assert np.array_equal(found.values, [[1, 2], [np.nan, np.nan], [np.nan, 4], [5, np.nan]], equal_nan=True)
+
+
+def test_one_column_keeps_its_empty_lines(tmp_path):
+    assert np.array_equal(series(tmp_path, "a\n1\n\n3\n").values, [[1], [np.nan], [3]], equal_nan=True)
+
+
+def test_the_last_line_may_lack_its_end(tmp_path):
+    assert series(tmp_path, "a\n1\n2").values.tolist() == [[1], [2]]
+
+
+BROKEN = {
+    "no header": ("1,2\n3,4\n", "the first line holds numbers"),
+    "nothing": ("a,b\n", "no sample in it"),
+    "a word": ("a\n1\nx\n", "line 3: 'x' is no finite number"),
+    "infinite": ("a\n1\ninf\n", "line 3: 'inf' is no finite number"),
+    "fields": ("a,b\n1,2\n3\n", "line 3: 1 fields; the header has 2"),
+}
+
+
+@pytest.mark.parametrize(("text", "reason"), BROKEN.values(), ids=BROKEN)
+def test_what_would_move_the_rows_is_refused_with_its_line(tmp_path, text, reason):
+    with pytest.raises(BadInput, match=reason):
+        series(tmp_path, text)

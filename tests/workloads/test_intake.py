@@ -1,0 +1,145 @@
+"""From files into the warehouse and back: the same runs, each once, counts that add up, parts with their run."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tasks.errors import BadInput
+from tasks.warehouse.connection import fetch
+from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.rebuild import rebuild
+from tasks.workloads import steps
+from tasks.workloads.intake import read_telemetry
+from tasks.workloads.reading_params import ReadParams, RegularParams
+from tasks.workloads.stored import fetch_runs
+
+FIXTURES = Path(__file__).parent / "readers" / "fixtures"
+READ = ReadParams(regular=RegularParams(min_samples=2), label_from="stem")
+
+
+@pytest.fixture
+def warehouse(tmp_path):
+    return Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+
+
+def put(warehouse, path, source="log", reader="", read=READ):
+    return steps.ingest_batch(warehouse, steps.land_telemetry(warehouse, str(path), source, reader, read))
+
+
+def table(tmp_path, name, *rows):
+    path = tmp_path / "set" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("run_id,at_s,a,b\n" + "".join(f"{row}\n" for row in rows))
+    return path
+
+
+def counts(warehouse):
+    return (
+        fetch(
+            warehouse,
+            "SELECT n_read, n_kept, n_quarantined, (SELECT count(*) FROM ops.quarantine AS bad "
+            "WHERE bad.batch_id = files.batch_id) AS n_listed FROM ops.files AS files ORDER BY ordered_at",
+        )
+        .to_numpy()
+        .tolist()
+    )
+
+
+def values_of(warehouse, source="log"):
+    return {run.run_id: run.values.tolist() for run in fetch_runs(warehouse, source)}
+
+
+def same(one, other):
+    return (
+        (one.run_id, one.counters, one.workload, one.started_at, one.interval_s)
+        == (other.run_id, other.counters, other.workload, other.started_at, other.interval_s)
+        and np.array_equal(one.values, other.values, equal_nan=True)
+        and np.array_equal(one.at_s, other.at_s)
+    )
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in FIXTURES.iterdir()))
+def test_a_run_comes_back_as_it_was_read_and_the_counts_add_up(warehouse, name):
+    put(warehouse, FIXTURES / name)
+    (stored,), (direct,) = fetch_runs(warehouse, "log"), read_telemetry([str(FIXTURES / name)], READ)
+    assert same(stored, direct)
+    ((n_read, n_kept, n_quarantined, n_listed),) = counts(warehouse)
+    assert (n_read, n_quarantined) == (n_kept + n_quarantined, n_listed)
+    n_lines = sum(line[:1] not in ("#", "\n") for line in (FIXTURES / name).read_text().splitlines(keepends=True))
+    assert n_read == n_lines
+
+
+def test_the_same_file_twice_changes_nothing(warehouse):
+    put(warehouse, FIXTURES / "perf.csv")
+    before = hash_tables(warehouse)
+    put(warehouse, FIXTURES / "perf.csv")
+    assert hash_tables(warehouse) == before
+
+
+def test_a_later_file_replaces_a_run_with_all_its_counters(warehouse, tmp_path):
+    put(warehouse, table(tmp_path, "1.csv", "r,0,1,2", "r,1,1,2", "s,0,5,5", "s,1,5,5"))
+    put(warehouse, table(tmp_path, "2.csv", "r,0,3,", "r,1,3,"))
+    assert values_of(warehouse) == {"r": [[3], [3]], "s": [[5, 5], [5, 5]]}
+    assert fetch(warehouse, "SELECT count(*) AS n FROM workloads.counters")["n"].to_list() == [3]
+
+
+def test_a_file_read_anew_gives_its_runs_back_to_the_other_file(warehouse, tmp_path):
+    put(warehouse, table(tmp_path, "1.csv", "r,0,1,2", "r,1,1,2"))
+    later = table(tmp_path, "2.csv", "r,0,3,4", "r,1,3,4")
+    put(warehouse, later)
+    put(warehouse, later, read=READ.model_copy(update={"columns": {"run_id": "b"}}))
+    assert values_of(warehouse) == {"4": [[3], [3]], "r": [[1, 2], [1, 2]]}
+
+
+def test_sources_never_mix(warehouse, tmp_path):
+    put(warehouse, table(tmp_path, "1.csv", "r,0,1,2", "r,1,1,2"), source="one")
+    put(warehouse, table(tmp_path, "2.csv", "r,0,3,4", "r,1,3,4"), source="two")
+    assert (values_of(warehouse, "one"), values_of(warehouse, "two")) == ({"r": [[1, 2]] * 2}, {"r": [[3, 4]] * 2})
+
+
+def test_a_rebuilt_warehouse_holds_the_same_runs(warehouse, tmp_path):
+    put(warehouse, FIXTURES / "sadf.csv")
+    put(warehouse, table(tmp_path, "1.csv", "r,0,1,2", "r,1,1,x"))
+    before = {one.table: one.hash for one in hash_tables(warehouse) if one.table != "ops.migrations"}
+    assert rebuild(warehouse)["workloads"] == 2
+    assert {one.table: one.hash for one in hash_tables(warehouse) if one.table != "ops.migrations"} == before
+
+
+def test_single_runs_can_be_asked_for_in_the_order_of_their_ids(warehouse, tmp_path):
+    put(warehouse, table(tmp_path, "1.csv", *(f"r{run},{at},{run},1" for run in (3, 1, 2) for at in (0, 1))))
+    assert [run.run_id for run in fetch_runs(warehouse, "log")] == ["r1", "r2", "r3"]
+    assert [run.run_id for run in fetch_runs(warehouse, "log", ["r3", "r1"])] == ["r1", "r3"]
+    assert fetch_runs(warehouse, "other") == []
+
+
+def test_a_run_that_is_too_short_is_quarantined_row_by_row(warehouse, tmp_path):
+    put(warehouse, table(tmp_path, "1.csv", "short,0,1,1", "long,0,1,1", "long,1,1,1"))
+    found = fetch(warehouse, "SELECT place, reason FROM ops.quarantine").to_numpy().tolist()
+    assert found == [[2, "run short: 1 samples; expected at least 2"]]
+    assert counts(warehouse) == [[3, 2, 1, 1]]
+
+
+def test_missing_samples_are_null_in_the_long_view(warehouse, tmp_path):
+    put(warehouse, table(tmp_path, "1.csv", "r,0,1,", *(f"r,{at},2,7" for at in (1, 2, 3, 4, 5, 7))))
+    found = fetch(warehouse, "SELECT sample, at_s, value FROM workloads.samples WHERE counter = 'b' ORDER BY sample")
+    assert found["value"].isna().to_list() == [True, False, False, False, False, False, True, False]
+    assert found["at_s"].to_list() == list(range(8))
+
+
+def test_constant_counters_are_kept_and_marked(warehouse, tmp_path):
+    put(warehouse, table(tmp_path, "1.csv", "r,0,1,7", "r,1,2,7"))
+    found = fetch(warehouse, "SELECT counter, is_constant FROM workloads.counters ORDER BY counter")
+    assert found.to_numpy().tolist() == [["a", False], ["b", True]]
+
+
+def test_two_files_with_the_same_run_id_stay_two_runs_in_memory(tmp_path):
+    files = [table(tmp_path, "1.csv", "r,0,1,2", "r,1,1,2"), table(tmp_path, "2.csv", "r,0,3,4", "r,1,3,4")]
+    runs = read_telemetry([str(path) for path in files], READ)
+    assert [run.run_id for run in runs] == ["r", f"{files[1]}/r"]
+
+
+def test_an_unknown_reader_is_refused(warehouse):
+    with pytest.raises(BadInput, match="no reader 'perv'; expected one of prometheus, perf"):
+        put(warehouse, FIXTURES / "perf.csv", reader="perv")

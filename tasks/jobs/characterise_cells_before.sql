@@ -1,5 +1,5 @@
--- The same for jobs that history (D1) does not know: each run beside the median of the runs of its job that had ended
--- before it was submitted, if there were enough; a run without such a median is in no cell.
+-- The cells of the runs of jobs that history (D1) does not know: each run beside the median of the runs of its job that
+-- had ended before it was submitted, if there were enough; a run without such a median is in no cell.
 WITH unknown AS (
     SELECT group_number, part, runtime_s, queued_at, ended_at
     FROM temp.finished

@@ -25,12 +25,8 @@ HOURS = """SELECT epoch_us(queued_at) // 3_600_000_000 AS hour, count(*), min(qu
 
 @dataclass(frozen=True)
 class PeriodBounds:
-    """When D1, D2 and D3 begin, and which recorded periods D1 and D2 are.
+    """When D1, D2 and D3 begin, and which recorded periods D1 and D2 are: no names for a split by time."""
 
-    n_history: about how many runs are in D1: neither ties at second_at nor runs without a period are looked at.
-    first_name, second_name: missing for a split by time."""
-
-    n_history: int
     second_at: datetime
     third_at: datetime
     first_name: str | None = None
@@ -59,13 +55,13 @@ def _set(connection: Connection, values: dict[str, Any]) -> None:
 def _recorded(connection: Connection) -> PeriodBounds | None:
     starts = _rows(
         connection,
-        """SELECT period, min(queued_at), count(*) FROM temp.finished
+        """SELECT period, min(queued_at) FROM temp.finished
         WHERE period IS NOT NULL GROUP BY period ORDER BY 2, 1""",
     )
     if len(starts) < len(PERIODS):
         return None
-    (first, _, n_history), (second, second_at, _), (_, third_at, _) = starts[: len(PERIODS)]
-    return PeriodBounds(n_history, second_at, third_at, first, second)
+    (first, _), (second, second_at), (_, third_at) = starts[: len(PERIODS)]
+    return PeriodBounds(second_at, third_at, first, second)
 
 
 def _by_time(connection: Connection, params: SplitParams) -> PeriodBounds:
@@ -81,14 +77,16 @@ def _by_time(connection: Connection, params: SplitParams) -> PeriodBounds:
     if third_at <= second_at:  # D2 has at least one time of submission, and D3 what comes after it
         later = "SELECT min(queued_at) FROM temp.finished WHERE queued_at > $at"
         ((third_at,),) = _rows(connection, later, at=second_at)
-    return PeriodBounds(int(ranks[0]), second_at, third_at)
+    return PeriodBounds(second_at, third_at)
 
 
 def _ranked(connection: Connection, hours: Sequence[Any], counts: Any, rank: int) -> datetime:
     """The submission that `rank` others come before; only its hour is sorted."""
     ends = np.cumsum(counts)
     place = int(np.searchsorted(ends, rank, side="right"))
-    sql = """SELECT queued_at FROM temp.finished WHERE queued_at BETWEEN $low AND $high
+    # the second condition says nothing new, but by it DuckDB skips blocks of other hours: queued_at is computed
+    sql = """SELECT queued_at FROM temp.finished
+        WHERE queued_at BETWEEN $low AND $high AND (submitted_at IS NULL OR submitted_at BETWEEN $low AND $high)
         ORDER BY queued_at LIMIT 1 OFFSET $n_before"""
     n_before = rank - int(ends[place] - counts[place])
     ((at,),) = _rows(connection, sql, low=hours[place][2], high=hours[place][3], n_before=n_before)

@@ -3,7 +3,7 @@
 -- by time. Values come from the variables of the connection, so that a query may stream.
 CREATE OR REPLACE TEMP VIEW finished AS
 SELECT
-    group_key, runtime_s, ended_at, period,
+    group_key, runtime_s, ended_at, period, submitted_at,
     coalesce(submitted_at, started_at) AS queued_at,
     CASE
         WHEN period = getvariable('first_name') THEN 0

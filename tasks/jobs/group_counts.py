@@ -1,6 +1,6 @@
 """Histograms of many jobs, by part of the log and kind, kept without their empty bins."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +30,10 @@ class CellNumbers:
         row = f"({group}::BIGINT * {N_PARTS} + {part})"
         ratio, delta = (f"coalesce({bin_} + 1, 0)" for bin_ in (ratio_bin, delta_bin))
         return f"({row} * {self.n_ratio_bins + 1} + {ratio}) * {self.n_delta_bins + 1} + {delta}"
+
+    def of(self, rows: Ints, ratio_bins: Ints, delta_bins: Ints) -> Ints:
+        """The numbers of runs: (n,). rows: (n,) job times N_PARTS plus part; bins: (n,), -1 for a missing one."""
+        return (rows * (self.n_ratio_bins + 1) + (ratio_bins + 1)) * (self.n_delta_bins + 1) + (delta_bins + 1)
 
     def read(self, cells: Ints) -> tuple[Ints, dict[Kind, Ints]]:
         """Rows, job times N_PARTS plus part, and the bins of each kind; all (n_cells,)."""
@@ -106,23 +110,24 @@ def count_cells(batches: Iterable[Ints]) -> tuple[Ints, Ints]:
     for batch in batches:
         waiting.append(batch)
         if sum(map(len, waiting)) >= SORTED_AT_ONCE:
-            counted.append(_counted(np.concatenate(waiting)))
+            counted.append(sort_and_count(np.concatenate(waiting)))
             waiting = []
         if sum(len(cells) for cells, _ in counted) >= MERGED_AT_ONCE and len(counted) > 1:
-            counted = [_merged(counted)]
+            counted = [merge_cells(counted)]
     if waiting:
-        counted.append(_counted(np.concatenate(waiting)))
-    return _merged(counted)
+        counted.append(sort_and_count(np.concatenate(waiting)))
+    return merge_cells(counted)
 
 
-def _counted(cells: Ints) -> tuple[Ints, Ints]:
-    """cells: changed, they are sorted where they are."""
-    cells.sort()
+def sort_and_count(cells: Ints) -> tuple[Ints, Ints]:
+    """The different cells, ascending, and how often each came: both (n_cells,); (0,) of none."""
+    cells = np.sort(cells)
     starts = _starts(cells)
     return cells[starts], np.diff(np.append(starts, len(cells)))
 
 
-def _merged(counted: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+def merge_cells(counted: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+    """The same over several such pairs, at least one, together: both (n_cells,)."""
     counted = [one for one in counted if len(one[0])] or counted[:1]
     if len(counted) == 1:
         return counted[0]
@@ -134,4 +139,4 @@ def _merged(counted: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
 
 
 def _starts(cells: Ints) -> Ints:
-    return np.flatnonzero(np.concatenate([[True], cells[1:] != cells[:-1]]))
+    return np.flatnonzero(np.concatenate([[True], cells[1:] != cells[:-1]])[: len(cells)])

@@ -127,6 +127,9 @@ class ReportParams(Params):
     """What the page about jobs shows."""
 
     n_rows: int = Field(15, ge=1, le=1000, description="Rows of each table of jobs")
+    min_support: int = Field(
+        3, ge=1, le=1_000_000, description="Finished runs that a job needs to stand in the tables of next runs"
+    )
     n_lines: int = Field(6, ge=1, le=12, description="Jobs in the figure of runtimes over time")
     max_points: int = Field(
         1000, ge=1, le=20_000, description="Runs that a figure draws one by one; more are drawn as density"

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tasks.jobs.outlook.params import DriftParams, LateParams, OutlookParams
@@ -14,6 +15,7 @@ from tasks.jobs.params import WatchParams
 from tasks.jobs.watch_champion import champion_in_use
 from tasks.jobs.watch_drift import find_drifted
 from tasks.jobs.watch_late import find_late
+from tasks.jobs.watch_medians import Floats, Ints, medians_between
 from tasks.quantities import duration, times
 from tasks.utc import utc_text
 from tasks.warehouse.alarms import Alarm, raise_alarms
@@ -21,7 +23,10 @@ from tasks.warehouse.connection import Connection, writing
 from tasks.warehouse.place import Warehouse
 
 logger = logging.getLogger(__name__)
-SLOW_RUNS = Path(__file__).with_name("watch.sql")
+LOOKED_AT = Path(__file__).with_name("watch.sql")
+BEFORE = Path(__file__).with_name("watch_before.sql")
+SLOW = """SELECT run_id, group_key, status, started_at, ended_at, runtime_s, history_median_s, n_history
+    FROM temp.looked_at JOIN slow USING (place) ORDER BY ended_at, run_id"""
 KIND = "slow-run"
 
 
@@ -67,18 +72,32 @@ def slow_runs(connection: Connection, source: str, params: WatchParams) -> pd.Da
 
     Earlier runs are those that had ended before the run started, at least min_support of them.
     Columns: run_id, group_key, status, started_at, ended_at, runtime_s, history_median_s, n_history."""
-    return connection.execute(
-        SLOW_RUNS.read_text(),
-        {
-            "source": source,
-            "statuses": list(params.statuses),
-            "history_statuses": list(params.history_statuses),
-            "look_back_days": params.look_back_days,
-            "min_support": params.min_support,
-            "outlier_ratio": params.outlier_ratio,
-            "outlier_delta_s": params.outlier_delta_s,
-        },
-    ).df()
+    asked = {"source": source, "statuses": list(params.statuses), "look_back_days": params.look_back_days}
+    connection.execute(LOOKED_AT.read_text(), asked)
+    earlier = {"source": source, "statuses": list(params.history_statuses)}
+    found = connection.execute(BEFORE.read_text(), earlier).fetchnumpy()
+    job, place, runtime_s = (np.ma.getdata(found[name]) for name in ("job", "place", "runtime_s"))
+    slow = _slow_places(job, place, runtime_s, params)
+    connection.register("slow", slow)
+    rows = connection.execute(SLOW).df()
+    connection.unregister("slow")
+    return rows
+
+
+def _slow_places(job: Ints, place: Ints, runtime_s: Floats, params: WatchParams) -> pd.DataFrame:
+    """place, history_median_s and n_history of the slow runs; arguments: of watch_before.sql, (n,)."""
+    is_run = place > 0
+    n_before: Ints = np.cumsum(~is_run)  # in the history of all jobs, where a run stands
+    first = np.flatnonzero(np.diff(job, prepend=0))
+    at_first: Ints = np.repeat(n_before[first] - ~is_run[first], np.diff(first, append=len(job)))
+    is_asked = is_run & (n_before - at_first >= params.min_support)
+    lows, highs = at_first[is_asked], n_before[is_asked]
+    medians = medians_between(runtime_s[~is_run], lows, highs)
+    asked_s = runtime_s[is_asked]
+    is_long = (medians != 0) & (asked_s >= params.outlier_ratio * medians)
+    is_slow = is_long | (asked_s > medians + params.outlier_delta_s)
+    columns = {"place": place[is_asked], "history_median_s": medians, "n_history": highs - lows}
+    return pd.DataFrame({name: values[is_slow] for name, values in columns.items()})
 
 
 def _raise(warehouse: Warehouse, alarms: list[Alarm], now: datetime | None) -> list[str]:

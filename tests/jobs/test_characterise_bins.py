@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.jobs.characterise_bins import bin_sql, find_bins
+from tasks.jobs.characterise_bins import bin_sql
 from tasks.jobs.characterise_counts import count_groups
 from tasks.jobs.characterise_params import CharacteriseParams
 from tasks.jobs.normalisation import normalise
@@ -59,7 +59,7 @@ def test_ranges_from_the_data_are_the_derived_ones_of_the_history(job_log, kind,
 
 
 def test_ranges_of_no_run_are_refused(job_log):
+    params = CharacteriseParams(bins=BinParams(ranges="data"))
     with reading(job_log([{"runtime_s": 0.0}] * 9)) as connection:
-        count_groups(connection, "log", CharacteriseParams())
         with pytest.raises(BadInput, match=r"^normalised runs: none to derive a range from"):
-            find_bins(connection, "ratio", BinParams(ranges="data"), min_support=1)
+            count_groups(connection, "log", params)

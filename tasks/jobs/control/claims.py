@@ -10,6 +10,7 @@ from tasks.jobs.bootstrap import Difference
 from tasks.jobs.control.pair_scores import PairScore
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.control.support import Support
+from tasks.quantities import digits
 
 TOLD = {"gap_s": "the 25th-75th gap", "p95_s": "the 95th percentile", "median_s": "the median runtime"}
 MOST_COMPANIONS = 3
@@ -61,11 +62,12 @@ def make_claims(
 
 
 def _predicted(name: Hashable, row: pd.Series, params: WhatIfParams) -> str:
-    mean = f"{TOLD[str(name)]} of a run goes from {row['before']:.3g} to {row['after']:.3g} s on average"
+    mean = f"{TOLD[str(name)]} of a run goes from {digits(row['before'])} to {digits(row['after'])} s on average"
     over = f"over {_counted(row['n_runs'], 'run')} of {_counted(row['n_groups'], 'job')}"
     if pd.isna(row["low"]):
         return f"{mean} {over} ({row['reason']})."
-    interval = f"{100 * params.confidence:g} % interval of the change {row['low']:+.3g} to {row['high']:+.3g} s"
+    low, high = (digits(row[end], sign="+") for end in ("low", "high"))
+    interval = f"{100 * params.confidence:g} % interval of the change {low} to {high} s"
     is_open = row["low"] <= 0 <= row["high"]
     return f"{mean}, {interval}, {over}" + ("; its direction is open." if is_open else ".")
 
@@ -154,8 +156,12 @@ def _companions(found: pd.DataFrame | None) -> list[str]:
     if found is None or found.empty:
         return []
     most = found.drop_duplicates("companion").head(MOST_COMPANIONS)
-    return [
-        f"Where the training data have {row.feature} near {row.value:.3g}, {row.companion} is {row.mean_there:.3g} on "
-        f"average, {row.mean_in_all:.3g} over all; the change leaves it alone, yet may be foretold for its sake."
-        for row in most.itertuples()
-    ]
+    return [_companion(row) for _, row in most.iterrows()]
+
+
+def _companion(row: pd.Series) -> str:
+    value, there, overall = (digits(row[name]) for name in ("value", "mean_there", "mean_in_all"))
+    return (
+        f"Where the training data have {row['feature']} near {value}, {row['companion']} is {there} on average, "
+        f"{overall} over all; the change leaves it alone, yet may be foretold for its sake."
+    )

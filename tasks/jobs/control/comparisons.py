@@ -32,7 +32,8 @@ class Comparison:
     its dead band in seconds; spread: by name of SPREADS, change of each job's variation; by_group: their frame.
 
     overall: all pairs as one sample, runtimes over their historic median: rows p95, variance, log_variance, gap and
-    outlier_share, columns SIDES; n_overall: pairs with such a median."""
+    outlier_share, columns SIDES; n_overall: pairs with such a median. measured, predicted: (score.n,) log runtime
+    ratios of the pairs that the score is of."""
 
     what_if: str
     score: PairScore
@@ -41,6 +42,8 @@ class Comparison:
     by_group: SpreadChanges
     overall: pd.DataFrame
     n_overall: int
+    measured: Floats
+    predicted: Floats
 
 
 def compare(
@@ -60,6 +63,7 @@ def compare(
     by_group = spread_changes(pairs, before, after, params)  # checks the lengths
     told = predicted_change(before, after)
     in_seconds = params.model_copy(update={"dead_band": params.dead_band_s})
+    measured, is_told = pairs["log_ratio"].to_numpy(dtype=np.float64), np.isfinite(told.log_ratio)
     overall, n_overall = _overall(pairs, before, after, np.asarray(medians_s, dtype=np.float64), params)
     return Comparison(
         what_if,
@@ -69,6 +73,8 @@ def compare(
         by_group,
         overall,
         n_overall,
+        measured[is_told],
+        told.log_ratio[is_told],
     )
 
 

@@ -6,6 +6,7 @@ import pandas as pd
 from tasks.jobs.control.edits import changed_columns
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.predict.feature_words import feature_of
+from tasks.quantities import digits
 
 COLUMNS = ["feature", "is_changed", "assumed", "met", "distance"]
 MOST_NAMED = 3
@@ -43,6 +44,6 @@ def describe_conditions(table: pd.DataFrame) -> list[str]:
 def _sentence(row: pd.Series) -> str:
     assumes = "the change asks for" if row["is_changed"] else "the change leaves it at"
     return (
-        f"The runs that were done again met another {row['feature']}: {row['met']:.3g} on average, where {assumes} "
-        f"{row['assumed']:.3g}; what was measured holds the effect of both."
+        f"The runs that were done again met another {row['feature']}: {digits(row['met'])} on average, where {assumes} "
+        f"{digits(row['assumed'])}; what was measured holds the effect of both."
     )

@@ -1,9 +1,11 @@
 """What all pairs of a change together say of variation, in sentences: which claims they bear out, and which not."""
 
+import numpy as np
 import pandas as pd
 
 from tasks.jobs.control.claims import Claims
 from tasks.jobs.control.comparisons import Noise
+from tasks.quantities import digits
 
 WORDS = {"p95": "95th percentile", "gap": "25th-75th gap"}
 
@@ -15,10 +17,10 @@ def describe_overall(overall: pd.DataFrame) -> Claims:
     for name, words in WORDS.items():
         if name not in overall.index or overall.loc[name].isna().any():
             continue
-        before, after, old, new = overall.loc[name].to_numpy(dtype=float)
+        before, after, old, new = (float(x) for x in np.asarray(overall.loc[name], dtype=np.float64))
         line = (
-            f"Measured over all pairs together: the {words}, over the historic median, went from {before:.3g} to "
-            f"{after:.3g}; foretold was {old:.3g} to {new:.3g}"
+            f"Measured over all pairs together: the {words}, over the historic median, went from {digits(before)} to "
+            f"{digits(after)}; foretold was {digits(old)} to {digits(new)}"
         )
         is_right = (after - before) * (new - old) > 0
         (can if is_right else cannot).append(f"{line}." if is_right else f"{line}, the other way.")

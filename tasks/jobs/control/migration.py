@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.jobs.pmf import Counts, Floats
+from tasks.quantities import digits
 
 Labels = NDArray[np.int64]
 TOLD = {"outlier_percent": "outliers", "p25_p75": "25th-75th gap", "p95": "95th percentile", "std": "deviation"}
@@ -93,7 +94,7 @@ def _sentence(row: pd.Series, unit: str, what: str) -> str:
         old, new = row.get(f"{name}_before"), row.get(f"{name}_after")
         if old is not None and new is not None and np.isfinite([old, new]).all():
             of = " %" if name in PERCENT else f" {unit}".rstrip()
-            parts.append(f"{words} from {old:.3g} to {new:.3g}{of}")
+            parts.append(f"{words} from {digits(old)} to {digits(new)}{of}")
     told = f": {', '.join(parts)}" if parts else ""
     return (
         f"{100 * row['share_of_shape']:.1f} % of the {what} of shape {int(row['before'])} are now in shape "

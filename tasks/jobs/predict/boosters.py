@@ -1,6 +1,12 @@
 """LightGBM models of one number: trained deterministically, kept as text."""
 
 import math
+import os
+import re
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,6 +16,12 @@ from tasks.errors import BadInput
 from tasks.jobs.distribution import Floats
 
 ONE_THREAD = {"num_threads": 1, "deterministic": True, "force_row_wise": True, "verbosity": -1}
+STDERR = 2
+OWN_LINE = b"[LightGBM]"
+# Where each tree begins: LightGBM goes by it to read trees in threads, in which an error ends the whole process.
+SIZES = re.compile(r"^tree_sizes=(.*)\n", re.MULTILINE)
+END = "\nend of parameters\n"  # LightGBM reads on beyond a text that ends before it, and may crash
+_one_at_a_time = threading.Lock()
 
 
 def train_booster(features: pd.DataFrame, target: Floats, params: dict[str, Any], n_rounds: int, seed: int) -> Any:
@@ -34,15 +46,52 @@ def matrix(features: pd.DataFrame) -> Floats:
 
 def booster_from(text: str, n_features: int) -> Any:
     """A booster out of its text. Raises BadInput if it is none, or has other features."""
-    from lightgbm import Booster
-    from lightgbm.basic import LightGBMError
-
     try:
-        booster = Booster(model_str=text)
-    except (LightGBMError, ValueError) as error:
+        booster = read_booster(text)
+    except ValueError as error:
         problem = f"no LightGBM model ({' '.join(str(error).split())[:120]})"
         raise BadInput("model", problem, "the text that whorl wrote", "train the model again") from error
     if booster.num_feature() != n_features:
         problem = f"trees of {booster.num_feature()} features beside the names of {n_features}"
         raise BadInput("model", problem, "files of the same model", "train the model again")
     return booster
+
+
+def read_booster(text: str) -> Any:
+    """A booster out of the whole of its text. Raises ValueError, and prints nothing, if there is none in it."""
+    from lightgbm import Booster
+    from lightgbm.basic import LightGBMError
+
+    sizes = SIZES.search(text)
+    if sizes is None or END not in text:
+        raise ValueError("its text is cut short")
+    try:
+        with _without_own_lines():
+            booster = Booster(model_str=SIZES.sub("", text, count=1))
+    except LightGBMError as error:
+        raise ValueError(str(error)) from error
+    n_trees = len(sizes[1].split())
+    if booster.num_trees() != n_trees:
+        raise ValueError(f"{booster.num_trees()} trees where its head says {n_trees}")
+    return booster
+
+
+@contextmanager
+def _without_own_lines() -> Iterator[None]:
+    """Keep LightGBM's line of an error, which it also raises, off stderr: it is written past Python and past loggers.
+
+    What others write to stderr meanwhile is written after it."""
+    with _one_at_a_time, tempfile.TemporaryFile() as kept:
+        try:
+            stderr = os.dup(STDERR)
+        except OSError:  # there is none
+            yield
+            return
+        os.dup2(kept.fileno(), STDERR)
+        try:
+            yield
+        finally:
+            os.dup2(stderr, STDERR)
+            os.close(stderr)
+            kept.seek(0)
+            os.write(STDERR, b"".join(line for line in kept if line.strip() and not line.startswith(OWN_LINE)))

@@ -11,6 +11,7 @@ import pandas as pd
 
 from tasks.errors import BadInput
 from tasks.jobs.pmf import Floats
+from tasks.jobs.predict.boosters import read_booster
 from tasks.jobs.predict.calibration import tempered
 from tasks.jobs.predict.classifier_params import ClassifierParams
 from tasks.jobs.predict.evidence import evidence_of, multiplied
@@ -70,14 +71,11 @@ class LightGbm:
     @classmethod
     def from_texts(cls, trees: str, rest: str) -> "LightGbm":
         """What to_texts wrote. Raises BadInput if it is something else."""
-        from lightgbm import Booster
-        from lightgbm.basic import LightGBMError
-
         try:
             found = json.loads(rest)
             columns, present = tuple(map(str, found["columns"])), tuple(map(bool, found["present"]))
             fills = tuple(np.nan if fill is None else float(fill) for fill in found["fills"])
-            booster = Booster(model_str=trees)
+            booster = read_booster(trees)
             if not booster.num_feature() == len(columns) == len(fills) or booster.num_model_per_iteration() != len(
                 present
             ):
@@ -85,7 +83,7 @@ class LightGbm:
             evidence = tuple(tuple(map(str, names)) for names in found.get("evidence", ()))
             powers = tuple(map(float, found.get("evidence_powers", ())))
             return cls(booster, columns, present, fills, float(found["temperature"]), evidence, powers)
-        except (ValueError, KeyError, TypeError, LightGBMError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             problem = f"no classifier ({type(error).__name__}: {' '.join(str(error).split())[:120]})"
             raise BadInput("classifier", problem, "the texts of LightGbm.to_texts", "train the model again") from error
 

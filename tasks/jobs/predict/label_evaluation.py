@@ -1,15 +1,15 @@
 """How well shapes are predicted as labels, beside the ceiling, the halves and the job's history."""
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tasks.errors import BadInput
 from tasks.jobs.distribution import Floats
 from tasks.jobs.predict import references
-from tasks.jobs.predict.classifier_lightgbm import LightGbm
 from tasks.jobs.predict.classifier_params import ClassifierParams, Method
 from tasks.jobs.predict.classifier_report import (
     ClassifierReport,
@@ -18,9 +18,10 @@ from tasks.jobs.predict.classifier_report import (
     importances,
     report_classifier,
 )
-from tasks.jobs.predict.classifiers import Fitted, fit_classifier
+from tasks.jobs.predict.classifiers import Fitted
 from tasks.jobs.predict.evaluation_params import EvaluateParams
-from tasks.jobs.predict.evidence import N_FOLDS, evidence_columns, evidence_of, fit_powers, group_folds
+from tasks.jobs.predict.leaning import LabelledRows, even_over_jobs, fit_rows, lean_on_evidence, with_period
+from tasks.jobs.predict.period_so_far import AtStart, at_start, known_so_far
 from tasks.jobs.predict.preparation import Prepared
 from tasks.jobs.predict.search import is_validation, sweep
 from tasks.jobs.predict.selection import Selection, select_features
@@ -32,6 +33,7 @@ from tasks.jobs.predict.targets import (
     posterior_instances,
 )
 from tasks.jobs.shape_params import Kind
+from tasks.jobs.shapes import Labels, ShapeSet
 
 logger = logging.getLogger(__name__)
 RIVALS: tuple[Method, ...] = ("forest", "ensemble")
@@ -39,11 +41,14 @@ RIVALS: tuple[Method, ...] = ("forest", "ensemble")
 
 @dataclass(frozen=True)
 class LabelEvaluation:
-    """Of one normalisation. report: of the classifier on the test runs; rivals: accuracy by method; occurrences and
-    sources: accuracy beside its references in slices; importances: feature, importance, kind; probabilities: (n, k)
-    of all runs."""
+    """Of one normalisation, on the test runs. report: of the classifier; start: of it, where no run of the period is
+    known yet; so_far: with the runs of the period as far as they are known; rivals: accuracy by method; occurrences
+    and sources: accuracy beside its references in slices; importances: feature, importance, kind; probabilities:
+    (n, k) of all runs, by the classifier."""
 
     report: ClassifierReport
+    start: AtStart
+    so_far: ClassifierReport
     references: dict[str, references.Reference]
     rivals: dict[str, float | None]
     occurrences: pd.DataFrame
@@ -72,23 +77,24 @@ def evaluate_labels(prepared: Prepared, kind: Kind, params: EvaluateParams) -> L
     jobs = keys[training].to_numpy()
     selection = select_features(frame.iloc[rows], labels[rows], jobs[rows], asked.selection)
     frame, kept = frame.iloc[rows], list(selection.kept)
-    likely, weights = posterior_instances(keys[training].iloc[rows], by_group["D2"]), _even_over_jobs(jobs[rows])
-    settings = asked.classifier
-    if params.with_search:
-        rehearsed = labels_by_part(
-            runs[training].iloc[rows], is_validation(jobs[rows], asked.search), shapes, asked.labels, posterior
-        )
-        settings = sweep(frame[kept], rehearsed, jobs[rows], k, settings, asked.search).params
-    data = _TrainingRows(frame[kept], labels[rows], jobs[rows], weights, likely)
-    fitted = _leaning_on_evidence(_fitted(data, k, settings), data, prepared.features.iloc[used], kind, k, settings)
+    likely, weights = posterior_instances(keys[training].iloc[rows], by_group["D2"]), even_over_jobs(jobs[rows])
+    data = LabelledRows(frame[kept], labels[rows], jobs[rows], weights, likely)
+    settings = _searched(data, runs.iloc[used], shapes, params) if params.with_search else asked.classifier
+    fitted, unseen = lean_on_evidence(
+        fit_rows(data, k, settings), data, prepared.features.iloc[used], kind, k, settings
+    )
     probabilities = fitted.predict_proba(prepared.features)
+    known = known_so_far(runs, shapes, posterior)
+    told = with_period(probabilities, unseen, known, used, data, kind)
     actual = label_instances(keys[test], by_group["D3"])
-    report = report_classifier(probabilities[test], actual, keys[test].to_numpy())
-    tables = {"model": report.by_group, **_references(prepared, kind, by_group, params)}
+    report, so_far = (report_classifier(p[test], actual, keys[test].to_numpy()) for p in (probabilities, told))
+    tables = {"model": report.by_group, "so_far": so_far.by_group, **_references(prepared, kind, by_group, params)}
     n_before = by_group["before"]["n_runs"]
     rivals, gini = _rivals(prepared, data, actual, params, k)
     return LabelEvaluation(
         report=report,
+        start=_start(probabilities[test], actual, known.n_known[test], keys[test], tables["ceiling"]),
+        so_far=so_far,
         references={name: references.summarise(table) for name, table in tables.items()},
         rivals=rivals,
         occurrences=by_occurrences(tables, n_before),
@@ -99,6 +105,31 @@ def evaluate_labels(prepared: Prepared, kind: Kind, params: EvaluateParams) -> L
         fitted=fitted,
         probabilities=probabilities,
     )
+
+
+def _searched(data: LabelledRows, runs: pd.DataFrame, shapes: ShapeSet, params: EvaluateParams) -> ClassifierParams:
+    """The settings that were best on the last part of the training rows; as asked for where a part has no label.
+
+    runs: of the rows of data."""
+    asked = params.predict
+    is_later = is_validation(data.jobs, asked.search)
+    rehearsed = labels_by_part(runs, is_later, shapes, asked.labels, asked.characterise.posterior)
+    try:
+        found = sweep(data.frame, rehearsed, data.jobs, len(shapes.centres), asked.classifier, asked.search)
+    except BadInput as error:
+        logger.warning("%s: no search, settings as they are: %s", shapes.bins.kind, error)
+        return asked.classifier
+    logger.info("%s: %d trials: %s", shapes.bins.kind, len(found.table), found.params.model_dump_json())
+    return found.params
+
+
+def _start(
+    probabilities: Floats, actual: Labels, n_known: NDArray[np.int64], keys: pd.Series, ceiling: pd.DataFrame
+) -> AtStart:
+    """Of test runs: (n, k), (n,), (n,), (n,)."""
+    is_labelled = actual >= 0
+    is_right = (probabilities.argmax(axis=1) == actual)[is_labelled]
+    return at_start(is_right, n_known[is_labelled] == 0, keys[is_labelled], ceiling)
 
 
 def _references(
@@ -116,47 +147,8 @@ def _references(
     }
 
 
-@dataclass(frozen=True)
-class _TrainingRows:
-    frame: pd.DataFrame
-    labels: NDArray[np.intp]
-    jobs: NDArray[np.object_]
-    weights: Floats
-    likely: Floats
-
-    def of(self, chosen: NDArray[np.bool_]) -> "_TrainingRows":
-        return _TrainingRows(
-            self.frame[chosen], self.labels[chosen], self.jobs[chosen], self.weights[chosen], self.likely[chosen]
-        )
-
-
-def _fitted(data: _TrainingRows, k: int, settings: ClassifierParams) -> Fitted:
-    return fit_classifier(
-        data.frame, data.labels, k, settings, groups=data.jobs, weights=data.weights, posteriors=data.likely
-    )
-
-
-def _leaning_on_evidence(
-    fitted: Fitted, data: _TrainingRows, features: pd.DataFrame, kind: Kind, k: int, settings: ClassifierParams
-) -> Fitted:
-    """The classifier multiplied by the evidence of the job's own runs, weighed on jobs that it had not seen.
-
-    features: all of them, of the rows of data. Without a second fold, or evidence, the classifier as it is."""
-    evidence = evidence_columns(features, kind, k)
-    fold = group_folds(data.jobs, settings.seed)
-    if not isinstance(fitted, LightGbm) or not evidence or len(np.unique(fold)) < N_FOLDS:
-        return fitted
-    unseen = np.empty((len(fold), k))
-    for one in range(N_FOLDS):
-        asked = fold == one
-        unseen[asked] = _fitted(data.of(~asked), k, settings).predict_proba(data.frame[asked])
-    powers = fit_powers([unseen, *evidence_of(features, evidence)], data.likely, data.weights)
-    logger.info("%s: powers of trees, all earlier runs and the last ones: %s", kind, np.round(powers, 3))
-    return replace(fitted, evidence=evidence, evidence_powers=tuple(map(float, powers)))
-
-
 def _rivals(
-    prepared: Prepared, data: _TrainingRows, actual: NDArray[np.intp], params: EvaluateParams, k: int
+    prepared: Prepared, data: LabelledRows, actual: NDArray[np.intp], params: EvaluateParams, k: int
 ) -> tuple[dict[str, float | None], pd.DataFrame]:
     """Accuracy of the other classifiers on the same rows, and the Gini importances of the forest."""
     found: dict[str, float | None] = {}
@@ -168,17 +160,10 @@ def _rivals(
     asked, keys = prepared.features.loc[test, list(data.frame)], prepared.runs["group_key"][test].to_numpy()
     for method in RIVALS:
         settings = params.predict.classifier.model_copy(update={"method": method})
-        fitted = _fitted(data, k, settings)
+        fitted = fit_rows(data, k, settings)
         found[method] = report_classifier(fitted.predict_proba(asked), actual, keys).accuracy
         gini = importances(fitted) if method == "forest" else gini
     return found, gini
-
-
-def _even_over_jobs(jobs: NDArray[np.object_]) -> Floats:
-    """Weights, (n,) with mean 1, so that each job counts the same, however often it ran."""
-    _, number, sizes = np.unique(jobs, return_inverse=True, return_counts=True)
-    weights = 1 / sizes[number]
-    return np.asarray(weights / weights.mean())
 
 
 def _latest(is_there: NDArray[np.bool_], most: int) -> NDArray[np.intp]:

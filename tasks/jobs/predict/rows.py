@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.jobs.columns import FLAT_COLUMNS
@@ -18,6 +19,12 @@ SKUS = Path(__file__).with_name("rows_skus.sql")
 VERTICES = Path(__file__).with_name("rows_vertices.sql")
 OPERATOR = "op_"
 FINISHED = ("completed", "unknown")
+IS_ASKED = """source = $source
+    AND (runtime_s IS NOT NULL OR status IN ('running', 'pending'))
+    AND ($group_key IS NULL OR group_key = $group_key)
+    AND list_contains($statuses, status)
+    AND (what_if IS NULL OR $with_what_ifs)
+    AND coalesce(submitted_at, started_at) IS NOT NULL"""
 COUNTED = ("offered", "vertices")  # 0 for a SKU that a run does not list
 
 
@@ -55,28 +62,35 @@ def fetch_runs(
         "source": source, "statuses": list(statuses), "with_what_ifs": with_what_ifs, "group_key": group_key
     }  # fmt: skip
     columns = ", ".join(name for name in FLAT_COLUMNS if name not in ("submitted_at", "operators"))
-    runs = connection.execute(ROWS.read_text().format(columns=columns), asked).df()
+    rows, *lists = (file.read_text().format(columns=columns, is_asked=IS_ASKED) for file in (ROWS, SKUS, VERTICES))
+    runs = connection.execute(rows, asked).df()
     operators = _operators(runs.pop("operators"))
-    wide = [_wide(connection.execute(file.read_text(), asked).df(), runs) for file in (SKUS, VERTICES)]
+    wide = [_wide(connection.sql(sql, params=asked).to_arrow_table(), len(runs)) for sql in lists]
     return pd.concat([runs, *wide, operators], axis=1)
 
 
-def _wide(long: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """One column for each figure and SKU: long has run_id, sku and the figures, one row a run and SKU.
+def _wide(long: pa.Table, n_runs: int) -> pd.DataFrame:
+    """One column for each figure and SKU: long has place, sku and the figures, one row a run and SKU.
 
     Counts of a SKU that a run does not list are 0; a run for which the log lists no SKU at all has none of them."""
-    long = long[long["run_id"].isin(runs["run_id"])]
-    is_listed = runs["run_id"].isin(long["run_id"]).to_numpy()
+    place, skus = long["place"].to_numpy(), long["sku"].combine_chunks().dictionary_encode()
+    codes, names = skus.indices.to_numpy(), skus.dictionary.to_pylist()
+    figures = {name: long[name].to_numpy() for name in long.column_names if name not in ("place", "sku")}
+    absent = np.full(n_runs, np.nan)
+    absent_count = absent.copy()
+    absent_count[place] = 0.0
     found: dict[str, NDArray[np.float64]] = {}
-    for sku, of_sku in long.groupby("sku"):
-        for figure, values in of_sku.set_index("run_id").drop(columns="sku").reindex(runs["run_id"]).items():
-            x = values.to_numpy(dtype=float, na_value=np.nan)
-            is_zero = is_listed & np.isnan(x) & (figure in COUNTED)
-            found[f"{figure}_{sku}"] = np.where(is_zero, 0.0, x)
+    for sku, code in sorted(zip(names, range(len(names)), strict=True)):
+        is_sku = codes == code
+        at = place[is_sku]
+        for figure, values in figures.items():
+            column = (absent_count if figure in COUNTED else absent).copy()
+            column[at] = values[is_sku]
+            found[f"{figure}_{sku}"] = column
     vertices = [values for name, values in found.items() if name.startswith("vertices_")]
     if vertices:
         found["n_vertices"] = np.sum(vertices, axis=0)
-    return pd.DataFrame(found, index=runs.index)
+    return pd.DataFrame(found, index=pd.RangeIndex(n_runs))
 
 
 def _operators(texts: pd.Series) -> pd.DataFrame:

@@ -1,8 +1,16 @@
--- On how many of its vertices each SKU worked for each run.
-SELECT run_id, sku, count(*)::DOUBLE AS vertices
-FROM jobs.vertices
-WHERE source = $source AND sku IS NOT NULL AND $with_what_ifs IS NOT NULL AND $statuses IS NOT NULL
-    AND ($group_key IS NULL OR run_id IN (
-        SELECT run_id FROM jobs.runs WHERE source = $source AND group_key = $group_key
-    ))
-GROUP BY run_id, sku
+-- On how many of its vertices each SKU worked for each run, by its place among the rows of rows.sql.
+WITH asked AS (
+    SELECT row_number() OVER (ORDER BY coalesce(submitted_at, started_at), run_id) - 1 AS place, vertices
+    FROM jobs.runs
+    WHERE {is_asked}
+),
+listed AS (
+    SELECT place, UNNEST(vertices) AS one FROM asked
+),
+final AS (
+    SELECT place, one.sku AS sku, count(*)::DOUBLE AS vertices
+    FROM listed
+    WHERE one.sku IS NOT NULL
+    GROUP BY place, one.sku
+)
+SELECT * FROM final

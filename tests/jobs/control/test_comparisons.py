@@ -36,6 +36,8 @@ def test_the_truth_is_found_in_ratios_seconds_variation_and_overall():
     found = compare(changed, before, after, medians_s, "no_spare", PARAMS, np.random.default_rng(1))
     assert found.score.n == found.seconds.n == found.n_overall == 900
     assert found.score.versus_mean_change.high < 0
+    assert found.measured.tolist() == changed["log_ratio"].tolist()
+    assert np.abs(found.predicted - found.measured).mean() == pytest.approx(found.score.mae)
     assert found.seconds.versus_no_change.high < 0
     assert found.spread["p95"].correlation > 0.8
     assert list(found.overall) == SIDES

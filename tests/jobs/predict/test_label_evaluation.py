@@ -6,8 +6,8 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.jobs.characterise_params import CharacteriseParams
-from tasks.jobs.predict import label_evaluation
-from tasks.jobs.predict.classifier_params import ClassifierParams, LabelParams, SelectionParams
+from tasks.jobs.predict import leaning
+from tasks.jobs.predict.classifier_params import ClassifierParams, LabelParams, SearchParams, SelectionParams
 from tasks.jobs.predict.evaluation_params import EvaluateParams, PredictParams
 from tasks.jobs.predict.label_evaluation import evaluate_labels
 from tasks.jobs.predict.preparation import prepare
@@ -54,7 +54,7 @@ def test_shapes_that_the_features_tell_are_found_in_the_test(planted_log, kind):
     assert found.report.confusion.sum(axis=1).tolist() == [120, 120]
     assert found.probabilities.shape == (1200, 2)
     assert found.probabilities.sum(axis=1) == pytest.approx(np.ones(1200))
-    assert list(found.references) == ["model", "ceiling", "split_half", "history_baseline"]
+    assert list(found.references) == ["model", "so_far", "ceiling", "split_half", "history_baseline"]
     assert found.references["model"].by_run == pytest.approx(found.report.accuracy)
     assert found.references["ceiling"].by_run >= 0.95
     assert found.references["history_baseline"].by_run == 1
@@ -75,6 +75,22 @@ def test_a_job_that_changes_its_shape_is_scored_by_what_it_became(planted_log):
     assert found.report.by_group.loc["j00", "hit"] < 1
 
 
+def test_a_period_that_is_under_way_tells_more_than_the_classifier_and_its_start_less(planted_log):
+    runs = planted_log()
+    is_swapped = (runs["group_key"] < "j06") & (runs.index >= 960)  # in the test, half of the jobs change sides
+    is_wide = runs["requested_cpus"].eq(1) & is_swapped
+    noise = np.random.default_rng(0).normal(0, 1, len(runs)) * np.where(is_wide, 0.5, 0.05)
+    runs["runtime_s"] = runs["runtime_s"].where(~is_swapped, 10 * np.exp(noise))
+    runs["ended_at"] = runs["started_at"] + pd.to_timedelta(runs["runtime_s"], unit="s")
+    _, found = evaluated(runs, params_of())
+    assert found.report.n == found.so_far.n == 240
+    assert found.so_far.accuracy > found.report.accuracy + 0.05
+    assert found.so_far.log_loss < found.report.log_loss
+    assert found.start.n == 12
+    assert found.start.accuracy <= 0.6 < found.report.accuracy
+    assert found.occurrences["so_far"].iloc[0] == pytest.approx(found.so_far.accuracy)
+
+
 def test_labels_of_the_training_know_nothing_of_the_test(planted_log):
     params = params_of(split=SplitParams(history_share=0.3, training_share=0.15))  # most runs are the test
     runs = planted_log()
@@ -86,15 +102,40 @@ def test_labels_of_the_training_know_nothing_of_the_test(planted_log):
     assert one.probabilities[:540].tobytes() == other.probabilities[:540].tobytes()
 
 
+def with_search(params):
+    search = SearchParams(n_trials=2, warm_up_trials=1, max_rounds=12)
+    return params.model_copy(
+        update={"with_search": True, "predict": params.predict.model_copy(update={"search": search})}
+    )
+
+
+def test_a_search_among_the_training_runs_sets_the_classifier_and_knows_nothing_of_the_test(planted_log):
+    runs = planted_log()
+    changed = runs.assign(runtime_s=runs["runtime_s"].where(runs.index < 960, 30.0))
+    plain = evaluated(runs, params_of())[1]
+    one, other = (evaluated(log, with_search(params_of()))[1] for log in (runs, changed))
+    assert one.report.accuracy > 0.95
+    assert one.fitted.booster.num_trees() <= 12 * 2 < plain.fitted.booster.num_trees()
+    assert one.fitted.to_texts() == other.fitted.to_texts()
+
+
+def test_where_a_search_has_no_label_to_score_on_the_settings_stay_and_it_is_told(log_of, caplog):
+    log = log_of(np.exp(np.random.default_rng(0).normal(size=100)), np.tile(["a", "b", "c", "d"], 25))
+    params = params_of(split=SplitParams(history_share=0.6, training_share=0.12))  # three training runs of each job
+    _, found = evaluated(log, with_search(params))
+    assert "no search, settings as they are" in caplog.text
+    assert found.report.n == 28
+
+
 def test_of_many_training_runs_the_latest_are_learnt_from(planted_log, monkeypatch):
     asked = []
-    fit = label_evaluation.fit_classifier
+    fit = leaning.fit_classifier
 
     def spy(frame, *rest, **named):
         asked.append(frame.index)
         return fit(frame, *rest, **named)
 
-    monkeypatch.setattr(label_evaluation, "fit_classifier", spy)
+    monkeypatch.setattr(leaning, "fit_classifier", spy)
     evaluated(planted_log(), params_of(max_training_runs=100))
     assert asked[0].tolist() == list(range(860, 960))
 

@@ -1,0 +1,75 @@
+"""Boosters out of damaged texts: one error of ours, and nothing of LightGBM's own on stderr."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.jobs.predict.boosters import train_booster
+
+LOAD = """
+import os, sys
+from pathlib import Path
+import lightgbm
+from tasks.errors import BadInput
+from tasks.jobs.predict.boosters import booster_from
+real = lightgbm.basic.Booster.__init__
+def speaking(self, **named):
+    os.write(2, b"another thread speaks\\n")
+    real(self, **named)
+lightgbm.basic.Booster.__init__ = speaking
+try:
+    booster_from(Path(sys.argv[1]).read_text(), 2)
+    print("loaded")
+except BadInput as error:
+    print(error)
+os.write(2, b"and after it\\n")
+"""
+
+
+@pytest.fixture(scope="module")
+def text():
+    rng = np.random.default_rng(0)
+    features = pd.DataFrame(rng.normal(size=(200, 2)), columns=["a", "b"])
+    return train_booster(features, rng.normal(size=200), {"objective": "regression"}, 3, 0).model_to_string()
+
+
+def damaged(text, how):
+    """Cut within a tree, its head or what follows the trees, without the end of a tree, with a name misspelt; whole."""
+    cut = text.index("leaf_value") + 20
+    return {
+        "cut in a tree": text[:cut],
+        "cut in the head": text[: text.index("feature_infos")],
+        "cut after the trees": text[: text.index("end of trees") + 40],
+        "a hole in a tree": text[:cut] + text[text.index("\n", cut) :],
+        "a tree lost": text[: text.index("Tree=1")] + text[text.index("Tree=2") :],
+        "a name misspelt": text.replace("num_leaves=", "num_leafes="),
+        "whole": text,
+    }[how]
+
+
+@pytest.mark.parametrize(
+    ("how", "is_read"),
+    [
+        ("cut in a tree", False),
+        ("cut in the head", False),
+        ("cut after the trees", False),
+        ("a hole in a tree", True),
+        ("a tree lost", True),
+        ("a name misspelt", True),
+        ("whole", True),
+    ],
+)
+def test_a_damaged_text_is_one_error_and_no_line_of_lightgbm(tmp_path: Path, text, how, is_read):
+    file = tmp_path / "model.txt"
+    file.write_text(damaged(text, how))
+    root = Path(__file__).parents[3]
+    found = subprocess.run([sys.executable, "-c", LOAD, str(file)], capture_output=True, text=True, cwd=root)
+    assert found.returncode == 0, found.stderr  # LightGBM may abort the process
+    told = "loaded\n" if how == "whole" else "model: no LightGBM model ("
+    assert found.stdout.startswith(told)
+    assert found.stdout.count("\n") == 1
+    assert found.stderr == "another thread speaks\n" * is_read + "and after it\n"

@@ -9,6 +9,7 @@ from flows.forms import call, flow
 from flows.job_model_params import PredictFlowParams, TrainFlowParams
 from flows.job_models import jobs_predict, jobs_train
 from flows.job_params import WAREHOUSE, IngestParams, WatchFlowParams
+from flows.job_results import PredictedAndShown
 from flows.jobs import jobs_ingest, jobs_watch
 from tasks.jobs.params import JobsParams
 from tasks.jobs.predict.quick_params import quick
@@ -29,8 +30,8 @@ class DemoParams(Params):
 
 
 class Told(TypedDict):
-    """What the demo found. report: path of the page; alarms: ids of the alarms that are new; model_id: of the model
-    in use."""
+    """What the demo found. report, predictions_report: paths of the pages; alarms: ids of the alarms that are new;
+    model_id: of the model in use."""
 
     source: str
     n_rows: int
@@ -38,6 +39,7 @@ class Told(TypedDict):
     data_version: str
     alarms: list[str]
     report: str
+    predictions_report: str
     model_id: str
 
 
@@ -65,6 +67,7 @@ def whorl_demo(params: DemoParams) -> Told:
         warehouse=params.warehouse,
     )
     watched = call(jobs_watch, watching)
+    predicted = _predicted(params.warehouse, found["data_version"], jobs)
     return Told(
         source=SOURCE,
         n_rows=found["n_rows"],
@@ -72,17 +75,18 @@ def whorl_demo(params: DemoParams) -> Told:
         data_version=found["data_version"],
         alarms=watched["alarms"],
         report=found["report"],
-        model_id=_model(params.warehouse, found["data_version"], jobs),
+        predictions_report=predicted["predictions_report"],
+        model_id=predicted["model_id"],
     )
 
 
-def _model(warehouse: Warehouse, data_version: str, jobs: JobsParams) -> str:
-    """The id of a model of these very data: the one in use, or one trained quickly; it has predicted all jobs."""
+def _predicted(warehouse: Warehouse, data_version: str, jobs: JobsParams) -> PredictedAndShown:
+    """The next run of each job by a model of these very data: the one in use, or one trained quickly."""
     in_use = champion(warehouse.models, "jobs", SOURCE, KIND)
     if in_use is None or in_use.data_version != data_version:
         call(jobs_train, TrainFlowParams(source=SOURCE, evaluate=quick(jobs.evaluate), warehouse=warehouse))
     asked = PredictFlowParams(source=SOURCE, summary=jobs.summary, warehouse=warehouse)
-    return call(jobs_predict, asked)["model_id"]
+    return call(jobs_predict, asked)
 
 
 def tell_demo(params: DemoParams) -> Told:

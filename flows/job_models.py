@@ -6,12 +6,14 @@ from typing import Any
 from prefect.runtime import flow_run
 
 from flows.forms import call, flow
+from flows.job_model_figures import draw_largest_job, draw_riskiest_job
 from flows.job_model_pages import evaluation_page, predictions_page, training_page
 from flows.job_model_params import EvaluateFlowParams, PredictFlowParams, TrainFlowParams
+from flows.job_reports import fresh_page, page_part
+from flows.job_results import PredictedAndShown, TrainedAndShown
 from flows.policies import step
-from flows.publish import artifact_key, publish
+from flows.publish import artifact_key, joined, publish
 from tasks.jobs import model_steps
-from tasks.jobs.model_steps import Predicted, TrainedModel
 from tasks.jobs.predict.figure_rows import read_figures
 from tasks.jobs.reader_names import reader_asked_for
 
@@ -36,29 +38,34 @@ def _evaluated() -> str:
 
 
 @flow(name="jobs-train", run_name=lambda: _name_with_source("train on"), tags=TAGS)
-def jobs_train(params: TrainFlowParams) -> TrainedModel:
+def jobs_train(params: TrainFlowParams) -> TrainedAndShown:
     """Train a model of the runtimes of a source, and put it into use if it is better than the one before.
 
     It learns from the earlier runs and is measured on the later ones, beside its baselines; better is a lower CRPS on
     the very same runs. Models stay until they are pruned, so 'whorl models rollback' brings the former one back."""
     warehouse, source = params.warehouse, params.source
     found = train(warehouse, source, params.evaluate, str(flow_run.id))
+    path = fresh_page(warehouse, source, found)
     page = training_page(source, found, read_figures(warehouse, source, found["model_id"]))
-    publish(artifact_key(WORD, source, "model"), page, f"The model of the jobs of source {source}")
-    return found
+    parts = [page, draw_largest_job(warehouse, source, found["model_id"]), page_part(path)]
+    publish(artifact_key(WORD, source, "model"), joined(parts), f"The model of the jobs of source {source}")
+    return TrainedAndShown(**found, predictions_report=path)
 
 
 @flow(name="jobs-predict", run_name=lambda: _name_with_source("predict"), tags=TAGS)
-def jobs_predict(params: PredictFlowParams) -> Predicted:
+def jobs_predict(params: PredictFlowParams) -> PredictedAndShown:
     """Predict the next run of every job of a source by the model in use; the riskiest jobs are listed first."""
     from tasks.jobs.predict.prediction_rows import read_predictions
 
     warehouse, source, least = params.warehouse, params.source, params.summary.min_support
     found = predict(warehouse, source)
+    path = fresh_page(warehouse, source, found)
     riskiest = read_predictions(warehouse, source, min_before=least)
     page = predictions_page(source, found, riskiest, len(riskiest), least)
+    figure = draw_riskiest_job(warehouse, source, found["model_id"], least, found["data_version"])
+    page = joined([page, figure, page_part(path)])
     publish(artifact_key(WORD, source, "predictions"), page, f"The next runs of source {source}")
-    return found
+    return PredictedAndShown(**found, predictions_report=path)
 
 
 @flow(name="jobs-evaluate", run_name=lambda: f"evaluate {_evaluated()}", tags=TAGS)
@@ -78,12 +85,12 @@ def jobs_evaluate(params: EvaluateFlowParams) -> dict[str, Any]:
     return figures
 
 
-def train_jobs(params: TrainFlowParams) -> TrainedModel:
+def train_jobs(params: TrainFlowParams) -> TrainedAndShown:
     """Run jobs-train here and now. Raises WhorlError."""
     return call(jobs_train, params)
 
 
-def predict_jobs(params: PredictFlowParams) -> Predicted:
+def predict_jobs(params: PredictFlowParams) -> PredictedAndShown:
     """Run jobs-predict here and now. Raises WhorlError."""
     return call(jobs_predict, params)
 

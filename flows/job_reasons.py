@@ -5,8 +5,9 @@ from prefect.runtime import flow_run
 from flows.forms import call, flow
 from flows.job_reason_pages import reasons_page
 from flows.job_reason_params import ExplainFlowParams, ReasonsFound
+from flows.job_reports import fresh_page, page_part
 from flows.policies import step
-from flows.publish import artifact_key, publish
+from flows.publish import artifact_key, joined, publish
 from tasks.jobs import reason_steps
 from tasks.jobs.explain.params import ExplainParams
 from tasks.warehouse.connection import fetch
@@ -37,11 +38,9 @@ def jobs_explain(params: ExplainFlowParams) -> ReasonsFound:
         for name in ("cause_families", "cause_checks", "insights")
     }
     reasons = fetch(warehouse, "SELECT * FROM jobs.reasons WHERE source = $source ORDER BY runtime_s DESC, rank", asked)
-    publish(
-        artifact_key(WORD, source, "reasons"),
-        reasons_page(source, reasons, tables["cause_families"], tables["cause_checks"], tables["insights"]),
-        f"Why runs of source {source} take long",
-    )
+    path = fresh_page(warehouse, source, {"model_id": model_id, "n_reasons": n_reasons})
+    page = reasons_page(source, reasons, tables["cause_families"], tables["cause_checks"], tables["insights"])
+    publish(artifact_key(WORD, source, "reasons"), joined([page, page_part(path)]), f"Why runs of {source} take long")
     checks = tables["cause_checks"]
     ours = checks[(checks["order_name"] == "reasons") & (checks["cause"] == "all")]["mrr"]
     return ReasonsFound(
@@ -50,6 +49,7 @@ def jobs_explain(params: ExplainFlowParams) -> ReasonsFound:
         n_next=int(reasons["group_key"][reasons["run_id"].isna()].nunique()),
         n_reasons=n_reasons,
         mrr=float(ours.iloc[0]) if len(ours) else None,
+        predictions_report=path,
     )
 
 

@@ -3,12 +3,13 @@
 from prefect.runtime import flow_run
 
 from flows.forms import call, flow
+from flows.job_reports import fresh_page, page_part
+from flows.job_results import AskedAndShown
 from flows.job_whatif_pages import whatif_page
 from flows.job_whatif_params import WhatIfFlowParams
 from flows.policies import step
-from flows.publish import artifact_key, publish
+from flows.publish import artifact_key, joined, publish
 from tasks.jobs import whatif_steps
-from tasks.jobs.whatif_steps import AskedWhatIf
 
 WORD = "jobs"
 TAGS = [WORD]
@@ -17,7 +18,7 @@ ask_what_ifs = step(whatif_steps.ask_what_ifs)
 
 
 @flow(name="jobs-whatif", run_name=lambda: f"what if in {flow_run.parameters['source']}", tags=TAGS)
-def jobs_whatif(params: WhatIfFlowParams) -> AskedWhatIf:
+def jobs_whatif(params: WhatIfFlowParams) -> AskedAndShown:
     """Say what would follow from changes of the jobs of a source, by the model in use, and what must not be concluded.
 
     Where runs were done again with a change, the predicted effect is held against the measured one."""
@@ -27,11 +28,12 @@ def jobs_whatif(params: WhatIfFlowParams) -> AskedWhatIf:
     names: list[str] = list(params.scenarios)
     found = ask_what_ifs(warehouse, source, names, params.sets, params.shifts, params.stds, params.whatif)
     answers = [one for one in read_answers(warehouse, source) if one.scenario in found["scenarios"]]
-    page = whatif_page(source, answers, found["refused"])
+    path = fresh_page(warehouse, source, found)
+    page = joined([whatif_page(source, answers, found["refused"]), page_part(path)])
     publish(artifact_key(WORD, source, "whatif"), page, f"What would change the runtimes of the jobs of {source}")
-    return found
+    return AskedAndShown(**found, predictions_report=path)
 
 
-def ask_jobs(params: WhatIfFlowParams) -> AskedWhatIf:
+def ask_jobs(params: WhatIfFlowParams) -> AskedAndShown:
     """Run jobs-whatif here and now. Raises WhorlError."""
     return call(jobs_whatif, params)

@@ -9,6 +9,7 @@ from flows.alarms import announce
 from flows.forms import call, flow
 from flows.job_pages import alarms_page, ingest_page
 from flows.job_params import IngestParams, RecordFlowParams, SummaryFlowParams, WatchFlowParams
+from flows.job_reports import fresh_page, page_part
 from flows.job_results import Ingested, Recorded, Summarised, Watched
 from flows.policies import step
 from flows.publish import artifact_key, publish
@@ -89,6 +90,7 @@ def jobs_ingest(params: IngestParams) -> Ingested:
         n_quarantined=sum(batch.n_quarantined for batch in batches),
         data_version=found["data_version"] if found else "",
         report=found["report"] if found else "",
+        predictions_report=found["predictions_report"] if found else "",
     )
 
 
@@ -152,9 +154,17 @@ def _summary(
     from tasks.report.jobs_artifact import summary_artifact  # matplotlib: a second that other flows need not pay
 
     text = summary_artifact(warehouse, source, page)
+    next_path = fresh_page(warehouse, source, {"data_version": version})
+    text += f"\n{page_part(path, next_path)}\n"
     publish(artifact_key(WORD, source, "summary"), text, f"How the runtimes of the jobs of source {source} vary")
     totals = read_summary(warehouse, source)
-    return Summarised(data_version=version, n_runs=totals["n_runs"], n_groups=totals["n_groups"], report=path)
+    return Summarised(
+        data_version=version,
+        n_runs=totals["n_runs"],
+        n_groups=totals["n_groups"],
+        report=path,
+        predictions_report=next_path,
+    )
 
 
 def _logs(warehouse: Warehouse, paths: list[str]) -> list[str]:

@@ -31,6 +31,11 @@ def publish(key: str, markdown: str, description: str) -> None:
     create_markdown_artifact(markdown=markdown, key=key, description=description)
 
 
+def joined(parts: Sequence[str]) -> str:
+    """The parts of a report below each other; empty ones are left out."""
+    return "\n\n".join(part for part in parts if part)
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """A GitHub table; numbers with thousands separators, and nothing from a log is read as markup."""
     lines = [

@@ -66,4 +66,6 @@ def _signed(name: str, value: float | None) -> str:
     if value is None:
         return MISSING
     sign, shown = "+" if value > 0 else "−" if value < 0 else "", _shown(name, abs(value))
-    return shown if shown.startswith("<") else sign + shown
+    if shown.startswith("<"):  # too small for its digits
+        return f"{'<' if value > 0 else '>'} {sign}{shown.removeprefix('< ')}"
+    return sign + shown

@@ -1,11 +1,13 @@
 """Quantities as people read them: 0.04 s is 40 ms, 5,400 s is 1.5 h, 0.0478 is 4.8 %."""
 
 import math
+from decimal import Decimal
 
 UNITS_S = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"))
 MISSING = "–"
 LONG_FROM = 2  # 90 s rather than 1.5 min: a unit is used for one of it, and from two of it on
 TINY_SHARE = 0.0005
+TINY = 1e-6  # smaller numbers are said to be under it
 
 
 def duration(seconds: float | None) -> str:
@@ -21,19 +23,27 @@ def duration(seconds: float | None) -> str:
 
 
 def number(value: float | None) -> str:
-    """A number with about three significant digits and thousands separators."""
+    """A number with about three significant digits and thousands separators, never with an exponent."""
     if value is None or math.isnan(value):
         return MISSING
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     if abs(value) >= 100:
         return f"{value:,.0f}"
-    return f"{value:.3g}" if abs(value) >= 10 else f"{value:.2g}"
+    if 0 < abs(value) < TINY:
+        return f"< {TINY:f}" if value > 0 else f"> -{TINY:f}"
+    return digits(value, 3 if abs(value) >= 10 else 2)
+
+
+def digits(value: float, n: int = 3, *, sign: str = "-") -> str:
+    """So many significant digits, never with an exponent: 0.00005, 12,300. sign: "+" shows that of all but 0."""
+    shown = Decimal(f"{value:.{n}g}")
+    return f"{shown:{sign},f}" if shown else "0"
 
 
 def ratio(value: float | None) -> str:
     """A ratio such as a COV, with two decimals."""
-    return MISSING if value is None or math.isnan(value) else f"{value:,.2f}"
+    return MISSING if value is None or math.isnan(value) else f"{_unsigned_zero(value, 2):,.2f}"
 
 
 def times(multiple: float) -> str:
@@ -49,4 +59,9 @@ def share(value: float | None) -> str:
         return "< 0.1 %"
     if 1 - TINY_SHARE < value < 1:
         return "> 99.9 %"
-    return f"{100 * value:.1f} %"
+    return f"{_unsigned_zero(100 * value, 1):.1f} %"
+
+
+def _unsigned_zero(value: float, decimals: int) -> float:
+    """The value rounded, so that what rounds to nothing has no sign."""
+    return round(value, decimals) or 0.0

@@ -1,10 +1,13 @@
 """Quantities as people read them."""
 
 import math
+import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tasks.quantities import duration, number, ratio, share, times
+from tasks.quantities import digits, duration, number, ratio, share, times
 
 
 @pytest.mark.parametrize(
@@ -50,11 +53,44 @@ def test_a_share_is_never_rounded_to_nothing_or_all(value, text):
         (40.04, "40"),
         (-0.5, "-0.5"),
         (1234.5, "1,234"),
+        (-1234.5, "-1,234"),
         (math.inf, "∞"),
+        (0.0, "0"),
+        (-0.0, "0"),
+        (0.00005, "0.00005"),
+        (-0.000123, "-0.00012"),
+        (0.0000029, "0.0000029"),
+        (3e-7, "< 0.000001"),
+        (-3e-7, "> -0.000001"),
     ],
 )
 def test_a_number_keeps_two_or_three_digits(value, text):
     assert number(value) == text
+
+
+@pytest.mark.parametrize("value", [-0.001, -0.0, 0.0])
+def test_nothing_has_no_sign(value):
+    assert ratio(value) == "0.00"
+    assert share(value / 10) == "0.0 %"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.00005, "+0.00005"), (12345.0, "+12,300"), (-1234567.0, "-1,230,000"), (-0.0, "0"), (1, "+1")]
+)
+def test_digits_are_written_out(value, text):
+    assert digits(value, sign="+") == text
+    assert digits(value) == text.removeprefix("+")
+
+
+def test_what_is_below_nothing_keeps_its_sign():
+    assert (ratio(-0.006), share(-0.25)) == ("-0.01", "-25.0 %")
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_no_quantity_has_an_exponent_or_a_signed_nothing(value):
+    for text in (number(value), ratio(value), share(value), duration(value)):
+        assert "e" not in text
+        assert not re.fullmatch(r"-[0.,]+( \S+)?", text)
 
 
 def test_what_is_missing_is_a_dash_everywhere():

@@ -1,41 +1,100 @@
 """`whorl jobs characterise`: the few typical runtime distributions of a source."""
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flows.commands import completion
 from flows.commands.options import Json, Source, one_source
+from flows.commands.shape_options import Normalisation, Out, shape_numbers
 from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
-from flows.shown import count
+from flows.shown import as_command, count
 from flows.tables import Column, show_table
 from tasks.quantities import duration, number, share
 
 if TYPE_CHECKING:
+    from tasks.jobs.characterise_results import FoundKind
     from tasks.jobs.model_steps import Characterised
+    from tasks.jobs.shape_params import Kind
     from tasks.settings import Settings
 
 
-def characterise(context: typer.Context, source: Source = None, as_json: Json = False) -> None:
+def characterise(
+    context: typer.Context,
+    source: Source = None,
+    job: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="Only how one job fits the shapes: its key or a part",
+            autocompletion=completion.job_keys,
+        ),
+    ] = None,
+    shapes: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="With --job: draw it against these two; by default the most likely two"),
+    ] = None,
+    normalisation: Normalisation = "ratio",
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
     """Find the few typical runtime distributions that the jobs of a source follow.
 
     They are taken from the first part of the log, for runtimes over the historic median of the job (ratio) and minus
-    it (delta), and ranked by the gap between the 25 % and the 75 % quantile."""
-    from flows.machine_output import show_json
-    from tasks.jobs.characterise_results import read_characterised, shape_words
-
+    it (delta), and ranked by the gap between the 25 % and the 75 % quantile. With --job: how likely each shape makes
+    the runs of one job, and with --out the figure."""
+    if shapes is not None and job is None:
+        raise typer.BadParameter("say which job with --job KEY", param_hint="--shapes")
+    numbers = shape_numbers(shapes, least=2)
     invocation = invocation_of(context)
     settings = invocation.settings
     chosen = one_source(settings.warehouse, source)
-    written = _written(invocation, settings, chosen)
-    found = read_characterised(settings.warehouse, chosen)
+    if job is None:
+        _show_all(invocation, settings, chosen, out, as_json=as_json)
+        return
+    from flows.commands.characterise_job import show_job
+    from tasks.jobs.groups import find_group
+    from tasks.report.shapes_job import are_shapes_fresh
+
+    key = find_group(settings.warehouse, chosen, job)
+    if not are_shapes_fresh(settings.warehouse, chosen, settings.jobs.evaluate.predict.characterise):
+        invocation.note("finding the shapes of the source; they are kept for the next time")
+        _written(invocation, settings, chosen)
+    warehouse = settings.warehouse
+    show_job(invocation, warehouse, chosen, key, kind=normalisation, numbers=numbers, out=out, as_json=as_json)
+
+
+def _show_all(invocation: Invocation, settings: "Settings", source: str, out: Path | None, *, as_json: bool) -> None:
+    from flows.machine_output import show_json
+    from tasks.jobs.characterise_results import read_characterised, shape_words
+
+    written = _written(invocation, settings, source)
+    found = read_characterised(settings.warehouse, source)
+    if out is not None:
+        _draw(invocation, settings, source, found, out)
     if as_json:
-        show_json({**written, "source": chosen, **{kind: _plain(one) for kind, one in found.items()}})
+        show_json({**written, "source": source, **{kind: _plain(one) for kind, one in found.items()}})
         return
     for place, (kind, one) in enumerate(found.items()):
         print(("\n" if place else "") + shape_words(kind, one))
         show_table(_rows(one), _columns(kind))
-    invocation.note("the shape of each job: whorl query 'SELECT * FROM jobs.group_shapes'")
+    invocation.note("the shape of each job: whorl query 'SELECT * FROM jobs.group_shapes'; of one: --job KEY")
+
+
+def _draw(invocation: Invocation, settings: "Settings", source: str, found: "dict[Kind, FoundKind]", out: Path) -> None:
+    from tasks.report.figures_folder import Asked, write_figures
+    from tasks.report.predictions_shapes import figures_of_shapes
+
+    version = next(iter(found.values())).table["data_version"].iloc[0]
+    figures = [figure for kind, one in found.items() for figure in figures_of_shapes(kind, one)]
+    home = settings.warehouse.home
+    again = as_command("whorl", "jobs", "characterise", "--home", home, "--source", source, "--out", out)
+    words = "The few typical distributions of runtimes that the jobs of the source follow, and how they were chosen."
+    asked = Asked(f"Typical distributions of runtimes: {source}", words, f"data version {version}", again)
+    page, *images = write_figures(out, f"jobs-{source}-shapes", figures, asked)
+    invocation.note(f"written: {page} and {count(len(images))} images beside it")
 
 
 def _written(invocation: Invocation, settings: "Settings", source: str) -> "Characterised":

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.commands import completion
+from flows.commands.explain_out import draw_run, draw_source
 from flows.commands.options import Json, Source, one_source
+from flows.commands.shape_options import Normalisation, Out, shape_numbers
 from flows.invocation import Invocation, invocation_of
 from flows.shown import count, moment
 from flows.tables import Column, show_facts, show_table
@@ -58,23 +60,39 @@ def explain(
         ),
     ] = None,
     source: Source = None,
+    shapes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A[,B]", help="With --out: what speaks for shape A, for B, and between both", show_default=False
+        ),
+    ] = None,
+    normalisation: Normalisation = "ratio",
+    out: Out = None,
     as_json: Json = False,
 ) -> None:
     """Say why a run is expected to take long, and why its job varies.
 
-    Without a run or job: what makes the runs of the source long, and which insights of the paper hold there."""
+    Without a run or job: what makes the runs of the source long, and which insights of the paper hold there. With
+    --out: figures, also of what speaks for each shape."""
     from flows.machine_output import show_json
 
+    numbers = shape_numbers(shapes)
+    if numbers and (out is None or run_id is not None or job is not None):
+        raise typer.BadParameter("it needs --out DIR, and neither a run nor a job", param_hint="--shapes")
     if run_id is not None and job is not None:
         raise typer.BadParameter("either a run or a job, not both", param_hint="--job")
     invocation = invocation_of(context)
     warehouse = invocation.settings.warehouse
     chosen, params = one_source(warehouse, source), invocation.settings.jobs.explain
     if run_id is None and job is None:
+        if out is not None:
+            draw_source(invocation, chosen, params, normalisation, numbers, out)
         found = _fresh(invocation, chosen, params)
         show_json(_as_json(found)) if as_json else _show_source(invocation, found, params)
         return
     reasons = _of_one(invocation, chosen, run_id, job, params)
+    if out is not None:
+        draw_run(invocation, reasons, out)
     if as_json:
         show_json(reasons)
     else:

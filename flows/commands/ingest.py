@@ -83,12 +83,15 @@ def _run(
     result = file_results(settings.warehouse, source, found["batches"]) | {
         "data_version": found["data_version"],
         "report": found["report"],
+        "predictions_report": found["predictions_report"],
     }
     if as_json:
         show_json(result)
         return
     show_files(result)
     print(f"report: {found['report']}")
+    if found["predictions_report"]:
+        print(f"what comes next: {found['predictions_report']}")
     invocation.note(f"next: {as_command('whorl', 'jobs', 'summary', '--source', source)}")
 
 

@@ -18,6 +18,7 @@ from flows.running import flow_running
 from flows.shown import as_command
 
 if TYPE_CHECKING:
+    from tasks.jobs.params import ReportParams
     from tasks.warehouse.place import Warehouse
 
 Word = Literal["jobs"]
@@ -63,6 +64,7 @@ def demo(context: typer.Context, as_json: Json = False) -> None:
     print()
     show_riskiest(settings, told["source"])
     print(f"report: {told['report']}")
+    print(f"what comes next: {told['predictions_report']}")
     invocation.note(f"look further: {look_further(settings.warehouse.home)}")
 
 
@@ -90,7 +92,7 @@ def report(
     with progress_bar(invocation):
         fresh_summary(settings.warehouse, chosen, settings.jobs.summary)
         path = steps.report(settings.warehouse, chosen, settings.jobs.report)
-        predictions_path = _predictions_page(settings.warehouse, chosen)
+        predictions_path = _predictions_page(settings.warehouse, chosen, settings.jobs.report)
     more = {} if predictions_path is None else {"predictions_path": predictions_path}
     if as_json:
         show_json({"word": word, "source": chosen, "path": path, **more})
@@ -98,9 +100,9 @@ def report(
         print(path, *more.values(), sep="\n")
 
 
-def _predictions_page(warehouse: "Warehouse", source: str) -> str | None:
+def _predictions_page(warehouse: "Warehouse", source: str, params: "ReportParams") -> str | None:
     """Write the second page, about shapes, predictions, reasons and what-ifs; None if there are none of them yet."""
     from tasks.report.predictions_data import has_predictions
     from tasks.report.predictions_page import render_predictions
 
-    return str(render_predictions(warehouse, source)) if has_predictions(warehouse, source) else None
+    return str(render_predictions(warehouse, source, params)) if has_predictions(warehouse, source) else None

@@ -13,7 +13,7 @@ from flows.tables import Column, show_facts, show_table
 from tasks.quantities import duration, number, share
 
 if TYPE_CHECKING:
-    from tasks.jobs.model_steps import TrainedModel
+    from flows.job_results import TrainedAndShown
     from tasks.settings import Settings
 
 SHOWN = {
@@ -54,10 +54,11 @@ def train(
     show_facts(_facts(found, figures))
     print()
     show_table(predictor_rows(figures), COLUMNS)
+    print(f"what comes next: {found['predictions_report']}")
     invocation.note(f"next: {as_command('whorl', 'jobs', 'predict', '--source', chosen)}")
 
 
-def _trained(invocation: Invocation, settings: "Settings", source: str) -> "TrainedModel":
+def _trained(invocation: Invocation, settings: "Settings", source: str) -> "TrainedAndShown":
     with flow_running(invocation):
         from flows.job_model_params import TrainFlowParams
         from flows.job_models import train_jobs
@@ -65,7 +66,7 @@ def _trained(invocation: Invocation, settings: "Settings", source: str) -> "Trai
         return train_jobs(TrainFlowParams(source=source, evaluate=settings.jobs.evaluate, warehouse=settings.warehouse))
 
 
-def _facts(found: "TrainedModel", figures: dict[str, Any]) -> dict[str, str]:
+def _facts(found: "TrainedAndShown", figures: dict[str, Any]) -> dict[str, str]:
     champion = found["champion_id"]
     in_use = (
         "this model" if champion == found["model_id"] else f"{champion}: no worse on the same runs, so it stays in use"

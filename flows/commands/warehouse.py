@@ -9,14 +9,16 @@ import typer
 from flows.commands.options import Json
 from flows.invocation import invocation_of
 from flows.progress_bar import progress_bar
-from flows.shown import count, counted
+from flows.shown import as_command, clean, count, counted
 from flows.tables import Column, show_table
 
 if TYPE_CHECKING:
+    from tasks.warehouse.place import Warehouse
     from tasks.warehouse.pruning import Pruned
 
 app = typer.Typer(help="Copies of the warehouse, rebuilding, tidying up", no_args_is_help=True)
 
+MADE_AFTER = ("summary", "characterise", "train", "predict")  # in this order
 HASHED = (
     Column("table", "table", kind="name"),
     Column("n_rows", "rows", count, kind="number"),
@@ -41,7 +43,9 @@ def snapshot(
 
 @app.command()
 def rebuild(context: typer.Context, as_json: Json = False) -> None:
-    """Make the warehouse again from the landing folder: the same rows; runs and alarms are kept."""
+    """Make the warehouse again from the landing folder: the same rows; runs and alarms are kept.
+
+    What was made from the rows (predictions, reasons, what-ifs) is not made again; the last line says by what it is."""
     from flows.machine_output import show_json
     from tasks.warehouse.rebuild import rebuild as rebuild_warehouse
 
@@ -56,6 +60,27 @@ def rebuild(context: typer.Context, as_json: Json = False) -> None:
     print(f"{warehouse.file}: rebuilt from {files}")
     if not found["kept_history"]:
         invocation.note("runs and alarms could not be taken over: there was no usable warehouse before")
+    if sources := _job_sources(warehouse):
+        invocation.note(_not_made_again(sources, is_kept=bool(found["kept_history"])))
+
+
+def _job_sources(warehouse: "Warehouse") -> list[str]:
+    from tasks.warehouse.connection import fetch
+
+    found = fetch(warehouse, "SELECT DISTINCT source FROM ops.files WHERE word = 'jobs' ORDER BY source")
+    return [clean(str(source)) for source in found["source"]]
+
+
+def _not_made_again(sources: list[str], *, is_kept: bool) -> str:
+    """One line: what a rebuild leaves as it was, or cannot bring back, and the commands that make it again."""
+    state = "stand as they did" if is_kept else "are lost"
+    source = sources[0] if len(sources) == 1 else "SOURCE"
+    commands = ", ".join(as_command("whorl", "jobs", verb, "--source", source) for verb in MADE_AFTER)
+    named = f"; SOURCE: {', '.join(sources)}" if len(sources) > 1 else ""
+    return (
+        f"not made again: summaries, shapes, predictions, reasons and what-ifs {state}; anew by {commands}, "
+        f"and in 'whorl serve' by the flows jobs-explain and jobs-whatif{named}"
+    )
 
 
 @app.command()

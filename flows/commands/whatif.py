@@ -1,13 +1,15 @@
 """`whorl jobs whatif`: what would follow from a change, by the model in use; nothing is written."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from flows.commands import completion
 from flows.commands.options import Json, Source, one_source
+from flows.commands.shape_options import Out
 from flows.invocation import Invocation, invocation_of
-from flows.shown import count, counted
+from flows.shown import as_command, count, counted
 from flows.tables import Column, show_facts, show_table
 from flows.whatif_words import change_rows
 from tasks.jobs.control.named import Named
@@ -15,6 +17,7 @@ from tasks.quantities import number, share
 
 if TYPE_CHECKING:
     from tasks.jobs.control.answering import Answer
+    from tasks.jobs.control.asked_source import Asked
 
 COLUMNS = (
     Column("measure", "mean over the runs", kind="name"),
@@ -44,6 +47,7 @@ def whatif(
         ),
     ] = None,
     source: Source = None,
+    out: Out = None,
     as_json: Json = False,
 ) -> None:
     """Say what a change would do to runtimes and their variation.
@@ -63,6 +67,11 @@ def whatif(
     with progress_bar(invocation, first="changing runs"):
         asked = ask_source(settings.warehouse, chosen, params, job=job)
         found = asked.answer(question, params)
+        if out is not None:
+            flags = ["--scenario", scenario] if scenario else []
+            named = (("--set", sets), ("--shift-sku", shifts), ("--set-std", stds), ("--job", [job] if job else []))
+            flags += [word for flag, values in named for value in values or [] for word in (flag, value)]
+            _draw(invocation, asked, found, flags, out)
     if as_json:
         from flows.machine_output import show_json
         from tasks.jobs.control.answer_figures import answer_figures, most_helped
@@ -73,6 +82,22 @@ def whatif(
         )
         return
     _show(invocation, found, {"model": asked.model_id, **({"job": asked.job} if asked.job else {})})
+
+
+def _draw(invocation: Invocation, asked: "Asked", found: "Answer", flags: list[str], out: Path) -> None:
+    from tasks.report.figures_folder import Asked as AskedFigures
+    from tasks.report.figures_folder import write_figures
+    from tasks.report.whatif_asked import what_if_figures
+
+    home = invocation.warehouse.home
+    again = as_command("whorl", "jobs", "whatif", "--home", home, "--source", asked.source, *flags, "--out", out)
+    n_runs, n_jobs = len(found.outcome.before), int(found.outcome.changes["n_groups"].max())
+    tried = f"Tried on {counted(n_runs, 'run')} of {counted(n_jobs, 'job')} of source {asked.source}."
+    lists = {"What the figures support": found.claims.can, "What they do not": found.claims.cannot}
+    told = AskedFigures(f"What if: {found.scenario}", tried, f"model {asked.model_id}", again, lists)
+    name = f"jobs-{asked.source}-what-if-{found.scenario}" + (f"-{asked.job}" if asked.job else "")
+    for path in write_figures(out, name, what_if_figures(found), told):
+        invocation.note(f"written: {path}")
 
 
 def _show(invocation: Invocation, found: "Answer", facts: dict[str, str]) -> None:

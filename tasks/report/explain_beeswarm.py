@@ -1,11 +1,13 @@
 """Figure 9 of the paper: what each feature adds to one shape, a dot a run; orange where the feature is high."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -15,13 +17,14 @@ from tasks.report.direct_labels import INSIDE, write
 from tasks.report.style import BLUE, GRID, INK, MUTED, ORANGE, is_narrow, whorl_style
 
 N_FEATURES = 10
-MOST_DOTS = 120  # a feature: the page stays small
-SLICES = 40  # of the width, in which dots are counted
-FULL = 12  # dots of a slice that fill the height of a row
-GOLDEN = 0.6180339887498949
 HEAD_IN, FOOT_IN, RIGHT_IN = 0.34, 0.56, 0.3
-LOW, HIGH = 1 / 3, 2 / 3  # ranks of the values that count as low and high
 MARGIN = 0.06
+MIDDLE, UNKNOWN = "#aab2bb", "none"
+LOW_TO_HIGH = LinearSegmentedColormap.from_list("low to high", [BLUE, MIDDLE, ORANGE])
+DOT = 7.0
+DOTS_DPI = 160  # dots are an image within the drawing: thousands of marks would make a page large
+SHAP_ROW = 0.4  # half of what shap.plots.beeswarm gives a row, of the distance between rows
+MISSING_COLOUR = (0x77 / 255,) * 3  # in which it draws runs whose feature is unknown
 
 
 @dataclass(frozen=True)
@@ -45,31 +48,90 @@ class Swarm:
     @property
     def evidence(self) -> str:
         """What the figure stands for."""
-        n = len(self.added)
-        dots = f", {MOST_DOTS} of them drawn evenly over their order" if n > MOST_DOTS else ""
-        return f"n = {n:,} runs{dots}; {len(self.order)} of {len(self.words)} features"
+        return f"n = {len(self.added):,} runs; {len(self.order)} of {len(self.words)} features"
 
 
 def draw_swarm(swarm: Swarm, width_in: float) -> Figure | None:
-    """A row a feature, the one that adds most on top; rows are higher where dots are many. None without any."""
+    """A row a feature, the one that adds most on top; rows are higher where dots are many. None without any.
+
+    The dots are those of shap.plots.beeswarm."""
     order = swarm.order
     if not len(order):
         return None
     with whorl_style():
         names = [str(swarm.words[feature]) for feature in order]
         figure, axes, middle, thickness = row_axes(names, width_in, head_in=HEAD_IN, foot_in=FOOT_IN, right_in=RIGHT_IN)
-        shown = np.abs(swarm.added[:, order])
-        reach = (1 + MARGIN) * float(shown.max())
-        axes.set_xlim(-reach, reach)
+        figure.set_dpi(DOTS_DPI)
+        _draw_dots(axes, swarm.added[:, order], swarm.of_feature[:, order])
+        _into_rows(axes, len(order), middle, thickness)
+        low, high = min(0.0, float(swarm.added[:, order].min())), max(0.0, float(swarm.added[:, order].max()))
+        axes.set_xlim(low - MARGIN * (high - low), high + MARGIN * (high - low))
         axes.set_axisbelow(True)
         axes.grid(axis="x", color=GRID)
-        for row, feature in enumerate(order):
-            _draw_row(axes, row + middle, thickness, swarm.added[:, feature], swarm.of_feature[:, feature])
+        for row in np.arange(len(order)) + middle:
+            axes.plot([0, 0], [row - thickness / 2, row + thickness / 2], color=MUTED, linewidth=0.8, zorder=1)
         _name_colours(axes)
         axes.locator_params(axis="x", nbins=5)
         less, more = ("←", "→") if is_narrow(width_in) else ("← less likely ·", "· more likely →")
-        axes.set_xlabel(f"{less} {swarm.towards}, log-odds {more}", color=MUTED)
+        axes.set_xlabel(f"{less} {swarm.towards}, log-odds {more}", color=MUTED, fontsize="medium")
     return figure
+
+
+def _draw_dots(axes: Axes, added: Floats, of_feature: Floats) -> None:
+    """The rows of shap.plots.beeswarm, (n, p) each, the first feature at 0."""
+    # takes seconds: nobody who does not ask for this figure waits for it
+    from shap import Explanation  # type: ignore[import-untyped, unused-ignore]
+    from shap.plots import beeswarm  # type: ignore[import-untyped, unused-ignore]
+
+    p = added.shape[1]
+    asked = Explanation(values=added, data=of_feature, feature_names=[str(feature) for feature in range(p)])
+    with _same_each_time():
+        beeswarm(
+            asked,
+            max_display=p,
+            order=list(range(p))[::-1],
+            color=LOW_TO_HIGH,
+            axis_color=INK,
+            ax=axes,
+            show=False,
+            color_bar=False,
+            s=DOT,
+            plot_size=None,
+            group_remaining_features=False,
+        )
+
+
+@contextmanager
+def _same_each_time() -> Iterator[None]:
+    """The beeswarm shuffles by NumPy's global generator: seeded here, and left as it was found."""
+    state = np.random.get_state()
+    np.random.seed(0)
+    try:
+        yield
+    finally:
+        np.random.set_state(state)
+
+
+def _into_rows(axes: Axes, n: int, middle: float, thickness: float) -> None:
+    """Move the dots to where our rows are, and take away what shap writes beside them."""
+    for line in list(axes.lines):
+        line.remove()
+    axes.set_yticks([])
+    axes.set_ylim(n - 0.5, -0.5)
+    axes.tick_params(axis="x", labelsize="medium")
+    for dots in axes.collections:
+        places = np.asarray(dots.get_offsets(), dtype=float)
+        rows = np.rint(places[:, 1])
+        within = (places[:, 1] - rows) * thickness / (2 * SHAP_ROW)
+        dots.set_offsets(np.column_stack([places[:, 0], rows + middle + within]))
+        dots.set_rasterized(True)
+        if isinstance(dots, PathCollection) and dots.get_array() is None and _is_missing(dots):
+            dots.set(facecolor=UNKNOWN, edgecolor=MUTED, linewidth=0.5)
+
+
+def _is_missing(dots: PathCollection) -> bool:
+    colours = np.atleast_2d(np.asarray(dots.get_facecolor(), dtype=float))
+    return bool(len(colours) and np.allclose(colours[0, :3], MISSING_COLOUR))
 
 
 def _name_colours(axes: Axes) -> None:
@@ -77,40 +139,3 @@ def _name_colours(axes: Axes) -> None:
     write(axes, "feature low", (0, 1), (0, 5), BLUE, at=INSIDE, va="bottom")
     write(axes, "middle", (0.5, 1), (0, 5), MUTED, at=INSIDE, ha="center", va="bottom")
     write(axes, "high", (1, 1), (0, 5), ORANGE, at=INSIDE, ha="right", va="bottom")
-
-
-def _draw_row(axes: Axes, middle: float, thickness: float, added: Floats, values: Floats) -> None:
-    chosen = _even(added)
-    ranks = pd.Series(values).rank(pct=True).to_numpy()[chosen]
-    if len(np.unique(values[np.isfinite(values)])) < 2:
-        ranks = np.full(len(chosen), 0.5)
-    x = added[chosen]
-    axes.plot([0, 0], [middle - thickness / 2, middle + thickness / 2], color=MUTED, linewidth=0.8, zorder=1)
-    y = middle + thickness * _piled(x, axes.get_xlim())
-    is_low, is_high = ranks <= LOW, ranks > HIGH
-    is_unknown = np.isnan(ranks)
-    groups = (
-        (is_unknown, GRID, "o"),
-        (~is_low & ~is_high & ~is_unknown, MUTED, "o"),
-        (is_low, BLUE, "o"),
-        (is_high, ORANGE, "o"),
-    )
-    for mask, colour, marker in groups:
-        edge = INK if colour == GRID else "none"
-        axes.scatter(x[mask], y[mask], s=9, marker=marker, color=colour, edgecolors=edge, linewidths=0.3, zorder=2)
-
-
-def _even(added: Floats) -> NDArray[np.intp]:
-    """At most MOST_DOTS runs, evenly over the order of what was added, both ends among them."""
-    order = np.argsort(added, kind="stable")
-    if len(order) <= MOST_DOTS:
-        return np.asarray(order)
-    return np.asarray(order[np.linspace(0, len(order) - 1, MOST_DOTS).round().astype(int)])
-
-
-def _piled(x: Floats, limits: tuple[float, float]) -> Floats:
-    """Heights within [-0.5, 0.5], the wider the more dots lie around; even, and the same each time."""
-    slices = ((x - limits[0]) / (limits[1] - limits[0]) * SLICES).astype(int)
-    n = np.bincount(slices)[slices] if len(slices) else np.zeros(0)
-    widths = np.where(n > 1, np.sqrt(n / max(FULL, float(n.max(initial=1)))), 0.0)
-    return np.asarray(widths * (np.modf((np.arange(len(x)) + 0.5) * GOLDEN)[0] - 0.5))

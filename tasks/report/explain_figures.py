@@ -21,19 +21,19 @@ def importance_figure(importances: Importances | None) -> FigureOfPage:
     )
 
 
-def swarm_figure(swarm: Swarm | None) -> FigureOfPage:
+def swarm_figure(swarm: Swarm | None, name: str = "swarm") -> FigureOfPage:
     """What speaks for one shape."""
     towards = swarm.towards if swarm else "one shape"
     words = (
         f"Each dot is a run: how much the feature added to, or took from, the log-odds of {towards} (SHAP values). "
-        f"Orange: the feature is in its highest third, blue: in its lowest, pale: unknown. {NOT_CAUSES}"
+        f"Orange: the feature is high, blue: low, a ring: unknown. {NOT_CAUSES}"
     )
     empty = swarm is None or not len(swarm.order)
     title, evidence = f"What speaks for {towards}", swarm.evidence if swarm else ""
-    return figure_of("swarm", title, words, evidence, draw_swarm, swarm, nothing=NO_FEATURE, is_empty=empty)
+    return figure_of(name, title, words, evidence, draw_swarm, swarm, nothing=NO_FEATURE, is_empty=empty)
 
 
-def two_shapes_figure(shapes: TwoShapes | None) -> FigureOfPage:
+def two_shapes_figure(shapes: TwoShapes | None, name: str = "two-shapes") -> FigureOfPage:
     """What tells two shapes apart."""
     pair = f"{shapes.one} and {shapes.other}" if shapes else "two shapes"
     words = (
@@ -42,10 +42,10 @@ def two_shapes_figure(shapes: TwoShapes | None) -> FigureOfPage:
     )
     empty = shapes is None or not len(shapes.order)
     title, evidence = f"What tells {pair} apart", shapes.evidence if shapes else ""
-    return figure_of("two-shapes", title, words, evidence, draw_two_shapes, shapes, nothing=NO_FEATURE, is_empty=empty)
+    return figure_of(name, title, words, evidence, draw_two_shapes, shapes, nothing=NO_FEATURE, is_empty=empty)
 
 
-def one_run_figure(run: RunReasons | None) -> FigureOfPage:
+def one_run_figure(run: RunReasons | None, name: str = "one-run") -> FigureOfPage:
     """Why one run is predicted as it is."""
     words = (
         f"From what is usual to the prediction for this run: each bar multiplies the {run.what if run else 'risk'} by "
@@ -55,5 +55,5 @@ def one_run_figure(run: RunReasons | None) -> FigureOfPage:
     nothing = "Nothing about this run differs from what is usual."
     evidence = run.evidence if run else ""
     return figure_of(
-        "one-run", "Why this run is predicted so", words, evidence, draw_one_run, run, nothing=nothing, is_empty=empty
+        name, "Why this run is predicted so", words, evidence, draw_one_run, run, nothing=nothing, is_empty=empty
     )

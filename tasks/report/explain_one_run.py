@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from tasks.quantities import number
+from tasks.quantities import number, ratio
 from tasks.report.bar_rows import WIDE_BAR, row_axes
 from tasks.report.direct_labels import write
 from tasks.report.style import BLUE, GRID, INK, MUTED, ORANGE, is_narrow, plain_label, whorl_style
@@ -16,6 +16,7 @@ from tasks.report.style import BLUE, GRID, INK, MUTED, ORANGE, is_narrow, plain_
 HEAD_IN, FOOT_IN, RIGHT_IN = {False: 0.34, True: 0.34}, 0.56, 0.55
 N_REASONS = 8
 NO_CHANGE = 0.005  # a factor within half a percent of 1 is none
+SMALL = (0.5, 2.0)  # factors between are told with two decimals
 TITLE_CHARS = {False: 80, True: 44}
 ROOM = 0.16  # of the span, on both sides, for the factors
 
@@ -95,7 +96,14 @@ def _draw_step(
         axes.plot([end, end], [at + thickness / 2, at + 1 - thickness / 2], color=MUTED, linewidth=0.8)
     goes_right = end > begin
     shift_pt = (4 if goes_right else -4, 0)
-    write(axes, f"× {number(factor)}", (end, at), shift_pt, INK, ha="left" if goes_right else "right")
+    write(
+        axes,
+        f"× {ratio(factor) if SMALL[0] < factor < SMALL[1] else number(factor)}",
+        (end, at),
+        shift_pt,
+        INK,
+        ha="left" if goes_right else "right",
+    )
 
 
 def _draw_end(axes: Axes, at: float, thickness: float, value: float) -> None:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import matplotlib.dates as mdates
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from tasks.jobs.distribution import Predicted
 from tasks.quantities import duration, share
+from tasks.report.date_ticks import date_axis
 from tasks.report.direct_labels import Coords, EndLabel, label_ends, write
 from tasks.report.style import (
     BLUE,
@@ -158,14 +158,8 @@ def _draw_time(axes: Axes, runs: pd.DataFrame, past: pd.DataFrame, narrow: bool)
         write(axes, "predicted →", (between, 0.01), (4, 0), MUTED, at=TIME, va="bottom")
         if (between - first) > PAST_WORD * (last - first):
             write(axes, "past", (between, 0.01), (-4, 0), MUTED, at=TIME, ha="right", va="bottom")
-    locator = mdates.AutoDateLocator(minticks=2, maxticks=4 if narrow else 7)  # type: ignore[no-untyped-call]
-    ticks = locator.tick_values(first, last)  # type: ignore[no-untyped-call]
-    formatter = mdates.ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]
-    labels = formatter.format_ticks(ticks)  # type: ignore[no-untyped-call]
-    axes.set_xticks(ticks, labels)
+    date_axis(axes, first, last, most=4 if narrow else 7)
     axes.set_xlim(first - pad, last + pad)
-    day = formatter.get_offset()  # type: ignore[no-untyped-call]
-    axes.set_xlabel(f"submitted (UTC){f', {day}' if day else ''}", color=MUTED)
 
 
 def _name_bands(axes: Axes, last: pd.Series) -> None:

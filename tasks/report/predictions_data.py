@@ -6,15 +6,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.cluster_count import InertiaCurve
 from tasks.jobs.control.measures import MEASURES
-from tasks.jobs.pmf import Bins, Counts
+from tasks.jobs.params import ReportParams
+from tasks.jobs.pmf import Counts
 from tasks.jobs.risks import RISKS, Risk
 from tasks.jobs.shape_params import Kind
-from tasks.jobs.shapes import TABLE_COLUMNS, ShapeSet
 from tasks.jobs.summary import refuse_mixture
-from tasks.report.shapes_inertia import InertiaChoice
-from tasks.report.shapes_panels import ShapePanels
+from tasks.report.predictions_shapes import KindOfShapes, fetch_shapes
 from tasks.warehouse.connection import Connection, reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.versions import data_version
@@ -23,13 +21,6 @@ WORD = "jobs"
 KINDS: tuple[Kind, ...] = ("ratio", "delta")
 # Any row in one of these is reason enough for the page.
 TABLES = ("shapes", "model_figures", "predictions", "reasons", "cause_families", "what_ifs")
-# Shares of jobs that have a label both in the history and in the last part of the log.
-STAYED = """
-    SELECT count(*) AS n_jobs, avg((before.label = after.label)::DOUBLE) AS same_share
-    FROM jobs.group_shapes AS before JOIN jobs.group_shapes AS after USING (source, kind, group_key)
-    WHERE source = $source AND kind = $kind AND before.part = 'D1' AND after.part = 'D3'
-        AND before.label IS NOT NULL AND after.label IS NOT NULL
-"""
 # The figures of the model in use; before the first decision, of any that was trained.
 MEASURED_MODEL = """
 WITH measured AS (SELECT DISTINCT model_id FROM jobs.model_figures WHERE source = $source),
@@ -49,8 +40,6 @@ PREDICTED = """
     FROM jobs.predictions WHERE source = $source HAVING count(*) > 0
 """
 ORDERS = {
-    "shapes": "kind, shape",
-    "shape_curve": "kind, k",
     "cause_families": "question, rank",
     "cause_checks": "cause, order_name",
     "insights": "kind DESC, rank",
@@ -74,18 +63,6 @@ NEXT_RUNS = """
     FROM jobs.reasons WHERE source = $source AND question = 'variation' AND run_id IS NULL
     GROUP BY group_key ORDER BY any_value(expected_s) / any_value(usual_s) DESC NULLS LAST, group_key
 """
-
-
-@dataclass(frozen=True)
-class KindOfShapes:
-    """The shapes of one normalisation. n_jobs: with a shape in the history and in the last part of the log;
-    same_share: of those, with the same; None without any."""
-
-    panels: ShapePanels
-    choice: InertiaChoice
-    data_version: str
-    n_jobs: int
-    same_share: float | None
 
 
 @dataclass(frozen=True)
@@ -153,14 +130,14 @@ def has_predictions(warehouse: Warehouse, source: str) -> bool:
         return connection.execute(asked, {"source": source}).fetchone() is not None
 
 
-def fetch_predictions_data(warehouse: Warehouse, source: str, *, n_rows: int, least: int) -> PredictionsData:
-    """Everything the page needs. n_rows: of the tables of jobs; least: finished runs that a job needs for them.
+def fetch_predictions_data(warehouse: Warehouse, source: str, params: ReportParams) -> PredictionsData:
+    """Everything the page needs.
 
     Raises NotFound if the source has no runs, BadInput if it mixes simulated with measured ones."""
     with reading(warehouse) as connection:
         n_simulated, _ = refuse_mixture(connection, source)
         model_id, figures = _figures(connection, source)
-        kinds = {kind: _shapes(connection, source, kind) for kind in KINDS}
+        kinds = {kind: fetch_shapes(connection, source, kind) for kind in KINDS}
         return PredictionsData(
             source=source,
             data_version=data_version(connection, WORD, source),
@@ -168,28 +145,10 @@ def fetch_predictions_data(warehouse: Warehouse, source: str, *, n_rows: int, le
             shapes={kind: found for kind, found in kinds.items() if found is not None},
             measured_model_id=model_id,
             figures=figures,
-            next_runs=_next_runs(connection, source, n_rows, least),
+            next_runs=_next_runs(connection, source, params.n_rows, params.min_support),
             explained=_explained(connection, source),
             what_ifs=_what_ifs(connection, source),
         )
-
-
-def _shapes(connection: Connection, source: str, kind: Kind) -> KindOfShapes | None:
-    asked = {"source": source, "kind": kind}
-    rows, curve = (_rows(connection, source, name) for name in ("shapes", "shape_curve"))
-    rows, curve = rows[rows["kind"] == kind], curve[curve["kind"] == kind]
-    if rows.empty:
-        return None
-    one, n_groups = rows.iloc[0], rows["n_groups"].to_numpy(dtype=np.int64)
-    bins = Bins(kind=kind, low=one["bins_low"], high=one["bins_high"], n_bins=int(one["n_bins"]))
-    centres = np.stack([np.asarray(centre, dtype=float) for centre in rows["centre"]])
-    shapes = ShapeSet(bins, centres, n_groups / n_groups.sum(), n_groups, float(one["inertia"]))
-    bends = curve[curve["is_elbow"]]["k"].tolist()
-    points = InertiaCurve(curve["k"].tolist(), curve["inertia"].tolist(), bends[0] if bends else None)
-    n_jobs, same_share = connection.execute(STAYED, asked).fetchone() or (0, None)
-    panels = ShapePanels(shapes, rows[TABLE_COLUMNS])
-    choice = InertiaChoice(points, len(rows), int(n_groups.sum()))
-    return KindOfShapes(panels, choice, str(one["data_version"]), int(n_jobs), same_share)
 
 
 def _figures(connection: Connection, source: str) -> tuple[str | None, dict[str, float | None]]:

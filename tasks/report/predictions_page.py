@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.jobs.params import ReportParams, SummaryParams
+from tasks.jobs.params import ReportParams
+from tasks.jobs.shape_params import Kind
 from tasks.report.jobs_page import DrawnFigure, drawn
 from tasks.report.page import render, write_page
-from tasks.report.predictions_data import (
-    AnsweredWhatIf,
-    KindOfShapes,
-    PredictionsData,
-    fetch_predictions_data,
-)
+from tasks.report.predictions_data import AnsweredWhatIf, PredictionsData, fetch_predictions_data
+from tasks.report.predictions_shapes import KindOfShapes, figures_of_shapes
 from tasks.report.predictions_words import (
     change_rows,
     check_rows,
@@ -24,7 +21,6 @@ from tasks.report.predictions_words import (
     predictor_rows,
     whole,
 )
-from tasks.report.shapes_figures import inertia_figure, shapes_figure
 from tasks.report.style import plain_label
 from tasks.report.whatif_figures import migration_figure
 from tasks.report.whatif_migration import MigrationMap
@@ -35,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 MADE_BY = ("characterise", "train", "predict", "explain", "whatif")
 SENTENCE_CHARS = 600
+DEFAULTS = ReportParams()
 
 
 @dataclass(frozen=True)
@@ -57,13 +54,12 @@ class ShownWhatIf:
     migration: DrawnFigure | None
 
 
-def render_predictions(warehouse: Warehouse, source: str) -> Path:
+def render_predictions(warehouse: Warehouse, source: str, params: ReportParams = DEFAULTS) -> Path:
     """Write <home>/reports/jobs-<source>-predictions.html and return its path; a part without rows says how to make it.
 
     Raises NotFound if the source has no runs, BadInput if it mixes simulated with measured ones."""
-    n_rows, least = ReportParams().n_rows, SummaryParams().min_support
-    data = fetch_predictions_data(warehouse, source, n_rows=n_rows, least=least)
-    path = write_page(warehouse.home / "reports", f"jobs-{source}-predictions", predictions_text(data, n_rows))
+    data = fetch_predictions_data(warehouse, source, params)
+    path = write_page(warehouse.home / "reports", f"jobs-{source}-predictions", predictions_text(data, params.n_rows))
     logger.info("wrote %s", path)
     return path
 
@@ -92,9 +88,8 @@ def predictions_text(data: PredictionsData, n_rows: int) -> str:
     )
 
 
-def _shapes(kind: str, found: KindOfShapes) -> DrawnShapes:
-    choice = found.choice if found.choice.curve.ks else None
-    return DrawnShapes(kind, found, [drawn(shapes_figure(found.panels, kind)), drawn(inertia_figure(choice, kind))])
+def _shapes(kind: Kind, found: KindOfShapes) -> DrawnShapes:
+    return DrawnShapes(kind, found, [drawn(figure) for figure in figures_of_shapes(kind, found.found)])
 
 
 def _families(data: PredictionsData) -> list[dict[str, Any]]:

@@ -124,4 +124,6 @@ def _signed(name: str, value: Any) -> str:
     if pd.isna(value):
         return MISSING
     sign, shown = "+" if value > 0 else "−" if value < 0 else "", _shown(name, abs(value))
-    return shown if shown.startswith("<") else sign + shown
+    if shown.startswith("<"):  # too small for its digits
+        return f"{'<' if value > 0 else '>'} {sign}{shown.removeprefix('< ')}"
+    return sign + shown

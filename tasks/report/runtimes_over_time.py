@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import matplotlib.dates as mdates
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -10,6 +9,7 @@ from matplotlib.figure import Figure
 
 from tasks.jobs.params import SummaryParams
 from tasks.quantities import duration, ratio
+from tasks.report.date_ticks import date_axis
 from tasks.report.style import BLUE, BOTTOM_IN, GRID, MUTED, ORANGE, is_narrow, new_figure, plain_label, whorl_style
 from tasks.warehouse.connection import Connection
 
@@ -154,12 +154,5 @@ def _draw_strip(axes: Axes, job: ShownJob, runs: pd.DataFrame, slow_ratio: float
 def _time_axis(axes: Axes, times: pd.Series, narrow: bool) -> None:
     first, last = times.min(), times.max()
     pad = max((last - first) * 0.02, pd.Timedelta(minutes=1))
+    date_axis(axes, first - pad, last + pad, most=4 if narrow else 8)
     axes.set_xlim(first - pad, last + pad)
-    locator = mdates.AutoDateLocator(minticks=2, maxticks=4 if narrow else 8)  # type: ignore[no-untyped-call]
-    ticks = locator.tick_values(first - pad, last + pad)  # type: ignore[no-untyped-call]
-    formatter = mdates.ConciseDateFormatter(locator)  # type: ignore[no-untyped-call]
-    labels = formatter.format_ticks(ticks)  # type: ignore[no-untyped-call]
-    axes.set_xticks(ticks, labels)  # once: each strip would find them again
-    day = formatter.get_offset()  # type: ignore[no-untyped-call]
-    axes.set_xlim(first - pad, last + pad)
-    axes.set_xlabel(f"submitted (UTC){f', {day}' if day else ''}", color=MUTED)

@@ -3,11 +3,13 @@
 from tasks.quantities import share
 from tasks.report.figure_of import figure_of
 from tasks.report.jobs_figures import FigureOfPage
+from tasks.report.shapes_bins import BinComparison, draw_bins
 from tasks.report.shapes_cov_drawing import draw_cov_faults
 from tasks.report.shapes_cov_faults import CovFaults
 from tasks.report.shapes_inertia import InertiaChoice, draw_inertia
 from tasks.report.shapes_likelihood import JobAgainstShapes, draw_likelihood
 from tasks.report.shapes_panels import ShapePanels, draw_shapes
+from tasks.report.shapes_rivals import RivalClusterings, draw_rivals
 
 NORMALISED = {"ratio": "runtime over the historic median of the job", "delta": "runtime minus that median"}
 NO_SHAPES = "No job has enough runs in the historic part of the log to take a shape from."
@@ -56,13 +58,38 @@ def inertia_figure(choice: InertiaChoice | None, kind: str) -> FigureOfPage:
     return figure_of(f"inertia-{kind}", title, words, evidence, draw_inertia, choice, nothing=NO_SHAPES)
 
 
-def likelihood_figure(job: JobAgainstShapes | None) -> FigureOfPage:
+def bins_figure(compared: BinComparison | None, kind: str) -> FigureOfPage:
+    """How many bins."""
+    words = (
+        "The runs of each job are dealt into two halves at random. The agreement says how far both halves of a job get "
+        "the same shape: 1 always, 0 as by chance. The log-score says how probable the runs of one half are under the "
+        "shape of the other; higher is better. Orange is the number of bins that the shapes have."
+    )
+    nothing = "Numbers of bins were not compared: no job has enough runs to be dealt into two halves."
+    empty = compared is None or compared.table.empty
+    title, evidence = f"How many bins ({kind})", compared.evidence if compared else ""
+    return figure_of(f"bins-{kind}", title, words, evidence, draw_bins, compared, nothing=nothing, is_empty=empty)
+
+
+def rivals_figure(rivals: RivalClusterings | None, kind: str) -> FigureOfPage:
+    """How lopsided other clusterings are."""
+    words = (
+        "Each method puts the same distributions into the same number of clusters. A method that puts most jobs into "
+        "one cluster, and the rest into tiny ones, tells them apart no more; the dotted line is where the largest "
+        "would be if all were alike."
+    )
+    empty = rivals is None or rivals.table.empty
+    title, evidence = f"Other ways to cluster ({kind})", rivals.evidence if rivals else ""
+    return figure_of(f"rivals-{kind}", title, words, evidence, draw_rivals, rivals, nothing=NO_SHAPES, is_empty=empty)
+
+
+def likelihood_figure(job: JobAgainstShapes | None, name: str = "likelihood") -> FigureOfPage:
     """One job against two shapes."""
     title = "How a job is matched with a shape"
     words = "" if job is None else _likelihood_words(job)
     nothing = "There is no job with runs to match, or only one shape."
     evidence = job.evidence if job else ""
-    return figure_of("likelihood", title, words, evidence, draw_likelihood, job, nothing=nothing)
+    return figure_of(name, title, words, evidence, draw_likelihood, job, nothing=nothing)
 
 
 def _likelihood_words(job: JobAgainstShapes) -> str:

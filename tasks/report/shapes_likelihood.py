@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.errors import BadSetting
-from tasks.jobs.pmf import Counts, pmfs_of
+from tasks.jobs.pmf import Counts, Floats, pmfs_of
 from tasks.jobs.posterior import log_likelihood, log_posterior
 from tasks.jobs.shapes import ShapeSet
 from tasks.quantities import share
@@ -27,14 +27,26 @@ COLOURS = (BLUE, ORANGE)
 class JobAgainstShapes:
     """counts: (n_bins,) runs of the job in each bin. numbers: of the two shapes compared.
 
-    log_likelihoods: of the runs under each of them (equation 8); posteriors: of each among all shapes."""
+    log_likelihoods, posteriors: of the two; all_log_likelihoods, all_posteriors: (k,) of every shape (equation 8)."""
 
     group_key: str
     shapes: ShapeSet
     counts: Counts
     numbers: tuple[int, int]
-    log_likelihoods: tuple[float, float]
-    posteriors: tuple[float, float]
+    all_log_likelihoods: Floats
+    all_posteriors: Floats
+
+    @property
+    def log_likelihoods(self) -> tuple[float, float]:
+        """Of the runs under each of the two shapes."""
+        one, other = self.numbers
+        return float(self.all_log_likelihoods[one]), float(self.all_log_likelihoods[other])
+
+    @property
+    def posteriors(self) -> tuple[float, float]:
+        """Of the two shapes, among all."""
+        one, other = self.numbers
+        return float(self.all_posteriors[one]), float(self.all_posteriors[other])
 
     @property
     def n_runs(self) -> int:
@@ -48,24 +60,32 @@ class JobAgainstShapes:
 
 
 def compare_with_shapes(
-    group_key: str, counts: Counts, shapes: ShapeSet, *, empty_bin_prior: float, numbers: tuple[int, int] | None = None
+    group_key: str,
+    counts: Counts,
+    shapes: ShapeSet,
+    *,
+    empty_bin_prior: float,
+    prior: Floats | None = None,
+    numbers: tuple[int, int] | None = None,
 ) -> JobAgainstShapes | None:
     """The job against two shapes, by default the most likely and the second; None for a job without runs.
 
-    counts: (n_bins,). Raises BadSetting for a number that is no shape, or only one shape."""
+    counts: (n_bins,); prior: (k,) of the shapes, by default all alike. Raises BadSetting for a number that is no
+    shape, or only one shape."""
     k = len(shapes.n_groups)
-    if k < 2 or (numbers is not None and not all(0 <= number < k for number in numbers)):
-        raise BadSetting(f"shapes {numbers or 'to compare'}: expected two of the {k} shapes, from 0 to {k - 1}")
+    if k < 2:
+        raise BadSetting("shapes: there is only one, and so no two to compare")
+    if numbers is not None and not (len(set(numbers)) == 2 and all(0 <= number < k for number in numbers)):
+        shown = " and ".join(str(number) for number in numbers)
+        raise BadSetting(f"shapes {shown}: expected two different ones of the {k} shapes, from 0 to {k - 1}")
     if not np.sum(counts):
         return None
     likelihoods = log_likelihood(counts, shapes.centres, empty_bin_prior=empty_bin_prior)[0]
-    posteriors = np.exp(log_posterior(counts, shapes.centres, empty_bin_prior=empty_bin_prior))[0]
+    posteriors = np.exp(log_posterior(counts, shapes.centres, empty_bin_prior=empty_bin_prior, prior=prior))[0]
     if numbers is None:
         best, second = np.argsort(-likelihoods, kind="stable")[:2]
         numbers = (int(best), int(second))
-    pairs = [(float(likelihoods[number]), float(posteriors[number])) for number in numbers]
-    (l_one, p_one), (l_other, p_other) = pairs
-    return JobAgainstShapes(group_key, shapes, np.asarray(counts), numbers, (l_one, l_other), (p_one, p_other))
+    return JobAgainstShapes(group_key, shapes, np.asarray(counts), numbers, likelihoods, posteriors)
 
 
 def draw_likelihood(job: JobAgainstShapes, width_in: float) -> Figure:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from tasks.jobs.pmf import Floats
-from tasks.quantities import number, share
+from tasks.quantities import digits, share
 from tasks.report.direct_labels import RIGHT_OF_ROW, write
 from tasks.report.style import BLUE, INK, MUTED, ORANGE, is_narrow, new_figure, plain_label, spaced_ticks, whorl_style
 
@@ -26,14 +26,15 @@ OUTER = 0.005  # share of the pairs at each end that may stand on the edge
 
 @dataclass(frozen=True)
 class PairChanges:
-    """predicted, measured: (n,) runtime after over before, above 0; 1 is no change. right_share: of pairs whose
-    direction was right, with its interval (low, high); None if it could not be computed."""
+    """predicted, measured: (n,) runtime after over before, above 0; 1 is no change. right_share: of the n_directed
+    pairs that changed notably, those whose direction was right, with its interval (low, high); None if unknown."""
 
     predicted: Floats
     measured: Floats
     scenario: str
     right_share: float | None = None
     right_interval: tuple[float, float] | None = None
+    n_directed: int | None = None
 
     @property
     def n(self) -> int:
@@ -103,7 +104,7 @@ def _factor_axes(axes: Axes, x: tuple[float, float], y: tuple[float, float], nar
     for axis, limits, n_ticks in ((axes.xaxis, x, 3 if narrow else 7), (axes.yaxis, y, 6)):
         axis.set_major_locator(FixedLocator(spaced_ticks(*limits, n_ticks, TICKS)))
         axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"× {number(value)}"))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"× {digits(value)}"))
     axes.axvline(1, color=MUTED, linewidth=0.8, linestyle=":")
 
 
@@ -125,4 +126,5 @@ def _right_in_words(pairs: PairChanges, narrow: bool) -> str:
         low, high = pairs.right_interval
         interval = f" ({100 * low:.0f}–{100 * high:.0f} %)"
     join = "\n" if narrow else " "
-    return f"the direction was right for {share(pairs.right_share)}{interval}{join}of {pairs.n:,} pairs"
+    of = f"{pairs.n:,} pairs" if pairs.n_directed is None else f"{pairs.n_directed:,} pairs that changed"
+    return f"the direction was right for {share(pairs.right_share)}{interval}{join}of {of}"

@@ -1,5 +1,7 @@
 """The flow that explains: what it writes, returns and publishes."""
 
+from pathlib import Path
+
 import pytest
 
 from flows.job_reason_pages import reasons_page
@@ -39,6 +41,8 @@ def test_the_longest_runs_and_the_riskiest_jobs_get_reasons(trained_log: Warehou
     assert "## Next runs of the riskiest jobs" in page
     assert "## What makes runs long or short" in page
     assert "need not be causes" in page
+    assert found["predictions_report"] in page.replace("\\", "")
+    assert "whorl jobs explain --source log" not in Path(found["predictions_report"]).read_text()  # nothing lacks
     assert explain_jobs(params) == found
     assert len(fetch(trained_log, "SELECT * FROM jobs.reasons")) == len(reasons)
 

@@ -82,6 +82,9 @@ def test_scenarios_are_answered_written_and_told_and_what_the_log_has_not_is_a_l
     assert "What the figures support" in page
     assert "What they do not" in page
     assert "the log says nothing of kinds of machine" in page
+    assert page.count("data:image/png;base64,") == 2  # who moves where, for each answer
+    assert found["predictions_report"] in page.replace("\\", "")
+    assert "spare_multiplier=1" in Path(found["predictions_report"]).read_text()
     again = ask_jobs(params)
     assert again == found
     assert len(fetch(spare_log, "SELECT 1 FROM jobs.what_ifs")) == len(rows)

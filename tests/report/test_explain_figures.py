@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex, to_rgb
 
-from tasks.report.explain_beeswarm import MOST_DOTS, N_FEATURES, Swarm, draw_swarm
+from tasks.report.explain_beeswarm import N_FEATURES, Swarm, draw_swarm
 from tasks.report.explain_importance import Importances, draw_importance
 from tasks.report.explain_one_run import Reason, RunReasons, draw_one_run
 from tasks.report.explain_two_shapes import TwoShapes, draw_two_shapes
@@ -44,25 +45,54 @@ def test_the_feature_that_adds_most_is_on_top_and_one_that_adds_nothing_is_left_
     assert (names.index("feature 2") < names.index("feature 1"), "feature 0" in names) == (True, False)
 
 
-def test_high_values_are_orange_low_ones_blue_and_ends_are_kept():
-    axes = draw_swarm(swarm(), NARROW_IN).axes[0]
-    marks = {tuple(m.get_facecolor()[0][:3]): m.get_offsets()[:, 0] for m in axes.collections if len(m.get_offsets())}
-    from matplotlib.colors import to_rgb
+def dots_of(figure):
+    """Of each row from the top: places and colours of its dots, those of unknown features left out."""
+    rows = {}
+    for dots in figure.axes[0].collections:
+        if dots.get_array() is not None and len(dots.get_offsets()):
+            dots.update_scalarmappable()
+            places = np.asarray(dots.get_offsets())
+            rows[round(float(places[:, 1].mean()))] = places, np.asarray(dots.get_facecolor())
+    return [rows[row] for row in sorted(rows)]
 
-    assert marks[to_rgb(ORANGE)].min() > marks[to_rgb(BLUE)].max()
-    row = np.concatenate([m.get_offsets()[:, 0] for m in axes.collections[:4]])
-    assert len(row) == MOST_DOTS
-    assert (row.min(), row.max()) == (swarm().added[:, 2].min(), swarm().added[:, 2].max())
+
+def test_every_run_is_a_dot_the_high_orange_and_the_low_blue():
+    found = swarm()
+    places, colours = dots_of(draw_swarm(found, WIDE_IN))[0]
+    assert sorted(places[:, 0]) == pytest.approx(sorted(found.added[:, 2]))
+    lowest, highest = colours[places[:, 0].argmin()], colours[places[:, 0].argmax()]
+    assert (tuple(lowest[:3]), tuple(highest[:3])) == (to_rgb(BLUE), to_rgb(ORANGE))
 
 
-def test_unknown_and_constant_features_have_no_high_or_low():
-    added = np.random.default_rng(2).normal(size=(40, 2))
-    of_feature = np.column_stack([np.full(40, 3.0), np.full(40, np.nan)])
-    figure = draw_swarm(Swarm(added, of_feature, ["constant", "unknown"], "shape 0"), WIDE_IN)
-    from matplotlib.colors import to_hex
+@pytest.mark.parametrize("width_in", [WIDE_IN, NARROW_IN])
+def test_the_dots_of_a_feature_stay_in_its_row(width_in):
+    for row, (places, _) in enumerate(dots_of(draw_swarm(swarm(p=6), width_in))):
+        assert (places[:, 1].min() > row - 0.5, places[:, 1].max() < row + 0.5) == (True, True)
 
-    colours = {to_hex(m.get_facecolor()[0]) for m in figure.axes[0].collections if len(m.get_offsets())}
-    assert not colours & {BLUE, ORANGE}
+
+def test_unknown_features_are_rings_and_have_no_high_or_low():
+    added = np.random.default_rng(2).normal(size=(40, 1))
+    of_feature = np.where(np.arange(40) < 25, np.nan, np.arange(40.0))[:, None]
+    figure = draw_swarm(Swarm(added, of_feature, ["half known"], "shape 0"), WIDE_IN)
+    rings = [dots for dots in figure.axes[0].collections if dots.get_array() is None]
+    assert [len(dots.get_offsets()) for dots in rings] == [25]
+    assert len(rings[0].get_facecolor()) == 0
+    assert len(dots_of(figure)[0][0]) == 15
+
+
+def test_a_swarm_leaves_the_random_numbers_of_others_alone():
+    np.random.seed(7)
+    expected = np.random.random(3)
+    np.random.seed(7)
+    draw_swarm(swarm(), WIDE_IN)
+    assert np.random.random(3).tolist() == expected.tolist()
+
+
+def test_a_name_has_two_lines_on_a_page_and_one_on_a_phone():
+    added, of_feature = np.random.default_rng(3).normal(size=(2, 30, 1))
+    found = Swarm(added, of_feature, ["runtime of earlier runs against the job's median"], "shape 0")
+    assert "runtime of earlier runs against the\njob's median" in words_of(draw_swarm(found, WIDE_IN))
+    assert "runtime of earlier ru…s against the job's median" not in words_of(draw_swarm(found, WIDE_IN))
 
 
 def test_no_more_features_than_fit_are_shown_and_no_runs_give_no_figure():
@@ -121,8 +151,6 @@ def test_what_the_reasons_leave_is_drawn_as_all_else():
 
 def test_what_raises_a_risk_is_orange_and_a_gain_blue():
     run = reasons(2.0, 0.4)
-    from matplotlib.colors import to_hex
-
     assert [to_hex(bar.get_facecolor()) for bar in draw_one_run(run, NARROW_IN).axes[0].patches] == [BLUE, ORANGE]
 
 

@@ -24,12 +24,14 @@ from tasks.report.prediction_confusion import Confusion, draw_confusion
 from tasks.report.prediction_distances import DistanceComparison, draw_distances
 from tasks.report.prediction_fan import COLUMNS, Fan, draw_fan
 from tasks.report.prediction_quantiles import QuantileComparison, draw_quantiles
+from tasks.report.shapes_bins import BinComparison, draw_bins
 from tasks.report.shapes_cov_drawing import draw_cov_faults
 from tasks.report.shapes_cov_faults import find_cov_faults
 from tasks.report.shapes_inertia import InertiaChoice, draw_inertia
 from tasks.report.shapes_likelihood import compare_with_shapes, draw_likelihood
 from tasks.report.shapes_panels import ShapePanels, draw_shapes
-from tasks.report.style import NARROW_IN, WIDE_IN, whorl_style
+from tasks.report.shapes_rivals import RivalClusterings, draw_rivals
+from tasks.report.style import NARROW_IN, WIDE_IN, new_figure, whorl_style
 from tasks.report.whatif_migration import MigrationMap, draw_migration
 from tasks.report.whatif_pairs import PairChanges, draw_pairs
 
@@ -102,7 +104,15 @@ def figures():
     added, of_feature, words = swarm_parts()
     factors = np.exp(rng.normal(-0.2, 0.4, (2, 200)))
     job = compare_with_shapes(LONG, np.full(200, 500), shape_set("delta"), empty_bin_prior=0.001)
+    n_bins = [50, 100, 200, 500]
+    bins = pd.DataFrame({"n_bins": n_bins, "stability": [0.05, 1.0, 0.7, -0.02], "log_score": -1.2, "n_groups": 9000})
+    methods = ["agglomerative (average)", "hierarchical (complete)", "k-means"]
+    rivals = pd.DataFrame({"method": methods, "largest_share": [0.99, 0.531, 0.207], "n_groups": 3000})
     return {
+        "bins": (draw_bins, BinComparison(bins, 200)),
+        "bins-without-score": (draw_bins, BinComparison(bins.assign(log_score=np.nan), 200)),
+        "rivals": (draw_rivals, RivalClusterings(rivals, 8)),
+        "rivals-alone": (draw_rivals, RivalClusterings(rivals.tail(1), 1)),
         "panels-ratio": (draw_shapes, panels("ratio")),
         "panels-delta": (draw_shapes, panels("delta")),
         "inertia": (draw_inertia, InertiaChoice(curve, 5, 9000)),
@@ -184,6 +194,14 @@ def test_each_is_the_same_svg_each_time_in_colours_of_the_page_only(name):
     assert svg == to_svg(draw(data, NARROW_IN), name, "alt")
     assert re.findall(r": (#[0-9a-f]{6})[;\"]", svg) == []
     assert len(svg) < 400_000
+
+
+def test_words_of_a_drawing_keep_all_their_digits():
+    figure = new_figure(3, 2)
+    figure.text(0.123456, 0.5, "0.00005")
+    svg = to_svg(figure, "digits", "alt")
+    assert ">0.00005</text>" in svg
+    assert not re.search(r"=\"[^\"]*\d\.\d{3}", svg)
 
 
 def test_the_evidence_of_each_says_of_how_many_it_is():

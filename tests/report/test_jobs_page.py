@@ -3,7 +3,6 @@
 import re
 import shutil
 import subprocess
-from html.parser import HTMLParser
 
 import pytest
 
@@ -24,32 +23,6 @@ def page_of(warehouse, source="log", params=PARAMS):
     return render_report(warehouse, source, params).read_text()
 
 
-def words_of(page):
-    """The visible text of a page on one line."""
-    text = re.sub(r"<(style|svg).*?</\1>", " ", page, flags=re.DOTALL)
-    return " ".join(re.sub(r"<[^>]+>", " ", text).split())
-
-
-class Tags(HTMLParser):
-    """Collects tags and the addresses that a browser would fetch."""
-
-    VOID = ("meta", "link", "br", "path", "use", "rect", "circle")
-
-    def __init__(self):
-        super().__init__()
-        self.names, self.addresses, self.open = set(), [], []
-
-    def handle_starttag(self, tag, attrs):
-        self.names.add(tag)
-        self.addresses += [value for key, value in attrs if key in ("src", "href", "xlink:href", "srcset", "data")]
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        if tag not in self.VOID:
-            assert self.open.pop() == tag
-
-
 @pytest.fixture(scope="module")
 def page(job_log_at, varied_runs, tmp_path_factory):
     warehouse = job_log_at(tmp_path_factory.mktemp("page") / "home")(varied_runs)
@@ -57,9 +30,8 @@ def page(job_log_at, varied_runs, tmp_path_factory):
     return page_of(warehouse)
 
 
-def test_the_page_asks_for_nothing_outside_itself(page):
-    tags = Tags()
-    tags.feed(page)
+def test_the_page_asks_for_nothing_outside_itself(page, tags_of):
+    tags = tags_of(page)
     assert tags.open == []
     assert [address for address in tags.addresses if not address.startswith(("#", "data:"))] == []
     assert "script" not in tags.names
@@ -84,7 +56,7 @@ def test_the_same_rows_give_the_same_page(summarised, varied_runs, page):
     assert page_of(summarised(varied_runs)) == page
 
 
-def test_nothing_from_a_log_is_taken_as_markup(summarised, job_log):
+def test_nothing_from_a_log_is_taken_as_markup(summarised, job_log, tags_of):
     warehouse = summarised(
         [{"runtime_s": x, "group_key": HOSTILE, "run_id": f"<b>{i}"} for i, x in enumerate([10.0] * 6 + [500.0] * 2)]
     )
@@ -95,8 +67,7 @@ def test_nothing_from_a_log_is_taken_as_markup(summarised, job_log):
             "INSERT INTO ops.quarantine SELECT batch_id, word, source, 3, '<i>broken</i>', '<u>' FROM ops.files"
         ).fetchall()
     page = page_of(warehouse)
-    tags = Tags()
-    tags.feed(page)
+    tags = tags_of(page)
     assert tags.names.isdisjoint({"script", "b", "img", "i", "u"})
     assert "&lt;script&gt;" in page
     assert "&lt;img src=x&gt;.csv" in page
@@ -120,7 +91,7 @@ def test_no_half_page_and_no_draft_is_left(summarised):
     assert [path.name for path in (warehouse.home / "reports").iterdir()] == ["jobs-log.html"]
 
 
-def test_a_log_of_one_run_says_what_cannot_be_said(summarised):
+def test_a_log_of_one_run_says_what_cannot_be_said(summarised, words_of):
     words = words_of(page_of(summarised([{"runtime_s": 1.0}])))
     assert "No job has 3 finished runs, so there is no variation to report." in words
     assert "No job has 3 finished runs and a runtime above 0, so there is no line to draw." in words
@@ -128,24 +99,24 @@ def test_a_log_of_one_run_says_what_cannot_be_said(summarised):
     assert "No job has 3 finished runs both in the historic part of the log and after it." in words
 
 
-def test_a_log_without_recurring_jobs_says_so(summarised):
+def test_a_log_without_recurring_jobs_says_so(summarised, words_of):
     words = words_of(page_of(summarised([{"runtime_s": 1.0, "group_key": f"job {i}"} for i in range(30)])))
     assert "0.0 % of the runs belong to a job that ran at least twice" in words
     assert "there is no variation to report" in words
 
 
-def test_a_log_of_one_job_with_constant_runtimes_is_drawn(summarised):
+def test_a_log_of_one_job_with_constant_runtimes_is_drawn(summarised, words_of):
     page = page_of(summarised([{"runtime_s": 5.0}] * 12))
     assert page.count("<figcaption>") == 3
     assert "so there is no rank correlation" in words_of(page)
 
 
-def test_a_log_of_zero_runtimes_says_so(summarised):
+def test_a_log_of_zero_runtimes_says_so(summarised, words_of):
     words = words_of(page_of(summarised([{"runtime_s": 0.0}] * 12)))
     assert "and a runtime above 0, so there is no line to draw." in words
 
 
-def test_a_log_in_which_nothing_has_finished_is_a_page_too(summarised):
+def test_a_log_in_which_nothing_has_finished_is_a_page_too(summarised, words_of):
     import pandas as pd
 
     rows = pd.DataFrame({"runtime_s": [None] * 4, "status": ["running"] * 4}).astype({"runtime_s": "float64"})
@@ -153,7 +124,7 @@ def test_a_log_in_which_nothing_has_finished_is_a_page_too(summarised):
     assert "0 finished runs, 0 failed, 4 go on" in words
 
 
-def test_reasons_of_the_quarantine_are_counted_without_their_numbers(summarised):
+def test_reasons_of_the_quarantine_are_counted_without_their_numbers(summarised, words_of):
     warehouse = summarised([{"runtime_s": 1.0}])
     with writing(warehouse) as connection:
         connection.execute(
@@ -168,7 +139,7 @@ def test_reasons_of_the_quarantine_are_counted_without_their_numbers(summarised)
     assert "n = 5 rows" in words
 
 
-def test_alarms_are_shown_with_their_time(summarised):
+def test_alarms_are_shown_with_their_time(summarised, words_of):
     warehouse = summarised([{"runtime_s": x} for x in (10.0, 10.0, 10.0, 500.0)])
     assert "No slow run has raised an alarm in this source." in words_of(page_of(warehouse))
     watch_runs(warehouse, "log", WatchParams())
@@ -177,7 +148,7 @@ def test_alarms_are_shown_with_their_time(summarised):
     assert "50 × the median of its 3 earlier runs (10 s) 2026-01-01 00:11" in words
 
 
-def test_simulated_runs_are_called_simulated(page, summarised):
+def test_simulated_runs_are_called_simulated(page, summarised, words_of):
     assert "these runs were drawn, not measured" in words_of(page)
     assert "these runs were drawn" not in words_of(page_of(summarised([{"runtime_s": 1.0}], source="real"), "real"))
 

@@ -2,16 +2,17 @@
 
 import json
 import re
-from html.parser import HTMLParser
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from flows.cli import run
 from tasks.errors import BadInput, NotFound
+from tasks.jobs.params import ReportParams
 from tasks.report.predictions_data import fetch_predictions_data, has_predictions
 from tasks.report.predictions_page import render_predictions
-from tasks.warehouse.connection import reading, transaction, writing
+from tasks.warehouse.connection import reading, writing
 
 HOSTILE = "<script>alert('x')</script> <img src=x> $x$"
 MODEL = "runtime-1-a"
@@ -43,17 +44,6 @@ CURVE = [
 QUANTILES = {f"p{level:02}_s": float(level) for level in (5, 25, 50, 75, 90, 95, 99)}
 
 
-def put(warehouse, source="log", **tables):
-    """Rows into tables of jobs."""
-    with writing(warehouse) as connection, transaction(connection):
-        for name, rows in tables.items():
-            new_rows = pd.DataFrame(rows).assign(source=source)
-            connection.register("new_rows", new_rows)
-            connection.execute(f"INSERT INTO jobs.{name} BY NAME SELECT * FROM new_rows").fetchall()
-            connection.unregister("new_rows")
-    return warehouse
-
-
 def next_run(job, *, twice, beyond, n_before=10):
     at = pd.Timestamp("2026-01-02")
     known = {"group_key": job, "model_id": MODEL, "predicted_at": at, "last_at": at, "data_version": "older"}
@@ -71,39 +61,13 @@ def page_of(warehouse, source="log"):
     return render_predictions(warehouse, source).read_text()
 
 
-def words_of(page):
-    """The visible text of a page on one line."""
-    text = re.sub(r"<(style|svg).*?</\1>", " ", page, flags=re.DOTALL)
-    return " ".join(re.sub(r"<[^>]+>", " ", text).split())
-
-
-class Tags(HTMLParser):
-    """Collects tags, addresses that a browser would fetch, and what is left open."""
-
-    VOID = ("meta", "link", "br", "path", "use", "rect", "circle")
-
-    def __init__(self):
-        super().__init__()
-        self.names, self.addresses, self.open = set(), [], []
-
-    def handle_starttag(self, tag, attrs):
-        self.names.add(tag)
-        self.addresses += [value for key, value in attrs if key in ("src", "href", "xlink:href", "srcset", "data")]
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        if tag not in self.VOID:
-            assert self.open.pop() == tag
-
-
 @pytest.fixture
 def log(job_log):
     return job_log([{"runtime_s": 10.0}] * 4)
 
 
 @pytest.fixture
-def full(log):
+def full(log, put):
     """A source with shapes, predictions and figures, its jobs named by HOSTILE."""
     return put(
         log,
@@ -114,7 +78,7 @@ def full(log):
     )
 
 
-def test_a_source_without_any_row_says_how_to_make_each_part(log):
+def test_a_source_without_any_row_says_how_to_make_each_part(log, words_of):
     words = words_of(page_of(log))
     for verb in ("characterise", "train", "predict", "explain"):
         assert f"whorl jobs {verb} --source log" in words
@@ -123,7 +87,7 @@ def test_a_source_without_any_row_says_how_to_make_each_part(log):
     assert not has_predictions(log, "log")
 
 
-def test_the_command_prints_the_second_page_only_if_there_is_something_on_it(log, monkeypatch, capsys):
+def test_the_command_prints_the_second_page_only_if_there_is_something_on_it(log, monkeypatch, capsys, put):
     monkeypatch.setenv("WHORL_HOME", str(log.home))
     paths = [f"{log.home}/reports/jobs-log{name}.html" for name in ("", "-predictions")]
     assert (run(["report", "jobs"]), capsys.readouterr().out) == (0, f"{paths[0]}\n")
@@ -140,17 +104,16 @@ def test_the_commands_of_the_page_quote_the_source(job_log):
     assert "whorl jobs train --source &#39;a b; rm&#39;" in page
 
 
-def test_parts_with_rows_say_no_more_how_to_make_them(full):
+def test_parts_with_rows_say_no_more_how_to_make_them(full, words_of):
     words = words_of(page_of(full))
     for told in ("has no shapes yet", "no trained model yet", "Nothing is predicted"):
         assert told not in words
     assert has_predictions(full, "log")
 
 
-def test_nothing_from_a_log_is_taken_as_markup_and_nothing_is_fetched(full):
+def test_nothing_from_a_log_is_taken_as_markup_and_nothing_is_fetched(full, tags_of):
     page = page_of(full)
-    tags = Tags()
-    tags.feed(page)
+    tags = tags_of(page)
     assert tags.open == []
     assert tags.names.isdisjoint({"script", "img"})
     assert [address for address in tags.addresses if not address.startswith(("#", "data:"))] == []
@@ -179,14 +142,14 @@ def test_a_source_without_runs_or_with_a_mixture_gets_no_page(log, job_log):
         render_predictions(log, "log")
 
 
-def test_rows_of_another_source_are_not_shown(full, job_log):
+def test_rows_of_another_source_are_not_shown(full, job_log, words_of):
     warehouse = job_log([{"runtime_s": 1.0}], source="other")
     assert not has_predictions(warehouse, "other")
     words = words_of(page_of(warehouse, "other"))
     assert "has no shapes yet" in words and MODEL not in words
 
 
-def test_shapes_of_both_kinds_and_their_numbers_are_drawn_apart(log):
+def test_shapes_of_both_kinds_and_their_numbers_are_drawn_apart(log, put):
     page = page_of(put(log, shapes=SHAPES, shape_curve=CURVE))
     captions = re.findall(r"<figcaption>(.*?)</figcaption>", page)
     assert len(captions) == 4
@@ -195,7 +158,7 @@ def test_shapes_of_both_kinds_and_their_numbers_are_drawn_apart(log):
     assert len(ids) == len(set(ids))
 
 
-def test_the_share_of_jobs_that_kept_their_shape_counts_only_those_with_two_labels(log):
+def test_the_share_of_jobs_that_kept_their_shape_counts_only_those_with_two_labels(log, words_of, put):
     parts = [
         ("a", "D1", 0),
         ("a", "D3", 0),
@@ -216,7 +179,7 @@ def test_the_share_of_jobs_that_kept_their_shape_counts_only_those_with_two_labe
     assert "jobs with a shape (delta)" not in words
 
 
-def test_either_order_of_the_next_runs_has_its_own_first_and_leaves_out_jobs_with_few_runs(log):
+def test_either_order_of_the_next_runs_has_its_own_first_and_leaves_out_jobs_with_few_runs(log, words_of, put):
     put(
         log,
         predictions=[
@@ -234,12 +197,47 @@ def test_either_order_of_the_next_runs_has_its_own_first_and_leaves_out_jobs_wit
     assert "3 jobs, as if each were submitted at 2026-01-02 00:00" in words
 
 
-def test_the_figures_are_of_the_model_in_use_not_of_the_latest(log):
+def test_the_rows_of_tables_and_the_runs_that_a_job_needs_are_settings(log, put, words_of):
+    jobs = [next_run(f"job {i}", twice=0.9 - i / 10, beyond=1.0, n_before=4 + i) for i in range(4)]
+    put(log, predictions=jobs)
+    page = render_predictions(log, "log", ReportParams(n_rows=2, min_support=5)).read_text()
+    words = words_of(page)
+    assert "n = 3 jobs with at least 5 finished runs" in words
+    assert [f"job {i} {4 + i} 50 s" in words for i in range(4)] == [False, True, True, False]
+
+
+def test_the_command_gives_the_page_the_settings_of_reports(log, put, words_of, monkeypatch, capsys):
+    monkeypatch.setenv("WHORL_HOME", str(log.home))
+    monkeypatch.setenv("WHORL_JOBS__REPORT__MIN_SUPPORT", "11")
+    put(log, predictions=[next_run("job", twice=0.5, beyond=1.0)])
+    assert run(["report", "jobs"]) == 0
+    page = capsys.readouterr().out.splitlines()[-1]
+    assert "None of them has 11 finished runs yet." in words_of(Path(page).read_text())
+
+
+def test_numbers_of_bins_and_rival_clusterings_are_drawn_where_they_were_compared(log, put, words_of):
+    bins = [
+        {"kind": "ratio", "n_bins": n, "stability": 0.5, "log_score": -n / 100, "n_groups": 31} for n in (4, 50, 100)
+    ]
+    rivals = [
+        {"kind": "ratio", "method": name, "largest_share": share, "n_groups": 30}
+        for name, share in (("k-means", 0.25), ("agglomerative (average)", 0.875))
+    ]
+    page = page_of(put(log, shapes=SHAPES, shape_curve=CURVE, bin_comparisons=bins, shape_rivals=rivals))
+    words = words_of(page)
+    assert "n = 31 jobs, their runs dealt into two halves; 3 numbers of bins" in words
+    assert "n = 30 jobs in 2 clusters each" in words
+    for drawn in ("87.5 %", "agglomerative (average)", "-0.040", "-1.000"):
+        assert drawn in page
+    assert "Numbers of bins were not compared" in words  # of delta
+
+
+def test_the_figures_are_of_the_model_in_use_not_of_the_latest(log, put):
     put(log, model_figures=figures(predict__crps__model=1.0))
     put(
         log, model_figures=[{**row, "model_id": "runtime-2-b", "value": 7.0} for row in figures(predict__crps__model=0)]
     )
-    found = fetch_predictions_data(log, "log", n_rows=5, least=3)
+    found = fetch_predictions_data(log, "log", ReportParams())
     assert (found.measured_model_id, found.figures) == ("runtime-2-b", {"predict.crps.model": 7.0})
     with writing(log) as connection:
         for sequence, model_id in ((1, "runtime-2-b"), (2, MODEL)):
@@ -247,10 +245,10 @@ def test_the_figures_are_of_the_model_in_use_not_of_the_latest(log):
                 "INSERT INTO ops.champions VALUES ('jobs', 'log', 'runtime', $n, $model, '', TIMESTAMP '2026-01-01')",
                 {"n": sequence, "model": model_id},
             ).fetchall()
-    assert fetch_predictions_data(log, "log", n_rows=5, least=3).measured_model_id == MODEL
+    assert fetch_predictions_data(log, "log", ReportParams()).measured_model_id == MODEL
 
 
-def test_predictors_without_a_figure_are_left_out_and_missing_figures_are_dashes(log):
+def test_predictors_without_a_figure_are_left_out_and_missing_figures_are_dashes(log, words_of, put):
     put(log, model_figures=figures(predict__n=30, predict__crps__model=1.5, predict__ks_group__model=None))
     words = words_of(page_of(log))
     assert "the model 1.5 s – – – – –" in words

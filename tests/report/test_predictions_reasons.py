@@ -1,27 +1,16 @@
 """The parts of the page about predictions that say why, and what if: their rows in words, none taken as markup."""
 
 import re
+from html import unescape
 
 import pandas as pd
 import pytest
 
 from tasks.report.predictions_page import render_predictions
 from tasks.report.predictions_words import change_rows
-from tasks.warehouse.connection import transaction, writing
 
 HOSTILE = "<script>alert('x')</script> <img src=x> $x$"
 MODEL = "runtime-1-a"
-
-
-def put(warehouse, source="log", **tables):
-    """Rows into tables of jobs."""
-    with writing(warehouse) as connection, transaction(connection):
-        for name, rows in tables.items():
-            new_rows = pd.DataFrame(rows).assign(source=source)
-            connection.register("new_rows", new_rows)
-            connection.execute(f"INSERT INTO jobs.{name} BY NAME SELECT * FROM new_rows").fetchall()
-            connection.unregister("new_rows")
-    return warehouse
 
 
 def reason(job, run_id, words, *, rank=1, factor=2.0, question="runtime"):
@@ -79,19 +68,13 @@ def page_of(warehouse):
     return render_predictions(warehouse, "log").read_text()
 
 
-def words_of(page):
-    """The visible text of a page on one line."""
-    text = re.sub(r"<(style|svg).*?</\1>", " ", page, flags=re.DOTALL)
-    return " ".join(re.sub(r"<[^>]+>", " ", text).split())
-
-
 @pytest.fixture
 def log(job_log):
     return job_log([{"runtime_s": 10.0}] * 4)
 
 
 @pytest.fixture
-def full(log):
+def full(log, put):
     """A source with rows in every table of these parts, each named by HOSTILE."""
     return put(
         log,
@@ -109,13 +92,13 @@ def test_reasons_and_answers_are_never_taken_as_markup(full):
     assert page.count("&lt;script&gt;") >= 10
 
 
-def test_parts_with_rows_say_no_more_how_to_make_them(full):
+def test_parts_with_rows_say_no_more_how_to_make_them(full, words_of):
     words = words_of(page_of(full))
     for told in ("Nothing is explained", "not written yet", "No change was tried"):
         assert told not in words
 
 
-def test_a_run_has_its_first_reason_to_be_longer_even_after_one_to_be_shorter(log):
+def test_a_run_has_its_first_reason_to_be_longer_even_after_one_to_be_shorter(log, words_of, put):
     shorter = reason("job", "r1", "a smaller input", factor=0.2)
     put(log, reasons=[shorter, reason("job", "r1", "a higher load", rank=2), reason("job", "r2", "no", factor=0.5)])
     words = words_of(page_of(log))
@@ -124,7 +107,7 @@ def test_a_run_has_its_first_reason_to_be_longer_even_after_one_to_be_shorter(lo
     assert "a smaller input" not in words
 
 
-def test_checks_stand_beside_the_orders_that_look_at_no_run(log):
+def test_checks_stand_beside_the_orders_that_look_at_no_run(log, words_of, put):
     lead = check("frequency", 0.7, -0.04, 0.09)
     put(log, cause_families=[family("runtime", "input", 0.6), family("ratio", "input", 0.3)])
     put(log, cause_checks=[check("random", 0.3), check("reasons", 0.8, 0.7, 0.9), lead])
@@ -135,13 +118,27 @@ def test_checks_stand_beside_the_orders_that_look_at_no_run(log):
     assert "input 60.0 % 1.30 × – 30.0 % –" in words
 
 
-def test_an_insight_has_both_verdicts_and_the_reason_why_it_cannot_be_told(log):
+def test_an_insight_has_both_verdicts_and_the_reason_why_it_cannot_be_told(log, words_of, put):
     put(log, insights=[insight("larger inputs vary more", reason="the log has no such feature")])
     words = words_of(page_of(log))
     assert "larger inputs vary more the log has no such feature ratio cannot be told – – does not hold -0.20" in words
 
 
-def test_a_what_if_has_predicted_beside_measured_and_what_it_can_and_cannot_claim(log):
+def test_no_number_on_the_page_has_an_exponent_or_is_a_nothing_below_zero(log, put, words_of):
+    tiny = {"mae_log_model": 0.00005, "mae_log_no_change": 1e-9, "mae_log_mean_change": 0.0, "mean_measured": -0.001}
+    rows = what_if("no_spare")
+    rows["what_if_pairs"][0] |= tiny
+    money = {"measure": "money", "before": 0.00005, "after": 0.000049, "change": -0.000001, "low": -5e-7, "high": 2e-7}
+    rows["what_ifs"].append({**rows["what_ifs"][0], **money})
+    put(log, insights=[insight("inputs") | {"rho": -0.001, "low": -0.004, "high": 0.004}], **rows)
+    words = unescape(words_of(page_of(log)))
+    assert "0.00005 < 0.000001 0" in words
+    assert "money 0.00005 0.000049 −0.000001 > −0.000001 to < +0.000001" in words
+    assert "0.00 0.00 to 0.00" in words
+    assert not re.search(r"\d[eE][-+]\d|-0\.0+\b(?!\d)", words)
+
+
+def test_a_what_if_has_predicted_beside_measured_and_what_it_can_and_cannot_claim(log, words_of, put):
     page = page_of(put(log, **what_if("no_spare")))
     words = words_of(page)
     assert "no_spare 9 1.65 × 1.00 × 75.0 %" in words
@@ -150,14 +147,14 @@ def test_a_what_if_has_predicted_beside_measured_and_what_it_can_and_cannot_clai
     assert "n = 20 runs, 15.0 % moved" in page
 
 
-def test_ids_of_the_drawings_of_two_changes_do_not_meet(log):
+def test_ids_of_the_drawings_of_two_changes_do_not_meet(log, put):
     page = page_of(put(put(log, **what_if("no_spare")), **what_if("newest_sku")))
     asked = set(re.findall(r"""(?:url\(|href=")#([^")]+)""", page))  # ids that nothing asks for may stand twice
     ids = [name for name in re.findall(r' id="([^"]+)"', page) if name in asked]
     assert len(ids) == len(set(ids)) > 3
 
 
-def test_a_what_if_that_was_not_measured_says_why(log):
+def test_a_what_if_that_was_not_measured_says_why(log, words_of, put):
     words = words_of(page_of(put(log, **what_if("no_spare", n_pairs=0, reason="no run was done again"))))
     assert "no_spare 0 no run was done again" in words
 

@@ -10,12 +10,14 @@ from tasks.jobs.pmf import Bins
 from tasks.jobs.shapes import ShapeSet
 from tasks.report.direct_labels import spread_apart
 from tasks.report.shapes_axis import FLOOR, bin_axis
+from tasks.report.shapes_bins import BinComparison, draw_bins
 from tasks.report.shapes_cov_drawing import draw_cov_faults
 from tasks.report.shapes_cov_faults import FIRST, find_cov_faults
 from tasks.report.shapes_inertia import InertiaChoice, draw_inertia
 from tasks.report.shapes_likelihood import compare_with_shapes, draw_likelihood
 from tasks.report.shapes_panels import ShapePanels, draw_shapes
-from tasks.report.style import NARROW_IN, WIDE_IN
+from tasks.report.shapes_rivals import RivalClusterings, draw_rivals
+from tasks.report.style import NARROW_IN, ORANGE, WIDE_IN
 
 RATIO = Bins(kind="ratio", low=0, high=10, n_bins=12)
 DELTA = Bins(kind="delta", low=-60, high=60, n_bins=12)
@@ -85,6 +87,41 @@ def test_elbow_and_choice_are_told_apart_and_an_unclear_curve_has_no_elbow():
     assert "elbow" not in words_of(draw_inertia(InertiaChoice(flat, 2, 3), WIDE_IN))
 
 
+def test_the_agreement_of_halves_stands_on_an_axis_from_nothing_to_all():
+    found = pd.DataFrame({"n_bins": [50, 200], "stability": [0.05, 0.07], "log_score": [-1.2, -1.19], "n_groups": 9})
+    stability, log_score = draw_bins(BinComparison(found, 200), WIDE_IN).axes
+    low, high = stability.get_ylim()
+    assert (low < 0, high > 1) == (True, True)
+    assert 0.01 / np.ptp(log_score.get_ylim()) < 0.1  # a difference of little is drawn as little
+    orange = [line for line in stability.lines if line.get_color() == ORANGE]
+    assert [line.get_ydata().tolist() for line in orange] == [[0.07]]
+
+
+def test_a_comparison_without_log_score_has_one_panel_and_none_without_rows():
+    found = pd.DataFrame({"n_bins": [50], "stability": [0.5], "log_score": [np.nan], "n_groups": 9})
+    assert len(draw_bins(BinComparison(found, 200), NARROW_IN).axes) == 1
+    assert draw_bins(BinComparison(found.head(0), 200), WIDE_IN) is None
+
+
+def test_k_means_stands_first_and_the_others_the_most_even_first():
+    methods = ["agglomerative (average)", "hierarchical (complete)", "k-means"]
+    rivals = RivalClusterings(
+        pd.DataFrame({"method": methods, "largest_share": [0.9, 0.5, 0.6], "n_groups": [30, 30, 30]}), 4
+    )
+    axes = draw_rivals(rivals, WIDE_IN).axes[0]
+    assert rivals.ordered["method"].tolist() == ["k-means", "hierarchical (complete)", "agglomerative (average)"]
+    assert [bar.get_width() for bar in axes.patches] == [0.6, 0.5, 0.9]
+    assert "all alike: 25.0 %" in words_of(axes.figure)
+    assert draw_rivals(RivalClusterings(rivals.table.head(0), 4), WIDE_IN) is None
+
+
+def test_a_prior_moves_the_posterior_and_not_the_likelihood():
+    found = shapes(RATIO, np.r_[0, 8, 1, [0] * 9], np.r_[0, 1, 8, [0] * 9])
+    one = compare_with_shapes("job", np.r_[0, 1, [0] * 10], found, empty_bin_prior=1e-9, prior=np.array([0.1, 0.9]))
+    assert one.posteriors[0] == pytest.approx(0.1 * 8 / (0.1 * 8 + 0.9 * 1), rel=1e-6)
+    assert one.log_likelihoods[0] == pytest.approx(np.log(8 / 9), rel=1e-6)
+
+
 def test_the_two_shapes_shown_are_the_most_likely_ones_with_their_likelihoods():
     found = shapes(RATIO, np.r_[0, 8, 1, [0] * 9], np.r_[0, 1, 8, [0] * 9], np.r_[[0] * 9, 1, 1, 1])
     counts = np.r_[0, 1, 3, [0] * 9]
@@ -100,9 +137,10 @@ def test_the_two_shapes_shown_are_the_most_likely_ones_with_their_likelihoods():
 def test_a_job_without_runs_has_no_likelihood_and_a_wrong_number_is_refused():
     found = shapes(RATIO, [1] * 12, [1] * 12)
     assert compare_with_shapes("job", np.zeros(12), found, empty_bin_prior=0.1) is None
-    with pytest.raises(BadSetting, match="expected two of the 2 shapes, from 0 to 1"):
-        compare_with_shapes("job", np.ones(12), found, empty_bin_prior=0.1, numbers=(0, 2))
-    with pytest.raises(BadSetting, match="expected two of the 1 shapes"):
+    for numbers in ((0, 2), (-1, 0), (1, 1)):
+        with pytest.raises(BadSetting, match=r"expected two different ones of the 2 shapes, from 0 to 1"):
+            compare_with_shapes("job", np.ones(12), found, empty_bin_prior=0.1, numbers=numbers)
+    with pytest.raises(BadSetting, match="there is only one"):
         compare_with_shapes("job", np.ones(12), shapes(RATIO, [1] * 12), empty_bin_prior=0.1)
 
 

@@ -1,9 +1,13 @@
 """Figures of changes: who moves where, and what was measured beside what was predicted."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from tasks.jobs.control.pair_scores import Directions
 from tasks.report.style import NARROW_IN, WIDE_IN
+from tasks.report.whatif_asked import pair_changes
 from tasks.report.whatif_migration import MigrationMap, draw_migration
 from tasks.report.whatif_pairs import MOST_DOTS, PairChanges, draw_pairs
 
@@ -49,6 +53,30 @@ def test_few_pairs_have_fewer_parts_or_none(n, n_bins):
 def test_the_share_of_right_directions_is_told_with_its_interval():
     assert "the direction was right for 70.0 % (60–80 %) of 60 pairs" in words_of(draw_pairs(pairs(60), WIDE_IN))
     assert "not known" in words_of(draw_pairs(pairs(60, None, None), NARROW_IN))
+
+
+def test_pairs_are_drawn_as_factors_of_the_log_ratios_that_were_compared():
+    directions = Directions(n=3, n_right=2, share=2 / 3, low=0.2, high=0.9, n_in_band=1, n_undecided=0)
+    score = SimpleNamespace(directions=directions)
+    logs = {"measured": np.log([2.0, 1, 0.5, 1.01]), "predicted": np.log([1.5, 1, 1, 1])}
+    found = pair_changes(SimpleNamespace(comparison=SimpleNamespace(score=score, **logs)), "no_spare")
+    assert found.measured.tolist() == pytest.approx([2, 1, 0.5, 1.01])
+    assert found.predicted.tolist() == pytest.approx([1.5, 1, 1, 1])
+    assert (found.right_share, found.right_interval, found.n_directed) == (2 / 3, (0.2, 0.9), 3)
+    score.directions = None
+    assert pair_changes(SimpleNamespace(comparison=SimpleNamespace(score=score, **logs)), "x").right_share is None
+
+
+def test_a_share_of_pairs_that_changed_says_of_how_many():
+    changes = PairChanges(np.ones(9), np.ones(9), "x", 0.5, (0.3, 0.7), 4)
+    assert "50.0 % (30–70 %) of 4 pairs that changed" in words_of(draw_pairs(changes, WIDE_IN))
+
+
+def test_ticks_of_factors_are_told_as_they_are():
+    predicted = np.exp(np.linspace(-0.3, 0.3, 30))
+    axes = draw_pairs(PairChanges(predicted, predicted, "x"), WIDE_IN).axes[0]
+    for tick in axes.xaxis.get_major_locator()():
+        assert float(axes.xaxis.get_major_formatter()(tick).removeprefix("× ")) == pytest.approx(tick, rel=5e-3)
 
 
 def test_no_change_and_as_predicted_are_lines_with_names():

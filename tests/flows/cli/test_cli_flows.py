@@ -52,7 +52,11 @@ def test_the_demo_ends_with_answers_and_leaves_the_home_alone(
     assert "50 % stay under" in ended.out
     assert "nightly_load: run r10 took 100 min" in ended.out
     assert "riskiest job" in ended.out and "would help    not known" in ended.out
-    assert ended.out.endswith(f"report: {home}/demo/reports/jobs-recorded.html\n")
+    pages = home / "demo" / "reports"
+    assert ended.out.endswith(
+        f"report: {pages}/jobs-recorded.html\nwhat comes next: {pages}/jobs-recorded-predictions.html\n"
+    )
+    assert (pages / "jobs-recorded-predictions.html").exists()
     assert [path.name for path in home.iterdir()] == ["demo"]
 
 
@@ -122,3 +126,44 @@ def test_serve_and_deploy_hand_over_what_was_asked(whorl: Whorl, home: Path, mon
     assert shown.splitlines()[1].split() == ["deployment", "jobs-ingest", "created"]
     assert asked == {"home": str(home), "port": 0, "limit": 3, "api_url": "http://127.0.0.1:1/api"}
     assert json.loads(whorl("deploy", "--json").out)[0]["change"] == "created"
+
+
+def test_flags_of_a_recording_of_workloads_are_checked_like_settings(
+    whorl: Whorl, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    found = {
+        "isolation": "cgroups",
+        "n_planned": 210,
+        "n_clean": 200,
+        "n_new": 60,
+        "n_failed": 1,
+        "sampler_cores": 0.0024,
+    }
+
+    def record(params: Any) -> dict[str, Any]:
+        asked.append(params)
+        return {"folder": params.folder} | found
+
+    monkeypatch.setattr("flows.workloads.record_workloads", record)
+    ended = whorl("workloads", "record", "--minutes", 9, "-w", "redis", "-w", "nginx", "--out", tmp_path / "out")
+    assert ended.out == f"{tmp_path}/out\n"
+    assert "recorded 60 runs, 200 of 210 undisturbed so far" in ended.err
+    assert "the sampler itself took 0.2 % of one core" in ended.err
+    assert "1 run failed" in ended.err
+    made = asked[0].record
+    assert (made.minutes, made.workloads, made.rounds, made.seed) == (9, ("redis", "nginx"), 5, 7)
+    told = json.loads(whorl("workloads", "record", "--json").out)
+    assert told == {"folder": f"{home}/recordings/workloads-{{run}}"} | found
+    wrong = whorl("workloads", "record", "--rounds", 0)
+    assert (wrong.code, wrong.err.startswith("whorl: flag: workloads.record.rounds: 0 is not allowed")) == (2, True)
+
+
+def test_a_dry_run_of_a_recording_says_what_would_run_and_for_how_long(whorl: Whorl) -> None:
+    ended = whorl("workloads", "record", "--dry-run", "-w", "redis", "--runs", 4, "--rounds", 2)
+    names = ended.out.split()
+    assert len(names) == 8
+    assert all("-redis-" in name for name in names)
+    assert "8 runs in 2 rounds, about 5 minutes" in ended.err
+    assert json.loads(whorl("workloads", "record", "--dry-run", "-w", "redis", "--json").out)["n_runs"] == 20
+    assert whorl("workloads", "record", "--dry-run", "-w", "x").err.startswith("whorl: workloads.record.workloads: no ")

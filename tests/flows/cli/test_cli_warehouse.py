@@ -9,8 +9,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tasks.jobs.intake import Intake, land_log
+from tasks.jobs.params import GroupParams, ReadParams
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.ingest import ingest
 from tasks.warehouse.place import Warehouse
 
 Whorl = Callable[..., Any]
@@ -60,7 +63,22 @@ def test_pruning_names_what_killed_processes_left(whorl: Whorl, varied_log: Ware
 def test_rebuilding_says_from_how_many_files(whorl: Whorl, home: Path) -> None:
     ended = whorl("warehouse", "rebuild")
     assert ended.code == 0
-    assert ended.out == f"{home}/warehouse.duckdb: rebuilt from 0 files of jobs\n"
+    assert ended.out.startswith(f"{home}/warehouse.duckdb: rebuilt from 0 files of jobs")
+    assert "not made again" not in ended.err  # there was nothing
+
+
+def test_a_rebuild_says_what_it_does_not_make_again_and_by_which_commands_it_is(
+    whorl: Whorl, csv_log: Path, home: Path
+) -> None:
+    intake = Intake("a b", "own", ReadParams(), GroupParams())
+    warehouse = Warehouse(home=home)
+    ingest(warehouse, "jobs", land_log(warehouse, str(csv_log), intake).batch_id)
+    first = whorl("warehouse", "rebuild").err.splitlines()
+    assert len(first) == 1
+    assert "predictions, reasons and what-ifs stand as they did; anew by whorl jobs summary --source 'a b'" in first[0]
+    warehouse.file.unlink()
+    assert "what-ifs are lost; anew by " in whorl("warehouse", "rebuild").err.splitlines()[-1]
+    assert whorl("warehouse", "rebuild", "--json").err == ""
 
 
 def test_hashes_see_rows_and_not_their_order(job_log_at: Callable[[Path], Any], tmp_path: Path) -> None:

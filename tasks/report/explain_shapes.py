@@ -1,0 +1,95 @@
+"""What speaks for shapes, over the held-out runs of a source: the data of Figure 9 for any shape and any two."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tasks.errors import BadSetting, NotFound
+from tasks.jobs.distribution import Floats
+from tasks.jobs.explain.compare import push
+from tasks.jobs.explain.contributions import Contributions
+from tasks.jobs.explain.explainer import Explainer
+from tasks.jobs.explain.held_out import describe_held_out
+from tasks.jobs.explain.model_parts import shape_parts
+from tasks.jobs.explain.odds import towards
+from tasks.jobs.explain.params import ExplainParams
+from tasks.jobs.explain.value_words import words_of
+from tasks.jobs.predict.evidence import LEAST
+from tasks.jobs.shape_params import Kind
+from tasks.report.explain_beeswarm import Swarm
+from tasks.report.explain_two_shapes import TwoShapes
+
+EVIDENCE = {"shape": "earlier", "recent_shape": "last"}  # by the prefix of its columns: which of the job's own runs
+
+
+@dataclass(frozen=True)
+class ShapeReasons:
+    """Of n held-out runs. parts: p features to k shapes; features: (n, p) their values; evidence: columns that tell how
+    well the job's own runs fit each shape, (k,) each: they are shown as one."""
+
+    model_id: str
+    kind: Kind
+    parts: Contributions
+    features: pd.DataFrame
+    evidence: tuple[tuple[str, ...], ...]
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The least and the most variable shape that the model knows."""
+        known = np.flatnonzero(self.parts.knows)
+        return int(known[0]), int(known[-1])
+
+    def swarm(self, shape: int) -> Swarm:
+        """What each feature adds to the log-odds of one shape against the others. Raises BadSetting for no shape."""
+        self._check(shape)
+        one = towards(self.parts, [shape])
+        fits = [self._fit(columns, shape) for columns in self.evidence]
+        words = f"how well the job's {{which}} runs fit shape {shape}"
+        return Swarm(*self._shown(one.single, fits, words), f"shape {shape}")
+
+    def two(self, one: int, other: int) -> TwoShapes:
+        """What each feature adds to the log-odds of one shape over the other. Raises BadSetting for no two shapes."""
+        self._check(one, other)
+        if one == other:
+            raise BadSetting(f"shapes {one} and {other}: expected two different ones")
+        fits = [self._fit(columns, one) - self._fit(columns, other) for columns in self.evidence]
+        words = f"how much better its {{which}} runs fit shape {one}"
+        return TwoShapes(*self._shown(push(self.parts, other, one), fits, words), f"shape {one}", f"shape {other}")
+
+    def _fit(self, columns: tuple[str, ...], shape: int) -> Floats:
+        """The logarithm of how well the own runs fit the shape, (n,), as the model takes it; none fit all alike."""
+        probability = self.features[columns[shape]].fillna(1 / len(columns)).to_numpy(dtype=np.float64)
+        return np.asarray(np.log(np.maximum(probability, LEAST)))
+
+    def _shown(self, added: Floats, fits: Sequence[Floats], evidence: str) -> tuple[Floats, Floats, list[str]]:
+        """Contributions, values and words, the columns of each evidence summed to one feature."""
+        names = list(self.parts.features)
+        plain = [place for place, name in enumerate(names) if not any(name in columns for columns in self.evidence)]
+        values = self.features[names].to_numpy(dtype=np.float64)[:, plain]
+        sums = [added[:, [names.index(name) for name in columns]].sum(axis=1) for columns in self.evidence]
+        words = [words_of(names[place]) for place in plain]
+        words += [evidence.format(which=EVIDENCE[columns[0].rsplit("_", 2)[0]]) for columns in self.evidence]
+        return np.column_stack([added[:, plain], *sums]), np.column_stack([values, *fits]), words
+
+    def _check(self, *shapes: int) -> None:
+        known = np.flatnonzero(self.parts.knows)
+        for shape in shapes:
+            if shape not in known:
+                numbers = ", ".join(str(number) for number in known)
+                raise BadSetting(f"shape {shape}: the model {self.model_id} knows the {self.kind} shapes {numbers}")
+
+
+def find_shape_reasons(explainer: Explainer, kind: Kind, params: ExplainParams) -> ShapeReasons:
+    """SHAP values of the held-out runs for every shape of one kind, by LightGBM's pred_contrib.
+
+    Raises BadInput if the model has seen all runs, NotFound if it does not tell at least two shapes of it apart."""
+    classifier, model_id = explainer.trained.classifiers.get(kind), explainer.card.model_id
+    if classifier is None or sum(classifier.present) < 2:
+        raise NotFound(f"model {model_id}: it tells no two {kind} shapes apart; train it on more of the log")
+    held_out = describe_held_out(
+        explainer.trained, explainer.runs, max_runs=params.max_runs, usual_runs=params.usual_runs
+    )
+    features = held_out.features.iloc[held_out.test].reset_index(drop=True)
+    return ShapeReasons(model_id, kind, shape_parts(classifier, features), features, tuple(classifier.evidence))

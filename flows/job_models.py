@@ -70,17 +70,18 @@ def jobs_predict(params: PredictFlowParams) -> PredictedAndShown:
 
 @flow(name="jobs-evaluate", run_name=lambda: f"evaluate {_evaluated()}", tags=TAGS)
 def jobs_evaluate(params: EvaluateFlowParams) -> dict[str, Any]:
-    """Measure how well runtimes are predicted with these parameters; nothing but the figures is kept.
+    """Measure how well runtimes are predicted with these parameters; figures, tables and a page are kept, no model.
 
-    They are the result of the run, so 'whorl runs compare A B' shows two experiments beside each other."""
+    The figures are the result of the run, so 'whorl runs compare A B' shows two experiments beside each other."""
+    folder = str(params.warehouse.home / "reports" / f"jobs-evaluation-{str(flow_run.id)[:8]}")
     if params.logs:
         reader, memory_mb = reader_asked_for(params.reader), params.warehouse.memory_mb
-        figures = evaluate_logs(params.logs, reader, params.read, params.group, params.evaluate, memory_mb)
+        figures = evaluate_logs(params.logs, reader, params.read, params.group, params.evaluate, memory_mb, folder)
         what = "job logs"
     else:
-        figures = evaluate_source(params.warehouse, params.source, params.evaluate)
+        figures = evaluate_source(params.warehouse, params.source, params.evaluate, folder)
         what = f"source {params.source}"
-    page = evaluation_page(_evaluated() if params.logs else what, figures)
+    page = joined([evaluation_page(_evaluated() if params.logs else what, figures), page_part(figures["report"])])
     publish(artifact_key(WORD, "logs" if params.logs else params.source, "evaluation"), page, f"Evaluation of {what}")
     return figures
 

@@ -54,10 +54,11 @@ class AskedAndShown(AskedWhatIf):
 
 
 class Watched(TypedDict):
-    """The ids of the new alarms."""
+    """The ids of the new alarms. report: path of the page that shows them, "" where it was not written anew."""
 
     alarms: list[str]
     n_alarms: int
+    report: str
 
 
 class Recorded(TypedDict):

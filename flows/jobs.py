@@ -12,12 +12,13 @@ from flows.job_params import IngestParams, RecordFlowParams, SummaryFlowParams, 
 from flows.job_reports import fresh_page, page_part
 from flows.job_results import Ingested, Recorded, Summarised, Watched
 from flows.policies import step
-from flows.publish import artifact_key, publish
-from tasks.errors import BadInput
+from flows.publish import artifact_key, joined, publish
+from tasks.errors import BadInput, NotFound
 from tasks.jobs import steps
 from tasks.jobs.params import ReportParams, SummaryParams
 from tasks.jobs.reader_names import reader_asked_for
 from tasks.jobs.summary import read_summary
+from tasks.settings import load_settings
 from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.landing import find_batch
 from tasks.warehouse.place import Warehouse
@@ -42,9 +43,9 @@ def summarise(warehouse: Warehouse, source: str, summary: SummaryParams, batches
 
 
 @step
-def report(warehouse: Warehouse, source: str, page: ReportParams, data_version: str) -> str:
-    """Write the page of a source. data_version: what it shows; a continued run with other data writes it again."""
-    logger.info("the report of %s shows data version %s", source, data_version)
+def report(warehouse: Warehouse, source: str, page: ReportParams, shown: str) -> str:
+    """Write the page of a source. shown: data version or alarms on it; a continued run with others writes it again."""
+    logger.info("the report of %s shows %s", source, shown)
     return steps.report(warehouse, source, page)
 
 
@@ -108,12 +109,13 @@ def jobs_watch(params: WatchFlowParams) -> Watched:
     ids = watch(params.warehouse, params.source, params.watch, params.late, params.drift, params.outlook)
     announce_alarms(params.warehouse, ids)
     alarms = read_alarms(params.warehouse, ids=ids, limit=max(1, len(ids)))
+    path = _page_with_alarms(params.warehouse, params.source, ids)
     publish(
         artifact_key(WORD, params.source, "alarms"),
-        alarms_page(params.source, alarms),
+        joined([alarms_page(params.source, alarms), page_part(path) if path else ""]),
         f"Slow runs, late runs and drifting jobs of source {params.source}",
     )
-    return Watched(alarms=ids, n_alarms=len(ids))
+    return Watched(alarms=ids, n_alarms=len(ids), report=path)
 
 
 @flow(
@@ -154,7 +156,7 @@ def _summary(
     from tasks.report.jobs_artifact import summary_artifact  # matplotlib: a second that other flows need not pay
 
     text = summary_artifact(warehouse, source, page)
-    next_path = fresh_page(warehouse, source, {"data_version": version})
+    next_path = fresh_page(warehouse, source, {"data_version": version}, page)
     text += f"\n{page_part(path, next_path)}\n"
     publish(artifact_key(WORD, source, "summary"), text, f"How the runtimes of the jobs of source {source} vary")
     totals = read_summary(warehouse, source)
@@ -165,6 +167,17 @@ def _summary(
         report=path,
         predictions_report=next_path,
     )
+
+
+def _page_with_alarms(warehouse: Warehouse, source: str, ids: list[str]) -> str:
+    """The page of a source, written anew if there are new alarms to stand on it; "" without any, or a summary."""
+    try:
+        read_summary(warehouse, source)
+    except NotFound:
+        return ""
+    if not ids:
+        return ""
+    return report(warehouse, source, load_settings().settings.jobs.report, ", ".join(ids))
 
 
 def _logs(warehouse: Warehouse, paths: list[str]) -> list[str]:

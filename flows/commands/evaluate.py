@@ -56,12 +56,9 @@ def evaluate(
     with progress_bar(invocation):
         found = evaluate_logs(absolute, intake, params, settings.whorl.memory_mb)
     if out is not None:
-        from tasks.jobs.evaluate_tables import write_tables
+        from tasks.jobs.model_steps import write_evaluation
 
-        write_tables(found, out)
-        from tasks.report.evaluation_page import render_evaluation
-
-        page = render_evaluation(found, ", ".join(Path(path).name for path in absolute[:3]), out)
+        page = write_evaluation(found, ", ".join(Path(path).name for path in absolute[:3]), str(out))
         invocation.note(f"tables: {out}; page: {page}")
     if as_json:
         from flows.machine_output import show_json

@@ -1,13 +1,17 @@
 """The steps of shapes and models of `jobs`: keys in, keys and figures out. Flows wrap them, and commands that ask."""
 
 import logging
-from typing import Any, TypedDict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from tasks.jobs.characterise_params import CharacteriseParams
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.predict.evaluation_params import EvaluateParams
 from tasks.utc import utc_text
 from tasks.warehouse.place import Warehouse
+
+if TYPE_CHECKING:
+    from tasks.jobs.evaluate import Evaluation
 
 logger = logging.getLogger(__name__)
 
@@ -95,18 +99,36 @@ def characterise(warehouse: Warehouse, source: str, params: CharacteriseParams) 
 
 
 def evaluate_logs(
-    logs: list[str], reader: str, read: ReadParams, group: GroupParams, evaluate: EvaluateParams, memory_mb: int
+    logs: list[str],
+    reader: str,
+    read: ReadParams,
+    group: GroupParams,
+    evaluate: EvaluateParams,
+    memory_mb: int,
+    folder: str,
 ) -> dict[str, Any]:
-    """The figures of an evaluation of job logs, read into a temporary warehouse."""
+    """The figures of an evaluation of job logs, read into a temporary warehouse; `report`: path of its page.
+
+    folder: where the page and the tables behind it are written."""
     from tasks.jobs import evaluate as evaluating
     from tasks.jobs.intake import Intake
 
     found = evaluating.evaluate_logs(logs, Intake(evaluating.SOURCE, reader, read, group), evaluate, memory_mb)
-    return found.figures
+    return {**found.figures, "report": write_evaluation(found, ", ".join(Path(log).name for log in logs[:3]), folder)}
 
 
-def evaluate_source(warehouse: Warehouse, source: str, evaluate: EvaluateParams) -> dict[str, Any]:
-    """The figures of an evaluation of the runs of a source; no model is kept."""
+def evaluate_source(warehouse: Warehouse, source: str, evaluate: EvaluateParams, folder: str) -> dict[str, Any]:
+    """The figures of an evaluation of the runs of a source; no model is kept. folder, `report`: as for logs."""
     from tasks.jobs.predict import training
 
-    return training.evaluate_source(warehouse, source, evaluate)
+    found = training.evaluate_source(warehouse, source, evaluate)
+    return {**found.figures, "report": write_evaluation(found, f"source {source}", folder)}
+
+
+def write_evaluation(found: "Evaluation", name: str, folder: str) -> str:
+    """Write the tables of an evaluation as Parquet, and a page with its figures; returns the path of the page."""
+    from tasks.jobs.evaluate_tables import write_tables
+    from tasks.report.evaluation_page import render_evaluation
+
+    write_tables(found, Path(folder))
+    return str(render_evaluation(found, name, Path(folder)))

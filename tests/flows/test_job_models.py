@@ -79,6 +79,7 @@ def test_two_experiments_can_be_compared(trained_log: Warehouse, quick_training:
     for params in (quick_training, longer):
         figures = evaluate_jobs(EvaluateFlowParams(source="log", evaluate=params, warehouse=trained_log))
         assert figures["n"] == 720
+        assert "predicted" in Path(figures["report"]).read_text()
     second, first = list_runs(trained_log)["run_id"]
     rows = compare_runs(trained_log, first, second).set_index("key")
     assert rows.loc["parameters.evaluate.forest_trees", ["first", "second"]].tolist() == [5, 10]

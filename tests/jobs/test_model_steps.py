@@ -159,8 +159,12 @@ def test_a_log_too_short_to_train_on_is_one_line_and_leaves_no_model(job_log, qu
     assert cards(warehouse.models) == []
 
 
-def test_an_evaluation_of_a_source_keeps_no_model_and_gives_the_figures_of_a_training(trained_log, quick_training):
-    figures = model_steps.evaluate_source(trained_log, "log", quick_training)
+def test_an_evaluation_of_a_source_keeps_no_model_and_gives_the_figures_of_a_training(
+    trained_log, quick_training, tmp_path
+):
+    figures = model_steps.evaluate_source(trained_log, "log", quick_training, str(tmp_path / "page"))
+    assert figures["report"] == str(tmp_path / "page" / "jobs-evaluation.html")
+    assert (tmp_path / "page" / "predictors.parquet").exists()
     card = cards(trained_log.models)[0]
     assert len(cards(trained_log.models)) == 1
     assert figures["predict.crps.model"] == pytest.approx(card.metrics["predict.crps.model"], rel=1e-9)

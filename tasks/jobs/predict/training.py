@@ -67,12 +67,13 @@ def train_source(warehouse: Warehouse, source: str, params: EvaluateParams, *, r
     return Training(card.model_id, in_use, version, found.figures)
 
 
-def evaluate_source(warehouse: Warehouse, source: str, params: EvaluateParams) -> Figures:
-    """Figures of the same on a source of the warehouse, without a model that is kept; seed, data_sha256, version.
+def evaluate_source(warehouse: Warehouse, source: str, params: EvaluateParams) -> Evaluation:
+    """The same on a source of the warehouse, without a model that is kept; with seed, data_sha256, version.
 
     data_sha256: hash over the files of the source as the warehouse knows them. Raises as train_source."""
     found, data_sha256 = _evaluated(warehouse, source, params)
-    return {**found.figures, "data_sha256": data_sha256, "version": code_version(), "seed": params.seed}
+    found.figures.update(data_sha256=data_sha256, version=code_version(), seed=params.seed)
+    return found
 
 
 def _evaluated(warehouse: Warehouse, source: str, params: EvaluateParams) -> tuple[Evaluation, str]:

@@ -1,5 +1,6 @@
 """The program `whorl`: runs one command and turns every error into one line and an exit code."""
 
+import atexit
 import importlib.util
 import os
 import sys
@@ -16,7 +17,14 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 def main() -> None:
     """Run the command line of this process and exit with its code."""
+    atexit.register(_say_no_more)  # first in, last out: after Prefect's own farewells
     sys.exit(run(sys.argv[1:]))
+
+
+def _say_no_more() -> None:
+    """Close stderr's file for what follows: DuckDB's binding lists what Prefect and others hold until the very end."""
+    sys.stderr.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def run(arguments: list[str]) -> int:

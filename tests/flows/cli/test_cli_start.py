@@ -160,3 +160,9 @@ def test_an_error_that_was_told_keeps_nothing_alive(whorl: Callable[..., Any], m
     monkeypatch.setattr("tasks.warehouse.dictionary.data_dictionary", fail)
     assert whorl("warehouse", "dictionary").err == "whorl: nothing there\n"
     assert (told.__traceback__, told.__cause__, told.__context__) == (None, None, None)
+
+
+def test_what_a_library_writes_after_the_last_word_is_not_shown() -> None:
+    late = "import atexit, os, sys; atexit.register(os.write, 2, b'leaked 27 instances'); sys.argv[1:] = ['--version']"
+    ended = python(f"{late}; from flows.cli import main; main()")
+    assert (ended.returncode, ended.stderr) == (0, "")

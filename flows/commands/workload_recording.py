@@ -1,7 +1,7 @@
 """`whorl workloads record`: real workloads, run and recorded on this machine."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,7 +10,9 @@ from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
 from flows.shown import counted
 from tasks.quantities import share
-from tasks.workloads.record.params import RecordParams
+
+if TYPE_CHECKING:
+    from tasks.workloads.record.params import RecordParams
 
 
 def record(
@@ -67,7 +69,7 @@ def record(
         invocation.note(f"{counted(found['n_failed'], 'run')} failed; -v says why")
 
 
-def show_plan(invocation: Invocation, params: RecordParams, *, as_json: bool) -> None:
+def show_plan(invocation: Invocation, params: "RecordParams", *, as_json: bool) -> None:
     """Print the runs in order, and about how long they take."""
     from flows.machine_output import show_json
     from tasks.workloads.record.campaign import planned

@@ -1,17 +1,33 @@
-"""The flows of the word `workloads`: recording."""
+"""The flows of the word `workloads` about telemetry itself: recording, files in."""
+
+import logging
+from pathlib import Path
 
 from prefect.runtime import flow_run
 
 from flows.forms import call, flow
 from flows.policies import step
-from flows.workload_params import WorkloadRecordParams
+from flows.publish import artifact_key, publish
+from flows.workload_pages import telemetry_page
+from flows.workload_params import INBOX, WorkloadIngestParams, WorkloadRecordParams
+from flows.workload_results import TelemetryIngested
+from tasks.errors import BadInput
+from tasks.warehouse.landing import find_batch
+from tasks.warehouse.place import Warehouse
 from tasks.workloads import steps
+from tasks.workloads.reader_names import reader_asked_for
+from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.steps import Recording
 
+logger = logging.getLogger(__name__)
 WORD = "workloads"
 TAGS = [WORD]
 
 record = step(steps.record)
+find_files = step(steps.find_files)
+land_telemetry = step(steps.land_telemetry)
+ingest_batch = step(steps.ingest_batch)
+source_version = step(steps.source_version)
 
 
 @flow(
@@ -24,6 +40,68 @@ def workloads_record(params: WorkloadRecordParams) -> Recording:
     return Recording(**record(params.record, params.folder.replace("{run}", str(flow_run.id)[:8])))
 
 
+def _ingest_name() -> str:
+    asked = flow_run.parameters
+    paths = asked.get("telemetry") or ["the inbox"]
+    what = Path(str(paths[0])).name or str(paths[0]) if len(paths) == 1 else f"{len(paths)} paths"
+    return f"ingest {what} into {asked['source']}"
+
+
+@flow(name="workloads-ingest", run_name=_ingest_name, tags=TAGS)
+def workloads_ingest(params: WorkloadIngestParams) -> TelemetryIngested:
+    """Read telemetry into the warehouse.
+
+    Files that were read before add nothing. A file that cannot be read does not hold up the others: they are loaded,
+    and the run fails at its end with a line that says which file and why. Single bad rows go to the quarantine."""
+    warehouse, source = params.warehouse, params.source
+    reader = reader_asked_for(params.reader)
+    ids: list[str] = []
+    refused: list[BadInput] = []
+    files = _files(warehouse, params.telemetry, params.read)
+    for path in files:
+        try:
+            ids.append(ingest_batch(warehouse, land_telemetry(warehouse, path, source, reader, params.read)))
+        except BadInput as error:
+            refused.append(error)
+    batches = [find_batch(warehouse.landing_folder, WORD, batch_id) for batch_id in ids]
+    page = telemetry_page(source, batches, [str(error) for error in refused])
+    publish(artifact_key(WORD, source, "ingest"), page, f"Telemetry read into source {source}")
+    if refused:
+        raise _all_in_one(refused, len(files))
+    return TelemetryIngested(
+        batches=ids,
+        n_runs=sum(batch.tables["runs"].n_rows for batch in batches),
+        n_quarantined=sum(batch.n_quarantined for batch in batches),
+        data_version=source_version(warehouse, source, ids) if ids else "",
+    )
+
+
 def record_workloads(params: WorkloadRecordParams) -> Recording:
     """Run workloads-record here and now. Raises WhorlError."""
     return call(workloads_record, params)
+
+
+def ingest_workloads(params: WorkloadIngestParams) -> TelemetryIngested:
+    """Run workloads-ingest here and now. Raises WhorlError."""
+    return call(workloads_ingest, params)
+
+
+def _files(warehouse: Warehouse, paths: list[str], read: ReadParams) -> list[str]:
+    """The files behind the paths; an inbox that nobody has put anything into is no error on a schedule."""
+    if paths or read.manifest:
+        return find_files(paths, read)
+    inbox = warehouse.home / INBOX
+    if not inbox.exists() or not any(inbox.iterdir()):
+        logger.info("nothing to read: %s is empty", inbox)
+        return []
+    return find_files([str(inbox)], read)
+
+
+def _all_in_one(refused: list[BadInput], n_files: int) -> BadInput:
+    n_loaded = n_files - len(refused)
+    rest = f"the other {n_loaded} of {n_files} files are loaded" if n_loaded else ""
+    first = refused[0]
+    if len(refused) == 1:
+        return BadInput(first.where, first.problem, first.expected, "; ".join(filter(None, (first.fix, rest))))
+    where = f"{len(refused)} of {n_files} files"
+    return BadInput(where, f"could not be read, the first: {first}", "telemetry", rest)

@@ -16,6 +16,7 @@ from tasks.jobs.predict.predictor_params import LeanParams, LocationParams, Pred
 from tasks.jobs.shape_params import BinParams, ShapeParams
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
+from tasks.workloads.identify.params import IdentifyParams
 
 MIDNIGHT = pd.Timestamp("2026-01-01")
 JobLog = Callable[..., Warehouse]
@@ -145,4 +146,109 @@ def trained_home(
 def trained_log(tmp_path: Path, trained_home: Path) -> Warehouse:
     """A warehouse of this test with a source `log` of varied_runs and its model, in the folder that job_log uses."""
     shutil.copytree(trained_home, tmp_path / "home")
+    return Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+
+
+@pytest.fixture(scope="session")
+def drawn_telemetry(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """A function that writes drawn runs as whorl's own Parquet: n_runs of each named workload over three rounds.
+
+    Four workloads a, b, c, d with nine counters each, three of them of their own group; others are like none of them.
+    only: those runs alone. unlabelled: their labels are left out. machine_only: without counters of their own."""
+    from dataclasses import replace
+
+    import pyarrow as pa
+
+    from tasks.workloads.identify.synthetic import draw_runs, draw_workload
+    from tasks.workloads.record.parts import table_of, write_table
+
+    rng = np.random.default_rng(5)
+    known = {name: draw_workload(name, 9, 3, rng) for name in "abcdxyz"}
+
+    def write(
+        name: str,
+        *,
+        workloads: str = "abcd",
+        n_runs: int = 6,
+        seed: int = 1,
+        first_minute: int = 0,
+        unlabelled: bool = False,
+        machine_only: bool = False,
+        prefix: str = "",
+    ) -> Path:
+        runs = draw_runs([known[one] for one in workloads], n_runs, np.random.default_rng(seed))
+        runs = sorted(runs, key=lambda run: (str(run.round), run.run_id))
+        tables = []
+        for minute, run in enumerate(runs, first_minute):
+            kept = [at for at, one in enumerate(run.counters) if not (machine_only and one.scope == "workload")]
+            run = replace(
+                run,
+                run_id=f"{prefix}{run.run_id}",
+                counters=tuple(run.counters[at] for at in kept),
+                values=run.values[:, kept],  # noqa: PD011
+                started_at=(MIDNIGHT + pd.Timedelta(minutes=minute)).to_pydatetime(),
+                machine="node",
+                workload=None if unlabelled else run.workload,
+            )
+            tables.append(table_of(run))
+        path = tmp_path_factory.mktemp("telemetry") / f"{name}.parquet"
+        write_table(path, pa.concat_tables(tables), {"is_simulated": True})
+        return path
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def quick_identify() -> IdentifyParams:
+    """The parameters of a model of a few small trees."""
+    from tasks.workloads.quick_training_params import quick
+
+    params = quick(IdentifyParams())
+    trees = params.trees.model_copy(update={"rounds": 15, "feature_fraction": 0.5})
+    open_set = params.open_set.model_copy(update={"most_left_out": 2, "folds": 2})
+    return params.model_copy(update={"trees": trees, "open_set": open_set})
+
+
+@pytest.fixture(scope="session")
+def workloads_home(
+    tmp_path_factory: pytest.TempPathFactory, migrated: Path, drawn_telemetry: Callable[..., Path]
+) -> Path:
+    """The home of a source `log` with 24 labelled runs of a, b, c, d in three rounds, made once: tests copy it."""
+    from tasks.workloads import steps
+    from tasks.workloads.reading_params import ReadParams
+
+    warehouse = Warehouse(home=tmp_path_factory.mktemp("workloads") / "home", memory_mb=256, threads=1)
+    warehouse.home.mkdir()
+    shutil.copy(migrated, warehouse.file)
+    path = str(drawn_telemetry("labelled"))
+    steps.ingest_batch(warehouse, steps.land_telemetry(warehouse, path, "log", "", ReadParams()))
+    return warehouse.home
+
+
+@pytest.fixture
+def workloads_log(tmp_path: Path, workloads_home: Path) -> Warehouse:
+    """A warehouse of this test with the runs of workloads_home."""
+    shutil.copytree(workloads_home, tmp_path / "home")
+    return Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+
+
+@pytest.fixture(scope="session")
+def identifying_home(
+    tmp_path_factory: pytest.TempPathFactory, workloads_home: Path, quick_identify: IdentifyParams
+) -> Path:
+    """The same with a model in use and its twin on the machine's counters, made once: tests copy it."""
+    from tasks.workloads import model_steps
+    from tasks.workloads.training_params import TrainParams
+
+    home = tmp_path_factory.mktemp("identifying") / "home"
+    shutil.copytree(workloads_home, home)
+    warehouse = Warehouse(home=home, memory_mb=256, threads=1)
+    model_steps.train(warehouse, "log", quick_identify, TrainParams(), [], "first-run")
+    return home
+
+
+@pytest.fixture
+def identifying_log(tmp_path: Path, identifying_home: Path) -> Warehouse:
+    """A warehouse of this test with the runs and models of identifying_home."""
+    shutil.copytree(identifying_home, tmp_path / "home")
     return Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)

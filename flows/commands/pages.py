@@ -18,10 +18,24 @@ from flows.running import flow_running
 from flows.shown import as_command
 
 if TYPE_CHECKING:
+    from flows.invocation import Invocation
     from tasks.jobs.params import ReportParams
     from tasks.warehouse.place import Warehouse
 
-Word = Literal["jobs"]
+Word = Literal["jobs", "workloads"]
+Runs = Annotated[
+    list[str] | None,
+    typer.Option("--run", help="Figures of this run, of workloads; once for each", show_default=False),
+]
+Counters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--counter", help="With --run: draw this counter; by default those that moved most", show_default=False
+    ),
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", file_okay=False, help="With --run: folder of the page and its images")
+]
 SHOWN_JOBS = 10
 
 
@@ -77,16 +91,50 @@ def report(
     context: typer.Context,
     word: Annotated[Word, typer.Argument(help="What the page is about")] = "jobs",
     source: Source = None,
+    run: Runs = None,
+    counter: Counters = None,
+    out: Out = None,
     as_json: Json = False,
 ) -> None:
     """Write the page of a source and print its path.
 
-    The page is one HTML file that needs no network. Shapes, predictions, reasons and what-ifs have a second page as
-    soon as there are some."""
+    The page is one HTML file that needs no network. Shapes, predictions, reasons and what-ifs of jobs have a second
+    page as soon as there are some. With --run, of workloads: runs over time with their change points, their phases side
+    by side, and each two at their best offset, as a page and as images."""
     from flows.machine_output import show_json
-    from tasks.jobs import steps
 
     invocation = invocation_of(context)
+    _check_options(word, run, counter, out)
+    if word == "workloads":
+        from flows.commands.workload_pages import report_workloads
+
+        told = report_workloads(invocation, source, run or [], counter or [], out)
+        if as_json:
+            show_json({"word": word, **told})
+        else:
+            print(told["path"], *told.get("figures", []), sep="\n")
+        return
+    told = _report_jobs(invocation, source)
+    if as_json:
+        show_json({"word": word, **told})
+    else:
+        print(told["path"], *([told["predictions_path"]] if "predictions_path" in told else []), sep="\n")
+
+
+def _check_options(word: Word, runs: list[str] | None, counters: list[str] | None, out: Path | None) -> None:
+    """Raise BadSetting for options that only figures of runs have."""
+    from tasks.errors import BadSetting
+
+    if runs and word != "workloads":
+        raise BadSetting(f"--run: figures of runs are of workloads; write 'whorl report workloads --run {runs[0]}'")
+    if not runs and (counters or out):
+        raise BadSetting(f"{'--counter' if counters else '--out'}: goes with --run, which names a run of workloads")
+
+
+def _report_jobs(invocation: "Invocation", source: str | None) -> dict[str, str]:
+    """Write the pages about jobs; returns source and paths."""
+    from tasks.jobs import steps
+
     settings = invocation.settings
     chosen = one_source(settings.warehouse, source)
     with progress_bar(invocation):
@@ -94,10 +142,7 @@ def report(
         path = steps.report(settings.warehouse, chosen, settings.jobs.report)
         predictions_path = _predictions_page(settings.warehouse, chosen, settings.jobs.report)
     more = {} if predictions_path is None else {"predictions_path": predictions_path}
-    if as_json:
-        show_json({"word": word, "source": chosen, "path": path, **more})
-    else:
-        print(path, *more.values(), sep="\n")
+    return {"source": chosen, "path": path, **more}
 
 
 def _predictions_page(warehouse: "Warehouse", source: str, params: "ReportParams") -> str | None:

@@ -58,7 +58,7 @@ def show_alarms(invocation: Invocation, warehouse: "Warehouse", ids: list[str]) 
     """Print these alarms."""
     alarms = _alarms(warehouse, ids)
     if not alarms:
-        invocation.note("no new alarm: no run was unusually slow since the last watch, none is late, no job has drifted")
+        invocation.note("no new alarm: no run was unusually slow since the last watch, none is late, none has drifted")
         return
     show_table(alarms[:MOST_SHOWN], COLUMNS)
     more = f"; all: whorl query --limit 0 '{ALL_ALARMS}'" if len(alarms) > MOST_SHOWN else ""

@@ -6,7 +6,9 @@ from typing import TypedDict
 
 from tasks.progress import report_progress
 from tasks.warehouse import ingest
+from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.versions import data_version
 from tasks.workloads import intake
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.record.params import RecordParams
@@ -65,3 +67,11 @@ def ingest_batch(warehouse: Warehouse, batch_id: str) -> str:
     is_new = ingest.ingest(warehouse, intake.WORD, batch_id)
     logger.info("batch %s %s", batch_id, "loaded" if is_new else "was in the warehouse already")
     return batch_id
+
+
+def source_version(warehouse: Warehouse, source: str, after: list[str]) -> str:
+    """The version of the files of a source. after: batches that it rests on; a continued run with others asks again."""
+    with reading(warehouse) as connection:
+        version = data_version(connection, intake.WORD, source)
+    logger.info("source %s has data version %s after %d batches", source, version, len(after))
+    return version

@@ -5,8 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from tasks.params import Params
+from tasks.workloads.choices import ChangePointMethod
 
-Method = Literal["bayes", "pelt", "kernel", "binseg"]
 Scale = Literal["deviation", "none"]
 
 
@@ -37,7 +37,7 @@ class PriorParams(Params):
 class ChangePointParams(Params):
     """How change points are found."""
 
-    method: Method = Field(
+    method: ChangePointMethod = Field(
         "bayes", description="bayes: run-length posterior; pelt, kernel, binseg: the offline methods of ruptures"
     )
     expected_run_length: float = Field(

@@ -39,7 +39,7 @@ def test_an_ingest_shows_files_reasons_and_what_recurs(whorl: Whorl, csv_log: Pa
     assert "1 new alarm\n" in watched.err
     again = whorl("jobs", "watch")
     assert (again.code, again.out) == (0, "")
-    assert again.err.endswith("no new alarm: no run was unusually slow since the last watch, none is late, no job has drifted\n")
+    assert again.err.endswith("was unusually slow since the last watch, none is late, none has drifted\n")
 
 
 @pytest.mark.usefixtures("prefect_server")

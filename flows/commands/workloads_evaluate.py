@@ -1,0 +1,128 @@
+"""`whorl workloads evaluate`: how well workloads are told apart, and known from unknown, on labelled telemetry."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.commands.options import Json
+from flows.invocation import Invocation, invocation_of
+from flows.shown import counted
+from flows.tables import Column, show_facts, show_table
+from tasks.quantities import number, share
+from tasks.workloads.reader_names import AUTO, TelemetryReader, reader_asked_for
+
+if TYPE_CHECKING:
+    from tasks.workloads.evaluate.protocol import Evaluation
+
+COLUMNS = (
+    Column("split", "split", kind="name"),
+    Column("method", "method", kind="name"),
+    Column("accuracy", "accuracy", share, kind="number"),
+    Column("precision", "precision", share, kind="number"),
+    Column("recall", "recall", share, kind="number"),
+    Column("macro_f1", "F1", share, kind="number"),
+)
+
+
+def evaluate(
+    context: typer.Context,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PATH...", help="Labelled telemetry: files or folders; not needed with --manifest"),
+    ] = None,
+    reader: Annotated[TelemetryReader, typer.Option(help="Format; auto looks into each file")] = AUTO,
+    label_from: Annotated[
+        str | None,
+        typer.Option(help="Workload of a file: stem (its name), parent (its folder), column:NAME", show_default=False),
+    ] = None,
+    manifest: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="CSV or JSONL: path, workload, input, round, machine", show_default=False),
+    ] = None,
+    renamed: Annotated[
+        list[str] | None,
+        typer.Option("--map", metavar="OURS=THEIRS", help="Column of a table that has another name; repeatable"),
+    ] = None,
+    window: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Windows that long traces are cut into", show_default=False)
+    ] = None,
+    step: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="From one window to the next; otherwise its length", show_default=False),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random", show_default=False)] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write tables as Parquet, and a page with figures, there")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure on labelled telemetry how well workloads are identified, known and unknown.
+
+    Only the paths are read, into memory; nothing is kept."""
+    invocation = invocation_of(context)
+    read = {
+        **({"label_from": label_from} if label_from is not None else {}),
+        **({"manifest": str(manifest.absolute())} if manifest is not None else {}),
+        **({"columns": _renamed(renamed)} if renamed else {}),
+    }
+    windows = {key: value for key, value in (("width_s", window), ("step_s", step)) if value is not None}
+    seeds = {"seed": seed, "identify": {"seed": seed}} if seed is not None else {}
+    asked = {**({"windows": windows} if windows else {}), **seeds}
+    settings = invocation.resolved({"workloads": {"read": read, "evaluate": asked}}).settings.workloads
+    if not paths and not settings.read.manifest:
+        raise typer.BadParameter("name telemetry, or a --manifest of it", param_hint="PATH")
+    from flows.progress_bar import progress_bar
+    from tasks.workloads.evaluate.protocol import evaluate_telemetry
+
+    absolute = [path if "://" in path else str(Path(path).absolute()) for path in paths or []]
+    with progress_bar(invocation, first="reading telemetry"):
+        found = evaluate_telemetry(absolute, settings.read, settings.evaluate, reader_asked_for(reader))
+    if out is not None:
+        _write(invocation, found, ", ".join(Path(path).name for path in absolute[:3]), out)
+    if as_json:
+        from flows.machine_output import show_json
+
+        show_json(found.figures)
+        return
+    from tasks.report.workloads_known_table import known_table
+
+    show_facts(_facts(found.figures))
+    print()
+    show_table(known_table(found.figures), COLUMNS)
+
+
+def _renamed(pairs: list[str]) -> dict[str, str]:
+    split = [pair.partition("=") for pair in pairs]
+    if wrong := [ours + sign for ours, sign, theirs in split if not (ours and theirs)]:
+        raise typer.BadParameter(f"{wrong[0]!r} is not OURS=THEIRS, such as run_id=trace", param_hint="--map")
+    return {ours: theirs for ours, _, theirs in split}
+
+
+def _write(invocation: Invocation, found: "Evaluation", name: str, out: Path) -> None:
+    from tasks.report.workloads_evaluation_page import render_workloads_evaluation
+    from tasks.report.workloads_evaluation_tables import evaluated_workloads
+    from tasks.workloads.evaluate.tables import write_tables
+
+    write_tables(found, out)
+    page = render_workloads_evaluation(evaluated_workloads(found, name or "telemetry"), out)
+    invocation.note(f"tables: {out}; page: {page}")
+
+
+def _facts(figures: dict[str, Any]) -> dict[str, str]:
+    """What was evaluated, and what is not in the table of known workloads."""
+
+    def told(key: str, *, as_share: bool = True) -> str:
+        value = figures[key]
+        return figures[f"{key}.reason"] if value is None else share(value) if as_share else number(value)
+
+    windows = f", {figures['n_windows']:,} of them windows" if figures["n_windows"] else ""
+    n_given, n_odd = figures["counters.giveaways"], figures["counters.not_common"]
+    n_pairs = counted(figures["unknown.pairs"], "pair")
+    return {
+        "evaluated": f"{counted(figures['n'], 'run')} of {counted(figures['classes'], 'workload')}{windows}",
+        "counters": f"{figures['counters.n']:,}; left out: {n_given:,} give-aways, {n_odd:,} not in every run",
+        "unknown": f"AUROC {told('unknown.auroc', as_share=False)}, {n_pairs} of workloads held out",
+        "threshold": f"rejects {told('threshold.false_reject')} of a workload's own runs, "
+        f"accepts {told('threshold.false_accept')} of others'",
+    }

@@ -1,0 +1,108 @@
+"""`whorl workloads ingest`: telemetry into the warehouse."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.commands.file_results import FILE_COLUMNS, FILES, MOST_REASONS, REASON_COLUMNS, REASONS
+from flows.commands.options import Json
+from flows.commands.workloads_options import LabelFrom, Manifest, Renamed, TimeZone, read_flags
+from flows.invocation import Invocation, invocation_of
+from flows.running import flow_running
+from flows.shown import as_command, counted
+from flows.tables import show_table
+from tasks.source_names import DEFAULT_SOURCE, checked_source
+from tasks.workloads.reader_names import AUTO, TelemetryReader
+
+if TYPE_CHECKING:
+    from flows.workload_results import TelemetryIngested
+    from tasks.settings import Settings
+    from tasks.warehouse.place import Warehouse
+
+
+def ingest(
+    context: typer.Context,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PATH...",
+            help="Telemetry: files, folders, or the address of a Prometheus server",
+            show_default=False,
+        ),
+    ] = None,
+    source: Annotated[
+        str, typer.Option("--source", "-s", help="Name to keep the rows under; different sources never mix")
+    ] = DEFAULT_SOURCE,
+    reader: Annotated[TelemetryReader, typer.Option(help="Format; auto looks into each file")] = AUTO,
+    label_from: LabelFrom = None,
+    manifest: Manifest = None,
+    renamed: Renamed = None,
+    time_zone: TimeZone = None,
+    as_json: Json = False,
+) -> None:
+    """Read telemetry into the warehouse.
+
+    The same file twice adds nothing. Labels come from the columns of the files, from --label-from, or from a manifest,
+    which may also name the files."""
+    from tasks.workloads.intake import find_files
+
+    invocation, source = invocation_of(context), checked_source(source)
+    if not paths and manifest is None:
+        raise typer.BadParameter("name files, folders or an address, or a --manifest that does", param_hint="PATH...")
+    settings = invocation.resolved(
+        {"workloads": {"read": read_flags(label_from, manifest, renamed, time_zone)}}
+    ).settings
+    absolute = [path if "://" in path else str(Path(path).absolute()) for path in paths or []]
+    find_files(absolute, settings.workloads.read.manifest)  # a mistyped path is told before Prefect is started
+    found = _ingested(invocation, settings, absolute, source, reader)
+    result = _results(settings.warehouse, source, found)
+    if as_json:
+        from flows.machine_output import show_json
+
+        show_json(result)
+        return
+    show_table(result["files"], FILE_COLUMNS)
+    if result["refused"]:
+        print()
+        show_table(result["refused"], REASON_COLUMNS)
+    print(f"{counted(result['n_runs'], 'run')} in source {source}, {result['n_labelled']:,} with a label")
+    invocation.note(f"next: {as_command('whorl', 'workloads', 'train', '--source', source)}")
+
+
+def _ingested(
+    invocation: Invocation, settings: "Settings", paths: list[str], source: str, reader: TelemetryReader
+) -> "TelemetryIngested":
+    with flow_running(invocation):
+        from flows.workload_params import WorkloadIngestParams
+        from flows.workloads import ingest_workloads
+
+        return ingest_workloads(
+            WorkloadIngestParams(
+                telemetry=paths,
+                source=source,
+                reader=reader,
+                read=settings.workloads.read,
+                warehouse=settings.warehouse,
+            )
+        )
+
+
+def _results(warehouse: "Warehouse", source: str, found: "TelemetryIngested") -> dict[str, Any]:
+    """Files and most frequent reasons of refusal of this ingest, and how many runs the whole source has."""
+    from flows.machine_output import records
+    from tasks.warehouse.connection import fetch
+
+    asked = {"source": source, "ids": found["batches"]}
+    totals = fetch(
+        warehouse,
+        "SELECT count(*) AS n_runs, count(workload) AS n_labelled FROM workloads.runs WHERE source = $source",
+        {"source": source},
+    )
+    return {
+        "source": source,
+        "files": records(fetch(warehouse, FILES, asked)),
+        "refused": records(fetch(warehouse, REASONS, asked | {"most": MOST_REASONS})),
+        "n_runs": int(totals["n_runs"].iloc[0]),
+        "n_labelled": int(totals["n_labelled"].iloc[0]),
+    }

@@ -1,0 +1,105 @@
+"""The flows about models of workloads: train, identify, evaluate."""
+
+from pathlib import Path
+from typing import Any
+
+from prefect.runtime import flow_run
+
+from flows.forms import call, flow
+from flows.policies import step
+from flows.publish import artifact_key, joined, publish
+from flows.workload_model_pages import evaluation_page, identifications_page, training_page
+from flows.workload_model_params import WorkloadEvaluateParams, WorkloadIdentifyParams, WorkloadTrainParams
+from flows.workload_reports import publish_figures, report_part, write_report
+from flows.workload_results import WorkloadsIdentified, WorkloadTrained
+from tasks.workloads import model_steps
+from tasks.workloads.figure_rows import read_confusion, read_figures
+from tasks.workloads.identification_rows import read_identifications
+from tasks.workloads.reader_names import reader_asked_for
+
+WORD = "workloads"
+TAGS = [WORD]
+
+train = step(model_steps.train)
+identify = step(model_steps.identify)
+evaluate_files = step(model_steps.evaluate_files)
+evaluate_source = step(model_steps.evaluate_source)
+
+
+def _name_with_source(verb: str) -> str:
+    return f"{verb} {flow_run.parameters['source']}"
+
+
+def _evaluated() -> str:
+    paths = flow_run.parameters.get("telemetry") or []
+    if not paths:
+        return str(flow_run.parameters["source"])
+    return Path(str(paths[0])).name or str(paths[0]) if len(paths) == 1 else f"{len(paths)} paths"
+
+
+@flow(name="workloads-train", run_name=lambda: _name_with_source("train on workloads of"), tags=TAGS)
+def workloads_train(params: WorkloadTrainParams) -> WorkloadTrained:
+    """Train a model of the workloads of a source, and put it into use if it is better than the one before.
+
+    It learns from labelled runs and is measured on those that were held out: the last round, or the later part of each
+    workload. Better: more of the very same held-out runs identified. Models stay until they are pruned, so
+    'whorl models rollback' brings the former one back."""
+    warehouse, source = params.warehouse, params.source
+    found = train(warehouse, source, params.identify, params.train, params.left_out, str(flow_run.id))
+    path = write_report(warehouse, source, params.report, found["model_id"])
+    figures = read_figures(warehouse, source, found["model_id"])
+    confusion = read_confusion(warehouse, source, found["model_id"])
+    parts = [training_page(source, found, figures, confusion), report_part(path)]
+    publish(artifact_key(WORD, source, "model"), joined(parts), f"The model of the workloads of source {source}")
+    return WorkloadTrained(**found, report=path)
+
+
+@flow(name="workloads-identify", run_name=lambda: _name_with_source("identify workloads of"), tags=TAGS)
+def workloads_identify(params: WorkloadIdentifyParams) -> WorkloadsIdentified:
+    """Say what ran, run by run, by the model in use, and keep it; an unknown workload is told with its nearest.
+
+    A run that lacks the counters of the model is listed, and does not hold up the others."""
+    warehouse, source = params.warehouse, params.source
+    found = identify(warehouse, source, params.run_ids or None, params.which)
+    path = write_report(warehouse, source, params.report, f"{found['model_id']} {found['run_ids']}")
+    rows = read_identifications(warehouse, source, found["run_ids"])
+    parts = [identifications_page(source, found, rows), report_part(path)]
+    publish_figures(warehouse, source, params.report)
+    publish(artifact_key(WORD, source, "identifications"), joined(parts), f"What ran in source {source}")
+    return WorkloadsIdentified(**found, report=path)
+
+
+@flow(name="workloads-evaluate", run_name=lambda: f"evaluate {_evaluated()}", tags=TAGS)
+def workloads_evaluate(params: WorkloadEvaluateParams) -> dict[str, Any]:
+    """Measure how well workloads are told apart, and known from unknown; figures, tables and a page are kept, no model.
+
+    The figures are the result of the run, so 'whorl runs compare A B' shows two experiments beside each other; the page
+    of a source shows the last ones."""
+    warehouse, source = params.warehouse, params.source
+    folder = str(warehouse.home / "reports" / f"workloads-evaluation-{str(flow_run.id)[:8]}")
+    if params.telemetry or params.read.manifest:
+        reader = reader_asked_for(params.reader)
+        figures = evaluate_files(params.telemetry, reader, params.read, params.evaluate, folder)
+        what, key = _evaluated(), "files"
+    else:
+        figures = evaluate_source(warehouse, source, params.evaluate, folder)
+        write_report(warehouse, source, params.report, str(flow_run.id))
+        what, key = f"source {source}", source
+    page = joined([evaluation_page(what, figures), report_part(figures["report"])])
+    publish(artifact_key(WORD, key, "evaluation"), page, f"Evaluation of {what}")
+    return figures
+
+
+def train_workloads(params: WorkloadTrainParams) -> WorkloadTrained:
+    """Run workloads-train here and now. Raises WhorlError."""
+    return call(workloads_train, params)
+
+
+def identify_workloads(params: WorkloadIdentifyParams) -> WorkloadsIdentified:
+    """Run workloads-identify here and now. Raises WhorlError."""
+    return call(workloads_identify, params)
+
+
+def evaluate_workloads(params: WorkloadEvaluateParams) -> dict[str, Any]:
+    """Run workloads-evaluate here and now. Raises WhorlError."""
+    return call(workloads_evaluate, params)

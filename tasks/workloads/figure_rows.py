@@ -1,0 +1,77 @@
+"""workloads.model_figures, .confusions and .evaluation_figures: what trainings and evaluations measured."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from tasks.warehouse.connection import Connection, fetch, transaction, writing
+from tasks.warehouse.place import Warehouse
+
+Figures = dict[str, Any]
+REASON = ".reason"
+
+
+def write_training(warehouse: Warehouse, source: str, model_id: str, figures: Figures, confusion: pd.DataFrame) -> None:
+    """Write the figures and the confusion of one model; twice changes nothing."""
+    about = {"source": source, "model_id": model_id}
+    with writing(warehouse) as connection, transaction(connection):
+        for table in ("workloads.model_figures", "workloads.confusions"):
+            connection.execute(f"DELETE FROM {table} WHERE source = $source AND model_id = $model_id", about).fetchall()
+        _insert(connection, "workloads.model_figures", _rows(figures), about)
+        _insert(connection, "workloads.confusions", pa.Table.from_pandas(confusion, preserve_index=False), about)
+
+
+def write_evaluation(warehouse: Warehouse, source: str, figures: Figures, data_version: str) -> None:
+    """Put the figures of an evaluation of a source in the place of those of the one before."""
+    about = {"source": source}
+    with writing(warehouse) as connection, transaction(connection):
+        connection.execute("DELETE FROM workloads.evaluation_figures WHERE source = $source", about).fetchall()
+        now = datetime.now(UTC).replace(tzinfo=None)
+        told = about | {"data_version": data_version, "evaluated_at": now}
+        _insert(connection, "workloads.evaluation_figures", _rows(figures), told)
+
+
+def read_figures(warehouse: Warehouse, source: str, model_id: str) -> Figures:
+    """The figures of one model as its training returned them; none for a model that is not known."""
+    rows = fetch(
+        warehouse,
+        "SELECT key, value, reason FROM workloads.model_figures WHERE source = $source AND model_id = $model_id "
+        "ORDER BY key",
+        {"source": source, "model_id": model_id},
+    )
+    figures: Figures = {}
+    for key, value, reason in rows.itertuples(index=False):
+        figures |= {key: float(value)} if pd.notna(value) else {key: None, f"{key}{REASON}": reason}
+    return figures
+
+
+def read_confusion(warehouse: Warehouse, source: str, model_id: str) -> pd.DataFrame:
+    """Which held-out run a training took for what: workload, identified_as (empty: unknown), n_runs."""
+    return fetch(
+        warehouse,
+        "SELECT workload, identified_as, n_runs FROM workloads.confusions "
+        "WHERE source = $source AND model_id = $model_id ORDER BY workload, n_runs DESC, identified_as",
+        {"source": source, "model_id": model_id},
+    )
+
+
+def _rows(figures: Figures) -> pa.Table:
+    """One row a number; `<key>.reason` becomes the reason of `<key>`."""
+    keys = [key for key in figures if not key.endswith(REASON)]
+    numbers = [key for key in keys if figures[key] is None or isinstance(figures[key], int | float)]
+    return pa.table(
+        {
+            "key": pa.array(numbers, pa.string()),
+            "value": pa.array([figures[key] for key in numbers], pa.float64()),
+            "reason": pa.array([figures.get(key + REASON) for key in numbers], pa.string()),
+        }
+    )
+
+
+def _insert(connection: Connection, table: str, rows: pa.Table, about: dict[str, Any]) -> None:
+    connection.register("new_rows", rows)
+    told = ", ".join(f"${name} AS {name}" for name in about)
+    connection.execute(f"INSERT INTO {table} BY NAME SELECT {told}, * FROM new_rows", about).fetchall()
+    connection.unregister("new_rows")

@@ -1,0 +1,153 @@
+"""The steps of models of workloads: keys in, keys and figures out. Flows wrap them, and commands that ask."""
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from tasks.warehouse.place import Warehouse
+from tasks.workloads.evaluate.params import EvaluateParams
+from tasks.workloads.identification_rows import Which, latest_runs
+from tasks.workloads.identify.params import IdentifyParams
+from tasks.workloads.reading_params import ReadParams
+from tasks.workloads.training_params import TrainParams
+
+if TYPE_CHECKING:
+    from tasks.workloads.evaluate.protocol import Evaluation
+
+logger = logging.getLogger(__name__)
+
+
+class TrainedModel(TypedDict):
+    """model_id: of the new model; champion_id: of the one in use now; accuracy: of the new one on held-out runs.
+
+    held_out: what was held out, such as `round 5`. machine_id: the twin on the machine's counters alone that is in use,
+    empty where there is none."""
+
+    model_id: str
+    champion_id: str
+    data_version: str
+    accuracy: float
+    held_out: str
+    machine_id: str
+
+
+class IdentifiedRuns(TypedDict):
+    """What was identified. run_ids: of the runs; refused: those that cannot be compared with the model, and why."""
+
+    model_id: str
+    run_ids: list[str]
+    n_runs: int
+    n_known: int
+    n_unknown: int
+    refused: list[str]
+
+
+def train(
+    warehouse: Warehouse,
+    source: str,
+    identify: IdentifyParams,
+    train: TrainParams,
+    left_out: list[str],
+    run_id: str,
+) -> TrainedModel:
+    """Train a model on the labelled runs of a source, measure it on held-out ones, and use it if it is the better one.
+
+    left_out: runs that it must not see. run_id: of the flow run; the same run, data and parameters make the same model
+    once."""
+    from tasks.workloads.champions import MACHINE_KIND
+    from tasks.workloads.figure_rows import write_training
+    from tasks.workloads.held_out_figures import METRIC
+    from tasks.workloads.training import has_own_counters, train_source
+
+    machine_id = ""
+    if train.with_machine and identify.fingerprint.scope != "machine" and has_own_counters(warehouse, source):
+        fingerprint = identify.fingerprint.model_copy(update={"scope": "machine"})
+        alone = identify.model_copy(update={"fingerprint": fingerprint})
+        twin = train_source(warehouse, source, alone, train, run_id=run_id, left_out=left_out, kind=MACHINE_KIND)
+        write_training(warehouse, source, twin.model_id, twin.figures, twin.confusion)
+        machine_id = twin.champion_id
+    found = train_source(warehouse, source, identify, train, run_id=run_id, left_out=left_out)
+    write_training(warehouse, source, found.model_id, found.figures, found.confusion)
+    return TrainedModel(
+        model_id=found.model_id,
+        champion_id=found.champion_id,
+        data_version=found.data_version,
+        accuracy=float(found.figures[METRIC]),
+        held_out=found.held_out,
+        machine_id=machine_id,
+    )
+
+
+def identify(warehouse: Warehouse, source: str, run_ids: list[str] | None, which: Which) -> IdentifiedRuns:
+    """Identify runs of a source by its model in use, and write what it says to workloads.identifications.
+
+    run_ids: None for those that `which` says."""
+    from tasks.workloads.identifying import identify_source
+
+    found = identify_source(warehouse, source, run_ids, which)
+    for error in found.refused:
+        logger.warning("not identified: %s", error)
+    n_known = sum(one.is_known for _, one in found.found)
+    logger.info("identified %d runs of source %s by %s, %d known", len(found.found), source, found.model_id, n_known)
+    return IdentifiedRuns(
+        model_id=found.model_id,
+        run_ids=[one.run_id for _, one in found.found],
+        n_runs=len(found.found),
+        n_known=n_known,
+        n_unknown=len(found.found) - n_known,
+        refused=[str(error) for error in found.refused],
+    )
+
+
+def newest(warehouse: Warehouse, source: str, n: int) -> list[str]:
+    """The ids of the runs of a source that started last."""
+    return latest_runs(warehouse, source, n)
+
+
+def require_model(warehouse: Warehouse, source: str) -> str:
+    """The id of the model in use for a source. Raises NotFound: nothing is to be recorded that nobody can identify."""
+    from tasks.errors import NotFound
+    from tasks.warehouse.registry import champion
+    from tasks.workloads.champions import KIND, WORD, no_model
+
+    card = champion(warehouse.models, WORD, source, KIND)
+    if card is None:
+        raise NotFound(no_model(source))
+    return card.model_id
+
+
+def evaluate_files(
+    paths: list[str], reader: str, read: ReadParams, evaluate: EvaluateParams, folder: str
+) -> dict[str, Any]:
+    """The figures of an evaluation of labelled telemetry in files; `report`: path of its page.
+
+    folder: where the page and the tables behind it are written."""
+    from tasks.workloads.evaluate.protocol import evaluate_telemetry
+
+    found = evaluate_telemetry(paths, read, evaluate, reader)
+    name = ", ".join(Path(path).name for path in paths[:3]) or Path(read.manifest).name
+    return {**found.figures, "report": write_evaluation(found, name, folder)}
+
+
+def evaluate_source(warehouse: Warehouse, source: str, evaluate: EvaluateParams, folder: str) -> dict[str, Any]:
+    """The figures of an evaluation of the labelled runs of a source, which are kept. folder, `report`: as for files."""
+    from tasks.warehouse.versions import code_version
+    from tasks.workloads.evaluate.protocol import evaluate_runs
+    from tasks.workloads.figure_rows import write_evaluation as write_figures
+    from tasks.workloads.training import labelled_runs
+
+    runs, data_version = labelled_runs(warehouse, source)
+    found = evaluate_runs(runs, evaluate)
+    found.figures.update(data_sha256=data_version, version=code_version())
+    write_figures(warehouse, source, found.figures, data_version)
+    return {**found.figures, "report": write_evaluation(found, f"source {source}", folder)}
+
+
+def write_evaluation(found: "Evaluation", name: str, folder: str) -> str:
+    """Write the tables of an evaluation as Parquet, and a page with its figures; returns the path of the page."""
+    from tasks.report.workloads_evaluation_page import render_workloads_evaluation
+    from tasks.report.workloads_evaluation_tables import evaluated_workloads
+    from tasks.workloads.evaluate.tables import write_tables
+
+    write_tables(found, Path(folder))
+    return str(render_workloads_evaluation(evaluated_workloads(found, name), Path(folder)))

@@ -1,0 +1,30 @@
+"""Fingerprints on Ray: the same phases, part by part, as without it."""
+
+import pytest
+
+from flows.workload_fingerprints import fingerprint_workloads
+from flows.workload_params import FingerprintFlowParams
+from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.place import Warehouse
+from tasks.workloads.fan_out_params import FanOutParams
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect_server")]
+
+
+def phases(warehouse: Warehouse) -> list[str]:
+    """Hashes of the tables of phases."""
+    return [one.hash for one in hash_tables(warehouse) if one.table in ("workloads.phases", "workloads.run_phases")]
+
+
+def test_ray_makes_the_same_phases(workloads_log: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> None:
+    pytest.importorskip("prefect_ray")
+    import shutil
+
+    home = tmp_path_factory.mktemp("alone") / "home"
+    shutil.copytree(workloads_log.home, home)
+    alone = Warehouse(home=home, memory_mb=256, threads=1)
+    fingerprint_workloads(FingerprintFlowParams(source="log", warehouse=alone))
+    fan_out = FanOutParams(ray_address="local", runs_per_part=12)
+    found = fingerprint_workloads(FingerprintFlowParams(source="log", fan_out=fan_out, warehouse=workloads_log))
+    assert (found["n_new"], found["n_parts"]) == (24, 2)
+    assert phases(workloads_log) == phases(alone)

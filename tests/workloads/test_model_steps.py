@@ -1,0 +1,191 @@
+"""Training and identification on a source of the warehouse: what is held out, what is kept, and what comes into use."""
+
+import math
+
+import pytest
+
+from tasks.errors import BadInput, NotFound
+from tasks.warehouse.connection import fetch
+from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.registry import cards, champion, decisions
+from tasks.workloads import model_steps, steps
+from tasks.workloads.champions import KIND, MACHINE_KIND, champion_of
+from tasks.workloads.evaluate.params import WindowParams
+from tasks.workloads.figure_rows import read_confusion, read_figures
+from tasks.workloads.identification_rows import read_identifications
+from tasks.workloads.reading_params import ReadParams
+from tasks.workloads.training_params import TrainParams
+
+ALONE = TrainParams(with_machine=False)
+
+
+def put(warehouse, path, source="log"):
+    steps.ingest_batch(warehouse, steps.land_telemetry(warehouse, str(path), source, "", ReadParams()))
+
+
+def known_to(model):
+    """The runs that a model has learned."""
+    return set(model.learned_ids)
+
+
+def test_the_last_round_is_held_out_and_measured(identifying_log):
+    [main] = [card for card in cards(identifying_log.models) if card.kind == KIND]
+    assert main.parameters["held_out"] == "round 3"
+    figures = read_figures(identifying_log, "log", main.model_id)
+    assert (figures["trained.n"], figures["held_out.n"], figures["trained.classes"]) == (16, 8, 4)
+    assert 0 <= figures["held_out.accuracy"] <= 1
+    assert {key: figures[key] for key in main.metrics} == main.metrics
+    confusion = read_confusion(identifying_log, "log", main.model_id)
+    assert confusion["n_runs"].sum() == 8
+    is_right = confusion["workload"] == confusion["identified_as"]
+    assert confusion.loc[is_right, "n_runs"].sum() == round(8 * figures["held_out.accuracy"])
+    _, model = champion_of(identifying_log, "log")
+    rounds = fetch(identifying_log, "SELECT run_id, round FROM workloads.runs").set_index("run_id")["round"]
+    assert {rounds[run_id] for run_id in known_to(model)} == {"1", "2"}
+
+
+def test_a_model_and_its_twin_on_the_machine_are_in_use(identifying_log):
+    main, twin = (champion(identifying_log.models, "workloads", "log", kind) for kind in (KIND, MACHINE_KIND))
+    assert main.run_id == twin.run_id == "first-run"
+    assert twin.parameters["identify"]["fingerprint"]["scope"] == "machine"
+    assert [one.kind for one in decisions(identifying_log.models, "workloads")] == [MACHINE_KIND, KIND]
+
+
+def test_the_same_run_trains_the_same_model_once(identifying_log, quick_identify):
+    before = [card.model_id for card in cards(identifying_log.models)]
+    found = model_steps.train(identifying_log, "log", quick_identify, TrainParams(), [], "first-run")
+    assert [card.model_id for card in cards(identifying_log.models)] == before
+    assert found["champion_id"] == found["model_id"]
+    assert len(decisions(identifying_log.models, "workloads")) == 2
+
+
+def test_a_model_that_is_no_better_on_the_same_data_does_not_come_into_use(identifying_log, quick_identify):
+    first = champion(identifying_log.models, "workloads", "log", KIND).model_id
+    found = model_steps.train(identifying_log, "log", quick_identify, ALONE, [], "second-run")
+    assert found["champion_id"] == first != found["model_id"]
+
+
+def test_a_model_that_is_as_good_and_knows_more_files_does(identifying_log, quick_identify, drawn_telemetry):
+    put(identifying_log, drawn_telemetry("more", workloads="x", n_runs=6, seed=7, first_minute=100))
+    found = model_steps.train(identifying_log, "log", quick_identify, ALONE, [], "second-run")
+    assert found["champion_id"] == found["model_id"]
+    assert read_figures(identifying_log, "log", found["model_id"])["trained.classes"] == 5
+
+
+def test_runs_that_are_left_out_are_neither_learned_nor_measured(workloads_log, quick_identify):
+    found = model_steps.train(workloads_log, "log", quick_identify, ALONE, ["a-00", "a-02"], "run")
+    _, model = champion_of(workloads_log, "log")
+    assert not {"a-00", "a-02"} & known_to(model)
+    figures = read_figures(workloads_log, "log", found["model_id"])
+    assert figures["trained.n"] + figures["held_out.n"] == 22
+
+
+def test_without_rounds_the_later_part_is_held_out(workloads_log, quick_identify):
+    by_time = TrainParams(hold_out="time", held_out_share=0.5, with_machine=False)
+    found = model_steps.train(workloads_log, "log", quick_identify, by_time, [], "run")
+    assert found["held_out"] == "by time"
+    _, model = champion_of(workloads_log, "log")
+    starts = fetch(workloads_log, "SELECT run_id, workload, started_at FROM workloads.runs")
+    is_known = starts["run_id"].isin(known_to(model))
+    latest_known = starts[is_known].groupby("workload")["started_at"].max()
+    first_tested = starts[~is_known].groupby("workload")["started_at"].min()
+    assert (latest_known < first_tested).all()
+
+
+def test_a_workload_of_the_held_out_part_alone_is_counted_apart(workloads_log, quick_identify, drawn_telemetry):
+    put(workloads_log, drawn_telemetry("new", workloads="z", n_runs=6, seed=9, first_minute=500, prefix="later-"))
+    others = [f"later-z-{at:02}" for at in range(6) if at != 2]  # what is left is of the last round
+    found = model_steps.train(workloads_log, "log", quick_identify, ALONE, others, "run")
+    figures = read_figures(workloads_log, "log", found["model_id"])
+    assert (figures["held_out.n"], figures["held_out.n_new"], figures["trained.classes"]) == (8, 1, 4)
+
+
+def test_long_traces_are_learned_and_identified_in_windows(workloads_log, quick_identify):
+    windows = WindowParams(width_s=10, long_windows=2)
+    train = TrainParams(windows=windows, held_out_share=0.4, with_machine=False, hold_out="time")
+    model_steps.train(workloads_log, "log", quick_identify, train, [], "run")
+    _, model = champion_of(workloads_log, "log")
+    assert all("@" in run_id for run_id in known_to(model))
+    found = model_steps.identify(workloads_log, "log", ["a-00"], "all")
+    assert found["run_ids"] == ["a-00"]
+
+
+def test_a_source_without_labels_says_how_to_give_some(tmp_path, drawn_telemetry, quick_identify):
+    warehouse = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+    put(warehouse, drawn_telemetry("plain", n_runs=2, unlabelled=True))
+    with pytest.raises(NotFound, match=r"no labelled runs of workloads; ingest some .* --label-from"):
+        model_steps.train(warehouse, "log", quick_identify, ALONE, [], "run")
+
+
+def test_one_run_of_each_workload_is_too_little_to_say_how_good_a_model_is(tmp_path, drawn_telemetry, quick_identify):
+    warehouse = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+    put(warehouse, drawn_telemetry("once", n_runs=1))
+    with pytest.raises(BadInput, match="4 labelled runs: none can be held out: "):
+        model_steps.train(warehouse, "log", quick_identify, ALONE, [], "run")
+    assert cards(warehouse.models) == []
+
+
+def test_without_a_model_identification_says_how_to_make_one(workloads_log):
+    with pytest.raises(NotFound, match="'log' has no model of workloads yet; make one with whorl workloads train"):
+        model_steps.identify(workloads_log, "log", None, "new")
+
+
+def test_runs_are_identified_once_by_a_model_and_again_when_asked(identifying_log):
+    first = model_steps.identify(identifying_log, "log", None, "new")
+    assert (first["n_runs"], first["n_known"] + first["n_unknown"], first["refused"]) == (24, 24, [])
+    before = [one.hash for one in hash_tables(identifying_log) if one.table == "workloads.identifications"]
+    assert model_steps.identify(identifying_log, "log", None, "new")["n_runs"] == 0
+    assert model_steps.identify(identifying_log, "log", None, "unlabelled")["n_runs"] == 0
+    assert model_steps.identify(identifying_log, "log", None, "all")["n_runs"] == 24
+    rows = read_identifications(identifying_log, "log")
+    assert len(rows) == 24
+    assert before
+
+
+def test_what_was_found_stands_in_the_warehouse_with_its_reasons(identifying_log):
+    model_steps.identify(identifying_log, "log", ["a-00"], "all")
+    [row] = read_identifications(identifying_log, "log").to_dict("records")
+    assert (row["run_id"], row["label"], row["nearest"]) == ("a-00", "a", "a")
+    assert 0 <= row["confidence"] <= 1 and 0 <= row["unknown_score"] <= 1
+    assert math.isfinite(row["nearest_distance"])
+    assert len(row["reasons"]) >= 1
+
+
+def test_a_run_without_counters_of_its_own_is_identified_by_the_twin(identifying_log, drawn_telemetry):
+    put(identifying_log, drawn_telemetry("bare", workloads="b", n_runs=1, machine_only=True, prefix="bare-"))
+    found = model_steps.identify(identifying_log, "log", ["bare-b-00"], "all")
+    assert found["refused"] == []
+    [row] = read_identifications(identifying_log, "log", ["bare-b-00"]).to_dict("records")
+    assert row["model_id"].startswith("identity-machine-")
+    assert row["nearest"] == "b"
+
+
+def test_without_a_twin_it_is_refused_by_name_and_does_not_hold_up_others(
+    workloads_log, drawn_telemetry, quick_identify
+):
+    model_steps.train(workloads_log, "log", quick_identify, ALONE, [], "run")
+    put(workloads_log, drawn_telemetry("bare", workloads="b", n_runs=1, machine_only=True, prefix="bare-"))
+    found = model_steps.identify(workloads_log, "log", ["bare-b-00", "a-00"], "all")
+    assert found["run_ids"] == ["a-00"]
+    [line] = found["refused"]
+    assert line.startswith("run bare-b-00: lacks 3 of 9 counters: own.")
+
+
+def test_a_run_that_is_not_there_is_named_with_some_that_are(identifying_log):
+    with pytest.raises(NotFound, match=r"run 'q': source 'log' has no such run; it has 24, such as a-00, a-01"):
+        model_steps.identify(identifying_log, "log", ["q"], "all")
+
+
+def test_the_newest_runs_are_those_that_started_last(workloads_log):
+    starts = fetch(workloads_log, "SELECT run_id FROM workloads.runs ORDER BY started_at DESC LIMIT 3")
+    assert model_steps.newest(workloads_log, "log", 3) == starts["run_id"].to_list()
+
+
+def test_simulated_runs_among_measured_ones_are_refused(workloads_log, quick_identify, tmp_path):
+    measured = tmp_path / "measured.csv"
+    rows = [f"real,a,{at},{at % 3}" for at in range(10)]
+    measured.write_text("\n".join(["run_id,workload,at_s,cpu.user_cores", *rows]) + "\n")
+    put(workloads_log, measured)
+    with pytest.raises(BadInput, match="24 simulated runs stand among 1 measured ones"):
+        model_steps.train(workloads_log, "log", quick_identify, ALONE, [], "run")

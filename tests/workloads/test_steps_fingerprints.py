@@ -1,0 +1,199 @@
+"""The steps of fingerprints: every run once, only what has changed again, and nothing lost between two steps."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tasks.errors import BadInput, NotFound
+from tasks.warehouse.connection import fetch
+from tasks.warehouse.hashes import hash_tables
+from tasks.workloads import fingerprint_steps, steps
+from tasks.workloads.fan_out_params import FanOutParams
+from tasks.workloads.identify.cutting import cut_run
+from tasks.workloads.identify.fingerprinting import fingerprints_of, learn_fingerprinting
+from tasks.workloads.identify.params import FingerprintParams
+from tasks.workloads.normalisation_params import NormalisationParams
+from tasks.workloads.phase_params import PhaseParams
+from tasks.workloads.phases import STATISTICS
+from tasks.workloads.reading_params import ReadParams
+from tasks.workloads.stored import fetch_runs
+
+ALONE = FingerprintParams(normalisation=NormalisationParams(normalisation="zscore"))  # each run on its own scale
+SMALL = FanOutParams(runs_per_part=7)
+
+
+def plan(warehouse, params=ALONE, fan_out=SMALL):
+    return fingerprint_steps.plan_fingerprints(warehouse, "log", params, fan_out)
+
+
+def cut_and_keep(warehouse, planned):
+    """How many runs were cut."""
+    return sum(
+        fingerprint_steps.keep_phases(warehouse, "log", fingerprint_steps.cut_phases(part)) for part in planned["parts"]
+    )
+
+
+def put(warehouse, path):
+    steps.ingest_batch(warehouse, steps.land_telemetry(warehouse, str(path), "log", "", ReadParams()))
+
+
+def phases(warehouse):
+    return [one.hash for one in hash_tables(warehouse) if one.table in ("workloads.phases", "workloads.run_phases")]
+
+
+@pytest.mark.parametrize("mode", ["counter", "shared"])
+def test_the_phases_in_the_warehouse_are_those_of_the_fingerprint(workloads_log, mode):
+    params = ALONE.model_copy(update={"phases": PhaseParams(mode=mode)})
+    cut_and_keep(workloads_log, plan(workloads_log, params))
+    runs = fetch_runs(workloads_log, "log")
+    maker = learn_fingerprinting(runs, params)
+    found = fetch(workloads_log, "SELECT * FROM workloads.phases ORDER BY run_id, counter, phase")
+    made = fingerprints_of(runs, maker)
+    assert found["adf"].isna().any()
+    expected = np.concatenate([summary for one in made for summary in one.summaries])
+    assert np.allclose(found[list(STATISTICS)].fillna(0).to_numpy(), expected)
+    starts = np.concatenate([bounds[:-1] for one in made for bounds in one.bounds])
+    assert found["start_sample"].to_list() == starts.tolist()
+    is_first = found["phase"] == 1
+    assert found.loc[is_first, "probability"].isna().all()
+    assert found.loc[~is_first, "probability"].between(0, 1).all()
+    whole = fetch(workloads_log, "SELECT start_sample FROM workloads.run_phases ORDER BY run_id, phase")
+    bounds = [cut_run(run, maker.counters, params).workload_bounds[:-1] for run in runs]
+    assert whole["start_sample"].to_list() == np.concatenate(bounds).tolist()
+
+
+def test_phases_meet_and_cover_the_run(workloads_log):
+    cut_and_keep(workloads_log, plan(workloads_log))
+    for table in ("phases", "run_phases"):
+        by = "run_id, counter" if table == "phases" else "run_id"
+        found = fetch(
+            workloads_log,
+            f"""SELECT count(*) AS n, bool_and(covered = 30) AS all_of_it FROM (
+                SELECT sum(end_sample - start_sample) AS covered FROM workloads.{table} GROUP BY {by})""",
+        )
+        assert found["all_of_it"].to_list() == [True]
+        assert found["n"].to_list() == [24 * 9 if table == "phases" else 24]
+
+
+def test_the_work_is_shared_out_in_parts_of_the_stated_size(workloads_log):
+    planned = plan(workloads_log)
+    assert (len(planned["parts"]), planned["n_runs"], planned["n_done"]) == (4, 24, 0)
+    assert len(plan(workloads_log, fan_out=FanOutParams())["parts"]) == 1
+
+
+def test_the_second_time_nothing_is_left_to_do(workloads_log):
+    assert cut_and_keep(workloads_log, plan(workloads_log)) == 24
+    before = phases(workloads_log)
+    again = plan(workloads_log)
+    assert (again["parts"], again["n_done"]) == ([], 24)
+    assert cut_and_keep(workloads_log, again) == 0
+    assert phases(workloads_log) == before
+
+
+def test_other_parameters_cut_every_run_anew(workloads_log):
+    cut_and_keep(workloads_log, plan(workloads_log))
+    other = ALONE.model_copy(update={"phases": PhaseParams(vote_share=0.9)})
+    assert plan(workloads_log, other)["n_done"] == 0
+
+
+def test_only_a_run_whose_samples_have_changed_is_cut_again(workloads_log, drawn_telemetry):
+    cut_and_keep(workloads_log, plan(workloads_log))
+    put(workloads_log, drawn_telemetry("again", workloads="a", n_runs=1, seed=2))
+    planned = plan(workloads_log)
+    assert (len(planned["parts"]), planned["n_done"]) == (1, 23)
+    assert cut_and_keep(workloads_log, planned) == 1
+
+
+def test_with_a_model_in_use_a_new_run_leaves_those_of_the_others_alone(
+    identifying_log, drawn_telemetry, quick_identify
+):
+    params = quick_identify.fingerprint
+    planned = plan(identifying_log, params)
+    assert planned["scale"].startswith("identity-")
+    cut_and_keep(identifying_log, planned)
+    put(identifying_log, drawn_telemetry("new", workloads="ab", n_runs=1, seed=3, prefix="new-"))
+    assert plan(identifying_log, params)["n_done"] == 24
+    assert plan(identifying_log)["scale"] == ""  # its parameters are others than those of the model
+
+
+def test_without_a_model_the_scale_is_that_of_all_runs(workloads_log, drawn_telemetry):
+    cut_and_keep(workloads_log, plan(workloads_log, FingerprintParams()))
+    put(workloads_log, drawn_telemetry("new", workloads="ab", n_runs=1, seed=3, prefix="new-"))
+    assert plan(workloads_log, FingerprintParams())["n_done"] == 0
+
+
+def test_phases_of_a_run_that_is_gone_go_as_well(workloads_log, drawn_telemetry):
+    extra = drawn_telemetry("extra", workloads="a", n_runs=2, seed=4, prefix="extra-")
+    put(workloads_log, extra)
+    cut_and_keep(workloads_log, plan(workloads_log))
+    renamed = ReadParams(columns={"run_id": "machine"})  # the same file now gives other runs
+    steps.ingest_batch(workloads_log, steps.land_telemetry(workloads_log, str(extra), "log", "", renamed))
+    cut_and_keep(workloads_log, plan(workloads_log))
+    left = fetch(workloads_log, "SELECT DISTINCT run_id FROM workloads.phases WHERE starts_with(run_id, 'extra')")
+    assert left.empty
+
+
+def test_runs_with_fewer_counters_are_cut_on_those_that_they_have(workloads_log, drawn_telemetry, quick_identify):
+    put(workloads_log, drawn_telemetry("bare", workloads="a", n_runs=1, machine_only=True, prefix="bare-"))
+    cut_and_keep(workloads_log, plan(workloads_log))
+    found = fetch(workloads_log, "SELECT DISTINCT counter FROM workloads.phases WHERE run_id LIKE 'bare-%'")
+    assert len(found) == 6
+
+
+def test_a_part_that_was_cut_is_not_cut_again(workloads_log, monkeypatch):
+    planned = plan(workloads_log)
+    paths = [fingerprint_steps.cut_phases(part) for part in planned["parts"]]
+
+    def refuse(*_args):
+        raise AssertionError("cut again")
+
+    monkeypatch.setattr("tasks.workloads.phase_parts.phases_of", refuse)
+    assert [fingerprint_steps.cut_phases(part) for part in planned["parts"]] == paths
+
+
+@pytest.mark.parametrize("n_done", [0, 1, 2, 3])
+def test_whatever_was_done_before_a_kill_the_next_run_ends_as_an_undisturbed_one(workloads_log, n_done):
+    planned = plan(workloads_log)
+    for part in planned["parts"][:n_done]:
+        fingerprint_steps.keep_phases(workloads_log, "log", fingerprint_steps.cut_phases(part))
+    fingerprint_steps.cut_phases(planned["parts"][n_done])  # and here it was killed
+    again = plan(workloads_log)
+    assert len(again["parts"]) == 4 - n_done
+    assert again["parts"] == planned["parts"][n_done:]
+    cut_and_keep(workloads_log, again)
+    found = fetch(workloads_log, "SELECT count(DISTINCT run_id) AS n FROM workloads.phases")
+    assert found["n"].to_list() == [24]
+
+
+def test_part_files_go_once_their_phases_are_kept(workloads_log):
+    planned = plan(workloads_log)
+    cut_and_keep(workloads_log, planned)
+    assert fingerprint_steps.clear_parts(planned["parts"]) == 8
+    assert fingerprint_steps.clear_parts(planned["parts"]) == 0
+    with pytest.raises(BadInput, match=r"part-.*\.parquet: cannot be read"):
+        fingerprint_steps.cut_phases(planned["parts"][0])
+
+
+def test_a_damaged_part_is_told_of_in_one_line(workloads_log):
+    [part, *_] = plan(workloads_log)["parts"]
+    with Path(part).open("r+b") as file:
+        file.truncate(100)
+    with pytest.raises(BadInput, match="cannot be read") as raised:
+        fingerprint_steps.cut_phases(part)
+    assert "\n" not in str(raised.value)
+    assert cut_and_keep(workloads_log, plan(workloads_log)) == 24  # planned again, it is made again
+
+
+def test_parts_that_a_killed_run_left_behind_go_with_the_next_plan(workloads_log):
+    planned = plan(workloads_log)
+    cut_and_keep(workloads_log, planned)  # and here it was killed
+    folder = Path(planned["parts"][0]).parent
+    assert len(list(folder.iterdir())) == 8
+    plan(workloads_log)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_source_without_runs_names_those_that_have_some(workloads_log):
+    with pytest.raises(NotFound, match="'other' has no runs of workloads; sources that have some: 'log'"):
+        fingerprint_steps.plan_fingerprints(workloads_log, "other", ALONE, SMALL)

@@ -1,0 +1,119 @@
+"""Alarms about what runs: raised once for each episode, in clear words, with the evidence."""
+
+import json
+import shutil
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from tasks.warehouse.alarms import read_alarms
+from tasks.warehouse.connection import transaction, writing
+from tasks.warehouse.place import Warehouse
+from tasks.workloads.watch import watch_runs
+from tasks.workloads.watch_params import WatchParams
+
+MIDNIGHT = pd.Timestamp("2026-01-01")
+A = WatchParams(expected=["redis"])
+
+
+@pytest.fixture
+def warehouse(tmp_path, migrated):
+    warehouse = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+    warehouse.home.mkdir()
+    shutil.copy(migrated, warehouse.file)
+    return warehouse
+
+
+def look(warehouse, run_id, workload, *, minute=0, confidence=0.9, machine="node", model="m1", at=0):
+    """Put one identified run there; workload None: unknown."""
+    run = {
+        "source": "log", "run_id": run_id, "machine": machine, "started_at": MIDNIGHT + pd.Timedelta(minutes=minute),
+        "n_samples": 30, "n_rows": 30, "n_missed": 0, "n_resets": 0, "is_resampled": False, "at_s": [1.0],
+        "is_simulated": True, "batch_id": "b",
+    }  # fmt: skip
+    found = {
+        "source": "log", "run_id": run_id, "model_id": model, "identified_at": MIDNIGHT + pd.Timedelta(days=at),
+        "workload": workload, "is_known": workload is not None, "confidence": confidence, "unknown_score": 0.2,
+        "nearest": workload or "nginx", "nearest_distance": 3.456, "reasons": ["cpu differs"], "proxy": None,
+    }  # fmt: skip
+    with writing(warehouse) as connection, transaction(connection):
+        if not connection.execute("SELECT 1 FROM workloads.runs WHERE run_id = ?", [run_id]).fetchall():
+            put(connection, "workloads.runs", run)
+        put(connection, "workloads.identifications", found)
+
+
+def put(connection, table, row):
+    connection.register("new_rows", pa.Table.from_pylist([row]))
+    connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM new_rows").fetchall()
+    connection.unregister("new_rows")
+
+
+def messages(warehouse):
+    return [str(message) for message in read_alarms(warehouse)["message"]]
+
+
+def test_what_should_run_raises_nothing(warehouse):
+    look(warehouse, "r1", "redis")
+    assert watch_runs(warehouse, "log", ["r1"], A) == []
+
+
+def test_another_workload_is_one_alarm_however_often_it_is_seen(warehouse):
+    look(warehouse, "r1", "redis", minute=0)
+    look(warehouse, "r2", "mariadb", minute=15)
+    assert len(watch_runs(warehouse, "log", ["r2"], A)) == 1
+    look(warehouse, "r3", "mariadb", minute=30)
+    assert watch_runs(warehouse, "log", ["r3"], A) == []
+    assert watch_runs(warehouse, "log", ["r1", "r2", "r3"], A) == []
+    [message] = messages(warehouse)
+    assert message == "mariadb runs on node, not redis: 90.0 % sure; since run r2 at 2026-01-01 00:15 UTC"
+
+
+def test_when_it_was_as_expected_in_between_it_is_told_again(warehouse):
+    for minute, workload in enumerate(["mariadb", "redis", "mariadb"]):
+        look(warehouse, f"r{minute}", workload, minute=minute)
+    assert len(watch_runs(warehouse, "log", ["r0", "r1", "r2"], A)) == 2
+
+
+def test_an_unknown_workload_is_an_alarm_that_names_what_it_is_nearest_to(warehouse):
+    look(warehouse, "r1", None, confidence=0.8)
+    assert len(watch_runs(warehouse, "log", ["r1"], A)) == 1
+    assert messages(warehouse) == [
+        "an unknown workload runs on node, not redis: nearest is nginx (distance 3.46); since run r1 at "
+        "2026-01-01 00:00 UTC"
+    ]
+    evidence = json.loads(read_alarms(warehouse)["evidence"].iloc[0])
+    assert (evidence["nearest"], evidence["is_known"], evidence["reasons"]) == ("nginx", False, ["cpu differs"])
+    assert (evidence["expected"], evidence["since_run_id"], evidence["model_id"]) == (["redis"], "r1", "m1")
+
+
+def test_an_identification_that_is_not_sure_counts_as_unknown(warehouse):
+    look(warehouse, "r1", "redis", confidence=0.4)
+    assert len(watch_runs(warehouse, "log", ["r1"], A)) == 1
+    told = "it is unsure what runs on node: most likely redis, 40.0 % sure; since run r1"
+    assert messages(warehouse)[0].startswith(told)
+    assert read_alarms(warehouse)["kind"].to_list() == ["unknown-workload"]
+
+
+def test_machines_are_watched_apart(warehouse):
+    look(warehouse, "r1", "redis", minute=0, machine="one")
+    look(warehouse, "r2", "mariadb", minute=1, machine="two")
+    look(warehouse, "r3", "redis", minute=2, machine="one")
+    assert watch_runs(warehouse, "log", ["r1", "r2", "r3"], WatchParams()) == []
+
+
+def test_only_runs_that_were_looked_at_raise_alarms(warehouse):
+    look(warehouse, "r1", "mariadb", minute=0)
+    look(warehouse, "r2", "redis", minute=1)
+    assert watch_runs(warehouse, "log", ["r2"], A) == []
+
+
+def test_what_was_said_last_of_a_run_counts(warehouse):
+    look(warehouse, "r1", "mariadb", model="m1", at=0)
+    look(warehouse, "r1", "redis", model="m2", at=1)
+    assert watch_runs(warehouse, "log", ["r1"], A) == []
+
+
+def test_nothing_to_look_at_raises_nothing(warehouse):
+    assert watch_runs(warehouse, "log", [], A) == []
+    assert watch_runs(warehouse, "other", ["r1"], A) == []

@@ -94,7 +94,8 @@ def draw_workload_confusion(data: WorkloadConfusion, width_in: float) -> Figure 
         write(axes, "runs", (1, 1), (4, 3), MUTED, at=INSIDE, va="bottom")
         words = f"columns: what they were called{'; ?: unknown' if n_columns > k else ''}"
         figure.text(0.02, 0.07 / height_in, words, color=MUTED, ha="left", va="bottom")
-        figure.text(0.02, 1 - 0.06 / height_in, _in_words(data, narrow), color=ORANGE, ha="left", va="top")
+        colour = ORANGE if data.worst else MUTED
+        figure.text(0.02, 1 - 0.06 / height_in, _in_words(data, narrow), color=colour, ha="left", va="top")
     return figure
 
 

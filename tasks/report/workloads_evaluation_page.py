@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+from tasks.quantities import MISSING
 from tasks.report.jobs_page import drawn
 from tasks.report.page import render, write_page
 from tasks.report.workloads_evaluated import EvaluatedWorkloads, distance_rows, figures_of_workloads
 from tasks.report.workloads_known_table import known_table, missing_splits
+from tasks.report.workloads_units import short_number
 from tasks.report.workloads_words import other_figures
 from tasks.warehouse.versions import code_version
 
@@ -28,7 +30,12 @@ def evaluation_text(found: EvaluatedWorkloads) -> str:
             "figures": [drawn(figure) for figure in figures_of_workloads(found)],
             "distances": distance_rows(found.distances),
             "thresholds": found.thresholds,
+            "short": _short,
             "other_figures": other_figures(found.figures),
             "code_version": f"whorl {code_version()}",
         },
     )
+
+
+def _short(value: float | None) -> str:
+    return MISSING if value is None else short_number(value)

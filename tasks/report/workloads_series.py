@@ -23,6 +23,7 @@ NAME_CHARS = {False: 84, True: 42}
 COUNTER_CHARS = {False: 70, True: 38}
 LABEL_IN = 0.5  # least distance of two probabilities
 FULL = 0.75  # of a panel's width that labels may fill
+MOST_LABELS = 6
 MOST_POINTS = 800
 MOST_DOTS = 80
 ROUNDING = 1e-9
@@ -117,11 +118,13 @@ def _limits(values: FloatArray) -> tuple[float, float]:
 
 
 def _write_probabilities(axes: Axes, times: FloatArray, counter: CounterSeries) -> None:
-    """How probable each change is, beside its line; of more than there is room for, the most probable ones."""
+    """How probable each change is, beside its line; of more than there is room for, how many and the least sure."""
     width_in = axes.get_position().width * axes.figure.get_size_inches()[0]  # type: ignore[union-attr]
-    most = max(1, int(FULL * width_in / LABEL_IN))
     told = np.flatnonzero(np.isfinite(counter.probabilities))
-    told = np.sort(told[np.argsort(-counter.probabilities[told], kind="stable")[:most]])
+    if len(told) > min(MOST_LABELS, max(1, int(FULL * width_in / LABEL_IN))):
+        words = f"{len(told)} changes, least sure {whole_percent(float(counter.probabilities[told].min()))}"
+        write(axes, words, (1, 1), (0, 0), ORANGE, at=INSIDE, ha="right", va="top")
+        return
     low, high = axes.get_xlim()
     lines_in = (_edges(times)[counter.changes[told]] - low) / (high - low) * width_in
     side = np.where(lines_in + LABEL_IN + BESIDE_IN <= width_in, 1, -1)  # right of its line where there is room

@@ -19,8 +19,8 @@ def whole(value: float) -> str:
 FIGURES = {
     "unknown.auroc": ("AUROC of unknown against known workloads", ratio),
     "unknown.false_known_at_95": ("unknown runs called known, where 95 % of the known ones are", share),
-    "threshold.false_reject": ("known runs that the distance threshold calls unknown", share),
-    "threshold.false_accept": ("unknown runs that the distance threshold calls known", share),
+    "threshold.false_reject": ("own runs that the distance threshold rejects", share),
+    "threshold.false_accept": ("runs of other workloads that it accepts", share),
     "held_out.accuracy": ("held-out runs called right by the model", share),
     "held_out.macro_f1": ("macro-F1 of the same", ratio),
     "held_out.false_unknown": ("held-out runs of known workloads that it calls unknown", share),

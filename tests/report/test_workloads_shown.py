@@ -241,5 +241,5 @@ def test_what_a_run_was_called_is_told_in_words():
     assert online_accuracy(figures) == {5.0: 0.5, 30.0: 1.0}
     told = {row["words"]: row["value"] for row in other_figures(figures)}
     assert told["AUROC of unknown against known workloads"] == "0.91"
-    assert told["known runs that the distance threshold calls unknown"] == "one run only"
+    assert told["own runs that the distance threshold rejects"] == "one run only"
     assert told["called right after 5 s"] == "50.0 %"

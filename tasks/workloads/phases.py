@@ -18,6 +18,8 @@ STATISTICS = ("mean", "median", "variance", "adf", *(f"q{round(100 * q)}" for q 
 ADF = STATISTICS.index("adf")
 UNDETERMINED = 0.0  # of the Dickey-Fuller statistic: between a random walk (about -1.5) and an explosion (above 0)
 LEAST_DEVIATION = 1e-6  # relative to the level: below it rounding would be called stationary
+LEAST_RESIDUAL = 1e-12  # of a regression, as a share of the squares that it explains: below it is a perfect fit
+ADF_LIMIT = 50.0  # beyond it the statistic says no more, and would outweigh all else in a distance
 
 Bounds = NDArray[np.int64]
 
@@ -53,18 +55,23 @@ def _summary(phase: FloatArray, params: PhaseParams) -> list[float]:
 def dickey_fuller(phase: FloatArray, params: PhaseParams) -> float | None:
     """The augmented Dickey–Fuller statistic (constant, no trend) of a phase; None where it is undetermined.
 
-    Undetermined: fewer than adf_min_samples, constant up to LEAST_DEVIATION, or a ramp."""
+    Undetermined: fewer than adf_min_samples, constant up to LEAST_DEVIATION, or a regression that fits perfectly (a ramp,
+    a single early spike). Cut at ± ADF_LIMIT."""
     if len(phase) < max(params.adf_min_samples, 2 * params.adf_lags + 5):
         return None
     steps = np.diff(phase)
     if phase.std() <= LEAST_DEVIATION * max(1, abs(phase.mean())) or steps.std() <= LEAST_DEVIATION * phase.std():
         return None
-    if np.linalg.matrix_rank(_design(phase, params.adf_lags)) < params.adf_lags + 2:
+    design, answer = _design(phase, params.adf_lags), steps[params.adf_lags :]
+    if np.linalg.matrix_rank(design) < params.adf_lags + 2:
+        return None
+    residual = answer - design @ np.linalg.lstsq(design, answer)[0]
+    if (residual**2).sum() <= LEAST_RESIDUAL * (answer**2).sum():
         return None
     from statsmodels.tsa.stattools import adfuller
 
     statistic = adfuller(phase, maxlag=params.adf_lags, autolag=None, result_object=False)[0]
-    return float(statistic) if np.isfinite(statistic) else None
+    return float(np.clip(statistic, -ADF_LIMIT, ADF_LIMIT)) if np.isfinite(statistic) else None
 
 
 def _design(phase: FloatArray, lags: int) -> FloatArray:

@@ -52,6 +52,16 @@ def test_short_constant_and_straight_phases_are_undetermined(phase):
     assert dickey_fuller(phase, PARAMS) is None
 
 
+@pytest.mark.parametrize("spike", range(4))
+@pytest.mark.parametrize("noise", [0, 1e-9, 1e-4])
+def test_a_single_spike_never_outweighs_all_else(spike, noise):
+    phase = noise * np.sin(np.arange(21.0))
+    phase[spike] = 8
+    found = dickey_fuller(phase, PARAMS)
+    assert found is None or abs(found) <= 50
+    assert noise or spike > 1 or found is None  # before the first answer of the regression, it fits perfectly
+
+
 def test_the_workload_changes_where_enough_counters_do():
     bounds = [bounds_of(points, 30) for points in ([10], [11, 20], [10], [], [25])]
     params = PhaseParams(vote_share=0.5)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.workloads.phase_params import PhaseParams
-from tasks.workloads.phases import LEAST_DEVIATION
+from tasks.workloads.phases import ADF_LIMIT, LEAST_DEVIATION, LEAST_RESIDUAL
 from tasks.workloads.telemetry import FloatArray
 
 LEAST_EIGENVALUE = 1e-12  # of the regressors' correlations, relative to the largest: below it they are collinear
@@ -58,10 +58,13 @@ def _statistics(scaled: FloatArray, phase_of: Indices, n_phases: int, lags: int)
     slopes = np.einsum("pab,pb->pa", inverse, products)
     residual = answer - np.einsum("ra,ra->r", design, slopes[phase])
     freedom = np.bincount(phase, minlength=n_phases) - n_columns
-    variance = np.bincount(phase, residual**2, n_phases) / np.maximum(freedom, 1)
+    left = np.bincount(phase, residual**2, n_phases)
+    is_perfect = left <= LEAST_RESIDUAL * np.bincount(phase, answer**2, n_phases)
+    variance = left / np.maximum(freedom, 1)
     error = np.sqrt(variance * inverse[:, 0, 0])
-    is_determined = is_free & (freedom > 0) & (error > 0)
-    return np.where(is_determined, slopes[:, 0] / np.where(is_determined, error, 1), np.nan)
+    is_determined = is_free & (freedom > 0) & (error > 0) & ~is_perfect
+    statistic = slopes[:, 0] / np.where(is_determined, error, 1)
+    return np.where(is_determined, np.clip(statistic, -ADF_LIMIT, ADF_LIMIT), np.nan)
 
 
 def _are_independent(squares: FloatArray) -> NDArray[np.bool_]:

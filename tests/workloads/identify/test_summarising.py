@@ -49,3 +49,12 @@ def test_a_phase_without_a_value_has_only_zeros():
     assert not found[1].any()
     [nothing] = summarise_all(np.full((4, 1), np.nan), [bounds_of([], 4)], PARAMS)
     assert not nothing.any()
+
+
+def test_a_single_spike_has_no_statistic_of_astronomical_size():
+    params = PhaseParams()
+    phases = [np.where(np.arange(21) == spike, 8.0, 0.0) for spike in range(21)]
+    found = dickey_fuller_each(np.concatenate(phases), np.repeat(np.arange(21), 21), 21, params)
+    alone = [dickey_fuller(phase, params) for phase in phases]
+    assert np.isnan(found[:2]).all()
+    np.testing.assert_allclose(found, [np.nan if one is None else one for one in alone], rtol=1e-6)

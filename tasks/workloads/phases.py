@@ -55,8 +55,8 @@ def _summary(phase: FloatArray, params: PhaseParams) -> list[float]:
 def dickey_fuller(phase: FloatArray, params: PhaseParams) -> float | None:
     """The augmented Dickey–Fuller statistic (constant, no trend) of a phase; None where it is undetermined.
 
-    Undetermined: fewer than adf_min_samples, constant up to LEAST_DEVIATION, or a regression that fits perfectly (a ramp,
-    a single early spike). Cut at ± ADF_LIMIT."""
+    Undetermined: fewer than adf_min_samples, constant up to LEAST_DEVIATION, or a regression that fits
+    perfectly (a ramp, a single early spike). Cut at ± ADF_LIMIT."""
     if len(phase) < max(params.adf_min_samples, 2 * params.adf_lags + 5):
         return None
     steps = np.diff(phase)

@@ -17,7 +17,7 @@ WITH measured AS (
     UNION SELECT DISTINCT model_id FROM workloads.confusions WHERE source = $source
 ),
 champion AS (
-    SELECT model_id FROM ops.champions WHERE word = 'workloads' AND source = $source
+    SELECT model_id FROM ops.champions WHERE word = 'workloads' AND kind = 'identity' AND source = $source
     ORDER BY decided_at DESC, sequence DESC LIMIT 1
 ),
 final AS (

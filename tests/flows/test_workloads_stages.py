@@ -20,7 +20,7 @@ from tasks.workloads.stored import fetch_runs
 from tasks.workloads.training_params import TrainParams
 from tasks.workloads.watch_params import WatchParams
 
-pytestmark = pytest.mark.usefixtures("prefect_server")
+pytestmark = [pytest.mark.usefixtures("prefect_server"), pytest.mark.slow]  # each stage starts a flow twice
 Die = Callable[[Any, str], Any]
 
 

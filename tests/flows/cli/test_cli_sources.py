@@ -54,7 +54,8 @@ def test_the_next_command_after_an_ingest_can_be_pasted(
     source = "it's mine"
     warehouse = job_log([{"runtime_s": 1.0}], source=source)
     summarise(warehouse, source, SummaryParams())
-    monkeypatch.setattr(ingest, "_ingested", lambda *_: {"batches": [], "data_version": "0", "report": "r.html"})
+    ended = {"batches": [], "data_version": "0", "report": "r.html", "predictions_report": ""}
+    monkeypatch.setattr(ingest, "_ingested", lambda *_: ended)
     (tmp_path / "log.csv").write_text("run_id,name,started_at,runtime_s\n")
     noted = whorl("jobs", "ingest", tmp_path / "log.csv", "--source", source).err
     assert noted.startswith("next: ")

@@ -48,6 +48,7 @@ def test_workloads_that_differ_are_told_apart_by_every_method(campaign):
     assert figures["known.splits.by_round"] == 5 and figures["known.splits.random"] == 2
 
 
+@pytest.mark.slow
 def test_unknown_workloads_get_higher_scores_than_known_ones(campaign):
     found = evaluate_runs(campaign(("redis", "mysql", "nginx", "bayes"), rounds=5), QUICK)
     figures = found.figures
@@ -59,6 +60,7 @@ def test_unknown_workloads_get_higher_scores_than_known_ones(campaign):
     assert sum(shares) == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_workloads_that_are_the_same_cannot_be_told_apart(campaign):
     """A protocol that leaked would find what is not there."""
     twins = [
@@ -117,6 +119,7 @@ def test_a_round_without_a_workload_is_scored_on_the_others(campaign):
     assert figures["known.n.by_round"] == len(runs) - 2
 
 
+@pytest.mark.slow
 def test_a_counter_that_is_never_measured_in_some_runs_does_no_harm(campaign):
     runs = campaign(rounds=4)
     gappy = np.array(runs[0].values)
@@ -125,6 +128,7 @@ def test_a_counter_that_is_never_measured_in_some_runs_does_no_harm(campaign):
     assert are_explained(figures) and figures["known.accuracy.random.trees"] == 1
 
 
+@pytest.mark.slow
 def test_the_same_runs_give_the_same_figures(campaign, evaluated):
     assert evaluate_runs(campaign(), QUICK).figures == evaluated.figures
 

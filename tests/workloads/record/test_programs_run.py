@@ -115,6 +115,7 @@ def test_a_stop_in_the_middle_of_a_run_leaves_no_worker_behind(name: str, place:
     assert inside(place) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recorder_that_is_killed_in_a_run_leaves_no_process_of_the_workload(name: str, place: Place) -> None:
     program = PROGRAMS[name]

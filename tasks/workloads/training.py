@@ -1,19 +1,18 @@
 """Training on a source of the warehouse: learn from labelled runs, measure on those held out, keep the better model."""
 
 import logging
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import pandas as pd
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from tasks.errors import BadInput, NotFound
 from tasks.warehouse.connection import fetch, reading
+from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, promote, register
-from tasks.warehouse.versions import code_version, data_version
+from tasks.warehouse.versions import data_version
 from tasks.workloads.champions import KIND, WORD, champion_of
 from tasks.workloads.held_out_figures import METRIC, Figures, accuracy_on, confusion, figures_of
 from tasks.workloads.holding_out import HeldOut, hold_out
@@ -65,19 +64,16 @@ def train_source(
         model = fit_model(parts.train, identifying)
         told = identify_all(parts.test, model, with_reasons=False)
     figures = figures_of(parts, told)
-    identity = f"{run_id}{parameters}{sorted(left_out)}"
-    card = ModelCard(
-        model_id=f"{kind}-{version}-{uuid.uuid5(uuid.NAMESPACE_OID, identity).hex[:8]}",
+    card = new_card(
         word=WORD,
         source=source,
         kind=kind,
-        trained_at=datetime.now(UTC).replace(tzinfo=None),
         run_id=run_id,
         data_version=version,
-        code_version=code_version(),
         seed=identifying.seed,
         parameters=parameters | {"left_out": sorted(left_out), "held_out": parts.name},
-        metrics={key: float(value) for key, value in figures.items() if isinstance(value, int | float)},
+        figures=figures,
+        identity=f"{run_id}{parameters}{sorted(left_out)}",
     )
     register(warehouse, card, lambda folder: save_model(model, folder))
     in_use = _promoted(warehouse, card, model, parts)

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tasks.boosters import matrix
 from tasks.errors import BadInput
 from tasks.jobs.binned import Binned
 from tasks.jobs.control.placement import Placement
 from tasks.jobs.distribution import Floats
 from tasks.jobs.normalisation import historic_medians
-from tasks.jobs.predict.boosters import matrix
 from tasks.jobs.predict.features_earlier import earlier_runs
 from tasks.jobs.predict.own_runs import Ints
 from tasks.jobs.predict.periods import assign_periods

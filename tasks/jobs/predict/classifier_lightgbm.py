@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tasks.boosters import read_booster
 from tasks.errors import BadInput
 from tasks.jobs.pmf import Floats
-from tasks.jobs.predict.boosters import read_booster
 from tasks.jobs.predict.calibration import tempered
 from tasks.jobs.predict.classifier_params import ClassifierParams
 from tasks.jobs.predict.evidence import evidence_of, multiplied

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tasks.boosters import matrix, train_booster
 from tasks.jobs.distribution import Floats
-from tasks.jobs.predict.boosters import matrix, train_booster
 from tasks.jobs.predict.predictor_params import LocationParams
 
 MEDIAN = "log_median_before"

@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tasks.boosters import matrix, train_booster
 from tasks.jobs.distribution import Floats
-from tasks.jobs.predict.boosters import matrix, train_booster
 from tasks.jobs.predict.predictor_params import SpreadParams
 from tasks.jobs.predict.residual_grid import ResidualGrid, make_grid
 

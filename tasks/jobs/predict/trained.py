@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from tasks.boosters import booster_from
 from tasks.errors import BadInput
-from tasks.jobs.predict.boosters import booster_from
 from tasks.jobs.predict.classifier_lightgbm import LightGbm
 from tasks.jobs.predict.conditional import Conditional
 from tasks.jobs.predict.evaluation_params import PredictParams

@@ -1,9 +1,7 @@
 """Training on a source of the warehouse: learn from what came first, score on what came last, keep the better model."""
 
 import logging
-import uuid
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import pandas as pd
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
@@ -20,6 +18,7 @@ from tasks.jobs.predict.trained import Trained
 from tasks.jobs.scores import crps_of
 from tasks.jobs.summary import refuse_mixture
 from tasks.warehouse.connection import reading
+from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, promote, register
 from tasks.warehouse.versions import code_version, data_version
@@ -46,24 +45,23 @@ def train_source(warehouse: Warehouse, source: str, params: EvaluateParams, *, r
     flow run. The same data, parameters and run give the same model id. Raises NotFound, BadInput as evaluate_runs."""
     found, version = _evaluated(warehouse, source, params)
     trained = trained_of(found, params)
-    numbers = {key: float(value) for key, value in found.figures.items() if isinstance(value, int | float)}
-    headline = {key: numbers[key] for key in HEADLINE if key in numbers}
-    card = ModelCard(
-        model_id=f"{KIND}-{version}-{uuid.uuid5(uuid.NAMESPACE_OID, run_id + params.model_dump_json()).hex[:8]}",
+    headline = {key: found.figures[key] for key in HEADLINE if key in found.figures}
+    card = new_card(
         word=WORD,
         source=source,
         kind=KIND,
-        trained_at=datetime.now(UTC).replace(tzinfo=None),
         run_id=run_id,
         data_version=version,
-        code_version=code_version(),
         seed=params.seed,
         parameters=params.model_dump(mode="json"),
-        metrics={**headline, **numbers},
+        figures={**headline, **found.figures},
+        identity=run_id + params.model_dump_json(),
     )
     register(warehouse, card, trained.save)
     in_use = _promoted(warehouse, card, found)
-    logger.info("trained %s of source %s: CRPS %.4g s; champion %s", card.model_id, source, numbers[METRIC], in_use)
+    logger.info(
+        "trained %s of source %s: CRPS %.4g s; champion %s", card.model_id, source, card.metrics[METRIC], in_use
+    )
     return Training(card.model_id, in_use, version, found.figures)
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Protocol
 
-from tasks.errors import BadInput
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.airflow import AirflowReader
 from tasks.jobs.readers.own import OwnReader
@@ -13,9 +12,8 @@ from tasks.jobs.readers.spark import SparkReader
 from tasks.jobs.readers.spark_packing import unpacked_head
 from tasks.jobs.readers.swf import SwfReader
 from tasks.read_limits import ReadLimits
+from tasks.reader_choice import reader_for
 from tasks.reading import Chunk, read_head
-
-HEAD_SHOWN = 40
 
 
 class Reader(Protocol):
@@ -55,23 +53,5 @@ READERS: dict[str, Reader] = {reader.name: reader for reader in _ALL}
 
 
 def detect(path: str, limits: ReadLimits) -> Reader:
-    """The reader that a file is for: by its address, else by its content, else by how its name ends.
-
-    Raises BadInput if none fits, or if the file cannot be opened."""
-    for reader in _ALL:
-        if reader.sniff(b"", path):
-            return reader
-    head = unpacked_head(path, limits) or read_head(path, limits)
-    for reader in _ALL:
-        if reader.sniff(head, path):
-            return reader
-    for reader in _ALL:
-        if path.lower().endswith(reader.endings):
-            return reader
-    shown = head[:HEAD_SHOWN].decode("utf-8", "replace")
-    raise BadInput(
-        path,
-        f"no known job log (it begins with {shown!r})",
-        "; ".join(reader.title for reader in _ALL),
-        f"name the reader: --reader {'|'.join(READERS)}",
-    )
+    """The reader that a file is for. Raises BadInput if none fits, or if the file cannot be opened."""
+    return reader_for(path, _ALL, lambda: unpacked_head(path, limits) or read_head(path, limits), "job log")

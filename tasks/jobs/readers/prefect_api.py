@@ -3,19 +3,22 @@
 import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 from uuid import UUID
 
-import httpx
 import pandas as pd
 from pydantic import AwareDatetime, BaseModel, ConfigDict, FiniteFloat, ValidationError
 
+from tasks.http_server import HTTP
 from tasks.jobs.params import ReadParams, Status
-from tasks.jobs.readers.prefect_http import HTTP, PrefectApi
+from tasks.jobs.readers.prefect_http import PrefectApi
 from tasks.jobs.readers.prefect_pages import Names, Raw, read_pages
 from tasks.jobs.vetting import vet_runs
 from tasks.reading import Chunk, all_refusals, refusals
+
+if TYPE_CHECKING:
+    import httpx
 
 CHUNK_RUNS = 10_000
 AUTOMATIC = ("SCHEDULE", "DEPLOYMENT", "AUTOMATION")  # creators of runs that are no people
@@ -85,7 +88,7 @@ class PrefectApiReader:
     title = "Prefect: flow runs over the HTTP API"
     endings: tuple[str, ...] = ()
 
-    def __init__(self, transport: httpx.BaseTransport | None = None, clock: Callable[[], datetime] = utc_now) -> None:
+    def __init__(self, transport: "httpx.BaseTransport | None" = None, clock: Callable[[], datetime] = utc_now) -> None:
         self.transport, self.clock = transport, clock
 
     def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002

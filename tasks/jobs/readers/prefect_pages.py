@@ -21,7 +21,7 @@ def read_pages(api: PrefectApi, page_runs: int, until: datetime) -> Iterator[lis
         expected = {"before_": until.isoformat()} | ({"after_": after} if after else {})
         question: Raw = {"sort": "EXPECTED_START_TIME_ASC", "limit": page_runs}
         question["flow_runs"] = {"expected_start_time": expected} | ({"id": {"not_any_": there}} if there else {})
-        page = api.ask("flow_runs/filter", question)
+        page = api.objects("flow_runs/filter", question)
         if page:
             yield page
         if len(page) < page_runs:
@@ -49,6 +49,8 @@ class Names:
         for start in range(0, len(unknown), MAX_PAGE_RUNS):
             some = unknown[start : start + MAX_PAGE_RUNS]
             question: Raw = {kind: {"id": {"any_": some}}, "limit": MAX_PAGE_RUNS}
-            found = {str(one.get("id")): str(one.get("name") or "") for one in self.api.ask(f"{kind}/filter", question)}
+            found = {
+                str(one.get("id")): str(one.get("name") or "") for one in self.api.objects(f"{kind}/filter", question)
+            }
             known.update({each: found.get(each, "") for each in some})
         return known

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.boosters import ONE_THREAD, booster_from
 from tasks.errors import BadInput
-from tasks.jobs.predict.boosters import ONE_THREAD, booster_from
 from tasks.workloads.identify.params import TreeParams
 from tasks.workloads.telemetry import FloatArray
 

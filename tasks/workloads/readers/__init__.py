@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from tasks.errors import BadInput
 from tasks.read_limits import ReadLimits
+from tasks.reader_choice import reader_for
 from tasks.reading import read_head
 from tasks.workloads.readers.perf_stat import PerfStatReader
 from tasks.workloads.readers.perfspect import PerfSpectReader
@@ -12,8 +12,6 @@ from tasks.workloads.readers.sadf import SadfReader
 from tasks.workloads.readers.wide import WideReader
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.sampled import Reading
-
-HEAD_SHOWN = 40
 
 
 class Reader(Protocol):
@@ -51,23 +49,5 @@ READERS: dict[str, Reader] = {reader.name: reader for reader in _ALL}
 
 
 def detect(path: str, limits: ReadLimits) -> Reader:
-    """The reader that a file is for: by its address, else by its content, else by how its name ends.
-
-    Raises BadInput if none fits, or if the file cannot be opened."""
-    for reader in _ALL:
-        if reader.sniff(b"", path):
-            return reader
-    head = read_head(path, limits)
-    for reader in _ALL:
-        if reader.sniff(head, path):
-            return reader
-    for reader in _ALL:
-        if reader.endings and path.lower().endswith(reader.endings):
-            return reader
-    shown = head[:HEAD_SHOWN].decode("utf-8", "replace")
-    raise BadInput(
-        path,
-        f"no known telemetry (it begins with {shown!r})",
-        "; ".join(reader.title for reader in _ALL),
-        f"name the reader: --reader {'|'.join(READERS)}",
-    )
+    """The reader that a file is for. Raises BadInput if none fits, or if the file cannot be opened."""
+    return reader_for(path, _ALL, lambda: read_head(path, limits), "telemetry")

@@ -10,9 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx
 import numpy as np
 
 from tasks.errors import BadInput
@@ -23,6 +22,9 @@ from tasks.workloads.readers.times import start_and_offsets
 from tasks.workloads.reading_params import PrometheusParams, ReadParams
 from tasks.workloads.sampled import Reading, Sampled, one_row_a_sample
 from tasks.workloads.telemetry import Counter
+
+if TYPE_CHECKING:
+    import httpx
 
 MAX_STEPS = 10_000  # the server gives at most 11,000 points a series at a time
 DEFAULT_STEP_S = 15.0
@@ -47,7 +49,7 @@ class Range:
 class PrometheusReader:
     """Reads from a server; transport and clock are for tests."""
 
-    transport: httpx.BaseTransport | None = None
+    transport: "httpx.BaseTransport | None" = None
     clock: Callable[[], float] = time.time
     name: str = "prometheus"
     version: int = 1
@@ -71,10 +73,10 @@ class PrometheusReader:
                 raise BadInput(api.shown, "the range ends before it starts", "start before end", "mend --start, --end")
             span = Range(matches, start_s, end_s, asked.step_s or _scrape_interval(api))
             n_series = _count_series(api, span, asked)
-            types = {name: str(one[0].get("type", "")) for name, one in api.ask("metadata", {}).items() if one}
+            types = {name: str(one[0].get("type", "")) for name, one in api.data("metadata", {}).items() if one}
             found = _Found(span)
             for question in _questions(span, max(2, asked.max_points // n_series)):
-                answer = api.ask("query_range", question)
+                answer = api.data("query_range", question)
                 for series in answer.get("result", []):
                     found.add(series)
             runs = list(found.runs(types, asked.run_by))
@@ -167,7 +169,7 @@ def _folded(labels: Labels, hidden: set[str]) -> str:
 
 def _count_series(api: PrometheusApi, span: Range, params: PrometheusParams) -> int:
     question = {"match[]": span.matches, "start": span.start_s - span.step_s, "end": span.end_s}
-    n_series = len(api.ask("series", question))
+    n_series = len(api.data("series", question))
     if not n_series:
         raise BadInput(api.shown, f"no series for {', '.join(span.matches)}", EXPECTED, "mend the selector or range")
     if n_series > params.max_series:
@@ -190,7 +192,7 @@ def _questions(span: Range, n_points: int) -> Iterator[dict[str, Any]]:
 
 def _scrape_interval(api: PrometheusApi) -> float:
     """The shortest scrape interval of the targets that are up; 15 s where the server does not say."""
-    targets = api.ask("targets", {"state": "active"}).get("activeTargets", [])
+    targets = api.data("targets", {"state": "active"}).get("activeTargets", [])
     found = [_duration(str(one.get("scrapeInterval", ""))) for one in targets]
     return min([seconds for seconds in found if seconds], default=DEFAULT_STEP_S)
 

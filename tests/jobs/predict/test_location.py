@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tasks.boosters import booster_from, matrix, train_booster
 from tasks.errors import BadInput
-from tasks.jobs.predict.boosters import booster_from, matrix, train_booster
 from tasks.jobs.predict.location import MEDIAN, fit_location
 from tasks.jobs.predict.predictor_params import LocationParams
 

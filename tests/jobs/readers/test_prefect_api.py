@@ -11,9 +11,9 @@ import httpx
 import pandas as pd
 import pytest
 
+from tasks import http_server
 from tasks.errors import BadInput
 from tasks.jobs.params import PrefectApiParams, ReadParams
-from tasks.jobs.readers import prefect_http
 from tasks.jobs.readers.prefect_api import PrefectApiReader
 
 URL = "http://127.0.0.1:4200/api"
@@ -272,7 +272,7 @@ def test_a_server_that_cannot_be_read_is_one_clear_line(answer: Answer, message:
 
 
 def test_an_endless_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prefect_http, "MAX_ANSWER_BYTES", 1000)
+    monkeypatch.setattr(http_server, "MAX_ANSWER_BYTES", 1000)
     with pytest.raises(BadInput, match="an answer of more than 1,000 bytes"):
         read(saying(200, FIRST_PAGE))
 

@@ -9,10 +9,10 @@ import httpx
 import numpy as np
 import pytest
 
+from tasks import http_server
 from tasks.errors import BadInput
 from tasks.workloads.labels import file_labels
 from tasks.workloads.prepared import prepare
-from tasks.workloads.readers import prometheus_http
 from tasks.workloads.readers.prometheus import PrometheusReader
 from tasks.workloads.reading_params import PrometheusParams, ReadParams, RegularParams
 
@@ -202,7 +202,7 @@ def test_a_wrong_question_is_not_asked(params, problem):
 
 
 def test_an_answer_that_would_fill_the_memory_is_refused(monkeypatch):
-    monkeypatch.setattr(prometheus_http, "MAX_ANSWER_BYTES", 10)
+    monkeypatch.setattr(http_server, "MAX_ANSWER_BYTES", 10)
     with pytest.raises(BadInput, match="an answer of more than 10 bytes"):
         read(Server([(named("load"), lambda at: 1)]))
 

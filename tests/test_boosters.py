@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.predict.boosters import train_booster
+from tasks.boosters import train_booster
 
 LOAD = """
 import os, sys
 from pathlib import Path
 import lightgbm
 from tasks.errors import BadInput
-from tasks.jobs.predict.boosters import booster_from
+from tasks.boosters import booster_from
 real = lightgbm.basic.Booster.__init__
 def speaking(self, **named):
     os.write(2, b"another thread speaks\\n")

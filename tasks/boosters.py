@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from tasks.errors import BadInput
-from tasks.jobs.distribution import Floats
 
 ONE_THREAD = {"num_threads": 1, "deterministic": True, "force_row_wise": True, "verbosity": -1}
 STDERR = 2
@@ -21,6 +21,7 @@ OWN_LINE = b"[LightGBM]"
 # Where each tree begins: LightGBM goes by it to read trees in threads, in which an error ends the whole process.
 SIZES = re.compile(r"^tree_sizes=(.*)\n", re.MULTILINE)
 END = "\nend of parameters\n"  # LightGBM reads on beyond a text that ends before it, and may crash
+Floats = NDArray[np.float64]
 _one_at_a_time = threading.Lock()
 
 

@@ -1,6 +1,8 @@
 """From files of telemetry to a landed batch, or straight into memory."""
 
 import hashlib
+import logging
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,9 +23,11 @@ from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.sampled import Reading
 from tasks.workloads.telemetry import Telemetry
 
+logger = logging.getLogger(__name__)
 WORD = "workloads"
 REMOTE = ("http://", "https://")
 PREPARING_VERSION = 1  # raise it when the same samples give other runs
+FLAGGED = re.compile(r"(^|/)flagged-\d+\.parquet$")  # our recorder's parts of disturbed runs
 NO_OPTION = ("limits", "prometheus", "manifest")  # whether and how a file is read, not what its runs are
 
 
@@ -38,6 +42,8 @@ class Intake:
 
 def find_files(paths: list[str], manifest_file: str = "") -> list[str]:
     """The files behind the paths: a folder stands for the files in it that some reader knows, in order.
+
+    Disturbed runs of a recording (flagged-NNNN.parquet) are read where they are named, or stand alone.
 
     Without paths, those of the manifest. Raises BadInput for a path that does not exist and for a folder without a
     readable file."""
@@ -59,6 +65,10 @@ def _files_in(path: str, apart_from: str) -> list[str]:
     names = sorted(str(name) for name in fs.find(root))
     files = [fs.unstrip_protocol(name).removeprefix("file://") for name in names if name.lower().endswith(endings)]
     files = [name for name in files if absolute(name) != apart_from]
+    undisturbed = [name for name in files if not FLAGGED.search(name)]
+    if undisturbed and len(undisturbed) < len(files):
+        logger.info("%s: left out %d files of disturbed runs (flagged-…)", path, len(files) - len(undisturbed))
+        files = undisturbed
     if not files:
         expected = f"files that end in {', '.join(endings)}"
         raise BadInput(path, f"{len(names)} files, none that is telemetry", expected, "name one")

@@ -11,7 +11,7 @@ from tasks.warehouse.hashes import hash_tables
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.rebuild import rebuild
 from tasks.workloads import steps
-from tasks.workloads.intake import read_telemetry
+from tasks.workloads.intake import find_files, read_telemetry
 from tasks.workloads.reading_params import ReadParams, RegularParams
 from tasks.workloads.stored import fetch_runs
 
@@ -143,3 +143,13 @@ def test_two_files_with_the_same_run_id_stay_two_runs_in_memory(tmp_path):
 def test_an_unknown_reader_is_refused(warehouse):
     with pytest.raises(BadInput, match="no reader 'perv'; expected one of prometheus, perf"):
         put(warehouse, FIXTURES / "perf.csv", reader="perv")
+
+
+def test_a_folder_of_a_recording_stands_for_its_undisturbed_runs(tmp_path):
+    for name in ("runs-0001.parquet", "flagged-0001.parquet"):
+        (tmp_path / name).touch()
+    assert [Path(one).name for one in find_files([str(tmp_path)])] == ["runs-0001.parquet"]
+    named = str(tmp_path / "flagged-0001.parquet")
+    assert find_files([named]) == [named]
+    (tmp_path / "runs-0001.parquet").unlink()
+    assert [Path(one).name for one in find_files([str(tmp_path)])] == ["flagged-0001.parquet"]

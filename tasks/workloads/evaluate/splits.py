@@ -3,6 +3,7 @@
 Runs that depend on each other are on one side: the pieces of a trace always, its windows but for the split by time,
 where those that reach over the border are on neither."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +19,7 @@ Slice = Literal["random", "by_time", "by_round", "by_input", "by_machine"]
 SLICES: tuple[Slice, ...] = get_args(Slice)
 Positions = NDArray[np.int64]
 Key = TypeVar("Key", str, tuple[str, bool])
+EDGE_S = 1e-6  # against rounding where a window ends
 
 
 @dataclass(frozen=True)
@@ -113,9 +115,23 @@ def _unit_of_time(item: Item) -> tuple[str, bool]:
 
 def _part_by_border(windows: Sequence[Item], share: float) -> tuple[list[bool], list[bool]]:
     """Windows of a trace that end before the border are to learn from, those that begin after it are tested."""
-    first, last = min(one.from_s for one in windows), max(one.to_s for one in windows)
-    border = first + share * (last - first)
-    return [one.to_s <= border for one in windows], [one.from_s >= border for one in windows]
+    border = _border(windows, share)
+    return [one.to_s <= border + EDGE_S for one in windows], [one.from_s >= border - EDGE_S for one in windows]
+
+
+def _border(windows: Sequence[Item], share: float) -> float:
+    """When that share of what was measured is over, in seconds: gaps in a trace do not count."""
+    stretches, reached = [], -math.inf
+    for one in sorted(windows, key=lambda window: window.from_s):
+        begins = max(one.from_s, reached)
+        reached = max(one.to_s, reached)
+        stretches.append((begins, reached - begins))
+    left_s = share * sum(length_s for _, length_s in stretches)
+    for begins, length_s in stretches:
+        if left_s <= length_s:
+            return begins + left_s
+        left_s -= length_s
+    return reached
 
 
 def _part_by_order(runs: Sequence[Item], share: float) -> tuple[list[bool], list[bool]]:

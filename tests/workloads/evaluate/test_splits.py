@@ -1,4 +1,5 @@
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
@@ -67,6 +68,18 @@ def test_overlapping_windows_that_reach_over_the_border_are_on_neither_side(draw
     items = cut([draw("redis", "long", n_samples=100)], WindowParams(width_s=10, step_s=2)).items
     (split,) = splits_of(items, "by_time", PARAMS).splits
     assert max(items[at].to_s for at in split.train) <= 60 <= min(items[at].from_s for at in split.test)
+
+
+def test_a_gap_in_a_trace_does_not_move_the_border(draw):
+    """Two pieces of 50 samples, an hour apart: 60 % of what was measured is over 10 samples into the second."""
+    start = datetime(2026, 1, 1)
+    pieces = [
+        replace(draw("redis", f"long+{at + 1}", n_samples=50), started_at=start + timedelta(hours=at)) for at in (0, 1)
+    ]
+    items = cut(pieces, TEN).items
+    (split,) = splits_of(items, "by_time", PARAMS).splits
+    assert [items[at].from_s for at in split.train] == [0, 10, 20, 30, 40, 3600]
+    assert [items[at].from_s for at in split.test] == [3610, 3620, 3630, 3640]
 
 
 def test_the_earlier_runs_of_each_workload_are_learned_from(campaign):

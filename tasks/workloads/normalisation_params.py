@@ -13,7 +13,7 @@ class NormalisationParams(Params):
     """How counters of unlike magnitude become comparable."""
 
     normalisation: Normalisation = Field(
-        "training",
+        "absolute",
         description="absolute: |x − μ| / σ over the run (eq. 7); zscore: the same with its sign; training: centre and "
         "spread over all training runs, rates by their logarithm, so that levels count",
     )

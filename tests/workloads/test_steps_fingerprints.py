@@ -118,9 +118,10 @@ def test_with_a_model_in_use_a_new_run_leaves_those_of_the_others_alone(
 
 
 def test_without_a_model_the_scale_is_that_of_all_runs(workloads_log, drawn_telemetry):
-    cut_and_keep(workloads_log, plan(workloads_log, FingerprintParams()))
+    learned = FingerprintParams(normalisation=NormalisationParams(normalisation="training"))
+    cut_and_keep(workloads_log, plan(workloads_log, learned))
     put(workloads_log, drawn_telemetry("new", workloads="ab", n_runs=1, seed=3, prefix="new-"))
-    assert plan(workloads_log, FingerprintParams())["n_done"] == 0
+    assert plan(workloads_log, learned)["n_done"] == 0
 
 
 def test_phases_of_a_run_that_is_gone_go_as_well(workloads_log, drawn_telemetry):

@@ -59,11 +59,12 @@ def learn(cohort: Cohort, train: Sequence[int] | NDArray[np.int64], params: Iden
     scale = learn_levels(runs, maker.counters)
     levels = filled(levels_of(runs, scale), scale)
     n_phases = phases_to_tell(known, params.features.max_phases)
-    features = features_of(known, n_phases, levels, params.features.parts).values
+    features = features_of(known, n_phases, levels, params.features.parts)
     labels = tuple(str(run.workload) for run in runs)
     within = {one: distances_of_pairs(phases_of(known), by_measure(params.similarity, one)) for one in MEASURES}
     table = TrainingTable(
-        features=features,
+        features=features.values,
+        views=features.views,
         points=compared(levels),
         fingerprint_distances=within["ed" if params.similarity.distance == "euclidean" else "dtw"],
         labels=labels,
@@ -76,7 +77,7 @@ def learn(cohort: Cohort, train: Sequence[int] | NDArray[np.int64], params: Iden
         maker=maker,
         scale=scale,
         known=known,
-        features=features,
+        features=features.values,
         n_phases=n_phases,
         judge=learn_judge(table, params, params.trees),
         spreads={measure: spread_by_workload(found, labels) for measure, found in within.items()},

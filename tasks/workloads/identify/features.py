@@ -4,19 +4,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tasks.workloads.fingerprints import Fingerprint, feature_names, padded
 from tasks.workloads.identify.levels import level_names
 from tasks.workloads.identify.params import Parts
 from tasks.workloads.telemetry import FloatArray
 
+Views = tuple[NDArray[np.int64], ...]
+
 
 @dataclass(frozen=True)
 class FeatureTable:
-    """names: of the columns; values: (n_runs, n_features), finite."""
+    """names: of the columns; values: (n_runs, n_features), finite. views: columns that trees of their own read."""
 
     names: tuple[str, ...]
     values: FloatArray
+    views: Views
 
 
 def phases_to_tell(fingerprints: Sequence[Fingerprint], max_phases: int) -> int:
@@ -36,12 +40,14 @@ def features_of(
     counters = fingerprints[0].counters
     names: list[str] = []
     blocks: list[FloatArray] = []
-    if parts in ("phases", "both"):
+    if parts != "levels":
         names += feature_names(counters, n_phases)
         blocks.append(np.array([padded(one, n_phases) for one in fingerprints]))
-    if parts in ("levels", "both"):
+    if parts != "phases":
         if levels is None:
             raise ValueError(f"features of {parts!r} need the levels of the runs")
         names += level_names(counters)
         blocks.append(levels)
-    return FeatureTable(tuple(names), np.concatenate(blocks, axis=1))
+    values = np.concatenate(blocks, axis=1)
+    edges = [blocks[0].shape[1]] if parts == "apart" else []
+    return FeatureTable(tuple(names), values, tuple(np.split(np.arange(values.shape[1]), edges)))

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.workloads.identify.evidence import beyond_threshold, evidence_of
+from tasks.workloads.identify.features import Views
 from tasks.workloads.identify.neighbours import Metric, distances, learn_metric, nearest_mean, usual_distances
 from tasks.workloads.identify.params import IdentifyParams, TreeParams
 from tasks.workloads.identify.trees import Trees, fit_trees
@@ -20,10 +21,12 @@ LEAST_PROBABILITY = 1e-3  # of a workload that the trees rule out
 class TrainingTable:
     """Training runs as numbers, row by row.
 
-    features: (n, p), for the trees. points: (n, f), what distances compare. fingerprint_distances: (n, n) (V-D).
+    features: (n, p), for the trees; views: columns of it that they learn from apart. points: (n, f), what distances
+    compare. fingerprint_distances: (n, n) (V-D).
     labels, clusters: workload of each run, and what its repetitions share. folds: (n,), the block of each."""
 
     features: FloatArray
+    views: Views
     points: FloatArray
     fingerprint_distances: FloatArray
     labels: tuple[str, ...]
@@ -35,6 +38,7 @@ class TrainingTable:
         at = np.flatnonzero(chosen)
         return TrainingTable(
             self.features[at],
+            self.views,
             self.points[at],
             self.fingerprint_distances[np.ix_(at, at)],
             tuple(self.labels[place] for place in at),
@@ -89,7 +93,7 @@ class Judge:
 
 def learn_judge(table: TrainingTable, params: IdentifyParams, trees: TreeParams) -> Judge:
     """Learn trees and distances from training runs. trees: given apart, as many judges need fewer boosters each."""
-    return judge_with(fit_trees(table.features, table.labels, trees, params.seed), table, params)
+    return judge_with(fit_trees(table.features, table.labels, trees, params.seed, table.views), table, params)
 
 
 def judge_with(trees: Trees, table: TrainingTable, params: IdentifyParams) -> Judge:

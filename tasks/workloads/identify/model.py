@@ -81,19 +81,21 @@ def fit_model(runs: Sequence[Telemetry], params: IdentifyParams, *, cuts: Mappin
     scale = learn_levels(ordered, maker.counters)
     n_phases = phases_to_tell(fingerprints, params.features.max_phases)
     levels = filled(levels_of(ordered, scale), scale)
-    features = features_of(fingerprints, n_phases, levels, params.features.parts).values
+    features = features_of(fingerprints, n_phases, levels, params.features.parts)
     labels = [str(run.workload) for run in ordered]
     kept = _sample(labels, params.open_set.most_runs)
     known = tuple(_known(ordered[at], fingerprints[at], maker) for at in kept)
     table = TrainingTable(
-        features=features[kept],
+        features=features.values[kept],
+        views=features.views,
         points=compared(levels[kept]),
         fingerprint_distances=distances_of_pairs([one.workload_phases for one in known], params.similarity),
         labels=tuple(one.workload for one in known),
         clusters=tuple(clusters_of([ordered[at] for at in kept])),
         folds=folds_of(ordered, params.open_set.folds)[kept],
     )
-    judge = judge_with(fit_trees(features, labels, params.trees, params.seed), table, params)
+    trees = fit_trees(features.values, labels, params.trees, params.seed, features.views)
+    judge = judge_with(trees, table, params)
     learned_ids = tuple(run.run_id for run in ordered)
     return Model(params, maker, scale, n_phases, known, learned_ids, judge, learn_open_set(table, params))
 

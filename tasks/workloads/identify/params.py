@@ -11,7 +11,7 @@ from tasks.workloads.phase_params import PhaseParams
 from tasks.workloads.similarity.params import SimilarityParams
 
 ScopeChoice = Literal["machine", "workload", "both"]
-Parts = Literal["phases", "levels", "both"]
+Parts = Literal["phases", "levels", "both", "apart"]
 MetricChoice = Literal["scaled", "whitened"]
 
 
@@ -36,8 +36,9 @@ class FeatureParams(Params):
     """What the trees read of a run."""
 
     parts: Parts = Field(
-        "phases",
-        description="phases: the padded fingerprint (V-C); levels: statistics over the whole run; or both",
+        "apart",
+        description="phases: the padded fingerprint (V-C); levels: statistics over the whole run; both: in one table; "
+        "apart: trees of each, whose probabilities are averaged",
     )
     max_phases: int = Field(
         0,
@@ -59,9 +60,9 @@ class TreeParams(Params):
     l2: float = Field(1.0, ge=0, le=1e6, description="Penalty on the values of leaves")
     extra_trees: bool = Field(True, description="Try one random threshold of each feature, not all")
     is_balanced: bool = Field(True, description="Every workload weighs the same, however many runs it has")
-    seeds: int = Field(3, ge=1, le=100, description="Boosters with different seeds whose probabilities are averaged")
+    seeds: int = Field(2, ge=1, le=100, description="Boosters of each table, with different seeds, that are averaged")
     distance_weight: float = Field(
-        1.0, ge=0, le=1_000, description="Weight of the distance to the nearest runs beside the trees; 0: trees alone"
+        0.25, ge=0, le=1_000, description="Weight of the distance to the nearest runs beside the trees; 0: trees alone"
     )
 
 

@@ -22,6 +22,7 @@ from tasks.workloads.phases import STATISTICS
 from tasks.workloads.similarity.thresholds import Spread
 from tasks.workloads.telemetry import Counter, FloatArray
 
+TREE_COLUMNS = "trees.columns.{}"  # of each booster
 Facts = Mapping[str, Any]
 Arrays = Mapping[str, FloatArray]
 
@@ -56,11 +57,11 @@ def arrays_of(model: Model) -> dict[str, FloatArray]:
         "judge.points": judge.points,
         "judge.usual": judge.usual,
         "metric.deviations": judge.metric.deviations,
-        "trees.columns": judge.trees.columns.astype(np.float64),
         "calibration.centre": calibration.centre,
         "calibration.deviation": calibration.deviation,
         "calibration.weights": calibration.weights,
     }
+    found |= {TREE_COLUMNS.format(at): own.astype(np.float64) for at, own in enumerate(judge.trees.columns)}
     if model.maker.scale is not None:
         found |= {"scale.centre": model.maker.scale.centre, "scale.spread": model.maker.scale.spread}
     if judge.metric.whitening is not None:
@@ -123,11 +124,12 @@ def _known(facts: Facts, arrays: Arrays) -> tuple[KnownRun, ...]:
 def _judge(
     facts: Facts, arrays: Arrays, texts: Sequence[str], known: Sequence[KnownRun], params: IdentifyParams
 ) -> Judge:
+    columns = tuple(arrays[TREE_COLUMNS.format(at)].astype(np.int64) for at in range(len(texts)))
     whitening = None
     if "whitening.gains" in arrays:
         whitening = Whitening(arrays["whitening.directions"], arrays["whitening.gains"])
     return Judge(
-        trees=trees_from(tuple(facts["classes"]), arrays["trees.columns"].astype(np.int64), texts),
+        trees=trees_from(tuple(facts["classes"]), columns, texts),
         metric=Metric(arrays["metric.deviations"], params.open_set.clip, whitening),
         points=arrays["judge.points"],
         labels=tuple(one.workload for one in known),

@@ -15,7 +15,7 @@ from tasks.workloads.identify.saved_arrays import read_arrays, write_arrays
 from tasks.workloads.identify.saved_parts import arrays_of, facts_of, model_from
 
 MAIN, ARRAYS, TREES = "identify.json", "arrays.parquet", "trees-{}.txt"
-FORMAT, VERSION = "whorl.workloads.identify", 1
+FORMAT, VERSION = "whorl.workloads.identify", 2
 
 
 def save_model(model: Model, folder: Path) -> None:

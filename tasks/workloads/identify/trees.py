@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tasks.boosters import ONE_THREAD, booster_from
 from tasks.errors import BadInput
+from tasks.workloads.identify.features import Views
 from tasks.workloads.identify.params import TreeParams
 from tasks.workloads.telemetry import FloatArray
 
@@ -20,11 +21,11 @@ MAX_BIN = 63  # thresholds of a feature; there are seldom more runs of a workloa
 
 @dataclass(frozen=True)
 class Trees:
-    """classes: names of the workloads, sorted. columns: features that vary in training. texts: boosters as LightGBM
-    writes them, none where there is one class or no feature that varies; boosters: the same, ready to ask."""
+    """classes: names of the workloads, sorted. columns: of each booster, the features that it reads. texts: boosters as
+    LightGBM writes them, none where there is one class or no feature that varies; boosters: the same, ready to ask."""
 
     classes: tuple[str, ...]
-    columns: NDArray[np.int64]
+    columns: Views
     texts: tuple[str, ...]
     boosters: tuple[Any, ...] = field(repr=False, compare=False)
 
@@ -34,31 +35,43 @@ class Trees:
             return np.full((len(values), len(self.classes)), 1 / len(self.classes))
         if not len(values):
             return np.zeros((0, len(self.classes)))
-        chosen = np.ascontiguousarray(values[:, self.columns])
-        found = [one.predict(chosen, num_threads=1).reshape(len(values), -1) for one in self.boosters]
+        found = [
+            one.predict(np.ascontiguousarray(values[:, own]), num_threads=1).reshape(len(values), -1)
+            for one, own in zip(self.boosters, self.columns, strict=True)
+        ]
         mean = np.mean(found, axis=0)
         return np.asarray(mean / mean.sum(axis=1, keepdims=True))
 
 
-def fit_trees(features: FloatArray, labels: Sequence[str], params: TreeParams, seed: int) -> Trees:
+def fit_trees(
+    features: FloatArray, labels: Sequence[str], params: TreeParams, seed: int, views: Views | None = None
+) -> Trees:
     """Learn to tell workloads apart. features: (n_runs, n_features), finite; labels: of each run.
 
-    The result depends on the order of the rows. Raises BadInput without a run."""
+    views: columns that are learned from apart, all weighing the same; together where none are given. The result
+    depends on the order of the rows. Raises BadInput without a run."""
     if not len(labels):
         raise BadInput("training runs", "none", "at least one labelled run", "record or ingest some")
     classes = tuple(sorted(set(labels)))
-    columns = np.flatnonzero(features.min(axis=0) < features.max(axis=0))
-    if len(classes) == 1 or not len(columns):
-        return Trees(classes, columns, (), ())
+    is_varying = features.min(axis=0) < features.max(axis=0)
+    varying = [own[is_varying[own]] for own in views or (np.arange(features.shape[1]),)]
+    told = [own for own in varying if len(own)]
+    if len(classes) == 1 or not told:
+        return Trees(classes, (), (), ())
     numbers = np.array([classes.index(label) for label in labels])
-    chosen = np.ascontiguousarray(features[:, columns])
-    texts = tuple(_fit(chosen, numbers, len(classes), params, seed + at) for at in range(params.seeds))
-    return trees_from(classes, columns, texts)
+    columns, texts = [], []
+    for own in told:
+        chosen = np.ascontiguousarray(features[:, own])
+        columns += [own] * params.seeds
+        texts += [_fit(chosen, numbers, len(classes), params, seed + at) for at in range(params.seeds)]
+    return trees_from(classes, tuple(columns), texts)
 
 
-def trees_from(classes: tuple[str, ...], columns: NDArray[np.int64], texts: Sequence[str]) -> Trees:
-    """Trees out of their texts. Raises BadInput if one is no model of so many features and classes."""
-    boosters = tuple(booster_from(text, len(columns)) for text in texts)
+def trees_from(classes: tuple[str, ...], columns: Views, texts: Sequence[str]) -> Trees:
+    """Trees out of their texts, each with its columns.
+
+    Raises BadInput if one is no model of so many features and classes."""
+    boosters = tuple(booster_from(text, len(own)) for text, own in zip(texts, columns, strict=True))
     for booster in boosters:
         if booster.num_model_per_iteration() != len(classes):
             problem = f"trees for {booster.num_model_per_iteration()} workloads beside the names of {len(classes)}"

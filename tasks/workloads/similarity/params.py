@@ -19,7 +19,7 @@ class SimilarityParams(Params):
     cost: Cost = Field("manhattan", description="Local cost of DTW: manhattan (V-D) or squared (eq. 6)")
     backend: Backend = Field("own", description="Library behind DTW; dtaidistance has the squared cost only")
     threshold: Threshold = Field(
-        "one_sided",
+        "radius",
         description="A run is of a workload if its distance is within mean ± deviation, below the mean (radius), or "
         "below mean + deviations (one_sided)",
     )

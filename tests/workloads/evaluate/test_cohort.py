@@ -12,6 +12,7 @@ from tasks.workloads.evaluate.windows import cut
 from tasks.workloads.identify.cutting import cut_run
 from tasks.workloads.identify.model import describe, fit_model
 from tasks.workloads.identify.params import IdentifyParams, TreeParams
+from tasks.workloads.normalisation_params import NormalisationParams
 from tasks.workloads.telemetry import Counter
 
 QUICK = IdentifyParams(trees=TreeParams(rounds=5, seeds=1))
@@ -70,7 +71,9 @@ def test_what_is_learned_is_what_a_model_learns(campaign):
 def test_what_is_learned_does_not_depend_on_the_tested_runs(campaign):
     runs = campaign()
     other = [*runs[:12], *(replace(run, values=run.values * 1000) for run in runs[12:])]
-    one, same = (learn(cohort(own), np.arange(12), QUICK) for own in (runs, other))
+    scaled = NormalisationParams(normalisation="training")
+    params = QUICK.model_copy(update={"fingerprint": QUICK.fingerprint.model_copy(update={"normalisation": scaled})})
+    one, same = (learn(cohort(own), np.arange(12), params) for own in (runs, other))
     np.testing.assert_array_equal(one.features, same.features)
     assert one.maker.scale.centre.tolist() == same.maker.scale.centre.tolist()
 

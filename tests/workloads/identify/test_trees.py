@@ -24,7 +24,18 @@ def test_trees_tell_apart_what_one_feature_tells_apart():
     np.testing.assert_allclose(found.sum(axis=1), 1)
     told = [trees.classes[at] for at in found.argmax(axis=1)]
     assert np.mean([one == truth for one, truth in zip(told, LABELS, strict=True)]) >= 0.9
-    assert trees.columns.tolist() == [0, 1, 2, 3, 4]
+    assert all(own.tolist() == [0, 1, 2, 3, 4] for own in trees.columns)
+
+
+def test_columns_that_are_learned_apart_weigh_the_same_however_many_they_are():
+    """One column tells a from the rest, a hundred others say nothing: apart, the one keeps half of the word."""
+    rng = np.random.default_rng(5)
+    features = np.column_stack([table(), rng.normal(size=(20, 100))])
+    views = (np.array([0]), np.arange(6, 106))
+    apart = fit_trees(features, LABELS, PARAMS, 0, views)
+    assert [own.tolist() for own in apart.columns[:: PARAMS.seeds]] == [[0], list(range(6, 106))]
+    each = [fit_trees(features[:, own], LABELS, PARAMS, 0).probabilities(features[:, own]) for own in views]
+    np.testing.assert_allclose(apart.probabilities(features), np.mean(each, axis=0))
 
 
 def test_the_same_seed_gives_the_same_trees_and_another_one_others():
@@ -54,7 +65,7 @@ def test_one_workload_or_features_that_never_vary_leave_nothing_to_ask():
 def test_texts_of_another_model_are_refused():
     trees = fit_trees(table(), LABELS, PARAMS, 0)
     with pytest.raises(BadInput, match="features"):
-        trees_from(trees.classes, trees.columns[:2], trees.texts)
+        trees_from(trees.classes, tuple(own[:2] for own in trees.columns), trees.texts)
     with pytest.raises(BadInput, match="trees for 3 workloads beside the names of 2"):
         trees_from(("a", "b"), trees.columns, trees.texts)
     with pytest.raises(BadInput, match="training runs: none"):

@@ -7,6 +7,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypedDict
 
@@ -126,7 +127,15 @@ def _maker(
 ) -> "tuple[FingerprintMaker, str]":
     """How runs are cut: as the model in use does it, or, without one of these parameters, as all runs together say.
 
-    With a model the scale stays while runs come; without one each new run changes it, and all are done again."""
+    Phases that are summarised on a learned scale: with a model it stays while runs come; without one each new run
+    changes it, and all are done again."""
+    how, model_id = _maker_of(warehouse, source, params, runs)
+    return (how if params.normalisation.normalisation == "training" else replace(how, scale=None)), model_id
+
+
+def _maker_of(
+    warehouse: Warehouse, source: str, params: FingerprintParams, runs: Sequence[Telemetry]
+) -> "tuple[FingerprintMaker, str]":
     card = champion(warehouse.models, WORD, source, KIND)
     if card and card.parameters.get("identify", {}).get("fingerprint") == params.model_dump(mode="json"):
         try:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.workloads.normalisation import Scale, columns_of, normalise
+from tasks.workloads.normalisation import Scale, columns_of, normalise_both
 from tasks.workloads.normalisation_params import NormalisationParams
 from tasks.workloads.phase_params import PhaseParams
 from tasks.workloads.phases import ADF, STATISTICS, UNDETERMINED, Bounds, bounds_of, shared_bounds, summarise_phases
@@ -59,10 +59,10 @@ def fingerprint(run: Telemetry, how: Fingerprinting) -> Fingerprint:
     """The fingerprint of a run on the counters of `how`; a counter that the run lacks has one phase of zeros.
 
     Raises ValueError for a run without samples."""
-    values = normalise(columns_of(run, how.counters), how.normalisation, how.scale)
+    values, compared = normalise_both(columns_of(run, how.counters), how.normalisation, how.scale)
     bounds, workload_bounds = _phases(values, how)
     summaries = tuple(summarise_phases(values[:, c], one, how.phases) for c, one in enumerate(bounds))
-    over_workload = [summarise_phases(column, workload_bounds, how.phases) for column in values.T]
+    over_workload = [summarise_phases(column, workload_bounds, how.phases) for column in compared.T]
     return Fingerprint(
         run.run_id,
         run.workload,

@@ -90,6 +90,18 @@ def normalise(values: FloatArray, params: NormalisationParams, scale: Scale | No
     return np.clip(found, -params.clip, params.clip)
 
 
+def normalise_both(
+    values: FloatArray, params: NormalisationParams, scale: Scale | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Values (n_samples, n_counters) as the phases of counters are summarised, and as runs are held against each other.
+
+    Where no scale was learned the second are as the first. Raises as `normalise` does."""
+    own = normalise(values, params, scale)
+    if params.distances == params.normalisation or (params.distances == "training" and scale is None):
+        return own, own
+    return own, normalise(values, params.model_copy(update={"normalisation": params.distances}), scale)
+
+
 def _scaled(values: FloatArray, centre: FloatArray, spread: FloatArray) -> FloatArray:
     """(values − centre) / spread; 0 for a present value where the spread is 0 or only rounding."""
     is_constant = ~(spread > 1e-12 * np.maximum(np.abs(centre), 1e-300))

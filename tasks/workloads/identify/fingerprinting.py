@@ -11,7 +11,7 @@ from tasks.workloads.identify.counters import common_counters
 from tasks.workloads.identify.cutting import Cut, cut_run, narrowed
 from tasks.workloads.identify.params import FingerprintParams
 from tasks.workloads.identify.summarising import summarise_all
-from tasks.workloads.normalisation import Scale, columns_of, learn_scale, normalise
+from tasks.workloads.normalisation import Scale, columns_of, learn_scale, normalise_both
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
 
@@ -41,7 +41,7 @@ class FingerprintMaker:
 def learn_fingerprinting(runs: Sequence[Telemetry], params: FingerprintParams) -> FingerprintMaker:
     """The counters that all runs share, and their scale. Raises BadInput without a run or a common counter."""
     counters = common_counters(runs, params)
-    is_learned = params.normalisation.normalisation == "training"
+    is_learned = "training" in (params.normalisation.normalisation, params.normalisation.distances)
     return FingerprintMaker(counters, params, learn_scale(runs, counters) if is_learned else None)
 
 
@@ -65,10 +65,10 @@ def cuts_of(runs: Sequence[Telemetry], how: FingerprintMaker, *, cuts: Mapping[s
 
 
 def _fingerprint(run: Telemetry, how: FingerprintMaker, cut: Cut) -> Fingerprint:
-    values = normalise(columns_of(run, how.names), how.params.normalisation, how.scale)
+    values, compared = normalise_both(columns_of(run, how.names), how.params.normalisation, how.scale)
     phases = how.params.phases
     summaries = tuple(summarise_all(values, cut.bounds, phases))
-    over_workload = summarise_all(values, (cut.workload_bounds,) * len(how.counters), phases)
+    over_workload = summarise_all(compared, (cut.workload_bounds,) * len(how.counters), phases)
     return Fingerprint(
         run_id=run.run_id,
         workload=run.workload,

@@ -83,7 +83,7 @@ def test_long_traces_are_cut_and_split_by_time(draw):
     assert figures["n"] == figures["n_windows"] == 60 and figures["traces"] == 3
     assert figures["known.accuracy.random.trees"] is None
     assert "by_time" in figures["known.accuracy.random.trees.reason"]
-    assert figures["known.base"] == "by_time" and figures["known.accuracy"] == figures["known.accuracy.by_time.trees"]
+    assert figures["known.base"] == "by_time" and figures["known.accuracy"] == figures["known.accuracy.by_time.model"]
     assert figures["known.n.by_time"] == 24
     assert figures["online.accuracy.5s"] is not None
     assert "no run lasts 30 s" in figures["online.accuracy.30s.reason"]

@@ -1,4 +1,4 @@
-"""The whole story on the recording that whorl ships: read it, summarise it, find slow runs, predict the next ones."""
+"""The whole story on the recordings that whorl ships: what jobs did and will do, and what a machine was running."""
 
 from pathlib import Path
 from typing import TypedDict
@@ -11,11 +11,13 @@ from flows.job_models import jobs_predict, jobs_train
 from flows.job_params import WAREHOUSE, IngestParams, WatchFlowParams
 from flows.job_results import PredictedAndShown
 from flows.jobs import jobs_ingest, jobs_watch
+from flows.workload_demo import WorkloadTold, tell_workload
 from tasks.jobs.params import JobsParams
 from tasks.jobs.predict.quick_params import quick
 from tasks.params import Params
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import champion
+from tasks.workloads.params import WorkloadsParams
 
 RECORDED = Path(__file__).parents[1] / "data" / "recorded" / "jobs"
 SOURCE = "recorded"
@@ -27,11 +29,12 @@ class DemoParams(Params):
 
     warehouse: Warehouse = Field(description=WAREHOUSE)
     jobs: JobsParams = Field(JobsParams(), description="Settings of the word jobs")
+    workloads: WorkloadsParams = Field(WorkloadsParams(), description="Settings of the word workloads")
 
 
 class Told(TypedDict):
     """What the demo found. report, predictions_report: paths of the pages; alarms: ids of the alarms that are new;
-    model_id: of the model in use."""
+    model_id: of the model in use; workload: what was made of the recording that no model has seen."""
 
     source: str
     n_rows: int
@@ -41,12 +44,13 @@ class Told(TypedDict):
     report: str
     predictions_report: str
     model_id: str
+    workload: WorkloadTold
 
 
-@flow(name="whorl-demo", run_name=lambda: "tell the story of the recorded jobs", tags=["demo"])
+@flow(name="whorl-demo", run_name=lambda: "tell the story of the recordings", tags=["demo"])
 def whorl_demo(params: DemoParams) -> Told:
     """Read the recorded jobs that whorl ships, summarise them, raise an alarm for each slow run, and predict the next
-    run of each job."""
+    run of each job; then name a recorded run of a workload that was held out."""
     jobs = params.jobs
     asked = IngestParams(
         paths=[str(RECORDED)],
@@ -77,6 +81,7 @@ def whorl_demo(params: DemoParams) -> Told:
         report=found["report"],
         predictions_report=predicted["predictions_report"],
         model_id=predicted["model_id"],
+        workload=tell_workload(params.warehouse, params.workloads, SOURCE),
     )
 
 

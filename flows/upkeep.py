@@ -83,7 +83,7 @@ def remove_old_results(kept_days: float) -> int:
 def prune(warehouse: Warehouse, params: PruneParams, backups: str) -> dict[str, int]:
     """Prune the warehouse; returns counts of rows and files. backups: the folder that they go to."""
     pruned = pruning.prune(warehouse, params, datetime.now(UTC).replace(tzinfo=None), backups=Path(backups))
-    return {"n_rows": pruned.n_runs, "n_files": pruned.n_files}
+    return {"n_rows": pruned.n_runs + pruned.n_recorded, "n_files": pruned.n_files}
 
 
 @flow(name="whorl-upkeep", run_name=lambda: "back up and clean up", tags=["upkeep"])

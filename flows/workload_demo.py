@@ -1,8 +1,7 @@
 """What the demo shows of workloads: the recording that whorl ships is read, learned but for one run, which is named."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from flows.forms import call
 from flows.workload_model_params import WorkloadIdentifyParams, WorkloadTrainParams
@@ -11,32 +10,45 @@ from flows.workload_params import WorkloadIngestParams
 from flows.workloads import workloads_ingest
 from tasks.errors import BadInput
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import champion
+from tasks.warehouse.registry import ModelCard, champion, read_card
 from tasks.workloads.champions import KIND, WORD
-from tasks.workloads.identification_rows import latest_labelled_run, read_identifications
+from tasks.workloads.identification_rows import latest_labelled_run
+from tasks.workloads.identifying import identify_runs
 from tasks.workloads.params import WorkloadsParams
 from tasks.workloads.quick_training_params import quick
+from tasks.workloads.stored import fetch_runs
+
+if TYPE_CHECKING:
+    from tasks.workloads.identify.identification import Identification
 
 RECORDED = Path(__file__).parents[1] / "data" / "recorded" / WORD
 UNDISTURBED = "runs-*.parquet"  # beside them lie the runs that something disturbed
 
 
+class Near(TypedDict):
+    """A known workload near a run. distance: to its nearest run, in multiples of what is usual between its own runs."""
+
+    workload: str
+    distance: float
+
+
 class WorkloadTold(TypedDict):
     """What was found about the run that was held out: what it was, and what the model called it (None: unknown).
 
-    nearest_distance: in multiples of what is usual between runs of the nearest workload; accuracy: of the model on the
-    round that it held out; report: path of the page."""
+    nearest: the known workloads that it is most like, nearest first; accuracy: of the model on the n_held_out runs of
+    the round that it held out; n_runs, n_workloads: that it has learned; report: path of the page."""
 
     run_id: str
     label: str
     workload: str | None
     confidence: float
-    nearest: str
-    nearest_distance: float
+    nearest: list[Near]
     reasons: list[str]
     model_id: str
     accuracy: float
+    n_held_out: int
     n_runs: int
+    n_workloads: int
     report: str
 
 
@@ -70,22 +82,25 @@ def tell_workload(warehouse: Warehouse, workloads: WorkloadsParams, source: str)
         workloads_identify,
         WorkloadIdentifyParams(source=source, run_ids=[run_id], report=workloads.report, warehouse=warehouse),
     )
-    in_use = champion(warehouse.models, WORD, source, KIND)
-    [row] = read_identifications(warehouse, source, [run_id]).to_dict("records")
-    return _told(row, run_id, label, in_use.metrics if in_use else {}, found["report"])
+    asked = identify_runs(warehouse, source, fetch_runs(warehouse, source, [run_id]))
+    if asked.refused:
+        raise asked.refused[0]
+    [(model_id, one)] = asked.found
+    return _told(one, label, read_card(warehouse.models, WORD, model_id), found["report"])
 
 
-def _told(row: Mapping[Any, Any], run_id: str, label: str, metrics: Mapping[str, float], report: str) -> WorkloadTold:
+def _told(one: "Identification", label: str, card: ModelCard, report: str) -> WorkloadTold:
     return WorkloadTold(
-        run_id=run_id,
+        run_id=one.run_id,
         label=label,
-        workload=str(row["workload"]) if row["is_known"] else None,
-        confidence=float(row["confidence"]),
-        nearest=str(row["nearest"]),
-        nearest_distance=float(row["nearest_distance"]),
-        reasons=[str(reason) for reason in row["reasons"]],
-        model_id=str(row["model_id"]),
-        accuracy=metrics.get("held_out.accuracy", float("nan")),
-        n_runs=int(metrics.get("trained.n", 0)),
+        workload=one.workload if one.is_known else None,
+        confidence=one.confidence,
+        nearest=[Near(workload=near.workload, distance=near.distance) for near in one.nearest],
+        reasons=list(one.reasons),
+        model_id=card.model_id,
+        accuracy=card.metrics["held_out.accuracy"],
+        n_held_out=int(card.metrics["held_out.n"]),
+        n_runs=int(card.metrics["trained.n"]),
+        n_workloads=int(card.metrics["trained.classes"]),
         report=report,
     )

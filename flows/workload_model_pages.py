@@ -85,11 +85,13 @@ def watch_page(source: str, found: IdentifiedRuns, rows: pd.DataFrame, alarms: p
     )
 
 
-def evaluation_page(what: str, figures: Mapping[str, Any]) -> str:
-    """All figures of an evaluation, and why some cannot be had."""
+def evaluation_page(what: str, figures: Mapping[str, Any], drawn: str = "") -> str:
+    """All figures of an evaluation, and why some cannot be had. drawn: its tables and pictures, which come first."""
     keys = [key for key in figures if not key.endswith(".reason") and key != "report"]
     rows = [(key, _figure(figures[key]) or figures.get(f"{key}.reason") or "") for key in keys]
-    return joined([f"# How well the workloads of {plain(what)} are told apart", table(("figure", "value"), rows)])
+    title = f"# How well the workloads of {plain(what)} are told apart"
+    head = [drawn.rstrip(), "## All figures"] if drawn else [title]
+    return joined([*head, table(("figure", "value"), rows)])
 
 
 def _figure(value: Any) -> str:

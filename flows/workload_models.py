@@ -10,6 +10,7 @@ from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.workload_model_pages import evaluation_page, identifications_page, training_page
 from flows.workload_model_params import WorkloadEvaluateParams, WorkloadIdentifyParams, WorkloadTrainParams
+from flows.workload_pictures import confusion_part, drawn_evaluation, timeline_part
 from flows.workload_reports import publish_figures, report_part, write_report
 from flows.workload_results import WorkloadsIdentified, WorkloadTrained
 from tasks.workloads import model_steps
@@ -49,7 +50,8 @@ def workloads_train(params: WorkloadTrainParams) -> WorkloadTrained:
     path = write_report(warehouse, source, params.report, found["model_id"])
     figures = read_figures(warehouse, source, found["model_id"])
     confusion = read_confusion(warehouse, source, found["model_id"])
-    parts = [training_page(source, found, figures, confusion), report_part(path)]
+    told = training_page(source, found, figures, confusion)
+    parts = [told, confusion_part(confusion, found["model_id"]), report_part(path)]
     publish(artifact_key(WORD, source, "model"), joined(parts), f"The model of the workloads of source {source}")
     return WorkloadTrained(**found, report=path)
 
@@ -63,7 +65,7 @@ def workloads_identify(params: WorkloadIdentifyParams) -> WorkloadsIdentified:
     found = identify(warehouse, source, params.run_ids or None, params.which)
     path = write_report(warehouse, source, params.report, f"{found['model_id']} {found['run_ids']}")
     rows = read_identifications(warehouse, source, found["run_ids"])
-    parts = [identifications_page(source, found, rows), report_part(path)]
+    parts = [identifications_page(source, found, rows), timeline_part(rows), report_part(path)]
     publish_figures(warehouse, source, params.report)
     publish(artifact_key(WORD, source, "identifications"), joined(parts), f"What ran in source {source}")
     return WorkloadsIdentified(**found, report=path)
@@ -85,7 +87,7 @@ def workloads_evaluate(params: WorkloadEvaluateParams) -> dict[str, Any]:
         figures = evaluate_source(warehouse, source, params.evaluate, folder)
         write_report(warehouse, source, params.report, str(flow_run.id))
         what, key = f"source {source}", source
-    page = joined([evaluation_page(what, figures), report_part(figures["report"])])
+    page = joined([evaluation_page(what, figures, drawn_evaluation(folder)), report_part(figures["report"])])
     publish(artifact_key(WORD, key, "evaluation"), page, f"Evaluation of {what}")
     return figures
 

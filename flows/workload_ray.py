@@ -36,7 +36,7 @@ def _runner(address: str) -> Any:
     except ImportError as error:
         raise MissingTool(
             f"workloads.fan_out.ray_address is {address!r}, and the Python package prefect-ray is not installed; "
-            "install it (pip install prefect-ray), or leave the address empty to do the work here"
+            "install it in the checkout (pip install -c constraints.txt '.[ray]'), or leave the address empty"
         ) from error
     if address == LOCAL:
         return RayTaskRunner(init_kwargs=QUIET | {"object_store_memory": OBJECT_STORE_BYTES})

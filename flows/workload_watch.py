@@ -8,6 +8,7 @@ from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.workload_model_pages import watch_page
 from flows.workload_model_params import WorkloadWatchParams
+from flows.workload_pictures import watched_part
 from flows.workload_reports import report_part, write_report
 from flows.workload_results import WorkloadsWatched
 from tasks.errors import BadInput
@@ -52,8 +53,9 @@ def workloads_watch(params: WorkloadWatchParams) -> WorkloadsWatched:
     alarms = read_alarms(warehouse, ids=ids, limit=max(1, len(ids)))
     rows = read_identifications(warehouse, source, found["run_ids"])
     path = write_report(warehouse, source, params.report, ", ".join(ids)) if ids else ""
-    page = joined([watch_page(source, found, rows, alarms), report_part(path)])
-    publish(artifact_key(WORD, source, "alarms"), page, f"What runs in source {source}, and what should not")
+    picture = watched_part(warehouse, source, rows, params.watch.expected)
+    parts = [watch_page(source, found, rows, alarms), picture, report_part(path)]
+    publish(artifact_key(WORD, source, "alarms"), joined(parts), f"What runs in source {source}, and what should not")
     return WorkloadsWatched(
         run_ids=found["run_ids"], model_id=found["model_id"], alarms=ids, n_alarms=len(ids), report=path
     )

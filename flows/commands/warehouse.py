@@ -135,6 +135,10 @@ def prune(
         float | None,
         typer.Option(metavar="DAYS", help="Age at which a copy kept aside, or half a backup, goes", show_default=False),
     ] = None,
+    live_kept_days: Annotated[
+        float | None,
+        typer.Option(metavar="DAYS", help="Age at which what a watch recorded goes", show_default=False),
+    ] = None,
     backups: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Where half backups may be, if not in backups/", show_default=False),
@@ -142,7 +146,7 @@ def prune(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go")] = False,
     as_json: Json = False,
 ) -> None:
-    """Remove old runs, models that are not in use, landing files of no batch, old copies, and what kills left.
+    """Remove old runs, recordings and copies, models not in use, landing files of no batch, and what kills left.
 
     What is kept is set by whorl.prune in conf/; 'whorl config whorl' shows it."""
     from flows.machine_output import show_json
@@ -153,6 +157,7 @@ def prune(
         "models_kept": models_kept,
         "orphans_kept_hours": orphans_kept_hours,
         "copies_kept_days": copies_kept_days,
+        "live_kept_days": live_kept_days,
     }
     flags: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     settings = invocation_of(context).resolved({"whorl": {"prune": flags}}).settings
@@ -165,7 +170,7 @@ def prune(
 
 
 def _show_pruned(pruned: "Pruned", *, is_dry: bool) -> None:
-    for name in (*pruned.models, *pruned.landing_files, *pruned.leftovers, *pruned.copies):
+    for name in (*pruned.models, *pruned.landing_files, *pruned.leftovers, *pruned.copies, *pruned.recordings):
         print(name)
     n_models, n_files = len(pruned.models), len(pruned.landing_files)
     what = f"{counted(pruned.n_runs, 'run')}, {counted(n_models, 'model')}, {counted(n_files, 'landing file')}"
@@ -173,6 +178,8 @@ def _show_pruned(pruned: "Pruned", *, is_dry: bool) -> None:
         what += f", {counted(len(pruned.leftovers), 'leftover')} of killed processes"
     if pruned.copies:
         what += f", {count(len(pruned.copies))} old {'copy' if len(pruned.copies) == 1 else 'copies'}"
+    if pruned.n_recorded or pruned.recordings:
+        what += f", {counted(pruned.n_recorded, 'recorded run')} and {counted(len(pruned.recordings), 'recording')}"
     print(f"{'would remove' if is_dry else 'removed'}: {what}")
 
 

@@ -1,19 +1,16 @@
 """`whorl workloads evaluate`: how well workloads are told apart, and known from unknown, on labelled telemetry."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from flows.commands.options import Json
-from flows.invocation import Invocation, invocation_of
+from flows.invocation import invocation_of
 from flows.shown import counted
 from flows.tables import Column, show_facts, show_table
 from tasks.quantities import number, share
 from tasks.workloads.reader_names import AUTO, TelemetryReader, reader_asked_for
-
-if TYPE_CHECKING:
-    from tasks.workloads.evaluate.protocol import Evaluation
 
 COLUMNS = (
     Column("split", "split", kind="name"),
@@ -73,13 +70,18 @@ def evaluate(
     if not paths and not settings.read.manifest:
         raise typer.BadParameter("name telemetry, or a --manifest of it", param_hint="PATH")
     from flows.progress_bar import progress_bar
-    from tasks.workloads.evaluate.protocol import evaluate_telemetry
+    from tasks.workloads.evaluating import evaluate_read
+    from tasks.workloads.model_steps import write_evaluation
 
     absolute = [path if "://" in path else str(Path(path).absolute()) for path in paths or []]
     with progress_bar(invocation, first="reading telemetry"):
-        found = evaluate_telemetry(absolute, settings.read, settings.evaluate, reader_asked_for(reader))
+        evaluated = evaluate_read(absolute, settings.read, settings.evaluate, reader_asked_for(reader))
+        found = evaluated.evaluation
+        if out is not None:
+            name = ", ".join(Path(path).name for path in absolute[:3]) or "telemetry"
+            page = write_evaluation(found, evaluated.runs, settings.evaluate, name, str(out))
     if out is not None:
-        _write(invocation, found, ", ".join(Path(path).name for path in absolute[:3]), out)
+        invocation.note(f"tables: {out}; page: {page}")
     if as_json:
         from flows.machine_output import show_json
 
@@ -97,16 +99,6 @@ def _renamed(pairs: list[str]) -> dict[str, str]:
     if wrong := [ours + sign for ours, sign, theirs in split if not (ours and theirs)]:
         raise typer.BadParameter(f"{wrong[0]!r} is not OURS=THEIRS, such as run_id=trace", param_hint="--map")
     return {ours: theirs for ours, _, theirs in split}
-
-
-def _write(invocation: Invocation, found: "Evaluation", name: str, out: Path) -> None:
-    from tasks.report.workloads_evaluation_page import render_workloads_evaluation
-    from tasks.report.workloads_evaluation_tables import evaluated_workloads
-    from tasks.workloads.evaluate.tables import write_tables
-
-    write_tables(found, out)
-    page = render_workloads_evaluation(evaluated_workloads(found, name or "telemetry"), out)
-    invocation.note(f"tables: {out}; page: {page}")
 
 
 def _facts(figures: dict[str, Any]) -> dict[str, str]:

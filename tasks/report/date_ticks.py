@@ -9,8 +9,8 @@ from tasks.report.style import MUTED
 FEWEST_ASKED = 5  # with less, matplotlib finds no interval for some spans, such as 100 s, and draws too many
 
 
-def date_axis(axes: Axes, first: pd.Timestamp, last: pd.Timestamp, *, most: int) -> None:
-    """Ticks from first to last, about `most` of them, and the words below with the day that they share.
+def date_axis(axes: Axes, first: pd.Timestamp, last: pd.Timestamp, *, most: int, what: str = "submitted") -> None:
+    """Ticks from first to last, about `most` of them, and below what happened then, with the day that they share.
 
     The limits of the axis are the caller's: set them after this."""
     locator = mdates.AutoDateLocator(minticks=2, maxticks=max(most, FEWEST_ASKED))  # type: ignore[no-untyped-call]
@@ -24,4 +24,4 @@ def date_axis(axes: Axes, first: pd.Timestamp, last: pd.Timestamp, *, most: int)
     labels = formatter.format_ticks(ticks)  # type: ignore[no-untyped-call]
     axes.set_xticks(ticks, labels)  # once: several panels would find them again
     day = formatter.get_offset()  # type: ignore[no-untyped-call]
-    axes.set_xlabel(f"submitted (UTC){f', {day}' if day else ''}", color=MUTED)
+    axes.set_xlabel(f"{what} (UTC){f', {day}' if day else ''}", color=MUTED)

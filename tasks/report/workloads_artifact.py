@@ -11,7 +11,13 @@ from tasks.report.jobs_figures import FigureOfPage
 from tasks.report.style import WIDE_IN
 from tasks.report.workloads_data import WorkloadsData, fetch_workloads_data
 from tasks.report.workloads_evaluated import EvaluatedWorkloads, distance_rows, figures_of_workloads
-from tasks.report.workloads_figures import alignment_figure, confusion_figure, phases_figure, series_figure
+from tasks.report.workloads_figures import (
+    adf_figure,
+    alignment_figure,
+    confusion_figure,
+    phases_figure,
+    series_figure,
+)
 from tasks.report.workloads_known_table import known_table
 from tasks.report.workloads_params import WorkloadsReportParams
 from tasks.report.workloads_words import called, other_figures, reasons_of
@@ -45,6 +51,8 @@ def workloads_markdown(data: WorkloadsData, params: WorkloadsReportParams = DEFA
     figures = [series_figure(data.series), phases_figure(phases), alignment_figure(data.alignment)]
     if data.measured.confusion is not None:
         figures.append(confusion_figure(data.measured.confusion))
+    if len(data.adf.lengths):
+        figures.append(adf_figure(data.adf))
     parts += [figure_part(figure, f"data version {data.data_version}") for figure in figures]
     return "\n\n".join(parts) + "\n"
 

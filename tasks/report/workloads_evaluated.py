@@ -25,6 +25,8 @@ from tasks.report.workloads_phases import PhasesOfRuns
 from tasks.report.workloads_series import RunSeries
 from tasks.workloads.similarity.thresholds import Spread
 
+EXAMPLE = "An example: a typical run of each of two workloads that are alike."
+
 
 @dataclass(frozen=True)
 class UnknownCalled:
@@ -43,7 +45,8 @@ class UnknownCalled:
 class EvaluatedWorkloads:
     """figures: by key (see tasks/workloads/README.md). What an evaluation did not measure is None or empty.
 
-    n_runs: runs and windows; made_of: the data in words; adf_least: samples below which the statistic is not asked."""
+    n_runs: runs and windows; made_of: the data in words; adf_least: samples below which the statistic is not asked.
+    series, phases, alignment: of example runs."""
 
     name: str
     n_runs: int
@@ -57,7 +60,7 @@ class EvaluatedWorkloads:
     scores: OpenSetScores | None = None
     adf: AdfShares | None = None
     adf_least: int | None = None
-    series: RunSeries | None = None
+    series: Sequence[RunSeries] = ()
     phases: PhasesOfRuns | None = None
     alignment: Alignment | None = None
     thresholds: Sequence[Mapping[str, Any]] = ()
@@ -71,10 +74,9 @@ def figures_of_workloads(found: EvaluatedWorkloads) -> list[FigureOfPage]:
         online_figure(found.online),
         distances_figure(found.distances),
     ]
-    if found.series is not None:
-        figures.append(series_figure(found.series))
+    figures += [series_figure(run, f"series-{place}", EXAMPLE) for place, run in enumerate(found.series, 1)]
     if found.phases is not None:
-        figures.append(phases_figure(found.phases))
+        figures.append(phases_figure(found.phases, more=EXAMPLE))
     if found.alignment is not None:
         figures.append(alignment_figure(found.alignment))
     if found.adf is not None:

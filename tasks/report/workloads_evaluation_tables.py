@@ -10,6 +10,7 @@ from tasks.report.workloads_adf import AdfShares
 from tasks.report.workloads_confusion import WorkloadConfusion
 from tasks.report.workloads_distances import WorkloadDistances
 from tasks.report.workloads_evaluated import EvaluatedWorkloads, UnknownCalled
+from tasks.report.workloads_examples import Examples
 from tasks.report.workloads_measured import confusion_of_rows
 from tasks.report.workloads_online import OnlineCurve
 from tasks.report.workloads_open_set import OpenSetScores
@@ -29,8 +30,12 @@ RECALL = 0.95
 NOTHING = pd.DataFrame()
 
 
-def evaluated_workloads(found: Evaluation, name: str, *, recall: float = RECALL) -> EvaluatedWorkloads:
-    """What the page shows of an evaluation. name: of the data; recall: of known runs, where the line is drawn."""
+def evaluated_workloads(
+    found: Evaluation, name: str, examples: Examples | None = None, *, recall: float = RECALL
+) -> EvaluatedWorkloads:
+    """What the page shows of an evaluation. name: of the data; examples: of its runs, None: none are shown.
+
+    recall: of known runs, where the line is drawn."""
     figures, tables = found.figures, found.tables
     sha256 = str(figures.get("data_sha256") or "")[:VERSION_CHARS]
     return EvaluatedWorkloads(
@@ -45,6 +50,9 @@ def evaluated_workloads(found: Evaluation, name: str, *, recall: float = RECALL)
         online=_online(tables.get("online", NOTHING), int(figures["classes"])),
         scores=_scores(tables.get("unknown_scores", NOTHING), figures, recall),
         adf=_adf(tables.get("phase_lengths", NOTHING)),
+        series=examples.series if examples else (),
+        phases=examples.phases if examples else None,
+        alignment=examples.alignment if examples else None,
         thresholds=list(_thresholds(tables.get("thresholds", NOTHING))),
     )
 

@@ -11,9 +11,17 @@ from tasks.report.workloads_online import OnlineCurve, draw_online
 from tasks.report.workloads_open_set import OpenSetScores, draw_open_set
 from tasks.report.workloads_phases import PhasesOfRuns, draw_phases
 from tasks.report.workloads_series import RunSeries, draw_series
+from tasks.report.workloads_timeline import RunsOverTime, draw_runs_over_time
 
 NO_PHASES = "No run has been cut into phases yet."
-SCALE = "Levels count from the mean over all runs that were learned from, in their deviations"
+SIGNED = (
+    "Levels count from the mean over all runs that were learned from, in their deviations: orange above, blue below, "
+    "stronger the further away, empty where it is as usual"
+)
+UNSIGNED = (
+    "Levels are distances from the counter's own mean over its run, in its deviations (equation 7): orange far from "
+    "it, stronger the further, empty near it"
+)
 
 
 def series_figure(run: RunSeries | None, name: str = "series", more: str = "") -> FigureOfPage:
@@ -33,14 +41,19 @@ def series_figure(run: RunSeries | None, name: str = "series", more: str = "") -
 def phases_figure(phases: PhasesOfRuns | None, name: str = "phases", more: str = "") -> FigureOfPage:
     """Figure 4: phases of runs side by side."""
     words = (
-        f"Each row is a counter, each cell one of its phases, as long as it lasted. {SCALE}: orange above, blue below, "
-        "stronger the further away, empty where it is as usual. Shown are the counters that differ most."
+        "Each row is a counter, each cell one of its phases, as long as it lasted. "
+        f"{SIGNED if _has_signs(phases) else UNSIGNED}. Shown are the counters that differ most."
     )
     empty = phases is None or not phases.runs or not phases.runs[0].counters
     nothing = NO_PHASES if phases is None or not phases.runs else "The runs have no counter in common that varies."
     title, evidence = "Phases side by side", phases.evidence if phases else ""
     words = f"{words} {more}".strip()
     return figure_of(name, title, words, evidence, draw_phases, phases, nothing=nothing, is_empty=empty)
+
+
+def _has_signs(phases: PhasesOfRuns | None) -> bool:
+    """Whether some level lies below 0: by equation 7 none does."""
+    return phases is not None and any((level < 0).any() for run in phases.runs for level in run.levels)
 
 
 def alignment_figure(pair: Alignment | None, name: str = "alignment", more: str = "") -> FigureOfPage:
@@ -133,3 +146,16 @@ def adf_figure(shares: AdfShares, name: str = "adf", least: int | None = None) -
     title = "Where the Dickey–Fuller statistic is determined"
     empty = not len(shares.lengths)
     return figure_of(name, title, words, shares.evidence, draw_adf, shares, nothing=NO_PHASES, is_empty=empty)
+
+
+def timeline_figure(runs: RunsOverTime | None, name: str = "timeline", more: str = "") -> FigureOfPage:
+    """What ran when."""
+    words = (
+        "A mark is a run, in the row of what it was called, stronger in colour where the model is surer. Orange: it is "
+        "unknown, or is not what its label says or what should run."
+    )
+    title, evidence = "What ran when", runs.evidence if runs else ""
+    words = f"{words} {more}".strip()
+    empty = runs is not None and not runs.called
+    nothing = "No run was identified yet."
+    return figure_of(name, title, words, evidence, draw_runs_over_time, runs, nothing=nothing, is_empty=empty)

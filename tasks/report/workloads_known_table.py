@@ -12,6 +12,7 @@ SLICES = {
     "by_machine": "another machine",
 }
 METHODS = {
+    "model": "trees and distances together",
     "trees": "boosted trees",
     "ed": "distance of phases (ED)",
     "dtw": "distance of phases (DTW)",
@@ -19,6 +20,7 @@ METHODS = {
     "forest": "random forest, no phases",
 }
 PART = "known."
+UNNAMED = "trees"  # what a key without a method is of
 
 
 def known_table(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -31,7 +33,8 @@ def known_table(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
         read = _read(key)
         if read is not None and value is not None:
             measure, split, method = read
-            rows.setdefault((split, method), {})[measure] = value
+            row = rows.setdefault((split, method or UNNAMED), {})
+            row[measure] = value if method else row.get(measure, value)
     order = [(split, method) for split in SLICES for method in METHODS if (split, method) in rows]
     return [
         {"split": SLICES[split], "method": METHODS[method], **dict.fromkeys(MEASURES), **rows[split, method]}
@@ -39,8 +42,8 @@ def known_table(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _read(key: str) -> tuple[str, str, str] | None:
-    """Measure, split and method of a key; None for any other key, deviations and reasons among them."""
+def _read(key: str) -> tuple[str, str, str | None] | None:
+    """Measure, split and method (None: not named) of a key; None for any other, deviations and reasons among them."""
     if not key.startswith(PART):
         return None
     words = key.removeprefix(PART).split(".")
@@ -48,7 +51,7 @@ def _read(key: str) -> tuple[str, str, str] | None:
     measure, split, method = found
     if measure is None or split is None or len(words) != sum(word is not None for word in found):
         return None
-    return measure, split, method or "trees"
+    return measure, split, method
 
 
 def missing_splits(figures: Mapping[str, Any]) -> list[str]:

@@ -19,3 +19,10 @@ class PruneParams(Params):
         le=36_500,
         description="Age at which what a restore or rebuild kept aside, and an incomplete backup, is removed, in days",
     )
+    live_kept_days: float = Field(
+        14,
+        ge=0,
+        le=36_500,
+        description="Age at which what workloads-watch recorded goes, with the runs and all that was made of them, but "
+        "for runs that an alarm names, in days",
+    )

@@ -1,7 +1,8 @@
-"""What may go: files that nothing names, old runs, and models that are no champion."""
+"""What may go: files that nothing names, old runs and recordings of what ran, and models that are no champion."""
 
 import shutil
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from tasks.storage import storage_of
 from tasks.warehouse import landing, registry
 from tasks.warehouse.connection import require, transaction, writing
 from tasks.warehouse.kept_copies import old_copies
+from tasks.warehouse.live_recordings import forget_recordings, old_recordings
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.prune_params import PruneParams
 from tasks.warehouse.tables import MAIN_TABLES
@@ -20,18 +22,28 @@ DRAFTS = (".new", ".rebuilding", ".restoring")  # files that a create, rebuild o
 
 @dataclass(frozen=True)
 class Pruned:
-    """What was removed, or would be."""
+    """What was removed, or would be. n_runs: of flows; n_recorded: of workloads, that a watch had recorded."""
 
     n_runs: int
     models: list[str]
     landing_files: list[str]
     leftovers: list[str]
     copies: list[str]
+    n_recorded: int = 0
+    recordings: list[str] = field(default_factory=list)
 
     @property
     def n_files(self) -> int:
         """Files and folders of all kinds."""
-        return sum(map(len, (self.models, self.landing_files, self.leftovers, self.copies)))
+        return sum(map(len, (self.models, self.landing_files, self.leftovers, self.copies, self.recordings)))
+
+
+@dataclass(frozen=True)
+class Held:
+    """Batches whose files are needed, as the warehouse knows them; and those that go, whatever is landed."""
+
+    known: set[str]
+    going: frozenset[str]
 
 
 def prune(
@@ -42,7 +54,7 @@ def prune(
     backups: Path | None = None,
     dry_run: bool = False,
 ) -> Pruned:
-    """Remove old runs, models that are not in use, landing files of no live batch, and old copies.
+    """Remove old runs and recordings, models that are not in use, landing files of no live batch, and old copies.
 
     now: UTC without a zone. backups: folder to look for unfinished backups in; by default backups/ of the home.
     Never removed are champions, present and past, a landing file that a rebuild or the warehouse needs, and the only
@@ -51,25 +63,38 @@ def prune(
     oldest = now - timedelta(days=params.runs_kept_days)
     with writing(warehouse) as connection:
         count = connection.execute("SELECT count(*) FROM ops.runs WHERE started_at < ?", [oldest]).fetchone()
-        held = {batch_id for (batch_id,) in connection.execute("SELECT batch_id FROM ops.files").fetchall()}
+        live = old_recordings(connection, warehouse, params.live_kept_days, now)
+        known = {batch_id for (batch_id,) in connection.execute("SELECT batch_id FROM ops.files").fetchall()}
+        held = Held(known - live.batches, live.batches)
         models = _superfluous_models(warehouse.models, params.models_kept)
         files = [name for word in MAIN_TABLES for name in _orphans(warehouse.landing_folder, word, held, params, now)]
         leftovers = _leftovers(warehouse, params, now)
         copies = old_copies(warehouse, backups or warehouse.backups, params.copies_kept_days, now)
         if not dry_run:
-            for leftover in (*leftovers, *copies):
+            for leftover in (*leftovers, *copies, *live.files):
                 shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
             for card in models:
                 registry.remove_model(warehouse.models, card.word, card.model_id)
             with transaction(connection):
                 connection.execute("DELETE FROM ops.runs WHERE started_at < ?", [oldest])
+                forget_recordings(connection, live.batches)
                 registry.index_models(connection, warehouse.models)
             fs, _ = storage_of(warehouse.landing_folder)
             for name in _named_first(files):
                 fs.rm(name, recursive=True)
-    n_runs = int(count[0]) if count else 0
-    names = [card.model_id for card in models]
-    return Pruned(n_runs, names, files, [str(path) for path in leftovers], [str(path) for path in copies])
+    return Pruned(
+        n_runs=int(count[0]) if count else 0,
+        models=[card.model_id for card in models],
+        landing_files=files,
+        leftovers=_named(leftovers),
+        copies=_named(copies),
+        n_recorded=live.n_runs,
+        recordings=_named(live.files),
+    )
+
+
+def _named(paths: Sequence[Path]) -> list[str]:
+    return [str(path) for path in paths]
 
 
 def _superfluous_models(models: Path, n_kept: int) -> list[registry.ModelCard]:
@@ -82,18 +107,24 @@ def _superfluous_models(models: Path, n_kept: int) -> list[registry.ModelCard]:
     return [card for card in old if card.model_id not in champions]
 
 
-def _orphans(folder: str, word: str, held: set[str], params: PruneParams, now: datetime) -> list[str]:
-    """Landing files that no live batch names, nor one in `held`, and that no reader can still be about to name."""
+def _orphans(folder: str, word: str, held: Held, params: PruneParams, now: datetime) -> list[str]:
+    """Landing files that no live batch names, nor one that is held, and that no reader can still be about to name; and
+    the manifests of batches that go."""
     fs, root = storage_of(f"{folder}/{word}")
     if not fs.exists(root):
         return []
-    needed = [one for one in landing.batches(folder, word) if one.batch_id in held]
-    needed += landing.live_batches(folder, word)
+    needed = [one for one in landing.batches(folder, word) if one.batch_id in held.known]
+    needed += [one for one in landing.live_batches(folder, word) if one.batch_id not in held.going]
     named = {landed.name for batch in needed for landed in batch.tables.values()}
     named |= {f"{batch.batch_id}.json" for batch in needed}
     oldest = now.replace(tzinfo=UTC).timestamp() - params.orphans_kept_hours * SECONDS_PER_HOUR
     entries = [entry for entry in fs.ls(root, detail=True) if Path(entry["name"]).name not in named]
-    return sorted(str(entry["name"]) for entry in entries if _changed_s(fs, entry, oldest) < oldest)
+    going = {f"{batch_id}.json" for batch_id in held.going}
+    return sorted(
+        str(entry["name"])
+        for entry in entries
+        if Path(entry["name"]).name in going or _changed_s(fs, entry, oldest) < oldest
+    )
 
 
 def _leftovers(warehouse: Warehouse, params: PruneParams, now: datetime) -> list[Path]:

@@ -43,10 +43,10 @@ LATEST = """
 def runs_asked_for(
     warehouse: Warehouse, source: str, model_ids: Sequence[str], run_ids: Sequence[str] | None, which: Which
 ) -> list[str]:
-    """The named runs, or for None: new, those that none of these models has identified; unlabelled; or all.
+    """The named runs, or if none is named: new, those that none of these models has identified; unlabelled; or all.
 
     Raises NotFound for a named run that the source does not have."""
-    if run_ids is None:
+    if not run_ids:
         asked = {"source": source, "which": which, "model_ids": list(model_ids)}
         return [str(run_id) for run_id in fetch(warehouse, ASKED, asked)["run_id"]]
     known = set(

@@ -34,8 +34,9 @@ class Identified:
 def identify_source(warehouse: Warehouse, source: str, run_ids: Sequence[str] | None, which: Which) -> Identified:
     """Identify runs of a source by its model in use, and write workloads.identifications; twice changes nothing.
 
-    run_ids: None for those that `which` says. A run that lacks the counters of the model is listed, and does not hold
-    up the others. Raises NotFound without a model or for a run that is not there, BadInput for a broken model."""
+    run_ids: None or empty for those that `which` says. A run that lacks the counters of the model is listed, and does
+    not hold up the others. Raises NotFound without a model or for a run that is not there, BadInput for a broken
+    model."""
     models = models_in_use(warehouse, source)
     asked = runs_asked_for(warehouse, source, [card.model_id for card, _ in models], run_ids, which)
     found = identify_each(fetch_runs(warehouse, source, asked) if asked else [], models)

@@ -1,6 +1,7 @@
 """The steps of models of workloads: keys in, keys and figures out. Flows wrap them, and commands that ask."""
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -13,6 +14,7 @@ from tasks.workloads.training_params import TrainParams
 
 if TYPE_CHECKING:
     from tasks.workloads.evaluate.protocol import Evaluation
+    from tasks.workloads.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
 
@@ -81,7 +83,7 @@ def train(
 def identify(warehouse: Warehouse, source: str, run_ids: list[str] | None, which: Which) -> IdentifiedRuns:
     """Identify runs of a source by its model in use, and write what it says to workloads.identifications.
 
-    run_ids: None for those that `which` says."""
+    run_ids: None or empty for those that `which` says."""
     from tasks.workloads.identifying import identify_source
 
     found = identify_source(warehouse, source, run_ids, which)
@@ -100,8 +102,14 @@ def identify(warehouse: Warehouse, source: str, run_ids: list[str] | None, which
 
 
 def newest(warehouse: Warehouse, source: str, n: int) -> list[str]:
-    """The ids of the runs of a source that started last."""
-    return latest_runs(warehouse, source, n)
+    """The ids of the runs of a source that started last. Raises NotFound for a source without runs."""
+    from tasks.errors import NotFound
+    from tasks.workloads.fingerprint_steps import no_runs
+
+    found = latest_runs(warehouse, source, n)
+    if not found:
+        raise NotFound(no_runs(warehouse, source))
+    return found
 
 
 def require_model(warehouse: Warehouse, source: str) -> str:
@@ -122,11 +130,12 @@ def evaluate_files(
     """The figures of an evaluation of labelled telemetry in files; `report`: path of its page.
 
     folder: where the page and the tables behind it are written."""
-    from tasks.workloads.evaluate.protocol import evaluate_telemetry
+    from tasks.workloads.evaluating import evaluate_read
 
-    found = evaluate_telemetry(paths, read, evaluate, reader)
+    found = evaluate_read(paths, read, evaluate, reader)
     name = ", ".join(Path(path).name for path in paths[:3]) or Path(read.manifest).name
-    return {**found.figures, "report": write_evaluation(found, name, folder)}
+    report = write_evaluation(found.evaluation, found.runs, evaluate, name, folder)
+    return {**found.evaluation.figures, "report": report}
 
 
 def evaluate_source(warehouse: Warehouse, source: str, evaluate: EvaluateParams, folder: str) -> dict[str, Any]:
@@ -140,14 +149,27 @@ def evaluate_source(warehouse: Warehouse, source: str, evaluate: EvaluateParams,
     found = evaluate_runs(runs, evaluate)
     found.figures.update(data_sha256=data_version, version=code_version())
     write_figures(warehouse, source, found.figures, data_version)
-    return {**found.figures, "report": write_evaluation(found, f"source {source}", folder)}
+    report = write_evaluation(found, runs, evaluate, f"source {source}", folder)
+    return {**found.figures, "report": report}
 
 
-def write_evaluation(found: "Evaluation", name: str, folder: str) -> str:
-    """Write the tables of an evaluation as Parquet, and a page with its figures; returns the path of the page."""
+def write_evaluation(
+    found: "Evaluation", runs: "Sequence[Telemetry]", evaluate: EvaluateParams, name: str, folder: str
+) -> str:
+    """Write the tables of an evaluation as Parquet, a page with its figures, and the same as markdown; returns the
+    path of the page. runs: those evaluated, of which two are shown."""
+    from tasks.report.workloads_artifact import evaluation_artifact
     from tasks.report.workloads_evaluation_page import render_workloads_evaluation
     from tasks.report.workloads_evaluation_tables import evaluated_workloads
+    from tasks.report.workloads_examples import examples_of
     from tasks.workloads.evaluate.tables import write_tables
 
     write_tables(found, Path(folder))
-    return str(render_workloads_evaluation(evaluated_workloads(found, name), Path(folder)))
+    shown = evaluated_workloads(found, name, examples_of(runs, evaluate))
+    markdown_of_evaluation(folder).write_text(evaluation_artifact(shown), encoding="utf-8")
+    return str(render_workloads_evaluation(shown, Path(folder)))
+
+
+def markdown_of_evaluation(folder: str) -> Path:
+    """Where the markdown of an evaluation is, with its figures inside."""
+    return Path(folder) / "workloads-evaluation.md"

@@ -4,12 +4,12 @@ import logging
 
 from tasks.warehouse.alarms import unannounced
 from tasks.warehouse.connection import fetch
+from tasks.warehouse.live_recordings import live_folder
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.record.params import RecordParams
 from tasks.workloads.watch_params import WatchParams
 
 logger = logging.getLogger(__name__)
-LIVE = "workloads-live"  # folder in <home>/recordings
 
 
 def record_live(warehouse: Warehouse, subject: str, seconds: float, record: RecordParams, name: str) -> str:
@@ -19,7 +19,7 @@ def record_live(warehouse: Warehouse, subject: str, seconds: float, record: Reco
     from tasks.workloads.record.live import record_live as sampled
     from tasks.workloads.record.parts import table_of, write_table
 
-    path = warehouse.home / "recordings" / LIVE / f"live-{name}.parquet"
+    path = live_folder(warehouse) / f"live-{name}.parquet"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         run = sampled(subject, seconds, record)

@@ -1,5 +1,7 @@
 """The flows about fingerprints, models and identifications, run here and now as the command line runs them."""
 
+import re
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from tasks.workloads.training_params import TrainParams
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 ALONE = TrainParams(with_machine=False)
+ROOT = Path(__file__).parents[2]
 
 
 def artifact(key: str) -> str:
@@ -31,6 +34,13 @@ def artifact(key: str) -> str:
     found: Any = Artifact.get(key)
     assert found is not None
     return str(found.data).replace("\\", "")
+
+
+def pictures_in(page: str) -> int:
+    """How many images an artifact holds, each small enough for Prefect's page."""
+    found = re.findall(r"data:image/png;base64,([A-Za-z0-9+/=]+)", page)
+    assert all(len(picture) * 3 / 4 < 100_000 for picture in found)
+    return len(found)
 
 
 def steps_of_last_run() -> list[str]:
@@ -73,10 +83,17 @@ def test_an_address_of_ray_without_prefect_ray_is_one_line(
 
     monkeypatch.setitem(sys.modules, "prefect_ray", None)
     fan_out = FanOutParams(ray_address="ray://head:10001")
-    with pytest.raises(MissingTool, match="'ray://head:10001', and the Python package prefect-ray is not installed"):
+    told = r"'ray://head:10001', and the Python package prefect-ray is not installed; .*pip install .*\[ray\]"
+    with pytest.raises(MissingTool, match=told):
         fingerprint_workloads(FingerprintFlowParams(source="log", fan_out=fan_out, warehouse=workloads_log))
     found = fingerprint_workloads(FingerprintFlowParams(source="log", warehouse=workloads_log))
     assert found["n_new"] == 24  # nothing was lost
+
+
+def test_the_extra_that_the_line_names_is_declared_and_pinned() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["ray"]
+    assert [line.split(">")[0] for line in declared] == ["prefect-ray"]
+    assert re.search(r"^prefect-ray==", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
 
 
 def test_a_training_shows_what_it_made_of_the_held_out_runs(
@@ -88,6 +105,7 @@ def test_a_training_shows_what_it_made_of_the_held_out_runs(
     page = artifact("workloads-log-model")
     assert "16 runs of 4 workloads. It is in use now." in page
     assert "On 8 runs that were held out (round 3)" in page
+    assert "What runs were taken for" in page and pictures_in(page) == 1
     assert Path(found["report"]).exists()
     [run] = list_runs(workloads_log).to_dict("records")
     assert read_run(workloads_log, run["run_id"])["figures"]["accuracy"] == found["accuracy"]
@@ -102,6 +120,8 @@ def test_identifications_are_kept_and_shown_with_their_reasons(identifying_log: 
     page = artifact("workloads-log-identifications")
     assert f"24 runs identified by {found['model_id']}" in page
     assert "| a-00 | a |" in page
+    assert "What ran when" in page and pictures_in(page) == 1
+    assert pictures_in(artifact("workloads-log-summary")) >= 1
     assert identify_workloads(params)["n_runs"] == 0
     assert "No run that had not been identified before" in artifact("workloads-log-identifications")
     one = identify_workloads(WorkloadIdentifyParams(source="log", run_ids=["b-01"], warehouse=identifying_log))
@@ -131,7 +151,10 @@ def test_two_experiments_on_a_source_can_be_compared(
     second, first = list_runs(workloads_log)["run_id"]
     rows = compare_runs(workloads_log, first, second).set_index("key")
     assert rows.loc["parameters.evaluate.seed", ["first", "second"]].tolist() == [0, 1]
-    assert "How well the workloads of source log are told apart" in artifact("workloads-log-evaluation")
+    page = artifact("workloads-log-evaluation")
+    assert "How well workloads are told apart: source log" in page
+    assert "| known.accuracy |" in page
+    assert pictures_in(page) >= 6  # confusion, distances, over time twice, phases, determined phases and more
     kept = fetch(workloads_log, "SELECT value FROM workloads.evaluation_figures WHERE key = 'known.accuracy'")
     assert kept["value"].to_list() == pytest.approx([figures["known.accuracy"]])
     assert cards(workloads_log.models) == []

@@ -76,6 +76,8 @@ def test_what_should_not_run_is_one_alarm_and_one_event_however_often_it_is_look
     [event] = events
     assert event["event"] == "whorl.workloads.alarm"
     assert "1 new alarm" in artifact("workloads-log-alarms")
+    assert "What ran when" in artifact("workloads-log-alarms")
+    assert "data:image/png;base64," in artifact("workloads-log-alarms")
     assert watch_workloads(params)["n_alarms"] == 0
     assert len(events) == 1
     assert len(read_alarms(identifying_log)) == 1

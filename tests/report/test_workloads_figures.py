@@ -4,6 +4,7 @@ import re
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
@@ -19,6 +20,7 @@ from tasks.report.workloads_open_set import OpenSetScores, draw_open_set
 from tasks.report.workloads_phases import draw_phases, phases_of_runs
 from tasks.report.workloads_run_phases import RunPhases
 from tasks.report.workloads_series import CounterSeries, RunSeries, draw_series
+from tasks.report.workloads_timeline import draw_runs_over_time, runs_over_time
 from tasks.workloads.phases import bounds_of
 from tasks.workloads.similarity.thresholds import Spread
 
@@ -70,6 +72,21 @@ def confusion(k, *, with_unknown=False, wrong=3):
     return WorkloadConfusion(tuple(f"{LONG}{i}" for i in range(k)), counts)
 
 
+def identified(n, k):
+    """Rows of n identified runs of k workloads, one every quarter of an hour, some of them unknown."""
+    rng = np.random.default_rng(3)
+    return pd.DataFrame(
+        {
+            "run_id": [f"run-{at:04}" for at in range(n)],
+            "workload": [f"{LONG}{at % k}" for at in range(n)],
+            "is_known": np.arange(n) % 7 < 6,
+            "confidence": rng.beta(8, 1, n),
+            "label": None,
+            "started_at": pd.Timestamp("2026-03-01") + pd.to_timedelta(15 * np.arange(n), unit="min"),
+        }
+    )
+
+
 def figures():
     rng = np.random.default_rng(2)
     lines = {"trees": {5.0: 0.41, 10: 0.9, 15: 0.951, 20: 0.999, 30: 1.0}, "forest": {5.0: 0.4, 30.0: 0.99}}
@@ -99,6 +116,10 @@ def figures():
         "open-set": (draw_open_set, scores),
         "open-set-equal": (draw_open_set, OpenSetScores(np.ones(9), np.ones(7), 1.0, 0.5)),
         "adf": (draw_adf, AdfShares(lengths, lengths >= 20)),
+        "timeline": (draw_runs_over_time, runs_over_time(identified(60, 10))),
+        "timeline-of-many": (draw_runs_over_time, runs_over_time(identified(900, 40))),
+        "timeline-without-times": (draw_runs_over_time, runs_over_time(identified(12, 3).assign(started_at=pd.NaT))),
+        "timeline-of-one": (draw_runs_over_time, runs_over_time(identified(1, 1))),
     }  # fmt: skip
 
 
@@ -178,6 +199,7 @@ def test_the_evidence_of_each_says_of_how_many_it_is():
         (draw_adf, AdfShares(np.zeros(0, np.int64), np.zeros(0, bool))),
         (draw_distances_of_workloads, WorkloadDistances({"ed": {}, "dtw": {}}, 0)),
         (draw_workload_confusion, WorkloadConfusion(("redis",), np.zeros((1, 1), np.int64))),
+        (draw_runs_over_time, runs_over_time(identified(1, 1).head(0))),
     ],
 )
 def test_nothing_is_drawn_of_nothing(draw, data):

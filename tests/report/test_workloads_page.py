@@ -246,10 +246,10 @@ def test_nothing_from_a_file_is_taken_as_markup(put_rows, tags_of):
 def test_the_artifact_holds_its_figures_and_stays_small(filled):
     artifact = workloads_artifact(filled, "box")
     pictures = re.findall(r"!\[[^\]]+\]\(data:image/png;base64,([A-Za-z0-9+/=]+)\)", artifact)
-    assert len(pictures) == 4
+    assert len(pictures) == 5
     assert all(len(picture) * 3 / 4 < 100_000 for picture in pictures)
     assert "| round-2/005 | redis | 97.1 % |" in artifact
-    assert artifact.count("data version") == 4
+    assert artifact.count("data version") == 5
 
 
 def test_figures_of_runs_are_a_page_and_images(filled, tmp_path, words_of):

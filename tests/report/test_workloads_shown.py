@@ -17,6 +17,7 @@ from tasks.report.workloads_phases import phases_of_runs
 from tasks.report.workloads_run_phases import AboutRun, RunPhases, on_counters, phases_of_fingerprint, phases_of_rows
 from tasks.report.workloads_series_of import series_of
 from tasks.report.workloads_thinned import thinned
+from tasks.report.workloads_timeline import runs_over_time
 from tasks.report.workloads_units import short_number, tick_words, time_unit, unit_words, whole_percent
 from tasks.report.workloads_words import called, online_accuracy, other_figures
 from tasks.workloads.changepoints.found import ChangePoints
@@ -228,6 +229,18 @@ def test_table_2_has_a_row_a_split_and_method_whatever_the_order_of_the_key():
     assert missing_splits(figures) == ["another machine: all runs are of machine 'a'"]
 
 
+def test_what_identifies_comes_first_and_a_named_method_wins_over_an_unnamed_one():
+    figures = {
+        "known.accuracy.random": 0.1,
+        "known.accuracy.random.trees": 0.9,
+        "known.accuracy.random.model": 0.95,
+        "known.recall.random": 0.8,
+    }
+    told = [(row["method"], row["accuracy"], row["recall"]) for row in known_table(figures)]
+    assert told == [("trees and distances together", 0.95, None), ("boosted trees", 0.9, 0.8)]
+    assert known_table(dict(reversed(figures.items()))) == known_table(figures)
+
+
 def test_what_a_run_was_called_is_told_in_words():
     assert called({"is_known": True, "workload": "redis", "nearest": "redis"}) == "redis"
     assert called({"is_known": False, "workload": None, "nearest": "nginx"}) == "unknown, most like nginx"
@@ -243,3 +256,37 @@ def test_what_a_run_was_called_is_told_in_words():
     assert told["AUROC of unknown against known workloads"] == "0.91"
     assert told["own runs that the distance threshold rejects"] == "one run only"
     assert told["called right after 5 s"] == "50.0 %"
+
+
+def looked_at(*rows):
+    """Identified runs: run id, workload (None: unknown), label, hour in which they ran (None: nobody says)."""
+    return pd.DataFrame(
+        [
+            {
+                "run_id": run_id,
+                "workload": workload,
+                "is_known": workload is not None,
+                "confidence": 0.9,
+                "label": label,
+                "started_at": pd.NaT if hour is None else pd.Timestamp(2026, 1, 1, hour),
+            }
+            for run_id, workload, label, hour in rows
+        ]
+    ).astype({"started_at": "datetime64[us]"})
+
+
+def test_a_run_is_odd_if_it_is_unknown_or_not_its_label_or_has_raised_an_alarm():
+    rows = looked_at(("d", "b", None, 4), ("a", "a", "a", 1), ("c", None, None, 3), ("b", "a", "b", 2))
+    found = runs_over_time(rows, odd=["d"])
+    assert found.called == ("a", "a", "unknown", "b")  # in the order in which they ran
+    assert found.is_odd.tolist() == [False, True, True, True]
+    assert found.rows == ["a", "b", "unknown"]
+    assert found.evidence == "n = 4 identified runs, 3 not what they should be"
+    assert list(found.started_at.hour) == [1, 2, 3, 4]
+    assert runs_over_time(looked_at(("a", "a", None, None), ("b", "b", None, 1))).started_at is None
+
+
+def test_workloads_of_the_most_runs_have_a_row_and_the_others_share_one():
+    rows = [(f"{at:02}", f"w{at // 2:02}" if at < 40 else "rare", None, None) for at in range(41)]
+    found = runs_over_time(looked_at(*rows))
+    assert found.rows == [f"w{at:02}" for at in range(14)] + ["others"]

@@ -143,6 +143,16 @@ def test_runs_are_identified_once_by_a_model_and_again_when_asked(identifying_lo
     assert before
 
 
+def test_no_named_run_means_those_that_which_says_also_as_an_empty_list(identifying_log):
+    assert model_steps.identify(identifying_log, "log", [], "all")["n_runs"] == 24
+    assert model_steps.identify(identifying_log, "log", [], "new")["n_runs"] == 0
+
+
+def test_a_source_without_runs_has_no_newest_ones(identifying_log):
+    with pytest.raises(NotFound, match="source 'empty' has no runs of workloads; sources that have some: 'log'"):
+        model_steps.newest(identifying_log, "empty", 3)
+
+
 def test_what_was_found_stands_in_the_warehouse_with_its_reasons(identifying_log):
     model_steps.identify(identifying_log, "log", ["a-00"], "all")
     [row] = read_identifications(identifying_log, "log").to_dict("records")

@@ -3,32 +3,24 @@
 import contextlib
 import fcntl
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from tasks.errors import BadSetting
 from tasks.machine_groups import PREFIX, ROOT, root_group
+from tasks.machine_lock import machine_lock, only_recorder
 
-LOCK = Path(tempfile.gettempdir()) / "whorl-workloads.lock"
 JOBS_SCRATCH = f"{PREFIX}*"
 
 
 @contextlib.contextmanager
 def alone_on_this_machine(lock: Path | None = None, root: Path = ROOT) -> Iterator[None]:
-    """Nobody else records workloads meanwhile, and nobody records jobs now. Raises BadSetting."""
-    path = lock or LOCK
-    handle = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise BadSetting(f"{path}: another recording of workloads is at work; wait for its end") from error
-        if where := jobs_recording(path.parent, root):
+    """Nobody else records on this machine meanwhile, neither workloads nor jobs nor nodes. Raises BadSetting."""
+    path = lock or machine_lock()
+    with only_recorder("workloads", path):
+        if where := jobs_recording(path.parent, root):  # one of an earlier version, which has no machine-wide lock
             raise BadSetting(f"{where}: a recording of jobs is at work; wait for its end")
         yield
-    finally:
-        os.close(handle)
 
 
 def jobs_recording(temporary: Path, root: Path = ROOT) -> Path | None:

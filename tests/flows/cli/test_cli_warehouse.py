@@ -155,6 +155,7 @@ def test_what_prune_keeps_can_be_set_and_a_flag_wins(
         ("--models-kept", "10001", "models_kept"),
         ("--orphans-kept-hours", "nan", "orphans_kept_hours"),
         ("--copies-kept-days", "inf", "copies_kept_days"),
+        ("--live-kept-days", "-0.5", "live_kept_days"),
     ],
 )
 def test_a_wrong_flag_of_prune_is_one_line(
@@ -173,3 +174,16 @@ def test_half_backups_are_looked_for_where_a_flag_says(whorl: Whorl, varied_log:
     assert json.loads(whorl("warehouse", "prune", "--json").out)["copies"] == []
     assert json.loads(whorl("warehouse", "prune", "--json", "--backups", tmp_path / "far").out)["copies"] == [str(half)]
     assert not half.exists()
+
+
+def test_what_a_watch_recorded_goes_when_it_is_old(whorl: Whorl, varied_log: Warehouse) -> None:
+    recorded = varied_log.home / "recordings" / "workloads-live" / "live-one.parquet"
+    recorded.parent.mkdir(parents=True)
+    recorded.write_text("recorded")
+    os.utime(recorded, (0, 0))
+    assert json.loads(whorl("warehouse", "prune", "--json", "--live-kept-days", 36_500).out)["recordings"] == []
+    assert whorl("warehouse", "prune").out.splitlines() == [
+        str(recorded),
+        "removed: 0 runs, 0 models, 0 landing files, 0 recorded runs and 1 recording",
+    ]
+    assert not recorded.exists()

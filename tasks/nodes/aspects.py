@@ -1,0 +1,24 @@
+"""What benchmarks measure, and which executions may be compared: taken from the data, never from a list of six."""
+
+from typing import Literal
+
+import pandas as pd
+
+Aspect = Literal["cpu", "memory", "disk", "network", "system", "application", "unknown"]
+APPLICATION: Aspect = "application"
+HASH_DIGITS = 8  # of a template's hash, in the name of a type
+
+
+def type_names(executions: pd.DataFrame) -> pd.Series:
+    """The benchmark type of each execution: the benchmark and, where it had one, `@` and its template's first digits.
+
+    Executions of one benchmark with different templates did different work and are never compared (Perona, III-B)."""
+    template = executions["template_hash"].fillna("").astype(str).str[:HASH_DIGITS]
+    return executions["benchmark"].astype(str) + ("@" + template).where(template != "", "")
+
+
+def is_unstressed(executions: pd.DataFrame) -> pd.Series:
+    """Whether nothing is known against each execution: completed, not stressed, not contaminated; a bool each."""
+    stressed = executions["is_stressed"].astype("boolean").fillna(False)
+    contaminated = executions["is_contaminated"].astype("boolean").fillna(False)
+    return (executions["status"] == "completed") & ~stressed.astype(bool) & ~contaminated.astype(bool)

@@ -1,0 +1,32 @@
+"""What one log of a benchmark tool says."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One value of a log. unit: as the tool wrote it, empty for a plain number."""
+
+    metric: str
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing in a log that could not be used. place: its line, from 1; raw: the line, at most 500 characters."""
+
+    place: int
+    reason: str
+    raw: str
+
+
+@dataclass(frozen=True)
+class ParsedLog:
+    """The values of a log, in its order. missing: metrics of the tool that it lacks; they are never zero."""
+
+    measured: tuple[Measured, ...]
+    tool: str
+    version: str
+    missing: tuple[str, ...]
+    faults: tuple[Fault, ...]

@@ -1,0 +1,45 @@
+"""What is known of a metric before any log is read: unit, orientation, what it adds up over, aspect."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tasks.nodes.aspects import Aspect
+
+DURATION = "duration"  # of the execution, where the log itself has no time to divide by
+
+
+@dataclass(frozen=True)
+class MetricFacts:
+    """Facts of one metric.
+
+    unit: canonical (a key of units.SPELLED). higher_is_better: None where neither is better: settings, durations, CPU
+    use; for a cumulative metric, of the rate that it becomes. is_cumulative_over: the metric, or "duration", that it
+    grows with and is to be divided by; None if it does not grow (Perona's rate normalisation)."""
+
+    unit: str
+    higher_is_better: bool | None
+    is_cumulative_over: str | None
+    aspect: Aspect
+    what: str
+
+
+Metrics = Mapping[str, MetricFacts]
+
+
+@dataclass(frozen=True)
+class Of:
+    """Writes facts of one aspect in short."""
+
+    aspect: Aspect
+
+    def more(self, unit: str, what: str, over: str | None = None) -> MetricFacts:
+        """A metric of which more is better."""
+        return MetricFacts(unit, True, over, self.aspect, what)
+
+    def less(self, unit: str, what: str, over: str | None = None) -> MetricFacts:
+        """A metric of which less is better."""
+        return MetricFacts(unit, False, over, self.aspect, what)
+
+    def neither(self, unit: str, what: str, over: str | None = None) -> MetricFacts:
+        """A setting, a duration, or a use of resources: no better or worse."""
+        return MetricFacts(unit, None, over, self.aspect, what)

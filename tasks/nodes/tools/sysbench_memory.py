@@ -1,0 +1,43 @@
+"""sysbench memory: blocks written or read."""
+
+import re
+
+from tasks.nodes.measured import ParsedLog
+from tasks.nodes.tools.facts import MetricFacts, Of
+from tasks.nodes.tools.parser import Parser
+from tasks.nodes.tools.sysbench import TOOL, Cell, parse_sysbench
+from tasks.nodes.tools.sysbench_facts import shared_facts
+
+MEMORY = Of("memory")
+METRICS: dict[str, MetricFacts] = {
+    "number_of_threads": MEMORY.neither("", "setting: threads"),
+    "block_size": MEMORY.neither("B", "setting: size of a block"),
+    "total_size": MEMORY.neither("B", "setting: most that is transferred"),
+    "total_operations": MEMORY.more("", "blocks transferred", over="total_time"),
+    "operations_per_second": MEMORY.more("1/s", "blocks transferred a second"),
+    "transfer_size": MEMORY.more("B", "bytes transferred", over="total_time"),
+    "transfer_rate": MEMORY.more("B/s", "bytes transferred a second"),
+    **shared_facts("memory"),
+}
+OPERATIONS = (Cell("total_operations"), Cell("operations_per_second", "/sec"))
+ROWS = {
+    "number of threads": (Cell("number_of_threads"),),
+    "block size": (Cell("block_size"),),
+    "memory block size": (Cell("block_size"),),  # 0.4, 0.5
+    "total size": (Cell("total_size"),),
+    "memory transfer size": (Cell("total_size"),),  # 0.4, 0.5
+    "total operations": OPERATIONS,
+    "operations performed": OPERATIONS,  # 0.4, 0.5
+}
+SIGNS = re.compile(
+    r"^(Running memory speed test|Doing memory operations speed test|Operations performed:|Total operations:)",
+    re.MULTILINE,
+)
+
+
+def parse(text: str) -> ParsedLog:
+    """The values of a log of sysbench memory; see tasks.nodes.tools.sysbench."""
+    return parse_sysbench(text, METRICS, ROWS, SIGNS, "sysbench memory")
+
+
+PARSER = Parser("memory-sysbench", TOOL, "memory", METRICS, parse, SIGNS)

@@ -1,0 +1,119 @@
+"""The metrics of all tools: Perona's are among them, and what is said of each holds together."""
+
+import pytest
+
+from tasks.nodes.preprocess.units import conversion_of
+from tasks.nodes.tools import PARSERS
+from tasks.nodes.tools.facts import DURATION
+from tasks.nodes.tools.units import SPELLED
+
+CLAT = ("min", "max", "avg", "stdev", "05p", "50p", "95p")
+MOMENTS = ("min", "max", "avg", "stdev")
+CPUS = ("used", "user", "intr", "kernel", "iowait")
+LATENCIES = tuple(f"latency_{what}" for what in ("min", "avg", "max", "95p", "sum"))
+FAIRNESS = tuple(f"fairness_{what}_{kind}" for what in ("events", "exctime") for kind in ("avg", "stddev"))
+PERONA = {  # Perona's published parser, by benchmark
+    "cpu-sysbench": [
+        "version", "num_threads", "prime_numbers_limit", "events_per_second", "total_time", "total_number_of_events",
+        *LATENCIES, *FAIRNESS,
+    ],
+    "memory-sysbench": [
+        "version", "number_of_threads", "block_size", "total_size", "operation", "scope", "transfer_size",
+        "transfer_rate", "total_time", "total_number_of_events", *LATENCIES, *FAIRNESS,
+    ],
+    "disk-fio": [
+        "version", "number_of_processes", "cpu_usr", "cpu_sys", "disk_util",
+        *(f"{way}_clat_{what}" for way in ("read", "write") for what in CLAT),
+        *(f"{way}_{kind}_{what}" for way in ("read", "write") for kind in ("lat", "bw", "iops") for what in MOMENTS),
+    ],
+    "disk-ioping": [
+        "number_of_requests", "total_duration", "transfer_size", "iops", "transfer_bitrate",
+        *(f"latency_{what}" for what in ("min", "avg", "max", "mdev")),
+    ],
+    "network-iperf3": [
+        *(f"{way}_{what}_{end}" for way in ("tx_c", "rx_c") for end in ("sender", "receiver")
+          for what in ("transfer_size", "transfer_bitrate", "cpu_util")),
+        "tx_c_transfer_retr_sender", "rx_c_transfer_retr_sender",
+    ],
+    "network-qperf": [
+        *(f"tcp_bw_{what}" for what in (
+            "bandwidth", "msg_rate", "access_recv", "msg_size", "time", "timeout", "send_cost", "recv_cost")),
+        *(f"tcp_bw_{end}_{what}" for end in ("send", "recv")
+          for what in (*(f"cpus_{use}" for use in CPUS), "real_time", "cpu_time", "bytes", "msgs")),
+        *(f"tcp_lat_{what}" for what in ("latency", "msg_rate", "msg_size", "time", "timeout")),
+        *(f"tcp_lat_{end}_{what}" for end in ("loc", "rem")
+          for what in (*(f"cpus_{use}" for use in CPUS), "real_time", "cpu_time", "send_bytes", "recv_bytes",
+                       "send_msgs", "recv_msgs")),
+    ],
+}  # fmt: skip
+WORDS = {"version", "operation", "scope"}  # no numbers: the version stands in ParsedLog, the others in the template
+ALL = [(benchmark, metric) for benchmark, parser in PARSERS.items() for metric in parser.metrics]
+
+
+def test_perona_has_153_metrics():
+    assert [len(names) for names in PERONA.values()] == [15, 19, 43, 9, 14, 53]
+
+
+@pytest.mark.parametrize("benchmark", PERONA)
+def test_peronas_metrics_are_among_ours_but_for_the_five_that_are_words(benchmark):
+    assert set(PERONA[benchmark]) - WORDS <= set(PARSERS[benchmark].metrics)
+
+
+def test_the_six_tools_give_236_metrics():
+    assert {benchmark: len(parser.metrics) for benchmark, parser in PARSERS.items()} == {
+        "cpu-sysbench": 14,
+        "memory-sysbench": 18,
+        "disk-fio": 101,
+        "disk-ioping": 14,
+        "network-qperf": 59,
+        "network-iperf3": 30,
+    }
+
+
+@pytest.mark.parametrize(("benchmark", "metric"), ALL)
+def test_what_is_said_of_a_metric_holds_together(benchmark, metric):
+    parser = PARSERS[benchmark]
+    facts = parser.metrics[metric]
+    assert facts.aspect == parser.aspect == benchmark.split("-")[0]
+    assert facts.unit in SPELLED
+    assert facts.what
+    over = facts.is_cumulative_over
+    if over is not None and over != DURATION:
+        assert parser.metrics[over].unit == "s"
+        assert parser.metrics[over].is_cumulative_over is None
+    if facts.what.startswith("setting"):
+        assert (facts.higher_is_better, over) == (None, None)
+
+
+def test_throughput_is_better_high_and_latency_low():
+    metrics = {(benchmark, name): PARSERS[benchmark].metrics[name].higher_is_better for benchmark, name in ALL}
+    assert metrics["cpu-sysbench", "events_per_second"] is True
+    assert metrics["disk-fio", "read_clat_99p"] is False
+    assert metrics["disk-fio", "write_bw_avg"] is True
+    assert metrics["network-qperf", "tcp_bw_send_cost"] is False
+    assert metrics["network-iperf3", "tx_c_transfer_retr_sender"] is False
+    assert metrics["network-iperf3", "tx_c_cpu_util_sender"] is None
+    assert {better for (_, name), better in metrics.items() if "latency_" in name and "sum" not in name} == {False}
+    assert {better for (_, name), better in metrics.items() if name.endswith("stdev") or "stddev" in name} == {False}
+
+
+@pytest.mark.parametrize(
+    ("canonical", "unit"), [(canonical, unit) for canonical, units in SPELLED.items() for unit in sorted(units)]
+)
+def test_every_unit_that_a_parser_gives_is_converted_to_its_canonical_one(canonical, unit):
+    conversion = conversion_of(unit)
+    assert conversion.is_known
+    assert conversion.base == conversion_of(canonical).base
+
+
+@pytest.mark.parametrize(
+    ("unit", "factor"),
+    [("msec", 1e-3), ("nsec", 1e-9), ("min", 60), ("KiB", 1024), ("MB/sec", 1e6), ("Gbits/sec", 1.25e8), ("/sec", 1)],
+)
+def test_units_of_tools_mean_what_they_say(unit, factor):
+    assert conversion_of(unit).factor == pytest.approx(factor)
+
+
+def test_a_cost_of_a_second_for_a_gigabyte_is_a_billionth_for_a_byte():
+    assert conversion_of("sec/GB").factor == pytest.approx(1e-9)
+    assert conversion_of("ms/GB").factor == pytest.approx(1e-12)

@@ -8,6 +8,7 @@ from tasks.warehouse import landing
 from tasks.warehouse.connection import Connection, transaction, writing
 from tasks.warehouse.landing import Batch
 from tasks.warehouse.literals import as_text, parquet
+from tasks.warehouse.machines import register_machines
 from tasks.warehouse.parts import forget_parts, put_parts
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.tables import MAIN_TABLES, LandedTable
@@ -55,6 +56,8 @@ def load(connection: Connection, folder: str, batch: Batch) -> None:
     _register(connection, batch, n_kept, batch.n_quarantined + n_repeated)
     if may_have_orphans:
         _reconcile(connection, folder, table, batch)
+    if table.has_machines:
+        register_machines(connection, table, batch.origin.source)
     connection.execute("DROP VIEW incoming; DROP TABLE repeated; DROP TABLE IF EXISTS orphans")
 
 

@@ -10,7 +10,8 @@ class LandedTable:
     key: columns that name a row within its source. settled: SQL that is true for a row that is final; a final row
     is never replaced by one that is not (a finished run by an older export of it). columns: in landing order.
     n_rows: SQL for the number of rows of the file that a row was made of. parts: further tables of the word whose rows
-    belong to a row of this one (key and place are the same) and come and go with it."""
+    belong to a row of this one (key and place are the same) and come and go with it. has_machines: its column `node`
+    names machines, which ops.machines then lists."""
 
     word: str
     name: str
@@ -19,6 +20,7 @@ class LandedTable:
     label: str
     n_rows: str = "1"
     parts: tuple[str, ...] = ()
+    has_machines: bool = False
 
     @property
     def qualified(self) -> str:
@@ -33,4 +35,14 @@ class LandedTable:
 
 RUNS = LandedTable("jobs", "runs", "run_id", "status NOT IN ('running', 'pending')", "run id")
 TELEMETRY = LandedTable("workloads", "runs", "run_id", "true", "run id", n_rows="n_rows", parts=("counters",))
-MAIN_TABLES = {table.word: table for table in [RUNS, TELEMETRY]}
+EXECUTIONS = LandedTable(
+    "nodes",
+    "executions",
+    "execution_id",
+    "true",
+    "execution id",
+    n_rows="n_rows",
+    parts=("metrics", "telemetry", "logs"),
+    has_machines=True,
+)
+MAIN_TABLES = {table.word: table for table in [RUNS, TELEMETRY, EXECUTIONS]}

@@ -48,7 +48,7 @@ def filled(warehouse, put_in):
 
 def test_a_rebuilt_warehouse_holds_the_same_rows_in_every_table(filled):
     before = hashes(filled)
-    assert rebuild(filled) == {"jobs": 2, "workloads": 0, "kept_history": 1}
+    assert rebuild(filled) == {"jobs": 2, "workloads": 0, "nodes": 0, "kept_history": 1}
     assert hashes(filled) == before
     assert not list(filled.home.glob("warehouse.duckdb?*"))
 
@@ -56,7 +56,7 @@ def test_a_rebuilt_warehouse_holds_the_same_rows_in_every_table(filled):
 def test_a_lost_warehouse_comes_back(filled):
     before = hashes(filled)
     filled.file.unlink()
-    assert rebuild(filled) == {"jobs": 2, "workloads": 0, "kept_history": 0}
+    assert rebuild(filled) == {"jobs": 2, "workloads": 0, "nodes": 0, "kept_history": 0}
     after = hashes(filled)
     lost = {"ops.runs", "ops.alarms", "jobs.groups"}
     assert {name for name in before if before[name] != after[name]} == lost
@@ -106,7 +106,7 @@ def test_a_landing_folder_with_a_fault_leaves_the_warehouse_alone(filled, manife
 
 
 def test_without_anything_a_rebuild_makes_an_empty_warehouse(bare):
-    assert rebuild(bare) == {"jobs": 0, "workloads": 0, "kept_history": 0}
+    assert rebuild(bare) == {"jobs": 0, "workloads": 0, "nodes": 0, "kept_history": 0}
     assert fetch(bare, "SELECT count(*) AS n FROM jobs.runs")["n"].tolist() == [0]
 
 

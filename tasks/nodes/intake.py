@@ -1,0 +1,144 @@
+"""From files of benchmark results to a landed batch: find what is to be read, read it, write it down once."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tasks.errors import BadInput
+from tasks.nodes.columns import SCHEMAS
+from tasks.nodes.labels import node_of, read_manifest
+from tasks.nodes.readers import READERS, Reader, detect
+from tasks.nodes.readers.folders import Folder
+from tasks.nodes.readers.logs import ENDINGS as LOG_ENDINGS
+from tasks.nodes.readers.logs import log_names
+from tasks.nodes.reading_params import ReadParams
+from tasks.progress import report_progress
+from tasks.read_limits import ReadLimits
+from tasks.reading import Chunk, read_head
+from tasks.source_names import checked_source
+from tasks.storage import storage_of
+from tasks.warehouse import landing
+from tasks.warehouse.place import Warehouse
+from tasks.workloads.labels import absolute
+
+WORD = "nodes"
+VETTING_VERSION = 1  # raise it when the same rows give other executions whatever the reader
+NAMED_BY_PATH = ("logs", "sparecores")  # readers that call executions after folders and files
+PARTS_THAT_NAME = 3
+NO_OPTION = ("limits", "manifest", "future_slack_s")  # whether and how a file is read, not what its executions are
+
+
+@dataclass(frozen=True)
+class Intake:
+    """How results are to be read. reader: a name from READERS, or empty to find it out."""
+
+    source: str
+    reader: str
+    read: ReadParams
+
+
+def find_files(paths: list[str], manifest_file: str = "") -> list[str]:
+    """What is to be read, one after the other: files, and folders that are one thing (SpareCores, or full of logs).
+
+    Any other folder stands for the tables and databases in it, in order, and itself where logs are among them. Without
+    paths, the files of the manifest. Raises BadInput for a path that does not exist and for a folder without a file
+    that can be read."""
+    if not paths and manifest_file:
+        paths = list(read_manifest(ReadParams(manifest=manifest_file)).entries)
+    found: list[str] = []
+    for path in paths:
+        found += _files_in(path, absolute(manifest_file) if manifest_file else "")
+    return list(dict.fromkeys(found))
+
+
+def _files_in(path: str, apart_from: str) -> list[str]:
+    fs, root = storage_of(path)
+    if not fs.exists(root):
+        raise BadInput(path, "no such file or folder", "results of benchmarks", "check the path")
+    if not fs.isdir(root):
+        return [path]
+    folder = Folder(path)
+    if READERS["sparecores"].sniff(b"", path):
+        return [path]
+    names = [name for name in folder.names() if absolute(folder.address(name)) != apart_from]
+    endings = tuple(ending for reader in READERS.values() for ending in reader.endings if ending not in LOG_ENDINGS)
+    files = [folder.address(name) for name in names if name.lower().endswith(endings)]
+    if any(_is_log(folder.address(name)) for name in names if name.lower().endswith(LOG_ENDINGS)):
+        files.append(path)
+    if not files:
+        expected = f"files that end in {', '.join(sorted({*endings, *LOG_ENDINGS}))}"
+        raise BadInput(path, f"{len(names)} files, none with results of benchmarks", expected, "name one")
+    return files
+
+
+def _is_log(path: str) -> bool:
+    try:
+        return READERS["logs"].sniff(read_head(path, ReadLimits()), path)
+    except BadInput:
+        return False
+
+
+def land_executions(warehouse: Warehouse, path: str, intake: Intake) -> landing.Batch:
+    """Read one file or folder into the landing folder; what was read before in the same way is found there.
+
+    Raises BadInput for a file that is wrong as a whole; single bad rows go to the quarantine."""
+    checked_source(intake.source)
+    reader = reader_of(path, intake.reader, intake.read)
+    origin = landing.Origin(
+        word=WORD,
+        source=intake.source,
+        reader=reader.name,
+        reader_version=f"{reader.version}.{VETTING_VERSION}",
+        options=_options(path, reader, intake.read),
+        path=path,
+        sha256=sha256_of(path, intake.read),
+    )
+    return landing.land(warehouse.landing_folder, origin, SCHEMAS, chunks_of(path, reader, intake.read))
+
+
+def chunks_of(path: str, reader: Reader, params: ReadParams) -> Iterator[Chunk]:
+    """What a reader finds in a file or folder, part by part."""
+    n_found = 0
+    for chunk in reader.read(path, params):
+        n_found += len(chunk.rows) + len(chunk.refused)
+        report_progress(f"reading {path}", n_found)
+        yield chunk
+
+
+def reader_of(path: str, name: str, params: ReadParams) -> Reader:
+    """The reader of this name, or the one that the path is for. Raises BadInput if there is none."""
+    if not name:
+        return detect(path, params.limits)
+    if name not in READERS:
+        raise BadInput(path, f"no reader {name!r}", f"one of {', '.join(READERS)}", "leave it out to find it")
+    return READERS[name]
+
+
+def sha256_of(path: str, params: ReadParams) -> str:
+    """Hash of a file's bytes; of a folder, over names and contents of the files that are read."""
+    folder = Folder(path)
+    if not folder.is_folder:
+        return landing.sha256_of(path)
+    is_tree = READERS["sparecores"].sniff(b"", path)
+    return folder.sha256(folder.names() if is_tree else log_names(folder, params))
+
+
+def _options(path: str, reader: Reader, read: ReadParams) -> dict[str, Any]:
+    """What changes the executions that a file gives: parameters as far as they differ, and what the manifest says."""
+    told: dict[str, Any] = read.model_dump(exclude=set(NO_OPTION), exclude_defaults=True)
+    if node := node_of(path, read):
+        told["node"] = node
+    manifest = read_manifest(read)
+    whole = absolute(path).rstrip("/")
+    own = {name: one for name, one in manifest.entries.items() if name == whole or name.startswith(f"{whole}/")}
+    if own:
+        told["manifest"] = {
+            name.removeprefix(whole): [_without_path(entry) for entry in one] for name, one in own.items()
+        }
+    if reader.name in NAMED_BY_PATH:
+        told["path"] = "/".join(whole.split("/")[-PARTS_THAT_NAME:])
+    return told
+
+
+def _without_path(entry: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in entry.items() if name != "path"}

@@ -1,0 +1,154 @@
+"""Raw logs of the tools whose parsers stand in tasks/nodes/tools: a file is one execution; a folder holds many.
+
+A log says what was measured, not where. The node comes from --label-from stem|parent or from a manifest, which may
+also say benchmark, machine_type, started_at, is_stressed, dose, …; without a node a log is refused. Without started_at
+the time is that in the file's name (20260131T120000), if there is one, else missing. The rows of this format are
+files; values of a log that cannot be used are refused on their own, with file and line."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from tasks.errors import BadInput
+from tasks.nodes.benchmark_names import slug
+from tasks.nodes.cells import time_of
+from tasks.nodes.execution import Execution
+from tasks.nodes.labels import HOW_TO_NAME, Manifest, node_of, read_manifest, stem_of
+from tasks.nodes.landed import as_chunk
+from tasks.nodes.measured import ParsedLog
+from tasks.nodes.readers.folders import Folder
+from tasks.nodes.reading_params import ReadParams
+from tasks.nodes.tools import PARSERS, detect
+from tasks.nodes.vetting import completed_times, vet
+from tasks.reading import Chunk, open_checked, refusals
+from tasks.workloads.labels import absolute
+
+ENDINGS = (".log", ".txt", ".out", ".json", ".log.gz", ".txt.gz", ".out.gz", ".json.gz")
+HEAD_SHOWN = 40
+LONG_LOG = 64 * 2**20
+IN_NAME = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})[T_-](\d{2})[:-]?(\d{2})[:-]?(\d{2})Z?(?!\d)")
+NO_NODE = "nobody says on which node it ran"
+Refusal = tuple[int, str, str]
+
+
+class NoExecution(ValueError):
+    """Why a file is no execution."""
+
+
+@dataclass(frozen=True)
+class LogsReader:
+    """Reads logs of sysbench, fio, ioping, qperf and iperf3."""
+
+    name: str = "logs"
+    version: int = 1
+    title: str = "raw logs of sysbench, fio, ioping, qperf and iperf3 (.log, .txt, .out, .json)"
+    endings: tuple[str, ...] = ENDINGS
+    has_local_nodes: bool = False
+
+    def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
+        """Text in which a known tool's log begins."""
+        return bool(head) and detect(head.decode("utf-8", "replace")) is not None
+
+    def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
+        """See Reader.read. Raises BadInput if nothing says on which node any of the logs was written."""
+        folder, manifest = Folder(path), read_manifest(params)
+        whole = PurePosixPath(absolute(path))
+        files = [("/".join(whole.parts[-2:]), path)]
+        if folder.is_folder:
+            files = [(f"{whole.name}/{name}", folder.address(name)) for name in log_names(folder, params)]
+        executions: list[Execution] = []
+        bad: list[Refusal] = []
+        now = datetime.now(UTC).replace(tzinfo=None)
+        for place, (name, file) in enumerate(files, 1):
+            try:
+                executions.append(_execution(file, name, place, params, manifest, now, bad))
+            except NoExecution as reason:
+                bad.append((place, f"{PurePosixPath(file).name}: {reason}", ""))
+        if files and not executions and all(NO_NODE in reason for _, reason, _ in bad):
+            problem = NO_NODE if len(files) == 1 else f"{NO_NODE}: {len(files)} logs"
+            raise BadInput(path, problem, "the name of a node for each log", HOW_TO_NAME)
+        refused = refusals([place for place, _, _ in bad], [why for _, why, _ in bad], [raw for _, _, raw in bad])
+        yield as_chunk(executions, refused)
+
+
+def log_names(folder: Folder, params: ReadParams) -> tuple[str, ...]:
+    """The files of a folder that are logs by their names, without the manifest."""
+    own = absolute(params.manifest) if params.manifest else ""
+    logs = (name for name in folder.names() if name.lower().endswith(ENDINGS))
+    return tuple(name for name in logs if not own or absolute(folder.address(name)) != own)
+
+
+def _execution(
+    file: str, name: str, place: int, params: ReadParams, manifest: Manifest, now: datetime, bad: list[Refusal]
+) -> Execution:
+    """The execution of one log; its values that cannot be used go to `bad`. Raises NoExecution with the reason.
+
+    It is called after node, benchmark and start, where nobody knows its start by `name`."""
+    told = manifest.facts(file)
+    node = told.get("node") or node_of(file, params)
+    text = _text(file, params)
+    benchmark = told.get("benchmark") or detect(text)
+    if benchmark is None:
+        raise NoExecution(f"no known tool wrote it (it begins with {text[:HEAD_SHOWN]!r})")
+    if not node:
+        raise NoExecution(f"{NO_NODE}; {HOW_TO_NAME}")
+    parser = PARSERS.get(slug(benchmark)) or PARSERS.get(detect(text) or "")
+    if parser is None:
+        raise NoExecution(f"no parser for {benchmark}; expected one of {', '.join(PARSERS)}")
+    log: ParsedLog = parser.parse(text)
+    bad += [
+        (place, f"{PurePosixPath(file).name}, line {fault.place}: {fault.reason}", fault.raw) for fault in log.faults
+    ]
+    if all(parser.metrics[one.metric].higher_is_better is None for one in log.measured):
+        raise NoExecution("no result in it, at most settings; expected the results of a benchmark")
+    facts = {
+        "aspect": parser.aspect,
+        "tool_version": log.version or None,
+        "status": "completed",
+        "started_at": _time_in_name(file, params.time_zone),
+        **told,
+        "node": node,
+        "benchmark": slug(benchmark),
+    }
+    start = facts["started_at"]
+    facts.setdefault("execution_id", f"{node}/{facts['benchmark']}/{start.isoformat()}" if start else name)
+    _check(facts, now, params)
+    return Execution(facts, log.measured, log.missing, (), log.tool, text, place)
+
+
+def _text(file: str, params: ReadParams) -> str:
+    try:
+        with open_checked(file, params.limits) as stream:
+            data = stream.read(LONG_LOG + 1)
+    except BadInput as error:
+        raise NoExecution(f"{error.problem}; expected {error.expected}") from error
+    if len(data) > LONG_LOG:
+        raise NoExecution(f"more than {LONG_LOG:,} bytes; expected the log of one execution")
+    return data.decode("utf-8", "replace")
+
+
+def _time_in_name(file: str, zone: str) -> datetime | None:
+    found = IN_NAME.search(stem_of(file))
+    return time_of("{}-{}-{}T{}:{}:{}".format(*found.groups()), zone) if found else None
+
+
+def _check(facts: dict[str, Any], now: datetime, params: ReadParams) -> None:
+    """Complete end and duration; raises NoExecution for what cannot be true."""
+    started, ended = (np.array([facts.get(name)], dtype="datetime64[us]") for name in ("started_at", "ended_at"))
+    given_s = np.array([facts.get("duration_s", np.nan)], dtype=np.float64)
+    ended, duration_s = completed_times(started, ended, given_s)
+    rows: dict[str, Any] = {
+        name: np.array([facts[name]], dtype=object) for name in ("execution_id", "node", "benchmark")
+    }
+    reason = vet(
+        rows | {"started_at": started, "ended_at": ended, "duration_s": duration_s}, now, params.future_slack_s
+    )[0]
+    if reason:
+        raise NoExecution(reason)
+    facts["ended_at"] = None if np.isnat(ended[0]) else ended[0].item()
+    facts["duration_s"] = None if np.isnan(duration_s[0]) else float(duration_s[0])

@@ -1,0 +1,168 @@
+"""Raw results of SpareCores' inspector: folders <vendor>/<instance>/<benchmark> with meta.json and what was printed.
+
+A folder of a benchmark is one execution on the node <vendor>/<instance>. What only describes a machine (lscpu, …), has
+not ended, printed nothing or prints what no parser here knows is refused with the reason. A benchmark that failed is
+kept as failed, with the values that can be read."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from tasks.errors import BadInput
+from tasks.nodes.benchmark_names import slug
+from tasks.nodes.cells import time_of
+from tasks.nodes.execution import Execution
+from tasks.nodes.landed import as_chunk
+from tasks.nodes.measured import Measured
+from tasks.nodes.readers.folders import Folder
+from tasks.nodes.readers.sparecores_outputs import OUTPUTS, Output
+from tasks.nodes.readers.sparecores_printed import Printed
+from tasks.nodes.reading_params import ReadParams
+from tasks.nodes.vetting import vet
+from tasks.reading import Chunk, refusals
+
+META, MARK = "meta.json", '"exit_code"'
+LOOKED_AT = 20  # files that tell whether a folder is one of the inspector's
+DESCRIBES = {
+    "lscpu", "lshw", "dmidecode", "nvidia_smi", "virtualization", "hwloc", "inxi", "lspci", "cpuid", "dmesg", "sysfs",
+}  # fmt: skip
+EXPECTED = "a folder with <vendor>/<instance>/<benchmark>/meta.json"
+VENDOR, INSTANCE, BENCHMARK = -4, -3, -2  # of the path of meta.json
+LONG_OUTPUT = 64 * 2**20
+
+
+class NoExecution(ValueError):
+    """Why a folder is no execution."""
+
+
+@dataclass(frozen=True)
+class SpareCoresReader:
+    """Reads folders of sc-inspector-data."""
+
+    name: str = "sparecores"
+    version: int = 1
+    title: str = "folders of SpareCores' inspector (<vendor>/<instance>/<benchmark>/meta.json)"
+    endings: tuple[str, ...] = ()
+    has_local_nodes: bool = False
+
+    def sniff(self, head: bytes, path: str) -> bool:
+        """A folder with a meta.json of the inspector in it, however deep."""
+        if head:
+            return False
+        folder = Folder(path)
+        return any(MARK in folder.text(name, LONG_OUTPUT) for name in _metas(folder)[:LOOKED_AT])
+
+    def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
+        """See Reader.read. Raises BadInput for a path without a meta.json."""
+        folder = Folder(path)
+        metas = _metas(folder)
+        if not metas:
+            raise BadInput(path, f"no {META} in it", EXPECTED, "name the folder that holds them")
+        executions: list[Execution] = []
+        bad: list[tuple[int, str, str]] = []
+        for place, meta in enumerate(metas, 1):
+            printed = Printed()
+            try:
+                executions.append(_execution(folder, meta, place, params, printed))
+            except NoExecution as reason:
+                bad.append((place, f"{_short(folder, meta)}: {reason}", meta))
+            bad += [
+                (place, f"{_short(folder, meta)}, line {one.place}: {one.reason}", one.raw) for one in printed.faults
+            ]
+        refused = refusals([place for place, _, _ in bad], [why for _, why, _ in bad], [raw for _, _, raw in bad])
+        yield as_chunk(executions, refused)
+
+
+def _metas(folder: Folder) -> list[str]:
+    return [name for name in folder.names() if PurePosixPath(name).name == META]
+
+
+def _execution(folder: Folder, meta: str, place: int, params: ReadParams, printed: Printed) -> Execution:
+    """The execution of one folder; lines of its output that cannot be used go to `printed`.
+
+    Raises NoExecution with the reason if there is none."""
+    parts = PurePosixPath(folder.absolute(meta)).parts
+    if len(parts) <= -VENDOR:
+        raise NoExecution("no vendor and instance above it; expected <vendor>/<instance>/<benchmark>")
+    benchmark, node = parts[BENCHMARK], f"{parts[VENDOR]}/{parts[INSTANCE]}"
+    if benchmark in DESCRIBES:
+        raise NoExecution("describes the machine, is no benchmark")
+    about = _meta(folder, meta)
+    output = next((one for one in OUTPUTS if one.fits(benchmark)), None)
+    if output is None:
+        raise NoExecution(f"no parser for the output of {benchmark!r}")
+    facts = _facts(about, benchmark, node, output, params.time_zone)
+    if fault := _fault(facts, params):
+        raise NoExecution(fault)
+    text = _text(folder, meta, output)
+    if text.strip():
+        told = output.parse(text)
+        printed.faults += told.faults
+        printed.measured += told.measured
+    if not printed.measured and facts["status"] == "completed":
+        raise NoExecution("no value in its output" if text.strip() else "printed nothing")
+    return Execution(facts, _once(printed.measured), tool=benchmark, log=text, place=place)
+
+
+def _meta(folder: Folder, meta: str) -> dict[str, Any]:
+    try:
+        about = json.loads(folder.text(meta, LONG_OUTPUT))
+    except ValueError as error:
+        raise NoExecution(f"{META} is malformed ({error})") from error
+    if not isinstance(about, dict):
+        raise NoExecution(f"{META} holds no object")
+    if about.get("exit_code") is None:
+        raise NoExecution("has not ended (no exit_code)")
+    return about
+
+
+def _text(folder: Folder, meta: str, output: Output) -> str:
+    """What was printed: the first of the files that there is and holds something."""
+    for name in output.files:
+        path = str(PurePosixPath(meta).with_name(name))
+        if folder.holds(path) and (text := folder.text(path, LONG_OUTPUT)).strip():
+            return text
+    return ""
+
+
+def _facts(about: dict[str, Any], benchmark: str, node: str, output: Output, zone: str) -> dict[str, Any]:
+    started, ended = (time_of(str(about.get(name) or ""), zone) for name in ("start", "end"))
+    duration_s = (ended - started).total_seconds() if started and ended and ended >= started else None
+    version, told = about.get("version"), started.isoformat() if started else "no-start"
+    return {
+        "execution_id": f"{node}/{benchmark}/{told}",
+        "node": node,
+        "machine_type": node.partition("/")[2],
+        "benchmark": slug(benchmark),
+        "aspect": output.aspect,
+        "tool_version": str(version) if version and version != "n/a" else None,
+        "started_at": started,
+        "ended_at": ended,
+        "duration_s": duration_s,
+        "status": "completed" if about["exit_code"] == 0 else "failed",
+    }
+
+
+def _fault(facts: dict[str, Any], params: ReadParams) -> str:
+    if facts["started_at"] is None:
+        return "start is no time; expected ISO 8601"
+    rows: dict[str, Any] = {
+        name: np.array([facts[name]], dtype=object) for name in ("execution_id", "node", "benchmark")
+    }
+    rows |= {name: np.array([facts[name]], dtype="datetime64[us]") for name in ("started_at", "ended_at")}
+    rows["duration_s"] = np.array([facts["duration_s"]], dtype=np.float64)
+    return str(vet(rows, datetime.now(UTC).replace(tzinfo=None), params.future_slack_s)[0])
+
+
+def _once(measured: list[Measured]) -> tuple[Measured, ...]:
+    """The first value of each metric."""
+    return tuple({one.metric: one for one in reversed(measured)}.values())[::-1]
+
+
+def _short(folder: Folder, meta: str) -> str:
+    return "/".join(PurePosixPath(folder.absolute(meta)).parts[VENDOR:-1])

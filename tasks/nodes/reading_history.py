@@ -1,0 +1,147 @@
+"""Executions as a history in memory: straight from files, or from the warehouse."""
+
+import hashlib
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tasks.nodes.columns import EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SCHEMA, TELEMETRY_SCHEMA
+from tasks.nodes.history import History
+from tasks.nodes.history_frames import executions_frame, metrics_frame, numbered, telemetry_frame
+from tasks.nodes.intake import chunks_of, find_files, reader_of, sha256_of
+from tasks.nodes.labels import stem_of
+from tasks.nodes.landed import tabled
+from tasks.nodes.reading_params import ReadParams
+from tasks.progress import report_progress
+from tasks.reading import all_refusals
+from tasks.warehouse.connection import fetch_arrow
+from tasks.warehouse.place import Warehouse
+
+logger = logging.getLogger(__name__)
+FILES = "files"  # what stands for a source where there is none
+ORDERED = "ROW_NUMBER() OVER (ORDER BY started_at NULLS LAST, execution_id) - 1"
+
+
+@dataclass(frozen=True)
+class Results:
+    """history: of all files. n_rows: rows of the files behind executions; n_refused: rows that are not.
+
+    n_replaced: executions that a later file gave again. refused: path, place, reason, raw. data_sha256: of the contents
+    of the files, in their order."""
+
+    history: History
+    files: tuple[str, ...]
+    n_rows: int
+    n_replaced: int
+    refused: pd.DataFrame
+    data_sha256: str
+
+    @property
+    def n_refused(self) -> int:
+        """Rows of the files that are behind no execution."""
+        return len(self.refused)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The tables of one chunk, and the number of its file."""
+
+    file: int
+    executions: pa.Table
+    metrics: pa.Table
+    telemetry: pa.Table
+
+
+def read_history(paths: Sequence[str], read_params: ReadParams, reader: str = "") -> History:
+    """The executions of some files, ordered by start and id; see read_results."""
+    return read_results(paths, read_params, reader).history
+
+
+def read_results(paths: Sequence[str], params: ReadParams, reader: str = "") -> Results:
+    """Read all files into memory.
+
+    An execution that two files give counts as in the later one. A node that two files name whose names say nothing
+    beyond them (Reader.has_local_nodes) is two machines, told apart by the name of the file. Raises BadInput for a
+    file that is wrong as a whole."""
+    files = find_files(list(paths), params.manifest)
+    parts: list[_Part] = []
+    refused: list[pd.DataFrame] = []
+    local: list[int] = []
+    digest = hashlib.sha256()
+    for number, path in enumerate(files):
+        report_progress("reading results", number, len(files))
+        digest.update(sha256_of(path, params).encode())
+        one = reader_of(path, reader, params)
+        local += [number] if one.has_local_nodes else []
+        bad = []
+        for chunk in chunks_of(path, one, params):
+            bad.append(chunk.refused)
+            tables = (chunk.rows, *(chunk.tables.get(name, pd.DataFrame()) for name in ("metrics", "telemetry")))
+            schemas = (EXECUTIONS_SCHEMA, METRICS_SCHEMA, TELEMETRY_SCHEMA)
+            parts.append(_Part(number, *(tabled(frame, schema) for frame, schema in zip(tables, schemas, strict=True))))
+        refused.append(all_refusals(bad).assign(path=path))
+    history, n_rows, n_replaced = _joined(parts, files, local)
+    logger.info("read %d executions of %d files", len(history.executions), len(files))
+    listed = (
+        pd.concat(refused, ignore_index=True) if refused else pd.DataFrame(columns=["place", "reason", "raw", "path"])
+    )
+    return Results(history, tuple(files), n_rows, n_replaced, listed, digest.hexdigest())
+
+
+def load_history(warehouse: Warehouse, source: str, *, with_telemetry: bool = True) -> History:
+    """The executions of a source, ordered by start and id. Raises NoWarehouse, WarehouseBusy.
+
+    The connection is closed before the frames are made."""
+    own = f"SELECT {', '.join(EXECUTION_COLUMNS)} FROM nodes.executions WHERE source = $source"
+    keyed = f"WITH keyed AS (SELECT execution_id, {ORDERED} AS execution FROM nodes.executions WHERE source = $source)"
+    final = "SELECT {} FROM nodes.{} AS own JOIN keyed USING (execution_id) WHERE own.source = $source{} ORDER BY ALL"
+    none = "" if with_telemetry else " AND false"
+    executions, metrics, telemetry = fetch_arrow(
+        warehouse,
+        [
+            f"{own} ORDER BY started_at NULLS LAST, execution_id",
+            f"{keyed} {final.format('execution, metric, value, unit', 'metrics', '')}",
+            f"{keyed} {final.format('execution, metric, unit, at_s, samples', 'telemetry', none)}",
+        ],
+        {"source": source},
+    )
+    return History(executions_frame(executions, source), metrics_frame(metrics), telemetry_frame(telemetry))
+
+
+def _joined(parts: Sequence[_Part], files: Sequence[str], local: Sequence[int]) -> tuple[History, int, int]:
+    """One history of all parts, the rows of the files behind it, and how many executions were given again."""
+    tables = [part.executions for part in parts] or [EXECUTIONS_SCHEMA.empty_table()]
+    executions = pa.concat_tables(tables)
+    frame = executions_frame(executions.select(list(EXECUTION_COLUMNS)), FILES)
+    file = np.repeat([part.file for part in parts], [len(part.executions) for part in parts]).astype(np.int64)
+    frame = frame.assign(node=_told_apart(frame["node"], file, files, local))
+    is_last = ~frame["execution_id"].duplicated(keep="last").to_numpy()
+    keys = [("started_at", "ascending"), ("execution_id", "ascending")]
+    order = pc.sort_indices(executions, sort_keys=keys).to_numpy()  # missing ones last
+    order = order[is_last[order]]
+    row_of = np.full(len(frame), -1, dtype=np.int64)
+    row_of[order] = np.arange(len(order))
+    counts = [len(part.executions) for part in parts]
+    numbers = np.split(row_of, np.cumsum(counts)[:-1]) if counts else []
+    placed = list(zip(parts, numbers, strict=True))
+    metrics = numbered([(one.metrics, one.executions["place"], own) for one, own in placed], METRICS_SCHEMA)
+    telemetry = numbered([(one.telemetry, one.executions["place"], own) for one, own in placed], TELEMETRY_SCHEMA)
+    history = History(frame.iloc[order].reset_index(drop=True), metrics_frame(metrics), telemetry_frame(telemetry))
+    return history, int(frame["n_rows"].sum()), int((~is_last).sum())
+
+
+def _told_apart(nodes: pd.Series, file: np.ndarray, files: Sequence[str], local: Sequence[int]) -> pd.Series:
+    """Names of nodes; one that several of the local files give begins with the name of its file."""
+    if len(local) < 2:
+        return nodes
+    is_local = np.isin(file, local)
+    pairs = pd.DataFrame({"node": nodes[is_local], "file": file[is_local]}).drop_duplicates()
+    shared = {node for node, n_files in Counter(pairs["node"]).items() if n_files > 1}
+    told = [f"{stem_of(files[number])}/{node}" for node, number in zip(nodes, file, strict=True)]
+    return nodes.mask(is_local & nodes.isin(shared).to_numpy(), pd.Series(told, index=nodes.index))

@@ -1,0 +1,208 @@
+"""From files into the warehouse and back: the same executions, each once, counts that add up, parts with their own."""
+
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tasks.errors import BadInput, BadSetting
+from tasks.nodes import steps
+from tasks.nodes.execution import Execution, Sampled
+from tasks.nodes.measured import Measured
+from tasks.nodes.readers import READERS
+from tasks.nodes.reading_params import ReadParams
+from tasks.nodes.recorded_parts import table_of, write_part, write_table
+from tasks.reading import Chunk
+from tasks.warehouse.connection import fetch
+from tasks.warehouse.hashes import hash_tables
+from tasks.warehouse.landing import find_batch
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.rebuild import rebuild
+
+HEADER = "execution_id,node,machine_type,benchmark,started_at,metric,value\n"
+
+
+@pytest.fixture
+def warehouse(tmp_path):
+    return Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+
+
+@pytest.fixture
+def table(tmp_path):
+    def write(name, *rows):
+        path = tmp_path / "set" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(HEADER + "".join(f"{row}\n" for row in rows))
+        return path
+
+    return write
+
+
+def put(warehouse, path, source="log", **params):
+    reader = params.pop("reader", "")
+    return steps.ingest_batch(
+        warehouse, steps.land_executions(warehouse, str(path), source, reader, ReadParams(**params))
+    )
+
+
+def ask(warehouse, sql):
+    return [tuple(row) for row in fetch(warehouse, sql).to_numpy().tolist()]
+
+
+def held(warehouse, source="log"):
+    """execution, node, metric and value, in order."""
+    return ask(
+        warehouse,
+        "SELECT execution_id, node, metric, value FROM nodes.executions LEFT JOIN nodes.metrics "
+        f"USING (source, execution_id) WHERE source = '{source}' ORDER BY ALL",
+    )
+
+
+def machines(warehouse):
+    return ask(warehouse, "SELECT source, node, machine_type FROM ops.machines ORDER BY ALL")
+
+
+def execution(execution_id="e1", **changes):
+    facts = {
+        "execution_id": execution_id, "node": "n1", "machine_type": "small", "benchmark": "cpu-sysbench",
+        "aspect": "cpu", "started_at": datetime(2026, 1, 31, 12), "duration_s": 2.0, "is_stressed": False, "dose": "",
+        "dose_level": 0, "status": "completed",
+    }  # fmt: skip
+    busy = Sampled("cpu_busy", "%", np.array([-1.0, 0.5]), np.array([3.0, np.nan]))
+    measured = (Measured("rate", 9.5, "/sec"), Measured("latency_avg", 17.25, "ms"))
+    return Execution({**facts, **changes}, measured, ("latency_95p",), (busy,), "sysbench", "log text\n")
+
+
+def test_all_of_an_execution_comes_into_its_tables(warehouse, tmp_path):
+    write_part(tmp_path / "executions-0001.parquet", [execution()])
+    put(warehouse, tmp_path / "executions-0001.parquet")
+    assert held(warehouse) == [("e1", "n1", "latency_avg", 17.25), ("e1", "n1", "rate", 9.5)]
+    assert ask(warehouse, "SELECT metric, unit, at_s::TEXT, samples::TEXT FROM nodes.telemetry") == [
+        ("cpu_busy", "%", "[-1.0, 0.5]", "[3.0, NULL]")
+    ]
+    assert ask(warehouse, "SELECT execution_id, tool, log FROM nodes.logs") == [("e1", "sysbench", "log text\n")]
+    assert ask(warehouse, "SELECT n_metrics, missing_metrics::TEXT, is_simulated FROM nodes.executions") == [
+        (2, "[latency_95p]", False)
+    ]
+    assert machines(warehouse) == [("log", "n1", "small")]
+
+
+def test_counts_add_up_with_what_was_refused(warehouse, table):
+    put(warehouse, table("1.csv", "a,n1,t,x,2026-01-31,m,1", "a,n1,t,x,2026-01-31,k,inf", ",n1,t,x,2026-01-31,k,1"))
+    (told,) = ask(warehouse, "SELECT n_read, n_kept, n_quarantined FROM ops.files")
+    assert told == (3, 1, 2)
+    assert ask(warehouse, "SELECT place, reason FROM ops.quarantine WHERE word = 'nodes' ORDER BY place") == [
+        (3, "value is not a finite number; expected one, or nothing"),
+        (4, "no execution id; expected one in each row"),
+    ]
+
+
+def test_the_same_file_twice_changes_nothing(warehouse, table):
+    path = table("1.csv", "a,n1,t,x,2026-01-31,m,1")
+    put(warehouse, path)
+    before = hash_tables(warehouse)
+    put(warehouse, path)
+    assert hash_tables(warehouse) == before
+
+
+def test_a_later_file_updates_an_execution_and_does_not_double_it(warehouse, table):
+    put(warehouse, table("1.csv", "a,n1,t,x,2026-01-31,m,1", "a,n1,t,x,2026-01-31,k,2", "b,n2,t,x,2026-01-31,m,3"))
+    put(warehouse, table("2.csv", "a,n1,u,x,2026-01-31,m,5"))
+    assert held(warehouse) == [("a", "n1", "m", 5.0), ("b", "n2", "m", 3.0)]
+    assert machines(warehouse) == [("log", "n1", "u"), ("log", "n2", "t")]
+
+
+def test_a_file_read_anew_gives_its_executions_back_to_the_other_file(warehouse, table):
+    put(warehouse, table("1.csv", "a,n1,t,x,2026-01-31,m,1"))
+    later = table("2.csv", "a,n2,t,x,2026-01-31,m,5")
+    put(warehouse, later)
+    put(warehouse, later, columns={"execution_id": "metric", "metric": "benchmark", "benchmark": "machine_type"})
+    assert held(warehouse) == [("a", "n1", "m", 1.0), ("m", "n2", "x", 5.0)]
+
+
+def test_a_newer_version_of_a_reader_replaces_what_the_older_one_gave(warehouse, table, monkeypatch):
+    path = table("1.csv", "a,n1,t,x,2026-01-31,m,1", "b,n2,t,x,2026-01-31,m,2")
+    put(warehouse, path)
+    newer = READERS["long"].__class__(version=99)
+    found = list(newer.read(str(path), ReadParams()))
+    monkeypatch.setitem(READERS, "long", newer)
+    first = [Chunk(one.rows.iloc[:1], one.refused, {"metrics": one.tables["metrics"].iloc[:1]}) for one in found]
+    monkeypatch.setattr(type(newer), "read", lambda *_: iter(first))
+    put(warehouse, path, reader="long")
+    assert held(warehouse) == [("a", "n1", "m", 1.0)]
+    assert machines(warehouse) == [("log", "n1", "t")]
+    assert ask(warehouse, "SELECT reader_version FROM ops.files") == [("99.1",)]
+
+
+def test_an_id_that_stands_again_in_a_file_counts_once(warehouse, tmp_path, database):
+    first, again = execution(), execution(node="n2")
+    write_table(tmp_path / "a.parquet", pa.concat_tables([table_of([first]), table_of([again])]), {})
+    put(warehouse, tmp_path / "a.parquet")
+    assert {row[1] for row in held(warehouse)} == {"n2"}
+    assert ask(warehouse, "SELECT reason FROM ops.quarantine") == [
+        ("execution id e1 stands again in row 2, which counts",)
+    ]
+    assert ask(warehouse, "SELECT n_read, n_kept, n_quarantined FROM ops.files") == [(2, 1, 1)]
+
+
+def test_sources_never_mix(warehouse, table, database):
+    put(warehouse, database([{"id": "a"}], [("a", "m", "1", 1.0, "s")], name="one.db"), source="one")
+    put(warehouse, database([{"id": "a"}], [("a", "m", "2", 2.0, "s")], name="two.db"), source="two")
+    assert (held(warehouse, "one"), held(warehouse, "two")) == (
+        [("a", "worker-2", "m", 1.0)], [("a", "worker-2", "m", 2.0)],
+    )  # fmt: skip
+    assert machines(warehouse) == [("one", "worker-2", "unknown"), ("two", "worker-2", "unknown")]
+
+
+def test_a_rebuilt_warehouse_holds_the_same_rows(warehouse, table, tmp_path):
+    put(warehouse, table("1.csv", "a,n1,t,x,2026-01-31,m,1", "a,n1,t,x,2026-01-31,k,inf"))
+    write_part(tmp_path / "executions-0001.parquet", [execution()])
+    put(warehouse, tmp_path / "executions-0001.parquet")
+    before = {one.table: one.hash for one in hash_tables(warehouse) if one.table != "ops.migrations"}
+    assert rebuild(warehouse)["nodes"] == 2
+    assert {one.table: one.hash for one in hash_tables(warehouse) if one.table != "ops.migrations"} == before
+
+
+def test_a_lost_warehouse_comes_back_with_its_machines(warehouse, table):
+    put(warehouse, table("1.csv", "a,n1,t,x,2026-01-31,m,1"))
+    warehouse.file.unlink()
+    rebuild(warehouse)
+    assert (len(held(warehouse)), machines(warehouse)) == (1, [("log", "n1", "t")])
+
+
+def test_a_folder_of_logs_is_one_batch_that_its_labels_belong_to(warehouse, tmp_path):
+    (tmp_path / "logs").mkdir()
+    log = "sysbench 1.0.20\nPrime numbers limit: 10000\nCPU speed:\n    events per second:   {}\n"
+    for name in ("n1.log", "n2.log"):
+        (tmp_path / "logs" / name).write_text(log.format("912.50"))
+    labels = tmp_path / "labels.csv"
+    labels.write_text("path,node,machine_type\nlogs/n1.log,n1,t\nlogs/n2.log,n2,t\n")
+    batch = put(warehouse, tmp_path / "logs", manifest=str(labels))
+    assert machines(warehouse) == [("log", "n1", "t"), ("log", "n2", "t")]
+    labels.write_text("path,node,machine_type\nlogs/n1.log,n1,u\nlogs/n2.log,n2,t\n")
+    other = put(warehouse, tmp_path / "logs", manifest=str(labels))
+    assert other != batch
+    assert machines(warehouse) == [("log", "n1", "u"), ("log", "n2", "t")]
+    (tmp_path / "logs" / "n2.log").write_text(log.format("5.00"))
+    changed = put(warehouse, tmp_path / "logs", manifest=str(labels))
+    assert find_batch(warehouse.landing_folder, "nodes", changed).tables["executions"].n_rows == 2
+    assert ask(warehouse, "SELECT count(*) FROM nodes.executions") == [(2,)]
+
+
+def test_the_version_of_a_source_follows_its_files(warehouse, table):
+    batch = put(warehouse, table("1.csv", "a,n1,t,x,2026-01-31,m,1"))
+    first = steps.source_version(warehouse, "log", [batch])
+    assert steps.source_version(warehouse, "log", []) == first
+    put(warehouse, table("2.csv", "b,n1,t,x,2026-01-31,m,1"))
+    assert steps.source_version(warehouse, "log", []) != first
+
+
+def test_an_unknown_reader_and_an_odd_source_are_refused(warehouse, table):
+    path = table("1.csv", "a,n1,t,x,2026-01-31,m,1")
+    with pytest.raises(
+        BadInput, match="no reader 'lang'; expected one of perona-sqlite, recorded, azure-vm-noise, long"
+    ):
+        put(warehouse, path, reader="lang")
+    with pytest.raises(BadSetting, match="source ' x': not a name that everyone can type"):
+        put(warehouse, path, source=" x")

@@ -1,0 +1,173 @@
+"""Raw logs: what they measured comes from them, on which node and when from outside; nothing of it is invented."""
+
+import gzip
+from datetime import datetime
+
+import pytest
+
+from tasks.errors import BadInput
+
+SYSBENCH = """sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)
+
+Running the test with following options:
+Number of threads: 16
+Initializing random number generator from current time
+
+
+Prime numbers limit: 10000
+
+Initializing worker threads...
+
+Threads started!
+
+CPU speed:
+    events per second:   912.50
+
+General statistics:
+    total time:                          2.0021s
+    total number of events:              1827
+
+Latency (ms):
+         min:                                    1.05
+         avg:                                   17.25
+         max:                                   49.10
+         95th percentile:                       30.26
+         sum:                                31515.75
+
+Threads fairness:
+    events (avg/stddev):           114.1875/2.56
+    execution time (avg/stddev):   1.9697/0.02
+"""
+HOW = "name it: --label-from stem|parent, or a manifest with the columns path and node"
+
+
+def test_a_log_is_an_execution_named_by_its_folder_and_itself(found_in):
+    found = found_in(SYSBENCH, "n7/cpu.log", label_from="parent")
+    (row,) = found.executions.to_dict("records")
+    assert (row["execution_id"], row["node"], row["benchmark"]) == ("n7/cpu.log", "n7", "cpu-sysbench")
+    assert (row["aspect"], row["tool_version"], row["status"]) == ("cpu", "1.0.20", "completed")
+    assert (found.column("started_at"), found.column("is_stressed")) == ([None], [None])
+    assert found.told("n7/cpu.log")["events_per_second"][0] == 912.5
+    assert (found.logs["log"].to_list(), found.n_read) == ([SYSBENCH], 1)
+
+
+def test_the_manifest_says_node_start_and_label(found_in, tmp_path):
+    (tmp_path / "labels.csv").write_text(
+        "path,node,machine_type,started_at,is_stressed,dose,dose_level,duration_s\n"
+        "logs/cpu.log,n1,m5.large,2026-01-31T13:00:00+01:00,yes,cpu-16,3,2.5\n"
+    )
+    found = found_in(SYSBENCH, "logs/cpu.log", manifest=str(tmp_path / "labels.csv"))
+    (row,) = found.executions.to_dict("records")
+    assert row["execution_id"] == "n1/cpu-sysbench/2026-01-31T12:00:00"
+    assert (row["machine_type"], row["is_stressed"], row["dose"], row["dose_level"]) == ("m5.large", True, "cpu-16", 3)
+    assert row["ended_at"] == datetime(2026, 1, 31, 12, 0, 2, 500_000)
+
+
+def test_a_manifest_with_doses_says_which_logs_had_none(found_in, tmp_path):
+    (tmp_path / "set").mkdir()
+    (tmp_path / "labels.csv").write_text("path,node,dose\nset/a.log,n1,cpu-16\nset/b.log,n1,\n")
+    for name in ("a.log", "b.log"):
+        (tmp_path / "set" / name).write_text(SYSBENCH)
+    assert found_in(tmp_path / "set", manifest=str(tmp_path / "labels.csv")).column("is_stressed") == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "started"),
+    [
+        ("cpu-20260131T120000Z.log", datetime(2026, 1, 31, 12)),
+        ("2026-01-31_12-00-05-cpu.txt", datetime(2026, 1, 31, 12, 0, 5)),
+        ("cpu-20261331T120000.log", None),
+        ("cpu-1234.log", None),
+    ],
+)
+def test_a_start_may_stand_in_the_name_of_the_file(found_in, name, started):
+    assert found_in(SYSBENCH, f"n1/{name}", label_from="parent").column("started_at") == [started]
+
+
+def test_a_folder_holds_many_logs_each_once(found_in, tmp_path):
+    for name in ("n1/cpu.log", "n1/again.log.gz", "n2/day/cpu.log", "n2/note.md"):
+        path = tmp_path / "logs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(SYSBENCH.encode()) if name.endswith(".gz") else SYSBENCH.encode())
+    found = found_in(tmp_path / "logs", label_from="parent")
+    assert found.column("execution_id") == ["logs/n1/again.log.gz", "logs/n1/cpu.log", "logs/n2/day/cpu.log"]
+    assert (found.column("node"), found.n_read) == (["n1", "n1", "day"], 3)
+
+
+def test_a_log_of_nobody_knows_which_node_is_refused_with_the_way_to_name_it(found_in):
+    expected = f"nobody says on which node it ran; expected the name of a node for each log; {HOW}"
+    with pytest.raises(BadInput) as refused:
+        found_in(SYSBENCH, "n1/cpu.log")
+    assert str(refused.value).endswith(expected)
+
+
+BROKEN = {
+    "another text": (b"Dear all,\n", "b.log: no known tool wrote it (it begins with 'Dear all,\\n')"),
+    "empty": (b"", "b.log: the file is empty; expected at least one row"),
+    "packed": (b"BZh91AY", "b.log: packed with bzip2; expected plain text or gzip"),
+    "half a gzip": (gzip.compress(SYSBENCH.encode())[:100], "b.log: the gzip stream is damaged or cut off"),
+    "no results": (
+        SYSBENCH.split("CPU speed")[0].encode(),
+        "b.log: no result in it, at most settings; expected the results",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "reason"), BROKEN.values(), ids=BROKEN)
+def test_a_file_that_is_no_log_is_refused_among_the_others(found_in, tmp_path, content, reason):
+    (tmp_path / "n1").mkdir()
+    (tmp_path / "n1" / "a.log").write_text(SYSBENCH)
+    (tmp_path / "n1" / "b.log").write_bytes(content)
+    found = found_in(tmp_path / "n1", label_from="stem")
+    assert found.column("node") == ["a"]
+    assert any(told.startswith(reason) for told in found.reasons)
+    assert set(found.refused["place"]) == {2}
+
+
+def test_a_value_that_cannot_be_used_is_refused_alone_with_its_line(found_in):
+    found = found_in(SYSBENCH.replace("17.25", "inf"), "n1/cpu.log", label_from="parent")
+    (reason,) = found.reasons
+    assert reason.startswith("cpu.log, line 23: latency_avg")
+    assert "latency_avg" not in found.told("n1/cpu.log")
+    assert "latency_avg" in found.executions["missing_metrics"].iloc[0]
+    assert found.n_read == 2
+
+
+LABELS = {
+    "a time": (
+        "started_at",
+        "noon",
+        "started_at 'noon' of .* cannot be read; expected a time in ISO 8601; mend the line",
+    ),
+    "a flag": (
+        "is_stressed",
+        "maybe",
+        "is_stressed 'maybe' of .* cannot be read; expected true or false; mend the line",
+    ),
+    "a number": ("duration_s", "long", "duration_s 'long' of .* cannot be read; expected a number; mend the line"),
+}
+
+
+@pytest.mark.parametrize(("column", "value", "problem"), LABELS.values(), ids=LABELS)
+def test_a_label_that_cannot_be_read_is_refused(found_in, tmp_path, column, value, problem):
+    (tmp_path / "labels.csv").write_text(f"path,node,{column}\nlogs/cpu.log,n1,{value}\n")
+    with pytest.raises(BadInput, match=problem):
+        found_in(SYSBENCH, "logs/cpu.log", manifest=str(tmp_path / "labels.csv"))
+
+
+TIMES = {
+    "future": ("started_at", "2999-01-01", "started_at lies in the future; expected a time that has passed, in UTC"),
+    "negative": ("duration_s", "-2", "duration_s is negative; expected seconds from start to end"),
+}
+
+
+@pytest.mark.parametrize(("column", "value", "reason"), TIMES.values(), ids=TIMES)
+def test_a_label_that_cannot_be_true_is_refused(found_in, tmp_path, column, value, reason):
+    (tmp_path / "labels.csv").write_text(f"path,node,{column}\nlogs/cpu.log,n1,{value}\n")
+    assert found_in(SYSBENCH, "logs/cpu.log", manifest=str(tmp_path / "labels.csv")).reasons == [f"cpu.log: {reason}"]
+
+
+def test_a_manifest_without_paths_is_refused(found_in, tmp_path):
+    (tmp_path / "labels.csv").write_text("node\nn1\n")
+    with pytest.raises(BadInput, match="no column path among node; expected the column path and some of execution_id"):
+        found_in(SYSBENCH, "logs/cpu.log", manifest=str(tmp_path / "labels.csv"))

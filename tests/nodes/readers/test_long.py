@@ -1,0 +1,225 @@
+"""Long tables: rows of one execution together, values as they stand, what is missing never zero."""
+
+import gzip
+from datetime import datetime
+
+import pyarrow as pa
+import pytest
+
+from tasks.errors import BadInput, BadSetting
+
+HEADER = "node,machine_type,benchmark,started_at,metric,value,unit\n"
+ROW = "n1,m5.large,cpu-sysbench,2026-01-31T12:00:00,{},{},{}\n"
+ID = "n1/cpu-sysbench/2026-01-31T12:00:00"
+
+
+def rows(*told, header=HEADER):
+    return header + "".join(ROW.format(*one) for one in told)
+
+
+def test_rows_of_one_node_benchmark_and_start_are_one_execution(found_in):
+    text = (
+        rows(("rate", 5, "/sec"), ("latency_avg", 2.5, "ms")) + "n2,m5.large,disk-fio,2026-01-31T12:00:00,bw,7,KiB/s\n"
+    )
+    found = found_in(text)
+    assert found.column("execution_id") == [ID, "n2/disk-fio/2026-01-31T12:00:00"]
+    assert found.told(ID) == {"rate": (5.0, "/sec"), "latency_avg": (2.5, "ms")}
+    assert (found.column("aspect"), found.column("machine_type")) == (["cpu", "disk"], ["m5.large"] * 2)
+    assert (found.column("n_metrics"), found.column("n_rows"), found.column("place")) == ([2, 1], [2, 1], [2, 4])
+    assert (found.column("status"), found.column("is_stressed")) == (["completed"] * 2, [None, None])
+    assert found.n_read == 3
+
+
+def test_rows_of_one_id_are_one_execution_wherever_they_stand(found_in):
+    header = "execution_id,node,benchmark,metric,value\n"
+    found = found_in(header + "a,n1,x-cpu,m,1\nb,n2,x-cpu,m,2\na,n1,x-cpu,k,3\n")
+    assert (found.column("execution_id"), found.column("started_at")) == (["a", "b"], [None, None])
+    assert found.told("a") == {"m": (1.0, ""), "k": (3.0, "")}
+
+
+def test_an_empty_value_is_a_missing_metric_and_never_zero(found_in):
+    found = found_in(rows(("rate", "", "/sec"), ("latency_avg", "NA", "ms"), ("total", 0, "")))
+    assert found.told(ID) == {"total": (0.0, "")}
+    assert [list(one) for one in found.executions["missing_metrics"]] == [["rate", "latency_avg"]]
+    assert (found.column("n_metrics"), found.n_read) == ([1], 3)
+
+
+def test_an_unknown_unit_stays_as_it_is_written(found_in):
+    assert found_in(rows(("rate", 5, "furlongs/fortnight"))).told(ID) == {"rate": (5.0, "furlongs/fortnight")}
+
+
+def test_times_with_a_zone_are_brought_to_utc(found_in):
+    text = HEADER + "n1,,x,2026-01-31T13:00:00+01:00,m,1,\n" + "n1,,x,2026-01-31 12:00:00 UTC,k,1,\n"
+    found = found_in(text)
+    assert found.column("started_at") == [datetime(2026, 1, 31, 12)]
+    assert found.column("n_metrics") == [2]
+
+
+def test_times_without_a_zone_are_of_the_one_that_is_given(found_in):
+    found = found_in(rows(("m", 1, "")), time_zone="Europe/Berlin")
+    assert found.column("started_at") == [datetime(2026, 1, 31, 11)]
+
+
+@pytest.mark.parametrize("unit", [1, 1000, 1_000_000, 1_000_000_000])
+def test_unix_times_may_be_in_any_unit(found_in, unit):
+    found = found_in(HEADER + f"n1,,x,{1_769_860_800 * unit},m,1,\n")
+    assert found.column("started_at") == [datetime(2026, 1, 31, 12)]
+
+
+def test_columns_are_renamed_and_others_left_out(found_in):
+    text = "host,what,when,name,result,colour\nn1,x-cpu,2026-01-31,m,4,red\n"
+    columns = {"node": "host", "benchmark": "what", "started_at": "when", "metric": "name", "value": "result"}
+    found = found_in(text, columns=columns, reader="long")
+    assert (found.column("node"), found.told("n1/x-cpu/2026-01-31T00:00:00")) == (["n1"], {"m": (4.0, "")})
+
+
+@pytest.mark.parametrize(("label", "node"), [("stem", "results"), ("parent", "set"), ("column:vm", "v7")])
+def test_the_node_may_come_from_the_name_the_folder_or_another_column(found_in, label, node):
+    found = found_in("vm,benchmark,started_at,metric,value\nv7,x,2026-01-31,m,4\n", label_from=label)
+    assert found.column("node") == [node]
+
+
+def test_another_source_of_labels_is_a_wrong_setting(found_in):
+    with pytest.raises(BadSetting, match="label_from 'name': expected stem, parent or column:NAME; mend --label-from"):
+        found_in(rows(("m", 1, "")), label_from="name")
+
+
+def test_labels_and_doses_are_taken_over(found_in):
+    header = "node,benchmark,started_at,metric,value,is_stressed,dose,dose_level,duration_s,template,campaign\n"
+    found = found_in(header + "n1,x,2026-01-31,m,4,true,cpu-16,3,2.5,--threads=16,c1\n")
+    assert (found.column("is_stressed"), found.column("dose"), found.column("dose_level")) == ([True], ["cpu-16"], [3])
+    assert found.column("ended_at") == [datetime(2026, 1, 31, 0, 0, 2, 500_000)]
+    assert (found.column("template"), found.column("campaign")) == (["--threads=16"], ["c1"])
+    assert len(found.column("template_hash")[0]) == 64
+
+
+def test_a_dose_alone_says_whether_stress_was_applied(found_in):
+    found = found_in("node,benchmark,started_at,metric,value,dose\nn1,x,2026-01-31,m,4,cpu-16\nn2,x,2026-01-31,m,4,\n")
+    assert found.column("is_stressed") == [True, False]
+
+
+def test_packed_tables_and_parquet_give_the_same(found_in):
+    text = rows(("rate", 5, "/sec"), ("latency_avg", 2.5, "ms"))
+    table = pa.table(
+        {
+            "node": pa.array(["n1", "n1"]).dictionary_encode(),
+            "machine_type": ["m5.large"] * 2,
+            "benchmark": ["cpu-sysbench"] * 2,
+            "started_at": pa.array([datetime(2026, 1, 31, 12)] * 2, pa.timestamp("ns", "UTC")),
+            "metric": ["rate", "latency_avg"],
+            "value": pa.array([5, 2.5], pa.float32()),
+            "unit": ["/sec", "ms"],
+        }
+    )
+    from_text, packed = found_in(text), found_in(gzip.compress(text.encode()), "results.csv.gz")
+    parquet = found_in(table, "results.parquet")
+    assert from_text.told(ID) == packed.told(ID) == parquet.told(ID)
+    assert from_text.column("started_at") == parquet.column("started_at")
+    assert parquet.column("place") == [1]
+
+
+REFUSED = {
+    "infinite": ("n1,t,x,2026-01-31,m,inf,ms", "value is not a finite number; expected one, or nothing"),
+    "a word": ("n1,t,x,2026-01-31,m,fast,ms", "value is not a finite number; expected one, or nothing"),
+    "a comma": ("n1,t,x,2026-01-31,m,1,5,ms", "8 fields; the header has 7"),
+    "no node": (",t,x,2026-01-31,m,1,ms", "no node; expected the name of the machine"),
+    "no benchmark": ("n1,t,,2026-01-31,m,1,ms", "no benchmark; expected its name"),
+    "no metric": ("n1,t,x,2026-01-31,,1,ms", "no metric; expected its name"),
+    "no start": ("n1,t,x,,m,1,ms", "no started_at; expected the time at which the execution began"),
+    "no time": ("n1,t,x,yesterday,m,1,ms", "started_at is not a time; expected ISO 8601 or Unix time"),
+    "no such day": ("n1,t,x,2026-02-30,m,1,ms", "started_at is not a time; expected ISO 8601 or Unix time"),
+    "the future": (
+        "n1,t,x,2999-01-31,m,1,ms", "started_at lies in the future; expected a time that has passed, in UTC",
+    ),
+    "long ago": ("n1,t,x,1899-01-31,m,1,ms", "started_at is before 1970; expected a time, in UTC"),
+    "not UTF-8": ("n1,t,x,2026-01-31,m\udcff,1,ms", "the line is not UTF-8; convert the file"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "reason"), REFUSED.values(), ids=REFUSED)
+def test_a_broken_row_is_refused_alone_with_its_line(found_in, line, reason):
+    text = HEADER + "n1,t,x,2026-01-31,k,1,\n" + line + "\n\nn1,t,x,2026-01-31,z,3,\n"
+    found = found_in(text.encode("utf-8", "surrogateescape"))
+    assert found.reasons == [reason]
+    assert found.refused["place"].to_list() == [3]
+    assert (found.n_read, found.column("n_metrics")) == (3, [2])
+
+
+MORE = {
+    "negative": ("duration_s", "-3", "duration_s is negative; expected seconds from start to end"),
+    "too long": ("duration_s", "1e11", "duration_s is more than 100 years; expected seconds"),
+    "ended early": ("ended_at", "2026-01-30", "ended_at is before started_at; expected start, then end"),
+    "a flag": ("is_stressed", "maybe", "is_stressed is not true or false"),
+    "an aspect": ("aspect", "gpu", "aspect is not one of cpu, memory, disk, network, system, application, unknown"),
+    "a status": ("status", "done", "status is not one of completed, failed, timeout"),
+}
+
+
+@pytest.mark.parametrize(("column", "value", "reason"), MORE.values(), ids=MORE)
+def test_labels_that_cannot_be_true_are_refused(found_in, column, value, reason):
+    found = found_in(f"node,benchmark,started_at,metric,value,{column}\nn1,x,2026-01-31,m,1,{value}\n")
+    assert (found.reasons, found.n_read, len(found.executions)) == ([reason], 1, 0)
+
+
+def test_a_metric_that_stands_twice_counts_once(found_in):
+    found = found_in(rows(("m", 1, ""), ("m", 2, "")))
+    assert (found.told(ID), found.n_read) == ({"m": (1.0, "")}, 2)
+    assert found.reasons == [f"metric m stands twice in execution {ID}; the first counts"]
+
+
+def test_rows_that_contradict_their_execution_are_refused(found_in):
+    header = "execution_id,node,benchmark,metric,value\n"
+    found = found_in(header + "a,n1,x,m,1\na,n2,x,k,2\na,n1,y,l,3\n")
+    assert found.reasons == [
+        "node n2 in an execution of n1; expected one an execution",
+        "benchmark y in an execution of x; expected one an execution",
+    ]
+    assert (found.told("a"), found.n_read) == ({"m": (1.0, "")}, 3)
+
+
+FILES = {
+    "no value": (
+        "node,benchmark,started_at,metric\nn,x,2026-01-31,m\n",
+        r"no column value among node, benchmark, started_at, metric; expected the columns node, benchmark, metric, "
+        r"value, started_at or execution_id; name yours, as in --map value=THEIRS",
+    ),
+    "no node": (
+        "benchmark,started_at,metric,value\nx,2026-01-31,m,1\n",
+        r"name yours, as in --map node=THEIRS, or --label-from stem\|parent",
+    ),
+    "no start and no id": ("node,benchmark,metric,value\nn,x,m,1\n", "no column started_at or execution_id among node"),
+    "twice": (
+        "node,benchmark,started_at,metric,value,value\nn,x,2026-01-31,m,1,1\n", "the column 'value' stands there twice",
+    ),
+    "no row": ("node,benchmark,started_at,metric,value\n", "no row in it"),
+    "UTF-16": ("node,benchmark\n".encode("utf-16"), "the text is UTF-16"),
+    "empty": ("", "the file is empty"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "problem"), FILES.values(), ids=FILES)
+def test_a_file_that_is_wrong_as_a_whole_is_refused_with_one_line(found_in, content, problem):
+    with pytest.raises(BadInput, match=problem):
+        found_in(content, reader="long")
+
+
+def test_a_column_renamed_from_nowhere_is_refused(found_in):
+    with pytest.raises(BadInput, match="no column 'v' to read 'value' from; expected one of node"):
+        found_in(rows(("m", 1, "")), columns={"value": "v"})
+    with pytest.raises(BadInput, match="cannot map 'unit' to 'units'; expected one of execution_id"):
+        found_in(rows(("m", 1, "")), columns={"units": "unit"})
+
+
+def test_half_a_parquet_file_is_refused(found_in, tmp_path):
+    found_in(
+        pa.table({"node": ["n"], "benchmark": ["x"], "metric": ["m"], "value": [1.0], "execution_id": ["a"]}),
+        "a.parquet",
+    )
+    whole = (tmp_path / "a.parquet").read_bytes()
+    with pytest.raises(BadInput, match=r"the Parquet file is damaged .*; expected a whole file; copy it again"):
+        found_in(whole[: len(whole) // 2], "half.parquet", reader="long")
+
+
+def test_a_file_that_unpacks_to_more_than_it_may_is_refused(found_in):
+    with pytest.raises(BadInput, match="more than 2,048 bytes unpacked; expected a smaller file"):
+        found_in(rows(*((f"m{at}", at, "") for at in range(200))), limits={"max_bytes": 2048})

@@ -1,0 +1,126 @@
+"""Histories: the same from files and from the warehouse, in time order, executions given twice counted once."""
+
+import sqlite3
+from contextlib import closing
+from datetime import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.nodes import steps
+from tasks.nodes.execution import Execution, Sampled
+from tasks.nodes.measured import Measured
+from tasks.nodes.reading_history import load_history, read_history, read_results
+from tasks.nodes.reading_params import ReadParams
+from tasks.nodes.recorded_parts import write_part
+from tasks.warehouse.place import Warehouse
+
+READ = ReadParams()
+HEADER = "execution_id,node,benchmark,started_at,metric,value\n"
+
+
+def execution(execution_id, minute, **changes):
+    facts = {
+        "execution_id": execution_id, "node": "n1", "benchmark": "cpu-sysbench", "aspect": "cpu", "status": "completed",
+        "started_at": None if minute is None else datetime(2026, 1, 31, 12, minute), "is_stressed": None,
+    }  # fmt: skip
+    series = Sampled("cpu_busy", "%", np.array([0.0, 1.0]), np.array([3.0, np.nan]))
+    measured = (Measured("rate", float(minute or 0), "/sec"), Measured("latency_avg", 2.0, "ms"))
+    return Execution({**facts, **changes}, measured, telemetry=(series,))
+
+
+@pytest.fixture
+def part(tmp_path):
+    def write(name, *executions):
+        write_part(tmp_path / name, executions)
+        return str(tmp_path / name)
+
+    return write
+
+
+def test_files_and_warehouse_give_the_same_history(part, tmp_path):
+    paths = [
+        part("b.parquet", execution("e3", 3), execution("e1", 1)),
+        part("a.parquet", execution("e2", 2, is_stressed=True)),
+    ]
+    warehouse = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+    for path in paths:
+        steps.ingest_batch(warehouse, steps.land_executions(warehouse, path, "log", "", READ))
+    stored, direct = load_history(warehouse, "log"), read_history(paths, READ)
+    pd.testing.assert_frame_equal(stored.executions.drop(columns="source"), direct.executions.drop(columns="source"))
+    pd.testing.assert_frame_equal(stored.metrics, direct.metrics)
+    pd.testing.assert_frame_equal(stored.telemetry, direct.telemetry)
+    assert direct.executions["execution_id"].to_list() == ["e1", "e2", "e3"]
+    assert len(load_history(warehouse, "log", with_telemetry=False).telemetry) == 0
+    assert len(load_history(warehouse, "other").executions) == 0
+
+
+def test_metrics_belong_to_their_execution_by_its_number(part):
+    found = read_history([part("a.parquet", execution("e2", 2), execution("e1", 1))], READ)
+    assert found.metrics.to_dict("list") == {
+        "execution": [0, 0, 1, 1],
+        "metric": ["latency_avg", "rate"] * 2,
+        "value": [2.0, 1.0, 2.0, 2.0],
+        "unit": ["ms", "/sec"] * 2,
+    }
+    assert found.telemetry["execution"].to_list() == [0, 1]
+    np.testing.assert_array_equal(found.telemetry["samples"].iloc[0], [3.0, np.nan])
+
+
+def test_executions_without_a_start_come_last_in_the_order_of_their_ids(part):
+    found = read_history([part("a.parquet", execution("z", 5), execution("b", None), execution("a", None))], READ)
+    assert found.executions["execution_id"].to_list() == ["z", "a", "b"]
+    assert found.executions["started_at"].isna().to_list() == [False, True, True]
+
+
+def test_labels_that_nobody_gave_stay_missing(part):
+    executions = read_history(
+        [part("a.parquet", execution("a", 1), execution("b", 2, is_stressed=False))], READ
+    ).executions
+    assert executions["is_stressed"].isna().to_list() == [True, False]
+    assert str(executions["is_stressed"].dtype) == "boolean"
+    assert executions["missing_metrics"].to_list() == [[], []]
+
+
+def test_an_execution_that_two_files_give_counts_as_in_the_later_one(part):
+    paths = [part("a.parquet", execution("e", 1), execution("f", 2)), part("b.parquet", execution("e", 3))]
+    found = read_results(paths, READ)
+    assert found.history.executions["execution_id"].to_list() == ["f", "e"]
+    assert found.history.metrics.loc[found.history.metrics["metric"] == "rate", "value"].to_list() == [2.0, 3.0]
+    assert (found.n_rows, found.n_replaced, found.n_refused) == (3, 1, 0)
+
+
+def test_what_was_refused_is_listed_with_its_file(tmp_path):
+    (tmp_path / "a.csv").write_text(HEADER + "a,n1,x,2026-01-31,m,1\nb,n1,x,2026-01-31,m,inf\n")
+    found = read_results([str(tmp_path / "a.csv")], READ)
+    assert (found.n_rows, found.n_refused, found.refused["path"].to_list()) == (1, 1, [str(tmp_path / "a.csv")])
+
+
+def test_the_hash_follows_the_contents(tmp_path):
+    def sha256(text):
+        (tmp_path / "a.csv").write_text(HEADER + text)
+        return read_results([str(tmp_path / "a.csv")], READ).data_sha256
+
+    one = sha256("a,n1,x,2026-01-31,m,1\n")
+    assert (one == sha256("a,n1,x,2026-01-31,m,1\n"), one == sha256("a,n1,x,2026-01-31,m,2\n")) == (True, False)
+
+
+def test_nodes_of_two_databases_of_perona_are_never_one_machine(tmp_path):
+    for name, other in (("gcp-ml", "worker-3"), ("gcp-wf", "worker-4")):
+        with closing(sqlite3.connect(tmp_path / f"{name}.db")) as connection:
+            connection.execute("CREATE TABLE benchmarks (id, type, node_id, started, finished, chaos_applied)")
+            connection.execute("CREATE TABLE benchmark_metrics_2 (benchmark_id, name, text_value, value, unit)")
+            for node in ("worker-2", other):
+                row = (f"{name}-{node}", "cpu-sysbench", node, "2022-06-14 12:00:00", "2022-06-14 12:00:30", 0)
+                connection.execute("INSERT INTO benchmarks VALUES (?, ?, ?, ?, ?, ?)", row)
+            connection.commit()
+    found = read_history([str(tmp_path)], READ)
+    assert sorted(found.executions["node"]) == ["gcp-ml/worker-2", "gcp-wf/worker-2", "worker-3", "worker-4"]
+
+
+def test_a_history_of_nothing_has_its_columns(tmp_path):
+    (tmp_path / "a.csv").write_text(HEADER + "a,n1,x,2026-01-31,m,inf\n")
+    found = read_history([str(tmp_path / "a.csv")], READ)
+    assert (len(found.executions), len(found.metrics), len(found.telemetry)) == (0, 0, 0)
+    assert {"is_stressed", "template_hash", "started_at"} <= set(found.executions)

@@ -26,6 +26,7 @@ from tasks.jobs.record.scheduler import Scheduler
 from tasks.jobs.record.session import Session
 from tasks.jobs.record.whatifs import Plan, make_plan
 from tasks.jobs.record.writer import PartWriter
+from tasks.machine_lock import only_recorder
 
 DIGEST_DIGITS = 10
 SIGTERM_STATUS = 128 + signal.SIGTERM
@@ -149,13 +150,14 @@ def record_jobs(
     progress: called with (finished, planned) after each run. The plan follows from the parameters; each call goes on
     for params.minutes, and runs only what no part holds yet. When the call ends, by return, exception or SIGTERM,
     the finished runs are written and no child process and no control group is left. Raises MissingTool, BadSetting
-    (out_dir holds another campaign, or somebody else records there), BadInput (a part cannot be read), RecorderFailed.
+    (out_dir holds another campaign, or somebody else records there or on this machine), BadInput (a part cannot be
+    read), RecorderFailed.
     """
     began = time.monotonic()
     scratch = scratch_folder(params, out_dir)
     for folder in (out_dir, scratch):
         folder.mkdir(parents=True, exist_ok=True)
-    with _sigterm_unwinds(), _alone_in(out_dir), _alone_in(scratch):
+    with _sigterm_unwinds(), _alone_in(out_dir), _alone_in(scratch), only_recorder("jobs"):
         found = _record(params, out_dir, scratch, progress or _say_nothing)
         if not params.scratch and found.already + sum(found.statuses.values()) >= found.planned:
             shutil.rmtree(scratch, ignore_errors=True)

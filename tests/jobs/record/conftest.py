@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -133,6 +133,15 @@ class Stage:
 
     def free(self):
         return {name: state.free_tokens for name, state in self.cluster.skus.items()}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_machine_lock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests at the same time do not keep each other waiting, nor does a recording that is at work here."""
+    path = tmp_path_factory.mktemp("machine") / "lock"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tasks.machine_lock.machine_lock", lambda: path)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,7 @@ from tasks.jobs.record.parts import RECORD_KEY
 from tasks.jobs.record.skus import Sku
 from tasks.jobs.record.whatifs import make_plan
 from tasks.machine_groups import PREFIX, ROOT, campaign_group
+from tasks.machine_lock import only_recorder
 from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse
 
@@ -47,10 +48,12 @@ SCRIPT = """
 import json, sys
 from dataclasses import asdict
 from pathlib import Path
+from tasks import machine_lock
 from tasks.jobs.record import whatifs
 from tasks.jobs.record.campaign import record_jobs
 from tasks.jobs.record.params import RecordParams
 whatifs.APART_S = (0.05, 0.2)
+machine_lock.machine_lock = lambda: Path(sys.argv[2], "machine.lock")  # not that of a recording at work here
 print(json.dumps(asdict(record_jobs(RecordParams.model_validate_json(sys.argv[1]), Path(sys.argv[2])))))
 """
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
@@ -297,3 +300,9 @@ def test_two_recordings_do_not_write_into_one_folder(params, tmp_path):
     finally:
         os.close(handle)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_recording_of_another_word_on_this_machine_is_not_disturbed(params, tmp_path):
+    with only_recorder("nodes"):
+        with pytest.raises(BadSetting, match=r"another recording of nodes is at work \(process \d+\); wait"):
+            record_jobs(params, tmp_path)

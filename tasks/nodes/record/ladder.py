@@ -1,0 +1,77 @@
+"""The ladder of doses that is shipped, chosen with `measure_doses` on two cores, and what that tries."""
+
+from tasks.nodes.record.doses import Dose
+
+CPU = "stress-ng --cpu 16 --temp-path {folder} --timeout {limit_s}s"
+HDD = "stress-ng --hdd 2 --hdd-bytes 64M --hdd-opts direct,rd-rnd,wr-rnd --temp-path {folder} --timeout {limit_s}s"
+FILE = "fio --name=stress --filename={{laid}}/for-stress --size=256M --rw=randread --direct=1 --bs={block}"
+IPERF = "iperf3 -c {server} -p {stress_port} -t {limit_s} --bidir -b {rate_mbit}M"
+
+
+def _throttle(level: int, left: float) -> Dose:
+    # nothing else slows sysbench memory: what strains memory leaves it alone
+    return Dose(benchmark="memory-sysbench", level=level, name=f"throttle-{left:g}", throttle_ratio=left)
+
+
+def _cpu(level: int, share: float) -> Dose:
+    return Dose(benchmark="cpu-sysbench", level=level, name=f"cpu-{share:g}", command=CPU, cpu_ratio=share)
+
+
+def _hdd(benchmark: str, level: int, share: float) -> Dose:
+    return Dose(benchmark=benchmark, level=level, name=f"hdd-{share:g}", command=HDD, cpu_ratio=share)
+
+
+def _reads(benchmark: str, level: int, block: str, jobs: int) -> Dose:
+    # a competitor for the node's disk limit: a queue of blocks of this size for each job
+    command = f"{FILE.format(block=block)} --numjobs={jobs} --time_based=1 --runtime={{limit_s}}"
+    prepare = f"{FILE.format(block='1m')} --create_only=1"
+    return Dose(benchmark=benchmark, level=level, name=f"read-{block}-{jobs}", command=command, prepare=prepare)
+
+
+def _iperf(benchmark: str, level: int, share: float) -> Dose:
+    return Dose(benchmark=benchmark, level=level, name=f"iperf-{share:g}", command=IPERF, link_ratio=share)
+
+
+SHIPPED = (
+    *(_cpu(level, share) for level, share in ((1, 0.03), (2, 0.08), (3, 0.25))),
+    *(_throttle(level, left) for level, left in ((1, 0.8), (2, 0.3), (3, 0.1))),
+    *(_reads("disk-fio", level, block, jobs) for level, block, jobs in ((1, "2m", 1), (2, "4m", 1), (3, "4m", 3))),
+    *(_hdd("disk-ioping", level, share) for level, share in ((1, 0.3), (2, 0.6))),
+    _reads("disk-ioping", 3, "4m", 2),
+    *(
+        _iperf(benchmark, level, share)
+        for benchmark in ("network-qperf", "network-iperf3")
+        for level, share in ((1, 0.02), (2, 0.05), (3, 0.15))
+    ),
+)
+
+# what `measure_doses` tries: shares that lie far enough apart to tell them from each other
+SHARES = (0.02, 0.04, 0.08, 0.15, 0.3, 0.6, 1.0)
+LEFT = (0.95, 0.9, 0.8, 0.65, 0.5, 0.3, 0.1)
+WATCHED = {
+    "cpu-sysbench": "events_per_second",
+    "memory-sysbench": "transfer_rate",
+    "disk-fio": "read_clat_avg",
+    "disk-ioping": "latency_avg",
+    "network-qperf": "tcp_bw_bandwidth",
+    "network-iperf3": "tx_c_transfer_bitrate_receiver",
+}
+
+
+READS = (("1m", 1), ("2m", 1), ("4m", 1), ("4m", 2), ("4m", 3), ("4m", 6))
+
+
+def candidates_for(benchmark: str) -> tuple[Dose, ...]:
+    """The doses that are tried for a benchmark, weakest first; none for one that is not ours. All have level 1."""
+    if benchmark == "cpu-sysbench":
+        return tuple(_cpu(1, share) for share in SHARES)
+    if benchmark == "memory-sysbench":
+        return tuple(_throttle(1, left) for left in LEFT)
+    reads = tuple(_reads(benchmark, 1, block, jobs) for block, jobs in READS)
+    if benchmark == "disk-fio":
+        return reads
+    if benchmark == "disk-ioping":
+        return (*(_hdd(benchmark, 1, share) for share in SHARES), *reads[:4])
+    if benchmark in ("network-qperf", "network-iperf3"):
+        return tuple(_iperf(benchmark, 1, share) for share in SHARES)
+    return ()

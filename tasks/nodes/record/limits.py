@@ -1,0 +1,141 @@
+"""The control groups of a node: what it may use, who is in them, and what they have used."""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from tasks.machine_groups import UNLIMITED, Group, disk_of, root_group
+from tasks.nodes.record.params import NodeParams
+
+CONTROLLERS = ("cpu", "cpuacct", "memory", "blkio", "unified")
+PREFIX = "whorl-nodes-"  # and the recorder's process id
+MB, PERCENT = 1_000_000, 100
+PERIOD_US = 20_000  # short, so that a node with half a processor is slow and not stopped half of the time
+PART_PERIOD_US = 100_000  # of a small share of it, which may not be less than a millisecond
+LEAST_QUOTA_US = 1000
+NS, US = 1e-9, 1e-6
+END_S, NAP_S = 5.0, 0.005
+
+
+@dataclass(frozen=True)
+class NodeGroups:
+    """A node's group, and in it one for the benchmark and one for the stressor. peer: the servers', outside of it."""
+
+    node: Group
+    bench: Group
+    stress: Group
+    peer: Group
+
+
+def make_groups(campaign: Group, params: NodeParams, folder: Path) -> tuple[NodeGroups, list[str]]:
+    """The groups of a node with its limits, and those of its limits that do not work here, with the reason."""
+    node = campaign.child(params.name)
+    node.share_controllers()
+    faults: list[str] = []
+    if params.cpu_percent:
+        with _noted(faults, f"CPU quota of {params.cpu_percent:g} %"):
+            node.set_quota(round(params.cpu_percent / PERCENT * PERIOD_US), PERIOD_US)
+    if params.memory_mib and not node.limit_memory(params.memory_mib):
+        faults.append(f"memory limit of {params.memory_mib:g} MiB: the system does not let us")
+    if params.disk_mb_per_s:
+        with _noted(faults, f"disk limit of {params.disk_mb_per_s:g} MB/s"):
+            limit_disk(node, folder, params.disk_mb_per_s * MB)
+    groups = NodeGroups(
+        node, node.child("bench", shares_disk=True), node.child("stress", shares_disk=True),
+        campaign.child(f"{params.name}-peer"),
+    )  # fmt: skip
+    return groups, faults
+
+
+@contextlib.contextmanager
+def _noted(faults: list[str], what: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, KeyError, ValueError) as error:
+        faults.append(f"{what}: {error}")
+
+
+def limit_disk(group: Group, folder: Path, bytes_per_s: float) -> None:
+    """Set how fast the group may read and how fast it may write the disk of the folder. Raises OSError, ValueError.
+
+    Version 1 limits only what goes past the page cache when it is written; reads that miss it are always limited."""
+    device = disk_of(folder)
+    if device is None:
+        raise ValueError(f"{folder} is on no disk of its own")
+    rate = round(bytes_per_s)
+    if group.version == 2:
+        (group.folders["blkio"] / "io.max").write_text(f"{device} rbps={rate} wbps={rate}")
+        return
+    for side in ("read", "write"):
+        (group.folders["blkio"] / f"blkio.throttle.{side}_bps_device").write_text(f"{device} {rate}")
+
+
+def allow_share(group: Group, cores: float, ratio: float) -> None:
+    """Let a group have this ratio of the node's processors, at most; 1 takes the limit away."""
+    quota_us = UNLIMITED if ratio >= 1 else max(LEAST_QUOTA_US, round(ratio * cores * PART_PERIOD_US))
+    group.set_quota(quota_us, PART_PERIOD_US)
+
+
+def throttled_s(group: Group) -> float:
+    """Seconds in which the group had to wait for its quota, summed over processors."""
+    told = dict(line.split() for line in (group.folders["cpu"] / "cpu.stat").read_text().splitlines())
+    return int(told["throttled_usec"]) * US if group.version == 2 else int(told["throttled_time"]) * NS
+
+
+def processes_in(group: Group) -> list[int]:
+    """The processes in a group and those inside it."""
+    found: set[int] = set()
+    for folder in dict.fromkeys(group.folders.values()):
+        for file in (folder / "cgroup.procs", *folder.glob("*/cgroup.procs"), *folder.glob("*/*/cgroup.procs")):
+            with contextlib.suppress(OSError):
+                found |= {int(line) for line in file.read_text().split()}
+    return sorted(found)
+
+
+def end_processes(group: Group, *, except_folders: tuple[str, ...] = ("blkio",)) -> bool:
+    """Kill every process in a group, and wait until they are gone; false if some will not go.
+
+    except_folders: controllers whose folder the group shares with others."""
+    own = Group(group.version, {key: path for key, path in group.folders.items() if key not in except_folders})
+    ends_s = time.monotonic() + END_S
+    while left := processes_in(own if own.folders else group):
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > ends_s:
+            return False
+        time.sleep(NAP_S)
+    return True
+
+
+def end_abandoned(root: Path) -> list[str]:
+    """End what a killed recorder has left in its groups and remove them; returns their names."""
+    base = root_group(root, CONTROLLERS)
+    names = {path.name for folder in (base.folders.values() if base else ()) for path in folder.glob(f"{PREFIX}[0-9]*")}
+    gone = [name for name in sorted(names) if base and not is_at_work(name, base)]
+    for name in gone:
+        if base:
+            left = Group(base.version, {key: folder / name for key, folder in base.folders.items()})
+            end_processes(left)
+            left.remove()
+    return gone
+
+
+def is_at_work(name: str, base: Group) -> bool:
+    """Whether the recorder that a group is named after lives, and is no later process with the same id."""
+    made = [folder / name for folder in base.folders.values() if (folder / name).exists()]
+    return is_recorder(int(name.removeprefix(PREFIX)), made[0].stat().st_mtime) if made else False
+
+
+def is_recorder(pid: int, made_at: float) -> bool:
+    """Whether this process lives and was there when something was made (Unix seconds)."""
+    try:
+        return bool(psutil.Process(pid).create_time() <= made_at + 1)
+    except (psutil.NoSuchProcess, OSError):
+        return False

@@ -1,0 +1,135 @@
+"""A node at work: its folder, its control groups, its link and its servers; made once, used by every execution."""
+
+import logging
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tasks.errors import WhorlError
+from tasks.machine_groups import Group
+from tasks.nodes.record.doses import Dose
+from tasks.nodes.record.limits import NodeGroups, make_groups
+from tasks.nodes.record.link import Link, make_link
+from tasks.nodes.record.namespaces import NoNamespace
+from tasks.nodes.record.params import NodeParams
+from tasks.nodes.record.servers import Servers
+from tasks.nodes.record.surroundings import REGISTER, Surroundings, run
+from tasks.nodes.record.templates import BenchmarkTemplate, words_of
+from tasks.nodes.record.tools import program
+
+LOOPBACK = "127.0.0.1"
+FAST_MBIT = 10_000  # what {rate_mbit} is a share of where the link has no rate of its own
+PERCENT = 100
+PREPARE_S = 600.0
+STRESS = "stress"  # what competing traffic needs a server for
+STRESS_SERVER = "iperf3 -s -B {server} -p {port}"
+logger = logging.getLogger(__name__)
+
+
+class NotPrepared(WhorlError):
+    """A benchmark that cannot be run on this node; the message says why."""
+
+
+@dataclass
+class Place:
+    """Where one node's programs run. faults: what of the node does not work on this machine."""
+
+    params: NodeParams
+    is_emulated: bool
+    folder: Path
+    groups: NodeGroups | None = None
+    link: Link | None = None
+    faults: list[str] = field(default_factory=list)
+    servers: Servers = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.servers = Servers(self.around(self.groups.peer if self.groups else None, is_peer=True))
+
+    @property
+    def cpu_cores(self) -> float:
+        """Processors that the node has at most."""
+        own = len(self.params.cores) or len(os.sched_getaffinity(0))
+        return min(own, self.params.cpu_percent / PERCENT) if self.params.cpu_percent else own
+
+    @property
+    def server_address(self) -> str:
+        """Where the node's peer listens: in a namespace of ours, or on this machine's loopback device."""
+        return self.link.peer_address if self.link else LOOPBACK
+
+    def around(self, group: Group | None, *, is_peer: bool = False) -> Surroundings:
+        """Surroundings of the node, or of its peer, which has no limits."""
+        namespace = "" if self.link is None else self.link.peer if is_peer else self.link.node
+        cores = () if is_peer else self.params.cores
+        return Surroundings(self.folder, group, namespace, cores, self.folder.parent / REGISTER, is_shared=is_peer)
+
+    def values(self, *, purpose: str = "", limit_s: float = 0.0, link_ratio: float = 0.0) -> dict[str, str]:
+        """What the placeholders of a command stand for. purpose: of the server whose port it is to have."""
+        rate = (self.params.network_mbit_per_s or FAST_MBIT) * link_ratio
+        return {
+            "folder": str(self.folder),
+            "laid": str(self.folder),
+            "server": self.server_address,
+            "port": str(self.servers.port_of(purpose)) if purpose else "",
+            "stress_port": str(self.servers.port_of(STRESS)),
+            "rate_mbit": f"{rate:g}",
+            "limit_s": f"{limit_s:.0f}",
+        }
+
+    def command(self, text: str, values: dict[str, str]) -> list[str]:
+        """The words of a command, its program by its full path. Raises MissingTool."""
+        tool, *rest = words_of(text, values)
+        return [program(tool), *rest]
+
+    def serve(self, purpose: str, command: str) -> None:
+        """Have the server for this listen. Raises NoServer, MissingTool."""
+        self.servers.ready(purpose, self.command(command, self.values(purpose=purpose)))
+
+    def prepare(self, templates: Sequence[BenchmarkTemplate], doses: Iterable[Dose] = ()) -> None:
+        """Lay out what benchmarks and stressors work on, without the node's limits. Raises NotPrepared."""
+        commands = (*(one.prepare for one in templates), *(one.prepare for one in doses))
+        for command in filter(None, dict.fromkeys(commands)):
+            around = self.around(self.groups.peer if self.groups else None, is_peer=True)
+            words = self.command(command, self.values())
+            running, status = run(words, around, self.folder / "prepare.log", PREPARE_S)
+            if status != 0:
+                raise NotPrepared(f"{self.params.name}: {command}: {running.last_words()}")
+        os.sync()
+
+    def remove(self) -> None:
+        """End everything of the node and remove its data."""
+        self.servers.stop()
+        if self.link:
+            self.link.remove()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def make_place(
+    params: NodeParams, number: int, scratch: Path, campaign: Group | None, *, is_emulated: bool, has_network: bool
+) -> Place:
+    """A place for a node; what it cannot have here is among its faults. campaign: the group of all nodes, if any."""
+    folder = scratch / params.name
+    folder.mkdir(parents=True, exist_ok=True)
+    groups, faults = make_groups(campaign, params, folder) if campaign else (None, _unlimited(params))
+    link = None
+    if has_network:
+        try:
+            peer = Surroundings(folder, groups.peer if groups else None, register=scratch / REGISTER, is_shared=True)
+            link = make_link(params, number, peer)
+            faults += link.faults
+        except NoNamespace as error:
+            faults.append(f"network namespaces: {error}; client and server share the loopback device")
+    for fault in faults:
+        logger.warning("%s: %s", params.name, fault)
+    return Place(params, is_emulated, folder, groups, link, faults)
+
+
+def _unlimited(params: NodeParams) -> list[str]:
+    """What of a node there is not without control groups."""
+    limits = {
+        f"CPU quota of {params.cpu_percent:g} %": params.cpu_percent,
+        f"memory limit of {params.memory_mib:g} MiB": params.memory_mib,
+        f"disk limit of {params.disk_mb_per_s:g} MB/s": params.disk_mb_per_s,
+    }
+    return [f"{what}: no control groups here" for what, limit in limits.items() if limit]

@@ -1,0 +1,134 @@
+"""The plan of a campaign: which benchmark runs on which node, when, and under which stress."""
+
+import hashlib
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, replace
+
+from tasks.nodes.record.doses import LEVELS, Dose, dose_of
+from tasks.nodes.record.templates import BenchmarkTemplate
+
+DIGEST_DIGITS = 16
+AGAIN = ".again"
+EPSILON = 1e-9  # 0.2 of 35 is 7, whatever binary fractions say
+
+
+@dataclass(frozen=True)
+class PlannedExecution:
+    """One execution. number: from 1, in the order of the plan; dose_level: 0 without stress, which has no dose."""
+
+    number: int
+    node: str
+    benchmark: str
+    template_hash: str
+    is_network: bool
+    dose: str = ""
+    dose_level: int = 0
+    repetition: int = 0
+
+    @property
+    def stress_wanted(self) -> bool:
+        """Whether a stressor is to run beside it."""
+        return self.dose_level > 0
+
+    def id_in(self, campaign: str) -> str:
+        """Its id, unique in the campaign."""
+        again = f"{AGAIN}{self.repetition}" if self.repetition else ""
+        return f"{campaign}-{self.number:04d}-{self.node}-{self.benchmark}{again}"
+
+    def again(self, n: int) -> "PlannedExecution":
+        """The n-th repetition of this execution."""
+        return replace(self, repetition=n)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Executions in order. All run one after another, so never more than one of the network at a time."""
+
+    executions: tuple[PlannedExecution, ...]
+
+    def digest(self) -> str:
+        """A short hash of all that the plan says."""
+        text = "\n".join(repr(astuple(one)) for one in self.executions)
+        return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_DIGITS]
+
+
+def make_plan(
+    nodes: Sequence[str],
+    templates: Sequence[BenchmarkTemplate],
+    doses: Sequence[Dose],
+    *,
+    runs: int,
+    stressed_ratio: float,
+    seed: int,
+) -> Plan:
+    """Each benchmark on each node `runs` times: once in every stretch of len(nodes) × len(templates) executions.
+
+    So any window of the campaign holds all pairs of node and benchmark equally often, give or take two. The stressed
+    executions of a pair are spread over the campaign in the same way, and their doses over those."""
+    dice = random.Random(seed)
+    pairs = [(node, template) for node in nodes for template in templates]
+    levels = _levels(len(pairs), runs, stressed_ratio, dice)
+    executions: list[PlannedExecution] = []
+    for run in range(runs):
+        for place in _mixed([node for node, _ in pairs], dice, executions[-1].node if executions else ""):
+            node, template = pairs[place]
+            dose = dose_of(doses, template.benchmark, levels[place][run]) if levels[place][run] else None
+            executions.append(
+                PlannedExecution(
+                    number=len(executions) + 1,
+                    node=node,
+                    benchmark=template.benchmark,
+                    template_hash=template.template_hash,
+                    is_network=template.is_network,
+                    dose=dose.name if dose else "",
+                    dose_level=dose.level if dose else 0,
+                )
+            )
+    return Plan(tuple(executions))
+
+
+def _levels(n_pairs: int, runs: int, ratio: float, dice: random.Random) -> list[list[int]]:
+    """The dose level of each run of each pair, 0 for most: as many of each level as of the others, give or take one."""
+    ranks = list(range(n_pairs))
+    dice.shuffle(ranks)
+    upto = [math.floor(rank * runs * ratio + 0.5 + EPSILON) for rank in range(n_pairs + 1)]
+    levels = [[0] * runs for _ in range(n_pairs)]
+    counts = {pair: upto[rank + 1] - upto[rank] for pair, rank in enumerate(ranks)}
+    chosen = {pair: _dealt(counts[pair], upto[ranks[pair]], dice) for pair in counts}
+    for k in range(max(counts.values(), default=0)):
+        dice.shuffle(ranks)
+        for pair, rank in enumerate(ranks):
+            if k < counts[pair]:
+                first, end = k * runs // counts[pair], (k + 1) * runs // counts[pair]
+                at = first + math.floor((rank + 0.5) / n_pairs * (end - first))
+                levels[pair][at] = chosen[pair][k]
+    return levels
+
+
+def _dealt(n: int, start: int, dice: random.Random) -> list[int]:
+    """n levels in turn, from wherever the pair before has stopped, mixed within each three."""
+    turn = [LEVELS[(start + k) % len(LEVELS)] for k in range(n)]
+    mixed: list[int] = []
+    for first in range(0, n, len(LEVELS)):
+        three = turn[first : first + len(LEVELS)]
+        dice.shuffle(three)
+        mixed += three
+    return mixed
+
+
+def _mixed(nodes: Sequence[str], dice: random.Random, last: str) -> list[int]:
+    """Places in `nodes`, shuffled so that a node does not follow itself as long as there is another way."""
+    left = list(range(len(nodes)))
+    order: list[int] = []
+    while left:
+        counts = {node: sum(nodes[place] == node for place in left) for node in dict.fromkeys(nodes)}
+        most = max(counts, key=lambda node: counts[node])
+        others = [place for place in left if nodes[place] != last] or left
+        if most != last and 2 * counts[most] > len(left):  # or it would be left over
+            others = [place for place in left if nodes[place] == most]
+        order.append(dice.choice(others))
+        left.remove(order[-1])
+        last = nodes[order[-1]]
+    return order

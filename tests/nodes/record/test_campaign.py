@@ -1,0 +1,255 @@
+"""Whole campaigns of stand-ins on this machine: labelled, resumed, repeated, stressed, steady, interrupted."""
+
+import subprocess
+import sys
+from contextlib import contextmanager
+from datetime import datetime
+
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.errors import BadSetting, MissingTool
+from tasks.nodes.record.campaign import planned, record_nodes
+from tasks.nodes.record.params import RecordParams
+from tasks.nodes.record.parts import part_paths
+from tasks.nodes.record.staging import scratch_folder
+from tasks.nodes.record.steady import Past
+from tasks.nodes.recorded_parts import record_of
+
+
+@pytest.fixture
+def record(quick, tmp_path, lock, parsers):
+    """Record with changed parameters into one folder."""
+
+    def go(progress=None, **changes):
+        more = {key: changes.pop(key) for key in ("history", "turn") if key in changes}
+        params = quick.model_copy(update=changes)
+        return record_nodes(params, tmp_path / "out", progress, parsers=parsers, lock=lock, **more)
+
+    return go
+
+
+def rows_of(folder):
+    return [row for path in part_paths(folder) for row in pq.read_table(path).to_pylist()]
+
+
+def test_a_campaign_records_every_execution_with_its_labels_and_leaves_nothing_behind(record, tmp_path, scratch):
+    seen = []
+    found = record(lambda *told: seen.append(told))
+    assert (found.planned, found.clean, found.recorded, found.errors) == (12, 12, {"clean": 12}, {})
+    assert (found.isolation, found.nodes, found.unavailable) == ("none", ("a", "b"), {})
+    assert seen == [(n, 12) for n in range(1, 13)]
+    rows = rows_of(tmp_path / "out")
+    assert {(row["node"], row["machine_type"], row["benchmark"], row["aspect"]) for row in rows} == {
+        (node, kind, f"{aspect}-fake", aspect)
+        for node, kind in (("a", "small"), ("b", "large"))
+        for aspect in ("cpu", "disk", "network")
+    }
+    assert all(row["is_emulated"] and not row["is_stressed"] and not row["is_contaminated"] for row in rows)
+    assert all(row["ended_at"] > row["started_at"] and row["status"] == "completed" for row in rows)
+    assert {row["log"] for row in rows} == {"speed 5 MB/s\n", "latency 2 ms\n", "rate 7 MB/s\n"}
+    assert {len(row["metrics"]) for row in rows} == {1}
+    assert {row["tool_version"] for row in rows} == {"1.0"}
+    assert not scratch.exists()
+
+
+def test_node_metrics_reach_from_before_until_after_each_execution(record, tmp_path, quick):
+    record()
+    for row in rows_of(tmp_path / "out"):
+        series = {one["metric"]: one for one in row["telemetry"]}
+        assert {"cpu_busy", "memory_used", "load_1m", "filesystem_util", "network_in_bytes"} <= set(series)
+        at_s = series["cpu_busy"]["at_s"]
+        assert at_s == sorted(at_s)
+        assert at_s[-1] >= row["duration_s"] + quick.margin_s
+        assert at_s[0] <= 0
+
+
+def test_without_limits_the_machine_is_a_plain_node(record, tmp_path):
+    found = record(place="local", node="My Host.example", runs=1)
+    assert found.nodes == ("my-host-example",)
+    assert {(row["node"], row["is_emulated"]) for row in rows_of(tmp_path / "out")} == {("my-host-example", False)}
+
+
+def test_limits_that_need_control_groups_are_told_where_there_are_none(record, quick):
+    slow = quick.emulated[0].model_copy(update={"cpu_percent": 50, "disk_mb_per_s": 20})
+    found = record(emulated=(slow,), runs=1)
+    assert found.unavailable == {
+        "a": ("CPU quota of 50 %: no control groups here", "disk limit of 20 MB/s: no control groups here")
+    }
+
+
+def test_a_server_that_would_listen_to_everybody_is_not_started(record, quick):
+    *others, network = quick.short
+    network = network.model_copy(update={"server": network.server.replace("{server}", "0.0.0.0")})
+    found = record(short=(*others, network), runs=1)
+    assert found.planned == 4
+    assert "would listen on every address" in found.unavailable["a"][0]
+
+
+def test_the_next_call_goes_on_and_one_after_the_last_does_nothing(record):
+    assert record(minutes=1e-9).recorded == {}
+    assert record().recorded == {"clean": 12}
+    again = record()
+    assert (again.recorded, again.clean) == ({}, 12)
+
+
+def test_stress_is_labelled_by_what_was_applied(record, tmp_path, quick):
+    benchmark = quick.short[0].model_copy(update={"command": f"sh -c 'sleep 0.2; {quick.short[0].command}'"})
+    found = record(short=(benchmark,), stressed_ratio=0.5, runs=6)
+    assert found.recorded == {"clean": 12}
+    rows = rows_of(tmp_path / "out")
+    stressed = [row for row in rows if row["stress_wanted"]]
+    assert sorted(row["dose"] for row in stressed) == ["burn-1", "burn-1", "burn-2", "burn-2", "burn-3", "burn-3"]
+    assert {row["dose_level"] for row in stressed} == {1, 2, 3}
+    assert all(row["is_stressed"] for row in stressed)
+    assert {(row["dose"], row["dose_level"], row["is_stressed"]) for row in rows if not row["stress_wanted"]} == {
+        ("", 0, False)
+    }
+
+
+def test_a_stressor_that_dies_leaves_an_execution_that_is_flagged_and_repeated(record, tmp_path, quick, stand_ins):
+    script = stand_ins.script("dying", "exit 1")
+    doses = tuple(dose.model_copy(update={"command": str(script)}) for dose in quick.doses)
+    found = record(doses=doses, stressed_ratio=0.5, runs=2, repeats=1, benchmarks=("cpu-fake",))
+    assert found.recorded == {"clean": 2, "unstressed": 4}
+    assert found.clean == 2
+    flagged = [row for row in rows_of(tmp_path / "out") if row["stress_wanted"]]
+    assert len(flagged) == 4
+    assert not any(row["is_stressed"] for row in flagged)
+
+
+def test_what_a_stressor_works_on_is_laid_out_beforehand_and_once(record, quick, stand_ins, tmp_path):
+    log = tmp_path / "laid"
+    lay = stand_ins.script("lay-for-stress", f"echo laid >> {log}; touch $1/for-stress")
+    burn = stand_ins.script("burn-if-laid", "[ -e $1/for-stress ] || exit 1; while :; do :; done")
+    changes = {"command": f"{burn} {{laid}}", "prepare": f"{lay} {{laid}}"}
+    doses = tuple(dose.model_copy(update=changes) for dose in quick.doses)
+    found = record(doses=doses, stressed_ratio=0.5, benchmarks=("cpu-fake",))
+    assert found.recorded == {"clean": 4}
+    assert log.read_text() == "laid\n" * len(found.nodes)
+
+
+def test_a_fault_of_one_stressor_is_not_the_end_of_the_campaign(record, monkeypatch):
+    def start(stressor):
+        if stressor.dose.command:
+            raise OSError("no disk")
+
+    monkeypatch.setattr("tasks.nodes.record.stress.Stressor.start", start)
+    found = record(stressed_ratio=0.5, runs=1)
+    assert len(found.errors) == 3
+    assert set(found.errors.values()) == {"no disk"}
+    assert found.clean == 3
+
+
+def test_doses_that_are_shares_of_a_node_need_control_groups(quick):
+    weak = tuple(dose.model_copy(update={"cpu_ratio": 0.1}) for dose in quick.doses)
+    params = quick.model_copy(update={"doses": weak, "stressed_ratio": 0.5})
+    assert sum(one.stress_wanted for one in planned(params).executions) == 6
+    assert not any(one.stress_wanted for one in planned(params, has_groups=False).executions)
+
+
+def test_a_failed_execution_is_kept_with_its_log_and_repeated(record, tmp_path, quick, stand_ins):
+    flag = tmp_path / "failed-once"
+    script = stand_ins.script(
+        "flaky", f'[ -e {flag} ] || {{ touch {flag}; echo broken; exit 1; }}; echo "speed 5 MB/s"'
+    )
+    benchmark = quick.short[0].model_copy(update={"command": str(script)})
+    found = record(short=(benchmark,), repeats=1)
+    assert found.recorded == {"failed": 1, "clean": 4}
+    assert found.clean == 4
+    [failed] = pq.read_table(tmp_path / "out" / "flagged-0001.parquet").to_pylist()
+    assert (failed["status"], failed["log"], failed["metrics"]) == ("failed", "broken\n", [])
+
+
+def test_a_tool_that_never_ends_is_killed_at_its_limit(record, tmp_path, quick, stand_ins):
+    script = stand_ins.script("endless", "sleep 60")
+    benchmark = quick.short[0].model_copy(update={"command": str(script), "limit_s": 0.2})
+    assert record(short=(benchmark,), runs=1).recorded == {"timeout": 2}
+    assert {row["status"] for row in rows_of(tmp_path / "out")} == {"timeout"}
+
+
+def test_a_server_that_does_not_start_costs_its_benchmark_alone(record, quick):
+    *others, network = quick.short
+    broken = network.model_copy(update={"server": "sh -c 'echo no such device; exit 1' {server}"})
+    found = record(short=(*others, broken), runs=1)
+    assert found.recorded == {"clean": 4}
+    assert len(found.errors) == 2
+    assert all("does not listen" in told and "no such device" in told for told in found.errors.values())
+
+
+def test_foreign_work_flags_an_execution_and_has_it_repeated(record, quick):
+    disturber = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    benchmark = quick.short[0].model_copy(update={"command": f"sh -c 'sleep 0.5; {quick.short[0].command}'"})
+    try:
+        found = record(short=(benchmark,), runs=1, foreign_limit_ratio=0.02, repeats=1)
+    finally:
+        disturber.kill()
+        disturber.wait()
+    assert found.recorded == {"contaminated": 4}
+    assert found.clean == 0
+
+
+def test_what_is_not_installed_is_told_before_anything_runs(record, quick, scratch):
+    benchmark = quick.short[0].model_copy(update={"command": "/no/such/tool"})
+    with pytest.raises(MissingTool, match="no/such/tool is not installed"):
+        record(short=(benchmark,))
+    assert not scratch.exists()
+
+
+def test_ctrl_c_keeps_the_finished_executions_and_removes_everything(record, tmp_path, scratch):
+    def leave(done, _):
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        record(leave)
+    assert len(rows_of(tmp_path / "out")) >= 3
+    assert not scratch.exists()
+    assert record().clean == 12
+
+
+def test_without_a_plan_the_set_is_completed_and_then_the_stalest_repeated(record, tmp_path):
+    steady = {"place": "local", "node": "here", "runs": 0}
+    assert record(**steady, executions=2).recorded == {"clean": 2}
+    assert record(**steady, executions=3).recorded == {"clean": 3}
+    order = sorted(rows_of(tmp_path / "out"), key=lambda row: row["started_at"])
+    names = ["cpu-fake", "disk-fake", "network-fake", "cpu-fake", "disk-fake"]
+    assert [row["benchmark"] for row in order] == names
+    assert len({row["execution_id"] for row in order}) == 5
+
+
+def test_without_a_plan_the_history_from_elsewhere_counts(record, tmp_path, quick):
+    had = {"here": [Past(one.benchmark, one.template_hash, datetime(2026, 1, 1), False) for one in quick.short[:2]]}
+    record(place="local", node="here", runs=0, executions=1, history=had)
+    assert [row["benchmark"] for row in rows_of(tmp_path / "out")] == ["network-fake"]
+
+
+def test_every_execution_waits_for_its_turn_and_says_whether_it_needs_the_network(record):
+    turns = []
+
+    @contextmanager
+    def turn(template):
+        turns.append(template.is_network)
+        yield
+
+    record(turn=turn, runs=1)
+    assert sorted(turns) == [False, False, False, False, True, True]
+
+
+def test_a_part_says_how_it_was_made(record, tmp_path, quick):
+    record(runs=1, campaign="mine")
+    told = record_of(pq.read_schema(tmp_path / "out" / "executions-0001.parquet"))
+    assert (told["campaign"], told["isolation"], told["namespaces"]) == ("mine", "none", [])
+    assert told["machine"]["cores"] >= 1
+    assert [one["benchmark"] for one in told["params"]["short"]] == [one.benchmark for one in quick.short]
+    assert len(told["executions"]) == 6
+
+
+def test_two_nodes_of_one_name_are_refused(quick):
+    with pytest.raises(BadSetting, match="two nodes of the same name"):
+        planned(quick.model_copy(update={"emulated": (quick.emulated[0],) * 2}))
+
+
+def test_the_scratch_folder_is_the_same_whenever_a_campaign_is_continued(tmp_path):
+    assert scratch_folder(RecordParams(), tmp_path) == scratch_folder(RecordParams(), tmp_path)
+    assert scratch_folder(RecordParams(), tmp_path) != scratch_folder(RecordParams(), tmp_path / "other")

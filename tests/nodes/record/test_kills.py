@@ -1,0 +1,124 @@
+"""A recorder that is killed at any stage: the next call loses nothing that was finished and finds nothing running."""
+
+import contextlib
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.nodes.record.campaign import record_nodes
+from tasks.nodes.record.parts import part_paths
+
+KILLED = """
+import sys
+from pathlib import Path
+sys.path[:0] = {path!r}
+from stand_ins import PARSERS
+from tasks.nodes.record.campaign import record_nodes
+from tasks.nodes.record.params import RecordParams
+record_nodes(
+    RecordParams.model_validate_json({params!r}), Path({out!r}), lambda done, _: print(done, flush=True),
+    parsers=PARSERS, lock=Path({lock!r}),
+)
+"""
+WAIT_S = 30
+
+
+@pytest.fixture
+def child(quick, tmp_path, lock):
+    """A recorder in a process of its own."""
+    modules = tmp_path / "modules"
+    modules.mkdir()
+    (modules / "stand_ins.py").write_text(Path(__file__).with_name("conftest.py").read_text())
+    processes = []
+
+    def begin(**changes):
+        params = quick.model_copy(update=changes)
+        code = KILLED.format(
+            path=[str(modules), str(Path.cwd())],
+            params=params.model_dump_json(),
+            out=str(tmp_path / "out"),
+            lock=str(lock),
+        )
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        processes.append(process)
+        return process, params
+
+    yield begin
+    for process in processes:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def wait_until(is_so):
+    deadline = time.monotonic() + WAIT_S
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def processes_below(folder):
+    """Processes whose working folder is below this one."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if str((path / "cwd").readlink()).startswith(str(folder)):
+                found.append(int(path.name))
+    return found
+
+
+def recorded_ids(folder):
+    return [i for path in part_paths(folder) for i in pq.read_table(path)["execution_id"].to_pylist()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["prepare", "stress", "benchmark", "disk"])
+def test_a_kill_at_any_stage_is_made_good_by_the_next_call(child, stand_ins, tmp_path, lock, parsers, scratch, stage):
+    stand_ins.hold(stage)
+    process, params = child(stressed_ratio=0.5)
+    wait_until(lambda: stand_ins.is_held(stage))
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    stand_ins.let_go(stage)
+    found = record_nodes(params, tmp_path / "out", parsers=parsers, lock=lock)
+    assert found.clean == found.planned == 12
+    ids = recorded_ids(tmp_path / "out")
+    assert len(ids) == len(set(ids)) == 12
+    assert processes_below(scratch) == []
+    assert not scratch.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_kill_between_executions_loses_none_that_was_told_of(child, tmp_path, lock, parsers, scratch, number):
+    process, params = child()
+    told = 0
+    while told < 5:
+        told = int(process.stdout.readline())
+    process.send_signal(number)
+    process.wait()
+    if number == signal.SIGTERM:
+        assert processes_below(scratch) == []
+        assert len(recorded_ids(tmp_path / "out")) >= told
+    found = record_nodes(params, tmp_path / "out", parsers=parsers, lock=lock)
+    assert sum(found.recorded.values()) <= 12 - told
+    ids = recorded_ids(tmp_path / "out")
+    assert len(ids) == len(set(ids)) == 12
+    assert processes_below(scratch) == []
+
+
+@pytest.mark.slow
+def test_servers_of_a_killed_recorder_are_ended_by_the_next_call(child, quick, tmp_path, lock, parsers, scratch):
+    process, params = child(benchmarks=("network-fake",), runs=200)
+    assert process.stdout.readline() == "1\n"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    found = record_nodes(params.model_copy(update={"minutes": 1e-9}), tmp_path / "out", parsers=parsers, lock=lock)
+    assert found.clean >= 1
+    assert processes_below(scratch) == []
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["executions-0001.parquet"]

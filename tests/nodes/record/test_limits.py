@@ -1,0 +1,108 @@
+"""Limits of a node in control groups of version 1 and 2, as files say them; what a killed recorder left is found."""
+
+import os
+
+import pytest
+
+from tasks.machine_groups import Group
+from tasks.nodes.record.limits import (
+    PREFIX,
+    allow_share,
+    is_recorder,
+    limit_disk,
+    make_groups,
+    processes_in,
+    throttled_s,
+)
+
+
+@pytest.fixture
+def first(tmp_path):
+    folders = {name: tmp_path / "v1" / name for name in ("cpu", "cpuacct", "memory", "blkio")}
+    for folder in folders.values():
+        folder.mkdir(parents=True)
+    return Group(1, folders)
+
+
+@pytest.fixture
+def second(tmp_path):
+    (tmp_path / "v2").mkdir()
+    return Group(2, dict.fromkeys(("cpu", "memory", "blkio"), tmp_path / "v2"))
+
+
+@pytest.fixture
+def disk(monkeypatch):
+    monkeypatch.setattr("tasks.nodes.record.limits.disk_of", lambda folder: "8:0")
+
+
+def text(group, controller, name):
+    return (group.folders[controller] / name).read_text()
+
+
+def test_a_node_of_version_1_has_its_quota_memory_and_disk_limits(first, node_params, tmp_path, disk):
+    groups, faults = make_groups(first, node_params(cpu_percent=50, memory_mib=1, disk_mb_per_s=20), tmp_path)
+    assert faults == []
+    assert text(groups.node, "cpu", "cpu.cfs_quota_us") == "10000"
+    assert text(groups.node, "cpu", "cpu.cfs_period_us") == "20000"
+    assert text(groups.node, "memory", "memory.limit_in_bytes") == "1048576"
+    assert text(groups.node, "blkio", "blkio.throttle.read_bps_device") == "8:0 20000000"
+    assert text(groups.node, "blkio", "blkio.throttle.write_bps_device") == "8:0 20000000"
+
+
+def test_benchmark_and_stressor_share_the_node_s_disk_limit_and_the_servers_do_not(first, node_params, tmp_path):
+    groups, _ = make_groups(first, node_params(), tmp_path)
+    assert groups.bench.folders["blkio"] == groups.stress.folders["blkio"] == groups.node.folders["blkio"]
+    assert groups.bench.folders["cpu"].parent == groups.stress.folders["cpu"].parent == groups.node.folders["cpu"]
+    assert groups.peer.folders["cpu"].parent == first.folders["cpu"]
+
+
+def test_a_node_of_version_2_has_them_too(second, node_params, tmp_path, disk):
+    groups, faults = make_groups(second, node_params(cpu_percent=100, memory_mib=1, disk_mb_per_s=20), tmp_path)
+    assert faults == []
+    assert text(groups.node, "cpu", "cpu.max") == "20000 20000"
+    assert text(groups.node, "memory", "memory.max") == "1048576"
+    assert text(groups.node, "blkio", "io.max") == "8:0 rbps=20000000 wbps=20000000"
+
+
+def test_a_limit_that_cannot_be_set_is_told_with_its_reason(first, node_params, tmp_path, monkeypatch):
+    monkeypatch.setattr("tasks.nodes.record.limits.disk_of", lambda folder: None)
+    monkeypatch.setattr(Group, "limit_memory", lambda *_: False)
+    groups, faults = make_groups(first, node_params(memory_mib=512, disk_mb_per_s=20), tmp_path)
+    assert faults == [
+        "memory limit of 512 MiB: the system does not let us",
+        f"disk limit of 20 MB/s: {tmp_path} is on no disk of its own",
+    ]
+    with pytest.raises(ValueError, match="no disk of its own"):
+        limit_disk(groups.node, tmp_path, 1e6)
+
+
+def test_a_share_is_one_of_the_node_s_own_processors_and_never_below_what_the_kernel_takes(first):
+    allow_share(first, cores=0.5, ratio=0.3)
+    assert text(first, "cpu", "cpu.cfs_quota_us") == "15000"
+    assert text(first, "cpu", "cpu.cfs_period_us") == "100000"
+    allow_share(first, cores=0.5, ratio=0.001)
+    assert text(first, "cpu", "cpu.cfs_quota_us") == "1000"
+    allow_share(first, cores=0.5, ratio=1)
+    assert text(first, "cpu", "cpu.cfs_quota_us") == "-1"
+
+
+def test_throttled_time_is_told_in_seconds_by_both_versions(first, second):
+    (first.folders["cpu"] / "cpu.stat").write_text("nr_periods 9\nthrottled_time 1500000000\n")
+    (second.folders["cpu"] / "cpu.stat").write_text("nr_periods 9\nthrottled_usec 1500000\n")
+    assert throttled_s(first) == throttled_s(second) == 1.5
+
+
+def test_processes_are_those_of_the_group_and_of_all_inside(first):
+    (first.folders["cpu"] / "a" / "b").mkdir(parents=True)
+    (first.folders["cpu"] / "cgroup.procs").write_text("1\n")
+    (first.folders["cpu"] / "a" / "cgroup.procs").write_text("3\n2\n")
+    (first.folders["cpu"] / "a" / "b" / "cgroup.procs").write_text("4\n")
+    assert processes_in(first) == [1, 2, 3, 4]
+
+
+def test_a_later_process_with_the_id_of_a_dead_recorder_is_not_mistaken_for_it(tmp_path):
+    ours = tmp_path / f"{PREFIX}{os.getpid()}"
+    ours.mkdir()
+    assert is_recorder(os.getpid(), ours.stat().st_mtime)
+    assert not is_recorder(os.getpid(), 1000.0)  # made long before this process was
+    assert not is_recorder(2**22 + 1, ours.stat().st_mtime)

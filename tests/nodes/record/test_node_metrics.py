@@ -1,0 +1,125 @@
+"""What a node does, from two readings: rates, shares, errors, and nothing made up."""
+
+from math import isnan
+
+import numpy as np
+import pytest
+
+from tasks.nodes.record.node_metrics import METRICS, NodeReader, machine_reading, parse_devices
+from tasks.nodes.record.params import NodeParams
+from tasks.nodes.record.place import make_place
+from tasks.nodes.record.sampler import NodeSampler
+
+DEVICES = """Inter-|   Receive                                                |  Transmit
+ face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop fifo colls carrier compressed
+    lo: 9999 99 9 0 0 0 0 0 9999 99 9 0 0 0 0 0
+  eth0: 1000 10 1 0 0 0 0 0 2000 20 0 0 0 0 0 0
+  eth1: 500 5 0 0 0 0 0 0 1 1 1 0 0 0 0 0
+"""
+BY_NAME = {metric.name: metric for metric in METRICS}
+PERONA = {
+    "memory_used", "memory_swap", "cpu_busy", "disk_read_util", "disk_write_util", "disk_io_util", "filesystem_util",
+    "network_in_errors", "network_out_errors", "disk_read_bytes", "disk_write_bytes", "network_in_bytes",
+    "network_out_bytes",
+}  # fmt: skip
+
+
+def value(name, before, after, lasted_s=2.0):
+    return BY_NAME[name].of(before, after, lasted_s)
+
+
+def test_perona_s_thirteen_are_there_with_pressure_load_and_steal_beside_them():
+    assert set(BY_NAME) >= PERONA
+    assert {"load_1m", "cpu_steal", "pressure_io_full", "pressure_memory_some"} <= set(BY_NAME)
+
+
+def test_the_loopback_device_is_no_network():
+    found = parse_devices(DEVICES)
+    assert (found["net.in.bytes"], found["net.out.bytes"]) == (1500.0, 2001.0)
+    assert (found["net.in.errors"], found["net.out.errors"], found["net.in.packets"]) == (1.0, 1.0, 15.0)
+
+
+def test_a_rate_is_the_growth_over_the_seconds_between():
+    assert value("network_in_bytes", {"net.in.bytes": 100}, {"net.in.bytes": 500}) == 200.0
+    # half of all processors' time, of which one second in two was busy
+    assert value("cpu_busy", {"cpu.busy_share_s": 10.0}, {"cpu.busy_share_s": 11.0}) == 50.0
+    waited = value("pressure_cpu_some", {"pressure.cpu.some": 0.0}, {"pressure.cpu.some": 500_000.0})
+    assert waited == pytest.approx(25.0)
+
+
+def test_errors_are_a_share_of_packets_and_none_of_none_is_none():
+    before = {"net.in.errors": 0, "net.in.packets": 100}
+    assert value("network_in_errors", before, {"net.in.errors": 5, "net.in.packets": 200}) == 5.0
+    assert value("network_in_errors", before, before) == 0.0
+
+
+def test_what_is_not_said_or_was_reset_is_missing():
+    assert isnan(value("network_in_bytes", {}, {"net.in.bytes": 5}))
+    assert isnan(value("network_in_bytes", {"net.in.bytes": 50}, {"net.in.bytes": 5}))
+    assert isnan(value("memory_swap", {}, {}))
+
+
+def test_this_machine_says_most_of_it(tmp_path):
+    first, second = machine_reading(tmp_path), machine_reading(tmp_path)
+    assert 0 <= value("cpu_busy", first, second, 10.0) < 100
+    assert 0 < value("memory_used", first, second) < 100
+    assert 0 < value("filesystem_util", first, second) < 100
+    assert value("load_1m", first, second) >= 0
+
+
+class Counting(NodeReader):
+    """A node whose network receives 100 bytes between two readings."""
+
+    def __init__(self):
+        self.n = 0
+
+    def read(self, machine):
+        self.n += 1
+        return {"net.in.bytes": 100.0 * self.n, "memory_used": float("nan") if self.n == 3 else 50.0}
+
+    def close(self):
+        self.n = -1
+
+
+@pytest.fixture
+def sampler(tmp_path, monkeypatch):
+    clock = iter(float(second) for second in range(100))
+    monkeypatch.setattr("tasks.nodes.record.sampler.time.monotonic", lambda: next(clock))
+    sampler = NodeSampler({"n": Counting()}, tmp_path, interval_s=1.0, keeps_s=20.0)
+    for _ in range(8):
+        sampler.take()  # at 1, 2, … 8: the clock's 0 was its begin
+    monkeypatch.undo()
+    return sampler
+
+
+def test_samples_reach_from_before_the_begin_until_after_the_end(sampler):
+    series = {one.metric: one for one in sampler.between("n", 3.5, 5.5, zero_s=4.0)}
+    # samples inside at 4 and 5, and one beyond each end
+    assert series["network_in_bytes"].at_s.tolist() == [-1.0, 0.0, 1.0, 2.0]
+    assert series["network_in_bytes"].samples.tolist() == [100.0] * 4
+    assert series["network_in_bytes"].unit == "B/s"
+
+
+def test_a_metric_that_one_sample_lacks_is_nan_there_and_one_that_all_lack_is_left_out(sampler):
+    series = {one.metric: one for one in sampler.between("n", 2.5, 4.5, zero_s=2.5)}
+    assert np.isnan(series["memory_used"].samples).tolist() == [False, True, False, False]
+    assert "memory_swap" not in series
+
+
+def test_the_sampler_knows_up_to_when_it_has_sampled(sampler):
+    assert sampler.covers(8.0)
+    assert not sampler.covers(8.1)
+    assert sampler.between("n", 50.0, 60.0, zero_s=50.0) == ()
+
+
+def test_a_sampler_at_work_samples_on_its_grid_and_tells_its_cost(scratch):
+    scratch.mkdir()
+    place = make_place(NodeParams(name="n", machine_type="t"), 1, scratch, None, is_emulated=False, has_network=False)
+    sampler = NodeSampler({"n": NodeReader(place)}, scratch, interval_s=0.05, keeps_s=10.0)
+    sampler.start()
+    while not sampler.covers(sampler.began_s + 0.3):
+        pass
+    sampler.stop()
+    taken = [at_s for at_s, _ in sampler.taken]
+    assert len(taken) >= 4
+    assert 0 < sampler.cores < 1

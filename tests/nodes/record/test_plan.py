@@ -1,0 +1,102 @@
+"""The plan: everyone often enough in every stretch, a fifth stressed in every stretch, the same from the same seed."""
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+from tasks.nodes.record.doses import Dose
+from tasks.nodes.record.ladder import SHIPPED
+from tasks.nodes.record.plan import make_plan
+from tasks.nodes.record.templates import PAPER, SHORT
+
+NODES = ("a", "b", "c")
+
+
+def plan_of(runs=100, ratio=0.2, seed=7, nodes=NODES, templates=SHORT, doses=SHIPPED):
+    return make_plan(nodes, templates, doses, runs=runs, stressed_ratio=ratio, seed=seed)
+
+
+@pytest.fixture(scope="module")
+def executions():
+    return plan_of().executions
+
+
+@pytest.mark.parametrize("runs", [1, 2, 7, 100])
+def test_each_benchmark_runs_on_each_node_exactly_as_often_as_asked(runs):
+    counts = Counter((one.node, one.benchmark) for one in plan_of(runs).executions)
+    assert len(counts) == 18
+    assert set(counts.values()) == {runs}
+
+
+@pytest.mark.parametrize("stretches", [1, 3, 10])
+def test_any_window_holds_all_pairs_equally_often_give_or_take_one(executions, stretches):
+    size = 18 * stretches
+    for first in range(0, len(executions) - size, 7):
+        counts = Counter((one.node, one.benchmark) for one in executions[first : first + size])
+        seen = [counts[node, template.benchmark] for node in NODES for template in SHORT]
+        assert stretches - 1 <= min(seen)
+        assert max(seen) <= stretches + 1
+
+
+def test_a_fifth_is_stressed_in_all_in_each_pair_and_in_each_stretch(executions):
+    stressed = [one for one in executions if one.stress_wanted]
+    assert len(stressed) == 360
+    assert set(Counter((one.node, one.benchmark) for one in stressed).values()) == {20}
+    assert {sum(one.stress_wanted for one in executions[first : first + 90]) for first in range(0, 1800, 90)} == {18}
+
+
+def test_each_dose_has_a_third_of_them_and_belongs_to_its_benchmark(executions):
+    levels = Counter(one.dose_level for one in executions if one.stress_wanted)
+    assert levels == {1: 120, 2: 120, 3: 120}
+    pairs = Counter((one.node, one.benchmark, one.dose_level) for one in executions if one.stress_wanted)
+    assert set(pairs.values()) <= {6, 7}
+    names = {(dose.benchmark, dose.level): dose.name for dose in SHIPPED}
+    assert all(names[one.benchmark, one.dose_level] == one.dose for one in executions if one.stress_wanted)
+
+
+def test_few_runs_are_stressed_in_proportion_too():
+    executions = plan_of(runs=2).executions
+    assert sum(one.stress_wanted for one in executions) == 7
+    assert set(Counter(one.dose_level for one in executions if one.stress_wanted)) == {1, 2, 3}
+    assert not any(one.stress_wanted for one in plan_of(runs=2, ratio=0).executions)
+
+
+def test_an_odd_number_of_runs_never_loses_a_stressed_one_to_another():
+    for runs in (3, 7, 11, 13):
+        for ratio in (0.2, 0.33, 0.5):
+            stressed = sum(one.stress_wanted for one in plan_of(runs, ratio).executions)
+            assert abs(stressed - 18 * runs * ratio) <= 0.5 + 1e-9
+
+
+def test_no_node_follows_itself_where_there_are_others(executions):
+    assert all(one.node != other.node for one, other in pairwise(executions))
+    alone = plan_of(nodes=("a",), runs=3).executions
+    assert len(alone) == 18
+
+
+def test_the_order_is_the_same_from_the_same_seed_and_another_from_another():
+    assert plan_of(runs=5).digest() == plan_of(runs=5).digest()
+    assert plan_of(runs=5).digest() != plan_of(runs=5, seed=8).digest()
+    assert plan_of(runs=5).executions[:9] != plan_of(runs=5, seed=8).executions[:9]
+
+
+def test_another_template_makes_another_plan():
+    assert plan_of(runs=5).digest() != plan_of(runs=5, templates=PAPER).digest()
+
+
+def test_a_ladder_that_lacks_a_benchmark_leaves_it_unstressed():
+    one = Dose(benchmark="cpu-sysbench", level=1, name="only", command="stress-ng --cpu 1")
+    stressed = [execution for execution in plan_of(doses=(one,)).executions if execution.stress_wanted]
+    assert {execution.dose for execution in stressed} == {"only"}
+    assert {execution.benchmark for execution in stressed} == {"cpu-sysbench"}
+
+
+def test_ids_are_unique_and_a_repetition_says_so(executions):
+    ids = [one.id_in("c") for one in executions]
+    assert len(set(ids)) == len(ids)
+    assert executions[0].again(2).id_in("c") == f"{ids[0]}.again2"
+
+
+def test_benchmarks_of_the_network_are_marked_so_that_they_can_wait_for_each_other(executions):
+    assert {one.benchmark for one in executions if one.is_network} == {"network-qperf", "network-iperf3"}

@@ -1,0 +1,112 @@
+"""The real tools on real limits. Skipped where control groups, namespaces or the tools are not to be had."""
+
+import os
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.machine import find_tool, makes_network_namespaces
+from tasks.machine_groups import ROOT, campaign_group
+from tasks.nodes.preprocess.units import conversion_of
+from tasks.nodes.record.campaign import record_nodes
+from tasks.nodes.record.doses import Dose
+from tasks.nodes.record.limits import CONTROLLERS, PREFIX
+from tasks.nodes.record.namespaces import FOLDER
+from tasks.nodes.record.params import EMULATED, RecordParams
+from tasks.nodes.record.parts import part_paths
+from tasks.nodes.record.templates import SHORT
+from tasks.nodes.tools import PARSERS
+
+TOOLS = ("sysbench", "fio", "ioping", "qperf", "iperf3", "stress-ng", "nsenter", "tc")
+
+
+@pytest.fixture
+def machine(lock):
+    """Skips, with the reason, where nodes cannot be emulated."""
+    if lacking := [tool for tool in TOOLS if find_tool(tool) is None]:
+        pytest.skip(f"not installed: {', '.join(lacking)}")
+    if os.geteuid() or not makes_network_namespaces():
+        pytest.skip("this user may not make network namespaces")
+    with campaign_group(prefix=PREFIX, controllers=CONTROLLERS) as group:
+        if group is None:
+            pytest.skip("this user may not make control groups")
+
+
+@pytest.fixture
+def record(machine, tmp_path, lock):
+    def go(**changes):
+        params = RecordParams(
+            **({"place": "emulated", "runs": 1, "stressed_ratio": 0, "foreign_limit_ratio": 1} | changes)
+        )
+        return record_nodes(params, tmp_path / "out", lock=lock)
+
+    return go
+
+
+def rows_of(folder):
+    return [row for path in part_paths(folder) for row in pq.read_table(path).to_pylist()]
+
+
+def left_behind():
+    groups = [path.name for folder in ROOT.glob("*") for path in folder.glob(f"{PREFIX}{os.getpid()}*")]
+    return groups + [path.name for path in FOLDER.glob(f"whorl-{os.getpid()}-*")]
+
+
+@pytest.mark.slow
+def test_every_benchmark_runs_on_a_slow_node_and_its_log_is_read_in_full(record, tmp_path):
+    found = record(emulated=EMULATED[2:])
+    assert (found.recorded, found.errors) == ({"clean": 6}, {})
+    rows = {row["benchmark"]: row for row in rows_of(tmp_path / "out")}
+    assert set(rows) == {one.benchmark for one in SHORT}
+    for name, row in rows.items():
+        assert row["status"] == "completed", row["log"]
+        assert len(row["metrics"]) + len(row["missing_metrics"]) == len(PARSERS[name].metrics)
+        assert len(row["metrics"]) >= 10
+        assert row["tool_version"]
+        assert row["duration_s"] < 12
+    latency = next(one for one in rows["network-qperf"]["metrics"] if one["metric"] == "tcp_lat_latency")
+    assert latency["value"] * conversion_of(latency["unit"]).factor >= 0.005  # one way, through the relay
+    assert left_behind() == []
+    assert not list(Path("/var/tmp").glob("whorl-nodes-*/emulated-c"))
+
+
+@pytest.mark.slow
+def test_a_node_with_half_a_processor_is_slower_and_its_metrics_say_so(record, tmp_path):
+    record(emulated=(EMULATED[0], EMULATED[2]), benchmarks=("cpu-sysbench", "network-iperf3"), runs=2)
+    speed, rate = {}, {}
+    for row in rows_of(tmp_path / "out"):
+        metrics = {one["metric"]: one["value"] for one in row["metrics"]}
+        if row["benchmark"] == "cpu-sysbench":
+            speed.setdefault(row["machine_type"], []).append(metrics["events_per_second"])
+        else:
+            series = {one["metric"]: one["samples"] for one in row["telemetry"]}
+            rate.setdefault(row["machine_type"], []).append(max(series["network_out_bytes"]) * 8 / 1e6)
+    assert max(speed["emulated-half-core"]) < min(speed["emulated-two-cores"]) / 2
+    assert max(rate["emulated-half-core"]) < 250 < max(rate["emulated-two-cores"])
+
+
+@pytest.mark.slow
+def test_stress_on_the_same_node_slows_the_benchmark_and_is_seen_at_work(record, tmp_path):
+    command = "stress-ng --cpu 4 --temp-path {folder} --timeout {limit_s}s"
+    doses = tuple(
+        Dose(benchmark="cpu-sysbench", level=level, name=f"cpu-{level}", command=command, cpu_ratio=level / 6)
+        for level in (1, 2, 3)
+    )
+    found = record(emulated=EMULATED[1:2], benchmarks=("cpu-sysbench",), doses=doses, runs=6, stressed_ratio=0.5)
+    assert found.recorded == {"clean": 6}
+    speed = {"": []}
+    for row in rows_of(tmp_path / "out"):
+        value = next(one["value"] for one in row["metrics"] if one["metric"] == "events_per_second")
+        speed.setdefault(row["dose"], []).append(value)
+        assert row["is_stressed"] == row["stress_wanted"]
+    assert speed["cpu-3"][0] < 0.7 * min(speed[""])
+    assert speed["cpu-3"][0] < speed["cpu-1"][0]
+
+
+@pytest.mark.slow
+def test_this_machine_as_it_is_needs_no_arguments(machine, tmp_path, lock):
+    found = record_nodes(RecordParams(executions=2, foreign_limit_ratio=1), tmp_path / "out", lock=lock)
+    assert found.recorded == {"clean": 2}
+    assert {row["is_emulated"] for row in rows_of(tmp_path / "out")} == {False}
+    assert left_behind() == []

@@ -1,0 +1,57 @@
+"""A link with a delay: every packet arrives, in its order, and not before its time."""
+
+import os
+import socket
+
+import pytest
+
+from tasks.nodes.record.relay import MOST_WAITING, Late, carry
+
+
+def test_a_packet_is_due_when_its_delay_is_over_and_not_before():
+    late = Late(0.005)
+    late.put(b"one", 1.0)
+    late.put(b"two", 1.002)
+    assert late.next_s() == pytest.approx(1.005)
+    assert late.due(1.004) == []
+    assert late.due(1.006) == [b"one"]
+    assert late.due(2.0) == [b"two"]
+    assert late.next_s() is None
+
+
+def test_a_full_queue_takes_no_more_until_it_empties():
+    late = Late(1.0)
+    for _ in range(MOST_WAITING):
+        late.put(b"x", 0.0)
+    assert late.is_full
+    late.due(2.0)
+    assert not late.is_full
+
+
+def test_packets_cross_in_both_directions_in_their_order():
+    ours, one = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    theirs, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    for end in (one, other):
+        end.setblocking(False)
+    for packet in (b"1", b"2", b"3"):
+        ours.send(packet)
+    theirs.send(b"back")
+    clock = iter(range(1000))
+    carry(one.fileno(), other.fileno(), 0.0, now=lambda: float(next(clock)), turns=1)
+    assert [theirs.recv(10) for _ in range(3)] == [b"1", b"2", b"3"]
+    assert ours.recv(10) == b"back"
+    for end in (ours, one, theirs, other):
+        end.close()
+
+
+def test_a_device_that_takes_nothing_loses_packets_and_does_not_stop_the_others():
+    ours, one = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    one.setblocking(False)
+    nowhere = os.open("/dev/null", os.O_RDONLY)
+    ours.send(b"lost")
+    from tasks.nodes.record.relay import _give
+
+    _give(nowhere, b"lost")
+    os.close(nowhere)
+    ours.close()
+    one.close()

@@ -1,0 +1,91 @@
+"""Benchmarks as they are run: what makes their type, and what may stand in a command."""
+
+import pytest
+from pydantic import ValidationError
+
+from tasks.errors import BadSetting, MissingTool
+from tasks.nodes.record.doses import LEVELS, Dose
+from tasks.nodes.record.ladder import SHIPPED
+from tasks.nodes.record.params import RecordParams
+from tasks.nodes.record.templates import PAPER, SHORT, BenchmarkTemplate, words_of
+from tasks.nodes.record.tools import check_tools, chosen_templates, told_version
+from tasks.nodes.tools import PARSERS
+
+ONE = BenchmarkTemplate(benchmark="cpu-one", aspect="cpu", command="tool --time 2")
+
+
+def test_the_hash_follows_what_is_run_and_not_how_long_it_may_take():
+    assert ONE.template_hash == ONE.model_copy(update={"limit_s": 99}).template_hash
+    for change in ({"command": "tool --time 3"}, {"prepare": "lay"}, {"server": "serve"}, {"benchmark": "cpu-two"}):
+        assert ONE.template_hash != ONE.model_copy(update=change).template_hash
+    assert len(ONE.template_hash) == 64
+
+
+def test_every_shipped_benchmark_has_its_parser_and_a_hash_of_its_own():
+    assert [one.benchmark for one in SHORT] == [one.benchmark for one in PAPER] == list(PARSERS)
+    assert all(PARSERS[one.benchmark].tool.startswith(one.tool) for one in SHORT)
+    assert all(PARSERS[one.benchmark].aspect == one.aspect for one in SHORT)
+    assert len({one.template_hash for one in (*SHORT, *PAPER)}) == 12
+
+
+def test_short_runs_take_two_seconds_and_the_paper_s_thirty():
+    assert all(" 2" in one.command or "=2" in one.command for one in SHORT)
+    assert all(" 30" in one.command or "=30" in one.command for one in PAPER)
+
+
+def test_the_ladder_has_every_level_of_every_benchmark_once():
+    rungs = [(dose.benchmark, dose.level) for dose in SHIPPED]
+    assert sorted(rungs) == sorted((one.benchmark, level) for one in SHORT for level in LEVELS)
+
+
+@pytest.mark.parametrize("command", ["tool {nobody}", "tool {folder", 'tool "open'])
+def test_a_command_that_cannot_be_filled_in_is_refused(command):
+    with pytest.raises(ValidationError):
+        BenchmarkTemplate(benchmark="cpu-one", aspect="cpu", command=command)
+    with pytest.raises(ValidationError):
+        Dose(benchmark="cpu-one", level=1, name="x", command=command)
+
+
+def test_a_filled_in_value_stays_one_word():
+    assert words_of("tool --directory={folder} 'two words'", {"folder": "/a b"}) == [
+        "tool",
+        "--directory=/a b",
+        "two words",
+    ]
+
+
+def test_an_unknown_benchmark_is_refused_with_those_that_there_are():
+    with pytest.raises(BadSetting, match="no benchmark cpu-nobody in the profile short; expected some of cpu-sysbench"):
+        chosen_templates(RecordParams(benchmarks=("cpu-nobody",)))
+
+
+def test_only_the_benchmarks_that_are_asked_for_are_run():
+    found = chosen_templates(RecordParams(benchmarks=("disk-fio",), profile="paper"))
+    assert [one.benchmark for one in found] == ["disk-fio"]
+    assert "--size=4096M" in found[0].command
+
+
+def test_two_templates_of_one_benchmark_cannot_be_told_apart_and_are_refused():
+    with pytest.raises(BadSetting, match="two templates of the same benchmark"):
+        chosen_templates(RecordParams(short=(ONE, ONE)))
+
+
+def test_what_is_not_installed_is_told_with_its_package(monkeypatch):
+    monkeypatch.setattr("tasks.nodes.record.tools.find_tool", lambda name: None)
+    with pytest.raises(
+        MissingTool, match=r"sysbench is not installed \(Debian: apt-get install sysbench\); fio is not"
+    ):
+        check_tools(SHORT, ())
+    with pytest.raises(MissingTool, match="stress-ng is not installed"):
+        check_tools([], [SHIPPED[0].model_copy(update={"benchmark": "x"})]) or check_tools(SHORT[:1], SHIPPED)
+
+
+def test_a_tool_whose_logs_do_not_tell_its_version_is_asked(tmp_path, monkeypatch):
+    script = tmp_path / "ioping"
+    script.write_text("#!/bin/sh\necho ioping 1.3\n")
+    script.chmod(0o755)
+    monkeypatch.setattr("tasks.nodes.record.tools.find_tool", lambda name: str(script))
+    told_version.cache_clear()
+    assert told_version("ioping") == "1.3"
+    assert told_version("sysbench") == ""
+    told_version.cache_clear()

@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+
+from tasks.nodes.preprocess.orientation import orient, rule_of
+from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.preprocess.spread import spread_of
+from tasks.nodes.tools.facts import Of
+
+OURS, THEIRS = PreprocessParams(), PreprocessParams(variant="paper")
+LEFT, RIGHT = [1.0, 8.0, 9.0, 10.0], [1.0, 2.0, 3.0, 10.0]  # tails to the left: maximise; to the right: minimise
+CPU = Of("cpu")
+
+
+def spread(values):
+    return spread_of(np.array(values, dtype=float))
+
+
+def oriented(metric="m", base="1", fact=None, values=LEFT, unstressed=None, params=OURS):
+    return orient(metric, base, fact, spread(values), spread(values if unstressed is None else unstressed), params)
+
+
+def test_what_the_tool_declares_holds_against_the_rule_and_the_disagreement_is_told() -> None:
+    found = oriented(fact=CPU.less("s", "a time"), values=LEFT)
+    assert (found.sign, found.origin, found.rule_with_stressed, found.agrees) == (-1, "declared", 1, False)
+    assert oriented(fact=CPU.more("1/s", "a rate"), values=LEFT).agrees is True
+
+
+def test_a_metric_declared_neither_better_nor_worse_falls_to_the_rule_and_not_to_its_unit() -> None:
+    found = oriented(base="s", fact=CPU.neither("s", "time that it ran"), values=LEFT)
+    assert (found.sign, found.origin, found.agrees) == (1, "rule", None)
+
+
+@pytest.mark.parametrize(
+    ("metric", "base", "sign", "origin"),
+    [
+        ("throughput", "B/s", 1, "unit"),
+        ("create_files", "s", -1, "unit"),
+        ("send_cost", "s/B", -1, "unit"),
+        ("transactions", "1/s", 1, "unit"),
+        ("iops_stddev", "1/s", -1, "name"),
+        ("errors", "1/s", -1, "name"),
+        ("retrans", "1", -1, "name"),
+        ("latency_max", "'ticks'", -1, "name"),
+        ("events", "1", 1, "name"),
+        ("Score", "'points'", 1, "name"),
+        ("page_fault", "1/s", 1, "unit"),
+    ],
+)
+def test_foreign_metrics_are_told_by_unit_and_name(metric, base, sign, origin) -> None:
+    found = oriented(metric, base)
+    assert (found.sign, found.origin) == (sign, origin)
+
+
+def test_where_nothing_is_told_the_papers_rule_decides_with_the_stressed_executions() -> None:
+    found = oriented(values=RIGHT, unstressed=LEFT)
+    assert (found.sign, found.origin) == (-1, "rule")
+    assert (found.rule_with_stressed, found.rule_without_stressed) == (-1, 1)
+
+
+def test_where_nothing_can_be_told_that_is_said() -> None:
+    found = oriented(values=[5, 5, 5])
+    assert (found.sign, found.origin, found.rule_with_stressed, found.agrees) == (1, "none", None, None)
+
+
+def test_the_papers_variant_asks_the_rule_alone_but_for_the_authors_overrides() -> None:
+    assert oriented(base="s", fact=CPU.less("s", "a time"), values=LEFT, params=THEIRS).sign == 1
+    assert oriented("tcp_lat_msg_rate", values=RIGHT, params=THEIRS).origin == "override"
+    assert oriented("tcp_lat_msg_rate", values=RIGHT, params=THEIRS).sign == 1
+    assert oriented("bw_stdev", values=LEFT, params=THEIRS).sign == -1
+
+
+def test_if_all_were_stressed_the_rule_without_them_is_silent() -> None:
+    found = orient("m", "1", None, spread(LEFT), None, OURS)
+    assert (found.sign, found.rule_with_stressed, found.rule_without_stressed) == (1, 1, None)
+
+
+@pytest.mark.parametrize("factor", [0.1, 1e-9, 1 / 3, 2**20])
+def test_a_tie_stays_a_tie_in_every_unit(factor) -> None:
+    assert rule_of(spread([0.1, 0.2, 0.3])) == 1
+    assert rule_of(spread([factor * one for one in (0.1, 0.2, 0.3)])) == 1
+
+
+def test_one_outlier_turns_the_rule() -> None:
+    assert (rule_of(spread(LEFT)), rule_of(spread([*LEFT, 1000.0]))) == (1, -1)

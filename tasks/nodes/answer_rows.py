@@ -1,0 +1,166 @@
+"""The tables of answers about nodes: written as a whole for a source, and read back."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from tasks.nodes.answering import Answers
+from tasks.nodes.reference_fleet import counting
+from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.type_tables import NodeTables
+from tasks.warehouse.connection import Connection, fetch, transaction, writing
+from tasks.warehouse.place import Warehouse
+
+Figures = dict[str, Any]
+REASON = ".reason"
+TYPE = {"type": "benchmark_type"}
+ANSWERS = ("scores", "watched", "repeatability", "pairs", "suspicions")
+
+
+def write_decisions(warehouse: Warehouse, source: str, model_id: str, decisions: pd.DataFrame) -> None:
+    """Write what one model decided of each metric; twice changes nothing."""
+    about = {"source": source, "model_id": model_id}
+    with writing(warehouse) as connection, transaction(connection):
+        connection.execute(
+            "DELETE FROM nodes.decisions WHERE source = $source AND model_id = $model_id", about
+        ).fetchall()
+        _insert(connection, "nodes.decisions", decisions.rename(columns=TYPE), about)
+
+
+def write_answers(
+    warehouse: Warehouse, source: str, model_id: str, found: Answers, score: ScoreParams, key: str
+) -> None:
+    """Put the answers about a source in the place of those before, all of them or none. key: of what they rest on."""
+    about = {"source": source, "model_id": model_id}
+    now = datetime.now(UTC).replace(tzinfo=None)
+    ranked = found.ranking.table.rename(columns={"place": "rank"})
+    ranked = ranked.assign(is_tied=ranked["n_tied"] > 1, scored_at=now, key=key).drop(columns="n_tied")
+    counted = _counted(found.calm, score)
+    frames = {
+        "scores": ranked,
+        "watched": found.watched.assign(place=np.arange(1, len(found.watched) + 1)),
+        "repeatability": _marked(found.repeated.metrics, counted, ("runs_for_5", "runs_for_10")),
+        "pairs": _marked(found.repeated.pairs, counted, ("n_runs",)),
+        "suspicions": found.suspicions,
+    }
+    with writing(warehouse) as connection, transaction(connection):
+        for name in ANSWERS:
+            connection.execute(f"DELETE FROM nodes.{name} WHERE source = $source", {"source": source}).fetchall()
+            _insert(connection, f"nodes.{name}", frames[name], about)
+
+
+def write_evaluation(warehouse: Warehouse, source: str, figures: Figures, data_version: str) -> None:
+    """Put the figures of an evaluation of a source in the place of those of the one before."""
+    keys = [key for key in figures if not key.endswith(REASON)]
+    numbers = [key for key in keys if figures[key] is None or isinstance(figures[key], int | float)]
+    rows = pd.DataFrame(
+        {
+            "key": numbers,
+            "value": pd.array([None if figures[key] is None else float(figures[key]) for key in numbers], "Float64"),
+            "reason": [figures.get(key + REASON) for key in numbers],
+        }
+    )
+    now = datetime.now(UTC).replace(tzinfo=None)
+    about = {"source": source, "data_version": data_version, "evaluated_at": now}
+    with writing(warehouse) as connection, transaction(connection):
+        connection.execute("DELETE FROM nodes.evaluation_figures WHERE source = $source", {"source": source}).fetchall()
+        _insert(connection, "nodes.evaluation_figures", rows, about)
+
+
+def read_scores(warehouse: Warehouse, source: str) -> pd.DataFrame:
+    """The latest ranking of a source, by aspect (`all` first), the best first; is_emulated of each node beside it."""
+    return fetch(
+        warehouse,
+        """
+        WITH emulated AS (
+            SELECT node, coalesce(bool_or(is_emulated), false) AS is_emulated
+            FROM nodes.executions WHERE source = $source GROUP BY node
+        )
+        SELECT scores.*, coalesce(is_emulated, false) AS is_emulated
+        FROM nodes.scores AS scores LEFT JOIN emulated USING (node)
+        WHERE source = $source ORDER BY aspect <> 'all', aspect, rank, score DESC, node
+        """,
+        {"source": source},
+    )
+
+
+def read_watched(warehouse: Warehouse, source: str) -> pd.DataFrame:
+    """The nodes of a source, the most suspicious first."""
+    return fetch(warehouse, "SELECT * FROM nodes.watched WHERE source = $source ORDER BY place", {"source": source})
+
+
+def has_answers(warehouse: Warehouse, source: str, key: str) -> bool:
+    """Whether the answers about a source rest on just this."""
+    found = fetch(
+        warehouse,
+        "SELECT count(*) AS n FROM nodes.scores WHERE source = $source AND key = $key",
+        {"source": source, "key": key},
+    )
+    return bool(found["n"].iloc[0])
+
+
+def read_overview(warehouse: Warehouse, source: str) -> dict[str, Any]:
+    """What the answers about a source come to: n_nodes, n_executions, n_suspicious, best, most_suspicious."""
+    rows = fetch(
+        warehouse,
+        """
+        SELECT (SELECT count(*) FROM nodes.scores WHERE source = $source AND aspect = 'all') AS n_nodes,
+            (SELECT count(*) FROM nodes.executions WHERE source = $source) AS n_executions,
+            (SELECT count(DISTINCT execution_id) FROM nodes.suspicions WHERE source = $source AND is_suspicious)
+                AS n_suspicious,
+            (SELECT list(node ORDER BY score DESC, node) FROM nodes.scores
+                WHERE source = $source AND aspect = 'all' AND rank = 1) AS best,
+            (SELECT arg_min(node, place) FROM nodes.watched WHERE source = $source AND n_low > 0) AS most_suspicious
+        """,
+        {"source": source},
+    )
+    row = rows.iloc[0]
+    suspicious = row["most_suspicious"]
+    return {
+        **{name: int(row[name]) for name in ("n_nodes", "n_executions", "n_suspicious")},
+        "best": [str(node) for node in row["best"]] if hasattr(row["best"], "__len__") else [],
+        "most_suspicious": suspicious if isinstance(suspicious, str) else "",
+    }
+
+
+def read_decisions(warehouse: Warehouse, source: str, model_id: str) -> pd.DataFrame:
+    """What a model made of each metric, by benchmark type and name."""
+    return fetch(
+        warehouse,
+        "SELECT * FROM nodes.decisions WHERE source = $source AND model_id = $model_id ORDER BY benchmark_type, metric",
+        {"source": source, "model_id": model_id},
+    )
+
+
+def _counted(tables: NodeTables, score: ScoreParams) -> set[tuple[str, str]]:
+    """The types and metrics that count in scores."""
+    return {
+        (table.name, metric)
+        for table in tables.tables
+        for metric, is_counted in zip(table.metrics, counting(table, score), strict=True)
+        if is_counted
+    }
+
+
+def _marked(rows: pd.DataFrame, counted: set[tuple[str, str]], may_be_endless: tuple[str, ...]) -> pd.DataFrame:
+    """With is_counted, and endless numbers of executions as missing ones."""
+    if rows.empty:
+        return rows
+    endless = {name: rows[name].astype(np.float64).replace([np.inf, -np.inf], np.nan) for name in may_be_endless}
+    pairs = zip(rows["type"], rows["metric"], strict=True)
+    return rows.assign(is_counted=[pair in counted for pair in pairs], **endless).rename(columns=TYPE)
+
+
+def _insert(connection: Connection, table: str, rows: pd.DataFrame, about: Mapping[str, Any]) -> None:
+    if rows.empty:
+        return
+    if "machine_type" in rows:
+        rows = rows.assign(machine_type=rows["machine_type"].replace("", None))
+    connection.register("new_rows", pa.Table.from_pandas(rows, preserve_index=False))
+    told = ", ".join(f"${name} AS {name}" for name in about)
+    connection.execute(f"INSERT INTO {table} BY NAME SELECT {told}, * FROM new_rows", dict(about)).fetchall()
+    connection.unregister("new_rows")

@@ -1,0 +1,234 @@
+"""The steps of answers about nodes: keys in, keys and figures out. Flows wrap them, and commands that ask call them."""
+
+import logging
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from tasks.errors import BadInput, NotFound
+from tasks.nodes.detectors.params import DetectorParams
+from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.model_names import KIND, WORD, no_model
+from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.reading_params import ReadParams
+from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.suspect_params import SuspectParams
+from tasks.warehouse.connection import fetch, reading
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.registry import ModelCard, champion, promote, register
+from tasks.warehouse.versions import code_version, data_version
+
+if TYPE_CHECKING:
+    from tasks.nodes.evaluate.protocol import Evaluation
+    from tasks.nodes.history import History
+
+logger = logging.getLogger(__name__)
+
+
+class Preprocessed(TypedDict):
+    """model_id: in use now. n_recorded, n_kept: metrics, a metric of two benchmark types counted twice.
+
+    n_disagree: metrics where the paper's orientation rule says the opposite of what is declared; reference: which
+    nodes others are measured against."""
+
+    model_id: str
+    data_version: str
+    n_executions: int
+    n_recorded: int
+    n_kept: int
+    n_disagree: int
+    reference: str
+
+
+class Ranked(TypedDict):
+    """best: the node at the first place, or those that share it; most_suspicious: farthest below itself, or empty.
+
+    n_executions: of the source; n_suspicious: by any detector."""
+
+    model_id: str
+    n_nodes: int
+    n_executions: int
+    n_suspicious: int
+    best: list[str]
+    most_suspicious: str
+
+
+def preprocess(
+    warehouse: Warehouse, source: str, preprocess: PreprocessParams, score: ScoreParams, run_id: str
+) -> Preprocessed:
+    """Decide what counts of each metric of a source, and freeze the reference that its nodes are measured against.
+
+    The same data and parameters make the same model once. run_id: of the flow run, for the model's card."""
+    from tasks.nodes.answer_rows import write_decisions
+    from tasks.nodes.answering import learn
+    from tasks.nodes.champions import save
+    from tasks.nodes.preprocess.decisions import count_metrics, decisions
+
+    history, version = history_of(warehouse, source)
+    preprocessor, reference = learn(history, preprocess, score)
+    counts, table = count_metrics(preprocessor), decisions(preprocessor)
+    parameters = {"preprocess": preprocess.model_dump(mode="json"), "score": score.model_dump(mode="json")}
+    identity = uuid.uuid5(uuid.NAMESPACE_OID, f"{parameters}{code_version()}").hex[:8]
+    n_disagree = int((~table["agrees"].fillna(True).astype(bool)).sum())
+    card = ModelCard(
+        model_id=f"{KIND}-{version}-{identity}",
+        word=WORD,
+        source=source,
+        kind=KIND,
+        trained_at=datetime.now(UTC).replace(tzinfo=None),
+        run_id=run_id,
+        data_version=version,
+        code_version=code_version(),
+        seed=score.seed,
+        parameters=parameters | {"reference": reference.stated},
+        metrics={"recorded": float(counts.recorded), "kept": float(counts.kept), "disagree": float(n_disagree)},
+    )
+    register(warehouse, card, lambda folder: save(preprocessor, reference, folder))
+    write_decisions(warehouse, source, card.model_id, table)
+    promote(warehouse, WORD, card.model_id, f"{counts.kept} of {counts.recorded} metrics of data version {version}")
+    logger.info("kept %d of %d metrics of source %s by %s", counts.kept, counts.recorded, source, card.model_id)
+    return Preprocessed(
+        model_id=card.model_id,
+        data_version=version,
+        n_executions=len(history.executions),
+        n_recorded=counts.recorded,
+        n_kept=counts.kept,
+        n_disagree=n_disagree,
+        reference=reference.stated,
+    )
+
+
+def preprocess_once(warehouse: Warehouse, source: str, params: PreprocessParams, score: ScoreParams) -> str:
+    """The id of the preprocessing in use for a source, which is made now if there is none yet."""
+    card = champion(warehouse.models, WORD, source, KIND)
+    if card is not None:
+        return card.model_id
+    return preprocess(warehouse, source, params, score, "")["model_id"]
+
+
+def require_model(warehouse: Warehouse, source: str) -> str:
+    """The id of the preprocessing in use for a source. Raises NotFound before the first one."""
+    card = champion(warehouse.models, WORD, source, KIND)
+    if card is None:
+        raise NotFound(no_model(source))
+    return card.model_id
+
+
+def rank(
+    warehouse: Warehouse, source: str, score: ScoreParams, detect: DetectorParams, suspect: SuspectParams, after: str
+) -> Ranked:
+    """Rank the nodes of a source, judge its executions, measure reruns, and keep all of it in place of what was there.
+
+    With the same data, model, parameters and code the answers that stand there are given again.
+    The reference of the preprocessing in use stays as it was frozen, so a node that joined moves no other. after: what
+    the answers rest on; a continued run with another asks again."""
+    from tasks.nodes.answer_rows import has_answers, read_overview, write_answers
+    from tasks.nodes.champions import champion_of
+
+    card = champion(warehouse.models, WORD, source, KIND)
+    if card is None:
+        raise NotFound(no_model(source))
+    asked = [one.model_dump(mode="json") for one in (score, detect, suspect)]
+    identity = f"{version_of(warehouse, source)}{card.model_id}{asked}{code_version()}"
+    key = uuid.uuid5(uuid.NAMESPACE_OID, identity).hex
+    if not has_answers(warehouse, source, key) and (used := champion_of(warehouse, source)):
+        from tasks.nodes.answering import answer
+
+        history, _ = history_of(warehouse, source)
+        found = answer(history, used.preprocessor, used.reference, score, detect, suspect)
+        write_answers(warehouse, source, card.model_id, found, score, key)
+    overview = read_overview(warehouse, source)
+    logger.info("ranked %d nodes of source %s by %s after %s", overview["n_nodes"], source, card.model_id, after)
+    return Ranked(
+        model_id=card.model_id,
+        n_nodes=overview["n_nodes"],
+        n_executions=overview["n_executions"],
+        n_suspicious=overview["n_suspicious"],
+        best=overview["best"],
+        most_suspicious=overview["most_suspicious"],
+    )
+
+
+def evaluate_files(
+    paths: list[str], reader: str, read: ReadParams, evaluate: EvaluateParams, folder: str
+) -> dict[str, Any]:
+    """The figures of an evaluation of results in files; `report`: path of its page.
+
+    folder: where the page and the tables behind it are written."""
+    found, name, emulated = evaluate_results(paths, reader, read, evaluate)
+    return {**found.figures, "report": write_evaluation(found, name, folder, emulated)}
+
+
+def evaluate_results(
+    paths: list[str], reader: str, read: ReadParams, evaluate: EvaluateParams
+) -> "tuple[Evaluation, str, frozenset[str]]":
+    """An evaluation of results in files, what to call it, and which of its nodes are emulated.
+
+    Its figure n_refused counts the rows of the files that no execution could be made of."""
+    from tasks.nodes.evaluate.protocol import evaluate_history
+    from tasks.nodes.reading_history import read_results
+
+    read_now = read_results(paths, read, reader)
+    found = evaluate_history(read_now.history, evaluate)
+    found.figures["n_refused"] = read_now.n_refused
+    name = ", ".join(Path(path).name for path in paths[:3]) or Path(read.manifest).name
+    return found, name or "results", emulated_nodes(read_now.history)
+
+
+def evaluate_source(warehouse: Warehouse, source: str, evaluate: EvaluateParams, folder: str) -> dict[str, Any]:
+    """The figures of an evaluation of the executions of a source, which are kept. folder, `report`: as for files."""
+    from tasks.nodes.answer_rows import write_evaluation as write_figures
+    from tasks.nodes.evaluate.protocol import evaluate_history
+
+    history, version = history_of(warehouse, source)
+    found = evaluate_history(history, evaluate)
+    write_figures(warehouse, source, found.figures, version)
+    page = write_evaluation(found, f"source {source}", folder, emulated_nodes(history))
+    return {**found.figures, "report": page}
+
+
+def write_evaluation(found: "Evaluation", name: str, folder: str, emulated: frozenset[str]) -> str:
+    """Write the tables of an evaluation as Parquet, and a page with its figures; returns the path of the page.
+
+    emulated: nodes that are, and are called so on the page."""
+    from tasks.nodes.evaluate.tables import write_tables
+    from tasks.report.nodes_evaluation_page import render_nodes_evaluation
+
+    write_tables(found, Path(folder))
+    return str(render_nodes_evaluation(found, name, Path(folder), emulated))
+
+
+def emulated_nodes(history: "History") -> frozenset[str]:
+    """The nodes of which some execution says that they are emulated."""
+    is_emulated = history.executions["is_emulated"].astype("boolean").fillna(False).astype(bool)
+    return frozenset(str(node) for node in history.executions.loc[is_emulated, "node"].unique())
+
+
+def history_of(warehouse: Warehouse, source: str) -> "tuple[History, str]":
+    """The executions of a source, and the version of its data. Raises as version_of."""
+    from tasks.nodes.reading_history import load_history
+
+    version = version_of(warehouse, source)
+    return load_history(warehouse, source, with_telemetry=False), version
+
+
+def version_of(warehouse: Warehouse, source: str) -> str:
+    """The version of the data of a source.
+
+    Raises NotFound if it has no executions, BadInput if simulated executions stand among measured ones."""
+    counted = fetch(
+        warehouse,
+        "SELECT count(*) FILTER (is_simulated) AS drawn, count(*) FILTER (NOT is_simulated) AS measured "
+        "FROM nodes.executions WHERE source = $source",
+        {"source": source},
+    )
+    drawn, measured = int(counted["drawn"].iloc[0]), int(counted["measured"].iloc[0])
+    if not drawn + measured:
+        raise NotFound(f"source {source!r} has no executions of benchmarks; fill it with 'whorl nodes ingest PATH'")
+    if drawn and measured:
+        problem = f"{drawn:,} simulated executions stand among {measured:,} measured ones"
+        fix = "ingest the simulated executions under a source of their own"
+        raise BadInput(f"source {source!r}", problem, "one kind only, so that no figure mixes them", fix)
+    with reading(warehouse) as connection:
+        return data_version(connection, WORD, source)

@@ -1,0 +1,26 @@
+"""What a detector is given."""
+
+from dataclasses import dataclass
+
+from tasks.nodes.history import History
+from tasks.nodes.type_tables import Bools, NodeTables, TypeTable
+
+
+@dataclass(frozen=True)
+class Case:
+    """history: all executions, in time order. tables: theirs, preprocessed with what the training executions taught.
+
+    is_train: (n_executions,) executions that may be learned from. is_normal: (n_executions,) those of them that are not
+    known to be stressed; where no labels are given, all of them. is_validation: executions that a threshold may be
+    chosen on. seed: of anything drawn."""
+
+    history: History
+    tables: NodeTables
+    is_train: Bools
+    is_normal: Bools
+    is_validation: Bools
+    seed: int = 0
+
+    def normal_rows(self, table: TypeTable) -> Bools:
+        """The rows of a table that are what normal is learned from: (n,)."""
+        return self.is_normal[table.executions]

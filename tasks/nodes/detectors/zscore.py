@@ -1,0 +1,45 @@
+"""Robust z-scores: how far each metric lies from what its node did before, in robust deviations.
+
+    z = (x - median) / (1.4826 · MAD)
+
+by the node's own training executions; a node with few of them by its own earlier executions, and where these are few
+too, by the fleet. Source: Iglewicz & Hoaglin 1993; Perona, section IV, has no such baseline."""
+
+import numpy as np
+import pandas as pd
+
+from tasks.nodes.detectors.case import Case
+from tasks.nodes.detectors.levelling import levelled, power_mean
+from tasks.nodes.detectors.params import DetectorParams
+from tasks.nodes.detectors.spreads import Normal, learn_normal
+from tasks.nodes.type_tables import Floats, TypeTable
+
+
+def zscore_scores(case: Case, params: DetectorParams) -> Floats:
+    """The power mean of a type's z-scores, levelled by type: (n_executions,), NaN without a table."""
+    found = []
+    for table in case.tables.tables:
+        is_normal = case.normal_rows(table)
+        normal = learn_normal(table.natural, table.nodes, is_normal, len(case.tables.nodes))
+        z = z_scores(table, normal, params)
+        found.append(levelled(power_mean(z, params.norm, params.largest), is_normal))
+    return case.tables.in_place(found)
+
+
+def z_scores(table: TypeTable, normal: Normal, params: DetectorParams) -> Floats:
+    """The z-score of each metric, positive where it is worse: (n, m), NaN where not measured."""
+    has_own = (normal.n >= params.min_history)[table.nodes][:, None]
+    earlier = _earlier_medians(table, params)
+    has_earlier = ~np.isnan(earlier)
+    centre = np.where(has_own, normal.centres[table.nodes], np.where(has_earlier, earlier, normal.centre))
+    own_spread = np.maximum(normal.deviations[table.nodes], params.least_spread * normal.within)
+    spread = np.where(has_own, own_spread, np.where(has_earlier, normal.within, normal.around))
+    return np.asarray(-table.orientation * (table.natural - centre) / spread)
+
+
+def _earlier_medians(table: TypeTable, params: DetectorParams) -> Floats:
+    """Median of each node's latest earlier executions, the row itself left out; NaN for fewer than min_history."""
+    each = pd.DataFrame(table.natural).groupby(table.nodes)
+    rolled = each.rolling(params.history, min_periods=min(params.min_history, params.history)).median()
+    rolled = rolled.groupby(level=0).shift(1)
+    return rolled.droplevel(0).sort_index().to_numpy(dtype=np.float64)

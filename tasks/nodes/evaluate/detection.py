@@ -1,0 +1,86 @@
+"""Stressed executions found by each detector, under each protocol."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tasks.nodes.aspects import type_names
+from tasks.nodes.detectors.case import Case
+from tasks.nodes.detectors.registry import Detector
+from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.evaluate.splits import PROTOCOLS, Protocol, Split, splits_of
+from tasks.nodes.evaluate.thresholds import choose_threshold
+from tasks.nodes.history import History
+from tasks.nodes.type_tables import Bools, NodeTables
+from tasks.progress import report_progress
+
+Prepare = Callable[[History, Bools], NodeTables]  # learned from the executions of the mask
+COLUMNS = ["protocol", "round", "split", "detector", "execution", "score", "threshold", "is_flagged"]
+NOT_LABELLED = "no execution says whether it was stressed (is_stressed)"
+ONE_CLASS = "stressed and unstressed executions are needed; all that say so are {0}"
+
+
+@dataclass(frozen=True)
+class Detection:
+    """judged: one row a tested execution, split and detector: protocol, round (from 0; the splits of a round are
+    measured together), split, detector, execution, score, threshold, is_flagged. reasons: why a protocol has none."""
+
+    judged: pd.DataFrame
+    reasons: dict[Protocol, str]
+
+
+def labels_reason(executions: pd.DataFrame) -> str:
+    """Why detection cannot be measured; empty where it can."""
+    known = executions["is_stressed"].dropna().astype(bool)
+    if not len(known):
+        return NOT_LABELLED
+    if known.nunique() < 2:
+        return ONE_CLASS.format("stressed" if known.iloc[0] else "unstressed")
+    return ""
+
+
+def detect(history: History, prepare: Prepare, detectors: Mapping[str, Detector], params: EvaluateParams) -> Detection:
+    """Judge the labelled executions of the history by every detector under every protocol.
+
+    Each split preprocesses, fits and chooses its thresholds anew: tested executions teach nothing."""
+    reason = labels_reason(history.executions)
+    reasons: dict[Protocol, str] = dict.fromkeys(PROTOCOLS, reason)
+    parts: list[pd.DataFrame] = []
+    types = type_names(history.executions).tolist()
+    for protocol in () if reason else PROTOCOLS:
+        found = splits_of(history.executions, types, protocol, params)
+        reasons[protocol] = found.reason
+        for number, splits in enumerate(found.rounds):
+            for split in splits:
+                report_progress(f"finding stressed executions, {protocol}", number, len(found.rounds))
+                found_here = _judge(history, split, prepare, detectors, params)
+                parts += [judged.assign(protocol=protocol, round=number) for judged in found_here]
+    judged = pd.concat(parts, ignore_index=True)[COLUMNS] if parts else pd.DataFrame(columns=COLUMNS)
+    return Detection(judged, reasons)
+
+
+def case_of(history: History, split: Split, prepare: Prepare, seed: int) -> Case:
+    """What a detector is given of a split."""
+    stress = history.executions["is_stressed"].astype("boolean").fillna(False).to_numpy(dtype=bool)
+    tables = prepare(history, split.is_train)
+    return Case(history, tables, split.is_train, split.is_train & ~stress, split.is_validation, seed)
+
+
+def _judge(
+    history: History, split: Split, prepare: Prepare, detectors: Mapping[str, Detector], params: EvaluateParams
+) -> list[pd.DataFrame]:
+    labels = history.executions["is_stressed"].astype("boolean")
+    is_known, is_stressed = labels.notna().to_numpy(), labels.fillna(False).to_numpy(dtype=bool)
+    case = case_of(history, split, prepare, params.seed)
+    found = []
+    for name, detector in detectors.items():
+        scores = detector(case, params.detect)
+        is_scored = is_known & ~np.isnan(scores)
+        chosen = split.is_validation & is_scored
+        threshold = choose_threshold(scores[chosen], is_stressed[chosen], params.false_alarm_share)
+        tested = np.flatnonzero(split.is_test & is_scored)
+        told = {"split": split.name, "detector": name, "execution": tested, "score": scores[tested]}
+        found.append(pd.DataFrame({**told, "threshold": threshold, "is_flagged": scores[tested] > threshold}))
+    return found

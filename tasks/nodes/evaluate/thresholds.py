@@ -1,0 +1,26 @@
+"""The score from which an execution is flagged, chosen on validation executions alone."""
+
+import numpy as np
+
+from tasks.nodes.type_tables import Bools, Floats
+
+RULE = "best F1 of stressed executions in validation; without any, a stated share of it flagged"
+
+
+def choose_threshold(scores: Floats, is_stressed: Bools, false_alarm_share: float) -> float:
+    """The threshold with the best F1 on these executions, the highest of equals. Flagged: scores above it.
+
+    scores: (n,) finite. It lies half way between two scores, so that it does not hang on one of them. Without a
+    stressed execution: the score that this share of them exceeds. Infinite without any: nothing is flagged."""
+    if not len(scores):
+        return np.inf
+    if not is_stressed.any():
+        return float(np.quantile(scores, 1 - false_alarm_share))
+    order = np.argsort(-scores, kind="stable")
+    ranked, hits = scores[order], np.cumsum(is_stressed[order])
+    f1 = 2 * hits / (np.arange(1, len(scores) + 1) + is_stressed.sum())
+    ends = np.flatnonzero(np.append(np.diff(ranked) != 0, True))  # equal scores are flagged together or not at all
+    best = int(ends[f1[ends].argmax()])
+    if best + 1 == len(ranked):
+        return float(np.nextafter(ranked[best], -np.inf))
+    return float((ranked[best] + ranked[best + 1]) / 2)

@@ -1,0 +1,47 @@
+"""Nodes and decisions as words; an emulated node is called so wherever it is shown. Light: no pandas, no figures."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasks.quantities import ratio
+
+EMULATED = "emulated"
+NOT_TOLD = "–"
+
+
+def called(node: str, is_emulated: Any) -> str:
+    """A node with the word for an emulated one; a name that says so itself says it once."""
+    return f"{node} ({EMULATED})" if is_true(is_emulated) and EMULATED not in node else node
+
+
+def better(orientation: Any) -> str:
+    """Which way a metric counts."""
+    return "more is better" if orientation > 0 else "less is better"
+
+
+def agreement(agrees: Any) -> str:
+    """Whether the paper's rule of orientation says what is declared."""
+    if is_missing(agrees):
+        return NOT_TOLD
+    return "agrees" if agrees else "disagrees"
+
+
+def decision(row: Mapping[Any, Any]) -> str:
+    """Whether a metric is kept, or why it is not."""
+    return "kept" if row["is_kept"] else f"dropped: {row['why']}"
+
+
+def interval(row: Mapping[Any, Any]) -> str:
+    """The interval of a score; empty where nobody repeated an execution."""
+    is_unknown = is_missing(row["low"]) or is_missing(row["high"])
+    return "" if is_unknown else f"{ratio(row['low'])} to {ratio(row['high'])}"
+
+
+def is_true(value: Any) -> bool:
+    """True for a truth, false for a falsehood and for what nobody says."""
+    return not is_missing(value) and bool(value)
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, and pandas' own missing value, which is no truth when compared."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value

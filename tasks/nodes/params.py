@@ -1,0 +1,26 @@
+"""The parameters of the word `nodes`, as conf/nodes.yaml, flow forms and flags show them."""
+
+from tasks.nodes.detectors.params import DetectorParams
+from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.fleet_params import FleetParams
+from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.reading_params import ReadParams
+from tasks.nodes.record.params import RecordParams
+from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.suspect_params import SuspectParams
+from tasks.params import Params
+from tasks.report.nodes_params import NodesReportParams
+
+
+class NodesParams(Params):
+    """Everything of the word `nodes` that can be set in conf/nodes.yaml."""
+
+    record: RecordParams = RecordParams()
+    read: ReadParams = ReadParams()
+    preprocess: PreprocessParams = PreprocessParams()
+    score: ScoreParams = ScoreParams()
+    detect: DetectorParams = DetectorParams()
+    suspect: SuspectParams = SuspectParams()
+    evaluate: EvaluateParams = EvaluateParams()
+    fleet: FleetParams = FleetParams()
+    report: NodesReportParams = NodesReportParams()

@@ -1,0 +1,83 @@
+"""What nodes are measured against: the medians of a stated set of nodes, frozen with the model.
+
+A node's score is a ratio to this fleet, so a machine that joins moves no other; only a new reference does."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tasks.nodes.group_medians import group_medians
+from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.type_tables import Bools, Floats, NodeTables, TypeTable
+
+NOT_AVERAGES = frozenset({"min", "max", "std", "stdev", "stddev", "mdev", "variance"})  # words of names: how runs vary
+PER_SECOND = "/s"  # how base units of rates end
+TIMES = ("s", "s/B")  # base units of what takes long
+COLUMNS = ["type", "aspect", "metric", "unit", "orientation", "median", "weight", "n_nodes", "n_executions"]
+
+
+@dataclass(frozen=True)
+class TypeReference:
+    """The reference of the metrics of one type, in the order asked for; weight 0: does not count. (m,) each."""
+
+    median: Floats
+    weight: Floats
+
+
+@dataclass(frozen=True)
+class ReferenceFleet:
+    """table: one row a type and metric: type, aspect, metric, unit, orientation, median (in unit), weight, n_nodes and
+    n_executions behind the median. stated: which nodes these are, in words."""
+
+    table: pd.DataFrame
+    stated: str
+
+    def of(self, table: TypeTable) -> TypeReference:
+        """For the metrics of a table; a metric that the fleet lacks has NaN and weight 0."""
+        own = self.table[self.table["type"] == table.name].set_index("metric")[["median", "weight"]]
+        found = own.reindex(list(table.metrics))
+        return TypeReference(
+            found["median"].to_numpy(dtype=np.float64), found["weight"].fillna(0.0).to_numpy(dtype=np.float64)
+        )
+
+
+def learn_reference(tables: NodeTables, is_reference: Bools, params: ScoreParams, stated: str = "") -> ReferenceFleet:
+    """The medians over nodes of each node's medians, from the executions of the mask (n_executions,).
+
+    A metric counts if it is an average rate (else an average time) of its type, or always if params.basis is `all`; its
+    median must be above 0, as ratios need it. Nodes count alike, however often they ran."""
+    rows = []
+    for table in tables.of_executions(is_reference).tables:
+        medians = group_medians(table.natural, table.nodes, len(tables.nodes))
+        counts = counting(table, params)
+        for at, metric in enumerate(table.metrics):
+            own = medians[~np.isnan(medians[:, at]), at]
+            median = float(np.median(own)) if len(own) else np.nan
+            told = (table.name, table.aspect, metric, table.units[at], table.orientation[at])
+            n_executions = int((~np.isnan(table.natural[:, at])).sum())
+            rows.append((*told, median, float(counts[at] and median > 0), len(own), n_executions))
+    return ReferenceFleet(pd.DataFrame(rows, columns=COLUMNS), stated or "all nodes given")
+
+
+def counting(table: TypeTable, params: ScoreParams) -> Bools:
+    """Which metrics of a type count in its score: (m,)."""
+    if params.basis == "all":
+        return np.ones(len(table.metrics), dtype=bool)
+    is_average = np.array([not NOT_AVERAGES & set(metric.split("_")) for metric in table.metrics], dtype=bool)
+    is_rate = np.array([unit.endswith(PER_SECOND) for unit in table.units], dtype=bool)
+    is_time = np.array([unit in TIMES for unit in table.units], dtype=bool)
+    for chosen in (
+        is_average & is_rate & (table.orientation > 0),
+        is_average & is_time & (table.orientation < 0),
+        is_average,
+    ):
+        if chosen.any():
+            return np.asarray(chosen)
+    return np.ones(len(table.metrics), dtype=bool)
+
+
+def aspect_weights(aspects: tuple[str, ...], given: Mapping[str, float]) -> Floats:
+    """The weight of each aspect: 1 where nothing is said."""
+    return np.array([given.get(aspect, 1.0) for aspect in aspects], dtype=np.float64)

@@ -1,0 +1,112 @@
+"""How much a rerun of a benchmark differs, and how many runs it takes to trust a difference."""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from tasks.nodes.group_medians import SD_OF_MAD, group_medians
+from tasks.nodes.runs_needed import runs_needed, runs_to_see_change
+from tasks.nodes.type_tables import Bools, Floats, NodeTables, TypeTable
+
+SMALL_CHANGE, LARGE_CHANGE = 0.05, 0.10
+MAX_NODES = 50  # of a metric, between which pairs are formed
+RERUN_LEVEL = 0.9
+
+
+@dataclass(frozen=True)
+class Repeatability:
+    """metrics: one row a type, metric and node: type, aspect, metric, node, machine_type, n_runs, median, unit, cv
+    (robust coefficient of variation), rerun_median and rerun_p90 (of |log ratio| of consecutive runs), runs_for_5 and
+    runs_for_10 (runs before and after to find a change by 5 and 10 %).
+
+    pairs: one row a type, metric and pair of nodes: type, aspect, metric, one, other, ratio (of medians), n_runs (of
+    each, to tell them apart; infinite if their medians are equal)."""
+
+    metrics: pd.DataFrame
+    pairs: pd.DataFrame
+
+
+def repeatability_of(tables: NodeTables, is_counted: Bools, min_runs: int) -> Repeatability:
+    """Repeatability of each metric on each node with at least min_runs values above 0.
+
+    is_counted: (n_executions,) executions that count, such as those without stress. Values of 0 or less have no
+    logarithm and are left out."""
+    metrics, pairs = [], []
+    for table in tables.of_executions(is_counted).tables:
+        found = _of_type(table, tables, min_runs)
+        metrics.append(found)
+        pairs += [_pairs(own, table) for _, own in found.groupby("metric", sort=False)]
+    return Repeatability(_together(metrics), _together(pairs))
+
+
+def _together(parts: list[pd.DataFrame]) -> pd.DataFrame:
+    kept = [part for part in parts if len(part)]
+    return pd.concat(kept, ignore_index=True).drop(columns="deviation", errors="ignore") if kept else pd.DataFrame()
+
+
+def _of_type(table: TypeTable, tables: NodeTables, min_runs: int) -> pd.DataFrame:
+    """One row a metric and node, with `deviation`, that of the logarithms."""
+    n_nodes = len(tables.nodes)
+    values = np.where(table.natural > 0, table.natural, np.nan)
+    logs = np.log(values)
+    medians, log_medians = group_medians(values, table.nodes, n_nodes), group_medians(logs, table.nodes, n_nodes)
+    spread = SD_OF_MAD * group_medians(np.abs(values - medians[table.nodes]), table.nodes, n_nodes)
+    deviation = SD_OF_MAD * group_medians(np.abs(logs - log_medians[table.nodes]), table.nodes, n_nodes)
+    counts = pd.DataFrame(~np.isnan(values)).groupby(table.nodes).sum().reindex(range(n_nodes), fill_value=0)
+    middle, high = _reruns(logs, table, n_nodes)
+    number, metric = np.nonzero(counts.to_numpy() >= min_runs)
+    own = (number, metric)
+    return pd.DataFrame(
+        {
+            "type": table.name,
+            "aspect": table.aspect,
+            "metric": np.array(table.metrics, dtype=object)[metric],
+            "node": np.array(tables.nodes, dtype=object)[number],
+            "machine_type": np.array(tables.machine_types, dtype=object)[number],
+            "n_runs": counts.to_numpy()[own],
+            "median": medians[own],
+            "unit": np.array(table.units, dtype=object)[metric],
+            "cv": spread[own] / medians[own],
+            "rerun_median": middle[own],
+            "rerun_p90": high[own],
+            "runs_for_5": runs_to_see_change(SMALL_CHANGE, deviation[own]),
+            "runs_for_10": runs_to_see_change(LARGE_CHANGE, deviation[own]),
+            "deviation": deviation[own],
+        }
+    )
+
+
+def _reruns(logs: Floats, table: TypeTable, n_nodes: int) -> tuple[Floats, Floats]:
+    """Median and 90th percentile of |log ratio| of consecutive runs of a node: (n_nodes, m) each."""
+    order = np.argsort(table.nodes, kind="stable")
+    apart = np.abs(np.diff(logs[order], axis=0))
+    is_same = np.diff(table.nodes[order]) == 0
+    each = pd.DataFrame(apart[is_same]).groupby(table.nodes[order][1:][is_same])
+    places = range(n_nodes)
+    return (
+        each.median().reindex(places).to_numpy(dtype=np.float64),
+        each.quantile(RERUN_LEVEL).reindex(places).to_numpy(dtype=np.float64),
+    )
+
+
+def _pairs(own: pd.DataFrame, table: TypeTable) -> pd.DataFrame:
+    """All pairs of the nodes that ran one metric; of many nodes, of the first MAX_NODES."""
+    chosen = list(combinations(range(min(len(own), MAX_NODES)), 2))
+    if not chosen:
+        return pd.DataFrame()
+    one, other = np.array(chosen).T
+    median, deviation = own["median"].to_numpy(), own["deviation"].to_numpy()
+    apart = np.log(median[one]) - np.log(median[other])
+    return pd.DataFrame(
+        {
+            "type": table.name,
+            "aspect": table.aspect,
+            "metric": own["metric"].iloc[0],
+            "one": own["node"].to_numpy()[one],
+            "other": own["node"].to_numpy()[other],
+            "ratio": np.exp(apart),
+            "n_runs": runs_needed(apart, deviation[one], deviation[other]),
+        }
+    )

@@ -1,0 +1,68 @@
+"""The executions of one benchmark type as a table of its own metrics: what scores and detectors work on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class TypeTable:
+    """name: the type, such as `cpu-sysbench@1a2b3c4d`. executions: (n,) rows of the history, rising, so in time order.
+
+    nodes: (n,) numbers of nodes in `NodeNames`. metrics, units: (m,) names and base units. natural: (n, m) in base
+    units, NaN where not measured. orientation: (m,) 1 where more is better, -1 where less is. scaled: (n, m) oriented
+    and brought to one scale, NaN where not measured."""
+
+    name: str
+    aspect: str
+    executions: Ints
+    nodes: Ints
+    metrics: tuple[str, ...]
+    units: tuple[str, ...]
+    natural: Floats
+    orientation: Floats
+    scaled: Floats
+
+    def where(self, is_kept: Bools) -> "TypeTable":
+        """The rows for which the mask (n,) is true."""
+        return replace(
+            self,
+            executions=self.executions[is_kept],
+            nodes=self.nodes[is_kept],
+            natural=self.natural[is_kept],
+            scaled=self.scaled[is_kept],
+        )
+
+
+@dataclass(frozen=True)
+class NodeTables:
+    """nodes: names, by number. machine_types: theirs. tables: one a type that has a kept metric, by name.
+
+    n_executions: of the history, so that what a table says of its rows can be put in its place."""
+
+    nodes: tuple[str, ...]
+    machine_types: tuple[str, ...]
+    tables: tuple[TypeTable, ...]
+    n_executions: int
+
+    def of_executions(self, is_kept: Bools) -> "NodeTables":
+        """With the rows of some executions alone, (n_executions,); types without any are dropped."""
+        kept = [table.where(is_kept[table.executions]) for table in self.tables]
+        return replace(self, tables=tuple(table for table in kept if len(table.executions)))
+
+    def of_aspects(self, left_out: Sequence[str]) -> "NodeTables":
+        """Without the types of some aspects."""
+        return replace(self, tables=tuple(table for table in self.tables if table.aspect not in left_out))
+
+    def in_place(self, by_table: Sequence[Floats]) -> Floats:
+        """What was said of each table's rows, at the place of the execution; NaN elsewhere. (n_executions,)"""
+        found = np.full(self.n_executions, np.nan)
+        for table, values in zip(self.tables, by_table, strict=True):
+            found[table.executions] = values
+        return found

@@ -1,0 +1,146 @@
+"""Rank correlations by hand, their intervals, and whether there is anything to rank."""
+
+import numpy as np
+import pytest
+
+from tasks.nodes.evaluate.against_applications import compare_by_machine_type, is_second_half
+from tasks.nodes.evaluate.agreement import agreement_of
+from tasks.nodes.evaluate.correlation import signed_interval, spearman, typical
+from tasks.nodes.evaluate.matrices import NodeMatrix, node_matrix
+from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.evaluate.rank_figures import rank_figures
+from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.scores import Levels
+
+PARAMS = EvaluateParams(resamples=200)
+
+
+def drawn(n=200, signal=1.0, seed=0, n_types=6, n_series=3, machine_type="m"):
+    """Nodes with a hidden quality that microbenchmarks and applications follow, with noise of their own."""
+    rng = np.random.default_rng(seed)
+    quality = signal * rng.normal(size=(n, 1))
+    levels = Levels(tuple(f"type-{at}" for at in range(n_types)), ("cpu", "disk"), np.arange(n_types) % 2, np.ones(2))
+    return NodeMatrix(
+        tuple(f"{machine_type}-{seed}-{at}" for at in range(n)),
+        np.array([machine_type] * n, dtype=object),
+        quality + rng.normal(size=(n, n_types)),
+        levels,
+        quality + 0.5 * rng.normal(size=(n, n_series)),
+        tuple(f"series-{at}" for at in range(n_series)),
+    )
+
+
+def test_spearman_of_four_nodes():
+    """Ranks 1 2 3 4 against 2 1 4 3: 1 - 6 · 4 / (4 · 15) = 0.6."""
+    one = np.array([1.0, 2, 3, 4])
+    assert spearman(one, np.array([[20.0, 10, 40, 30]]).T)[0] == pytest.approx(0.6)
+    assert spearman(one, np.array([[4.0, 3, 2, 1]]).T)[0] == pytest.approx(-1)
+
+
+def test_spearman_agrees_with_scipy_where_values_are_missing_or_equal():
+    from scipy.stats import spearmanr
+
+    rng = np.random.default_rng(0)
+    one, other = np.round(rng.normal(size=80), 1), np.round(rng.normal(size=80), 1)
+    one[:5], other[3:9] = np.nan, np.nan
+    kept = ~np.isnan(one) & ~np.isnan(other)
+    assert spearman(one, other[:, None])[0] == pytest.approx(spearmanr(one[kept], other[kept]).statistic)
+
+
+def test_too_few_nodes_and_constants_have_no_correlation():
+    assert np.isnan(spearman(np.arange(3.0), np.arange(3.0)[:, None])[0])
+    assert np.isnan(spearman(np.ones(9), np.arange(9.0)[:, None])[0])
+
+
+def test_typical_is_the_median_of_the_sizes():
+    assert typical(np.array([-0.5, 0.1, 0.3, np.nan])) == pytest.approx(0.3)
+    assert np.isnan(typical(np.array([np.nan])))
+
+
+def test_an_interval_holds_the_truth_and_holds_0_where_there_is_nothing():
+    strong, none = drawn(signal=1.0), drawn(signal=0.0)
+    middle, low, high = signed_interval(strong.micro[:, 0], strong.applications, 300, 0.95, np.random.default_rng(0))
+    assert 0.4 < low < middle < high < 0.9
+    _, low, high = signed_interval(none.micro[:, 0], none.applications, 300, 0.95, np.random.default_rng(0))
+    assert low < 0 < high
+
+
+def test_halves_of_the_microbenchmarks_agree_where_nodes_differ():
+    strong, none = drawn(signal=1.0), drawn(signal=0.0)
+    value, low, high = agreement_of(strong.micro, strong.levels, 200, 0.95, 0)
+    assert 0.5 < low < value < high
+    _, low, high = agreement_of(none.micro, none.levels, 200, 0.95, 0)
+    assert low < 0 < high
+    assert agreement_of(none.micro[:, :3], none.levels, 200, 0.95, 0) is None
+
+
+def test_a_score_says_when_there_is_almost_nothing_to_rank():
+    for signal, is_nothing in ((1.0, False), (0.0, True)):
+        figures = rank_figures(compare_by_machine_type(drawn(signal=signal), PARAMS), PARAMS)
+        assert figures["rank.almost_nothing.m"] is is_nothing, figures["rank.almost_nothing.m.why"]
+    alone = drawn(signal=0.0, n_series=0)
+    figures = rank_figures(compare_by_machine_type(alone, PARAMS), PARAMS)
+    assert figures["rank.almost_nothing.m"] is True and "agreement" in figures["rank.almost_nothing.m.why"]
+    assert figures["rank.spearman.m"] is None and "no application" in figures["rank.spearman.m.reason"]
+
+
+def test_many_noisy_microbenchmarks_together_beat_the_best_of_them_and_the_oracle_never_loses():
+    figures = rank_figures(compare_by_machine_type(drawn(), PARAMS), PARAMS)
+    assert figures["rank.spearman.m"] > figures["rank.best_single.m"]
+    assert figures["rank.best_oracle.m"] >= figures["rank.best_single.m"]
+    assert figures["rank.pc1.m"] > figures["rank.best_single.m"]
+    assert figures["rank.spearman"] == pytest.approx(figures["rank.spearman.m"])
+    assert figures["rank.signed.m.low"] < figures["rank.signed.m"] < figures["rank.signed.m.high"]
+
+
+def test_the_single_microbenchmark_is_chosen_without_the_nodes_that_it_is_measured_on():
+    """One microbenchmark is copied from the applications of the tested half alone: the oracle takes it."""
+    matrix = drawn(signal=0.0)
+    is_second = is_second_half(matrix.nodes)
+    matrix.micro[is_second, 4] = matrix.applications[is_second].mean(axis=1)
+    (found,) = compare_by_machine_type(matrix, PARAMS)
+    first = found.correlations[found.correlations["half"] == 0]
+    chosen = {method: own["chosen"].iloc[0] for method, own in first.groupby("method")}
+    assert chosen["best_oracle"] == "type-4"
+    assert chosen["best_single"] != "type-4"
+
+
+def test_machine_types_are_never_mixed():
+    """Between the two types all differs; within each nothing does."""
+    parts = [drawn(signal=0.0, seed=seed, machine_type=name) for seed, name in enumerate("mn")]
+    both = NodeMatrix(
+        parts[0].nodes + parts[1].nodes,
+        np.concatenate([part.machine_types for part in parts]),
+        np.concatenate([part.micro + 100 * at for at, part in enumerate(parts)]),
+        parts[0].levels,
+        np.concatenate([part.applications + 100 * at for at, part in enumerate(parts)]),
+        parts[0].series,
+    )
+    figures = rank_figures(compare_by_machine_type(both, PARAMS), PARAMS)
+    assert figures["rank.spearman"] < 0.3 and figures["rank.nodes.m"] == figures["rank.nodes.n"] == 200
+
+
+def test_few_nodes_are_told_as_such():
+    figures = rank_figures(compare_by_machine_type(drawn(n=6), PARAMS), PARAMS)
+    assert figures["rank.spearman.m"] is None and "at least 10" in figures["rank.spearman.m.reason"]
+    assert figures["rank.almost_nothing.m"] is None
+
+
+def test_halves_depend_on_the_name_alone():
+    assert is_second_half(("x", "y", "z")).tolist() == is_second_half(("w", "x", "y", "z"))[1:].tolist()
+
+
+def test_latencies_that_mirror_throughputs_are_no_series_of_their_own(table, together):
+    rows = [(node, value) for node, value in enumerate((100.0, 200.0))]
+    mirrored = [(node, 1 / value) for node, value in rows]
+    tables = together(
+        table(rows),
+        table(rows, name="redis-get", aspect="application"),
+        table(mirrored, name="redis-latency", aspect="application", units=["s"], orientation=[-1]),
+    )
+    found = node_matrix(tables, np.ones(tables.n_executions, dtype=bool), ScoreParams())
+    assert found.series == ("redis-get",) and found.applications[:, 0].tolist() == [100, 200]
+    assert found.levels.types == ("cpu-test",)
+    alone = together(table(mirrored, name="redis-latency", aspect="application", units=["s"], orientation=[-1]))
+    only = node_matrix(alone, np.ones(alone.n_executions, dtype=bool), ScoreParams())
+    assert only.series == ("redis-latency",) and only.applications[1, 0] > only.applications[0, 0]

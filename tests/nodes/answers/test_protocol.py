@@ -1,0 +1,135 @@
+"""The protocol on histories whose truth is known, and on ones that are hard: figures, or one clear line."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.errors import BadInput
+from tasks.nodes.detectors.params import DetectorParams
+from tasks.nodes.detectors.registry import PLAIN
+from tasks.nodes.evaluate.alarms import MEASURES
+from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.evaluate.protocol import evaluate_history
+from tasks.nodes.evaluate.tables import write_tables
+from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.synthetic import synthetic_history
+
+QUICK = EvaluateParams(detect=DetectorParams(trees=10), score=ScoreParams(resamples=100), repeats=2, resamples=100)
+
+
+def are_explained(figures):
+    """Each missing figure has a reason, and no figure is not a number."""
+    json.dumps(figures, allow_nan=False)
+    missing = [key for key, value in figures.items() if value is None]
+    return [key for key in missing if not figures.get(f"{key}.reason")] == []
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    """Three nodes, 40 executions of each of three types, a fifth of them stressed."""
+    return evaluate_history(synthetic_history(nodes=3, runs=40, types=3, seed=1), QUICK)
+
+
+def test_every_detector_is_measured_under_every_protocol_at_every_dose(labelled):
+    figures = labelled.figures
+    assert are_explained(figures)
+    for name in PLAIN:
+        for protocol in ("", ".random", ".left_node"):
+            for dose in ("", ".dose_1", ".dose_2", ".dose_3"):
+                for measure in MEASURES:
+                    assert f"detect.{measure}.{name}{protocol}{dose}" in figures
+            assert figures[f"detect.f1_outlier.{name}{protocol}"] is not None
+    assert figures["n"] == 360 and figures["n_nodes"] == 3 and figures["n_types"] == 3
+    assert figures["detect.n"] == 72 and figures["detect.n.left_node"] == 360
+    assert figures["metrics.recorded"] == 11 and figures["metrics.kept"] == 9  # two settings
+    for key in ("seed", "version", "data_sha256"):
+        assert figures[key] is not None
+
+
+def test_larger_doses_are_found_more_surely(labelled):
+    for name in ("zscore", "lastk", "changepoint"):
+        found = [labelled.figures[f"detect.auprc.{name}.left_node.dose_{level}"] for level in (1, 2, 3)]
+        assert found[0] < found[2] and found[2] > 0.6, (name, found)
+
+
+def test_the_best_node_and_the_intervals_are_told(labelled):
+    ranking = labelled.tables["ranking"]
+    cpu = ranking[ranking["aspect"] == "cpu"]
+    assert cpu["node"].tolist() == ["node-1", "node-2", "node-3"]
+    assert labelled.figures["repeatability.cv"] == pytest.approx(0.04, abs=0.01)  # as drawn
+    assert labelled.figures["repeatability.rerun_median"] == pytest.approx(0.041 * 0.954, abs=0.01)  # √2 · 0.6745 σ
+
+
+def test_tables_are_written_and_read_back(labelled, tmp_path):
+    written = {path.stem for path in write_tables(labelled, tmp_path / "out")}
+    assert {"metrics", "detection", "precision_recall", "judged", "ranking", "repeatability", "pairs"} <= written
+    judged = pd.read_parquet(tmp_path / "out" / "judged.parquet")
+    assert set(judged["detector"]) == set(PLAIN)
+
+
+def test_the_same_history_gives_the_same_figures():
+    history = synthetic_history(nodes=2, runs=20, types=2)
+    assert evaluate_history(history, QUICK).figures == evaluate_history(history, QUICK).figures
+
+
+def test_thresholds_do_not_see_what_is_tested():
+    """The values of the last executions, which test, are changed: thresholds and what is judged before them stay."""
+    history = synthetic_history(nodes=2, runs=40, types=2, seed=2)
+    late = len(history.executions) - 10
+    is_late = history.metrics["execution"].to_numpy() >= late
+    value = history.metrics["value"].to_numpy()
+    changed = replace(history, metrics=history.metrics.assign(value=np.where(is_late, 5 * value, value)))
+
+    def judged(of):
+        found = evaluate_history(of, QUICK).tables["judged"]
+        return found[(found["protocol"] == "chronological") & (found["execution"] < late)].reset_index(drop=True)
+
+    pd.testing.assert_frame_equal(judged(history), judged(changed))
+
+
+def test_without_labels_detection_is_null_with_its_reason():
+    history = synthetic_history(nodes=2, runs=10, types=2)
+    labels = pd.array([pd.NA] * len(history.executions), dtype="boolean")
+    figures = evaluate_history(
+        replace(history, executions=history.executions.assign(is_stressed=labels)), QUICK
+    ).figures
+    assert are_explained(figures)
+    assert figures["detect.f1_outlier.zscore"] is None
+    assert "is_stressed" in figures["detect.f1_outlier.zscore.reason"]
+    assert figures["repeatability.cv"] is not None
+
+
+def test_one_execution_is_evaluated_without_an_error():
+    figures = evaluate_history(synthetic_history(nodes=1, runs=1, types=1, stressed=0.0), QUICK).figures
+    assert are_explained(figures) and figures["n"] == 1
+
+
+def test_no_execution_is_one_clear_line():
+    with pytest.raises(BadInput, match="none has a metric"):
+        evaluate_history(synthetic_history(nodes=1, runs=0, types=1), QUICK)
+
+
+def test_a_detector_that_joins_the_registry_is_measured_as_the_others():
+    history = synthetic_history(nodes=2, runs=20, types=2)
+    truth = history.executions["is_stressed"].to_numpy(dtype=float)
+    figures = evaluate_history(history, QUICK, {"model": lambda case, params: truth}).figures
+    assert figures["detect.f1_outlier.model"] == 1 and figures["detect.false_alarms_per_1000.model"] == 0
+    assert "detect.f1_outlier.zscore" not in figures
+
+
+def test_stress_without_effect_is_not_found():
+    """A protocol that leaked its labels would find what is not there."""
+    history = synthetic_history(nodes=2, runs=60, types=3, stressed=0.0, seed=5)
+    rng = np.random.default_rng(0)
+    labels = pd.array(rng.random(len(history.executions)) < 0.2, dtype="boolean")
+    figures = evaluate_history(
+        replace(history, executions=history.executions.assign(is_stressed=labels)), QUICK
+    ).figures
+    for name in PLAIN:
+        assert (
+            figures[f"detect.auprc.{name}.left_node"] < 0.35
+            and figures[f"detect.balanced_accuracy.{name}.left_node"] < 0.6
+        ), name

@@ -1,0 +1,108 @@
+"""Rankings: order, intervals and ties, on few executions and on drawn ones whose order is known."""
+
+import numpy as np
+import pytest
+
+from tasks.nodes.ranking import is_tie, rank_nodes
+from tasks.nodes.reference_fleet import learn_reference
+from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.suspicion import suspicious_nodes
+
+PARAMS = ScoreParams(resamples=400)
+
+
+def ranked(tables, params=PARAMS, is_reference=None):
+    mask = np.ones(tables.n_executions, dtype=bool) if is_reference is None else is_reference
+    return rank_nodes(tables, learn_reference(tables, mask, params), params)
+
+
+def around(node, level, n=12, spread=0.02, seed=0):
+    rng = np.random.default_rng([seed, node])
+    return [(node, level * np.exp(spread * rng.standard_normal())) for _ in range(n)]
+
+
+def test_the_faster_node_comes_first_and_nodes_that_differ_share_no_place(table, together):
+    found = ranked(together(table(around(0, 100) + around(1, 150)))).nodes
+    assert found["node"].tolist() == ["b", "a"] and found["place"].tolist() == [1, 2]
+    assert found["n_tied"].tolist() == [1, 1]
+    assert (found["low"] < found["score"]).all() and (found["score"] < found["high"]).all()
+    assert found["n_executions"].tolist() == [12, 12]
+
+
+def test_nodes_that_executions_do_not_tell_apart_are_tied(table, together):
+    rows = around(0, 100, spread=0.1) + around(1, 101, spread=0.1) + around(2, 300)
+    found = ranked(together(table(rows), nodes=("a", "b", "c")))
+    assert found.best == ("c",)
+    assert found.nodes["place"].tolist() == [1, 2, 2] and found.nodes["n_tied"].tolist() == [1, 2, 2]
+
+
+def test_nodes_that_ran_once_are_not_told_apart_where_nobody_repeats(table, together):
+    found = ranked(together(table([(0, 100), (1, 900)]))).nodes
+    assert found["low"].isna().all() and found["place"].tolist() == [1, 1]
+
+
+def test_a_node_that_ran_once_borrows_the_spread_of_the_others(table, together):
+    rows = [*around(0, 100, n=40), (1, 200.0), (2, 101.0)]
+    found = ranked(together(table(rows), nodes=("a", "b", "c"))).nodes.set_index("node")
+    assert found.loc["b", "place"] == 1
+    assert found.loc["a", "place"] == found.loc["c", "place"] == 2
+    width = np.log(found["high"] / found["low"])
+    assert width["b"] > 3 * width["a"]  # one run says less than forty
+
+
+def test_an_interval_is_unknown_where_the_spread_of_one_of_its_benchmarks_is(table, together):
+    once = table([(0, 100), (1, 120)], name="memory-a", aspect="memory")
+    found = ranked(together(table(around(0, 100) + around(1, 150)), once)).table
+    assert found[found["aspect"] == "all"]["low"].isna().all()
+    assert found[found["aspect"] == "cpu"]["low"].notna().all()
+
+
+def test_another_node_moves_neither_scores_nor_intervals(table, together):
+    rows = around(0, 100) + around(1, 110)
+    nodes = ("a", "b", "c")
+    few = together(table(rows), nodes=nodes)
+    more = together(table(rows + around(2, 500)), nodes=nodes)
+    is_old = np.arange(more.n_executions) < len(rows)
+    before = ranked(few).nodes.set_index("node")
+    after = ranked(more, is_reference=is_old).nodes.set_index("node").loc[before.index]
+    assert after[["score", "low", "high"]].to_numpy() == pytest.approx(before[["score", "low", "high"]].to_numpy())
+
+
+def test_the_order_of_drawn_nodes_is_found_in_every_aspect(campaign):
+    """known_quality: node-1 leads the CPU, node-2 memory, node-3 disk, each 1.25 times as good as the next."""
+    _, tables = campaign(nodes=3, runs=40, stressed=0.0)
+    found = ranked(tables).table
+    for aspect, order in {
+        "cpu": ["node-1", "node-2", "node-3"],
+        "memory": ["node-2", "node-3", "node-1"],
+        "disk": ["node-3", "node-1", "node-2"],
+        "network": ["node-1", "node-2", "node-3"],
+    }.items():
+        own = found[found["aspect"] == aspect]
+        assert own["node"].tolist() == order and own["place"].tolist() == [1, 2, 3], aspect
+
+
+def test_twins_are_tied_about_as_often_as_the_confidence_says(table, together):
+    """An interval that is too narrow would tell twins apart."""
+    n_tied = 0
+    for seed in range(40):
+        found = ranked(together(table(around(0, 100, seed=seed) + around(1, 100, seed=seed)))).nodes
+        n_tied += found["place"].tolist() == [1, 1]
+    assert n_tied >= 34
+
+
+def test_a_tie_is_an_interval_that_holds_one():
+    ones = np.linspace(-1, 1, 101)
+    assert is_tie(ones, np.zeros(101), 0.95)
+    assert not is_tie(ones + 1, np.zeros(101), 0.95)
+    assert is_tie(np.full(101, np.nan), np.zeros(101), 0.95)
+
+
+def test_the_node_whose_executions_fall_is_the_most_suspicious(table, together):
+    low = [(1, 60.0)] * 4
+    tables = together(table(around(0, 100, n=30) + around(1, 100, n=30) + low))
+    found = suspicious_nodes(tables, learn_reference(tables, np.ones(64, dtype=bool), PARAMS), PARAMS)
+    assert found["node"].iloc[0] == "b" and found["n_low"].iloc[0] == 4
+    assert found["low_share"].iloc[0] == pytest.approx(4 / 34)
+    assert found["worst_type"].iloc[0] == "cpu-test" and found["worst_ratio"].iloc[0] == pytest.approx(0.6, rel=0.03)
+    assert found["n_low"].iloc[1] == 0

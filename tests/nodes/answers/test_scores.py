@@ -1,0 +1,138 @@
+"""Scores: values worked out by hand, and what must not change them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tasks.nodes.reference_fleet import learn_reference
+from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.scores import execution_scores, score_nodes
+
+PARAMS = ScoreParams()
+ALL = ScoreParams(basis="all")
+
+
+def of_node(tables, number):
+    """The executions of one node, as what to learn a reference from."""
+    mask = np.zeros(tables.n_executions, dtype=bool)
+    for table in tables.tables:
+        mask[table.executions[table.nodes == number]] = True
+    return mask
+
+
+def scored(tables, params=PARAMS, reference_node=0):
+    reference = learn_reference(tables, of_node(tables, reference_node), params)
+    return score_nodes(tables, reference, params)
+
+
+def test_twice_the_throughput_is_twice_the_score(table, together):
+    tables = together(table([(0, 90), (0, 100), (0, 110), (1, 200)]))
+    assert scored(tables).overall() == pytest.approx([1, 2])
+
+
+def test_half_the_latency_is_twice_the_score_where_nothing_else_was_measured(table, together):
+    tables = together(table([(0, 0.02), (1, 0.01)], units=["s"], orientation=[-1]))
+    assert scored(tables).overall() == pytest.approx([1, 2])
+
+
+def test_a_score_is_the_geometric_mean_of_oriented_ratios(table, together):
+    """Four times the throughput, half the latency: √(4 · 2) = √8."""
+    rows = [(0, (100, 0.02)), (1, (400, 0.01))]
+    tables = together(table(rows, units=["1/s", "s"], orientation=[1, -1]))
+    assert scored(tables, ALL).overall()[1] == pytest.approx(np.sqrt(8))
+    assert scored(tables).overall()[1] == pytest.approx(4)  # the rate alone, as a user would measure it
+
+
+def test_each_aspect_counts_once_however_many_benchmarks_it_has(table, together):
+    """CPU: 4 and 1, so 2; memory 1; together √2. With weight 3 on the CPU: 2^(3/4)."""
+    tables = together(
+        table([(0, 100), (1, 400)], name="cpu-a"),
+        table([(0, 100), (1, 100)], name="cpu-b"),
+        table([(0, 100), (1, 100)], name="memory-a", aspect="memory"),
+    )
+    found = scored(tables)
+    assert found.levels.aspects == ("cpu", "memory")
+    assert found.by_aspect()[1] == pytest.approx([2, 1])
+    assert found.overall()[1] == pytest.approx(np.sqrt(2))
+    weighted = scored(tables, ScoreParams(aspect_weights={"cpu": 3}))
+    assert weighted.overall()[1] == pytest.approx(2**0.75)
+
+
+def test_deviations_and_extremes_of_a_run_do_not_count(table, together):
+    rows = [(0, (100, 5, 10)), (1, (200, 50, 1))]
+    names = ("iops_avg", "iops_stdev", "iops_min")
+    assert scored(together(table(rows, metrics=names))).overall()[1] == pytest.approx(2)
+
+
+def test_one_throttled_run_sinks_no_node(table, together):
+    tables = together(table([(0, 100), (0, 100), (0, 100), (1, 200), (1, 1), (1, 200)]))
+    assert scored(tables).overall()[1] == pytest.approx(2)
+
+
+def test_no_throughput_is_the_smallest_ratio_and_no_latency_is_unknown(table, together):
+    dead = together(table([(0, 100), (1, 0)]))
+    assert scored(dead).overall()[1] == pytest.approx(1 / PARAMS.largest_ratio)
+    unprinted = together(table([(0, 0.1), (1, 0.0)], units=["s"], orientation=[-1]))
+    assert np.isnan(scored(unprinted).overall()[1])
+
+
+def test_a_node_that_did_not_run_a_benchmark_is_scored_by_the_others(table, together):
+    tables = together(
+        table([(0, 100), (1, 200)]), table([(0, 100)], name="memory-a", aspect="memory"), nodes=("a", "b")
+    )
+    found = scored(tables)
+    assert found.overall()[1] == pytest.approx(2)
+    assert np.isnan(found.by_aspect()[1, 1])
+
+
+def test_applications_are_not_what_a_node_is_scored_by(table, together):
+    tables = together(table([(0, 100), (1, 200)]), table([(0, 100), (1, 5000)], name="redis-get", aspect="application"))
+    assert scored(tables).overall()[1] == pytest.approx(2)
+
+
+def test_an_execution_is_scored_in_the_same_way(table, together):
+    tables = together(table([(0, 100), (0, 50), (1, 400)]))
+    reference = learn_reference(tables, np.array([True, False, False]), PARAMS)
+    assert np.exp(execution_scores(tables.tables[0], reference, PARAMS)) == pytest.approx([1, 0.5, 4])
+
+
+def test_nodes_count_alike_in_the_reference_however_often_they_ran(table, together):
+    tables = together(table([(0, 100)] + [(1, 300)] * 9 + [(2, 200)]), nodes=("a", "b", "c"))
+    reference = learn_reference(tables, np.ones(11, dtype=bool), PARAMS)
+    assert reference.table["median"].tolist() == [200]
+    assert reference.table["n_nodes"].tolist() == [3] and reference.table["n_executions"].tolist() == [11]
+
+
+def test_a_machine_that_joins_moves_no_other(campaign):
+    _, tables = campaign(nodes=4, runs=20)
+    three = of_node(tables, 0) | of_node(tables, 1) | of_node(tables, 2)
+    reference = learn_reference(tables, three, PARAMS)
+    alone = score_nodes(tables.of_executions(three), reference, PARAMS).overall()
+    joined = score_nodes(tables, reference, PARAMS).overall()
+    np.testing.assert_array_equal(alone[:3], joined[:3])
+    assert np.isnan(alone[3]) and not np.isnan(joined[3])
+
+
+def test_scores_do_not_depend_on_the_unit_or_on_the_order_of_rows(campaign):
+    _, tables = campaign(nodes=3, runs=15)
+    expected = scored(tables).overall()
+    larger = replace(tables, tables=tuple(replace(one, natural=one.natural * 1024) for one in tables.tables))
+    assert scored(larger).overall() == pytest.approx(expected)
+    rng = np.random.default_rng(0)
+    mixed = []
+    for one in tables.tables:
+        order = rng.permutation(len(one.executions))
+        kept = {name: getattr(one, name)[order] for name in ("executions", "nodes", "natural", "scaled")}
+        mixed.append(replace(one, **kept))
+    assert scored(replace(tables, tables=tuple(mixed))).overall() == pytest.approx(expected)
+
+
+def test_known_ratios_are_found(campaign):
+    """Node 2 is drawn 0.8 times as fast as node 1 everywhere, node 3 half as fast."""
+    aspects = ("cpu", "memory", "disk", "network")
+    quality = {f"node-{at}": dict.fromkeys(aspects, q) for at, q in ((1, 1.0), (2, 0.8), (3, 0.5))}
+    _, tables = campaign(nodes=3, runs=60, stressed=0.0, quality=quality)
+    found = scored(tables)
+    assert found.overall() == pytest.approx([1, 0.8, 0.5], rel=0.03)
+    assert found.by_aspect()[2] == pytest.approx([0.5] * 4, rel=0.05)

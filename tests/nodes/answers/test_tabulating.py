@@ -1,0 +1,69 @@
+"""Tables of types hold what vectors over all types hold, without the empty places."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.nodes.aspects import is_unstressed, type_names
+from tasks.nodes.preprocess.fitting import fit
+from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.preprocess.transforming import transform
+from tasks.nodes.synthetic import synthetic_history
+from tasks.nodes.tabulating import learn_tables, tables_of
+
+
+@pytest.mark.parametrize("variant", ["robust", "paper"])
+def test_a_table_has_the_values_of_the_vectors(variant):
+    history = synthetic_history(nodes=2, runs=12)
+    preprocessor = fit(history, PreprocessParams(variant=variant))
+    prepared, tables = transform(preprocessor, history), tables_of(history, preprocessor)
+    n_cells = 0
+    for table in tables.tables:
+        for at, metric in enumerate(table.metrics):
+            column = prepared.columns.index(f"{table.name}/{metric}")
+            is_own = prepared.is_own[table.executions, column]
+            np.testing.assert_array_equal(table.natural[:, at], prepared.natural[table.executions, column])
+            np.testing.assert_allclose(table.scaled[is_own, at], prepared.scaled[table.executions, column][is_own])
+            assert table.orientation[at] == prepared.orientation[column]
+            assert table.units[at] == prepared.units[column]
+            n_cells += int(is_own.sum())
+    assert n_cells == int(prepared.is_own.sum())
+
+
+def test_nodes_types_and_aspects_are_those_of_the_history():
+    history = synthetic_history(nodes=3, runs=4, types=8)
+    tables = learn_tables(history, np.ones(len(history.executions), dtype=bool), PreprocessParams())
+    names, executions = type_names(history.executions), history.executions
+    assert len({table.name for table in tables.tables}) == 8  # two of them differ in their template alone
+    for table in tables.tables:
+        assert set(names.iloc[table.executions]) == {table.name}
+        assert set(executions["aspect"].iloc[table.executions]) == {table.aspect}
+        assert [tables.nodes[node] for node in table.nodes] == executions["node"].iloc[table.executions].tolist()
+        assert (np.diff(table.executions) > 0).all()
+    assert tables.machine_types == ("drawn",) * 3
+
+
+def test_executions_that_did_not_train_are_in_the_tables_and_teach_nothing():
+    history = synthetic_history(nodes=2, runs=10, types=2)
+    is_train = np.arange(len(history.executions)) < 20
+    tables = learn_tables(history, is_train, PreprocessParams())
+    alone = learn_tables(history.where(is_train), np.ones(20, dtype=bool), PreprocessParams())
+    assert sum(len(table.executions) for table in tables.tables) == len(history.executions)
+    for table, other in zip(tables.tables, alone.tables, strict=True):
+        np.testing.assert_array_equal(table.where(is_train[table.executions]).scaled, other.scaled)
+
+
+def test_what_is_known_against_an_execution():
+    executions = pd.DataFrame(
+        {
+            "status": ["completed", "failed", "completed", "completed", "completed"],
+            "is_stressed": pd.array([False, False, True, pd.NA, pd.NA], dtype="boolean"),
+            "is_contaminated": pd.array([pd.NA, False, False, True, False], dtype="boolean"),
+        }
+    )
+    assert is_unstressed(executions).tolist() == [True, False, False, False, True]
+
+
+def test_templates_make_types_and_none_is_a_type_of_its_own():
+    executions = pd.DataFrame({"benchmark": ["disk-fio"] * 3, "template_hash": ["0123456789", "", None]})
+    assert type_names(executions).tolist() == ["disk-fio@01234567", "disk-fio", "disk-fio"]

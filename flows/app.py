@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from flows.commands import ask, datasets, doctor, jobs, models, pages, runs, server, warehouse, workloads
+from flows.commands import ask, datasets, doctor, jobs, models, nodes, pages, runs, server, warehouse, workloads
 from flows.invocation import Invocation
 
 WITH_VALUE, WITHOUT_VALUE = ("--home",), ("-q", "--quiet", "-v", "--verbose")
@@ -53,6 +53,7 @@ def build_app(*, is_rich: bool = False) -> typer.Typer:
     app.callback(help=TITLE, epilog=EPILOG)(shared_options)
     app.add_typer(jobs.app, name="jobs")
     app.add_typer(workloads.app, name="workloads")
+    app.add_typer(nodes.app, name="nodes")
     pages.add_commands(app)
     ask.add_commands(app)
     app.add_typer(runs.app, name="runs")

@@ -1,5 +1,6 @@
 """Register the flows with a Prefect server: deployments, pool, limits and automation. Twice is the same as once."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,7 +14,9 @@ from prefect.workers.process import ProcessWorker
 
 from flows.deployment_file import DeploymentEntry, read_deployments
 from flows.environment import FLOW_VARIABLES
+from flows.fleet import fleet_entries
 from flows.form_words import form_of
+from flows.network_turn import LIMIT, make_limit
 from flows.resolved import first_parameters, resolved_parameters
 from flows.server_file import NoServer, is_healthy
 from flows.watchdog import dead_run_automation
@@ -27,7 +30,7 @@ DESCRIPTION = "Processes on the machines where 'whorl serve' or 'prefect worker 
 class Registered:
     """One thing on the server, and what was done to it."""
 
-    kind: Literal["work pool", "automation", "deployment"]
+    kind: Literal["work pool", "automation", "concurrency limit", "deployment"]
     name: str
     change: Change
 
@@ -42,11 +45,14 @@ def deploy(settings: Settings, api_url: str | None = None) -> list[Registered]:
         raise NoServer("no Prefect server: start one with 'whorl serve', or name one with PREFECT_API_URL")
     if not is_healthy(url):
         raise NoServer(f"{url}: no Prefect server answers here; start one with 'whorl serve', or mend PREFECT_API_URL")
-    entries = read_deployments()
+    entries, fleet = read_deployments(), fleet_entries(settings)
+    names = {entry.work_pool.name for entry in (*entries, *(entry for entry, _ in fleet))}
     with temporary_settings({PREFECT_API_URL: url}), get_client(sync_client=True) as client:
-        pools = [_pool(client, name) for name in sorted({entry.work_pool.name for entry in entries})]
+        pools = [_pool(client, name) for name in sorted(names)]
+        limit = Registered("concurrency limit", LIMIT, "created" if make_limit() else "unchanged")
         deployments = [_deployment(client, entry, settings) for entry in entries]
-        return [*pools, _automation(client), *deployments]
+        remote = [_deployment(client, entry, settings, decided) for entry, decided in fleet]
+        return [*pools, limit, _automation(client), *deployments, *remote]
 
 
 def deploy_settings(settings: str) -> None:
@@ -79,10 +85,13 @@ def _automation(client: SyncPrefectClient) -> Registered:
     return Registered("automation", wanted.name, "updated")
 
 
-def _deployment(client: SyncPrefectClient, entry: DeploymentEntry, settings: Settings) -> Registered:
+def _deployment(
+    client: SyncPrefectClient, entry: DeploymentEntry, settings: Settings, decided: Mapping[str, Any] | None = None
+) -> Registered:
+    """Register one deployment. decided: parameters that settings decide for this deployment alone."""
     flow = entry.load_flow()
     names = list(flow.parameters.properties)
-    resolved = resolved_parameters(settings, flow.name, names)
+    resolved = resolved_parameters(settings, flow.name, names) | dict(decided or {})
     wanted: dict[str, Any] = {
         "description": entry.description,
         "tags": entry.tags,
@@ -92,6 +101,8 @@ def _deployment(client: SyncPrefectClient, entry: DeploymentEntry, settings: Set
         "enforce_parameter_schema": True,
         "job_variables": {"env": FLOW_VARIABLES},
     }
+    if entry.work_pool.work_queue_name:
+        wanted["work_queue_name"] = entry.work_pool.work_queue_name
     try:
         found = client.read_deployment_by_name(f"{flow.name}/{entry.name}")
     except ObjectNotFound:

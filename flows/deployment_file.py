@@ -30,9 +30,10 @@ class ScheduleEntry(Params):
 
 
 class PoolEntry(Params):
-    """The work pool of a deployment."""
+    """The work pool of a deployment, and its queue there; None: the default one."""
 
     name: str
+    work_queue_name: str | None = None
 
 
 class LimitEntry(Params):

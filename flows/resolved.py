@@ -4,6 +4,8 @@ from typing import Any
 
 from tasks.settings import Settings
 
+GO_ON = ("nodes",)  # words whose next recording goes on in the folder of the one before
+
 
 def resolved_parameters(settings: Settings, flow_name: str, names: list[str]) -> dict[str, Any]:
     """Those parameters of a flow that settings decide, as JSON: `read` of jobs-ingest is the setting jobs.read.
@@ -17,10 +19,12 @@ def resolved_parameters(settings: Settings, flow_name: str, names: list[str]) ->
 
 def first_parameters(settings: Settings, flow_name: str, names: list[str]) -> dict[str, Any]:
     """What a new deployment starts with beside the settings: places in the home folder. An operator may change them."""
-    home = settings.warehouse.home
+    home, word = settings.warehouse.home, flow_name.split("-")[0]
+    goes_on = word in GO_ON
     places: dict[str, Any] = {
         "paths": [str(home / "inbox")],
-        "folder": str(home / "recordings" / f"{flow_name.split('-')[0]}-{{run}}"),
+        "folder": str(home / "recordings" / (word if goes_on else f"{word}-{{run}}")),
+        "landing": settings.warehouse.landing_folder,
     }
     return {name: place for name, place in places.items() if name in names}
 

@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError
 
 from tasks.errors import BadSetting
 from tasks.jobs.params import JobsParams
+from tasks.nodes.params import NodesParams
 from tasks.params import Params
 from tasks.settings_errors import explain, explain_value
 from tasks.warehouse.place import SPILL, Warehouse
@@ -50,6 +51,7 @@ class Settings(Params):
     whorl: WhorlParams = WhorlParams()
     jobs: JobsParams = JobsParams()
     workloads: WorkloadsParams = WorkloadsParams()
+    nodes: NodesParams = NodesParams()
 
     @property
     def warehouse(self) -> Warehouse:

@@ -252,3 +252,51 @@ def identifying_log(tmp_path: Path, identifying_home: Path) -> Warehouse:
     """A warehouse of this test with the runs and models of identifying_home."""
     shutil.copytree(identifying_home, tmp_path / "home")
     return Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
+
+
+@pytest.fixture(scope="session")
+def drawn_executions(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """A function that writes a part of executions that were drawn, and returns its path.
+
+    What is asked is that of synthetic_history; is_emulated and is_simulated are what the part says of them."""
+    from tasks.nodes.execution import FACTS, Execution
+    from tasks.nodes.measured import Measured
+    from tasks.nodes.recorded_parts import write_part
+    from tasks.nodes.synthetic import synthetic_history
+
+    def write(*, is_emulated: bool = False, is_simulated: bool = True, **asked: Any) -> Path:
+        history = synthetic_history(**{"runs": 20, **asked})
+        measured: dict[int, list[Measured]] = {}
+        for row in history.metrics.itertuples(index=False):
+            measured.setdefault(int(row.execution), []).append(Measured(row.metric, float(row.value), row.unit))
+        told = {"is_emulated": is_emulated, "is_simulated": is_simulated}
+        executions = [
+            Execution({name: row[name] for name in FACTS if row[name] is not None} | told, tuple(measured.get(at, ())))
+            for at, row in enumerate(history.executions.to_dict("records"))
+        ]
+        path = tmp_path_factory.mktemp("drawn") / "executions-0001.parquet"
+        write_part(path, executions)
+        return path
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def nodes_home(tmp_path_factory: pytest.TempPathFactory, migrated: Path, drawn_executions: Callable[..., Path]) -> Path:
+    """The home of a source `log` with 20 executions of six benchmarks on three nodes, a fifth of them stressed."""
+    from tasks.nodes import steps
+    from tasks.nodes.reading_params import ReadParams
+
+    warehouse = Warehouse(home=tmp_path_factory.mktemp("nodes") / "home", memory_mb=256, threads=1)
+    warehouse.home.mkdir()
+    shutil.copy(migrated, warehouse.file)
+    path = str(drawn_executions())
+    steps.ingest_batch(warehouse, steps.land_executions(warehouse, path, "log", "", ReadParams()))
+    return warehouse.home
+
+
+@pytest.fixture
+def nodes_log(tmp_path: Path, nodes_home: Path) -> Warehouse:
+    """A warehouse of this test with the executions of nodes_home."""
+    shutil.copytree(nodes_home, tmp_path / "home")
+    return Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)

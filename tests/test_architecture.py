@@ -16,7 +16,7 @@ TOP_LEVEL = {"pyproject.toml", "flows", "tasks", "data", "conf", "tests", "deplo
 BESIDE = {"constraints.txt", "LICENSE", "CHANGELOG.md"}
 MAX_LINES = 300
 ENGINE = "tasks/jobs/record/engine.py"
-WORDS = ["jobs", "workloads"]
+WORDS = ["jobs", "workloads", "nodes"]
 
 
 def name_of(path: Path) -> str:

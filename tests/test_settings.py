@@ -245,16 +245,17 @@ def test_a_word_that_is_not_allowed_is_named_with_its_list(conf):
 def test_an_unknown_word_is_refused_in_each_place(conf, monkeypatch):
     (conf / "local" / "job.yaml").write_text("a: 1")
     assert refusal(conf) == (
-        f"{conf / 'local' / 'job.yaml'}: no word of that name; expected whorl.yaml, jobs.yaml, workloads.yaml; "
-        "rename or remove the file"
+        f"{conf / 'local' / 'job.yaml'}: no word of that name; expected whorl.yaml, jobs.yaml, workloads.yaml, "
+        "nodes.yaml; rename or remove the file"
     )
     (conf / "local" / "job.yaml").unlink()
-    assert refusal(conf, {"job": {"a": 1}}) == "flag: job: no such key; allowed in settings: whorl, jobs, workloads"
+    allowed = "whorl, jobs, workloads, nodes"
+    assert refusal(conf, {"job": {"a": 1}}) == f"flag: job: no such key; allowed in settings: {allowed}"
     for name in ("WHORL_JOB__A", "WHORL_JOBS", "WHORL_", "WHORL_HOMES"):
         monkeypatch.setenv(name, "1")
         assert refusal(conf) == (
             f"{name}: no such setting; expected WHORL_HOME, WHORL_DATASETS or WHORL_WHORL__<KEY>, WHORL_JOBS__<KEY>, "
-            "WHORL_WORKLOADS__<KEY>"
+            "WHORL_WORKLOADS__<KEY>, WHORL_NODES__<KEY>"
         )
         monkeypatch.delenv(name)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from flows.commands.demo_ending import show_riskiest
+from flows.commands.demo_workload import show_workload
 from flows.commands.file_results import file_results, show_files
 from flows.commands.options import Json, Source, one_source
 from flows.commands.summaries import fresh_summary
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from tasks.jobs.params import ReportParams
     from tasks.warehouse.place import Warehouse
 
-Word = Literal["jobs", "workloads"]
+Word = Literal["jobs", "workloads", "nodes"]
 Runs = Annotated[
     list[str] | None,
     typer.Option("--run", help="Figures of this run, of workloads; once for each", show_default=False),
@@ -46,10 +47,10 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def demo(context: typer.Context, as_json: Json = False) -> None:
-    """Tell the whole story on recorded jobs.
+    """Tell the whole story on recorded jobs and workloads.
 
-    The log that whorl ships is read, summarised, watched and predicted, in a home of its own: --home, or demo/ in the
-    home folder. The same demo again adds nothing."""
+    The log that whorl ships is read, summarised, watched and predicted, and a recorded run of a workload that was held
+    out is named, in a home of its own: --home, or demo/ in the home folder. The same demo again adds nothing."""
     from flows.machine_output import show_json
     from tasks.jobs.exceedance import next_run
     from tasks.jobs.groups import read_groups
@@ -61,7 +62,8 @@ def demo(context: typer.Context, as_json: Json = False) -> None:
     with flow_running(invocation):
         from flows.demo import DemoParams, tell_demo
 
-        told = tell_demo(DemoParams(warehouse=settings.warehouse, jobs=settings.jobs))
+        asked = DemoParams(warehouse=settings.warehouse, jobs=settings.jobs, workloads=settings.workloads)
+        told = tell_demo(asked)
     if as_json:
         show_json(told)
         return
@@ -77,8 +79,12 @@ def demo(context: typer.Context, as_json: Json = False) -> None:
     show_alarms(invocation, settings.warehouse, told["alarms"])
     print()
     show_riskiest(settings, told["source"])
+    print()
+    show_workload(told["workload"])
+    print()
     print(f"report: {told['report']}")
     print(f"what comes next: {told['predictions_report']}")
+    print(f"what ran: {told['workload']['report']}")
     invocation.note(f"look further: {look_further(settings.warehouse.home)}")
 
 
@@ -105,6 +111,11 @@ def report(
 
     invocation = invocation_of(context)
     _check_options(word, run, counter, out)
+    if word == "nodes":
+        from flows.commands.nodes_report import show_report
+
+        show_report(invocation, source, as_json=as_json)
+        return
     if word == "workloads":
         from flows.commands.workload_pages import report_workloads
 

@@ -40,5 +40,5 @@ def test_a_region_of_azure_is_landed_and_ingested_in_seconds(
         print(f"\n{N_ROWS:,} rows, load {os.getloadavg()[0]:.1f}")
         print(f"  landed    {landed_s:6.2f} s\n  ingested  {ingested_s:6.2f} s\n  read back {loaded_s:6.2f} s")
         print(f"  DuckDB's CREATE TABLE AS over the same file: {plain_s:.2f} s")
-    assert len(history.metrics) == len(history.executions) <= N_ROWS
+    assert len(history.executions) < len(history.metrics) == N_ROWS  # several metrics of one execution are rows
     assert landed_s + ingested_s < MOST_S

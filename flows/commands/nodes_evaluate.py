@@ -1,0 +1,105 @@
+"""`whorl nodes evaluate`: how well plain answers find stressed executions and rank nodes, on anybody's results."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.commands.nodes_options import LabelFrom, Manifest, Renamed, TimeZone, read_flags
+from flows.commands.options import Json
+from flows.invocation import Invocation, invocation_of
+from flows.shown import counted
+from flows.tables import Column, show_facts, show_table
+from tasks.nodes.reader_names import AUTO, NodeReader, reader_asked_for
+from tasks.quantities import number, ratio, share
+
+if TYPE_CHECKING:
+    from tasks.nodes.evaluate.protocol import Evaluation
+
+DETECTION = (
+    Column("split", "tested on", kind="name"),
+    Column("detector", "told by", kind="name"),
+    Column("f1_outlier", "F1 of stressed", ratio, kind="number"),
+    Column("f1_normal", "F1 of others", ratio, kind="number"),
+    Column("auprc", "AUPRC", ratio, kind="number"),
+    Column("false_alarms_per_1000", "false alarms in 1,000", number, kind="number"),
+)
+
+
+def evaluate(
+    context: typer.Context,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PATH...", help="Results: files or folders; not needed with --manifest"),
+    ] = None,
+    reader: Annotated[NodeReader, typer.Option(help="Format; auto looks into each file")] = AUTO,
+    label_from: LabelFrom = None,
+    manifest: Manifest = None,
+    renamed: Renamed = None,
+    time_zone: TimeZone = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random", show_default=False)] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write tables as Parquet, and a page with figures, there")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure on results of benchmarks how well stressed executions are found, and what scores of nodes are worth.
+
+    Only the paths are read, into memory; nothing is kept. tasks/nodes/README.md says what each figure means."""
+    invocation = invocation_of(context)
+    read = read_flags(label_from, manifest, renamed, time_zone)
+    seeds = {name: {"seed": seed} for name in ("score", "detect")} | {"seed": seed} if seed is not None else {}
+    settings = invocation.resolved({"nodes": {"read": read, "evaluate": seeds}}).settings.nodes
+    if not paths and not settings.read.manifest:
+        raise typer.BadParameter("name results, or a --manifest of them", param_hint="PATH")
+    from flows.progress_bar import progress_bar
+    from tasks.nodes.answer_steps import evaluate_results
+
+    absolute = [path if "://" in path else str(Path(path).absolute()) for path in paths or []]
+    with progress_bar(invocation, first="reading results"):
+        found, name, emulated = evaluate_results(absolute, reader_asked_for(reader), settings.read, settings.evaluate)
+    if out is not None:
+        _write(invocation, found, name, out, emulated)
+    if as_json:
+        from flows.machine_output import show_json
+
+        show_json(found.figures)
+        return
+    show_facts(_facts(found.figures))
+    if rows := _detection(found.figures):
+        print()
+        show_table(rows, DETECTION)
+
+
+def _write(invocation: Invocation, found: "Evaluation", name: str, out: Path, emulated: frozenset[str]) -> None:
+    from tasks.nodes.answer_steps import write_evaluation
+
+    page = write_evaluation(found, name, str(out), emulated)
+    invocation.note(f"tables: {out}; page: {page}")
+
+
+def _detection(figures: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row a way of splitting and detector that has figures."""
+    from tasks.report.nodes_evaluated import detection_figures
+
+    return [row for row in detection_figures(figures) if row.get("f1_outlier") is not None]
+
+
+def _facts(figures: dict[str, Any]) -> dict[str, str]:
+    """What was evaluated, and what is not in the table of detectors."""
+
+    def told(key: str, show: Any = ratio) -> str:
+        value = figures.get(key)
+        return str(figures.get(f"{key}.reason", "not measured")) if value is None else str(show(value))
+
+    of = f"{counted(figures['n'], 'execution')} on {counted(figures['n_nodes'], 'node')}"
+    return {
+        "evaluated": f"{of}, {figures['n_stressed']:,} known to be stressed, {figures['n_refused']:,} rows refused",
+        "metrics": f"{figures['metrics.kept']:,} of {figures['metrics.recorded']:,} kept",
+        "best node": told("nodes.best", str),
+        "most suspicious": told("nodes.most_suspicious", str),
+        "score and applications": f"Spearman {told('rank.spearman')}; best single benchmark {told('rank.best_single')}",
+        "a rerun differs by": f"{told('repeatability.rerun_median', share)} (median), "
+        f"{told('repeatability.rerun_p90', share)} (one in ten)",
+        "stressed executions": told("detect.n", number) if figures.get("detect.n") is None else "see below",
+    }

@@ -1,0 +1,109 @@
+"""`whorl nodes ingest`: results of benchmarks into the warehouse."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.commands.file_results import FILE_COLUMNS, FILES, MOST_REASONS, REASON_COLUMNS, REASONS
+from flows.commands.nodes_options import LabelFrom, Manifest, Renamed, TimeZone, read_flags
+from flows.commands.options import Json
+from flows.invocation import Invocation, invocation_of
+from flows.running import flow_running
+from flows.shown import as_command, counted
+from flows.tables import show_table
+from tasks.nodes.reader_names import AUTO, NodeReader
+from tasks.source_names import DEFAULT_SOURCE, checked_source
+
+if TYPE_CHECKING:
+    from flows.node_results import ResultsIngested
+    from tasks.settings import Settings
+    from tasks.warehouse.place import Warehouse
+
+TOTALS = """
+SELECT count(*) AS n_executions, count(DISTINCT node) AS n_nodes, count(*) FILTER (is_stressed) AS n_stressed
+FROM nodes.executions WHERE source = $source
+"""
+
+
+def ingest(
+    context: typer.Context,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PATH...",
+            help="Results: files or folders; without any, what recorders have put into the landing folder",
+            show_default=False,
+        ),
+    ] = None,
+    source: Annotated[
+        str, typer.Option("--source", "-s", help="Name to keep the rows under; different sources never mix")
+    ] = DEFAULT_SOURCE,
+    reader: Annotated[NodeReader, typer.Option(help="Format; auto looks into each file")] = AUTO,
+    label_from: LabelFrom = None,
+    manifest: Manifest = None,
+    renamed: Renamed = None,
+    time_zone: TimeZone = None,
+    as_json: Json = False,
+) -> None:
+    """Read results of benchmarks into the warehouse.
+
+    The same file twice adds nothing. Which node a file is of, and whether it was stressed, is said by its columns, by
+    --label-from, or by a manifest, which may also name the files."""
+    from tasks.nodes.intake import find_files
+
+    invocation, source = invocation_of(context), checked_source(source)
+    settings = invocation.resolved({"nodes": {"read": read_flags(label_from, manifest, renamed, time_zone)}}).settings
+    absolute = [path if "://" in path else str(Path(path).absolute()) for path in paths or []]
+    if absolute or manifest:
+        find_files(absolute, settings.nodes.read.manifest)  # a mistyped path is told before Prefect is started
+    found = _ingested(invocation, settings, absolute, source, reader)
+    result = _results(settings.warehouse, source, found)
+    if as_json:
+        from flows.machine_output import show_json
+
+        show_json(result)
+        return
+    show_table(result["files"], FILE_COLUMNS)
+    if result["refused"]:
+        print()
+        show_table(result["refused"], REASON_COLUMNS)
+    stressed = f", {result['n_stressed']:,} of them stressed" if result["n_stressed"] else ""
+    told = f"{counted(result['n_executions'], 'execution')} on {counted(result['n_nodes'], 'node')}{stressed}"
+    print(f"source {source}: {told}")
+    invocation.note(f"next: {as_command('whorl', 'nodes', 'rank', '--source', source)}")
+
+
+def _ingested(
+    invocation: Invocation, settings: "Settings", paths: list[str], source: str, reader: NodeReader
+) -> "ResultsIngested":
+    with flow_running(invocation):
+        from flows.node_params import NodeIngestParams
+        from flows.nodes import ingest_nodes
+
+        return ingest_nodes(
+            NodeIngestParams(
+                results=paths,
+                source=source,
+                reader=reader,
+                read=settings.nodes.read,
+                warehouse=settings.warehouse,
+            )
+        )
+
+
+def _results(warehouse: "Warehouse", source: str, found: "ResultsIngested") -> dict[str, Any]:
+    """Files and most frequent reasons of refusal of this ingest, and what the whole source has."""
+    from flows.machine_output import records
+    from tasks.warehouse.connection import fetch
+
+    if not warehouse.file.exists():  # there was nothing to read
+        return {"source": source, "files": [], "refused": [], "n_executions": 0, "n_nodes": 0, "n_stressed": 0}
+    asked = {"source": source, "ids": found["batches"]}
+    [totals] = fetch(warehouse, TOTALS, {"source": source}).to_dict("records")
+    return {
+        "source": source,
+        "files": records(fetch(warehouse, FILES, asked)),
+        "refused": records(fetch(warehouse, REASONS, asked | {"most": MOST_REASONS})),
+        **{str(key): int(value) for key, value in totals.items()},
+    }

@@ -1,0 +1,48 @@
+"""Remote nodes on a Prefect server: for each a deployment and a work queue of its name, in a pool of their own.
+
+A worker that names no queue takes the runs of all queues of its pool: nodes do not share the pool of `whorl serve`."""
+
+from typing import Any
+
+from flows.deployment_file import DeploymentEntry, PoolEntry, read_deployments
+from tasks.errors import BadSetting
+from tasks.settings import Settings
+
+POOL = "whorl-nodes"
+DEPLOYED = "nodes-record"
+
+
+def fleet_entries(settings: Settings) -> list[tuple[DeploymentEntry, dict[str, Any]]]:
+    """A deployment for each remote node, with the parameters that its settings decide.
+
+    Raises BadSetting if nodes are named but no landing folder that they can reach, or a node twice."""
+    fleet, own = settings.nodes.fleet, settings.whorl.landing
+    if not fleet.nodes:
+        return []
+    landing = fleet.landing or own
+    if not landing:
+        raise BadSetting(
+            "nodes.fleet.nodes names remote nodes, and no landing folder that they reach; set nodes.fleet.landing to "
+            "an address such as s3://bucket/landing, or to a folder that is mounted on all of them"
+        )
+    if twice := sorted({node for node in fleet.nodes if fleet.nodes.count(node) > 1 or node == DEPLOYED}):
+        raise BadSetting(f"nodes.fleet.nodes: {twice[0]!r} cannot be the name of one node; name each node differently")
+    shipped = next(entry for entry in read_deployments() if entry.name == DEPLOYED)
+    return [(_entry(shipped, node), _parameters(settings, node, landing)) for node in fleet.nodes]
+
+
+def _entry(shipped: DeploymentEntry, node: str) -> DeploymentEntry:
+    pool = PoolEntry(name=POOL, work_queue_name=node)
+    about = f"Run benchmarks on the node {node}, by its own worker, and put the executions into the landing folder."
+    return shipped.model_copy(update={"name": node, "work_pool": pool, "description": about})
+
+
+def _parameters(settings: Settings, node: str, landing: str) -> dict[str, Any]:
+    fleet = settings.nodes.fleet
+    record = settings.nodes.record.model_copy(update={"node": node, "place": "local"})
+    return {
+        "folder": fleet.folder,
+        "record": record.model_dump(mode="json"),
+        "landing": landing,
+        "source": fleet.source,
+    }

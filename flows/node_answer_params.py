@@ -1,0 +1,60 @@
+"""The parameters of the flows that answer questions about nodes. Nothing here imports prefect."""
+
+from pydantic import Field
+
+from flows.job_params import OF_SOURCE, WAREHOUSE, Source
+from flows.node_params import REPORT
+from tasks.nodes.detectors.params import DetectorParams
+from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.reader_names import AUTO, NodeReader
+from tasks.nodes.reading_params import ReadParams
+from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.suspect_params import SuspectParams
+from tasks.params import Params
+from tasks.report.nodes_params import NodesReportParams
+from tasks.source_names import DEFAULT_SOURCE
+from tasks.warehouse.place import Warehouse
+
+PREPROCESS = "How metrics are selected, oriented, imputed and scaled"
+SCORE = "How nodes are scored and ranked"
+
+
+class NodePreprocessParams(Params):
+    """The preprocessing of the metrics of a source."""
+
+    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
+    score: ScoreParams = Field(ScoreParams(), description=f"{SCORE}; its basis says what the reference is made of")
+    report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class NodeRankParams(Params):
+    """The ranking of the nodes of a source, and suspicions about its executions."""
+
+    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    preprocess: PreprocessParams = Field(
+        PreprocessParams(), description=f"{PREPROCESS}, where the source was not preprocessed before"
+    )
+    score: ScoreParams = Field(ScoreParams(), description=SCORE)
+    detect: DetectorParams = Field(DetectorParams(), description="How detectors judge executions")
+    suspect: SuspectParams = Field(SuspectParams(), description="Which detectors judge, and from where on they suspect")
+    report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class NodeEvaluateParams(Params):
+    """An experiment: how well plain answers find stressed executions and rank nodes, on a source or on files."""
+
+    source: Source = Field(DEFAULT_SOURCE, description=f"{OF_SOURCE}; not looked at where results are named")
+    results: list[str] = Field(
+        [], description="Results to evaluate instead of the source: files or folders; they are not kept"
+    )
+    reader: NodeReader = Field(AUTO, description="Format of these files; auto looks into each")
+    read: ReadParams = Field(ReadParams(), description="How these files are read, and who says on which node they ran")
+    evaluate: EvaluateParams = Field(
+        EvaluateParams(), description="What is learned from, what is tested, and how it is measured"
+    )
+    report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
+    warehouse: Warehouse = Field(description=WAREHOUSE)

@@ -1,0 +1,108 @@
+"""The flows that answer questions about nodes: preprocess, rank, evaluate."""
+
+from pathlib import Path
+from typing import Any
+
+from prefect.runtime import flow_run
+
+from flows.forms import call, flow
+from flows.node_answer_params import NodeEvaluateParams, NodePreprocessParams, NodeRankParams
+from flows.node_pages import decisions_page, evaluation_page, ranking_page
+from flows.node_reports import publish_figures, report_part, write_report
+from flows.node_results import NodesPreprocessed, NodesRanked
+from flows.policies import step
+from flows.publish import artifact_key, joined, publish
+from tasks.nodes import answer_steps
+from tasks.nodes.answer_rows import read_decisions, read_scores, read_watched
+from tasks.nodes.model_names import KIND, WORD
+from tasks.nodes.reader_names import reader_asked_for
+from tasks.warehouse.registry import champion
+
+TAGS = [WORD]
+
+preprocess = step(answer_steps.preprocess)
+rank = step(answer_steps.rank)
+evaluate_files = step(answer_steps.evaluate_files)
+evaluate_source = step(answer_steps.evaluate_source)
+
+
+def _name_with_source(verb: str) -> str:
+    return f"{verb} {flow_run.parameters['source']}"
+
+
+def _evaluated() -> str:
+    paths = flow_run.parameters.get("results") or []
+    if not paths:
+        return str(flow_run.parameters["source"])
+    return Path(str(paths[0])).name or str(paths[0]) if len(paths) == 1 else f"{len(paths)} paths"
+
+
+@flow(name="nodes-preprocess", run_name=lambda: _name_with_source("preprocess the metrics of"), tags=TAGS)
+def nodes_preprocess(params: NodePreprocessParams) -> NodesPreprocessed:
+    """Decide of each metric of a source whether it counts and which way, and freeze the reference fleet.
+
+    Scores are ratios to that reference: they can be compared until it is made anew, with other data or parameters."""
+    warehouse, source = params.warehouse, params.source
+    found = preprocess(warehouse, source, params.preprocess, params.score, str(flow_run.id))
+    path = write_report(warehouse, source, params.report, found["model_id"])
+    rows = read_decisions(warehouse, source, found["model_id"])
+    page = joined([decisions_page(source, found, rows), report_part(path)])
+    publish(artifact_key(WORD, source, "metrics"), page, f"The metrics of source {source}")
+    return NodesPreprocessed(**found, report=path)
+
+
+@flow(name="nodes-rank", run_name=lambda: _name_with_source("rank the nodes of"), tags=TAGS)
+def nodes_rank(params: NodeRankParams) -> NodesRanked:
+    """Rank the nodes of a source by aspect, with intervals and ties, and say which executions are suspicious.
+
+    A source that was never preprocessed is so first; later its reference stays as it is."""
+    warehouse, source = params.warehouse, params.source
+    in_use = champion(warehouse.models, WORD, source, KIND)
+    model_id = (
+        in_use.model_id
+        if in_use
+        else preprocess(warehouse, source, params.preprocess, params.score, str(flow_run.id))["model_id"]
+    )
+    found = rank(warehouse, source, params.score, params.detect, params.suspect, model_id)
+    path = write_report(warehouse, source, params.report, f"{found}")
+    scores, watched = read_scores(warehouse, source), read_watched(warehouse, source)
+    page = joined([ranking_page(source, found, scores, watched), report_part(path)])
+    publish_figures(warehouse, source, params.report)
+    publish(artifact_key(WORD, source, "ranking"), page, f"The ranking of the nodes of source {source}")
+    return NodesRanked(**found, report=path)
+
+
+@flow(name="nodes-evaluate", run_name=lambda: f"evaluate {_evaluated()}", tags=TAGS)
+def nodes_evaluate(params: NodeEvaluateParams) -> dict[str, Any]:
+    """Measure how well plain answers find stressed executions and rank nodes; figures, tables and a page are kept.
+
+    The figures are the result of the run, so 'whorl runs compare A B' shows two experiments beside each other; the page
+    of a source shows the last ones."""
+    warehouse, source = params.warehouse, params.source
+    folder = str(warehouse.home / "reports" / f"nodes-evaluation-{str(flow_run.id)[:8]}")
+    if params.results or params.read.manifest:
+        reader = reader_asked_for(params.reader)
+        figures = evaluate_files(params.results, reader, params.read, params.evaluate, folder)
+        what, key = _evaluated(), "files"
+    else:
+        figures = evaluate_source(warehouse, source, params.evaluate, folder)
+        write_report(warehouse, source, params.report, str(flow_run.id))
+        what, key = f"source {source}", source
+    page = joined([evaluation_page(what, figures), report_part(figures["report"])])
+    publish(artifact_key(WORD, key, "evaluation"), page, f"Evaluation of {what}")
+    return figures
+
+
+def preprocess_nodes(params: NodePreprocessParams) -> NodesPreprocessed:
+    """Run nodes-preprocess here and now. Raises WhorlError."""
+    return call(nodes_preprocess, params)
+
+
+def rank_nodes(params: NodeRankParams) -> NodesRanked:
+    """Run nodes-rank here and now. Raises WhorlError."""
+    return call(nodes_rank, params)
+
+
+def evaluate_nodes(params: NodeEvaluateParams) -> dict[str, Any]:
+    """Run nodes-evaluate here and now. Raises WhorlError."""
+    return call(nodes_evaluate, params)

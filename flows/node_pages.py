@@ -1,0 +1,132 @@
+"""What the artifacts about nodes say, as markdown."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from flows.publish import joined, table
+from flows.shown import counted
+from tasks.markdown import plain
+from tasks.nodes.answer_steps import Preprocessed, Ranked
+from tasks.nodes.node_words import agreement, better, called, decision, interval
+from tasks.quantities import number, ratio, share
+from tasks.warehouse.landing import Batch
+
+MAX_ROWS = 50
+PAPER = "the paper recorded 153 metrics of six benchmarks and kept 54"
+
+
+def executions_page(source: str, batches: Sequence[Batch], refused: Sequence[str]) -> str:
+    """What was read from each file, and which files were refused."""
+    n_executions = sum(batch.tables["executions"].n_rows for batch in batches)
+    n_refused = sum(batch.n_quarantined for batch in batches)
+    rows = [
+        (
+            batch.origin.path,
+            batch.origin.reader,
+            batch.tables["executions"].n_rows,
+            batch.tables["metrics"].n_rows if "metrics" in batch.tables else 0,
+            batch.n_quarantined,
+            batch.batch_id,
+        )
+        for batch in batches[:MAX_ROWS]
+    ]
+    header = ("file", "reader", "executions", "values", "rows in quarantine", "batch")
+    return joined(
+        [
+            f"# Executions of benchmarks in source {plain(source)}",
+            f"{counted(len(batches), 'file')}, {counted(n_executions, 'execution')} and {counted(n_refused, 'row')} in "
+            "quarantine.",
+            table(header, rows) + rest(len(batches)) if rows else "",
+            "\n".join(["## Files that could not be read", *(f"- {plain(line)}" for line in refused)])
+            if refused
+            else "",
+        ]
+    )
+
+
+def decisions_page(source: str, found: Preprocessed, rows: pd.DataFrame) -> str:
+    """How many metrics count, and of each what became of it."""
+    told = [
+        (
+            row["benchmark_type"],
+            row["metric"],
+            row["unit"],
+            decision(row),
+            better(row["orientation"]),
+            agreement(row["agrees"]),
+        )
+        for row in rows.head(MAX_ROWS).to_dict("records")
+    ]
+    header = ("benchmark", "metric", "unit", "kept or dropped", "counts as", "the paper's rule")
+    return joined(
+        [
+            f"# The metrics of source {plain(source)}",
+            f"{found['n_kept']:,} of {counted(found['n_recorded'], 'metric')} kept, from "
+            f"{counted(found['n_executions'], 'execution')}; {PAPER}. The paper's rule of orientation contradicts what "
+            f"is declared in {counted(found['n_disagree'], 'metric')}.",
+            f"Model {plain(found['model_id'])}, reference: {plain(found['reference'])}.",
+            table(header, told) + rest(len(rows)) if told else "",
+        ]
+    )
+
+
+def ranking_page(source: str, found: Ranked, scores: pd.DataFrame, watched: pd.DataFrame) -> str:
+    """The nodes in order, by aspect, and those that look worse than they used to."""
+    names = {str(row["node"]): called(str(row["node"]), row["is_emulated"]) for row in scores.to_dict("records")}
+    best = ", ".join(names[node] for node in found["best"]) or "none"
+    suspicious = names.get(found["most_suspicious"], found["most_suspicious"]) or "none"
+    n_suspicious = counted(found["n_suspicious"], "execution")
+    header = ("aspect", "place", "node", "score", "interval", "tied", "executions")
+    rows = [_scored(row, names) for row in scores.head(MAX_ROWS).to_dict("records")]
+    low = _low(watched, names)
+    return joined(
+        [
+            f"# The nodes of source {plain(source)}",
+            f"Best: {plain(best)}. Most suspicious: {plain(suspicious)}. {n_suspicious} of {found['n_executions']:,} "
+            "suspicious to some detector.",
+            table(header, rows) + rest(len(scores)) if rows else "No node has a score.",
+            "## Nodes that look worse than they used to" if low else "",
+            table(("node", "executions far below itself", "of", "most in", "there at"), low) if low else "",
+        ]
+    )
+
+
+def _scored(row: Mapping[Any, Any], names: Mapping[str, str]) -> tuple[object, ...]:
+    place, told = int(row["rank"]), (ratio(row["score"]), interval(row), bool(row["is_tied"]))
+    return (row["aspect"], place, names[row["node"]], *told, int(row["n_executions"]))
+
+
+def _low(watched: pd.DataFrame, names: Mapping[str, str]) -> list[tuple[object, ...]]:
+    rows = watched[watched["n_low"] > 0].head(MAX_ROWS).to_dict("records")
+    return [
+        (
+            names.get(row["node"], row["node"]),
+            share(row["low_share"]),
+            int(row["n_executions"]),
+            row["worst_type"],
+            ratio(row["worst_ratio"]),
+        )
+        for row in rows
+    ]
+
+
+def evaluation_page(what: str, figures: Mapping[str, Any]) -> str:
+    """All figures of an evaluation, and why some cannot be had."""
+    keys = [key for key in figures if not key.endswith(".reason") and key != "report"]
+    rows = [(key, _figure(figures[key]) or figures.get(f"{key}.reason") or "") for key in keys]
+    return joined([f"# Plain answers about the nodes of {plain(what)}", table(("figure", "value"), rows)])
+
+
+def rest(n_all: int) -> str:
+    """How many rows a table leaves out."""
+    more = n_all - MAX_ROWS
+    return f"\n\n{more:,} more are in the warehouse." if more > 0 else ""
+
+
+def _figure(value: Any) -> str:
+    if value is None:
+        return ""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number(value) if is_number else str(value)

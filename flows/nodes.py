@@ -1,0 +1,139 @@
+"""The flows of the word `nodes` about executions themselves: recording, files in."""
+
+import logging
+from pathlib import Path
+
+from prefect.runtime import flow_run
+
+from flows.forms import call, flow
+from flows.network_turn import make_limit, network_turn
+from flows.node_pages import executions_page
+from flows.node_params import INBOX, NodeIngestParams, NodeRecordParams
+from flows.node_results import NodesRecorded, ResultsIngested
+from flows.policies import step
+from flows.publish import artifact_key, publish
+from tasks.errors import BadInput
+from tasks.nodes import record_steps, steps
+from tasks.nodes.reader_names import reader_asked_for
+from tasks.nodes.reading_params import ReadParams
+from tasks.nodes.record.params import RecordParams
+from tasks.nodes.record_steps import Recording
+from tasks.warehouse.landing import find_batch
+from tasks.warehouse.place import Warehouse
+
+logger = logging.getLogger(__name__)
+WORD = "nodes"
+TAGS = [WORD]
+RUN_DIGITS = 8
+
+land_recording = step(record_steps.land_recording)
+landed_batches = step(record_steps.landed_batches)
+find_files = step(steps.find_files)
+land_executions = step(steps.land_executions)
+ingest_batch = step(steps.ingest_batch)
+source_version = step(steps.source_version)
+
+
+@step
+def record(params: RecordParams, folder: str) -> Recording:
+    """Record benchmarks; those that need the network wait until no other node uses it."""
+    make_limit()
+    return record_steps.record(params, folder, turn=network_turn)
+
+
+def _record_name() -> str:
+    asked = flow_run.parameters["record"]
+    return f"record benchmarks on {asked.node or 'this node'}" if asked.place == "local" else "record emulated nodes"
+
+
+@flow(name="nodes-record", run_name=_record_name, tags=TAGS)
+def nodes_record(params: NodeRecordParams) -> NodesRecorded:
+    """Run benchmarks on the worker's machine and record them with the machine's own metrics.
+
+    Without a campaign it completes what the node lacks, and then repeats what is doubtful or stalest, so it can be put
+    on a schedule. Nodes that share a Prefect server use the network one after another. A continued run goes on."""
+    found = record(params.record, _folder(params.folder))
+    batches = (
+        land_recording(found["folder"], params.landing, params.source, found["n_clean"] + found["n_new"])
+        if params.landing
+        else []
+    )
+    return NodesRecorded(**found, batches=batches)
+
+
+def _ingest_name() -> str:
+    asked = flow_run.parameters
+    paths = asked.get("results") or ["what was recorded"]
+    what = Path(str(paths[0])).name or str(paths[0]) if len(paths) == 1 else f"{len(paths)} paths"
+    return f"ingest {what} into {asked['source']}"
+
+
+@flow(name="nodes-ingest", run_name=_ingest_name, tags=TAGS)
+def nodes_ingest(params: NodeIngestParams) -> ResultsIngested:
+    """Read results of benchmarks into the warehouse.
+
+    Files that were read before add nothing. A file that cannot be read does not hold up the others: they are loaded,
+    and the run fails at its end with a line that says which file and why. Single bad rows go to the quarantine."""
+    warehouse, source = params.warehouse, params.source
+    reader = reader_asked_for(params.reader)
+    is_named = bool(params.results or params.read.manifest)
+    landed = [] if is_named else landed_batches(warehouse, source)
+    ids = [ingest_batch(warehouse, batch_id) for batch_id in landed]
+    refused: list[BadInput] = []
+    files = _files(warehouse, params.results, params.read)
+    for path in files:
+        try:
+            ids.append(ingest_batch(warehouse, land_executions(warehouse, path, source, reader, params.read)))
+        except BadInput as error:
+            refused.append(error)
+    batches = [find_batch(warehouse.landing_folder, WORD, batch_id) for batch_id in ids]
+    page = executions_page(source, batches, [str(error) for error in refused])
+    publish(artifact_key(WORD, source, "ingest"), page, f"Executions of benchmarks read into source {source}")
+    if refused:
+        raise _all_in_one(refused, len(files))
+    return ResultsIngested(
+        batches=ids,
+        n_landed=len(landed),
+        n_executions=sum(batch.tables["executions"].n_rows for batch in batches),
+        n_quarantined=sum(batch.n_quarantined for batch in batches),
+        data_version=source_version(warehouse, source, ids) if ids else "",
+    )
+
+
+def record_nodes(params: NodeRecordParams) -> NodesRecorded:
+    """Run nodes-record here and now. Raises WhorlError."""
+    return call(nodes_record, params)
+
+
+def ingest_nodes(params: NodeIngestParams) -> ResultsIngested:
+    """Run nodes-ingest here and now. Raises WhorlError."""
+    return call(nodes_ingest, params)
+
+
+def _folder(asked: str) -> str:
+    """The folder of a recording, with the places in braces filled in."""
+    from tasks.settings import load_settings
+
+    folder = asked.replace("{run}", str(flow_run.id)[:RUN_DIGITS])
+    return folder.replace("{home}", str(load_settings().settings.warehouse.home)) if "{home}" in folder else folder
+
+
+def _files(warehouse: Warehouse, paths: list[str], read: ReadParams) -> list[str]:
+    """The files behind the paths; an inbox that nobody has put anything into is no error on a schedule."""
+    if paths or read.manifest:
+        return find_files(paths, read)
+    inbox = warehouse.home / INBOX
+    if not inbox.exists() or not any(inbox.iterdir()):
+        logger.info("nothing to read: %s is empty", inbox)
+        return []
+    return find_files([str(inbox)], read)
+
+
+def _all_in_one(refused: list[BadInput], n_files: int) -> BadInput:
+    n_loaded = n_files - len(refused)
+    rest = f"the other {n_loaded} of {n_files} files are loaded" if n_loaded else ""
+    first = refused[0]
+    if len(refused) == 1:
+        return BadInput(first.where, first.problem, first.expected, "; ".join(filter(None, (first.fix, rest))))
+    where = f"{len(refused)} of {n_files} files"
+    return BadInput(where, f"could not be read, the first: {first}", "results of benchmarks", rest)

@@ -1,0 +1,62 @@
+"""The figures of nodes with their words: for the page of a source, and for artifacts."""
+
+from tasks.report.figure_of import figure_of
+from tasks.report.jobs_figures import FigureOfPage
+from tasks.report.nodes_ranking import RankedNodes, draw_ranking
+from tasks.report.nodes_repeatability import Reruns, draw_reruns
+from tasks.report.nodes_suspicions import Suspicions, draw_suspicions
+
+
+def ranking_figure(ranked: RankedNodes | None, name: str = "ranking") -> FigureOfPage:
+    """Scores with intervals."""
+    words = (
+        "A dot is a node's score, the bar behind it the interval in which it would lie if the same benchmarks ran "
+        "again; nodes marked as tied share their place, since their executions do not tell them apart."
+    )
+    return figure_of(
+        name,
+        "How good each node is",
+        words,
+        ranked.evidence if ranked else "",
+        draw_ranking,
+        ranked,
+        nothing="No node has been ranked yet.",
+        is_empty=ranked is not None and ranked.scores.empty,
+    )
+
+
+def suspicions_figure(found: Suspicions | None, name: str = "suspicions") -> FigureOfPage:
+    """Executions over time, and which are suspicious."""
+    words = (
+        "Each dot is an execution: the higher, the less it is like what its node does otherwise, from a tenth of the "
+        "threshold to twenty times it. Orange ones lie above the threshold and are suspicious. A tick below a strip is "
+        "an execution that was really put under stress."
+    )
+    return figure_of(
+        name,
+        "Suspicious executions over time",
+        words,
+        found.evidence if found else "",
+        draw_suspicions,
+        found,
+        nothing="No execution has been judged yet.",
+        is_empty=found is not None and not found.rows["started_at"].notna().any(),
+    )
+
+
+def reruns_figure(found: Reruns | None, name: str = "reruns") -> FigureOfPage:
+    """How much a rerun differs."""
+    words = (
+        "Each dot is a node: how far its executions of one benchmark lie apart, as a share of their median, by the "
+        "metrics that count in scores. Named is the node that varies most."
+    )
+    return figure_of(
+        name,
+        "How repeatable each benchmark is",
+        words,
+        found.evidence if found else "",
+        draw_reruns,
+        found,
+        nothing="No benchmark ran often enough on any node to say how much a rerun differs.",
+        is_empty=found is not None and not found.rows["cv"].notna().any(),
+    )

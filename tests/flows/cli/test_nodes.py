@@ -1,0 +1,153 @@
+"""`whorl nodes`: the verbs that ask, run as a program would see them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.nodes import answer_steps
+from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.score_params import ScoreParams
+from tasks.warehouse.place import Warehouse
+
+QUICK = ("WHORL_NODES__SCORE__RESAMPLES", "100")
+FAST_EVALUATION = {
+    "WHORL_NODES__EVALUATE__REPEATS": "1",
+    "WHORL_NODES__EVALUATE__MAX_LEFT_NODES": "1",
+    "WHORL_NODES__EVALUATE__RESAMPLES": "100",
+    "WHORL_NODES__EVALUATE__SCORE__RESAMPLES": "100",
+}
+Whorl = Callable[..., Any]
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings of few resamples and splits, so that a test takes a second."""
+    monkeypatch.setenv(*QUICK)
+    for name, value in FAST_EVALUATION.items():
+        monkeypatch.setenv(name, value)
+
+
+def test_rank_prints_place_score_interval_and_ties_by_aspect(whorl: Whorl, nodes_log: Warehouse, quick: None) -> None:
+    ended = whorl("nodes", "rank")
+    assert ended.code == 0, ended.err
+    lines = ended.out.splitlines()
+    assert lines[0].split() == ["aspect", "place", "node", "score", "interval", "tied", "executions", "machine", "type"]
+    assert [line.split()[:3] for line in lines if line.startswith("cpu ")] == [
+        ["cpu", "1", "node-1"],
+        ["cpu", "2", "node-2"],
+        ["cpu", "3", "node-3"],
+    ]
+    assert any(line.startswith("best: ") for line in lines)
+    assert any(line.startswith("most suspicious: ") for line in lines)
+
+
+def test_rank_as_json_has_whole_numbers_and_the_same_answer_twice(
+    whorl: Whorl, nodes_log: Warehouse, quick: None
+) -> None:
+    first, second = (json.loads(whorl("nodes", "rank", "--json").out) for _ in range(2))
+    assert [row | {"scored_at": ""} for row in first["scores"]] == [row | {"scored_at": ""} for row in second["scores"]]
+    assert first["best"] == [row["node"] for row in first["scores"] if row["aspect"] == "all" and row["rank"] == 1]
+    assert all(row["low"] <= row["score"] <= row["high"] for row in first["scores"])
+
+
+def test_an_emulated_node_is_called_so(
+    whorl: Whorl, home: Path, drawn_executions: Callable[..., Path], quick: None
+) -> None:
+    from tasks.nodes import steps
+    from tasks.nodes.reading_params import ReadParams
+
+    warehouse = Warehouse(home=home)
+    path = str(drawn_executions(runs=10, is_emulated=True))
+    steps.ingest_batch(warehouse, steps.land_executions(warehouse, path, "log", "", ReadParams()))
+    assert "node-1 (emulated)" in whorl("nodes", "rank").out
+    assert "node-1 (emulated)" in whorl("nodes", "summary").out
+    page = Path(whorl("nodes", "report").out.strip()).read_text()
+    assert "node-1 (emulated)" in page
+    assert "Emulated nodes:" in page
+    out = home / "evaluation"
+    assert whorl("nodes", "evaluate", path, "--out", out).code == 0
+    assert "node-1 (emulated)" in (out / "nodes-evaluation.html").read_text()
+
+
+def test_metrics_before_a_preprocessing_say_how_to_make_one(whorl: Whorl, nodes_log: Warehouse) -> None:
+    ended = whorl("nodes", "metrics")
+    assert (ended.code, ended.out) == (4, "")
+    assert ended.err == (
+        "whorl: source 'log': its metrics have not been preprocessed yet; do so with "
+        "whorl nodes preprocess --source log\n"
+    )
+
+
+def test_metrics_tell_unit_decision_orientation_and_the_papers_rule(whorl: Whorl, nodes_log: Warehouse) -> None:
+    answer_steps.preprocess(nodes_log, "log", PreprocessParams(), ScoreParams(), "")
+    ended = whorl("nodes", "metrics", "--benchmark", "cpu-sysbench")
+    assert ended.code == 0, ended.err
+    lines = {line.split()[1]: line for line in ended.out.splitlines()[1:]}
+    assert set(lines) == {"events_per_second", "latency_avg", "latency_95p", "num_threads"}
+    assert "more is better" in lines["events_per_second"]
+    assert "less is better" in lines["latency_avg"]
+    assert "dropped: a setting or a version, not a result" in lines["num_threads"]
+    rows = json.loads(whorl("nodes", "metrics", "--json").out)
+    assert rows["n_recorded"] == len(rows["metrics"]) > rows["n_kept"] == sum(r["is_kept"] for r in rows["metrics"])
+    assert all(row["why"] for row in rows["metrics"] if not row["is_kept"])
+
+
+def test_summary_counts_executions_by_node_and_by_benchmark(whorl: Whorl, nodes_log: Warehouse) -> None:
+    found = json.loads(whorl("nodes", "summary", "--json").out)
+    assert [(row["node"], row["n_executions"], row["n_stressed"]) for row in found["nodes"]] == [
+        (f"node-{at}", 120, 24) for at in (1, 2, 3)
+    ]
+    assert sum(row["n_executions"] for row in found["benchmarks"]) == 360
+    assert "cpu-sysbench@" in whorl("nodes", "summary").out
+
+
+def test_evaluate_prints_one_json_object_and_nothing_else(
+    whorl: Whorl, home: Path, drawn_executions: Callable[..., Path], quick: None
+) -> None:
+    ended = whorl("nodes", "evaluate", drawn_executions(), "--json", "--out", home / "out")
+    assert ended.code == 0, ended.err
+    figures = json.loads(ended.out)
+    assert figures["n"] == 360
+    assert {"seed", "data_sha256", "version", "detect.f1_outlier.zscore", "rank.spearman"} <= set(figures)
+    missing = [key for key, value in figures.items() if value is None]
+    assert [key for key in missing if f"{key}.reason" not in figures] == []
+    assert (home / "out" / "nodes-evaluation.html").exists()
+    assert (home / "out" / "metrics.parquet").exists()
+    assert not (home / "warehouse.duckdb").exists()
+
+
+def test_evaluate_without_a_path_is_wrong_usage(whorl: Whorl) -> None:
+    ended = whorl("nodes", "evaluate")
+    assert ended.code == 2
+    assert "name results, or a --manifest of them" in ended.err
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "ingest"])
+def test_a_path_that_is_not_there_is_one_line(whorl: Whorl, tmp_path: Path, verb: str) -> None:
+    ended = whorl("nodes", verb, tmp_path / "nowhere.csv")
+    assert (ended.code, ended.out) == (3, "")
+    assert ended.err.endswith("nowhere.csv: no such file or folder; expected results of benchmarks; check the path\n")
+
+
+def test_a_map_that_is_none_is_wrong_usage(whorl: Whorl) -> None:
+    ended = whorl("nodes", "evaluate", "x", "--map", "node")
+    assert ended.code == 2
+    assert "'node' is not OURS=THEIRS, such as node=hostname" in ended.err
+
+
+def test_a_dry_run_of_a_campaign_lists_it_and_records_nothing(whorl: Whorl, home: Path) -> None:
+    ended = whorl("nodes", "record", "--dry-run", "--runs", 5, "--place", "emulated", "--json")
+    assert ended.code == 0, ended.err
+    found = json.loads(ended.out)
+    assert found["n_executions"] == len(found["executions"]) == 3 * 6 * 5
+    assert sum(row["dose_level"] > 0 for row in found["executions"]) == 18
+    assert not home.exists()
+
+
+def test_report_nodes_and_nodes_report_are_the_same(whorl: Whorl, nodes_log: Warehouse) -> None:
+    one, other = whorl("nodes", "report"), whorl("report", "nodes")
+    assert one.out == other.out
+    assert Path(one.out.strip()).name == "nodes-log.html"

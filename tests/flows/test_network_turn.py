@@ -1,0 +1,60 @@
+"""Network benchmarks of nodes that record at the same time: one after the other."""
+
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from flows.network_turn import LIMIT, make_limit, network_turn
+from tasks.nodes.record.templates import SHORT
+
+pytestmark = pytest.mark.usefixtures("prefect_server")
+CPU = next(one for one in SHORT if not one.is_network)
+NETWORK = next(one for one in SHORT if one.is_network)
+
+
+def limit() -> Any:
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        return client.read_global_concurrency_limit_by_name(LIMIT)
+
+
+def test_the_limit_is_made_once_and_an_operators_number_stays() -> None:
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.actions import GlobalConcurrencyLimitUpdate
+
+    make_limit()
+    assert make_limit() is False
+    assert limit().limit == 1
+    with get_client(sync_client=True) as client:
+        client.update_global_concurrency_limit(LIMIT, GlobalConcurrencyLimitUpdate(limit=2))
+        make_limit()
+        assert limit().limit == 2
+        client.update_global_concurrency_limit(LIMIT, GlobalConcurrencyLimitUpdate(limit=1))
+
+
+def test_a_network_benchmark_waits_for_that_of_another_node_and_others_do_not() -> None:
+    make_limit()
+    entered, may_leave, order = threading.Event(), threading.Event(), []
+
+    def other_node() -> None:
+        with network_turn(NETWORK):
+            entered.set()
+            may_leave.wait(60)
+            order.append("other")
+
+    thread = threading.Thread(target=other_node)
+    thread.start()
+    assert entered.wait(60)
+    with network_turn(CPU):
+        order.append("cpu")
+    threading.Timer(0.5, may_leave.set).start()
+    began = time.monotonic()
+    with network_turn(NETWORK):
+        order.append("network")
+    thread.join(60)
+    assert order == ["cpu", "other", "network"]
+    assert time.monotonic() - began < 60
+    assert limit().active_slots == 0

@@ -1,0 +1,109 @@
+"""The page about nodes, from tables of drawn executions."""
+
+import re
+
+import pytest
+
+from tasks.errors import NotFound
+from tasks.nodes import answer_steps
+from tasks.nodes.detectors.params import DetectorParams
+from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.suspect_params import SuspectParams
+from tasks.report.nodes_artifact import nodes_artifact
+from tasks.report.nodes_data import fetch_nodes_data
+from tasks.report.nodes_figures import ranking_figure, reruns_figure, suspicions_figure
+from tasks.report.nodes_page import nodes_text, render_nodes
+from tasks.report.nodes_params import NodesReportParams
+from tasks.report.style import NARROW_IN, WIDE_IN
+
+QUICK = ScoreParams(resamples=100)
+
+
+@pytest.fixture
+def ranked(nodes_log):
+    """The source `log`, preprocessed, ranked and judged."""
+    answer_steps.preprocess(nodes_log, "log", PreprocessParams(), QUICK, "")
+    answer_steps.rank(nodes_log, "log", QUICK, DetectorParams(trees=20), SuspectParams(), "")
+    return nodes_log
+
+
+@pytest.fixture
+def data(ranked):
+    """What the page of `log` shows."""
+    return fetch_nodes_data(ranked, "log", NodesReportParams())
+
+
+def test_the_page_is_one_file_that_fetches_nothing_and_leaves_no_tag_open(data, tags_of):
+    tags = tags_of(nodes_text(data))
+    assert tags.open == []
+    assert [address for address in tags.addresses if not address.startswith(("data:", "#"))] == []
+
+
+def test_drawn_executions_are_called_simulated(data, words_of):
+    assert "Simulated: these executions were drawn, not measured." in words_of(nodes_text(data))
+
+
+def test_the_page_shows_ranking_decisions_suspicions_and_repeatability(data, words_of):
+    words = words_of(nodes_text(data))
+    for title in (
+        "How good each node is",
+        "Scores by aspect",
+        "Nodes that look worse than they used to",
+        "Suspicious executions over time",
+        "What each detector suspects",
+        "How much a rerun differs",
+        "Metrics: kept or dropped, and why",
+    ):
+        assert title in words
+    assert "the paper recorded 153 and kept 54" in words
+    assert "dropped: a setting or a version, not a result" in words
+
+
+def test_without_answers_the_page_says_which_commands_give_them(nodes_log, words_of):
+    words = words_of(render_nodes(nodes_log, "log").read_text())
+    assert "whorl nodes rank --source log" in words
+    assert "whorl nodes preprocess --source log" in words
+    assert "360" in words
+
+
+def test_the_same_tables_give_the_same_page(ranked):
+    params = NodesReportParams()
+    texts = [nodes_text(fetch_nodes_data(ranked, "log", params), params) for _ in range(2)]
+    assert texts[0] == texts[1]
+
+
+def test_a_source_without_executions_is_told(nodes_log):
+    with pytest.raises(NotFound, match="has no executions of benchmarks"):
+        render_nodes(nodes_log, "nothing")
+
+
+@pytest.mark.parametrize("width_in", [WIDE_IN, NARROW_IN])
+def test_every_figure_fits_its_width_and_names_all_nodes(data, width_in):
+    for figure in (ranking_figure(data.ranking), suspicions_figure(data.suspicions), reruns_figure(data.reruns)):
+        drawn = figure.draw(width_in)
+        assert drawn.get_figwidth() == pytest.approx(width_in)
+    words = " ".join(
+        text.get_text() for axes in ranking_figure(data.ranking).draw(width_in).axes for text in axes.texts
+    )
+    assert all(f"node-{at}" in words for at in (1, 2, 3))
+
+
+def test_the_figure_of_the_ranking_shows_the_best_first_in_each_aspect(data):
+    for axes in ranking_figure(data.ranking).draw(WIDE_IN).axes:
+        scores = [float(line.get_xdata()[0]) for line in axes.lines if line.get_marker() == "o"]
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_a_node_without_repetitions_has_a_score_and_no_interval(data):
+    scores = data.scores.assign(low=float("nan"), high=float("nan"))
+    from tasks.report.nodes_ranking import RankedNodes, draw_ranking
+
+    assert draw_ranking(RankedNodes(scores), WIDE_IN) is not None
+    text = nodes_text(type(data)(**{**vars(data), "scores": scores}))
+    assert not re.search(r"\bnan\b", text)
+
+
+def test_the_artifact_shows_its_figures_below_the_size_that_prefect_can_show(ranked):
+    text = nodes_artifact(ranked, "log")
+    assert text.count("data:image/png;base64,") == 3

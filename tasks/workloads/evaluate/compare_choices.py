@@ -31,8 +31,12 @@ CHOICES: dict[str, Sequence[dict[str, Any]]] = {
     "change points": [
         {"fingerprint": {"changepoints": {"method": name}}} for name in ("bayes", "pelt", "kernel", "binseg")
     ],
-    "features": [{"features": {"parts": parts}} for parts in ("phases", "levels", "both")],
-    "distance weight": [{"trees": {"distance_weight": weight}} for weight in (0.0, 0.5, 1.0, 2.0)],
+    "distances' scale": [
+        {"fingerprint": {"normalisation": {"distances": name}}} for name in ("training", "zscore", "absolute")
+    ],
+    "DTW's cost": [{"similarity": {"cost": cost}} for cost in ("manhattan", "squared")],
+    "features": [{"features": {"parts": parts}} for parts in ("apart", "phases", "levels", "both")],
+    "distance weight": [{"trees": {"distance_weight": weight}} for weight in (0.0, 0.25, 1.0, 2.0)],
 }
 
 

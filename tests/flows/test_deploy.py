@@ -43,6 +43,7 @@ def test_the_second_deploy_changes_nothing_and_the_form_shows_what_will_run(
     assert "deployment jobs-ingest: unchanged" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_changed_setting_is_an_update_and_nothing_else_is(prefect_server: None, tmp_path: Path) -> None:
     deploy(settings_of(tmp_path))
     done = deploy(settings_of(tmp_path, watch={"look_back_days": 3}))
@@ -50,6 +51,7 @@ def test_a_changed_setting_is_an_update_and_nothing_else_is(prefect_server: None
     assert deployment("jobs-watch").parameters["watch"]["look_back_days"] == 3
 
 
+@pytest.mark.slow
 def test_what_an_operator_chose_stays(prefect_server: None, tmp_path: Path) -> None:
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.actions import DeploymentUpdate
@@ -69,6 +71,7 @@ def test_what_an_operator_chose_stays(prefect_server: None, tmp_path: Path) -> N
             client.update_deployment_schedule(found.id, found.schedules[0].id, active=False)
 
 
+@pytest.mark.slow
 def test_a_schedule_that_a_new_version_ships_is_added(prefect_server: None, tmp_path: Path) -> None:
     from prefect.client.orchestration import get_client
 

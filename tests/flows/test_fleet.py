@@ -30,6 +30,7 @@ def test_a_name_that_is_taken_is_refused(tmp_path: Path, names: list[str]) -> No
         fleet_entries(settings_of(tmp_path, nodes=names, landing="s3://bucket/landing"))
 
 
+@pytest.mark.slow
 def test_each_node_gets_a_deployment_and_a_queue_of_its_name(prefect_server: None, tmp_path: Path) -> None:
     from prefect.client.orchestration import get_client
 

@@ -74,6 +74,7 @@ def test_a_prediction_without_a_model_says_how_to_make_one(job_log: Callable[...
         predict_jobs(PredictFlowParams(source="log", warehouse=warehouse))
 
 
+@pytest.mark.slow
 def test_two_experiments_can_be_compared(trained_log: Warehouse, quick_training: EvaluateParams) -> None:
     longer = quick_training.model_copy(update={"forest_trees": 10})
     for params in (quick_training, longer):

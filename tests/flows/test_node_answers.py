@@ -62,6 +62,7 @@ def test_a_ranking_is_kept_and_shown_with_intervals_and_ties(nodes_log: Warehous
     assert read_run(nodes_log, run["run_id"])["figures"]["best"] == found["best"]
 
 
+@pytest.mark.slow
 def test_a_second_ranking_replaces_the_first_and_keeps_its_reference(nodes_log: Warehouse) -> None:
     params = NodeRankParams(source="log", score=QUICK, warehouse=nodes_log)
     first = rank_nodes(params)
@@ -85,6 +86,7 @@ def quick_evaluation() -> EvaluateParams:
     return EvaluateParams(score=QUICK, repeats=1, max_left_nodes=1, resamples=100)
 
 
+@pytest.mark.slow
 def test_two_experiments_on_a_source_can_be_compared(nodes_log: Warehouse, quick_evaluation: EvaluateParams) -> None:
     for seed in (0, 1):
         asked = quick_evaluation.model_copy(update={"seed": seed})
@@ -99,6 +101,7 @@ def test_two_experiments_on_a_source_can_be_compared(nodes_log: Warehouse, quick
     assert cards(nodes_log.models) == []
 
 
+@pytest.mark.slow
 def test_files_are_evaluated_without_being_kept(
     warehouse: Warehouse, drawn_executions: Callable[..., Path], quick_evaluation: EvaluateParams
 ) -> None:

@@ -4,6 +4,8 @@ import os
 import time
 from pathlib import Path
 
+import pytest
+
 from flows.job_params import IngestParams
 from flows.jobs import ingest_jobs
 from flows.resolved import resolved_parameters
@@ -80,6 +82,7 @@ def test_what_an_upkeep_backs_up_can_be_restored(
     assert fetch(elsewhere, "SELECT count(*) AS n FROM jobs.runs")["n"].to_list() == [10]
 
 
+@pytest.mark.slow
 def test_flow_runs_go_when_they_are_old_and_whorls(prefect_server: None, warehouse: Warehouse, csv_log: Path) -> None:
     from prefect import flow
     from prefect.client.orchestration import get_client

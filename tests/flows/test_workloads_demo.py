@@ -47,6 +47,7 @@ def test_the_held_out_run_is_named_with_confidence_and_reasons(warehouse: Wareho
     assert "d-05" not in found[1].learned_ids
 
 
+@pytest.mark.slow
 def test_told_again_it_trains_nothing_new(warehouse: Warehouse, recorded: Path) -> None:
     first = workload_demo.tell_workload(warehouse, WorkloadsParams(), "recorded")
     assert workload_demo.tell_workload(warehouse, WorkloadsParams(), "recorded") == first
@@ -62,8 +63,9 @@ def test_without_a_recording_it_says_what_is_missing(
 
 
 def test_what_is_shown_of_it_names_the_run_and_says_how_sure_why_and_what_else_it_is_like(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     told = WorkloadTold(
         run_id="5-nginx-large-09",
         label="nginx",

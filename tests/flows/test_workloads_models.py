@@ -56,6 +56,7 @@ def steps_of_last_run() -> list[str]:
     return [one.name.rsplit("-", 1)[0] for one in found]
 
 
+@pytest.mark.slow
 def test_the_second_fingerprinting_does_less_than_the_first(workloads_log: Warehouse) -> None:
     params = FingerprintFlowParams(source="log", fan_out=FanOutParams(runs_per_part=10), warehouse=workloads_log)
     first = fingerprint_workloads(params)
@@ -141,6 +142,7 @@ def quick_evaluation(quick_identify: IdentifyParams) -> EvaluateParams:
     return params.model_copy(update={"sample": params.sample.model_copy(update=few)})
 
 
+@pytest.mark.slow
 def test_two_experiments_on_a_source_can_be_compared(
     workloads_log: Warehouse, quick_evaluation: EvaluateParams
 ) -> None:
@@ -160,6 +162,7 @@ def test_two_experiments_on_a_source_can_be_compared(
     assert cards(workloads_log.models) == []
 
 
+@pytest.mark.slow
 def test_files_are_evaluated_without_being_kept(
     warehouse: Warehouse, drawn_telemetry: Callable[..., Path], quick_evaluation: EvaluateParams
 ) -> None:

@@ -74,6 +74,7 @@ def test_what_comes_out_of_a_spool_is_what_went_in(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(second.tables["more"], back[1].tables["more"])
 
 
+@pytest.mark.slow
 def test_a_long_history_never_lies_in_memory_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     remote = Remote(20)
     monkeypatch.setattr(intake, "_reader", lambda *_: remote)

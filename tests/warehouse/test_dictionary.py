@@ -1,6 +1,7 @@
 """The data dictionary: every table and column of the schema, with type and meaning."""
 
 import duckdb
+import pytest
 
 from tasks.warehouse.dictionary import data_dictionary, described_tables
 from tasks.warehouse.migrations import migrate
@@ -24,6 +25,7 @@ def test_columns_that_are_never_missing_are_marked():
     assert "| `run_id` | VARCHAR, never missing | native id of the run within its source |" in data_dictionary()
 
 
+@pytest.mark.slow
 def test_programs_get_the_same_tables_as_people():
     found = described_tables()
     assert [f"\n## {name}\n" in data_dictionary() for name in found] == [True] * len(found)

@@ -35,6 +35,7 @@ def test_a_kill_at_a_step_loses_nothing_and_doubles_nothing(killed, scenario):
     assert killed[scenario]["n_kills"] >= 1
 
 
+@pytest.mark.slow
 def test_kills_at_random_moments_of_a_long_story_change_nothing(tmp_path):
     found = run(tmp_path, 3, 2026, "soak")["soak"]
     assert found["faults"] == {}

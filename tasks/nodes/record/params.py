@@ -19,9 +19,9 @@ class NodeParams(Params):
     machine_type: str = Field(max_length=60, description="Its machine type")
     cores: tuple[int, ...] = Field((), description="Processors that it may run on, by number; empty: all")
     cpu_percent: float = Field(0, ge=0, le=100_000, description="CPU quota; 100 is one processor")
-    memory_mib: float = Field(0, ge=0, description="Memory that it may use")
-    disk_mb_per_s: float = Field(0, ge=0, description="Reads and writes of its disk, each, in MB/s")
-    network_mbit_per_s: float = Field(0, ge=0, description="Rate of its link, each way, in Mbit/s")
+    memory_mib: float = Field(0, ge=0, le=1e9, description="Memory that it may use")
+    disk_mb_per_s: float = Field(0, ge=0, le=1e6, description="Reads and writes of its disk, each, in MB/s")
+    network_mbit_per_s: float = Field(0, ge=0, le=1e6, description="Rate of its link, each way, in Mbit/s")
     delay_ms: float = Field(0, ge=0, le=10_000, description="Delay of its link, each way, in milliseconds")
 
 

@@ -53,6 +53,7 @@ def test_rank_as_json_has_whole_numbers_and_the_same_answer_twice(
     assert all(row["low"] <= row["score"] <= row["high"] for row in first["scores"])
 
 
+@pytest.mark.slow
 def test_an_emulated_node_is_called_so(
     whorl: Whorl, home: Path, drawn_executions: Callable[..., Path], quick: None
 ) -> None:

@@ -37,6 +37,7 @@ def test_an_ingest_shows_files_and_how_many_runs_have_a_label(
     assert (told["n_runs"], told["n_labelled"], told["refused"]) == (8, 8, [])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("prefect_server")
 def test_a_source_is_fingerprinted_trained_and_watched_from_the_command_line(
     whorl: Whorl, workloads_log: Warehouse

@@ -216,6 +216,7 @@ def test_a_call_that_is_too_short_is_continued_by_the_next(params, tmp_path):
     assert _ids(tmp_path) == _planned(slow)
 
 
+@pytest.mark.slow
 def test_a_killed_recorder_leaves_no_process_and_is_continued(params, tmp_path):
     groups = params.model_copy(update={"isolation": "auto"})
     process = _start_recorder(groups, tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -248,7 +249,7 @@ def test_a_terminated_recorder_writes_what_it_has_and_leaves_nothing(params, tmp
     _, alive = psutil.wait_procs(children, timeout=20)
     assert alive == []
     assert _own_groups(process.pid) == []
-    assert [path.name for path in tmp_path.iterdir()] == ["runs-0001.parquet"]
+    assert {path.name for path in tmp_path.iterdir()} - {"machine.lock"} == {"runs-0001.parquet"}
     assert _read(tmp_path).run_id.is_unique
 
 

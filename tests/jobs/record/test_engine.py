@@ -31,6 +31,7 @@ def test_data_are_the_same_for_the_same_seed_and_others_for_another(data_folder,
         assert made.equals(kept) == is_same
 
 
+@pytest.mark.slow
 def test_data_sets_are_made_once_and_anew_for_another_size_or_seed(tmp_path):
     def made():
         return (tmp_path / "complete").stat().st_mtime_ns, pq.read_table(tmp_path / "orders/part-0063.parquet")

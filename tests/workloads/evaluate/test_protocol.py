@@ -104,6 +104,7 @@ def test_one_run_of_each_workload_leaves_nothing_to_test_and_says_so(draw):
     assert figures["unknown.auroc"] is None and figures["threshold.false_reject"] is None
 
 
+@pytest.mark.slow
 def test_two_workloads_leave_no_pair_to_hold_out(campaign):
     figures = evaluate_runs(campaign(("redis", "mysql")), QUICK).figures
     assert are_explained(figures)
@@ -111,6 +112,7 @@ def test_two_workloads_leave_no_pair_to_hold_out(campaign):
     assert figures["known.accuracy.random.trees"] == 1
 
 
+@pytest.mark.slow
 def test_a_round_without_a_workload_is_scored_on_the_others(campaign):
     runs = [run for run in campaign(rounds=3) if (run.workload, run.round) != ("nginx", "1")]
     runs = [run for run in runs if run.workload != "mysql" or run.round == "2"]

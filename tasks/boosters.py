@@ -3,6 +3,7 @@
 import math
 import os
 import re
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -25,12 +26,24 @@ Floats = NDArray[np.float64]
 _one_at_a_time = threading.Lock()
 
 
+def lightgbm_alone() -> Any:
+    """The module lightgbm without its classes for scikit-learn, which nobody here uses: importing it takes a second."""
+    is_first = not {"lightgbm", "sklearn"} & sys.modules.keys()
+    if is_first:
+        sys.modules["sklearn"] = None  # type: ignore[assignment]
+    try:
+        import lightgbm
+    finally:
+        if is_first:
+            del sys.modules["sklearn"]
+    return lightgbm
+
+
 def train_booster(features: pd.DataFrame, target: Floats, params: dict[str, Any], n_rounds: int, seed: int) -> Any:
     """A lightgbm.Booster; features: (n, p), NaN is a value of its own; target: (n,). One thread, seeded.
 
     Raises BadInput without a row."""
-    import lightgbm
-
+    lightgbm = lightgbm_alone()
     if not len(features):
         raise BadInput("training rows", "none", "at least one run that has ended", "give more of the log")
     # a tree sees a whole number of rows and at least one: of a handful each counts several times
@@ -60,16 +73,14 @@ def booster_from(text: str, n_features: int) -> Any:
 
 def read_booster(text: str) -> Any:
     """A booster out of the whole of its text. Raises ValueError, and prints nothing, if there is none in it."""
-    from lightgbm import Booster
-    from lightgbm.basic import LightGBMError
-
+    lightgbm = lightgbm_alone()
     sizes = SIZES.search(text)
     if sizes is None or END not in text:
         raise ValueError("its text is cut short")
     try:
         with _without_own_lines():
-            booster = Booster(model_str=SIZES.sub("", text, count=1))
-    except LightGBMError as error:
+            booster = lightgbm.Booster(model_str=SIZES.sub("", text, count=1))
+    except lightgbm.basic.LightGBMError as error:
         raise ValueError(str(error)) from error
     n_trees = len(sizes[1].split())
     if booster.num_trees() != n_trees:

@@ -73,3 +73,15 @@ def test_a_damaged_text_is_one_error_and_no_line_of_lightgbm(tmp_path: Path, tex
     assert found.stdout.startswith(told)
     assert found.stdout.count("\n") == 1
     assert found.stderr == "another thread speaks\n" * is_read + "and after it\n"
+
+
+def test_a_booster_is_read_without_importing_scikit_learn_which_can_be_imported_afterwards():
+    asked = "import sys; from tasks.boosters import lightgbm_alone as load; load(); print('sklearn' in sys.modules); "
+    done = subprocess.run(
+        [sys.executable, "-c", asked + "import sklearn.base; print(sklearn.base.__name__)"],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["False", "sklearn.base"]

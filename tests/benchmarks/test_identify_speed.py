@@ -28,12 +28,13 @@ MOST_AFTER_IMPORT_S, MOST_COMMAND_S = 1.0, 5.0
 AFTER_IMPORT = """
 import sys, time
 from pathlib import Path
-import lightgbm
+from tasks.boosters import lightgbm_alone
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.identify.identification import identify
 from tasks.workloads.identify.saving import load_model
 from tasks.workloads.stored import fetch_runs
 home, folder, run_id = sys.argv[1:]
+lightgbm_alone()
 began_s = time.perf_counter()
 [run] = fetch_runs(Warehouse(home=Path(home)), "recorded", [run_id])
 found = identify(run, load_model(Path(folder)))

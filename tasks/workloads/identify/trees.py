@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.boosters import ONE_THREAD, booster_from
+from tasks.boosters import ONE_THREAD, booster_from, lightgbm_alone
 from tasks.errors import BadInput
 from tasks.workloads.identify.features import Views
 from tasks.workloads.identify.params import TreeParams
@@ -80,8 +80,7 @@ def trees_from(classes: tuple[str, ...], columns: Views, texts: Sequence[str]) -
 
 
 def _fit(features: FloatArray, numbers: NDArray[np.int64], n_classes: int, params: TreeParams, seed: int) -> str:
-    import lightgbm
-
+    lightgbm = lightgbm_alone()
     settings: dict[str, Any] = {
         **ONE_THREAD,
         "force_row_wise": False,

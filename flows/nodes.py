@@ -1,10 +1,10 @@
 """The flows of the word `nodes` about executions themselves: recording, files in."""
 
-import logging
 from pathlib import Path
 
 from prefect.runtime import flow_run
 
+from flows.file_intake import all_in_one, files_or_inbox
 from flows.forms import call, flow
 from flows.network_turn import make_limit, network_turn
 from flows.node_pages import executions_page
@@ -15,13 +15,10 @@ from flows.publish import artifact_key, publish
 from tasks.errors import BadInput
 from tasks.nodes import record_steps, steps
 from tasks.nodes.reader_names import reader_asked_for
-from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.record.params import RecordParams
 from tasks.nodes.record_steps import Recording
 from tasks.warehouse.landing import find_batch
-from tasks.warehouse.place import Warehouse
 
-logger = logging.getLogger(__name__)
 WORD = "nodes"
 TAGS = [WORD]
 RUN_DIGITS = 8
@@ -80,7 +77,9 @@ def nodes_ingest(params: NodeIngestParams) -> ResultsIngested:
     landed = [] if is_named else landed_batches(warehouse, source)
     ids = [ingest_batch(warehouse, batch_id) for batch_id in landed]
     refused: list[BadInput] = []
-    files = _files(warehouse, params.results, params.read)
+    files = files_or_inbox(
+        warehouse, INBOX, params.results, is_named=is_named, find=lambda paths: find_files(paths, params.read)
+    )
     for path in files:
         try:
             ids.append(ingest_batch(warehouse, land_executions(warehouse, path, source, reader, params.read)))
@@ -90,7 +89,7 @@ def nodes_ingest(params: NodeIngestParams) -> ResultsIngested:
     page = executions_page(source, batches, [str(error) for error in refused])
     publish(artifact_key(WORD, source, "ingest"), page, f"Executions of benchmarks read into source {source}")
     if refused:
-        raise _all_in_one(refused, len(files))
+        raise all_in_one(refused, len(files), "results of benchmarks")
     return ResultsIngested(
         batches=ids,
         n_landed=len(landed),
@@ -116,24 +115,3 @@ def _folder(asked: str) -> str:
 
     folder = asked.replace("{run}", str(flow_run.id)[:RUN_DIGITS])
     return folder.replace("{home}", str(load_settings().settings.warehouse.home)) if "{home}" in folder else folder
-
-
-def _files(warehouse: Warehouse, paths: list[str], read: ReadParams) -> list[str]:
-    """The files behind the paths; an inbox that nobody has put anything into is no error on a schedule."""
-    if paths or read.manifest:
-        return find_files(paths, read)
-    inbox = warehouse.home / INBOX
-    if not inbox.exists() or not any(inbox.iterdir()):
-        logger.info("nothing to read: %s is empty", inbox)
-        return []
-    return find_files([str(inbox)], read)
-
-
-def _all_in_one(refused: list[BadInput], n_files: int) -> BadInput:
-    n_loaded = n_files - len(refused)
-    rest = f"the other {n_loaded} of {n_files} files are loaded" if n_loaded else ""
-    first = refused[0]
-    if len(refused) == 1:
-        return BadInput(first.where, first.problem, first.expected, "; ".join(filter(None, (first.fix, rest))))
-    where = f"{len(refused)} of {n_files} files"
-    return BadInput(where, f"could not be read, the first: {first}", "results of benchmarks", rest)

@@ -1,10 +1,10 @@
 """The flows of the word `workloads` about telemetry itself: recording, files in."""
 
-import logging
 from pathlib import Path
 
 from prefect.runtime import flow_run
 
+from flows.file_intake import all_in_one, files_or_inbox
 from flows.forms import call, flow
 from flows.policies import step
 from flows.publish import artifact_key, publish
@@ -13,13 +13,10 @@ from flows.workload_params import INBOX, WorkloadIngestParams, WorkloadRecordPar
 from flows.workload_results import TelemetryIngested
 from tasks.errors import BadInput
 from tasks.warehouse.landing import find_batch
-from tasks.warehouse.place import Warehouse
 from tasks.workloads import steps
 from tasks.workloads.reader_names import reader_asked_for
-from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.steps import Recording
 
-logger = logging.getLogger(__name__)
 WORD = "workloads"
 TAGS = [WORD]
 
@@ -57,7 +54,13 @@ def workloads_ingest(params: WorkloadIngestParams) -> TelemetryIngested:
     reader = reader_asked_for(params.reader)
     ids: list[str] = []
     refused: list[BadInput] = []
-    files = _files(warehouse, params.telemetry, params.read)
+    files = files_or_inbox(
+        warehouse,
+        INBOX,
+        params.telemetry,
+        is_named=bool(params.telemetry or params.read.manifest),
+        find=lambda paths: find_files(paths, params.read),
+    )
     for path in files:
         try:
             ids.append(ingest_batch(warehouse, land_telemetry(warehouse, path, source, reader, params.read)))
@@ -67,7 +70,7 @@ def workloads_ingest(params: WorkloadIngestParams) -> TelemetryIngested:
     page = telemetry_page(source, batches, [str(error) for error in refused])
     publish(artifact_key(WORD, source, "ingest"), page, f"Telemetry read into source {source}")
     if refused:
-        raise _all_in_one(refused, len(files))
+        raise all_in_one(refused, len(files), "telemetry")
     return TelemetryIngested(
         batches=ids,
         n_runs=sum(batch.tables["runs"].n_rows for batch in batches),
@@ -84,24 +87,3 @@ def record_workloads(params: WorkloadRecordParams) -> Recording:
 def ingest_workloads(params: WorkloadIngestParams) -> TelemetryIngested:
     """Run workloads-ingest here and now. Raises WhorlError."""
     return call(workloads_ingest, params)
-
-
-def _files(warehouse: Warehouse, paths: list[str], read: ReadParams) -> list[str]:
-    """The files behind the paths; an inbox that nobody has put anything into is no error on a schedule."""
-    if paths or read.manifest:
-        return find_files(paths, read)
-    inbox = warehouse.home / INBOX
-    if not inbox.exists() or not any(inbox.iterdir()):
-        logger.info("nothing to read: %s is empty", inbox)
-        return []
-    return find_files([str(inbox)], read)
-
-
-def _all_in_one(refused: list[BadInput], n_files: int) -> BadInput:
-    n_loaded = n_files - len(refused)
-    rest = f"the other {n_loaded} of {n_files} files are loaded" if n_loaded else ""
-    first = refused[0]
-    if len(refused) == 1:
-        return BadInput(first.where, first.problem, first.expected, "; ".join(filter(None, (first.fix, rest))))
-    where = f"{len(refused)} of {n_files} files"
-    return BadInput(where, f"could not be read, the first: {first}", "telemetry", rest)

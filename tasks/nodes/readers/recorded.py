@@ -70,7 +70,7 @@ def _in_our_types(path: str, table: pa.Table, says_simulated: bool) -> pa.Table:
             continue
         try:
             columns.append(table[field.name].cast(field.type))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        except pa.ArrowException as error:
             kind = table.schema.field(field.name).type
             problem = f"column '{field.name}' is of type {kind}"
             raise BadInput(path, problem, str(field.type), "record it again") from error

@@ -1,0 +1,35 @@
+"""What the flows that read files share: which files there are, and one line about those that could not be read."""
+
+import logging
+from collections.abc import Callable
+
+from tasks.errors import BadInput
+from tasks.warehouse.place import Warehouse
+
+logger = logging.getLogger(__name__)
+
+
+def files_or_inbox(
+    warehouse: Warehouse, inbox_name: str, paths: list[str], *, is_named: bool, find: Callable[[list[str]], list[str]]
+) -> list[str]:
+    """The files behind the paths, else in the inbox; one that nobody has put anything into is no error on a schedule.
+
+    is_named: whether paths, or a manifest, say what to read; find: the files behind paths."""
+    if is_named:
+        return find(paths)
+    inbox = warehouse.home / inbox_name
+    if not inbox.exists() or not any(inbox.iterdir()):
+        logger.info("nothing to read: %s is empty", inbox)
+        return []
+    return find([str(inbox)])
+
+
+def all_in_one(refused: list[BadInput], n_files: int, expected: str) -> BadInput:
+    """One line about all files that could not be read. expected: what they should have been."""
+    n_loaded = n_files - len(refused)
+    rest = f"the other {n_loaded} of {n_files} files are loaded" if n_loaded else ""
+    first = refused[0]
+    if len(refused) == 1:
+        return BadInput(first.where, first.problem, first.expected, "; ".join(filter(None, (first.fix, rest))))
+    where = f"{len(refused)} of {n_files} files"
+    return BadInput(where, f"could not be read, the first: {first}", expected, rest)

@@ -3,7 +3,6 @@
 from tasks.nodes.record.doses import Dose
 
 CPU = "stress-ng --cpu 16 --temp-path {folder} --timeout {limit_s}s"
-HDD = "stress-ng --hdd 2 --hdd-bytes 64M --hdd-opts direct,rd-rnd,wr-rnd --temp-path {folder} --timeout {limit_s}s"
 FILE = "fio --name=stress --filename={{laid}}/for-stress --size=256M --rw=randread --direct=1 --bs={block}"
 IPERF = "iperf3 -c {server} -p {stress_port} -t {limit_s} --bidir -b {rate_mbit}M"
 
@@ -17,15 +16,15 @@ def _cpu(level: int, share: float) -> Dose:
     return Dose(benchmark="cpu-sysbench", level=level, name=f"cpu-{share:g}", command=CPU, cpu_ratio=share)
 
 
-def _hdd(benchmark: str, level: int, share: float) -> Dose:
-    return Dose(benchmark=benchmark, level=level, name=f"hdd-{share:g}", command=HDD, cpu_ratio=share)
-
-
-def _reads(benchmark: str, level: int, block: str, jobs: int) -> Dose:
-    # a competitor for the node's disk limit: a queue of blocks of this size for each job
+def _reads(benchmark: str, level: int, block: str, jobs: int, per_s: int = 0) -> Dose:
+    # a competitor for the node's disk limit: a queue of blocks of this size for each job, so many a second, or as fast
+    # as they are read
     command = f"{FILE.format(block=block)} --numjobs={jobs} --time_based=1 --runtime={{limit_s}}"
     prepare = f"{FILE.format(block='1m')} --create_only=1"
-    return Dose(benchmark=benchmark, level=level, name=f"read-{block}-{jobs}", command=command, prepare=prepare)
+    name = f"read-{block}-{jobs}"
+    if per_s:
+        command, name = f"{command} --rate_iops={per_s}", f"{name}-at-{per_s}"
+    return Dose(benchmark=benchmark, level=level, name=name, command=command, prepare=prepare)
 
 
 def _iperf(benchmark: str, level: int, share: float) -> Dose:
@@ -33,15 +32,16 @@ def _iperf(benchmark: str, level: int, share: float) -> Dose:
 
 
 SHIPPED = (
-    *(_cpu(level, share) for level, share in ((1, 0.03), (2, 0.08), (3, 0.25))),
-    *(_throttle(level, left) for level, left in ((1, 0.8), (2, 0.3), (3, 0.1))),
-    *(_reads("disk-fio", level, block, jobs) for level, block, jobs in ((1, "2m", 1), (2, "4m", 1), (3, "4m", 3))),
-    *(_hdd("disk-ioping", level, share) for level, share in ((1, 0.3), (2, 0.6))),
-    _reads("disk-ioping", 3, "4m", 2),
+    *(_cpu(level, share) for level, share in ((1, 0.02), (2, 0.1), (3, 0.22))),
+    *(_throttle(level, left) for level, left in ((1, 0.8), (2, 0.65), (3, 0.1))),
+    _reads("disk-fio", 1, "64k", 1, per_s=200),
+    _reads("disk-fio", 2, "64k", 1),
+    _reads("disk-fio", 3, "512k", 1),
+    *(_reads("disk-ioping", level, "64k", 1, per_s=per_s) for level, per_s in ((1, 30), (2, 60), (3, 100))),
     *(
         _iperf(benchmark, level, share)
         for benchmark in ("network-qperf", "network-iperf3")
-        for level, share in ((1, 0.02), (2, 0.05), (3, 0.15))
+        for level, share in ((1, 0.005), (2, 0.015), (3, 0.05))
     ),
 )
 
@@ -58,7 +58,9 @@ WATCHED = {
 }
 
 
-READS = (("1m", 1), ("2m", 1), ("4m", 1), ("4m", 2), ("4m", 3), ("4m", 6))
+READS = (("64k", 1, 200), ("64k", 1, 0), ("256k", 1, 0), ("512k", 1, 0), ("1m", 1, 0), ("4m", 1, 0))
+SLOW_READS = (("64k", 1, 15), ("64k", 1, 30), ("64k", 1, 60), ("64k", 1, 100), ("64k", 1, 200), ("512k", 1, 0))
+LINK_SHARES = (0.005, 0.01, 0.015, 0.03, 0.05, 0.1, 0.3)
 
 
 def candidates_for(benchmark: str) -> tuple[Dose, ...]:
@@ -67,11 +69,9 @@ def candidates_for(benchmark: str) -> tuple[Dose, ...]:
         return tuple(_cpu(1, share) for share in SHARES)
     if benchmark == "memory-sysbench":
         return tuple(_throttle(1, left) for left in LEFT)
-    reads = tuple(_reads(benchmark, 1, block, jobs) for block, jobs in READS)
-    if benchmark == "disk-fio":
-        return reads
-    if benchmark == "disk-ioping":
-        return (*(_hdd(benchmark, 1, share) for share in SHARES), *reads[:4])
+    if benchmark in ("disk-fio", "disk-ioping"):
+        tried = READS if benchmark == "disk-fio" else SLOW_READS
+        return tuple(_reads(benchmark, 1, block, jobs, per_s) for block, jobs, per_s in tried)
     if benchmark in ("network-qperf", "network-iperf3"):
-        return tuple(_iperf(benchmark, 1, share) for share in SHARES)
+        return tuple(_iperf(benchmark, 1, share) for share in LINK_SHARES)
     return ()

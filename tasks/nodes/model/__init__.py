@@ -1,0 +1,1 @@
+"""Perona's network: encoder, decoder, aggregation over earlier executions, and its parameters."""

@@ -1,0 +1,89 @@
+"""The parameters of Perona's model; nothing heavy is imported here. Source: Perona, IV-B and Table II."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.params import Params
+
+Variant = Literal["ours", "paper"]
+Ratio = Annotated[float, Field(ge=0, le=0.9)]
+
+
+class GraphParams(Params):
+    """Which earlier executions an execution is seen beside, and what is told of the time between."""
+
+    predecessors: int = Field(3, ge=1, le=50, description="Earlier executions of the same node and type (paper: 3)")
+    node_metrics: bool = Field(True, description="Edges tell what the nodes' own metrics did before and during both")
+    interval_scales_s: tuple[Annotated[float, Field(gt=0, le=1e10)], ...] = Field(
+        (60.0, 3600.0, 86_400.0, 604_800.0), max_length=20, description="Time constants of the encodings of intervals"
+    )
+
+
+class NetworkParams(Params):
+    """The shape of the network; the defaults are fixed values of Table II, or the middle of its ranges."""
+
+    hidden: int = Field(32, ge=4, le=512, description="Length of a fingerprint (paper: 32)")
+    intermediate: int = Field(64, ge=4, le=1024, description="Length between input and fingerprint (paper: 64)")
+    heads: int = Field(3, ge=1, le=16, description="Attention heads (searched: 1, 3, 5)")
+    beta: bool = Field(False, description="Gate between a node and its neighbours; paper's variant alone (searched)")
+    root_weight: bool = Field(False, description="A node also sees itself; paper's variant alone (searched)")
+    dropout: Ratio = Field(0.1, description="Alpha dropout of features and attention (searched: 0, 0.1, 0.2)")
+    edge_dropout: Ratio = Field(0.1, description="Edges that a training step leaves out (searched: 0, 0.1, 0.2)")
+    type_in_input: bool = Field(
+        False, description="The benchmark type is told to the encoder; the paper's variant always does"
+    )
+    evidence: bool = Field(
+        True, description="The detector also sees what the plain detectors say; never in the paper's variant"
+    )
+
+
+class LossParams(Params):
+    """The terms of the loss, each with weight 1 as in the paper, or left out (for an ablation)."""
+
+    reconstruction: bool = Field(True, description="Mean squared error of the decoded inputs")
+    detection: bool = Field(True, description="Class-balanced focal loss of stressed executions")
+    clustering: bool = Field(True, description="Triplet margin loss of types, cosine similarity")
+    classification: bool = Field(True, description="Cross entropy of the benchmark type")
+    ranking: bool = Field(True, description="Norms follow performance")
+    stressed_ranking: bool = Field(True, description="Norms of stressed executions lie below those of normal ones")
+    focal_gamma: float = Field(2.0, ge=0, le=10, description="Focusing exponent (searched: 0.5, 1, 2, 5)")
+    class_balance: float = Field(
+        0.99, ge=0, lt=1, description="Beta of the effective number of samples (searched: 0.9 to 0.9999)"
+    )
+    triplet_margin: float = Field(0.05, ge=0, le=2, description="Margin of the triplet loss (paper's code: 0.05)")
+    mining_margin: float = Field(0.2, ge=0, le=2, description="Triplets this hard are mined (paper's code: 0.2)")
+    mined_per_type: int = Field(
+        0, ge=0, le=10_000, description="Vectors of each type that triplets are mined from; 0: all"
+    )
+    norm_power: float = Field(10.0, ge=1, le=100, description="Power of all norms (paper: 10)")
+
+
+class FitParams(Params):
+    """How the network is fitted."""
+
+    epochs: int = Field(100, ge=1, le=10_000, description="Most passes over the training graphs (paper: 100)")
+    batch_size: int = Field(16, ge=1, le=4096, description="Graphs of a step (paper: 16)")
+    learning_rate: float = Field(0.01, gt=0, le=1, description="Of Adam (searched: 0.1, 0.01, 0.001)")
+    weight_decay: float = Field(0.001, ge=0, le=1, description="Of weights, not of biases (searched: 0.01 to 0.0001)")
+    clip_norm: float = Field(1.0, gt=0, le=1000, description="Gradients are cut to this norm")
+    noise: float = Field(0.01, ge=0, le=1, description="Deviation of the noise added to inputs in training")
+    patience: int = Field(
+        0, ge=0, le=10_000, description="Stop after so many epochs without a better validation; 0: never"
+    )
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed of weights, batches, dropout and noise")
+
+
+class ModelParams(Params):
+    """Perona's model. variant: `ours`, or `paper` with what its authors chose where the two differ."""
+
+    variant: Variant = Field("ours", description="Ours, or the choices of the paper's authors, to measure both")
+    graph: GraphParams = GraphParams()
+    network: NetworkParams = NetworkParams()
+    loss: LossParams = LossParams()
+    fit: FitParams = FitParams()
+
+    def preprocess(self, given: PreprocessParams) -> PreprocessParams:
+        """The preprocessing of this variant: the paper's takes the paper's."""
+        return given.model_copy(update={"variant": "paper"}) if self.variant == "paper" else given

@@ -1,0 +1,1 @@
+"""Perona's network is fitted, and its parameters are searched."""

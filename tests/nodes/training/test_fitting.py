@@ -1,0 +1,183 @@
+"""Fitting: the same twice, better than at first, the best epoch kept, and blind to what it may not see."""
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from tasks.errors import BadInput
+from tasks.nodes.graph.batches import Batches
+from tasks.nodes.graph.graph_set import GraphSet
+from tasks.nodes.model.params import ModelParams
+from tasks.nodes.training.fitting import Diverged, class_counts, fit_network, new_module
+from tasks.nodes.training.loaders import InParts
+from tasks.nodes.training.module import mean_loss
+
+
+def same_weights(one, other):
+    first, second = one.network.state_dict(), other.network.state_dict()
+    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+
+
+def selection_loss(fitted, train, validation, params):
+    """The loss of selection, worked out anew."""
+    module = new_module(train, Batches(train, params), params)
+    module.network.load_state_dict(fitted.network.state_dict())
+    module.network.eval()
+    with torch.no_grad():
+        for part in InParts(Batches(validation, params)):
+            module.validation_step(part, 0)
+    return mean_loss(module.validation_losses)
+
+
+def test_the_same_seed_gives_the_same_weights_and_leaves_the_generator_of_torch_alone(parts, quick):
+    train, validation, _ = parts
+    torch.manual_seed(1)
+    expected = torch.rand(3)
+    torch.manual_seed(1)
+    first = fit_network(train, validation, quick())
+    assert torch.equal(torch.rand(3), expected)
+    torch.manual_seed(2)
+    assert same_weights(first, fit_network(train, validation, quick()))
+    assert not same_weights(first, fit_network(train, validation, quick(seed=1)))
+
+
+def test_threads_of_the_caller_do_not_matter_and_stay_as_they_were(parts, quick):
+    train, validation, _ = parts
+    first = fit_network(train, validation, quick(epochs=2))
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert same_weights(first, fit_network(train, validation, quick(epochs=2)))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_the_loss_falls(parts, quick):
+    train, validation, _ = parts
+    history = fit_network(train, validation, quick(epochs=15)).history
+    assert list(history) == ["epoch", "train_loss", "validation_loss", "seconds"]
+    assert list(history["epoch"]) == list(range(1, 16))
+    assert history["train_loss"].iloc[-3:].mean() < 0.7 * history["train_loss"].iloc[0]
+    assert history["validation_loss"].min() < 0.7 * history["validation_loss"].iloc[0]
+    assert history["seconds"].is_monotonic_increasing
+
+
+def test_the_weights_are_those_of_the_epoch_with_the_least_validation_loss(parts, quick):
+    train, validation, _ = parts
+    params = quick(epochs=12, learning_rate=0.1)  # too fast to get better every time
+    fitted = fit_network(train, validation, params)
+    losses = fitted.history["validation_loss"]
+    assert fitted.best_epoch == int(losses.idxmin()) + 1 < 12
+    assert fitted.validation_loss == losses.min()
+    assert selection_loss(fitted, train, validation, params) == pytest.approx(losses.min(), rel=1e-6)
+    assert not fitted.network.training
+
+
+def test_executions_of_neither_part_never_reach_the_weights(parts, quick):
+    train, validation, test = parts
+    inputs = train.inputs
+    changed = {name: getattr(inputs, name).copy() for name in ("x", "performance", "labels", "before", "during")}
+    for column in changed.values():
+        column[test.targets] = 1
+    other = replace(inputs, **changed)
+    first = fit_network(train, validation, quick())
+    second = fit_network(replace(train, inputs=other), replace(validation, inputs=other), quick())
+    assert same_weights(first, second)
+    assert first.validation_loss == second.validation_loss
+
+
+def test_validation_executions_select_and_do_not_teach(parts, quick):
+    train, validation, _ = parts
+    x = train.inputs.x.copy()
+    x[validation.targets] += 1
+    other = replace(train.inputs, x=x)
+    first = fit_network(train, validation, quick(epochs=1))
+    second = fit_network(train, replace(validation, inputs=other), quick(epochs=1))
+    assert same_weights(first, second)
+    assert first.validation_loss != second.validation_loss
+
+
+def test_a_training_without_progress_stops_after_its_patience(parts, quick):
+    train, validation, _ = parts
+    # noise this large teaches nothing
+    fitted = fit_network(train, validation, quick(epochs=40, patience=2, learning_rate=1.0, noise=1.0))
+    assert len(fitted.history) == fitted.best_epoch + 2 < 40
+
+
+def test_each_epoch_is_reported_with_the_least_loss_so_far(parts, quick):
+    train, validation, _ = parts
+    reports = []
+    fitted = fit_network(train, validation, quick(), report=lambda epoch, loss: reports.append((epoch, loss)))
+    assert reports == list(zip(range(1, 5), fitted.history["validation_loss"].cummin(), strict=True))
+
+
+def test_what_a_report_raises_ends_the_training(parts, quick):
+    train, validation, _ = parts
+    epochs = []
+
+    def report(epoch, loss):
+        epochs.append(epoch)
+        if epoch == 2:
+            raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        fit_network(train, validation, quick(), report=report)
+    assert epochs == [1, 2]
+
+
+def test_inputs_that_are_not_numbers_end_in_one_line(parts, quick):
+    train, validation, _ = parts
+    spoiled = replace(train.inputs, x=np.full_like(train.inputs.x, np.nan))
+    reports = []
+    with pytest.raises(Diverged, match=r"^training: no epoch with a finite validation loss; expected .* than 0.01$"):
+        fit_network(
+            replace(train, inputs=spoiled),
+            validation,
+            quick(),
+            report=lambda epoch, loss: reports.append((epoch, loss)),
+        )
+    assert reports == [(1, np.inf)]  # and not all epochs
+
+
+@pytest.mark.parametrize("empty", ["training", "validation"])
+def test_no_graph_to_learn_from_or_to_select_by_is_one_line(parts, quick, empty):
+    train, validation, _ = parts
+    nothing = train.of(np.array([], dtype=np.int64))
+    given = (nothing, validation) if empty == "training" else (train, nothing)
+    with pytest.raises(BadInput, match=f"^{empty} graphs: none; expected at least one"):
+        fit_network(*given, quick())
+
+
+def test_nothing_is_printed_and_no_file_is_written(parts, quick, tmp_path, monkeypatch, capfd, recwarn):
+    monkeypatch.chdir(tmp_path)
+    train, validation, _ = parts
+    fit_network(train, validation, quick(epochs=2))
+    told = capfd.readouterr()
+    assert (told.out, told.err) == ("", "")
+    assert not list(recwarn)
+    assert not list(tmp_path.iterdir())
+    assert logging.getLogger("pytorch_lightning").level == logging.INFO
+
+
+def test_the_variant_of_the_paper_is_fitted_alike(drawn, parts_of, quick):
+    inputs = drawn()
+    low, high = inputs.x.min(), inputs.x.max()
+    scaled = np.where(inputs.is_own, (inputs.x - low) / (high - low), 0.5).astype(np.float32)
+    train, validation, _ = parts_of(replace(inputs, x=scaled))
+    params = ModelParams(variant="paper", **quick().model_dump(exclude={"variant"}))
+    full = [part.of(part.n_predecessors == 3) for part in (train, validation)]
+    fitted = fit_network(*full, params)
+    assert np.isfinite(fitted.history[["train_loss", "validation_loss"]].to_numpy()).all()
+    assert same_weights(fitted, fit_network(*full, params))
+
+
+def test_stressed_and_calm_targets_are_counted_and_not_their_predecessors(parts):
+    train, _, _ = parts
+    labels = train.inputs.labels.copy()
+    labels[train.targets[:4]] = [1, 0, -1, 1]
+    graphs = GraphSet(replace(train.inputs, labels=labels), train.targets[:4], train.predecessors[:4])
+    assert tuple(class_counts(graphs)) == (2, 1)

@@ -1,0 +1,61 @@
+"""What a step of training does: noise, weight decay, and the loss that models are selected by."""
+
+import pytest
+import torch
+
+from tasks.nodes.graph.batches import Batches
+from tasks.nodes.model.params import ModelParams
+from tasks.nodes.training.fitting import new_module
+from tasks.nodes.training.module import mean_loss, with_noise
+
+
+@pytest.fixture
+def batch(parts, quick):
+    return Batches(parts[0], quick()).of(parts[0].targets[:20])
+
+
+def test_noise_falls_on_what_was_measured_alone(batch, quick):
+    torch.manual_seed(0)
+    noisy = with_noise(batch, quick(noise=0.01))
+    moved = noisy.x - batch.x
+    assert (moved[batch.is_own] != 0).all()
+    assert (moved[~batch.is_own] == 0).all()
+    assert moved[batch.is_own].std() == pytest.approx(0.01, rel=0.3)
+    assert noisy.edge_attr is batch.edge_attr
+    assert with_noise(batch, quick(noise=0)) is batch
+
+
+def test_noise_of_the_paper_falls_on_edges_too(batch, quick):
+    params = ModelParams(variant="paper", **quick().model_dump(exclude={"variant"}))
+    noisy = with_noise(batch, params)
+    assert (noisy.x != batch.x).all()
+    assert (noisy.edge_attr != batch.edge_attr).any(dim=1).all()
+
+
+def test_weights_decay_and_biases_do_not(parts, quick):
+    params = quick(weight_decay=0.01)
+    module = new_module(parts[0], Batches(parts[0], params), params)
+    decaying, lasting = module.configure_optimizers().param_groups
+    assert (decaying["weight_decay"], lasting["weight_decay"]) == (0.01, 0)
+    assert {one.ndim for one in decaying["params"]} == {2}
+    assert {one.ndim for one in lasting["params"]} == {1}
+    n_parameters = sum(1 for _ in module.network.parameters())
+    assert len(decaying["params"]) + len(lasting["params"]) == n_parameters
+
+
+def test_models_of_other_focal_settings_and_caps_are_selected_by_the_same_loss(parts, quick, batch):
+    found = []
+    for change in ({}, {"focal_gamma": 5.0, "class_balance": 0.9}, {"mined_per_type": 2}):
+        params = quick()
+        params = params.model_copy(update={"loss": params.loss.model_copy(update=change)})
+        torch.manual_seed(0)
+        module = new_module(parts[0], Batches(parts[0], params), params).eval()
+        with torch.no_grad():
+            module.validation_step(batch, 0)
+        found.append(mean_loss(module.validation_losses))
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_mean_loss_counts_graphs_and_not_batches():
+    assert mean_loss([(torch.tensor(1.0), 3), (torch.tensor(5.0), 1)]) == 2.0
+    assert mean_loss([]) != mean_loss([])  # NaN

@@ -4,6 +4,7 @@ import typer
 
 from flows.commands import (
     nodes_evaluate,
+    nodes_fingerprint,
     nodes_ingest,
     nodes_metrics,
     nodes_preprocess,
@@ -11,6 +12,9 @@ from flows.commands import (
     nodes_recording,
     nodes_report,
     nodes_summary,
+    nodes_train,
+    nodes_tune,
+    nodes_watch,
 )
 
 app = typer.Typer(help="Nodes: how good is each in each resource, and is it degrading?", no_args_is_help=True)
@@ -20,5 +24,9 @@ app.command()(nodes_summary.summary)
 app.command()(nodes_preprocess.preprocess)
 app.command()(nodes_metrics.metrics)
 app.command()(nodes_rank.rank)
+app.command()(nodes_train.train)
+app.command()(nodes_tune.tune)
+app.command()(nodes_fingerprint.fingerprint)
+app.command()(nodes_watch.watch)
 app.command()(nodes_evaluate.evaluate)
 app.command()(nodes_report.report)

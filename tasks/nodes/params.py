@@ -2,12 +2,17 @@
 
 from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.fingerprint.alarm_params import AlarmParams
+from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
 from tasks.nodes.fleet_params import FleetParams
+from tasks.nodes.learned.train_params import TrainParams
+from tasks.nodes.model.params import ModelParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.record.params import RecordParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.suspect_params import SuspectParams
+from tasks.nodes.training.search_params import SearchParams
 from tasks.params import Params
 from tasks.report.nodes_params import NodesReportParams
 
@@ -22,5 +27,10 @@ class NodesParams(Params):
     detect: DetectorParams = DetectorParams()
     suspect: SuspectParams = SuspectParams()
     evaluate: EvaluateParams = EvaluateParams()
+    model: ModelParams = ModelParams()
+    train: TrainParams = TrainParams()
+    search: SearchParams = SearchParams()
+    fingerprint: FingerprintParams = FingerprintParams()
+    alarm: AlarmParams = AlarmParams()
     fleet: FleetParams = FleetParams()
     report: NodesReportParams = NodesReportParams()

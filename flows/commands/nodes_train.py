@@ -1,0 +1,101 @@
+"""`whorl nodes train`: a model of the nodes of a source."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.commands.nodes_options import one_node_source
+from flows.commands.options import Json, Source
+from flows.invocation import Invocation, invocation_of
+from flows.running import flow_running
+from flows.shown import as_command, count
+from flows.tables import show_facts
+from tasks.nodes.model.params import Variant
+from tasks.quantities import number
+
+if TYPE_CHECKING:
+    from flows.node_model_results import NodesTrained
+    from tasks.nodes.learned_steps import TrainedNodes
+    from tasks.settings import Settings
+
+WORDS = {
+    "auprc": "average precision",
+    "f1_outlier": "F1, degraded",
+    "f1_normal": "F1, normal",
+    "weighted_f1": "F1, weighted",
+    "false_alarms_per_1000": "false alarms per 1,000",
+    "mse_own": "squared error, own metrics",
+    "mse_own_mean_predictor": "the same of the type's mean",
+    "type_accuracy": "types told",
+    "score_spearman": "scores follow performance",
+}
+
+
+def train(
+    context: typer.Context,
+    source: Source = None,
+    variant: Annotated[
+        Variant | None, typer.Option(help="Ours, or the choices of the paper's authors", show_default=False)
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="Most passes over the training executions", show_default=False)
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random", show_default=False)] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Parameters of conf/nodes.yaml instead of those of the model in use")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Train a model that fingerprints executions and tells degraded ones.
+
+    It learns from the earlier executions of each node, is measured on the latest, and is put into use if it is better
+    than the model before. 'whorl models list' shows all, 'whorl models rollback' brings the former one back."""
+    from flows.machine_output import show_json
+
+    invocation = invocation_of(context)
+    fit = {key: value for key, value in {"epochs": epochs, "seed": seed}.items() if value is not None}
+    model: dict[str, Any] = ({"variant": variant} if variant else {}) | ({"fit": fit} if fit else {})
+    settings = invocation.resolved({"nodes": {"model": model} if model else {}}).settings
+    chosen = one_node_source(settings.warehouse, source)
+    found = _trained(invocation, settings, chosen, as_in_use=not (fresh or model))
+    if as_json:
+        show_json({**found, "source": chosen})
+        return
+    show_facts(facts_of(found))
+    print(f"report: {found['report']}")
+    invocation.note(f"next: {as_command('whorl', 'nodes', 'fingerprint', '--source', chosen)}")
+
+
+def _trained(invocation: Invocation, settings: "Settings", source: str, *, as_in_use: bool) -> "NodesTrained":
+    with flow_running(invocation):
+        from flows.node_model_params import NodeTrainParams
+        from flows.node_models import train_nodes
+
+        nodes = settings.nodes
+        return train_nodes(
+            NodeTrainParams(
+                source=source,
+                as_in_use=as_in_use,
+                model=nodes.model,
+                train=nodes.train,
+                preprocess=nodes.preprocess,
+                score=nodes.score,
+                detect=nodes.detect,
+                report=nodes.report,
+                warehouse=settings.warehouse,
+            )
+        )
+
+
+def facts_of(found: "TrainedNodes") -> dict[str, str]:
+    """What a training came to, in words."""
+    champion, figures = found["champion_id"], found["figures"]
+    in_use = "this model" if champion == found["model_id"] else f"{champion}: no worse on the same executions"
+    return {
+        "model": found["model_id"],
+        "in use": in_use,
+        "learned": f"{count(found['n_learned'])} executions",
+        "held out": f"{count(found['n_tested'])} executions, the latest, which the figures below are of",
+        **{words: number(figures[key]) for key, words in WORDS.items() if key in figures},
+        "data version": found["data_version"],
+    }

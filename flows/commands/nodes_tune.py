@@ -1,0 +1,64 @@
+"""`whorl nodes tune`: the parameters of a source's model, searched."""
+
+from typing import Annotated, Any
+
+import typer
+
+from flows.commands.nodes_options import one_node_source
+from flows.commands.nodes_train import facts_of
+from flows.commands.options import Json, Source
+from flows.invocation import invocation_of
+from flows.running import flow_running
+from flows.shown import counted
+from flows.tables import show_facts
+from tasks.quantities import number
+
+
+def tune(
+    context: typer.Context,
+    source: Source = None,
+    trials: Annotated[
+        int | None, typer.Option(min=1, help="Configurations that are tried (paper: 100)", show_default=False)
+    ] = None,
+    ray_address: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Ray that runs the trials, such as ray://head:10001", show_default=False),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Search the parameters of the model with Optuna through Ray, and train with the best.
+
+    The latest executions, which models are measured on, have no part in it. A search of the same data that was stopped
+    goes on; asked for more trials it adds to them."""
+    from flows.machine_output import show_json
+
+    invocation = invocation_of(context)
+    asked = {"n_trials": trials, "ray_address": ray_address}
+    flags: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
+    settings = invocation.resolved({"nodes": {"search": flags} if flags else {}}).settings
+    chosen = one_node_source(settings.warehouse, source)
+    with flow_running(invocation):
+        from flows.node_model_params import NodeTuneParams
+        from flows.node_models import tune_nodes
+
+        nodes = settings.nodes
+        found = tune_nodes(
+            NodeTuneParams(
+                source=chosen,
+                search=nodes.search,
+                model=nodes.model,
+                train=nodes.train,
+                preprocess=nodes.preprocess,
+                score=nodes.score,
+                detect=nodes.detect,
+                report=nodes.report,
+                warehouse=settings.warehouse,
+            )
+        )
+    if as_json:
+        show_json({**found, "source": chosen})
+        return
+    told = f"{counted(found['n_trials'], 'trial')}, {found['n_resumed']:,} from before"
+    searched = {"searched": told, "least validation loss": number(found["validation_loss"]), "trials": found["trials"]}
+    show_facts(searched | facts_of(found["trained"]))
+    print(f"report: {found['report']}")

@@ -1,0 +1,83 @@
+"""`whorl nodes watch`: which nodes are degrading."""
+
+from typing import Annotated, Any
+
+import typer
+
+from flows.commands.nodes_options import one_node_source
+from flows.commands.options import Json, Source
+from flows.invocation import invocation_of
+from flows.running import flow_running
+from flows.shown import count
+from flows.tables import Column, show_table
+from tasks.quantities import MISSING, share
+
+COLUMNS = (
+    Column("node", "node", kind="key"),
+    Column("aspect", "aspect", kind="name"),
+    Column("state", "state", kind="name"),
+    Column("since_at", "since", kind="name"),
+    Column("n_executions", "executions", count, kind="number"),
+    Column("n_recent_flagged", "flagged of the last", count, kind="number"),
+    Column("cost", "share of its time", kind="number"),
+)
+
+
+def watch(
+    context: typer.Context,
+    source: Source = None,
+    ask: Annotated[
+        bool, typer.Option("--ask/--no-ask", help="Ask suspected nodes for a fresh benchmark, by their deployments")
+    ] = True,
+    as_json: Json = False,
+) -> None:
+    """Say which nodes are degrading, by the model in use and stated rules, and raise an alarm for each.
+
+    One bad execution is no alarm, and an alarm that goes on is told once. What a suspected node runs next confirms the
+    alarm or clears it; a confirmed node is to be left out."""
+    from flows.machine_output import records, show_json
+    from tasks.nodes.learned.rows import read_states
+    from tasks.warehouse.alarms import read_alarms
+
+    invocation = invocation_of(context)
+    settings = invocation.settings
+    chosen = one_node_source(settings.warehouse, source)
+    with flow_running(invocation):
+        from flows.node_model_params import NodeWatchParams
+        from flows.node_watch import watch_nodes
+
+        nodes = settings.nodes
+        found = watch_nodes(
+            NodeWatchParams(
+                source=chosen,
+                fingerprint=nodes.fingerprint,
+                alarm=nodes.alarm,
+                asks_for_benchmarks=ask,
+                score=nodes.score,
+                report=nodes.report,
+                warehouse=settings.warehouse,
+            )
+        )
+    rows = records(read_states(settings.warehouse, chosen))
+    if as_json:
+        show_json({**found, "source": chosen, "states": rows})
+        return
+    show_table([_shown(row) for row in rows], COLUMNS)
+    print()
+    if found["alarms"]:
+        for message in read_alarms(settings.warehouse, ids=found["alarms"], limit=len(found["alarms"]))["message"]:
+            print(f"alarm: {message}")
+    else:
+        print("no new alarm")
+    print(f"to be left out: {', '.join(found['excluded']) or 'none'}")
+    for name in found["asked"]:
+        print(f"asked for a fresh benchmark: {name}")
+    if found["cannot_ask"]:
+        nodes_without = ", ".join(found["cannot_ask"])
+        invocation.note(f"no deployment nodes-record/<node> for {nodes_without}: run 'whorl nodes record' there")
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    cost, since = row["cost_share"], row["since"]
+    told = {"cost": share(cost) if cost is not None else MISSING, "since_at": str(since)[:16] if since else MISSING}
+    return {**row, **told}

@@ -1,0 +1,56 @@
+"""A suspected node is asked for fresh benchmarks of the suspected aspect, through its own deployment."""
+
+import logging
+from collections.abc import Sequence
+
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.filters import FlowFilter, FlowFilterName
+from prefect.client.schemas.responses import DeploymentResponse
+
+from flows.fleet import DEPLOYED
+from tasks.nodes.learned.recordable import benchmarks_of_aspect
+from tasks.nodes.record.local import node_name
+from tasks.warehouse.place import Warehouse
+
+TAGS = ["whorl", "nodes", "fresh-benchmark"]
+
+logger = logging.getLogger(__name__)
+
+
+def ask_for_benchmarks(
+    warehouse: Warehouse, source: str, suspected: Sequence[Sequence[str]]
+) -> tuple[list[str], list[str]]:
+    """Start the deployment of each suspected node, with the benchmarks of the suspected aspect alone.
+
+    suspected: node, aspect and start of the newest execution; as long as that stays the newest, the node is asked once.
+    Returns the deployments that were started, with the aspect, and the nodes that have none on this server: those are
+    to be recorded by hand."""
+    if not suspected:
+        return [], []
+    started: list[str] = []
+    without: set[str] = set()
+    with get_client(sync_client=True) as client:
+        by_node = _deployments(client)
+        for node, aspect, newest in suspected:
+            deployment = by_node.get(node_name(node))
+            benchmarks = benchmarks_of_aspect(warehouse, source, node, aspect)
+            if deployment is None or not benchmarks:
+                without.add(node)
+                continue
+            asked = {"benchmarks": benchmarks, "runs": 0, "executions": len(benchmarks)}
+            own = deployment.parameters.get("record", {})
+            client.create_flow_run_from_deployment(
+                deployment.id,
+                parameters={**deployment.parameters, "record": {**own, **asked}},
+                tags=TAGS,
+                idempotency_key=f"whorl fresh benchmark {source} {node} {aspect} {newest}",
+            )
+            started.append(f"{DEPLOYED}/{deployment.name} ({aspect})")
+            logger.info("asked %s for %s", deployment.name, ", ".join(benchmarks))
+    return started, sorted(without)
+
+
+def _deployments(client: SyncPrefectClient) -> dict[str, DeploymentResponse]:
+    """The deployments of remote nodes on this server, by the name that executions carry."""
+    found = client.read_deployments(flow_filter=FlowFilter(name=FlowFilterName(any_=[DEPLOYED])))
+    return {node_name(one.name): one for one in found if one.name != DEPLOYED}

@@ -1,0 +1,113 @@
+"""What the artifacts about Perona's model say, as markdown."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from flows.node_pages import MAX_ROWS, rest
+from flows.publish import joined, table
+from flows.shown import counted
+from tasks.markdown import plain
+from tasks.nodes.learned_steps import FingerprintedNodes, TrainedNodes, TunedNodes, WatchedNodes
+from tasks.nodes.node_words import interval
+from tasks.quantities import number, ratio, share
+
+
+def training_page(source: str, found: TrainedNodes) -> str:
+    """What a training learned, and how good it is on executions that it did not see."""
+    is_new = found["champion_id"] == found["model_id"]
+    in_use = "this model" if is_new else f"{found['champion_id']}: no worse on the same executions, so it stays"
+    rows = [(name, number(value)) for name, value in found["figures"].items()]
+    return joined(
+        [
+            f"# The model of the nodes of source {plain(source)}",
+            f"Model {plain(found['model_id'])}, data version {plain(found['data_version'])}. In use: {plain(in_use)}.",
+            f"It learned {counted(found['n_learned'], 'execution')}; the figures are of the latest "
+            f"{found['n_tested']:,}, which it did not see. The better model is chosen by {plain(found['metric'])}.",
+            table(("figure", "value"), rows) if rows else "",
+        ]
+    )
+
+
+def tuning_page(source: str, found: TunedNodes) -> str:
+    """What a search found."""
+    resumed = f", {found['n_resumed']:,} of them from before" if found["n_resumed"] else ""
+    return joined(
+        [
+            f"# The search for source {plain(source)}",
+            f"{counted(found['n_trials'], 'trial')}{resumed}; the least validation loss is "
+            f"{number(found['validation_loss'])}. All of them: {plain(found['trials'])}",
+            table(("parameter", "value"), [(key, str(value)) for key, value in _flat(found["best"])]),
+        ]
+    )
+
+
+def fingerprints_page(source: str, found: FingerprintedNodes, scores: pd.DataFrame) -> str:
+    """The nodes by their fingerprints, one number each and by aspect."""
+    rows = [
+        (
+            row["aspect"],
+            int(row["rank"]),
+            row["node"],
+            ratio(row["score"]),
+            interval(row),
+            bool(row["is_tied"]),
+            int(row["n_executions"]),
+        )
+        for row in scores.head(MAX_ROWS).to_dict("records")
+    ]
+    header = ("aspect", "place", "node", "score", "interval", "tied", "executions")
+    return joined(
+        [
+            f"# The fingerprints of the nodes of source {plain(source)}",
+            f"{found['n_fingerprints']:,} of {counted(found['n_executions'], 'execution')} have one by model "
+            f"{plain(found['model_id'])}, {found['n_flagged']:,} are flagged. Best: {plain(', '.join(found['best']))}.",
+            table(header, rows) + rest(len(scores)) if rows else "No node has a score.",
+        ]
+    )
+
+
+def states_page(
+    source: str,
+    found: WatchedNodes,
+    states: pd.DataFrame,
+    alarms: pd.DataFrame,
+    asked: Sequence[str],
+    cannot: Sequence[str],
+) -> str:
+    """Which nodes are degrading, what was told anew, and which fresh benchmarks were asked for."""
+    header = ("node", "aspect", "state", "since", "executions", "flagged of the last", "share of its time")
+    rows = [_state(row) for row in states.head(MAX_ROWS).to_dict("records")]
+    excluded = ", ".join(found["excluded"]) or "none"
+    new = [f"- {plain(str(message))}" for message in alarms["message"]] if len(alarms) else []
+    return joined(
+        [
+            f"# Which nodes of source {plain(source)} are degrading",
+            f"{counted(found['n_nodes'], 'node')} watched by model {plain(found['model_id'])}. To be left out: "
+            f"{plain(excluded)}.",
+            "\n".join(["## New alarms", *new]) if new else "",
+            f"Fresh benchmarks were asked for: {plain(', '.join(asked))}." if asked else "",
+            f"Suspected, without a deployment nodes-record/<node> on this server: {plain(', '.join(cannot))}. Record "
+            "them by hand."
+            if cannot
+            else "",
+            table(header, rows) + rest(len(states)) if rows else "",
+        ]
+    )
+
+
+def _state(row: Mapping[Any, Any]) -> tuple[object, ...]:
+    since = f"{row['since']:%Y-%m-%d %H:%M}" if pd.notna(row["since"]) else ""
+    cost = share(row["cost_share"]) if pd.notna(row["cost_share"]) else ""
+    counts = (int(row["n_executions"]), int(row["n_recent_flagged"]))
+    return (row["node"], row["aspect"], row["state"], since, *counts, cost)
+
+
+def _flat(values: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:
+    """Nested parameters as one list, by dotted name."""
+    found: list[tuple[str, Any]] = []
+    for key, value in values.items():
+        name = f"{before}{key}"
+        found += _flat(value, f"{name}.") if isinstance(value, Mapping) else [(name, value)]
+    return found

@@ -1,0 +1,78 @@
+"""The parameters of the flows about Perona's model. Nothing here imports prefect."""
+
+from pydantic import Field
+
+from flows.job_params import OF_SOURCE, WAREHOUSE, Source
+from flows.node_answer_params import PREPROCESS, SCORE
+from flows.node_params import REPORT
+from tasks.nodes.detectors.params import DetectorParams
+from tasks.nodes.fingerprint.alarm_params import AlarmParams
+from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
+from tasks.nodes.learned.train_params import TrainParams
+from tasks.nodes.model.params import ModelParams
+from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.training.search_params import SearchParams
+from tasks.params import Params
+from tasks.report.nodes_params import NodesReportParams
+from tasks.source_names import DEFAULT_SOURCE
+from tasks.warehouse.place import Warehouse
+
+MODEL = "Graph, network, losses and fitting of the model"
+DETECT = "The plain detectors, whose scores the model sees as evidence"
+
+
+class NodeTrainParams(Params):
+    """The training of a model of the nodes of a source."""
+
+    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    as_in_use: bool = Field(
+        True, description="Take graph, network, losses and fitting of the model in use, where there is one"
+    )
+    model: ModelParams = Field(ModelParams(), description=f"{MODEL}, where they are not taken from the one in use")
+    train: TrainParams = Field(TrainParams(), description="What is learned, chosen by, and held out to be measured on")
+    preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
+    score: ScoreParams = Field(ScoreParams(), description=SCORE)
+    detect: DetectorParams = Field(DetectorParams(), description=DETECT)
+    report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class NodeTuneParams(Params):
+    """The search of the parameters of a source's model, and a training with the best of them."""
+
+    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    search: SearchParams = Field(SearchParams(), description="How many configurations are tried, where and how long")
+    model: ModelParams = Field(ModelParams(), description=f"{MODEL}: what is not searched")
+    train: TrainParams = Field(TrainParams(), description="What is learned, chosen by, and held out to be measured on")
+    preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
+    score: ScoreParams = Field(ScoreParams(), description=SCORE)
+    detect: DetectorParams = Field(DetectorParams(), description=DETECT)
+    report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class NodeFingerprintParams(Params):
+    """Fingerprints and verdicts of the executions of a source, and its nodes ranked by them."""
+
+    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    fingerprint: FingerprintParams = Field(FingerprintParams(), description="How the model in use is asked")
+    score: ScoreParams = Field(ScoreParams(), description=SCORE)
+    report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class NodeWatchParams(Params):
+    """The check whether nodes of a source are degrading."""
+
+    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    fingerprint: FingerprintParams = Field(FingerprintParams(), description="How the model in use is asked")
+    alarm: AlarmParams = Field(
+        AlarmParams(), description="When verdicts become an alarm, and what confirms or clears it"
+    )
+    asks_for_benchmarks: bool = Field(
+        True, description="A suspected node runs a fresh benchmark, by its deployment nodes-record/<node> on the server"
+    )
+    score: ScoreParams = Field(ScoreParams(), description=SCORE)
+    report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
+    warehouse: Warehouse = Field(description=WAREHOUSE)

@@ -1,0 +1,1 @@
+"""What the network says of executions and nodes: verdicts, fingerprints, scores, reasons and alarms."""

@@ -1,0 +1,21 @@
+"""The parameters of verdicts, fingerprints and their reasons; nothing heavy is imported here."""
+
+from pydantic import Field
+
+from tasks.params import Params
+
+
+class FingerprintParams(Params):
+    """How the network is asked about executions."""
+
+    threshold: float = Field(
+        0.5, ge=0, le=1, description="Executions with a probability above this are flagged; chosen in training"
+    )
+    rounds: int = Field(
+        30, ge=0, le=10_000, description="Rounds of choosing predecessors anew before going through time instead"
+    )
+    graphs_at_once: int = Field(1024, ge=1, le=1_000_000, description="Executions that the network is given at once")
+    most_reasons: int = Field(5, ge=1, le=1000, description="Metrics that are named for an execution, the worst first")
+    least_deviation: float = Field(
+        1.0, ge=0, le=1000, description="A metric is named if it is worse than expected by so many of its deviations"
+    )

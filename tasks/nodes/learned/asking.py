@@ -1,0 +1,46 @@
+"""A trained model is asked about all executions of a history."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
+
+from tasks.nodes.evaluate.learned import known_labels
+from tasks.nodes.evaluate.learned_inputs import evidence_of
+from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
+from tasks.nodes.fingerprint.judging import Judged, judge, undisturbed
+from tasks.nodes.graph.fitting import inputs_of
+from tasks.nodes.graph.inputs import Inputs, Labels
+from tasks.nodes.history import History
+from tasks.nodes.learned.cases import case_of_model
+from tasks.nodes.learned.champions import TrainedModel
+from tasks.nodes.type_tables import Bools
+
+
+@dataclass(frozen=True)
+class Asked:
+    """inputs, judged: of all executions. labels: (n,) what is known of them. is_learned: (n,) by this model."""
+
+    inputs: Inputs
+    judged: Judged
+    labels: Labels
+    is_learned: Bools
+
+
+def ask(history: History, model: TrainedModel) -> Asked:
+    """Judge all executions, each beside earlier ones that the model did not flag. Labels are not looked at.
+
+    Where the network sees what plain detectors say, these learn from the executions that the model learned, again."""
+    fitted = model.fitted
+    network = fitted.network
+    with threadpool_limits(1):
+        case = case_of_model(history, fitted.scales.preprocessor, model.learned, network.params.fit.seed)
+        evidence = evidence_of(case, model.frozen.detect) if network.sizes.n_evidence else None
+        inputs = inputs_of(history, fitted.scales, network.params, evidence=evidence)
+        judged = judge(
+            inputs,
+            network,
+            FingerprintParams(threshold=model.frozen.threshold),
+            may_precede=undisturbed(history.executions),
+        )
+    return Asked(inputs, judged, np.asarray(known_labels(case)), case.is_train)

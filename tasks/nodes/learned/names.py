@@ -1,0 +1,12 @@
+"""How trained models of nodes are called in the registry, and the line for a source that has none. Light."""
+
+import shlex
+
+WORD = "nodes"
+KIND = "fingerprint"
+
+
+def no_trained_model(source: str) -> str:
+    """The line for a source without a trained model."""
+    command = shlex.join(["whorl", "nodes", "train", "--source", source])
+    return f"source {source!r} has no trained model of nodes yet; make one with {command}"

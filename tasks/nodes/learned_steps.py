@@ -1,0 +1,228 @@
+"""The steps of Perona's model: keys in, keys and figures out. Flows wrap them, and commands that ask call them."""
+
+import logging
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from tasks.errors import NotFound
+from tasks.nodes.detectors.params import DetectorParams
+from tasks.nodes.fingerprint.alarm_params import AlarmParams
+from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
+from tasks.nodes.learned.names import KIND, WORD, no_trained_model
+from tasks.nodes.learned.train_params import TrainParams
+from tasks.nodes.model.params import ModelParams
+from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.training.search_params import SearchParams
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.registry import champion
+
+if TYPE_CHECKING:
+    from tasks.nodes.history import History
+
+logger = logging.getLogger(__name__)
+JOURNALS = "searches"  # below the home folder
+
+
+class TrainedNodes(TypedDict):
+    """model_id: of the new model; champion_id: of the one in use now. metric: by which the better one is chosen.
+
+    figures: of the new one, on the executions that were held out. n_learned, n_tested: executions."""
+
+    model_id: str
+    champion_id: str
+    data_version: str
+    metric: str
+    figures: dict[str, float]
+    n_learned: int
+    n_tested: int
+
+
+class TunedNodes(TypedDict):
+    """best: the parameters that were found, to train with. n_trials: finished, of which n_resumed from before."""
+
+    best: dict[str, Any]
+    validation_loss: float
+    n_trials: int
+    n_resumed: int
+    trials: str
+
+
+class FingerprintedNodes(TypedDict):
+    """n_executions: of benchmarks; n_fingerprints, n_flagged: of them. best: first place by fingerprints."""
+
+    model_id: str
+    n_executions: int
+    n_fingerprints: int
+    n_flagged: int
+    best: list[str]
+
+
+class WatchedNodes(TypedDict):
+    """alarms: ids that nobody was told of yet. suspected: those that should run a fresh benchmark: node, aspect, and
+    start of the newest execution that counts. excluded: nodes with a confirmed alarm."""
+
+    model_id: str
+    n_nodes: int
+    alarms: list[str]
+    suspected: list[list[str]]
+    excluded: list[str]
+
+
+def train(
+    warehouse: Warehouse,
+    source: str,
+    model: ModelParams,
+    train: TrainParams,
+    preprocess: PreprocessParams,
+    score: ScoreParams,
+    detect: DetectorParams,
+    run_id: str,
+) -> TrainedNodes:
+    """Train a model on the executions of a source, measure it on the latest ones, and use it if it is the better one.
+
+    run_id: of the flow run; the same run, data and parameters make the same model once."""
+    from tasks.nodes.learned.cases import asked_of
+    from tasks.nodes.learned.training import train_source
+
+    history, version = benchmarks_of(warehouse, source, score)
+    params = asked_of(model, train, preprocess, score, detect)
+    found = train_source(warehouse, source, history, version, params, run_id=run_id)
+    return TrainedNodes(
+        model_id=found.model_id,
+        champion_id=found.champion_id,
+        data_version=version,
+        metric=found.measured.metric,
+        figures=found.measured.figures,
+        n_learned=found.n_learned,
+        n_tested=found.n_tested,
+    )
+
+
+def tune(
+    warehouse: Warehouse,
+    source: str,
+    model: ModelParams,
+    train: TrainParams,
+    preprocess: PreprocessParams,
+    score: ScoreParams,
+    detect: DetectorParams,
+    search: SearchParams,
+) -> TunedNodes:
+    """Search the parameters of a source's model; a search of the same data and settings that was stopped goes on.
+
+    `trials`: path of a table of them, below the reports."""
+    from tasks.nodes.learned.cases import asked_of
+    from tasks.nodes.learned.tuning import tune as searched
+
+    history, version = benchmarks_of(warehouse, source, score)
+    params = asked_of(model, train, preprocess, score, detect)
+    journal = journal_of(warehouse, source)
+    found = searched(history, params, search, journal, source=source)
+    table = journal.with_name(f"nodes-{source}-{version}-trials.parquet")
+    found.trials.to_parquet(table, index=False)
+    logger.info("best of %d trials: validation loss %.4f", len(found.trials), found.validation_loss)
+    return TunedNodes(
+        best=found.best.model_dump(mode="json"),
+        validation_loss=found.validation_loss,
+        n_trials=len(found.trials),
+        n_resumed=found.n_resumed,
+        trials=str(table),
+    )
+
+
+def in_use(warehouse: Warehouse, source: str) -> dict[str, Any] | None:
+    """The parameters of the model in use for a source; None before the first training."""
+    card = champion(warehouse.models, WORD, source, KIND)
+    return card.parameters["model"] if card else None
+
+
+def fingerprint(
+    warehouse: Warehouse, source: str, fingerprint: FingerprintParams, score: ScoreParams
+) -> FingerprintedNodes:
+    """Fingerprints, verdicts, reasons and scores of a source by the model in use, in place of what was there.
+
+    With the same data, model, parameters and code what stands there is given again. Raises NotFound without a model."""
+    from tasks.nodes.learned.rows import has_fingerprints, read_fingerprint_scores, read_fingerprinting
+    from tasks.nodes.learned.rows import write_fingerprints as write
+    from tasks.warehouse.versions import code_version
+
+    model_id = require_trained(warehouse, source)
+    history, version = benchmarks_of(warehouse, source, score)
+    asked = [fingerprint.model_dump(mode="json"), score.model_dump(mode="json")]
+    key = uuid.uuid5(uuid.NAMESPACE_OID, f"{version}{model_id}{asked}{code_version()}").hex
+    if not has_fingerprints(warehouse, source, key):
+        from tasks.nodes.learned.champions import trained_in_use
+        from tasks.nodes.learned.fingerprinting import fingerprint as ask
+
+        if found := trained_in_use(warehouse, source):
+            told = ask(history, found[1], fingerprint, score)
+            about = {"key": key, "data_version": version, "n_executions": len(history.executions)}
+            write(warehouse, source, model_id, told, about)
+    row = read_fingerprinting(warehouse, source) or {}
+    scores = read_fingerprint_scores(warehouse, source)
+    first = scores[(scores["aspect"] == "all") & (scores["rank"] == 1)]
+    return FingerprintedNodes(
+        model_id=model_id,
+        n_executions=int(row["n_executions"]),
+        n_fingerprints=int(row["n_fingerprints"]),
+        n_flagged=int(row["n_flagged"]),
+        best=[str(node) for node in first["node"]],
+    )
+
+
+def watch(warehouse: Warehouse, source: str, alarm: AlarmParams, after: str) -> WatchedNodes:
+    """Turn the verdicts of the latest fingerprinting into states of nodes and alarms; twice raises nothing new.
+
+    after: what the verdicts rest on; a continued run with another looks again."""
+    from tasks.nodes.fingerprint.machine_time import machine_time
+    from tasks.nodes.learned.rows import read_fingerprinting, read_judged, read_reasons, read_told, write_states
+    from tasks.nodes.learned.watching import degradations
+    from tasks.warehouse.alarms import raise_alarms, unannounced
+    from tasks.warehouse.connection import writing
+
+    row = read_fingerprinting(warehouse, source)
+    if row is None:
+        raise NotFound(no_trained_model(source))
+    judged = read_judged(warehouse, source)
+    told = read_told(warehouse, source)
+    found = degradations(source, judged, read_reasons(warehouse, source), str(row["model_id"]), alarm, told=told)
+    write_states(warehouse, source, str(row["model_id"]), found.watched, machine_time(judged))
+    with writing(warehouse) as connection:
+        raised = raise_alarms(connection, found.raised)
+    states = found.watched.states
+    asking = states[states["asks_for_benchmark"]]
+    logger.info("%d open alarms of source %s after %s, %d new", len(found.raised), source, after, len(raised))
+    return WatchedNodes(
+        model_id=str(row["model_id"]),
+        n_nodes=int(states["node"].nunique()),
+        alarms=unannounced(warehouse, WORD, source),
+        suspected=[[str(one) for one in row] for row in asking[["node", "aspect", "last_at"]].to_numpy()],
+        excluded=list(found.watched.excluded),
+    )
+
+
+def require_trained(warehouse: Warehouse, source: str) -> str:
+    """The id of the trained model in use for a source. Raises NotFound before the first training."""
+    card = champion(warehouse.models, WORD, source, KIND)
+    if card is None:
+        raise NotFound(no_trained_model(source))
+    return card.model_id
+
+
+def benchmarks_of(warehouse: Warehouse, source: str, score: ScoreParams) -> "tuple[History, str]":
+    """The executions of benchmarks of a source with their telemetry, and the version of its data.
+
+    Raises NotFound if it has none, BadInput if simulated executions stand among measured ones."""
+    from tasks.nodes.answer_steps import version_of
+    from tasks.nodes.learned.cases import fingerprinted
+    from tasks.nodes.reading_history import load_history
+
+    version = version_of(warehouse, source)
+    return fingerprinted(load_history(warehouse, source), score), version
+
+
+def journal_of(warehouse: Warehouse, source: str) -> Path:
+    """Where a search remembers its trials."""
+    return warehouse.home / JOURNALS / f"nodes-{source}.journal"

@@ -1,0 +1,99 @@
+"""The flows about Perona's model, run here and now as the command line runs them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.node_model_params import NodeFingerprintParams, NodeTrainParams, NodeWatchParams
+from flows.node_models import fingerprint_nodes, train_nodes
+from flows.node_watch import watch_nodes
+from tasks.errors import NotFound
+from tasks.nodes.detectors.params import DetectorParams
+from tasks.nodes.fingerprint.alarm_params import AlarmParams
+from tasks.nodes.model.params import FitParams, GraphParams, ModelParams, NetworkParams
+from tasks.nodes.score_params import ScoreParams
+from tasks.settings import Settings
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.registry import champion
+
+pytestmark = pytest.mark.usefixtures("prefect_server")
+QUICK = ScoreParams(resamples=100)
+SMALL = ModelParams(
+    graph=GraphParams(node_metrics=False),
+    network=NetworkParams(hidden=8, intermediate=8, heads=1),
+    fit=FitParams(epochs=1, batch_size=64),
+)
+EAGER = AlarmParams(threshold=0.001, flagged=2, last=2, min_executions=2, confirm=500)  # what is judged at all alarms
+
+
+def artifact(key: str) -> str:
+    """The latest artifact under a key, as it reads."""
+    from prefect.artifacts import Artifact
+
+    found: Any = Artifact.get(key)
+    assert found is not None
+    return str(found.data).replace("\\", "")
+
+
+def trained(warehouse: Warehouse, **asked: Any) -> Any:
+    given = {"source": "log", "model": SMALL, "score": QUICK, "detect": DetectorParams(trees=10)}
+    return train_nodes(NodeTrainParams(**{**given, **asked}, warehouse=warehouse))
+
+
+def test_a_model_is_trained_asked_and_watched_by(nodes_log: Warehouse) -> None:
+    found = trained(nodes_log)
+    assert found["champion_id"] == found["model_id"]
+    assert f"the figures are of the latest {found['n_tested']:,}" in artifact("nodes-log-model")
+    told = fingerprint_nodes(NodeFingerprintParams(source="log", score=QUICK, warehouse=nodes_log))
+    assert told["n_fingerprints"] == 360
+    assert "| cpu | 1 |" in artifact("nodes-log-fingerprints")
+    watching = NodeWatchParams(source="log", alarm=EAGER, score=QUICK, warehouse=nodes_log)
+    seen = watch_nodes(watching)
+    assert seen["alarms"]
+    assert seen["cannot_ask"] == sorted({node for node, _, _ in seen["suspected"]})
+    assert seen["asked"] == []
+    assert "suspected" in artifact("nodes-log-states")
+    assert Path(seen["report"]).exists()
+    assert watch_nodes(watching)["alarms"] == []
+
+
+@pytest.mark.slow
+def test_the_next_training_takes_the_parameters_of_the_model_in_use(nodes_log: Warehouse) -> None:
+    first = trained(nodes_log)
+    other = SMALL.model_copy(update={"fit": FitParams(epochs=2, batch_size=32)})
+    second = trained(nodes_log, model=other)
+    cards = {one["model_id"]: one for one in (first, second)}
+    assert len(cards) == 2
+    third = trained(nodes_log, model=other, as_in_use=False)
+    in_use = champion(nodes_log.models, "nodes", "log", "fingerprint")
+    assert in_use is not None
+    assert third["model_id"] not in cards
+
+
+@pytest.mark.slow
+def test_a_suspected_node_with_a_deployment_is_asked_once_for_the_benchmarks_of_the_aspect(
+    nodes_log: Warehouse,
+) -> None:
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterTags
+
+    from flows.deploy import deploy
+    from flows.fresh_benchmarks import ask_for_benchmarks
+
+    fleet = {"nodes": ["node-1"], "landing": "memory://landing", "source": "log"}
+    deploy(Settings.model_validate({"whorl": {"home": str(nodes_log.home)}, "nodes": {"fleet": fleet}}))
+    suspected = [["node-1", "disk", "2026-01-05 10:00:00"], ["node-2", "cpu", "2026-01-05 10:00:00"]]
+    assert ask_for_benchmarks(nodes_log, "log", suspected) == (["nodes-record/node-1 (disk)"], ["node-2"])
+    ask_for_benchmarks(nodes_log, "log", suspected)  # the same newest execution: nothing new is asked
+    with get_client(sync_client=True) as client:
+        wanted = FlowRunFilter(tags=FlowRunFilterTags(all_=["fresh-benchmark"]))
+        [run] = client.read_flow_runs(flow_run_filter=wanted)
+    assert run.parameters["record"]["benchmarks"] == ["disk-fio", "disk-ioping"]
+    assert run.parameters["record"]["node"] == "node-1"
+    assert run.parameters["record"]["runs"] == 0
+
+
+def test_a_source_without_a_model_is_one_line(nodes_log: Warehouse) -> None:
+    with pytest.raises(NotFound, match="no trained model of nodes yet; make one with whorl nodes train"):
+        watch_nodes(NodeWatchParams(source="log", warehouse=nodes_log))

@@ -1,0 +1,214 @@
+"""Alarms about nodes: each rule on a row of executions that was worked out by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from pydantic import ValidationError
+
+from tasks.nodes.fingerprint.alarm_params import AlarmParams
+from tasks.nodes.fingerprint.alarms import baseline, watch_nodes
+
+FEW = AlarmParams(flagged=2, last=3, min_executions=2, confirm=2, clear=2)
+FIRST = pd.Timestamp("2026-01-01")
+LETTERS = {"healthy": "h", "suspected": "S", "confirmed": "C", "cleared": "k"}
+
+
+def judged(row, *, node="a", aspect="cpu", hours=None, prefix=""):
+    """Executions an hour apart. `.`: not flagged; `!`: flagged; `x`: flagged and disturbed; `c`: disturbed; `?`: not
+    judged."""
+    hours = range(len(row)) if hours is None else hours
+    probability = [{"!": 0.9, "x": 0.9, "?": np.nan}.get(mark, 0.1) for mark in row]
+    return pd.DataFrame(
+        {
+            "node": node,
+            "aspect": aspect,
+            "execution_id": [f"{prefix}{node}-{aspect}-{at:03}" for at in range(len(row))],
+            "started_at": [FIRST + pd.Timedelta(hours=hour) for hour in hours],
+            "probability": probability,
+            "is_flagged": [one > 0.5 for one in probability],
+            "is_contaminated": [mark in "xc" for mark in row],
+        }
+    )
+
+
+def states(row, params=FEW, **told):
+    found = watch_nodes(judged(row, **told), params).executions
+    return "".join(LETTERS[state] for state in found["state"])
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (".!....", "hhhhhh"),  # one spike is no alarm
+        ("!..!..!..!", "hhhhhhhhhh"),  # nor is one in every three
+        ("!.!", "hhS"),
+        ("..!!!!!!", "hhhSSCCC"),  # degraded for good: suspected, confirmed by two more, one alarm
+        ("!!!!...", "hSSCCkk"),  # recovered
+        ("!!...", "hSSkk"),  # a false alarm
+        ("!!.!.!.!", "hSSSSCCC"),  # flapping: never two clean ones in a row, and confirmed in time
+        ("!!..!", "hSSkk"),  # flags from before the clearing no longer count
+        ("!!..!!", "hSSkkS"),  # two new ones do
+        ("", ""),
+    ],
+)
+def test_states_of_a_node(row, expected):
+    assert states(row) == expected
+
+
+def test_with_a_longer_window_the_flags_before_the_clearing_do_not_count_either():
+    assert states("!!..!", FEW.model_copy(update={"last": 5})) == "hSSkk"
+    assert states("!!..!.!", FEW.model_copy(update={"last": 5})) == "hSSkkkS"
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ("!c!", "hS"),  # what was disturbed is as if it had not been
+        ("!xxx.", "hh"),  # and raises nothing
+        ("!!ccc", "hS"),  # clears nothing
+        ("!!xxx", "hS"),  # confirms nothing
+        ("!!???", "hS"),  # nor does what nobody could judge
+        ("!!c!x!", "hSSC"),
+    ],
+)
+def test_disturbed_executions_never_count(row, expected):
+    assert states(row) == expected
+
+
+def test_a_new_node_is_given_time():
+    assert states("!!!!!", FEW.model_copy(update={"min_executions": 4})) == "hhhSS"
+
+
+def test_the_newest_execution_must_be_flagged_itself():
+    """After three executions two of the last three are flagged, but the node has just run well."""
+    assert states("!!.!", FEW.model_copy(update={"min_executions": 3})) == "hhhS"
+
+
+def test_flags_far_apart_in_time_are_spikes():
+    params = FEW.model_copy(update={"window_days": 1.0})
+    assert states("!!", params, hours=[0, 24]) == "hS"
+    assert states("!!", params, hours=[0, 25]) == "hh"
+    assert states("!!!", params, hours=[0, 25, 26]) == "hhS"
+
+
+def test_an_alarm_does_not_lapse_while_nobody_looks():
+    params = FEW.model_copy(update={"window_days": 1.0})
+    assert states("!!!!", params, hours=[0, 1, 1000, 2000]) == "hSSC"
+    assert states("!!..", params, hours=[0, 1, 1000, 2000]) == "hSSk"
+
+
+def test_an_alarm_going_on_is_one_alarm_and_says_what_brought_it():
+    found = watch_nodes(judged(".!!!!!..!!"), FEW)
+    first, second = found.alarms.to_dict("records")
+    assert first["state"] == "cleared" and second["state"] == "suspected"
+    assert [first[f"{name}_by"][-1] for name in ("raised", "confirmed", "cleared")] == ["2", "4", "7"]
+    assert first["first_execution"] == "a-cpu-001" and first["cleared_at"] == FIRST + pd.Timedelta(hours=7)
+    assert first["n_executions"] == 7 and first["n_flagged"] == 5 and first["probability"] == pytest.approx(0.9)
+    assert second["first_execution"] == "a-cpu-008" and second["raised_by"] == "a-cpu-009"
+    assert pd.isna(second["confirmed_by"]) and pd.isna(second["cleared_at"])
+
+
+def test_the_state_of_each_node_and_aspect_is_told_with_what_is_to_be_done():
+    rows = [
+        judged("....", node="a"),
+        judged("!!", node="b"),
+        judged("!!!!", node="c", aspect="disk"),
+        judged("....", node="c"),
+        judged("!!..", node="d"),
+        judged("ccx", node="e"),
+    ]
+    found = watch_nodes(pd.concat(rows), FEW)
+    told = found.states.set_index(["node", "aspect"])
+    assert told["state"].to_dict() == {
+        ("a", "cpu"): "healthy",
+        ("b", "cpu"): "suspected",
+        ("c", "cpu"): "healthy",
+        ("c", "disk"): "confirmed",
+        ("d", "cpu"): "cleared",
+        ("e", "cpu"): "healthy",
+    }
+    assert found.excluded == ("c",)
+    assert found.asking.to_dict("records") == [{"node": "b", "aspect": "cpu"}]
+    assert told["n_recent_flagged"].tolist() == [0, 2, 0, 3, 1, 0]
+    assert told["n_executions"].tolist() == [4, 2, 4, 4, 4, 0]
+    assert told.loc[("e", "cpu"), "n_left_out"] == 3 and pd.isna(told.loc[("e", "cpu"), "last_at"])
+    assert told.loc[("d", "cpu"), "since_execution"] == "d-cpu-003"
+    assert told.loc[("c", "disk"), "since"] == FIRST + pd.Timedelta(hours=3)
+    assert pd.isna(told.loc[("a", "cpu"), "since"])
+
+
+def test_aspects_do_not_add_up():
+    found = watch_nodes(pd.concat([judged("!.."), judged(".!.", aspect="memory")]), FEW)
+    assert found.alarms.empty and len(found.states) == 2
+
+
+def test_an_execution_counts_once_and_rows_may_come_in_any_order():
+    spike = judged(".!.")
+    again = spike.iloc[[1]].assign(probability=0.95)
+    assert watch_nodes(pd.concat([spike, again]), FEW).alarms.empty
+    rows = judged("..!!.!!!..")
+    shuffled = rows.sample(frac=1, random_state=3)
+    for name in ("states", "alarms", "executions"):
+        pd.testing.assert_frame_equal(getattr(watch_nodes(shuffled, FEW), name), getattr(watch_nodes(rows, FEW), name))
+
+
+def test_of_two_verdicts_about_an_execution_the_last_row_counts():
+    rows = judged("!!")
+    mended = pd.concat([rows, rows.iloc[[1]].assign(probability=0.1, is_flagged=False)])
+    assert watch_nodes(mended, FEW).alarms.empty
+
+
+def test_the_threshold_is_the_models_own_or_one_that_is_asked_for():
+    rows = judged("!!").assign(is_flagged=False)
+    assert watch_nodes(rows, FEW).alarms.empty
+    assert len(watch_nodes(rows, FEW.model_copy(update={"threshold": 0.8})).alarms) == 1
+    assert watch_nodes(judged("!!"), FEW.model_copy(update={"threshold": 0.9})).alarms.empty  # above, not from
+
+
+def test_executions_without_a_start_come_first_and_are_never_too_old():
+    rows = judged("!.!")
+    rows.loc[0, "started_at"] = pd.NaT
+    assert watch_nodes(rows, FEW).states["state"].tolist() == ["suspected"]
+
+
+def test_nothing_judged_gives_empty_tables():
+    found = watch_nodes(judged(""), FEW)
+    assert found.states.empty and found.alarms.empty and found.executions.empty
+    assert found.excluded == () and found.asking.empty
+
+
+def test_the_baseline_is_what_counts_and_is_not_flagged():
+    assert baseline(judged(".!xc?."), FEW).tolist() == [True, False, False, False, False, True]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_later_executions_change_no_earlier_state(seed):
+    row = "".join(np.random.default_rng(seed).choice(list("..!!x"), 30))
+    whole = watch_nodes(judged(row), FEW).executions
+    for n in (1, 7, 15, 29):
+        part = watch_nodes(judged(row[:n]), FEW).executions
+        assert part["state"].tolist() == whole["state"].tolist()[: len(part)]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_alarms_of_a_node_never_overlap_and_the_disturbed_change_nothing(seed):
+    row = "".join(np.random.default_rng(seed).choice(list("..!!xc"), 40))
+    found = watch_nodes(judged(row), FEW)
+    alarms = found.alarms
+    assert (alarms["raised_at"].iloc[1:].to_numpy() > alarms["cleared_at"].iloc[:-1].to_numpy()).all()
+    assert (alarms["state"].iloc[:-1] == "cleared").all()
+    kept = [at for at, mark in enumerate(row) if mark in ".!"]
+    without = watch_nodes(judged(row).iloc[kept], FEW)
+    pd.testing.assert_frame_equal(without.alarms, alarms)
+
+
+def test_more_flags_than_executions_looked_at_cannot_be_asked_for():
+    with pytest.raises(ValidationError, match="expected flagged <= last"):
+        AlarmParams(flagged=4, last=3)
+    with pytest.raises(ValidationError):
+        AlarmParams(flagged=1)  # one spike is no alarm
+
+
+def test_a_missing_column_is_named():
+    with pytest.raises(ValueError, match="judged executions without aspect, is_flagged; expected the columns node"):
+        watch_nodes(judged("!!").drop(columns=["aspect", "is_flagged"]), FEW)

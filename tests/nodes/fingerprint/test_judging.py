@@ -1,0 +1,201 @@
+"""Verdicts: the quick way gives what going through time gives, and nobody's label is needed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
+from tasks.nodes.fingerprint.judging import judge, logit_of, probability_of, undisturbed, verdicts_of
+
+PARAMS = FingerprintParams()
+COUNT = 3
+
+
+def drawn_verdict(seed, share):
+    """A verdict that hangs on the execution and on all its predecessors in a way that has no pattern."""
+
+    def answer(rows):
+        mixed = seed
+        for row in rows:
+            mixed = (mixed * 1_000_003 + row + 7) % 2_147_483_647
+        return 1.0 if (mixed * 48_271 % 65_537) / 65_537 < share else -1.0
+
+    return answer
+
+
+def through_time(inputs, answer, may_precede):
+    """One execution after another, as the definition says: logits and predecessors."""
+    logits, beside = [], []
+    for row in range(len(inputs)):
+        earlier = [
+            one
+            for one in range(row)
+            if inputs.node_of[one] == inputs.node_of[row]
+            and inputs.type_of[one] == inputs.type_of[row]
+            and may_precede[one]
+            and logits[one] <= 0
+        ][-COUNT:]
+        beside.append([-1] * (COUNT - len(earlier)) + earlier)
+        logits.append(answer((*beside[-1], row)))
+    return np.array(logits), np.array(beside)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2, 30])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_all_at_once_gives_what_going_through_time_gives(inputs, stub, share, rounds):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        found = inputs(rng.integers(0, 2, 60), rng.integers(0, 2, 60))
+        may = rng.random(60) < 0.8
+        answer = drawn_verdict(seed, share)
+        judged = judge(found, stub(answer), PARAMS.model_copy(update={"rounds": rounds}), may_precede=may)
+        logit, beside = through_time(found, answer, may)
+        assert judged.logit.tolist() == logit.tolist()
+        assert judged.predecessors.tolist() == beside.tolist()
+        assert judged.is_flagged.tolist() == (logit > 0).tolist()
+
+
+def test_a_chain_of_verdicts_that_each_hang_on_the_one_before_is_settled_either_way(inputs, stub):
+    """Flagged unless its latest predecessor is the execution just before: the alternation runs through the series."""
+
+    def answer(rows):
+        return -1.0 if rows[0] == rows[1] == rows[2] == -1 or rows[-2] != rows[-1] - 1 else 1.0
+
+    found = inputs([0] * 40)
+    many, few = (judge(found, stub(answer), PARAMS.model_copy(update={"rounds": n})) for n in (100, 3))
+    assert many.is_flagged.tolist() == few.is_flagged.tolist() == [at % 2 == 1 for at in range(40)]
+    assert many.n_in_time == 0 and many.n_rounds > 20
+    assert few.n_in_time == 40 and few.n_rounds == 4
+
+
+def test_executions_are_judged_again_only_where_their_predecessors_changed(inputs, stub):
+    """Nothing is flagged: once alone, then beside predecessors, all but the first of the series."""
+    network = stub(lambda rows: -1.0)
+    judged = judge(inputs([0] * 20), network, PARAMS)
+    assert judged.n_rounds == 2 and network.n_asked == 20 + 19
+
+
+def test_one_series_that_never_settles_leaves_the_others_alone(inputs, stub):
+    """Node 0 alternates as above, node 1 is quiet: only node 0 is gone through in time."""
+
+    def answer(rows):
+        return -1.0 if rows[-1] % 2 else (1.0 if rows[-2] == rows[-1] - 2 else -1.0)
+
+    judged = judge(inputs([0, 1] * 20), stub(answer), PARAMS.model_copy(update={"rounds": 2}))
+    assert judged.n_in_time == 20
+    assert judged.is_flagged[0::2].tolist() == [at % 2 == 1 for at in range(20)]
+    assert not judged.is_flagged[1::2].any()
+
+
+def test_flagged_and_disturbed_executions_stand_beside_none(inputs, stub):
+    """1 is flagged, 3 is disturbed: 5 stands beside 0, 2 and 4."""
+    may = np.array([True, True, True, False, True, True])
+    judged = judge(inputs([0] * 6), stub(lambda rows: 1.0 if rows[-1] == 1 else -1.0), PARAMS, may_precede=may)
+    assert judged.predecessors[5].tolist() == [0, 2, 4]
+    assert judged.predecessors[2].tolist() == [-1, -1, 0]
+
+
+def test_nothing_is_said_of_unknown_types_and_of_executions_without_a_measurement(inputs, stub):
+    found = inputs([0] * 5, [0, -1, 0, 0, -1])
+    found.is_own[2] = False
+    judged = judge(found, stub(lambda rows: -1.0), PARAMS)
+    assert np.isnan(judged.logit).tolist() == [False, True, True, False, True]
+    assert np.isnan(judged.probability[1]) and not judged.is_flagged.any()
+    assert judged.predecessors[3].tolist() == [-1, -1, 0]
+    assert (judged.predecessors[[1, 2, 4]] == -1).all()
+
+
+def test_columns_that_tell_the_type_are_no_measurement(inputs, stub):
+    found = inputs([0, 0], x=[[0, 1], [1, 1]], columns=("cpu-a/metric_0", "type=cpu-a"))
+    found.is_own[1, 0] = False
+    judged = judge(found, stub(lambda rows: -1.0), PARAMS)
+    assert np.isnan(judged.logit).tolist() == [False, True]
+
+
+def test_no_execution_at_all_is_an_answer(inputs, stub):
+    judged = judge(inputs([]), stub(lambda rows: 1.0), PARAMS)
+    assert judged.logit.shape == (0,) and judged.predecessors.shape == (0, COUNT)
+
+
+def test_the_threshold_decides_who_is_flagged_and_so_who_precedes(inputs, stub):
+    def network():
+        return stub(lambda rows: 2.0)  # probability 0.88
+
+    found = inputs([0] * 4)
+    strict, lax = (judge(found, network(), FingerprintParams(threshold=t)) for t in (0.85, 0.9))
+    assert strict.is_flagged.all() and (strict.predecessors == -1).all()
+    assert not lax.is_flagged.any() and lax.predecessors[3].tolist() == [0, 1, 2]
+    assert judge(found, network(), FingerprintParams(threshold=1)).is_flagged.sum() == 0
+    assert judge(found, network(), FingerprintParams(threshold=0)).is_flagged.all()
+
+
+def test_probabilities_and_logits_are_each_others_inverse():
+    assert probability_of(np.array([0.0, np.log(3), -1e4, 1e4])).tolist() == pytest.approx([0.5, 0.75, 0, 1])
+    assert logit_of(0.75) == pytest.approx(np.log(3))
+    for logit in (-200.0, -30.0, -1.0, 0.0, 20.0):
+        assert logit_of(float(probability_of(np.array(logit)))) == pytest.approx(logit, rel=1e-6)
+    assert logit_of(1.0) == np.inf and logit_of(0.0) == -np.inf
+
+
+def test_a_real_network_judges_in_parts_as_in_one_and_is_left_as_it_was(drawn):
+    drawn.network.train()
+    state = torch.random.get_rng_state()
+    whole = judge(drawn.inputs, drawn.network, PARAMS)
+    parts = judge(drawn.inputs, drawn.network, PARAMS.model_copy(update={"graphs_at_once": 7}))
+    assert drawn.network.training and torch.equal(state, torch.random.get_rng_state())
+    assert np.isfinite(whole.logit).all()
+    assert parts.logit == pytest.approx(whole.logit, abs=1e-5)
+    assert judge(drawn.inputs, drawn.network, PARAMS).logit.tolist() == whole.logit.tolist()
+
+
+def test_a_real_network_settles_on_what_it_says_of_each_execution_through_time(drawn):
+    """Its own middle is the threshold, so that about half are flagged."""
+    middle = float(np.median(judge(drawn.inputs, drawn.network, PARAMS).logit))
+    params = PARAMS.model_copy(update={"threshold": float(probability_of(np.array(middle)))})
+    quick = judge(drawn.inputs, drawn.network, params)
+    slow = judge(drawn.inputs, drawn.network, params.model_copy(update={"rounds": 0}))
+    assert 0.1 < quick.is_flagged.mean() < 0.9
+    assert slow.n_in_time == len(drawn.inputs)
+    assert quick.logit == pytest.approx(slow.logit, abs=1e-5)
+    assert quick.predecessors.tolist() == slow.predecessors.tolist()
+
+
+def test_what_comes_later_changes_no_earlier_verdict(drawn):
+    """Where nothing is flagged the same executions are judged together in both cases, so bit for bit."""
+    from dataclasses import replace
+
+    n = len(drawn.inputs) // 2
+    x = drawn.inputs.x.copy()
+    x[n:] = -x[n:] + 1
+    changed = replace(drawn.inputs, x=x)
+    calm = PARAMS.model_copy(update={"threshold": 1.0})
+    before, later = (judge(one, drawn.network, calm).logit for one in (drawn.inputs, changed))
+    assert later[:n].tolist() == before[:n].tolist() and (later[n:] != before[n:]).any()
+    before, later = (judge(one, drawn.network, PARAMS).logit for one in (drawn.inputs, changed))
+    assert later[:n] == pytest.approx(before[:n], abs=1e-5)
+
+
+def test_labels_are_not_looked_at(drawn):
+    from dataclasses import replace
+
+    turned = replace(drawn.inputs, labels=np.int8(1) - drawn.inputs.labels, performance=-drawn.inputs.performance)
+    same = judge(turned, drawn.network, PARAMS)
+    assert same.logit.tolist() == judge(drawn.inputs, drawn.network, PARAMS).logit.tolist()
+
+
+def test_verdicts_become_the_rows_that_alarms_are_raised_from(inputs, stub):
+    executions = pd.DataFrame(
+        {
+            "node": ["a", "a", "a"],
+            "aspect": "cpu",
+            "execution_id": ["1", "2", "3"],
+            "started_at": pd.to_datetime(["2026-01-01"] * 3),
+            "status": ["completed", "failed", "completed"],
+            "is_contaminated": [None, False, True],
+        }
+    )
+    assert undisturbed(executions).tolist() == [True, False, False]
+    rows = verdicts_of(executions, judge(inputs([0] * 3), stub(lambda rows: float(rows[-1]) - 0.5), PARAMS))
+    assert rows["is_flagged"].tolist() == [False, True, True]
+    assert rows["probability"].tolist() == pytest.approx([1 / (1 + np.exp(0.5)), 1 / (1 + np.exp(-0.5)), 0.817574476])

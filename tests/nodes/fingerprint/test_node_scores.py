@@ -1,0 +1,150 @@
+"""Scores from norms: their ratios are those of performance, and a machine that joins moves no other."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.nodes.fingerprint.fingerprints import Fingerprints, fingerprints_of
+from tasks.nodes.fingerprint.node_scores import (
+    NormReference,
+    calm_executions,
+    learn_norm_reference,
+    log_scores_of,
+    rank_fingerprints,
+)
+from tasks.nodes.score_params import ScoreParams
+
+PARAMS = ScoreParams(resamples=400)
+ASPECTS = ("cpu", "disk")
+
+
+def prints_of(log_norm):
+    log_norm = np.asarray(log_norm, dtype=float)
+    return Fingerprints(np.exp(log_norm)[:, None] * np.ones((1, 2)), log_norm)
+
+
+def executions_of(inputs, **told):
+    plain = {
+        "aspect": [ASPECTS[one] for one in inputs.type_of],
+        "machine_type": [f"m{one}" for one in inputs.node_of],
+        "status": "completed",
+        "is_stressed": None,
+        "is_contaminated": False,
+    }
+    return pd.DataFrame({**plain, **told})
+
+
+def case(inputs, levels, *, runs=12, spread=0.02, seed=0):
+    """Executions of nodes whose performance is around these levels by type; norms follow it, each type from its own
+    norm at the reference: 0.7 and -2."""
+    rng = np.random.default_rng(seed)
+    node, kind, _ = (grid.ravel() for grid in np.indices((len(levels), len(levels[0]), runs)))
+    performance = np.array(levels)[node, kind] + spread * rng.standard_normal(len(node))
+    found = inputs(node, kind, performance=performance.astype(np.float32))
+    return found, prints_of(performance + np.array([0.7, -2.0])[kind])
+
+
+def ranked(inputs, prints, reference, params=PARAMS):
+    scores = log_scores_of(inputs, prints, reference)
+    return rank_fingerprints(executions_of(inputs), inputs, scores, np.ones(len(inputs), dtype=bool), params)
+
+
+def test_the_reference_is_the_norm_at_performance_zero_and_nodes_count_alike(inputs):
+    """Node 0 says 1.0, 1.0, 1.2 (median 1.0), node 1 says 3.0: their median is 2.0, not that of the executions."""
+    found = inputs([0, 0, 0, 1], performance=np.array([0.5, -0.5, 0.0, 1.0], dtype=np.float32))
+    prints = prints_of([1.5, 0.5, 1.2, 4.0])
+    reference = learn_norm_reference(found, prints, np.ones(4, dtype=bool))
+    assert reference.log_norms == {"cpu-a": pytest.approx(2.0)} and reference.n_nodes == {"cpu-a": 2}
+    few = learn_norm_reference(found, prints, np.array([True, True, True, False]))
+    assert few.log_norms["cpu-a"] == pytest.approx(1.0)
+
+
+def test_without_performance_the_middle_of_the_nodes_is_the_reference(inputs):
+    found = inputs([0, 0, 0, 1, 2])
+    reference = learn_norm_reference(found, prints_of([1.0, 2.0, 9.0, 4.0, 3.0]), np.ones(5, dtype=bool))
+    assert reference.log_norms == {"cpu-a": pytest.approx(3.0)}
+
+
+def test_a_type_without_a_reference_has_no_score(inputs):
+    found = inputs([0, 0, 0], [0, 1, -1])
+    scores = log_scores_of(found, prints_of([1.0, 1.0, 1.0]), NormReference(log_norms={"disk-b": 0.5}, n_nodes={}))
+    assert np.isnan(scores).tolist() == [True, False, True] and scores[1] == pytest.approx(0.5)
+
+
+def test_score_ratios_are_performance_ratios_where_norms_follow_performance(inputs):
+    """Node 1 is twice as good as node 0 at cpu and half as good at disk: overall, the geometric mean, alike."""
+    found, prints = case(inputs, [[0.0, 0.0], [np.log(2), np.log(0.5)]], spread=0.0)
+    reference = learn_norm_reference(found, prints, np.ones(len(found), dtype=bool))
+    assert log_scores_of(found, prints, reference) == pytest.approx(found.performance, abs=1e-6)
+    told = ranked(found, prints, reference).table.set_index(["aspect", "node"])["score"]
+    assert told["cpu", "node-2"] / told["cpu", "node-1"] == pytest.approx(2.0, rel=1e-5)
+    assert told["disk", "node-2"] / told["disk", "node-1"] == pytest.approx(0.5, rel=1e-5)
+    assert told["all", "node-1"] == pytest.approx(1.0, rel=1e-5) == told["all", "node-2"]
+
+
+def test_an_interval_holds_the_score_and_nodes_that_differ_share_no_place(inputs):
+    found, prints = case(inputs, [[0.0, 0.0], [0.3, 0.3]])
+    told = ranked(found, prints, learn_norm_reference(found, prints, np.ones(len(found), dtype=bool)))
+    table = told.table
+    assert ((table["low"] < table["score"]) & (table["score"] < table["high"])).all()
+    assert told.nodes["node"].tolist() == ["node-2", "node-1"] and told.nodes["place"].tolist() == [1, 2]
+    assert told.nodes["machine_type"].tolist() == ["m1", "m0"]
+    assert set(table["aspect"]) == {"all", "cpu", "disk"} and len(table) == 6
+
+
+def test_nodes_that_executions_do_not_tell_apart_are_tied(inputs):
+    found, prints = case(inputs, [[0.0, 0.0], [0.005, 0.005], [-1.0, -1.0]], spread=0.1)
+    told = ranked(found, prints, learn_norm_reference(found, prints, np.ones(len(found), dtype=bool))).nodes
+    assert told["place"].tolist() == [1, 1, 3] and told["n_tied"].tolist() == [2, 2, 1]
+
+
+def test_a_machine_that_joins_moves_no_other(drawn):
+    """Through the encoder: node-1 alone, then with node-2 beside it, by the reference of the first training."""
+    prints = fingerprints_of(drawn.inputs, drawn.network)
+    everything = np.ones(len(drawn.inputs), dtype=bool)
+    is_old = drawn.inputs.node_of == 0
+    reference = learn_norm_reference(drawn.inputs, prints, is_old)
+    scores = log_scores_of(drawn.inputs, prints, reference)
+    rows = np.flatnonzero(is_old)
+    alone = replace(drawn.inputs, **{name: getattr(drawn.inputs, name)[rows] for name in of_executions()})
+    fewer = log_scores_of(alone, fingerprints_of(alone, drawn.network), reference)
+    assert scores[rows] == pytest.approx(fewer, abs=1e-6)
+    executions = drawn.history.executions
+    after = rank_fingerprints(executions, drawn.inputs, scores, everything, PARAMS).nodes.set_index("node")
+    before = rank_fingerprints(executions.iloc[rows].reset_index(drop=True), alone, fewer, everything[rows], PARAMS)
+    numbers = ["score", "low", "high"]
+    own = before.nodes.set_index("node").loc["node-1", numbers]
+    assert after.loc["node-1", numbers].tolist() == pytest.approx(own.tolist(), rel=1e-5)
+    assert "node-2" in after.index
+
+
+def of_executions():
+    from tasks.nodes.fingerprint.asking import OF_EXECUTIONS
+
+    return OF_EXECUTIONS
+
+
+def test_a_throttled_run_sinks_no_node(inputs):
+    found, prints = case(inputs, [[0.0, 0.0]], spread=0.0)
+    slowed = prints_of(np.where(np.arange(len(found)) == 0, -5.0, prints.log_norm))
+    reference = learn_norm_reference(found, prints, np.ones(len(found), dtype=bool))
+    assert ranked(found, slowed, reference).nodes["score"].tolist() == pytest.approx([1.0], rel=1e-5)
+
+
+def test_calm_executions_are_fair_and_not_flagged_unless_known_to_be_unstressed(inputs):
+    """Node 1 has nothing but flagged executions: it is slow, and keeps the fair ones."""
+    found = inputs([0, 0, 0, 0, 0, 1, 1], labels=np.array([-1, -1, 0, 1, -1, -1, -1], dtype=np.int8))
+    executions = executions_of(
+        found,
+        is_stressed=[None, None, False, True, None, None, None],
+        is_contaminated=[False, False, False, False, True, False, True],
+    )
+    flagged = np.array([False, True, True, False, False, True, True])
+    assert calm_executions(executions, found, flagged).tolist() == [True, False, True, False, False, True, False]
+
+
+def test_a_reference_is_the_same_after_json():
+    reference = NormReference(log_norms={"cpu-a": 0.1 + 0.2, "disk-b": -1e-17}, n_nodes={"cpu-a": 3, "disk-b": 1})
+    assert NormReference.model_validate_json(reference.model_dump_json()) == reference

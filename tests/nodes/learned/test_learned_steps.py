@@ -1,0 +1,131 @@
+"""A model of a source: trained, promoted or not, asked, and kept as rows."""
+
+import numpy as np
+import pytest
+
+from tasks.errors import BadInput, NotFound
+from tasks.nodes import learned_steps
+from tasks.nodes.fingerprint.alarm_params import AlarmParams
+from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
+from tasks.nodes.learned.champions import load_trained, trained_in_use
+from tasks.nodes.score_params import ScoreParams
+from tasks.warehouse.connection import fetch, transaction, writing
+from tasks.warehouse.registry import cards, champion
+
+QUICK = ScoreParams(resamples=100)
+
+
+def asked(warehouse):
+    return learned_steps.fingerprint(warehouse, "log", FingerprintParams(), QUICK)
+
+
+def test_a_model_learns_the_first_executions_of_each_node_and_is_measured_on_the_last(trained_log):
+    card, model = trained_in_use(trained_log, "log")
+    rows = fetch(
+        trained_log,
+        "SELECT execution_id, row_number() OVER own AS place FROM nodes.executions WHERE source = 'log' "
+        "WINDOW own AS (PARTITION BY node, benchmark ORDER BY started_at, execution_id)",
+    )
+    learned, chosen = rows["execution_id"].isin(model.learned), rows["execution_id"].isin(model.chosen)
+    assert rows["place"][learned].max() == 12  # of 20: 60 %
+    assert set(rows["place"][chosen]) == {13, 14, 15, 16}
+    assert not model.learned & model.chosen
+    assert {"auprc", "f1_outlier", "mse_own", "type_accuracy"} <= set(card.metrics)
+
+
+def test_every_execution_has_a_fingerprint_and_a_verdict(trained_log):
+    found = asked(trained_log)
+    rows = fetch(trained_log, "SELECT * FROM nodes.fingerprints WHERE source = 'log'")
+    assert (found["n_executions"], found["n_fingerprints"], len(rows)) == (360, 360, 360)
+    assert rows["probability"].between(0, 1).all()
+    assert {len(one) for one in rows["encoding"]} == {8}
+    assert found["n_flagged"] == int(rows["is_flagged"].sum())
+    assert rows["score"].gt(0).all()
+    first = fetch(
+        trained_log,
+        "SELECT min(n_predecessors) AS least, max(n_predecessors) AS most FROM nodes.fingerprints WHERE source = 'log'",
+    )
+    assert (first["least"].iloc[0], first["most"].iloc[0]) == (0, 3)
+
+
+def test_reasons_are_of_flagged_executions_alone(trained_log):
+    rows = fetch(
+        trained_log,
+        "SELECT reasons.*, prints.is_flagged FROM nodes.fingerprint_reasons AS reasons "
+        "JOIN nodes.fingerprints AS prints USING (source, execution_id)",
+    )
+    assert rows["is_flagged"].all()
+    assert (rows["deviation"] < 0).all()
+    assert rows["metric"].str.contains("/").all()
+
+
+def test_the_same_data_and_model_are_not_asked_again(trained_log, monkeypatch):
+    first = asked(trained_log)
+    monkeypatch.setattr("tasks.nodes.learned.fingerprinting.fingerprint", lambda *_: pytest.fail("asked again"))
+    assert asked(trained_log) == first
+
+
+def test_a_saved_model_gives_the_same_verdicts_after_loading(trained_log):
+    from tasks.nodes.learned.asking import ask
+
+    card, model = trained_in_use(trained_log, "log")
+    again = load_trained(trained_log.models / "nodes" / card.model_id)
+    history, _ = learned_steps.benchmarks_of(trained_log, "log", QUICK)
+    np.testing.assert_array_equal(ask(history, model).judged.logit, ask(history, again).judged.logit)
+
+
+def test_the_same_run_trains_the_same_model_once(trained_log, train):
+    before = len(cards(trained_log.models))
+    assert train(trained_log)["model_id"] == champion(trained_log.models, "nodes", "log", "fingerprint").model_id
+    assert len(cards(trained_log.models)) == before
+
+
+def test_a_model_that_is_no_better_on_the_same_executions_is_not_used(trained_log, train, monkeypatch):
+    before = champion(trained_log.models, "nodes", "log", "fingerprint").model_id
+    figures = iter([0.9, 0.8])  # of the one in use, of the new one
+    monkeypatch.setattr("tasks.nodes.learned.promoting._asked", lambda *_: next(figures))
+    found = train(trained_log, run_id="another", seed=5)
+    assert found["model_id"] != before
+    assert found["champion_id"] == before
+
+
+def test_a_better_model_is_used_and_says_what_the_former_one_had(trained_log, train, monkeypatch):
+    figures = iter([0.8, 0.9])
+    monkeypatch.setattr("tasks.nodes.learned.promoting._asked", lambda *_: next(figures))
+    found = train(trained_log, run_id="another", seed=5)
+    assert found["champion_id"] == found["model_id"]
+    reason = (trained_log.models / "nodes" / "champions.jsonl").read_text().splitlines()[-1]
+    assert "had 0.8 on the same executions" in reason
+
+
+def test_a_broken_model_in_use_is_replaced(trained_log, train):
+    broken = champion(trained_log.models, "nodes", "log", "fingerprint").model_id
+    (trained_log.models / "nodes" / broken / "fingerprint.json").write_text("{}")
+    with pytest.raises(BadInput, match="train again"):
+        trained_in_use(trained_log, "log")
+    assert train(trained_log, run_id="another", seed=5)["champion_id"] != broken
+
+
+def test_too_few_executions_are_one_line(trained_log, train):
+    with writing(trained_log) as connection, transaction(connection):
+        connection.execute(
+            "DELETE FROM nodes.executions WHERE source = 'log' AND execution_id NOT IN "
+            "(SELECT min(execution_id) FROM nodes.executions GROUP BY node, benchmark)"
+        )
+    with pytest.raises(BadInput, match="none is left to"):
+        train(trained_log, run_id="few")
+
+
+def test_a_source_without_a_model_says_how_to_get_one(nodes_log):
+    with pytest.raises(NotFound, match="no trained model of nodes yet; make one with whorl nodes train --source log"):
+        asked(nodes_log)
+
+
+def test_watching_twice_raises_nothing_new(trained_log):
+    first = learned_steps.watch(trained_log, "log", AlarmParams(), "")
+    states = fetch(trained_log, "SELECT * FROM nodes.states WHERE source = 'log'")
+    assert set(states["node"]) == {"node-1", "node-2", "node-3"}
+    assert states["cost_share"].between(0, 1).all()
+    before = fetch(trained_log, "SELECT count(*) AS n FROM ops.alarms")["n"].iloc[0]
+    assert learned_steps.watch(trained_log, "log", AlarmParams(), "")["alarms"] == first["alarms"]
+    assert fetch(trained_log, "SELECT count(*) AS n FROM ops.alarms")["n"].iloc[0] == before

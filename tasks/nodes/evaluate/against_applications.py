@@ -52,7 +52,7 @@ def _compare(machine_type: str, own: NodeMatrix, params: EvaluateParams) -> OfMa
     if len(own.nodes) >= params.least_nodes:
         agreement = agreement_of(own.micro, own.levels, params.resamples, params.score.confidence, params.seed)
     nothing = pd.DataFrame(columns=COLUMNS)
-    reason = _reason(own, params)
+    reason = why_not_compared(own, params)
     if reason:
         return OfMachineType(machine_type, len(own.nodes), nothing, unknown, agreement, reason)
     try:
@@ -65,7 +65,8 @@ def _compare(machine_type: str, own: NodeMatrix, params: EvaluateParams) -> OfMa
     return OfMachineType(machine_type, len(own.nodes), rows, signed, agreement)
 
 
-def _reason(own: NodeMatrix, params: EvaluateParams) -> str:
+def why_not_compared(own: NodeMatrix, params: EvaluateParams) -> str:
+    """Why nodes of one machine type cannot be compared with applications; empty where they can."""
     if not own.series:
         return "no application (aspect application) ran on these nodes"
     if not own.levels.types:

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.aspects import type_names
+from tasks.nodes.aspects import is_stressed, is_unstressed, type_names
 from tasks.nodes.detectors.case import Case
 from tasks.nodes.detectors.registry import Detector
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.splits import PROTOCOLS, Protocol, Split, splits_of
 from tasks.nodes.evaluate.thresholds import choose_threshold
 from tasks.nodes.history import History
-from tasks.nodes.type_tables import Bools, NodeTables
+from tasks.nodes.type_tables import Bools, Floats, NodeTables
 from tasks.progress import report_progress
 
 Prepare = Callable[[History, Bools], NodeTables]  # learned from the executions of the mask
@@ -63,24 +63,39 @@ def detect(history: History, prepare: Prepare, detectors: Mapping[str, Detector]
 
 def case_of(history: History, split: Split, prepare: Prepare, seed: int) -> Case:
     """What a detector is given of a split."""
-    stress = history.executions["is_stressed"].astype("boolean").fillna(False).to_numpy(dtype=bool)
+    is_normal = split.is_train & is_unstressed(history.executions).to_numpy(dtype=bool)
     tables = prepare(history, split.is_train)
-    return Case(history, tables, split.is_train, split.is_train & ~stress, split.is_validation, seed)
+    return Case(history, tables, split.is_train, is_normal, split.is_validation, seed)
 
 
 def _judge(
     history: History, split: Split, prepare: Prepare, detectors: Mapping[str, Detector], params: EvaluateParams
 ) -> list[pd.DataFrame]:
-    labels = history.executions["is_stressed"].astype("boolean")
-    is_known, is_stressed = labels.notna().to_numpy(), labels.fillna(False).to_numpy(dtype=bool)
     case = case_of(history, split, prepare, params.seed)
-    found = []
-    for name, detector in detectors.items():
-        scores = detector(case, params.detect)
-        is_scored = is_known & ~np.isnan(scores)
+    return [
+        judged_rows(history, split, name, detector(case, params.detect), params.false_alarm_share)
+        for name, detector in detectors.items()
+    ]
+
+
+def judged_rows(
+    history: History,
+    split: Split,
+    name: str,
+    scores: Floats,
+    false_alarm_share: float,
+    *,
+    threshold: float | None = None,
+) -> pd.DataFrame:
+    """One row a labelled, tested execution that a detector scored: COLUMNS but for protocol and round.
+
+    scores: (n_executions,), NaN where it said nothing. threshold: None: chosen on the validation executions."""
+    is_known = history.executions["is_stressed"].notna().to_numpy()
+    stressed = is_stressed(history.executions).to_numpy(dtype=bool)
+    is_scored = is_known & ~np.isnan(scores)
+    if threshold is None:
         chosen = split.is_validation & is_scored
-        threshold = choose_threshold(scores[chosen], is_stressed[chosen], params.false_alarm_share)
-        tested = np.flatnonzero(split.is_test & is_scored)
-        told = {"split": split.name, "detector": name, "execution": tested, "score": scores[tested]}
-        found.append(pd.DataFrame({**told, "threshold": threshold, "is_flagged": scores[tested] > threshold}))
-    return found
+        threshold = choose_threshold(scores[chosen], stressed[chosen], false_alarm_share)
+    tested = np.flatnonzero(split.is_test & is_scored)
+    told = {"split": split.name, "detector": name, "execution": tested, "score": scores[tested]}
+    return pd.DataFrame({**told, "threshold": threshold, "is_flagged": scores[tested] > threshold})

@@ -11,12 +11,14 @@ from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.scores import Levels, score_nodes
 from tasks.nodes.type_tables import Bools, Floats, NodeTables
 
+UNKNOWN = "unknown"  # machine type of nodes of which nobody says it, in keys of figures
+
 
 @dataclass(frozen=True)
 class NodeMatrix:
     """micro: (n_nodes, n_types) log scores of each microbenchmark type, NaN where it did not run. levels: how they sum
     up. applications: (n_nodes, n_series) medians of what applications reached, oriented so that more is better, NaN
-    where they did not run. series: their names. machine_types: (n_nodes,)."""
+    where they did not run. series: their names. machine_types: (n_nodes,), UNKNOWN where nobody says."""
 
     nodes: tuple[str, ...]
     machine_types: np.ndarray
@@ -47,7 +49,12 @@ def node_matrix(tables: NodeTables, is_counted: Bools, params: ScoreParams) -> N
     scores = score_nodes(micro, reference, micro_params)
     series, names = _applications(own)
     return NodeMatrix(
-        own.nodes, np.array(own.machine_types, dtype=object), scores.log_scores, scores.levels, series, names
+        own.nodes,
+        np.array([one or UNKNOWN for one in own.machine_types], dtype=object),
+        scores.log_scores,
+        scores.levels,
+        series,
+        names,
     )
 
 

@@ -2,20 +2,22 @@
 
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
-from tasks.errors import BadInput
-from tasks.nodes.aspects import is_unstressed
+from tasks.errors import BadInput, MissingTool
+from tasks.nodes.aspects import is_contaminated, is_stressed, is_unstressed
 from tasks.nodes.detectors.registry import PLAIN, Detector
 from tasks.nodes.evaluate.against_applications import compare_by_machine_type
-from tasks.nodes.evaluate.detection import detect
+from tasks.nodes.evaluate.detection import Prepare, detect
 from tasks.nodes.evaluate.detection_figures import detection_results
 from tasks.nodes.evaluate.figures import Figures
+from tasks.nodes.evaluate.learned_figures import learned_figures
 from tasks.nodes.evaluate.matrices import node_matrix
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.rank_figures import rank_figures
@@ -24,6 +26,7 @@ from tasks.nodes.evaluate.repeat_figures import repeatability_figures
 from tasks.nodes.history import History
 from tasks.nodes.preprocess.decisions import count_metrics, decisions
 from tasks.nodes.preprocess.fitting import fit
+from tasks.nodes.reference_fleet import counted_in
 from tasks.nodes.repeatability import repeatability_of
 from tasks.nodes.tabulating import learn_tables, tables_of
 from tasks.nodes.type_tables import Bools, NodeTables
@@ -31,6 +34,10 @@ from tasks.progress import report_progress
 from tasks.warehouse.versions import code_version
 
 logger = logging.getLogger(__name__)
+HASHED = (
+    "source", "node", "machine_type", "benchmark", "aspect", "template_hash", "started_at", "duration_s", "status",
+    "is_stressed", "dose", "dose_level", "is_contaminated",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -62,10 +69,12 @@ def _evaluate(history: History, params: EvaluateParams, detectors: Mapping[str, 
     counts = count_metrics(preprocessor)
     figures = _overview(history, tables) | {"metrics.recorded": counts.recorded, "metrics.kept": counts.kept}
     found_tables = {"metrics": decisions(preprocessor)}
+    detection, ranked = _detection(history, params, detectors), _ranking(tables, is_calm, params)
     for part in (
-        _detection(history, params, detectors),
-        _ranking(tables, is_calm, params),
-        _repeatability(tables, is_calm, params),
+        detection,
+        ranked,
+        _repeatability(tables, is_calm, counted_in(ranked.tables["reference"]), params),
+        _learned(history, tables, is_calm, params, detectors),
     ):
         figures |= part.figures
         found_tables |= part.tables
@@ -80,21 +89,61 @@ def _overview(history: History, tables: NodeTables) -> Figures:
         "n_nodes": int(executions["node"].nunique()),
         "n_types": len(tables.tables),
         "n_machine_types": len(set(tables.machine_types)),
-        "n_stressed": int(executions["is_stressed"].astype("boolean").fillna(False).sum()),
-        "n_contaminated": int(executions["is_contaminated"].astype("boolean").fillna(False).sum()),
+        "n_stressed": int(is_stressed(executions).sum()),
+        "n_contaminated": int(is_contaminated(executions).sum()),
         "n_not_completed": int((executions["status"] != "completed").sum()),
     }
 
 
-def _detection(history: History, params: EvaluateParams, detectors: Mapping[str, Detector]) -> Evaluation:
-    report_progress("finding stressed executions", 1, 4)
-
+def _prepare(params: EvaluateParams) -> Prepare:
     def prepare(of: History, is_train: Bools) -> NodeTables:
         return learn_tables(of, is_train, params.preprocess)
 
-    found = detect(history, prepare, detectors, params)
-    figures, tables = detection_results(history.executions, found, list(detectors))
-    return Evaluation(figures, {**tables, "judged": found.judged})
+    return prepare
+
+
+def _detection(history: History, params: EvaluateParams, detectors: Mapping[str, Detector]) -> Evaluation:
+    report_progress("finding stressed executions", 1, 4)
+    found = detect(history, _prepare(params), detectors, params)
+    if not params.learned.variants:
+        figures, tables = detection_results(history.executions, found, list(detectors))
+        return Evaluation(figures, {**tables, "judged": found.judged})
+    with _needs_torch():
+        from tasks.nodes.evaluate.learned_detection import detect_learned
+
+    learned = detect_learned(history, _prepare(params), params)
+    figures, tables = detection_results(history.executions, found, list(detectors), learned)
+    judged = [part for part in (found.judged, learned.judged) if len(part)]
+    each = pd.concat(judged, ignore_index=True) if judged else found.judged
+    return Evaluation(figures | learned_figures(learned), {**tables, "judged": each, "fits": learned.fits})
+
+
+def _learned(
+    history: History,
+    tables: NodeTables,
+    is_calm: Bools,
+    params: EvaluateParams,
+    detectors: Mapping[str, Detector],
+) -> Evaluation:
+    """What else is measured of the learned model; nothing where no variant is asked for."""
+    if not params.learned.variants:
+        return Evaluation({}, {})
+    with _needs_torch():
+        from tasks.nodes.evaluate.learned_parts import learned_parts
+
+    return Evaluation(*learned_parts(history, tables, is_calm, _prepare(params), detectors, params))
+
+
+@contextmanager
+def _needs_torch() -> Iterator[None]:
+    """Raises MissingTool where a package that the learned model needs is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingTool(
+            f"evaluate.learned.variants needs the Python package {error.name}, which is not installed; install whorl "
+            "again with what its pyproject.toml names, or ask for no variants"
+        ) from error
 
 
 def _ranking(tables: NodeTables, is_calm: Bools, params: EvaluateParams) -> Evaluation:
@@ -106,20 +155,29 @@ def _ranking(tables: NodeTables, is_calm: Bools, params: EvaluateParams) -> Eval
     return Evaluation(rank_figures(found, params) | figures, {"correlations": each, **ranked})
 
 
-def _repeatability(tables: NodeTables, is_calm: Bools, params: EvaluateParams) -> Evaluation:
+def _repeatability(
+    tables: NodeTables, is_calm: Bools, counted: Collection[tuple[str, str]], params: EvaluateParams
+) -> Evaluation:
     report_progress("measuring repeatability", 3, 4)
     found = repeatability_of(tables, is_calm, params.min_runs)
-    figures = repeatability_figures(found, tables, params.score, params.min_runs)
+    figures = repeatability_figures(found, tables, counted, params.min_runs)
     return Evaluation(figures, {"repeatability": found.metrics, "pairs": found.pairs})
 
 
 def sha256_of_history(history: History) -> str:
-    """Of the executions and their metrics, whatever files they came from."""
+    """Of what figures are made of: executions, their metrics and telemetry, whatever files they came from."""
     digest = hashlib.sha256()
-    names = ("source", "node", "machine_type", "benchmark", "template_hash", "started_at", "is_stressed", "dose")
-    for frame, columns in ((history.executions, names), (history.metrics, ("execution", "metric", "value", "unit"))):
+    frames = (
+        (history.executions, HASHED),
+        (history.metrics, ("execution", "metric", "value", "unit")),
+        (history.telemetry, ("execution", "metric", "unit")),
+    )
+    for frame, columns in frames:
         for name in columns:
             codes, distinct = pd.factorize(frame[name])
             digest.update(np.ascontiguousarray(codes, dtype=np.int64).tobytes())
             digest.update("\n".join([name, *map(str, distinct)]).encode())
+    for name in ("at_s", "samples"):
+        for series in history.telemetry[name]:
+            digest.update(np.asarray(series, dtype=np.float64).tobytes())
     return digest.hexdigest()

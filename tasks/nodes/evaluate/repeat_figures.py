@@ -1,28 +1,26 @@
 """Figures of repeatability: `repeatability.<measure>[.<benchmark type>]`, over the metrics that count in a score."""
 
+from collections.abc import Collection
+
 import numpy as np
 import pandas as pd
 
 from tasks.nodes.evaluate.figures import Figures, put
-from tasks.nodes.reference_fleet import counting
 from tasks.nodes.repeatability import Repeatability
-from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.type_tables import NodeTables
 
 MEASURES = ("cv", "rerun_median", "rerun_p90", "runs_for_5", "runs_for_10")
 
 
-def repeatability_figures(found: Repeatability, tables: NodeTables, params: ScoreParams, min_runs: int) -> Figures:
+def repeatability_figures(
+    found: Repeatability, tables: NodeTables, counted: Collection[tuple[str, str]], min_runs: int
+) -> Figures:
     """Medians over nodes and metrics: cv, rerun_median, rerun_p90, runs_for_5, runs_for_10, and runs_to_tell_apart over
-    pairs of nodes of one type; all types together, and each alone."""
+    pairs of nodes of one type; all types together, and each alone.
+
+    counted: the types and metrics that count in a score."""
     reason = f"no node ran a benchmark {min_runs} times without stress"
     figures: Figures = {}
-    counted = {
-        (table.name, metric)
-        for table in tables.tables
-        for metric, is_counted in zip(table.metrics, counting(table, params), strict=True)
-        if is_counted
-    }
     metrics, pairs = _counted(found.metrics, counted), _counted(found.pairs, counted)
     for name in ("", *(table.name for table in tables.tables)):
         slice_ = f".{name}" if name else ""
@@ -34,7 +32,7 @@ def repeatability_figures(found: Repeatability, tables: NodeTables, params: Scor
     return figures
 
 
-def _counted(table: pd.DataFrame, counted: set[tuple[str, str]]) -> pd.DataFrame:
+def _counted(table: pd.DataFrame, counted: Collection[tuple[str, str]]) -> pd.DataFrame:
     if not len(table):
         return table
     return table[[key in counted for key in zip(table["type"], table["metric"], strict=True)]]

@@ -11,6 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 import pandas as pd
 
+from tasks.nodes.aspects import is_stressed
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.type_tables import Bools, Floats
 
@@ -42,7 +43,7 @@ def splits_of(executions: pd.DataFrame, types: Sequence[str], protocol: Protocol
     if protocol == "chronological":
         return Splits([[_by_place("all nodes", _time_places(keys), params)]])
     if protocol == "random":
-        stress = executions["is_stressed"].astype("boolean").fillna(False).to_numpy(dtype=bool)
+        stress = is_stressed(executions).to_numpy(dtype=bool)
         strata = keys.assign(is_stressed=stress)
         return Splits(
             [[_by_place(f"repeat {at + 1}", _drawn_places(strata, at, params), params)] for at in range(params.repeats)]

@@ -1,0 +1,133 @@
+"""The learned model as a detector like the plain ones: fitted to a split's training executions, asked of all.
+
+Predecessors are chosen by predicted labels throughout, as nobody knows others in use. The threshold by which they are
+predicted is chosen on validation executions."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.nodes.detectors.case import Case
+from tasks.nodes.detectors.params import DetectorParams
+from tasks.nodes.detectors.registry import Detector
+from tasks.nodes.evaluate.learned_inputs import Prepared, blind_case, drawn_graphs, inputs_in, prepare_case
+from tasks.nodes.evaluate.learned_params import LearnedParams
+from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.evaluate.thresholds import choose_threshold
+from tasks.nodes.fingerprint.asking import targets_of
+from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
+from tasks.nodes.fingerprint.judging import judge, probability_of, undisturbed
+from tasks.nodes.graph.fitting import InputScales
+from tasks.nodes.graph.graph_set import GraphSet
+from tasks.nodes.graph.inputs import STRESSED, UNKNOWN, UNSTRESSED, Inputs
+from tasks.nodes.model.network import PeronaNetwork
+from tasks.nodes.model.params import ModelParams
+from tasks.nodes.training.fitting import FittedNetwork, fit_network
+from tasks.nodes.type_tables import Bools, Floats
+
+LEAST_GRAPHS = 10  # to fit to
+DRAWS = 7  # stream of the seed: which training executions are drawn
+FIRST_GUESS = 0.5  # probability by which predecessors are chosen before there is a threshold
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """What scores executions: the scales of its inputs, the network, and the probability above which it flags."""
+
+    scales: InputScales
+    network: PeronaNetwork
+    threshold: float
+
+
+def learned_detector(model: ModelParams, params: EvaluateParams) -> Detector:
+    """A detector that fits the model anew to the training executions of each case.
+
+    It raises ValueError with a reason where it cannot be fitted (see why_not)."""
+
+    def scores(case: Case, detect: DetectorParams) -> Floats:
+        asked = params.model_copy(update={"detect": detect})
+        prepared = prepare_case(case, model, asked)
+        if reason := why_not(prepared, model, params.learned):
+            raise ValueError(reason)
+        network = fit_prepared(prepared, model, params.learned).network
+        return judged_by(network, prepared.inputs, prepared.undisturbed, case.is_validation, params)[0]
+
+    return scores
+
+
+def why_not(prepared: Prepared, model: ModelParams, params: LearnedParams) -> str:
+    """Why a model cannot be fitted; empty where it can."""
+    labels = prepared.train.inputs.labels[prepared.train.targets]
+    if len(prepared.train) < LEAST_GRAPHS:
+        return f"{len(prepared.train)} executions to learn from; at least {LEAST_GRAPHS} are needed"
+    if not len(prepared.validation):
+        return "no execution to choose the best epoch by"
+    if not (labels != STRESSED).any():
+        return "all training executions are stressed"
+    may_imitate = model.variant == "ours" and params.imitate_stress
+    if model.loss.detection and not may_imitate and not (labels == STRESSED).any():
+        return "no training execution is known to be stressed"
+    return ""
+
+
+def fit_prepared(prepared: Prepared, model: ModelParams, params: LearnedParams) -> FittedNetwork:
+    """A network fitted to a drawn share of the training graphs, and selected on validation graphs."""
+    rng = np.random.default_rng([DRAWS, model.fit.seed])
+    train = drawn_graphs(prepared.train, params.share, params.most_graphs, rng)
+    return fit_network(train, drawn_graphs(prepared.validation, 1.0, params.most_graphs, rng), model)
+
+
+def judged_by(
+    network: PeronaNetwork, inputs: Inputs, calm: Bools, is_validation: Bools, params: EvaluateParams
+) -> tuple[Floats, float]:
+    """The logit of each execution, NaN where nothing can be said, and the probability that parts them.
+
+    All are judged by a first guess, which gives the validation executions that a threshold is chosen on; then again by
+    that. calm: (n,) executions that may stand beside later ones."""
+    guessed = judge(inputs, network, FingerprintParams(threshold=FIRST_GUESS), may_precede=calm).logit
+    threshold = float(probability_of(np.array([logit_threshold(guessed, inputs, is_validation, params)]))[0])
+    return judge(inputs, network, FingerprintParams(threshold=threshold), may_precede=calm).logit, threshold
+
+
+def logit_threshold(logits: Floats, inputs: Inputs, is_validation: Bools, params: EvaluateParams) -> float:
+    """The logit from which executions are flagged, chosen on validation executions whose label is known, or on all of
+    them where none is."""
+    chosen = is_validation & np.isfinite(logits)
+    if (inputs.labels[chosen] != UNKNOWN).any():
+        chosen &= inputs.labels != UNKNOWN
+    return choose_threshold(logits[chosen], inputs.labels[chosen] == STRESSED, params.false_alarm_share)
+
+
+def graph_logits(network: PeronaNetwork, graphs: GraphSet) -> Floats:
+    """The logits of the targets of given graphs: (n,), NaN for all others."""
+    logits = np.full(len(graphs.inputs), np.nan)
+    at_once = FingerprintParams().graphs_at_once
+    for part in targets_of(graphs.inputs, network, graphs.targets, graphs.predecessors, at_once):
+        logits[part.rows] = part.logit
+    return logits
+
+
+def fit_model(case: Case, model: ModelParams, params: EvaluateParams) -> FittedModel:
+    """Fitted to the training executions of a case, to be asked of others. Raises ValueError as learned_detector."""
+    prepared = prepare_case(case, model, params)
+    if reason := why_not(prepared, model, params.learned):
+        raise ValueError(reason)
+    network = fit_prepared(prepared, model, params.learned).network
+    _, threshold = judged_by(network, prepared.inputs, prepared.undisturbed, case.is_validation, params)
+    return FittedModel(prepared.scales, network, threshold)
+
+
+def ask_model(fitted: FittedModel, case: Case, params: EvaluateParams) -> Floats:
+    """The logits of all executions of a case, whatever is learned in it, by a model that was fitted before."""
+    blind = blind_case(case)
+    network = fitted.network
+    inputs = inputs_in(blind, fitted.scales, network.params, params, has_evidence=network.sizes.n_evidence > 0)
+    asked = FingerprintParams(threshold=fitted.threshold)
+    return judge(inputs, network, asked, may_precede=undisturbed(blind.history.executions)).logit
+
+
+def known_labels(case: Case) -> np.ndarray:
+    """1 stressed, 0 not, -1 nobody says, of all executions: what the paper's protocol is allowed to see. (n,)"""
+    stress = case.history.executions["is_stressed"].astype("boolean")
+    known = np.where(stress.fillna(False).to_numpy(dtype=bool), STRESSED, UNSTRESSED)
+    return np.where(stress.isna().to_numpy(), UNKNOWN, known).astype(np.int8)

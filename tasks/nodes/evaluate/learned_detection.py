@@ -1,0 +1,162 @@
+"""The learned model under each way of splitting, several seeds each: what it flags, and what its fits are worth.
+
+chronological, random, left_node: true predecessors as context, chosen by predicted labels; thresholds from validation.
+paper: as its authors do. The random split, graphs within each part by labels, three predecessors or no verdict; their
+variant flags from probability 0.5 on, ours from a threshold chosen on the validation part."""
+
+import logging
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasks.nodes.aspects import type_names
+from tasks.nodes.detectors.case import Case
+from tasks.nodes.evaluate.detection import COLUMNS, Prepare, case_of, judged_rows, labels_reason
+from tasks.nodes.evaluate.learned import fit_prepared, graph_logits, judged_by, known_labels, why_not
+from tasks.nodes.evaluate.learned_figures import WITHOUT_ONE_HOT, LearnedResults, fits_table
+from tasks.nodes.evaluate.learned_inputs import Prepared, n_drawn, part_graphs, prepare_case, without_one_hot
+from tasks.nodes.evaluate.learned_measures import measures_of, type_accuracy
+from tasks.nodes.evaluate.learned_params import NAMES, LearnedProtocol
+from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.evaluate.splits import Split, splits_of
+from tasks.nodes.fingerprint.judging import is_metric
+from tasks.nodes.history import History
+from tasks.nodes.model.params import ModelParams, Variant
+from tasks.nodes.training.fitting import Diverged, FittedNetwork
+from tasks.progress import report_progress
+
+PAPER_THRESHOLD = 0.0  # the logit of probability 0.5
+FAMILIES: tuple[tuple[LearnedProtocol, ...], ...] = (
+    ("chronological",),
+    ("random", "paper"),
+    ("left_node",),
+)  # share splits
+TOLD_AGAIN = ("chronological", "paper")  # where the fit without the type among the inputs is made
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class _OfSplit:
+    """What all fits of one split share: made once."""
+
+    split: Split
+    case: Case
+    prepared: dict[Variant, Prepared] = field(default_factory=dict)
+
+
+def detect_learned(history: History, prepare: Prepare, params: EvaluateParams) -> LearnedResults:
+    """Fit and judge every variant that params.learned names, under every protocol that it names."""
+    asked = params.learned
+    reason = labels_reason(history.executions)
+    reasons = {(str(protocol), NAMES[one]): reason for protocol in asked.protocols for one in asked.variants}
+    judged: list[pd.DataFrame] = []
+    fits: list[dict[str, Any]] = []
+    for family in () if reason else FAMILIES:
+        protocols = [protocol for protocol in asked.protocols if protocol in family]
+        planned, why = plan_fits(history, family[0], params) if protocols else ([], "")
+        reasons |= {(protocol, NAMES[one]): why for protocol in protocols for one in asked.variants}
+        shared: _OfSplit | None = None
+        for at, (number, seed, split) in enumerate(planned):
+            if shared is None or shared.split is not split:
+                shared = _OfSplit(split, case_of(history, split, prepare, params.seed))
+            for protocol, variant in product(protocols, asked.variants):
+                name = NAMES[variant]
+                report_progress(f"fitting {name}, {protocol}", at, len(planned))
+                try:
+                    rows, told = _fit(shared, protocol, asked.asked(variant, seed), params, is_first=at == 0)
+                except (Diverged, ValueError) as error:
+                    logger.info("no fit of %s, %s: %s", name, protocol, error)
+                    reasons[protocol, name] = str(error)
+                    continue
+                about = {"protocol": protocol, "round": number, "detector": name, "split": split.name, "seed": seed}
+                judged.append(rows.assign(protocol=protocol, round=number))
+                fits.append({**about, **told})
+    found = pd.concat(judged, ignore_index=True)[COLUMNS] if judged else pd.DataFrame(columns=COLUMNS)
+    return LearnedResults(found, fits_table(fits), _of_none(reasons, fits))
+
+
+def plan_fits(
+    history: History, protocol: LearnedProtocol, params: EvaluateParams
+) -> tuple[list[tuple[int, int, Split]], str]:
+    """(round, seed, split) of each fit, and why there is none.
+
+    By time: one split, a round a seed. At random: a split and a seed a round, from as many splits as params.repeats
+    says. Left nodes: one round, one seed."""
+    types = type_names(history.executions).tolist()
+    found = splits_of(history.executions, types, "random" if protocol == "paper" else protocol, params)
+    first, seeds = params.learned.model.fit.seed, range(params.learned.seeds)
+    if not found.rounds:
+        return [], found.reason
+    if protocol == "left_node":
+        return [(0, first, split) for split in found.rounds[0]], ""
+    return [(at, first + at, found.rounds[at % len(found.rounds)][0]) for at in seeds], ""
+
+
+def _of_none(reasons: dict[tuple[str, str], str], fits: list[dict[str, Any]]) -> dict[tuple[str, str], str]:
+    """Without the reasons of those that have a fit all the same."""
+    fitted = {(one["protocol"], one["detector"]) for one in fits}
+    return {key: "" if key in fitted else reason for key, reason in reasons.items()}
+
+
+def _fit(
+    shared: _OfSplit, protocol: LearnedProtocol, model: ModelParams, params: EvaluateParams, *, is_first: bool
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The judged executions of one fit, and its measures. Raises ValueError with a reason, or Diverged."""
+    if model.variant not in shared.prepared:
+        shared.prepared[model.variant] = prepare_case(shared.case, model, params)
+    prepared, split = shared.prepared[model.variant], shared.split
+    if protocol == "paper":
+        prepared = by_parts(prepared, split, model)
+    if reason := why_not(prepared, model, params.learned):
+        raise ValueError(reason)
+    fitted = fit_prepared(prepared, model, params.learned)
+    rows = _judged(shared, protocol, prepared, fitted, params)
+    is_tested = np.zeros(len(prepared.inputs), dtype=bool)
+    is_tested[rows["execution"].to_numpy(dtype=np.int64)] = True
+    told: dict[str, Any] = measures_of(prepared.inputs, fitted.network, split.is_train, is_tested)
+    if is_first and protocol in TOLD_AGAIN and params.learned.without_one_hot:
+        told[WITHOUT_ONE_HOT] = _without(prepared, model, params, is_tested, told["type_accuracy"])
+    n_graphs = n_drawn(len(prepared.train), params.learned.share, params.learned.most_graphs)
+    told |= {"best_epoch": float(fitted.best_epoch), "n_graphs": float(n_graphs)}
+    told |= {"validation_loss": fitted.validation_loss, "seconds": float(fitted.history["seconds"].iloc[-1])}
+    return rows, told
+
+
+def by_parts(prepared: Prepared, split: Split, model: ModelParams) -> Prepared:
+    """The graphs of the paper's protocol, within each part of the split."""
+    train = part_graphs(prepared.train.inputs, split.is_train, model)
+    return replace(
+        prepared, train=train, validation=part_graphs(prepared.validation.inputs, split.is_validation, model)
+    )
+
+
+def _judged(
+    shared: _OfSplit, protocol: LearnedProtocol, prepared: Prepared, fitted: FittedNetwork, params: EvaluateParams
+) -> pd.DataFrame:
+    history, split, model = shared.case.history, shared.split, fitted.network.params
+    name, share = NAMES[model.variant], params.false_alarm_share
+    if protocol != "paper":
+        calm = prepared.undisturbed
+        logits, _ = judged_by(fitted.network, prepared.inputs, calm, split.is_validation, params)
+        return judged_rows(history, split, name, logits, share)
+    known = replace(prepared.inputs, labels=known_labels(shared.case))
+    logits = graph_logits(fitted.network, part_graphs(known, split.is_test, model))
+    chosen = graph_logits(fitted.network, prepared.validation)
+    threshold = PAPER_THRESHOLD if model.variant == "paper" else None
+    return judged_rows(history, split, name, np.where(split.is_test, logits, chosen), share, threshold=threshold)
+
+
+def _without(
+    prepared: Prepared, model: ModelParams, params: EvaluateParams, is_tested: np.ndarray, told_with: float
+) -> float:
+    """Type accuracy of a fit that is not told the type; where it never is, that of the fit there is."""
+    if is_metric(prepared.inputs).all():
+        return told_with
+    silent = replace(prepared, train=without_one_hot(prepared.train), validation=without_one_hot(prepared.validation))
+    fitted = fit_prepared(silent, model, params.learned)
+    inputs = without_one_hot(replace(prepared.train, inputs=prepared.inputs)).inputs
+    return type_accuracy(inputs, fitted.network, is_tested)

@@ -1,0 +1,180 @@
+"""Spoiled results: exactly those that were drawn, by exactly what was asked; delays and false alarms by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.nodes.aspects import type_names
+from tasks.nodes.evaluate.injection import donors_of, long_lived, replaced, shifted, spoil
+from tasks.nodes.evaluate.injection_measures import (
+    CALM_MEASURES,
+    MEASURES,
+    Verdicts,
+    alarm_rows,
+    calm_measures,
+    node_months,
+    spoiled_measures,
+)
+from tasks.nodes.evaluate.learned_params import InjectionParams
+from tasks.nodes.fingerprint.alarm_params import AlarmParams
+from tasks.nodes.synthetic import synthetic_history
+
+PARAMS = InjectionParams(least_runs=5, altered_share=0.5)
+ALARM = AlarmParams(flagged=2, last=2, min_executions=2)
+
+
+@pytest.fixture(scope="module")
+def fleet():
+    """Four nodes of two machine types, two benchmarks, 20 runs of each."""
+    history = synthetic_history(nodes=4, types=2, runs=20, stressed=0.0, seed=4)
+    kinds = history.executions["node"].map({"node-1": "m", "node-2": "m", "node-3": "k", "node-4": "k"})
+    return replace(history, executions=history.executions.assign(machine_type=kinds.astype("str")))
+
+
+@pytest.fixture(scope="module")
+def tested(fleet):
+    return np.arange(len(fleet.executions)) >= 80
+
+
+def values_of(history, execution):
+    own = history.metrics[history.metrics["execution"] == execution]
+    return dict(zip(own["metric"], own["value"], strict=True))
+
+
+def test_nodes_that_ran_often_are_long_lived(fleet):
+    assert long_lived(fleet, PARAMS) == ["node-1", "node-2", "node-3", "node-4"]
+    assert long_lived(fleet, InjectionParams(least_runs=21)) == []
+    early = fleet.where((fleet.executions["node"] != "node-2").to_numpy() | (np.arange(len(fleet.executions)) < 20))
+    assert long_lived(early, InjectionParams(least_runs=10)) == ["node-1", "node-3", "node-4"]
+    assert len(long_lived(fleet, InjectionParams(least_runs=5, max_nodes=2))) == 2
+
+
+@pytest.mark.parametrize("kind", ["replaced", "shifted"])
+def test_only_drawn_results_of_tested_executions_change(fleet, tested, prepare, kind):
+    tables = prepare(fleet, ~tested)
+    found = spoil(fleet, tables, tested, kind, PARAMS, np.random.default_rng(0))
+    nodes = fleet.executions["node"].to_numpy()
+    assert found.is_spoiled.any() and tested[found.is_spoiled].all()
+    assert set(nodes[found.is_spoiled]) == set(found.nodes) and len(found.nodes) == 2
+    for execution in range(len(fleet.executions)):
+        is_same = values_of(fleet, execution) == values_of(found.history, execution)
+        assert is_same is not bool(found.is_spoiled[execution]), execution
+    pd.testing.assert_series_equal(found.history.executions["started_at"], fleet.executions["started_at"])
+
+
+def test_the_same_seed_spoils_the_same(fleet, tested, prepare):
+    tables = prepare(fleet, ~tested)
+    one, same, other = (
+        spoil(fleet, tables, tested, "shifted", PARAMS, np.random.default_rng(seed)) for seed in (0, 0, 1)
+    )
+    pd.testing.assert_frame_equal(one.history.metrics, same.history.metrics)
+    assert not np.array_equal(one.is_spoiled, other.is_spoiled)
+
+
+def test_donors_ran_the_same_benchmark_on_another_machine_type_and_are_not_spoiled(fleet, tested):
+    is_drawn = tested & (fleet.executions["node"] == "node-1").to_numpy()
+    donors = donors_of(fleet, is_drawn, tested, np.random.default_rng(0))
+    assert (donors >= 0).all() and tested[donors].all()
+    assert set(fleet.executions["machine_type"].iloc[donors]) == {"k"}
+    types = type_names(fleet.executions).to_numpy()
+    assert (types[donors] == types[is_drawn]).all()
+    alike = replace(fleet, executions=fleet.executions.assign(machine_type="m"))
+    assert (donors_of(alike, is_drawn, tested, np.random.default_rng(0)) == -1).all()
+
+
+def test_a_replaced_execution_has_the_metrics_and_duration_of_the_other(fleet):
+    executions = fleet.executions.assign(duration_s=np.arange(len(fleet.executions), dtype=float))
+    found = replaced(replace(fleet, executions=executions), np.array([3, 7]), np.array([10, 10]))
+    for taker in (3, 7):
+        assert values_of(found, taker) == values_of(fleet, 10)
+        assert found.executions["duration_s"].iloc[taker] == 10
+    assert values_of(found, 10) == values_of(fleet, 10) and values_of(found, 4) == values_of(fleet, 4)
+    assert found.metrics["execution"].is_monotonic_increasing
+
+
+def test_a_shifted_rate_is_divided_and_a_latency_multiplied(fleet, tested, prepare):
+    factors = np.ones(len(fleet.executions))
+    row = int(np.flatnonzero(fleet.executions["benchmark"] == "cpu-sysbench")[0])
+    factors[row] = 2.0
+    before, after = values_of(fleet, row), values_of(shifted(fleet, prepare(fleet, ~tested), factors), row)
+    assert after["events_per_second"] == pytest.approx(before["events_per_second"] / 2)
+    assert after["latency_avg"] == pytest.approx(before["latency_avg"] * 2)
+    assert after["num_threads"] == before["num_threads"]  # a setting is neither better nor worse
+
+
+def test_one_machine_type_or_one_node_is_a_clear_reason(fleet, tested, prepare):
+    alike = replace(fleet, executions=fleet.executions.assign(machine_type="m"))
+    with pytest.raises(ValueError, match="one machine type"):
+        spoil(alike, prepare(alike, ~tested), tested, "replaced", PARAMS, np.random.default_rng(0))
+    is_one = (fleet.executions["node"] == "node-1").to_numpy()
+    one = fleet.where(is_one)
+    with pytest.raises(ValueError, match="at least two are needed"):
+        spoil(one, prepare(one, ~tested[is_one]), tested[is_one], "shifted", PARAMS, np.random.default_rng(0))
+
+
+def verdicts(flags, nodes, scores=None):
+    """An execution each hour, all of one aspect."""
+    n = len(flags)
+    executions = pd.DataFrame(
+        {
+            "node": list(nodes),
+            "aspect": "cpu",
+            "execution_id": [f"e{at}" for at in range(n)],
+            "started_at": pd.Timestamp("2026-01-05") + pd.to_timedelta(np.arange(n), unit="h"),
+            "is_contaminated": False,
+        }
+    )
+    told = np.asarray(flags, dtype=bool)
+    return Verdicts(executions, told.astype(float) if scores is None else np.asarray(scores, dtype=float), told)
+
+
+def mask(*marks):
+    return np.array(marks, dtype=bool)
+
+
+def test_delays_run_from_the_first_spoiled_execution():
+    """Node a is spoiled from row 3 on, flagged at rows 5 and 7: one execution of a earlier, and two hours. The alarm
+    (two in a row) is raised at row 7. Node b has one flag in three."""
+    found = spoiled_measures(verdicts([0, 0, 0, 0, 1, 1, 0, 1], "abaababa"), mask(0, 0, 0, 1, 0, 1, 0, 1), ALARM)
+    assert set(found) == set(MEASURES)
+    assert found["delay_executions"] == 1 and found["delay_hours"] == 2 and found["missed"] == 0
+    assert found["alarm_delay_executions"] == 2 and found["alarm_delay_hours"] == 4 and found["alarm_missed"] == 0
+    assert found["recall"] == pytest.approx(2 / 3)
+    assert found["false_alarms_before_per_1000"] == 0
+    assert found["false_alarms_other_per_1000"] == pytest.approx(1000 / 3)  # rows 1, 4, 6
+
+
+def test_a_flag_before_is_a_false_alarm_and_no_detection():
+    found = spoiled_measures(verdicts([1, 0, 0, 0], "aaaa"), mask(0, 0, 1, 1), ALARM)
+    assert found["false_alarms_before_per_1000"] == 500
+    assert found["missed"] == 1 and np.isnan(found["delay_executions"]) and found["recall"] == 0
+    assert np.isnan(found["false_alarms_other_per_1000"])  # there is no other node
+
+
+def test_a_flag_on_what_was_not_spoiled_after_it_began_tells_nothing():
+    found = spoiled_measures(verdicts([0, 1, 0], "aaa"), mask(1, 0, 1), ALARM)
+    assert found["missed"] == 1 and np.isnan(found["false_alarms_before_per_1000"])
+
+
+def test_executions_that_were_not_scored_count_nowhere():
+    found = spoiled_measures(verdicts([0, 0, 1, 1], "aaaa", [np.nan, 0.1, 0.9, np.nan]), mask(0, 0, 1, 1), ALARM)
+    assert found["recall"] == 1 and found["auprc"] == 1 and found["false_alarms_before_per_1000"] == 0
+
+
+def test_the_area_is_of_spoiled_against_all_others():
+    """Ranked spoiled, other, spoiled: 1/2 · 1 + 1/2 · 2/3."""
+    found = spoiled_measures(verdicts([1, 1, 1], "aab", [0.9, 0.7, 0.8]), mask(1, 1, 0), ALARM)
+    assert found["auprc"] == pytest.approx(5 / 6)
+
+
+def test_alarms_of_an_untouched_history_are_counted_for_each_node_and_month():
+    """Node a: two flags in a row, one alarm that goes on. From the first to the last of a three hours, of b none."""
+    told = verdicts([0, 1, 1, 1, 0], "aaaab")
+    assert alarm_rows(told, ALARM).tolist() == [2]
+    assert node_months(told) == pytest.approx(3 / 730.5)
+    found = calm_measures(told, ALARM)
+    assert set(found) == set(CALM_MEASURES)
+    assert found["false_alarms_per_1000"] == 600 and found["alarms"] == 1
+    assert found["alarms_per_node_month"] == pytest.approx(730.5 / 3)

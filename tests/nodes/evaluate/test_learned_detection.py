@@ -1,0 +1,135 @@
+"""Learned figures beside plain ones, under every protocol, in the keys of the README."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.nodes.detectors.registry import PLAIN
+from tasks.nodes.evaluate.alarms import MEASURES
+from tasks.nodes.evaluate.detection import detect
+from tasks.nodes.evaluate.detection_figures import detection_results
+from tasks.nodes.evaluate.learned_detection import detect_learned, plan_fits
+from tasks.nodes.evaluate.learned_figures import learned_figures
+from tasks.nodes.evaluate.protocol import evaluate_history
+
+ZSCORE = {"zscore": PLAIN["zscore"]}
+
+
+@pytest.fixture(scope="module")
+def by_time(longer, prepare, asked):
+    """Both variants by time and by the paper's protocol, one fit each, beside z-scores."""
+    params = asked(variants=("ours", "paper"), protocols=("chronological", "paper"), seeds=1)
+    learned = detect_learned(longer, prepare, params)
+    plain = detect(longer, prepare, ZSCORE, params)
+    return learned, *detection_results(longer.executions, plain, list(ZSCORE), learned), longer
+
+
+def test_both_variants_stand_beside_plain_detectors_at_every_dose(by_time):
+    _, figures, tables, _ = by_time
+    json.dumps(figures, allow_nan=False)
+    for name in ("zscore", "model", "paper"):
+        for dose in ("", ".dose_1", ".dose_2", ".dose_3"):
+            for measure in MEASURES:
+                assert f"detect.{measure}.{name}{dose}" in figures
+        assert figures[f"detect.auprc.{name}"] is not None
+    for name in ("model", "paper"):
+        assert figures[f"detect.f1_outlier.{name}.paper"] is not None
+    assert "detect.f1_outlier.zscore.paper" not in figures  # plain detectors have no graphs
+    assert set(tables["detection"]["detector"]) == {"zscore", "model", "paper"}
+
+
+def test_learned_and_plain_detectors_are_tested_on_the_same_executions_by_time(by_time):
+    learned, figures, _, history = by_time
+    own = learned.judged[learned.judged["protocol"] == "chronological"]
+    for name in ("model", "paper"):
+        assert len(own[own["detector"] == name]) == figures["detect.n"] == 48
+    assert figures["detect.n"] < len(history.executions)
+
+
+def test_the_papers_protocol_tests_what_has_three_labelled_predecessors_in_its_part(by_time):
+    """Of each node and type about 12 executions test; the first three calm ones stand beside others alone."""
+    learned, figures, _, _ = by_time
+    own = learned.judged[learned.judged["protocol"] == "paper"]
+    assert 0 < figures["detect.n.paper"] < 48
+    ours, theirs = (set(own.loc[own["detector"] == name, "execution"]) for name in ("model", "paper"))
+    assert ours == theirs
+    assert (own.loc[own["detector"] == "paper", "threshold"] == 0).all()  # probability 0.5
+    assert (own.loc[own["detector"] == "model", "threshold"] != 0).all()
+
+
+def test_every_fit_has_its_measures(by_time):
+    learned, *_ = by_time
+    assert len(learned.fits) == 4 and set(learned.reasons.values()) == {""}
+    figures = learned_figures(learned)
+    for name in ("model", "paper"):
+        for key in ("reconstruction.mse", "reconstruction.mse.own", "type.accuracy", "score.spearman"):
+            assert figures[f"{key}.{name}"] is not None and figures[f"{key}.{name}.paper"] is not None
+        assert 0 <= figures[f"type.accuracy_without_one_hot.{name}"] <= 1
+    assert figures["type.accuracy_without_one_hot.model"] == figures["type.accuracy.model"]
+    assert figures["reconstruction.mse.paper.mean_predictor"] < figures["reconstruction.mse.own.paper.mean_predictor"]
+
+
+def test_seeds_and_splits_of_every_protocol(history, asked):
+    params = asked(seeds=3)
+    by_time, _ = plan_fits(history, "chronological", params)
+    assert [seed for _, seed, _ in by_time] == [0, 1, 2] and len({id(split) for _, _, split in by_time}) == 1
+    mixed, _ = plan_fits(history, "random", params)
+    assert [(number, seed, split.name) for number, seed, split in mixed] == [
+        (0, 0, "repeat 1"),
+        (1, 1, "repeat 2"),
+        (2, 2, "repeat 1"),
+    ]
+    paper, _ = plan_fits(history, "paper", params)
+    np.testing.assert_array_equal(paper[1][2].is_test, mixed[1][2].is_test)
+    left, _ = plan_fits(history, "left_node", params)
+    assert [(number, split.name) for number, _, split in left] == [(0, "node-1"), (0, "node-2")]
+    one = history.where((history.executions["node"] == "node-1").to_numpy())
+    assert plan_fits(one, "left_node", params)[0] == [] and "at least two" in plan_fits(one, "left_node", params)[1]
+
+
+def test_unlabelled_executions_have_reasons_and_no_fit(history, prepare, unlabelled, asked):
+    params = asked(variants=("ours", "paper"))
+    learned = detect_learned(unlabelled(history), prepare, params)
+    assert learned.fits.empty and learned.judged.empty
+    assert all("is_stressed" in reason for reason in learned.reasons.values()) and len(learned.reasons) == 8
+    figures = learned_figures(learned)
+    assert (
+        figures["type.accuracy.paper.random"] is None and "is_stressed" in figures["type.accuracy.paper.random.reason"]
+    )
+
+
+@pytest.mark.slow
+def test_an_evaluation_with_a_variant_explains_each_missing_figure_and_is_the_same_twice(longer, asked):
+    params = asked(seeds=2, epochs=1)
+    found, again = (evaluate_history(longer, params, ZSCORE) for _ in range(2))
+    json.dumps(found.figures, allow_nan=False)
+    missing = [key for key, value in found.figures.items() if value is None]
+    assert [key for key in missing if not found.figures.get(f"{key}.reason")] == []
+    assert found.figures == again.figures
+    for suffix in ("", ".random", ".left_node", ".paper"):
+        assert found.figures[f"detect.auprc.model{suffix}"] is not None
+    assert found.figures["detect.auprc.model.low"] <= found.figures["detect.auprc.model.high"]
+    assert set(found.tables["judged"]["detector"]) == {"zscore", "model"}
+    assert len(found.tables["fits"]) == 2 + 2 + 2 + 2
+    assert found.figures["rank.spearman.model"] is None and found.figures["inject.shifted.recall.model"] is None
+
+
+@pytest.mark.slow
+def test_stress_without_effect_is_not_found(prepare, asked):
+    """A protocol that leaked its labels would find what is not there."""
+    from dataclasses import replace
+
+    from tasks.nodes.synthetic import synthetic_history
+
+    history = synthetic_history(nodes=3, types=3, runs=40, stressed=0.0, seed=5)
+    labels = pd.array(np.random.default_rng(0).random(len(history.executions)) < 0.2, dtype="boolean")
+    drawn = replace(history, executions=history.executions.assign(is_stressed=labels))
+    params = asked(variants=("ours", "paper"), protocols=("chronological", "random", "paper"), seeds=2, epochs=10)
+    learned = detect_learned(drawn, prepare, params)
+    plain = detect(drawn, prepare, {}, params)
+    figures, _ = detection_results(drawn.executions, plain, [], learned)
+    for name in ("model", "paper"):
+        for suffix in ("", ".random", ".paper"):
+            assert figures[f"detect.balanced_accuracy.{name}{suffix}"] < 0.65, (name, suffix)

@@ -1,0 +1,43 @@
+import subprocess
+import sys
+
+import pytest
+from pydantic import ValidationError
+
+from tasks.nodes.evaluate.learned_params import NAMES, InjectionParams, LearnedParams
+from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.model.params import FitParams, ModelParams
+
+
+def test_nothing_is_fitted_unless_a_variant_is_named():
+    assert EvaluateParams().learned.variants == ()
+    assert NAMES == {"ours": "model", "paper": "paper"}
+
+
+def test_a_fit_has_its_variant_and_seed_and_all_else_as_the_model_says():
+    model = ModelParams(fit=FitParams(epochs=7, batch_size=3, seed=5))
+    found = LearnedParams(model=model).asked("paper", 11)
+    assert found.variant == "paper" and found.fit == FitParams(epochs=7, batch_size=3, seed=11)
+    assert LearnedParams(model=model, epochs=2).asked("ours", 11).fit.epochs == 2
+    assert found.network == model.network and found.loss == model.loss
+
+
+def test_factors_and_shares_that_cannot_be_are_told():
+    with pytest.raises(ValidationError, match=r"least_factor \(2\) must not be more than largest_factor \(1.5\)"):
+        InjectionParams(least_factor=2)
+    with pytest.raises(ValidationError, match="expected less than 1, the rest tests"):
+        InjectionParams(train_share=0.8, validation_share=0.2)
+
+
+@pytest.mark.slow
+def test_an_evaluation_that_asks_for_no_variant_needs_no_torch():
+    code = (
+        "import sys\n"
+        "from tasks.nodes.evaluate.params import EvaluateParams\n"
+        "from tasks.nodes.evaluate.protocol import evaluate_history\n"
+        "from tasks.nodes.synthetic import synthetic_history\n"
+        "evaluate_history(synthetic_history(nodes=2, runs=6, types=1), EvaluateParams(resamples=100))\n"
+        "print(sorted(set(sys.modules) & {'torch', 'torch_geometric', 'pytorch_lightning'}))\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

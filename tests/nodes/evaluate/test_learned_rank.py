@@ -1,0 +1,165 @@
+"""Scores of nodes by an encoder: medians and correlations by hand, and halves that know nothing of each other."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.nodes.aspects import is_unstressed
+from tasks.nodes.evaluate.against_applications import is_second_half
+from tasks.nodes.evaluate.learned_rank import (
+    COLUMNS,
+    METHODS,
+    LearnedRanks,
+    by_node,
+    compared,
+    for_many_types,
+    in_batches,
+    node_scores,
+    rank_learned,
+    rank_learned_figures,
+    typical_by_seed,
+)
+from tasks.nodes.evaluate.matrices import NodeMatrix, node_matrix
+from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.graph.inputs import Inputs
+from tasks.nodes.model.params import LossParams, ModelParams
+from tasks.nodes.scores import Levels
+from tasks.nodes.synthetic import synthetic_history
+
+
+@pytest.fixture(scope="module")
+def fleet():
+    """24 nodes, each as good in all aspects, five runs of each of three benchmarks; the last is an application."""
+    rng = np.random.default_rng(0)
+    quality = {
+        f"node-{at + 1}": dict.fromkeys(("cpu", "memory", "disk"), float(q))
+        for at, q in enumerate(np.exp(0.3 * rng.normal(size=24)))
+    }
+    history = synthetic_history(nodes=24, types=3, runs=5, stressed=0.0, quality=quality, seed=2)
+    is_disk = history.executions["aspect"] == "disk"
+    told = history.executions.assign(
+        aspect=history.executions["aspect"].mask(is_disk, "application"),
+        is_stressed=pd.array([pd.NA] * len(is_disk), dtype="boolean"),
+    )
+    return replace(history, executions=told)
+
+
+@pytest.fixture(scope="module")
+def matrix(fleet, prepare):
+    everything = np.ones(len(fleet.executions), dtype=bool)
+    return node_matrix(prepare(fleet, everything), everything, EvaluateParams().score)
+
+
+def inputs_of_nodes(nodes, node_of, types, type_of):
+    none = np.zeros((len(node_of), 0), dtype=np.float32)
+    n = len(node_of)
+    return Inputs(
+        columns=(),
+        x=none,
+        is_own=none.astype(bool),
+        types=types,
+        type_of=np.asarray(type_of),
+        nodes=nodes,
+        node_of=np.asarray(node_of),
+        started_s=np.zeros(n),
+        before=none,
+        during=none,
+        evidence=none,
+        performance=np.zeros(n, dtype=np.float32),
+        labels=np.zeros(n, dtype=np.int8),
+    )
+
+
+def test_a_nodes_score_in_a_type_is_the_median_of_its_executions():
+    """The matrix has the nodes b, a and a type that was never scored."""
+    inputs = inputs_of_nodes(("a", "b"), [0, 0, 0, 1, 1], ("x", "y"), [0, 0, 0, 1, -1])
+    levels = Levels(("y", "z", "x"), ("cpu",), np.zeros(3, dtype=np.int64), np.ones(1))
+    found = by_node(inputs, np.array([1.0, 5.0, 2.0, 7.0, np.nan]), ("b", "a"), levels)
+    np.testing.assert_array_equal(found, [[7, np.nan, np.nan], [np.nan, np.nan, 2]])
+
+
+def test_scores_that_order_the_tested_half_as_the_application_correlate():
+    nodes = tuple(f"n{at}" for at in range(40))
+    quality = np.random.default_rng(0).normal(size=40)
+    levels = Levels(("x", "y"), ("cpu",), np.zeros(2, dtype=np.int64), np.ones(1))
+    kinds = np.array(["m"] * 40, dtype=object)
+    own = NodeMatrix(nodes, kinds, np.column_stack([quality, quality]), levels, -quality[:, None], ("app",))
+    for half in (0, 1):
+        found = compared(own, half)
+        assert set(found) == set(METHODS)
+        assert found["spearman"][0] == pytest.approx(-1) and found["standardised"][0] == pytest.approx(-1)
+        assert found["pc1"][0] == pytest.approx(-1)
+    spoiled = own.micro.copy()
+    spoiled[is_second_half(nodes)] = 0.0  # the tested half of half 0 does not vary any more
+    assert np.isnan(compared(replace(own, micro=spoiled), 0)["spearman"][0])
+    assert compared(replace(own, micro=spoiled), 1)["spearman"][0] == pytest.approx(-1)
+
+
+def test_the_mean_over_halves_of_the_median_over_series():
+    """Half 0: 0.2, -0.6, 0.4, so 0.4; half 1: 0.8, so 0.8; the second seed has one half."""
+    rows = pd.DataFrame(
+        [(0, 0, 0.2), (0, 0, -0.6), (0, 0, 0.4), (0, 1, 0.8), (1, 0, 0.1)], columns=["seed", "half", "spearman"]
+    )
+    assert typical_by_seed(rows) == pytest.approx([0.6, 0.1])
+    assert typical_by_seed(rows[:0]) == []
+
+
+def test_figures_of_each_machine_type_and_of_all():
+    rows = [("m", half, "model", 0, "spearman", "app", value) for half, value in ((0, 0.5), (1, 0.7))]
+    rows += [("k", half, "model", 0, "spearman", "app", -0.2) for half in (0, 1)]
+    found = LearnedRanks(pd.DataFrame(rows, columns=COLUMNS), {"model": ""}, {"k": "", "m": "", "few": "3 nodes"})
+    figures = rank_learned_figures(found)
+    assert figures["rank.spearman.m.model"] == pytest.approx(0.6)
+    assert figures["rank.spearman.k.model"] == pytest.approx(0.2)
+    assert figures["rank.spearman.mean.model"] == pytest.approx(0.4)
+    assert figures["rank.spearman.model"] == pytest.approx((0.35 + 0.45) / 2)
+    assert figures["rank.spearman.few.model"] is None and figures["rank.spearman.few.model.reason"] == "3 nodes"
+
+
+def test_a_fit_for_ranking_asks_for_no_labels_and_has_large_batches(asked):
+    found = for_many_types(ModelParams(loss=LossParams(mined_per_type=0)))
+    assert not found.loss.detection and not found.loss.stressed_ranking and found.loss.ranking
+    assert found.loss.mined_per_type > 0
+    assert [in_batches(found, n_graphs, asked()).fit.batch_size for n_graphs in (96, 2000, 100_000)] == [16, 100, 256]
+
+
+def test_values_of_the_tested_half_teach_nothing(fleet, matrix, asked, multiplied):
+    """All values of the tested half are tripled: what the fitted half is scored stays."""
+    params = asked()
+    model = for_many_types(params.learned.asked("ours", 0))
+    is_tested = is_second_half(tuple(fleet.executions["node"]))
+    own = fleet.where((fleet.executions["aspect"] != "application").to_numpy())
+    changed = multiplied(fleet, 3.0, is_tested).where((fleet.executions["aspect"] != "application").to_numpy())
+    before, after = (node_scores(history, matrix, 0, model, params) for history in (own, changed))
+    is_fitted = ~is_second_half(matrix.nodes)
+    np.testing.assert_array_equal(before[is_fitted], after[is_fitted])
+    assert not np.array_equal(before[~is_fitted], after[~is_fitted])
+    assert np.isfinite(before).all()
+
+
+def test_every_figure_is_there_for_nodes_with_an_application(fleet, matrix, asked):
+    params = asked()
+    calm = is_unstressed(fleet.executions).to_numpy(dtype=bool)
+    found = rank_learned(fleet, calm, matrix, params)
+    figures = rank_learned_figures(found)
+    for method in METHODS:
+        assert 0 <= figures[f"rank.{method}.drawn.model"] <= 1 and figures[f"rank.{method}.model"] is not None
+    assert set(found.correlations["half"]) == {0, 1}
+    assert set(found.correlations["series"]) == set(matrix.series)
+
+
+def test_without_applications_there_is_a_reason(history, prepare, asked):
+    everything = np.ones(len(history.executions), dtype=bool)
+    own = node_matrix(prepare(history, everything), everything, EvaluateParams().score)
+    figures = rank_learned_figures(rank_learned(history, everything, own, asked()))
+    assert figures["rank.spearman.model"] is None and "no application" in figures["rank.spearman.model.reason"]
+
+
+@pytest.mark.slow
+def test_norms_of_nodes_that_were_never_seen_follow_their_applications(fleet, matrix, asked):
+    params = asked(model=ModelParams(), epochs=30)
+    calm = is_unstressed(fleet.executions).to_numpy(dtype=bool)
+    figures = rank_learned_figures(rank_learned(fleet, calm, matrix, params))
+    assert figures["rank.spearman.drawn.model"] > 0.6  # of few executions and epochs

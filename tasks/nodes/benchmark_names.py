@@ -10,6 +10,8 @@ from tasks.nodes.columns import ASPECTS, Aspect
 MAX_CHARS = 80
 HASH_CHARS = 8
 WORDS = re.compile(r"[a-z0-9]+")
+PLAIN = re.compile(r"[A-Za-z0-9]*(?:[ _:,.()/-]+[A-Za-z0-9]+)*\)?")  # words, and what stands between words
+BLANK = " _"
 
 
 def _words(text: str) -> frozenset[str]:
@@ -63,13 +65,20 @@ def slug(text: str) -> str:
 def benchmark_slugs(names: Sequence[tuple[str, str]]) -> list[str]:
     """A name for each (suite, test): at most MAX_CHARS long, each another; the same for the same two texts.
 
-    A name that is too long is cut, and one that two tests would share is told apart, by a hash of both texts."""
-    spelled = [_joined(suite, test) for suite, test in names]
-    n_used = Counter(spelled)
+    A name that is too long is cut, and one that two tests would share is told apart, by a hash of both texts. So is one
+    whose text has signs that a name loses (`Copy+`), whatever else is in the file: it has one name in every export."""
+    n_used = Counter(_joined(*pair) for pair in dict.fromkeys(names) if _is_told(*pair))
     return [
-        one if n_used[one] == 1 and 0 < len(one) <= MAX_CHARS else _with_hash(one, f"{suite}\n{test}")
-        for one, (suite, test) in zip(spelled, names, strict=True)
+        one if n_used[one] == 1 and _is_told(*pair) else _with_hash(one, "\n".join(pair))
+        for pair, one in ((pair, _joined(*pair)) for pair in names)
     ]
+
+
+def _is_told(suite: str, test: str) -> bool:
+    """Whether their name holds all that the texts say."""
+    return 0 < len(_joined(suite, test)) <= MAX_CHARS and all(
+        PLAIN.fullmatch(text.strip(BLANK)) for text in (suite, test)
+    )
 
 
 def aspect_of(benchmark: str, test: str = "") -> Aspect:

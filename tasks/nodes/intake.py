@@ -1,12 +1,16 @@
 """From files of benchmark results to a landed batch: find what is to be read, read it, write it down once."""
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tasks.errors import BadInput
 from tasks.nodes.columns import SCHEMAS
+from tasks.nodes.disturbed_parts import without_disturbed
+from tasks.nodes.labelled import labelled
 from tasks.nodes.labels import node_of, read_manifest
+from tasks.nodes.local_names import NODES_OF, name_in_source, told_apart
 from tasks.nodes.readers import READERS, Reader, detect
 from tasks.nodes.readers.folders import Folder
 from tasks.nodes.readers.logs import ENDINGS as LOG_ENDINGS
@@ -21,6 +25,7 @@ from tasks.warehouse import landing
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.labels import absolute
 
+logger = logging.getLogger(__name__)
 WORD = "nodes"
 VETTING_VERSION = 1  # raise it when the same rows give other executions whatever the reader
 NAMED_BY_PATH = ("logs", "sparecores")  # readers that call executions after folders and files
@@ -41,7 +46,8 @@ def find_files(paths: list[str], manifest_file: str = "") -> list[str]:
     """What is to be read, one after the other: files, and folders that are one thing (SpareCores, or full of logs).
 
     Any other folder stands for the tables and databases in it, in order, and itself where logs are among them. Without
-    paths, the files of the manifest. Raises BadInput for a path that does not exist and for a folder without a file
+    paths, the files of the manifest. Parts of disturbed executions of a recording (flagged-NNNN.parquet) are read where
+    they are named, or stand alone. Raises BadInput for a path that does not exist and for a folder without a file
     that can be read."""
     if not paths and manifest_file:
         paths = list(read_manifest(ReadParams(manifest=manifest_file)).entries)
@@ -62,7 +68,10 @@ def _files_in(path: str, apart_from: str) -> list[str]:
         return [path]
     names = [name for name in folder.names() if absolute(folder.address(name)) != apart_from]
     endings = tuple(ending for reader in READERS.values() for ending in reader.endings if ending not in LOG_ENDINGS)
-    files = [folder.address(name) for name in names if name.lower().endswith(endings)]
+    tables = [folder.address(name) for name in names if name.lower().endswith(endings)]
+    files = without_disturbed(tables)
+    if len(files) < len(tables):
+        logger.info("%s: left out %d parts of disturbed executions (flagged-…)", path, len(tables) - len(files))
     if any(_is_log(folder.address(name)) for name in names if name.lower().endswith(LOG_ENDINGS)):
         files.append(path)
     if not files:
@@ -78,37 +87,55 @@ def _is_log(path: str) -> bool:
         return False
 
 
-def land_executions(warehouse: Warehouse, path: str, intake: Intake) -> landing.Batch:
+def land_executions(
+    warehouse: Warehouse, path: str, intake: Intake, known: list[landing.Batch] | None = None
+) -> landing.Batch:
     """Read one file or folder into the landing folder; what was read before in the same way is found there.
 
+    known: the batches that are there, for callers that land many files. Nodes and ids of a file whose names say nothing
+    beyond it begin with its name, from the second file of a source on.
     Raises BadInput for a file that is wrong as a whole; single bad rows go to the quarantine."""
     checked_source(intake.source)
     reader = reader_of(path, intake.reader, intake.read)
+    sha256 = sha256_of(path, intake.read)
+    options, chunks = _options(path, reader, intake.read), chunks_of(path, reader, intake.read)
+    if reader.has_local_nodes:
+        there = landing.batches(warehouse.landing_folder, WORD) if known is None else known
+        if name := name_in_source(there, intake.source, path, sha256):
+            options, chunks = options | {NODES_OF: name}, told_apart(chunks, name)
     origin = landing.Origin(
         word=WORD,
         source=intake.source,
         reader=reader.name,
         reader_version=f"{reader.version}.{VETTING_VERSION}",
-        options=_options(path, reader, intake.read),
+        options=options,
         path=path,
-        sha256=sha256_of(path, intake.read),
+        sha256=sha256,
     )
-    return landing.land(warehouse.landing_folder, origin, SCHEMAS, chunks_of(path, reader, intake.read))
+    return landing.land(warehouse.landing_folder, origin, SCHEMAS, chunks, known=known)
 
 
 def chunks_of(path: str, reader: Reader, params: ReadParams) -> Iterator[Chunk]:
     """What a reader finds in a file or folder, part by part."""
     n_found = 0
-    for chunk in reader.read(path, params):
+    for chunk in _labelled(path, reader, params):
         n_found += len(chunk.rows) + len(chunk.refused)
         report_progress(f"reading {path}", n_found)
         yield chunk
 
 
+def _labelled(path: str, reader: Reader, params: ReadParams) -> Iterator[Chunk]:
+    chunks = reader.read(path, params)
+    manifest = read_manifest(params)
+    if reader.name == "logs" or not manifest.entries:  # a log is told by nothing but the manifest: its reader asks it
+        return chunks
+    return labelled(chunks, path, manifest)
+
+
 def reader_of(path: str, name: str, params: ReadParams) -> Reader:
     """The reader of this name, or the one that the path is for. Raises BadInput if there is none."""
     if not name:
-        return detect(path, params.limits)
+        return detect(path, params.limits, params.columns)
     if name not in READERS:
         raise BadInput(path, f"no reader {name!r}", f"one of {', '.join(READERS)}", "leave it out to find it")
     return READERS[name]

@@ -2,8 +2,7 @@
 
 import hashlib
 import logging
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,16 +14,17 @@ from tasks.nodes.columns import EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SC
 from tasks.nodes.history import History
 from tasks.nodes.history_frames import executions_frame, metrics_frame, numbered, telemetry_frame
 from tasks.nodes.intake import chunks_of, find_files, reader_of, sha256_of
-from tasks.nodes.labels import stem_of
+from tasks.nodes.labels import names_apart
 from tasks.nodes.landed import tabled
 from tasks.nodes.reading_params import ReadParams
 from tasks.progress import report_progress
-from tasks.reading import all_refusals
+from tasks.reading import all_refusals, no_refusals
 from tasks.warehouse.connection import fetch_arrow
 from tasks.warehouse.place import Warehouse
 
 logger = logging.getLogger(__name__)
 FILES = "files"  # what stands for a source where there is none
+LOGS = "logs"  # the reader that calls executions after their files where nobody knows their start
 ORDERED = "ROW_NUMBER() OVER (ORDER BY started_at NULLS LAST, execution_id) - 1"
 
 
@@ -32,8 +32,9 @@ ORDERED = "ROW_NUMBER() OVER (ORDER BY started_at NULLS LAST, execution_id) - 1"
 class Results:
     """history: of all files. n_rows: rows of the files behind executions; n_refused: rows that are not.
 
-    n_replaced: executions that a later file gave again. refused: path, place, reason, raw. data_sha256: of the contents
-    of the files, in their order."""
+    n_replaced: executions that are given again, by a later file or in a later row, which counts. n_values_refused:
+    single values of executions. refused: path, place, reason, raw, is_value (whether it is one of these). data_sha256:
+    of the contents of the files, in their order."""
 
     history: History
     files: tuple[str, ...]
@@ -45,12 +46,17 @@ class Results:
     @property
     def n_refused(self) -> int:
         """Rows of the files that are behind no execution."""
-        return len(self.refused)
+        return len(self.refused.loc[~self.refused["is_value"], ["path", "place"]].drop_duplicates())
+
+    @property
+    def n_values_refused(self) -> int:
+        """Values that were refused in rows that are behind an execution."""
+        return int(self.refused["is_value"].sum())
 
 
 @dataclass(frozen=True)
 class _Part:
-    """The tables of one chunk, and the number of its file."""
+    """The tables of one chunk, and the number of its file: of files with the same content, of the first."""
 
     file: int
     executions: pa.Table
@@ -66,31 +72,36 @@ def read_history(paths: Sequence[str], read_params: ReadParams, reader: str = ""
 def read_results(paths: Sequence[str], params: ReadParams, reader: str = "") -> Results:
     """Read all files into memory.
 
-    An execution that two files give counts as in the later one. A node that two files name whose names say nothing
-    beyond them (Reader.has_local_nodes) is two machines, told apart by the name of the file. Raises BadInput for a
-    file that is wrong as a whole."""
+    An execution that two files give counts as in the later one. A node or id that another file has as well is another
+    one where names say nothing beyond their file (Reader.has_local_nodes): it begins with the shortest name that the
+    file alone has. So does the id of a log that is called after its file. Raises BadInput for a file that is wrong as a
+    whole."""
     files = find_files(list(paths), params.manifest)
     parts: list[_Part] = []
     refused: list[pd.DataFrame] = []
-    local: list[int] = []
+    local, logs = set[int](), set[int]()
+    first_of: dict[str, int] = {}
     digest = hashlib.sha256()
     for number, path in enumerate(files):
         report_progress("reading results", number, len(files))
-        digest.update(sha256_of(path, params).encode())
-        one = reader_of(path, reader, params)
-        local += [number] if one.has_local_nodes else []
-        bad = []
+        sha256 = sha256_of(path, params)
+        digest.update(sha256.encode())
+        one, alike = reader_of(path, reader, params), first_of.setdefault(sha256, number)
+        local |= {alike} if one.has_local_nodes else set()
+        logs |= {alike} if one.name == LOGS else set()
+        bad: list[pd.DataFrame] = []
+        kept = [np.zeros(0, dtype=np.int64)]
         for chunk in chunks_of(path, one, params):
             bad.append(chunk.refused)
+            kept += [chunk.rows["place"].to_numpy(dtype=np.int64)] if len(chunk.rows) else []
             tables = (chunk.rows, *(chunk.tables.get(name, pd.DataFrame()) for name in ("metrics", "telemetry")))
             schemas = (EXECUTIONS_SCHEMA, METRICS_SCHEMA, TELEMETRY_SCHEMA)
-            parts.append(_Part(number, *(tabled(frame, schema) for frame, schema in zip(tables, schemas, strict=True))))
-        refused.append(all_refusals(bad).assign(path=path))
-    history, n_rows, n_replaced = _joined(parts, files, local)
+            parts.append(_Part(alike, *(tabled(frame, schema) for frame, schema in zip(tables, schemas, strict=True))))
+        own = all_refusals(bad)
+        refused.append(own.assign(path=path, is_value=np.isin(own["place"], np.concatenate(kept))))
+    history, n_rows, n_replaced = _joined(parts, files, local, logs)
     logger.info("read %d executions of %d files", len(history.executions), len(files))
-    listed = (
-        pd.concat(refused, ignore_index=True) if refused else pd.DataFrame(columns=["place", "reason", "raw", "path"])
-    )
+    listed = pd.concat(refused, ignore_index=True) if refused else _no_refusals()
     return Results(history, tuple(files), n_rows, n_replaced, listed, digest.hexdigest())
 
 
@@ -114,13 +125,21 @@ def load_history(warehouse: Warehouse, source: str, *, with_telemetry: bool = Tr
     return History(executions_frame(executions, source), metrics_frame(metrics), telemetry_frame(telemetry))
 
 
-def _joined(parts: Sequence[_Part], files: Sequence[str], local: Sequence[int]) -> tuple[History, int, int]:
+def _joined(
+    parts: Sequence[_Part], files: Sequence[str], local: Collection[int], logs: Collection[int]
+) -> tuple[History, int, int]:
     """One history of all parts, the rows of the files behind it, and how many executions were given again."""
     tables = [part.executions for part in parts] or [EXECUTIONS_SCHEMA.empty_table()]
     executions = pa.concat_tables(tables)
     frame = executions_frame(executions.select(list(EXECUTION_COLUMNS)), FILES)
     file = np.repeat([part.file for part in parts], [len(part.executions) for part in parts]).astype(np.int64)
-    frame = frame.assign(node=_told_apart(frame["node"], file, files, local))
+    is_local = np.isin(file, list(local))
+    is_called_by_file = np.isin(file, list(logs)) & frame["started_at"].isna().to_numpy()
+    if (is_local | is_called_by_file).any():
+        nodes = _told_apart(frame["node"], file, files, is_local)
+        ids = _told_apart(frame["execution_id"], file, files, is_local | is_called_by_file)
+        executions = executions.drop_columns(["execution_id"]).append_column("execution_id", pa.array(ids.to_list()))
+        frame = frame.assign(node=nodes, execution_id=ids)
     is_last = ~frame["execution_id"].duplicated(keep="last").to_numpy()
     keys = [("started_at", "ascending"), ("execution_id", "ascending")]
     order = pc.sort_indices(executions, sort_keys=keys).to_numpy()  # missing ones last
@@ -136,12 +155,21 @@ def _joined(parts: Sequence[_Part], files: Sequence[str], local: Sequence[int]) 
     return history, int(frame["n_rows"].sum()), int((~is_last).sum())
 
 
-def _told_apart(nodes: pd.Series, file: np.ndarray, files: Sequence[str], local: Sequence[int]) -> pd.Series:
-    """Names of nodes; one that several of the local files give begins with the name of its file."""
-    if len(local) < 2:
-        return nodes
-    is_local = np.isin(file, local)
-    pairs = pd.DataFrame({"node": nodes[is_local], "file": file[is_local]}).drop_duplicates()
-    shared = {node for node, n_files in Counter(pairs["node"]).items() if n_files > 1}
-    told = [f"{stem_of(files[number])}/{node}" for node, number in zip(nodes, file, strict=True)]
-    return nodes.mask(is_local & nodes.isin(shared).to_numpy(), pd.Series(told, index=nodes.index))
+def _told_apart(names: pd.Series, file: np.ndarray, files: Sequence[str], is_local: np.ndarray) -> pd.Series:
+    """The names of nodes or executions; a local one that another file gives too begins with the name of its file.
+
+    file: number of the file of each. is_local: which of them say nothing beyond their file."""
+    if not is_local.any():
+        return names
+    pairs = pd.DataFrame({"name": names, "file": file}).drop_duplicates()
+    is_shared = names.isin(pairs.loc[pairs["name"].duplicated(), "name"]).to_numpy() & is_local
+    numbers = sorted(set(file[is_shared].tolist()))
+    if not numbers:
+        return names
+    called = dict(zip(numbers, names_apart([files[number] for number in numbers]), strict=True))
+    told = [f"{called.get(number, '')}/{name}" for name, number in zip(names, file.tolist(), strict=True)]
+    return names.mask(is_shared, pd.Series(told, index=names.index, dtype=names.dtype))
+
+
+def _no_refusals() -> pd.DataFrame:
+    return no_refusals().assign(path="", is_value=np.zeros(0, dtype=bool))

@@ -51,9 +51,10 @@ def load(connection: Connection, folder: str, batch: Batch) -> None:
         refused = stack.enter_context(landing.local_file(folder, batch, "quarantine"))
         _stage(connection, table, batch, [(batch, str(rows))])
         n_repeated = _quarantine(connection, table, batch, str(refused))
+        n_refused = _count_refused(connection, str(refused)) if table.refuses_values else batch.n_quarantined
         n_kept = _count_kept(connection, table)
         _merge(connection, table, folder, batch)
-    _register(connection, batch, n_kept, batch.n_quarantined + n_repeated)
+    _register(connection, batch, n_kept, n_refused + n_repeated)
     if may_have_orphans:
         _reconcile(connection, folder, table, batch)
     if table.has_machines:
@@ -144,6 +145,14 @@ def _count_kept(connection: Connection, table: LandedTable) -> int:
     """Rows of the file behind the landed rows, repeated ids left out."""
     count = connection.execute(
         f"SELECT coalesce(sum({table.n_rows}), 0) FROM incoming ANTI JOIN repeated USING (batch_id, place)"
+    ).fetchone()
+    return int(count[0]) if count else 0
+
+
+def _count_refused(connection: Connection, refused: str) -> int:
+    """Rows of the file behind what was refused: values of landed rows and further faults of a row are none."""
+    count = connection.execute(
+        f"SELECT count(DISTINCT place) FROM {parquet(refused)} ANTI JOIN incoming USING (place)"
     ).fetchone()
     return int(count[0]) if count else 0
 

@@ -10,7 +10,7 @@ import json
 import os
 import tempfile
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -104,16 +104,18 @@ def land(
     chunks: Iterable[Chunk],
     *,
     now: datetime | None = None,
+    known: Sequence[Batch] | None = None,
 ) -> Batch:
     """Write the chunks of one file to the landing folder; returns its manifest.
 
     schemas: the main table first, then those in Chunk.tables; a batch has those columns that its first chunk
-    has. Memory stays that of one chunk. A batch that is there already is not read again: it is returned as it is, or,
-    if the file was read in another way meanwhile, put last, so that this way counts again."""
+    has. known: the batches that are there, for callers that land many files and look only once. Memory stays that of
+    one chunk. A batch that is there already is not read again: it is returned as it is, or, if the file was read in
+    another way meanwhile, put last, so that this way counts again."""
     fs, root = storage_of(f"{folder}/{origin.word}")
     with told_clearly(root):
         fs.makedirs(root, exist_ok=True)
-        known = batches(folder, origin.word)
+        known = batches(folder, origin.word) if known is None else known
         same_file = [batch for batch in known if batch.origin.file_key == origin.file_key]
         landed_at = max([(now or datetime.now(UTC)).replace(tzinfo=None), *(one.landed_at + TICK for one in known)])
         there = next((one for one in same_file if one.batch_id == origin.batch_id and _is_whole(fs, root, one)), None)

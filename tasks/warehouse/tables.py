@@ -11,7 +11,8 @@ class LandedTable:
     is never replaced by one that is not (a finished run by an older export of it). columns: in landing order.
     n_rows: SQL for the number of rows of the file that a row was made of. parts: further tables of the word whose rows
     belong to a row of this one (key and place are the same) and come and go with it. has_machines: its column `node`
-    names machines, which ops.machines then lists."""
+    names machines, which ops.machines then lists. refuses_values: readers list single values of landed rows among what
+    they refuse, at the place of their row; they are in ops.quarantine, and no rows of the file for ops.files."""
 
     word: str
     name: str
@@ -21,6 +22,7 @@ class LandedTable:
     n_rows: str = "1"
     parts: tuple[str, ...] = ()
     has_machines: bool = False
+    refuses_values: bool = False
 
     @property
     def qualified(self) -> str:
@@ -44,5 +46,6 @@ EXECUTIONS = LandedTable(
     n_rows="n_rows",
     parts=("metrics", "telemetry", "logs"),
     has_machines=True,
+    refuses_values=True,
 )
 MAIN_TABLES = {table.word: table for table in [RUNS, TELEMETRY, EXECUTIONS]}

@@ -106,17 +106,80 @@ def test_the_hash_follows_the_contents(tmp_path):
     assert (one == sha256("a,n1,x,2026-01-31,m,1\n"), one == sha256("a,n1,x,2026-01-31,m,2\n")) == (True, False)
 
 
+def make_database(path, *executions):
+    """A database of Perona with these pairs of id and node."""
+    path.parent.mkdir(exist_ok=True)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE benchmarks (id, type, node_id, started, finished, chaos_applied)")
+        connection.execute("CREATE TABLE benchmark_metrics_2 (benchmark_id, name, text_value, value, unit)")
+        for execution_id, node in executions:
+            row = (execution_id, "cpu-sysbench", node, "2022-06-14 12:00:00", "2022-06-14 12:00:30", 0)
+            connection.execute("INSERT INTO benchmarks VALUES (?, ?, ?, ?, ?, ?)", row)
+            connection.execute("INSERT INTO benchmark_metrics_2 VALUES (?, 'm', '1', 1.0, 's')", (execution_id,))
+        connection.commit()
+    return str(path)
+
+
 def test_nodes_of_two_databases_of_perona_are_never_one_machine(tmp_path):
     for name, other in (("gcp-ml", "worker-3"), ("gcp-wf", "worker-4")):
-        with closing(sqlite3.connect(tmp_path / f"{name}.db")) as connection:
-            connection.execute("CREATE TABLE benchmarks (id, type, node_id, started, finished, chaos_applied)")
-            connection.execute("CREATE TABLE benchmark_metrics_2 (benchmark_id, name, text_value, value, unit)")
-            for node in ("worker-2", other):
-                row = (f"{name}-{node}", "cpu-sysbench", node, "2022-06-14 12:00:00", "2022-06-14 12:00:30", 0)
-                connection.execute("INSERT INTO benchmarks VALUES (?, ?, ?, ?, ?, ?)", row)
-            connection.commit()
+        make_database(tmp_path / f"{name}.db", (f"{name}-2", "worker-2"), (f"{name}-{other}", other))
     found = read_history([str(tmp_path)], READ)
     assert sorted(found.executions["node"]) == ["gcp-ml/worker-2", "gcp-wf/worker-2", "worker-3", "worker-4"]
+
+
+def test_databases_of_one_file_name_are_told_apart_by_their_folders(tmp_path):
+    paths = [make_database(tmp_path / cloud / "run.db", (f"{cloud}-2", "worker-2")) for cloud in ("gcp", "aws")]
+    paths.append(make_database(tmp_path / "gcp" / "other.db", ("x-2", "worker-2")))
+    found = read_history(paths, READ).executions
+    assert sorted(found["node"]) == ["aws/run/worker-2", "gcp/run/worker-2", "other/worker-2"]
+
+
+def test_a_database_and_a_table_with_the_same_node_are_two_machines(tmp_path):
+    (tmp_path / "a.csv").write_text(HEADER + "a,worker-2,x,2026-01-31,m,1\n")
+    paths = [str(tmp_path / "a.csv"), make_database(tmp_path / "run.db", ("1", "worker-2"), ("2", "worker-3"))]
+    assert sorted(read_history(paths, READ).executions["node"]) == ["run/worker-2", "worker-2", "worker-3"]
+
+
+def test_ids_of_databases_count_from_one_in_each_and_none_is_lost(tmp_path):
+    paths = [make_database(tmp_path / f"{name}.db", (1, name), (2, name)) for name in ("one", "two")]
+    found = read_results(paths, READ)
+    assert sorted(found.history.executions["execution_id"]) == ["one/1", "one/2", "two/1", "two/2"]
+    assert (found.n_rows, found.n_replaced, len(found.history.metrics)) == (4, 0, 4)
+
+
+def test_the_same_database_twice_counts_once(tmp_path):
+    path = make_database(tmp_path / "one.db", (1, "worker-2"))
+    (tmp_path / "copy.db").write_bytes((tmp_path / "one.db").read_bytes())
+    found = read_results([path, str(tmp_path / "copy.db")], READ)
+    assert (found.history.executions["node"].to_list(), found.n_rows, found.n_replaced) == (["worker-2"], 2, 1)
+
+
+def test_tables_that_count_from_one_tell_how_many_executions_were_given_again(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text(HEADER + f"1,{name},x,2026-01-31,m,1\n2,{name},x,2026-01-31,m,1\n")
+    found = read_results([str(tmp_path)], READ)
+    assert (len(found.history.executions), found.n_rows, found.n_replaced, found.n_refused) == (2, 4, 2, 0)
+
+
+LOG = "sysbench 1.0.20\nPrime numbers limit: 10000\nCPU speed:\n    events per second:   {}\n"
+
+
+def test_logs_of_one_name_in_two_folders_are_two_executions(tmp_path):
+    for folder, rate in (("one", "912.50"), ("two", "900.00")):
+        (tmp_path / folder / "n1").mkdir(parents=True)
+        (tmp_path / folder / "n1" / "cpu.log").write_text(LOG.format(rate))
+    params = ReadParams(label_from="parent")
+    found = read_results([str(tmp_path / one / "n1" / "cpu.log") for one in ("one", "two")], params)
+    assert sorted(found.history.executions["execution_id"]) == ["one/n1/cpu/n1/cpu.log", "two/n1/cpu/n1/cpu.log"]
+    assert (set(found.history.executions["node"]), found.n_replaced) == ({"n1"}, 0)
+
+
+def test_single_values_and_rows_that_are_refused_are_counted_for_themselves(tmp_path):
+    for name, rate in (("n1", "912.50"), ("n2", "many"), ("n3", "many")):
+        (tmp_path / f"{name}.log").write_text(LOG.format(rate))
+    found = read_results([str(tmp_path)], ReadParams(label_from="stem"))
+    assert (found.n_rows, found.n_refused, found.n_values_refused) == (1, 2, 1)  # n1: no end of the log
+    assert len(found.refused) > 3
 
 
 def test_a_history_of_nothing_has_its_columns(tmp_path):

@@ -1,16 +1,19 @@
 """One reader for each format of benchmark results, and which of them fits a file or folder."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from tasks.errors import BadInput
+from tasks.nodes.readers.azure import OWN_COLUMNS as AZURE_COLUMNS
 from tasks.nodes.readers.azure import AzureReader
 from tasks.nodes.readers.folders import Folder
 from tasks.nodes.readers.logs import LogsReader
+from tasks.nodes.readers.long import OWN_NAMES as LONG_COLUMNS
 from tasks.nodes.readers.long import LongReader
 from tasks.nodes.readers.perona_sqlite import PeronaReader
 from tasks.nodes.readers.recorded import RecordedReader
 from tasks.nodes.readers.sparecores import SpareCoresReader
+from tasks.nodes.readers.table_file import column_names
 from tasks.nodes.reading_params import ReadParams
 from tasks.read_limits import ReadLimits
 from tasks.reading import Chunk, read_head
@@ -47,26 +50,35 @@ class Reader(Protocol):
     def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
         """Executions with their place, metrics, telemetry and logs (Chunk.tables), and what was refused.
 
-        Rows of the file are either behind an execution (n_rows) or refused. Raises BadInput for a file that is wrong
-        as a whole."""
+        Rows of the file are either behind an execution (n_rows) or refused; single values that cannot be used are
+        refused at the place of their execution. Raises BadInput for a file that is wrong as a whole."""
 
 
 _ALL: tuple[Reader, ...] = (
     PeronaReader(), RecordedReader(), AzureReader(), LongReader(), LogsReader(), SpareCoresReader(),
 )  # fmt: skip
 READERS: dict[str, Reader] = {reader.name: reader for reader in _ALL}
+OWN_COLUMNS = {"azure-vm-noise": AZURE_COLUMNS, "long": LONG_COLUMNS}
 
 
-def detect(path: str, limits: ReadLimits) -> Reader:
-    """The reader that a path is for: a folder by what stands in it, a file by its content, else by its ending.
+def detect(path: str, limits: ReadLimits, renamed: Mapping[str, str] | None = None) -> Reader:
+    """The reader that a path is for: a folder by what stands in it, a file by its content, else a table by its ending.
 
-    Raises BadInput if none fits, or if the file cannot be opened."""
+    renamed: columns of tables, our names to theirs: a table with a column of theirs has ours. Raises BadInput if none
+    fits, or if the file cannot be opened."""
     if Folder(path).is_folder:
         return next((reader for reader in _ALL if reader.sniff(b"", path)), READERS["logs"])
     head = read_head(path, limits)
     for reader in _ALL:
         if reader.sniff(head, path):
             return reader
+    names = set(column_names(head, path))
+    names |= {ours for ours, theirs in (renamed or {}).items() if theirs in names}
+    for reader in (READERS["azure-vm-noise"], READERS["long"]):
+        if names >= OWN_COLUMNS[reader.name]:
+            return reader
+    if path.lower().endswith(READERS["long"].endings):
+        return READERS["long"]  # it says what the table lacks
     shown = head[:HEAD_SHOWN].decode("utf-8", "replace")
     raise BadInput(
         path,

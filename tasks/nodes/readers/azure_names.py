@@ -1,7 +1,8 @@
 """Nodes, benchmarks and metrics of the rows of an Azure table: numbers for millions of rows, the names behind them."""
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,9 +66,7 @@ def name_rows(columns: Mapping[str, pa.ChunkedArray], n_rows: int) -> Named:
         nodes=pa.array(["-".join(parts) for parts in nodes], text),
         machine_types=pa.array([sku for _, _, sku, _ in nodes], text),
         regions=pa.array([region for _, region, _, _ in nodes], text),
-        benchmarks=pa.array(
-            benchmark_slugs([(SHORT.get(suite, suite), short_test(name)) for suite, name in pairs]), text
-        ),
+        benchmarks=pa.array(benchmark_slugs(_shortened(pairs)), text),
         aspects=pa.array([aspect_of(SHORT.get(suite, suite), name) for suite, name in pairs], text),
         templates=pa.array([f"{suite}: {name}" for suite, name in pairs], text),
         metrics=pa.array(names, text),
@@ -92,6 +91,13 @@ def short_test(name: str) -> str:
         else:
             found.append(value if key.lower() in SAID_BY_VALUE else f"{key} {value}")
     return " ".join(found)
+
+
+def _shortened(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Suites and tests in short; in full where two tests would be the same in short."""
+    short = {(suite, name): (SHORT.get(suite, suite), short_test(name)) for suite, name in pairs}
+    n_of = Counter(short.values())
+    return [short[pair] if n_of[short[pair]] == 1 else (short[pair][0], pair[1].replace("_", " ")) for pair in pairs]
 
 
 def _combined(columns: list[pa.ChunkedArray], n_rows: int) -> tuple[Ints, list[tuple[str, ...]]]:

@@ -2,12 +2,15 @@
 
 A log says what was measured, not where. The node comes from --label-from stem|parent or from a manifest, which may
 also say benchmark, machine_type, started_at, is_stressed, dose, …; without a node a log is refused. Without started_at
-the time is that in the file's name (20260131T120000), if there is one, else missing. The rows of this format are
-files; values of a log that cannot be used are refused on their own, with file and line."""
+the time is that in the file's name (20260131T120000), if there is one, else missing. An execution is called
+node/benchmark/start, and where that is not enough (no start, or another log with the same) by its file as well. Its
+template are the settings that the log tells, unless the manifest says one. The rows of this format are files; values of
+a log that cannot be used are refused on their own, with file and line."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any
@@ -18,12 +21,14 @@ from tasks.errors import BadInput
 from tasks.nodes.benchmark_names import slug
 from tasks.nodes.cells import time_of
 from tasks.nodes.execution import Execution
-from tasks.nodes.labels import HOW_TO_NAME, Manifest, node_of, read_manifest, stem_of
+from tasks.nodes.labels import HOW_TO_NAME, node_of, read_manifest, stem_of
 from tasks.nodes.landed import as_chunk
 from tasks.nodes.measured import ParsedLog
 from tasks.nodes.readers.folders import Folder
 from tasks.nodes.reading_params import ReadParams
+from tasks.nodes.template_hashes import hash_of
 from tasks.nodes.tools import PARSERS, detect
+from tasks.nodes.tools.settings import template_of
 from tasks.nodes.vetting import completed_times, vet
 from tasks.reading import Chunk, open_checked, refusals
 from tasks.workloads.labels import absolute
@@ -45,7 +50,7 @@ class LogsReader:
     """Reads logs of sysbench, fio, ioping, qperf and iperf3."""
 
     name: str = "logs"
-    version: int = 1
+    version: int = 2
     title: str = "raw logs of sysbench, fio, ioping, qperf and iperf3 (.log, .txt, .out, .json)"
     endings: tuple[str, ...] = ENDINGS
     has_local_nodes: bool = False
@@ -61,19 +66,26 @@ class LogsReader:
         files = [("/".join(whole.parts[-2:]), path)]
         if folder.is_folder:
             files = [(f"{whole.name}/{name}", folder.address(name)) for name in log_names(folder, params)]
+        of_all = manifest.facts(path) if folder.is_folder else {}
         executions: list[Execution] = []
+        unnamed: dict[int, str] = {}  # places of logs that nobody gave an id, and their files
         bad: list[Refusal] = []
         now = datetime.now(UTC).replace(tzinfo=None)
         for place, (name, file) in enumerate(files, 1):
             try:
-                executions.append(_execution(file, name, place, params, manifest, now, bad))
+                told = of_all | manifest.facts(file)
+                found = _execution(file, told, place, params, now, bad)
+                if "execution_id" not in told:
+                    unnamed[place] = name
+                    found = _called(found, name, is_shared=manifest.shares_start(file))
+                executions.append(found)
             except NoExecution as reason:
                 bad.append((place, f"{PurePosixPath(file).name}: {reason}", ""))
         if files and not executions and all(NO_NODE in reason for _, reason, _ in bad):
             problem = NO_NODE if len(files) == 1 else f"{NO_NODE}: {len(files)} logs"
             raise BadInput(path, problem, "the name of a node for each log", HOW_TO_NAME)
         refused = refusals([place for place, _, _ in bad], [why for _, why, _ in bad], [raw for _, _, raw in bad])
-        yield as_chunk(executions, refused)
+        yield as_chunk(_told_apart(executions, unnamed), refused)
 
 
 def log_names(folder: Folder, params: ReadParams) -> tuple[str, ...]:
@@ -84,12 +96,11 @@ def log_names(folder: Folder, params: ReadParams) -> tuple[str, ...]:
 
 
 def _execution(
-    file: str, name: str, place: int, params: ReadParams, manifest: Manifest, now: datetime, bad: list[Refusal]
+    file: str, told: dict[str, Any], place: int, params: ReadParams, now: datetime, bad: list[Refusal]
 ) -> Execution:
     """The execution of one log; its values that cannot be used go to `bad`. Raises NoExecution with the reason.
 
-    It is called after node, benchmark and start, where nobody knows its start by `name`."""
-    told = manifest.facts(file)
+    told: of it from outside. Without an id there it is called after its file."""
     node = told.get("node") or node_of(file, params)
     text = _text(file, params)
     benchmark = told.get("benchmark") or detect(text)
@@ -106,19 +117,46 @@ def _execution(
     ]
     if all(parser.metrics[one.metric].higher_is_better is None for one in log.measured):
         raise NoExecution("no result in it, at most settings; expected the results of a benchmark")
-    facts = {
+    facts: dict[str, Any] = {
         "aspect": parser.aspect,
         "tool_version": log.version or None,
-        "status": "completed",
+        "status": "failed" if log.has_failed else "completed",
         "started_at": _time_in_name(file, params.time_zone),
+        "execution_id": file,
+        **_template(log, told),
         **told,
         "node": node,
         "benchmark": slug(benchmark),
     }
-    start = facts["started_at"]
-    facts.setdefault("execution_id", f"{node}/{facts['benchmark']}/{start.isoformat()}" if start else name)
     _check(facts, now, params)
     return Execution(facts, log.measured, log.missing, (), log.tool, text, place)
+
+
+def _template(log: ParsedLog, told: dict[str, Any]) -> dict[str, str]:
+    """The settings of a log as its template, unless a template is told."""
+    if "template_hash" in told or not log.settings:
+        return {}
+    template = template_of(log.settings)
+    return {"template": template, "template_hash": hash_of(template)}
+
+
+def _called(execution: Execution, name: str, *, is_shared: bool) -> Execution:
+    """The execution with its name: node, benchmark and start; by its file alone where nobody knows its start.
+
+    is_shared: another log has the same start, as where only the day is known: by both."""
+    node, benchmark, start = (execution.facts[fact] for fact in ("node", "benchmark", "started_at"))
+    called = f"{node}/{benchmark}/{start.isoformat()}" if start else ""
+    parts = [called, name] if is_shared else [called or name]
+    return replace(execution, facts={**execution.facts, "execution_id": "/".join(part for part in parts if part)})
+
+
+def _told_apart(executions: Sequence[Execution], names: Mapping[int, str]) -> list[Execution]:
+    """The executions of a folder, those of one name by their files as well. names: the files by place."""
+    n_called = Counter(one.execution_id for one in executions)
+    return [
+        _called(one, names[one.place], is_shared=True) if one.place in names and n_called[one.execution_id] > 1 else one
+        for one in executions
+    ]
 
 
 def _text(file: str, params: ReadParams) -> str:

@@ -3,10 +3,11 @@
 Needed: node (or --label-from), benchmark, metric, value, and started_at or execution_id. Rows of one execution_id are
 one execution; without it those of the same node, benchmark and started_at are. All other columns of nodes.executions
 may be there (template, is_stressed, dose, duration_s, aspect, campaign, …); unknown ones are ignored and logged. A
-value that is empty is a metric that the tool did not give. A dose without is_stressed says that stress was applied."""
+value that is empty is a metric that the tool did not give. A dose (not 0, none or no) or its level without is_stressed
+says that stress was applied. What the table lacks of node, benchmark, start and id, a manifest may say."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -17,7 +18,9 @@ from numpy.typing import NDArray
 
 from tasks.errors import BadInput
 from tasks.nodes.cells import Cells, are_none, flags, texts, times
-from tasks.nodes.labels import label_column, node_of
+from tasks.nodes.dose_words import is_dose
+from tasks.nodes.labelled import IDENTITY
+from tasks.nodes.labels import label_column, node_of, read_manifest
 from tasks.nodes.readers.long_rows import grouped
 from tasks.nodes.readers.table_file import TableFile, choose_columns, column_names, read_table_file
 from tasks.nodes.reading_params import ReadParams
@@ -43,6 +46,7 @@ MEANINGS = {
     **dict.fromkeys(NUMBERS, "a finite number; expected one, or nothing"),
 }
 Rows = dict[str, NDArray[Any]]
+Entries = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class LongReader:
     """Reads long tables."""
 
     name: str = "long"
-    version: int = 1
+    version: int = 2
     title: str = "long tables, a row a metric (.csv, .csv.gz, .parquet)"
     endings: tuple[str, ...] = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
     has_local_nodes: bool = False
@@ -61,21 +65,22 @@ class LongReader:
 
     def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
         """See Reader.read. Raises BadInput for a table without a column that is needed."""
-        table = read_table_file(path, params.limits)
-        rows, faults = _rows(table, _columns(table, params), params)
+        table, entries = read_table_file(path, params.limits), read_manifest(params).all_facts(path)
+        rows, faults = _rows(table, _columns(table, params, entries), params, entries)
         yield grouped(table, rows, faults)
 
 
-def _columns(table: TableFile, params: ReadParams) -> dict[str, pa.ChunkedArray]:
+def _columns(table: TableFile, params: ReadParams, entries: Entries) -> dict[str, pa.ChunkedArray]:
     renamed, node = dict(params.columns), node_of(table.path, params)
     if label_column(params):
         renamed["node"] = label_column(params)
-    needed = [group for group in NEEDED if group != ("node",) or not node]
+    told = {"node" for _ in (node,) if node} | {name for one in entries for name in one}
+    needed = [group for group in NEEDED if not told & set(group)]
     try:
         chosen = choose_columns(table, KNOWN, needed, renamed)
     except BadInput as error:
         if error.fix == "name yours, as in --map node=THEIRS":
-            fix = f"{error.fix}, or --label-from stem|parent"
+            fix = f"{error.fix}, or --label-from stem|parent, or a manifest"
             raise BadInput(error.where, error.problem, error.expected, fix) from error
         raise
     unknown = [name for name in table.columns if name not in {*chosen, *renamed.values()}]
@@ -85,25 +90,53 @@ def _columns(table: TableFile, params: ReadParams) -> dict[str, pa.ChunkedArray]
 
 
 def _rows(
-    table: TableFile, columns: dict[str, pa.ChunkedArray], params: ReadParams
+    table: TableFile, columns: dict[str, pa.ChunkedArray], params: ReadParams, entries: Entries
 ) -> tuple[Rows, NDArray[np.object_]]:
-    """All columns of KNOWN in our types, and why each row cannot be used."""
+    """All columns of KNOWN in our types, and why each row cannot be used. entries: of a manifest, of this file."""
     n_rows, now = len(table.places), datetime.now(UTC).replace(tzinfo=None)
     cells = {name: _cells(name, column, params.time_zone) for name, column in columns.items()}
     rows: Rows = {name: cells[name].values if name in cells else _missing(name, n_rows) for name in KNOWN}
+    rows = _with_entries(rows, entries)
     if node := node_of(table.path, params):
         rows["node"] = np.where(are_none(rows["node"]), node, rows["node"])
     rows["ended_at"], rows["duration_s"] = completed_times(rows["started_at"], rows["ended_at"], rows["duration_s"])
-    if "is_stressed" not in columns and "dose" in columns:
-        rows["is_stressed"] = np.array([bool(one) for one in rows["dose"]], dtype=object)
+    if "is_stressed" not in columns and {"dose", "dose_level"} & set(columns):
+        is_told = "dose" in columns and not any("is_stressed" in one for one in entries)
+        rows["is_stressed"] = _stressed(rows, has_none=is_told)
+    is_called = ~are_none(rows["execution_id"])
     if "execution_id" not in columns:
-        rows["execution_id"] = _ids(rows)
+        rows["execution_id"] = np.where(is_called, rows["execution_id"], _ids(rows))
     checks: list[Check] = [(cells[name].is_bad, f"{name} is not {MEANINGS[name]}") for name in KNOWN if name in cells]
     checks.append((are_none(rows["metric"]), "no metric; expected its name"))
     if "execution_id" not in columns:
-        checks.append((np.isnat(rows["started_at"]), "no started_at; expected the time at which the execution began"))
+        is_never = np.isnat(rows["started_at"]) & ~is_called
+        checks.append((is_never, "no started_at; expected the time at which the execution began"))
     reasons = first_reasons(n_rows, checks)
     return rows, np.where(reasons == "", vet(rows, now, params.future_slack_s), reasons)
+
+
+def _with_entries(rows: Rows, entries: Entries) -> Rows:
+    """The rows with node, benchmark, start and id from the entries that they do not contradict; the last one counts."""
+    found = dict(rows)
+    for entry in reversed(entries):
+        told = {name: np.array([entry[name]], dtype=found[name].dtype)[0] for name in IDENTITY if name in entry}
+        is_open = {name: are_none(found[name]) for name in told}
+        fits = np.ones(len(found["node"]), dtype=bool)
+        for name, value in told.items():
+            fits &= is_open[name] | np.asarray(found[name] == value, dtype=bool)
+        for name, value in told.items():
+            found[name] = np.where(fits & is_open[name], value, found[name])
+    return found
+
+
+def _stressed(rows: Rows, *, has_none: bool) -> NDArray[np.object_]:
+    """What doses and their levels say of stress. has_none: no dose says that there was none, as a level of 0 does."""
+    told: list[bool | None] = []
+    for dose, level in zip(rows["dose"], rows["dose_level"].tolist(), strict=True):
+        is_level = level == level  # not NaN
+        is_stressed = is_dose(dose) or (is_level and is_dose(level))
+        told.append(is_stressed if is_stressed or has_none or is_level else None)
+    return np.array(told, dtype=object)
 
 
 def _cells(name: str, column: pa.ChunkedArray, zone: str) -> Cells:

@@ -1,6 +1,5 @@
 """Rows of metrics as executions: rows of one id together, what contradicts the first of them refused."""
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from tasks.nodes.columns import EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SC
 from tasks.nodes.execution import COUNTED
 from tasks.nodes.landed import framed
 from tasks.nodes.readers.table_file import TableFile
+from tasks.nodes.template_hashes import template_hash
 from tasks.reading import Chunk, all_refusals, refusals
 
 SHARED = tuple(name for name in EXECUTION_COLUMNS if name not in (*COUNTED, "execution_id"))
@@ -112,8 +112,9 @@ def _metrics(frame: pd.DataFrame, executions: pa.Table, ids: pd.Index) -> pa.Tab
 
 def _hashes(templates: NDArray[Any], hashes: NDArray[Any]) -> list[str | None]:
     """The hash that is given, else that of the template; none for none."""
-    known = {text: hashlib.sha256(text.encode()).hexdigest() for text in set(templates) if isinstance(text, str)}
-    return [given or known.get(text) for given, text in zip(hashes, templates, strict=True)]
+    pairs = list(zip(templates, hashes, strict=True))
+    known = {pair: template_hash(*pair) for pair in set(pairs)}
+    return [known[pair] for pair in pairs]
 
 
 def _array(values: Any, kind: pa.DataType) -> pa.Array:

@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,10 +22,13 @@ VERSION = "version"  # theirs to be a metric like others; here it is the version
 
 @dataclass(frozen=True)
 class Found:
-    """by_id: of each benchmark its metrics, those it lacks, and the tool's version. refused: rows of no use."""
+    """by_id: of each benchmark its metrics, those it lacks, and the tool's version. n_rows: of the table.
+
+    refused: rows of no use, at the place of their benchmark, those of none behind all benchmarks."""
 
     by_id: dict[str, tuple[list[Measured], list[str], str]]
     refused: pd.DataFrame
+    n_rows: int = 0
 
     def of(self, benchmark_id: str) -> tuple[tuple[Measured, ...], tuple[str, ...], str]:
         """Metrics, missing metrics and version of one benchmark."""
@@ -32,17 +36,18 @@ class Found:
         return tuple(measured), tuple(missing), version
 
 
-def found_metrics(connection: sqlite3.Connection, known_ids: set[str]) -> Found:
-    """All rows of the table. known_ids: of the rows of `benchmarks`."""
+def found_metrics(connection: sqlite3.Connection, place_of: Mapping[str, int], n_benchmarks: int) -> Found:
+    """All rows of the table. place_of: of the ids in `benchmarks`, the number of their row; n_benchmarks: of all."""
     by_id: dict[str, tuple[list[Measured], list[str], str]] = {}
     bad: list[tuple[int, str, str]] = []
     seen: set[tuple[str, str]] = set()
     rows = rows_of(connection, TABLE, COLUMNS)
     for place, (benchmark_id, name, text, value, unit) in enumerate(rows.itertuples(index=False, name=None), 1):
         key = str(benchmark_id), spelled(str(name or ""))
-        reason = _fault(key, text, value, unit, known_ids, seen)
+        reason = _fault(key, text, value, unit, place_of, seen)
         if reason:
-            bad.append((place, f"{TABLE} row {place}: {reason}", f"{benchmark_id}, {name}, {text}, {value}, {unit}"))
+            at = place_of.get(key[0], n_benchmarks + place)
+            bad.append((at, f"{TABLE} row {place}: {reason}", f"{benchmark_id}, {name}, {text}, {value}, {unit}"))
             continue
         seen.add(key)
         measured, missing, _ = by_id.setdefault(key[0], ([], [], ""))
@@ -53,7 +58,7 @@ def found_metrics(connection: sqlite3.Connection, known_ids: set[str]) -> Found:
         else:
             measured.append(Measured(key[1], float(value), "" if unit in (None, PLAIN) else str(unit).strip()))
     refused = refusals([place for place, _, _ in bad], [why for _, why, _ in bad], [raw for _, _, raw in bad])
-    return Found(by_id, refused)
+    return Found(by_id, refused, len(rows))
 
 
 def is_missing(text: Any, unit: Any) -> bool:
@@ -67,7 +72,7 @@ def spelled(name: str) -> str:
 
 
 def _fault(
-    key: tuple[str, str], text: Any, value: Any, unit: Any, known_ids: set[str], seen: set[tuple[str, str]]
+    key: tuple[str, str], text: Any, value: Any, unit: Any, known_ids: Container[str], seen: set[tuple[str, str]]
 ) -> str:
     if key[0] not in known_ids:
         return f"no benchmark {key[0]!r} in benchmarks"

@@ -2,8 +2,8 @@
 
 A row of `benchmarks` is an execution. Its node is what stands before @@@ in node_id; chaos_applied is the label (not
 chaos_desired). A metric with the unit (error), or without a text, was not found: missing, never the 0.0 beside it.
-node_metrics within a minute of an execution is its telemetry. Node ids say nothing beyond their database: give each a
-source of its own."""
+node_metrics within a minute of an execution is its telemetry. Node ids say nothing beyond their database. The rows of
+this format are those of `benchmarks`; faults of the other tables stand behind them, or at their execution."""
 
 import hashlib
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ class PeronaReader:
     """Reads Perona's databases."""
 
     name: str = "perona-sqlite"
-    version: int = 1
+    version: int = 2
     title: str = "databases of Perona's operator (.db, .sqlite, .sqlite3)"
     endings: tuple[str, ...] = (".db", ".sqlite", ".sqlite3")
     has_local_nodes: bool = True
@@ -55,8 +55,10 @@ class PeronaReader:
         with opened(path, params.limits) as connection:
             check_tables(connection, path, NEEDED, WHAT)
             benchmarks = rows_of(connection, "benchmarks", COLUMNS)
-            metrics = found_metrics(connection, {_text(one) for one in benchmarks["id"]})
-            samples = node_samples(connection, params.time_zone)
+            ids = [_text(one) for one in benchmarks["id"]]
+            place_of = {one: place for place, one in reversed(list(enumerate(ids, 1)))}  # of a repeated one the first
+            metrics = found_metrics(connection, place_of, len(ids))
+            samples = node_samples(connection, params.time_zone, len(ids) + metrics.n_rows)
         rows, faults = _vetted(benchmarks, params)
         by_node, other = read_manifest(params).machine_types(path)
         executions = [

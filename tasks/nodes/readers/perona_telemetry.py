@@ -41,8 +41,8 @@ class NodeSamples:
         return tuple(found)
 
 
-def node_samples(connection: sqlite3.Connection, zone: str) -> NodeSamples:
-    """All samples of a database; none where it has no such table."""
+def node_samples(connection: sqlite3.Connection, zone: str, n_before: int) -> NodeSamples:
+    """All samples of a database; none where it has no such table. n_before: rows of the tables before this one."""
     if not set(COLUMNS) <= set(columns_of(connection, TABLE)):
         return NodeSamples()
     rows = rows_of(connection, TABLE, COLUMNS)
@@ -52,7 +52,7 @@ def node_samples(connection: sqlite3.Connection, zone: str) -> NodeSamples:
     is_bad = np.isnan(at_s) | ~np.isfinite(values)
     places = np.flatnonzero(is_bad)
     refused = refusals(
-        places + 1,
+        n_before + places + 1,
         [
             f"{TABLE} row {at + 1}: {'timestamp is no time' if np.isnan(at_s[at]) else 'value is no number'}"
             for at in places

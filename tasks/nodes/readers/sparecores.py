@@ -2,7 +2,7 @@
 
 A folder of a benchmark is one execution on the node <vendor>/<instance>. What only describes a machine (lscpu, …), has
 not ended, printed nothing or prints what no parser here knows is refused with the reason. A benchmark that failed is
-kept as failed, with the values that can be read."""
+kept as failed, with the values that can be read. A manifest may name all, an instance, or a folder of a benchmark."""
 
 import json
 from collections.abc import Iterator
@@ -17,6 +17,8 @@ from tasks.errors import BadInput
 from tasks.nodes.benchmark_names import slug
 from tasks.nodes.cells import time_of
 from tasks.nodes.execution import Execution
+from tasks.nodes.labelled import IDENTITY
+from tasks.nodes.labels import Manifest, read_manifest
 from tasks.nodes.landed import as_chunk
 from tasks.nodes.measured import Measured
 from tasks.nodes.readers.folders import Folder
@@ -45,7 +47,7 @@ class SpareCoresReader:
     """Reads folders of sc-inspector-data."""
 
     name: str = "sparecores"
-    version: int = 1
+    version: int = 2
     title: str = "folders of SpareCores' inspector (<vendor>/<instance>/<benchmark>/meta.json)"
     endings: tuple[str, ...] = ()
     has_local_nodes: bool = False
@@ -59,7 +61,7 @@ class SpareCoresReader:
 
     def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
         """See Reader.read. Raises BadInput for a path without a meta.json."""
-        folder = Folder(path)
+        folder, manifest = Folder(path), read_manifest(params)
         metas = _metas(folder)
         if not metas:
             raise BadInput(path, f"no {META} in it", EXPECTED, "name the folder that holds them")
@@ -68,7 +70,8 @@ class SpareCoresReader:
         for place, meta in enumerate(metas, 1):
             printed = Printed()
             try:
-                executions.append(_execution(folder, meta, place, params, printed))
+                told = _told(folder, meta, manifest)
+                executions.append(_execution(folder, meta, told, place, params, printed))
             except NoExecution as reason:
                 bad.append((place, f"{_short(folder, meta)}: {reason}", meta))
             bad += [
@@ -82,8 +85,10 @@ def _metas(folder: Folder) -> list[str]:
     return [name for name in folder.names() if PurePosixPath(name).name == META]
 
 
-def _execution(folder: Folder, meta: str, place: int, params: ReadParams, printed: Printed) -> Execution:
-    """The execution of one folder; lines of its output that cannot be used go to `printed`.
+def _execution(
+    folder: Folder, meta: str, labels: dict[str, Any], place: int, params: ReadParams, printed: Printed
+) -> Execution:
+    """The execution of one folder; lines of its output that cannot be used go to `printed`. labels: from a manifest.
 
     Raises NoExecution with the reason if there is none."""
     parts = PurePosixPath(folder.absolute(meta)).parts
@@ -96,7 +101,7 @@ def _execution(folder: Folder, meta: str, place: int, params: ReadParams, printe
     output = next((one for one in OUTPUTS if one.fits(benchmark)), None)
     if output is None:
         raise NoExecution(f"no parser for the output of {benchmark!r}")
-    facts = _facts(about, benchmark, node, output, params.time_zone)
+    facts = _facts(about, benchmark, node, output, params.time_zone) | labels
     if fault := _fault(facts, params):
         raise NoExecution(fault)
     text = _text(folder, meta, output)
@@ -104,9 +109,19 @@ def _execution(folder: Folder, meta: str, place: int, params: ReadParams, printe
         told = output.parse(text)
         printed.faults += told.faults
         printed.measured += told.measured
+        printed.missing += told.lacking()
     if not printed.measured and facts["status"] == "completed":
         raise NoExecution("no value in its output" if text.strip() else "printed nothing")
-    return Execution(facts, _once(printed.measured), tool=benchmark, log=text, place=place)
+    return Execution(facts, _once(printed.measured), tuple(printed.missing), tool=benchmark, log=text, place=place)
+
+
+def _told(folder: Folder, meta: str, manifest: Manifest) -> dict[str, Any]:
+    """What a manifest says of the folder of a benchmark, or of one above it; not what it is called after."""
+    above = [str(one) for one in reversed(PurePosixPath(meta).parents) if str(one) != "."]
+    facts: dict[str, Any] = {}
+    for path in (*above, meta):
+        facts |= manifest.facts(folder.address(path))
+    return {name: value for name, value in facts.items() if name not in IDENTITY}
 
 
 def _meta(folder: Folder, meta: str) -> dict[str, Any]:

@@ -8,19 +8,34 @@ from dataclasses import dataclass, field
 from tasks.nodes.measured import Fault, Measured
 
 RAW_SHOWN = 500
+VALUE_SHOWN = 40
 
 
 @dataclass
 class Printed:
-    """Values in the order of the output, and what could not be used, by line."""
+    """Values in the order of the output, metrics that it gave no value, and what could not be used, by line."""
 
     measured: list[Measured] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
+    _known: set[str] = field(default_factory=set)
 
-    def add(self, metric: str, value: float | None, unit: str = "") -> None:
-        """A value; nothing for None and for 0: a rate or a latency of nothing is a test that did not run."""
-        if value:
-            self.measured.append(Measured(metric, value, unit))
+    def add(self, metric: str, value: object, unit: str = "", *, place: int = 1, raw: str = "") -> None:
+        """A value that was told, a number or its text; None and 0 are missing: a rate or a latency of nothing is a test
+        that did not run. Anything else that is no finite number above 0 is a fault at that line."""
+        number = number_of(value) if isinstance(value, str) else _checked(value)
+        told = f"{metric} ({_shown(value)})"
+        if value is None or number == 0:
+            self.missing.append(metric)
+        elif number is None:
+            self.fault(place, f"{told} is no finite number", raw or f"{metric}: {value}")
+        elif number < 0:
+            self.fault(place, f"{told} is negative", raw or f"{metric}: {value}")
+        elif metric in self._known:
+            self.fault(place, f"{told} stands there twice; the first counts", raw or f"{metric}: {value}")
+        else:
+            self._known.add(metric)
+            self.measured.append(Measured(metric, number, unit))
 
     def add_most(self, metric: str, ending: str, start: str = "") -> None:
         """The largest of the values whose names begin and end so: it compares machines of different sizes."""
@@ -31,6 +46,11 @@ class Printed:
     def fault(self, place: int, reason: str, raw: str) -> None:
         """A line that could not be used."""
         self.faults.append(Fault(place, reason, raw[:RAW_SHOWN]))
+
+    def lacking(self) -> tuple[str, ...]:
+        """The metrics without a value, each once."""
+        known = {one.metric for one in self.measured}
+        return tuple(dict.fromkeys(metric for metric in self.missing if metric not in known))
 
 
 def number_of(text: str) -> float | None:
@@ -65,3 +85,17 @@ def csv_rows(text: str, needed: tuple[str, ...], printed: Printed) -> Iterator[t
             printed.fault(place, f"{wrong[0]} is no finite number", line)
             continue
         yield place, row
+
+
+def _checked(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _shown(value: object) -> str:
+    return str(value)[:VALUE_SHOWN]

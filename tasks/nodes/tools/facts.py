@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from tasks.nodes.aspects import Aspect
 
+SETTING = "setting: "  # how `what` begins where a metric is one
 DURATION = "duration"  # of the execution, where the log itself has no time to divide by
 
 
@@ -21,6 +22,11 @@ class MetricFacts:
     is_cumulative_over: str | None
     aspect: Aspect
     what: str
+
+    @property
+    def is_setting(self) -> bool:
+        """Whether it says how the tool was called, not what it measured."""
+        return self.what.startswith(SETTING)
 
 
 Metrics = Mapping[str, MetricFacts]

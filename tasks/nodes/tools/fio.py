@@ -5,6 +5,7 @@ import re
 from tasks.nodes.measured import ParsedLog
 from tasks.nodes.tools.fio_facts import METRICS
 from tasks.nodes.tools.fio_json import read_json
+from tasks.nodes.tools.fio_settings import read_text_settings
 from tasks.nodes.tools.fio_text import JOB, read_text
 from tasks.nodes.tools.gathering import Gathering
 from tasks.nodes.tools.json_text import looks_like_json
@@ -25,12 +26,13 @@ def parse(text: str) -> ParsedLog:
     if not lines:
         return empty_log(found)
     if looks_like_json(text):
-        report_errors(found, lines, ERRORS)
+        report_errors(found, lines, ERRORS, is_failure=False)
         read_json(found, text)
         return found.log()
     parts = parts_of(lines, VERSION)
     report_others(found, parts[1:], "of fio")
-    report_errors(found, parts[0], ERRORS)
+    report_errors(found, parts[0], ERRORS, is_failure=False)  # its job says whether it failed
+    read_text_settings(found, parts[0])
     found.version = next((match[1] for line in parts[0] if (match := VERSION.match(line.text))), "")
     if any(VERSION.match(line.text) or JOB.match(line.text) for line in parts[0]):
         read_text(found, parts[0])

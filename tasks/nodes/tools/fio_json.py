@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 
 from tasks.nodes.tools.fio_facts import DIRECTIONS, LATENCIES, PERCENTILES, percentile_name
+from tasks.nodes.tools.fio_settings import read_json_settings
 from tasks.nodes.tools.gathering import Gathering
 from tasks.nodes.tools.json_text import Document, at_path, documents, mapping
 
@@ -55,8 +56,10 @@ def _read(found: Gathering, document: Document) -> None:
         found.fault(place, told)
     job = mapping(jobs[0])
     if job.get("error"):
-        found.fault(place, f"the job ended with error {job['error']}", f"jobs.0.error: {job['error']}")
+        told = f"the job ended with error {job['error']}"
+        found.fault(place, told, f"jobs.0.error: {job['error']}", is_failure=True)
     _read_processes(found, content, job, len(jobs), place)
+    read_json_settings(found, content, job)
     has_io = [_read_direction(found, mapping(job.get(name)), name, place) for name in DIRECTIONS]
     if not any(has_io):
         found.fault(place, "neither read nor written")

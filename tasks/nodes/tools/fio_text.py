@@ -86,7 +86,7 @@ def _begin_job(at: Reading, job: re.Match[str], line: Line) -> None:
     if at.n_jobs > 1:
         at.found.fault(line.place, f"job {at.n_jobs} ({job[1]}) is not read; run with --group_reporting", line.text)
     elif job[2] != "0":
-        at.found.fault(line.place, f"the job ended with error {job[2]}", line.text)
+        at.found.fault(line.place, f"the job ended with error {job[2]}", line.text, is_failure=True)
 
 
 def _read_job(at: Reading, line: Line) -> None:

@@ -4,11 +4,13 @@ from tasks.nodes.measured import Fault, Measured, ParsedLog
 from tasks.nodes.tools.facts import Metrics
 from tasks.nodes.tools.lines import Line
 from tasks.nodes.tools.numbers import as_number, checked
+from tasks.nodes.tools.settings import in_base, plain, spelled
 from tasks.nodes.tools.units import SPELLED, TIMES_S
 
 RAW_SHOWN = 500
 SHOWN = 40  # of a value, in the reason
 LONGEST_S = 1e9  # 31 years: sysbench prints an unset minimum as 18446744073709.55 ms
+WAITING = "timeout"  # how long a tool waits for the other side is no part of the work
 
 
 class Gathering:
@@ -19,6 +21,7 @@ class Gathering:
         self.tool, self.metrics, self.version = tool, metrics, ""
         self.faults: list[Fault] = []
         self._found: dict[str, Measured] = {}
+        self._settings: dict[str, str] = {}
 
     def __contains__(self, metric: str) -> bool:
         """Whether a value of the metric was found."""
@@ -29,9 +32,19 @@ class Gathering:
         found = self._found.get(metric)
         return found.value if found else None
 
-    def fault(self, place: int, reason: str, raw: str = "") -> None:
-        """Something that could not be used."""
-        self.faults.append(Fault(place, reason, raw[:RAW_SHOWN]))
+    def base(self, metric: str) -> float | None:
+        """The value of a metric in bytes, seconds or bytes a second; None if it was not found."""
+        found = self._found.get(metric)
+        return in_base(found.value, found.unit) if found else None
+
+    def fault(self, place: int, reason: str, raw: str = "", *, is_failure: bool = False) -> None:
+        """Something that could not be used. is_failure: see Fault."""
+        self.faults.append(Fault(place, reason, raw[:RAW_SHOWN], is_failure))
+
+    def setting(self, name: str, text: str) -> None:
+        """How the tool was called, where that is no metric; the first one of a name counts."""
+        if text.strip():
+            self._settings.setdefault(name, plain(text))
 
     def text(self, metric: str, text: str, unit: str, line: Line, *, times: int = 1, has_groups: bool = False) -> None:
         """A value as it stands in a line; see as_number for times and has_groups."""
@@ -52,7 +65,16 @@ class Gathering:
             self.fault(1, f"no result of {self.tool} in it")
         missing = tuple(metric for metric in self.metrics if metric not in self._found)
         faults = tuple(sorted(self.faults, key=lambda fault: fault.place))
-        return ParsedLog(tuple(self._found.values()), self.tool, self.version, missing, faults)
+        return ParsedLog(tuple(self._found.values()), self.tool, self.version, missing, faults, self._called())
+
+    def _called(self) -> tuple[tuple[str, str], ...]:
+        """All settings by name: those that are metrics, and the others."""
+        measured = {
+            name: spelled(one.value, one.unit)
+            for name, one in self._found.items()
+            if self.metrics[name].is_setting and not name.endswith(WAITING)
+        }
+        return tuple(sorted((measured | self._settings).items()))
 
     def _take(self, metric: str, value: float | str, shown: str, unit: str, place: int, raw: str) -> None:
         known = SPELLED[self.metrics[metric].unit]

@@ -12,6 +12,7 @@ from tasks.nodes.tools.gathering import Gathering
 from tasks.nodes.tools.ioping_facts import MEASURED, METRICS
 from tasks.nodes.tools.ioping_json import read_json
 from tasks.nodes.tools.ioping_raw import RAW, read_raw
+from tasks.nodes.tools.ioping_settings import read_settings
 from tasks.nodes.tools.ioping_text import STATISTICS, read_text
 from tasks.nodes.tools.json_text import looks_like_json
 from tasks.nodes.tools.lines import lines_of
@@ -40,7 +41,9 @@ def parse(text: str) -> ParsedLog:
         found.fault(lines[-1].place, "the log is cut off: requests without statistics at the end", lines[-1].text)
     if found.value("number_of_requests") == 0:
         found.drop(*MEASURED)
-        found.fault(lines[-1].place, "no request was counted: nothing is known of their time", lines[-1].text)
+        told = "no request was counted: nothing is known of their time"
+        found.fault(lines[-1].place, told, lines[-1].text, is_failure=True)
+    read_settings(found, lines, text)
     return found.log()
 
 

@@ -9,6 +9,7 @@ from statistics import fmean
 
 from tasks.nodes.tools.gathering import Gathering
 from tasks.nodes.tools.iperf3_facts import MODES
+from tasks.nodes.tools.iperf3_settings import read_json_settings
 from tasks.nodes.tools.json_text import Document, at_path, documents, mapping
 from tasks.nodes.tools.numbers import checked
 
@@ -38,7 +39,8 @@ def _read(found: Gathering, document: Document) -> None:
     found.version = str(at_path(content, "start.version") or "").removeprefix("iperf ").strip()
     error = mapping(content).get("error")
     if error is not None:
-        found.fault(place, f"iperf3 reported an error: {str(error)[:200]}", f"error: {error}")
+        told = f"iperf3 reported an error: {str(error)[:200]}"
+        found.fault(place, told, f"error: {error}", is_failure=True)
     end = mapping(mapping(content).get("end"))
     is_server = "accepted_connection" in mapping(mapping(content).get("start"))
     if is_server or not end:
@@ -49,6 +51,7 @@ def _read(found: Gathering, document: Document) -> None:
     is_reverse = at_path(content, "start.test_start.reverse") == 1
     first, second = ("rx_c", "tx_c") if is_reverse else ("tx_c", "rx_c")
     has_second = f"sum_sent{REVERSE}" in end
+    read_json_settings(found, content, "both" if has_second else "rx" if is_reverse else "tx")
     if "sum_sent" not in end:
         found.fault(place, "no sum_sent under end; expected a TCP test")
     _read_sums(found, end, first, "", place)
@@ -62,13 +65,23 @@ def _read(found: Gathering, document: Document) -> None:
 
 def _read_sums(found: Gathering, end: Mapping[str, object], prefix: str, suffix: str, place: int) -> None:
     for side, key in (("sender", f"sum_sent{suffix}"), ("receiver", f"sum_received{suffix}")):
+        block = mapping(end.get(key))
+        if _is_silent(block):
+            told = f"the {side} told nothing: {block.get('bytes')} bytes in {block.get('seconds')} s"
+            found.fault(place, told, f"end.{key}: {dict(block)}")
+            continue
         for field, (name, unit) in SUMS.items():
             value = at_path(end, f"{key}.{field}")
             if value is not None:
                 found.json(f"{prefix}_{name}_{side}", value, unit, place, f"end.{key}.{field}")
     retransmits = at_path(end, f"sum_sent{suffix}.retransmits")
-    if retransmits is not None:
+    if retransmits is not None and not _is_silent(mapping(end.get(f"sum_sent{suffix}"))):
         found.json(f"{prefix}_transfer_retr_sender", retransmits, "", place, f"end.sum_sent{suffix}.retransmits")
+
+
+def _is_silent(block: Mapping[str, object]) -> bool:
+    """Whether the sum is of a side that was stopped before it could tell: 0 stands for nothing there."""
+    return 0 in (block.get("bytes"), block.get("seconds"))
 
 
 def _read_cpu(found: Gathering, end: Mapping[str, object], prefix: str, place: int) -> None:
@@ -77,6 +90,8 @@ def _read_cpu(found: Gathering, end: Mapping[str, object], prefix: str, place: i
         for mode in MODES:
             path = f"cpu_utilization_percent.{host}{mode or '_total'}"
             value = at_path(end, path)
+            if value == 0 and f"{prefix}_transfer_size_{side}" not in found:
+                continue  # nobody told it
             if value is not None:
                 found.json(f"{prefix}_cpu_util_{side}{mode}", value, "%", place, f"end.{path}")
 

@@ -7,8 +7,9 @@ import re
 from collections.abc import Sequence
 
 from tasks.nodes.tools.gathering import Gathering
+from tasks.nodes.tools.iperf3_settings import read_text_settings
 from tasks.nodes.tools.lines import Line
-from tasks.nodes.tools.numbers import NUMBER
+from tasks.nodes.tools.numbers import NUMBER, as_number
 from tasks.nodes.tools.parser import CUT
 
 SUMMARY = re.compile(
@@ -35,6 +36,7 @@ def read_text(found: Gathering, lines: Sequence[Line]) -> None:
     is_reverse = any(REVERSE.match(line.text) for line in lines)
     summaries = [(line, match) for line in lines if (match := SUMMARY.search(line.text))]
     is_parallel = _is_parallel(lines)
+    _read_settings(found, lines, is_reverse=is_reverse)
     for line, match in summaries:
         if is_parallel == (match[1] == "SUM"):
             prefix = match[2].lower().replace("-", "_") if match[2] else ("rx_c" if is_reverse else "tx_c")
@@ -55,8 +57,18 @@ def _is_parallel(lines: Sequence[Line]) -> bool:
     return n_streams > 1 + has_roles or any(line.text.startswith("[SUM]") for line in lines)
 
 
+def _read_settings(found: Gathering, lines: Sequence[Line], *, is_reverse: bool) -> None:
+    n_streams = sum(bool(CONNECTED.match(line.text)) for line in lines)
+    has_roles = any("][TX-C]" in line.text for line in lines)
+    direction = "both" if has_roles else "rx" if is_reverse else "tx"
+    read_text_settings(found, lines, direction, n_streams // (1 + has_roles))
+
+
 def _take(found: Gathering, prefix: str, match: re.Match[str], line: Line) -> None:
     _, _, time, size, size_unit, speed, speed_unit, retransmits, side = match.groups()
+    if 0.0 in (as_number(time), as_number(size)):  # of a side that was stopped before it could tell
+        found.fault(line.place, f"the {side} told nothing: {size} {size_unit} in {time} s", line.text)
+        return
     found.text(f"{prefix}_time_{side}", time, "sec", line)
     found.text(f"{prefix}_transfer_size_{side}", size, _binary(size_unit), line)
     unit = f"{speed_unit}/sec" if speed_unit.endswith("bits") else f"{_binary(speed_unit)}/s"
@@ -71,6 +83,8 @@ def _take_cpu(found: Gathering, match: re.Match[str], line: Line) -> None:
     prefix, remote = ("tx_c", "receiver") if local == "sender" else ("rx_c", "sender")
     for side, numbers in ((local, match.groups()[1:4]), (remote, match.groups()[4:7])):
         for mode, number in zip(MODES, numbers, strict=True):
+            if as_number(number) == 0.0 and f"{prefix}_transfer_size_{side}" not in found:
+                continue  # nobody told it
             found.text(f"{prefix}_cpu_util_{side}{mode}", number, "%", line)
 
 

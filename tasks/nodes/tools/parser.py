@@ -12,6 +12,7 @@ from tasks.nodes.tools.lines import Line
 
 EMPTY = "the log is empty"
 CUT = "the log ends inside this line: it was cut off"
+WARNING = re.compile(r"\bwarning\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,14 @@ class Parser:
     signs: re.Pattern[str]
 
 
-def report_errors(found: Gathering, lines: Sequence[Line], errors: re.Pattern[str]) -> None:
-    """A fault for each line in which the tool says that something went wrong."""
+def report_errors(found: Gathering, lines: Sequence[Line], errors: re.Pattern[str], *, is_failure: bool = True) -> None:
+    """A fault for each line in which the tool says that something went wrong.
+
+    is_failure: whether such a line says that the benchmark failed; a warning never does."""
     for line in lines:
         if errors.search(line.text):
-            found.fault(line.place, f"{found.tool} reported an error: {line.text.strip()[:200]}", line.text)
+            told = f"{found.tool} reported an error: {line.text.strip()[:200]}"
+            found.fault(line.place, told, line.text, is_failure=is_failure and not WARNING.search(line.text))
 
 
 def report_others(found: Gathering, others: Sequence[Sequence[Line]], what: str) -> None:

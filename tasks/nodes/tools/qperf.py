@@ -45,7 +45,8 @@ def parse(text: str) -> ParsedLog:
             if test:
                 _take(found, test, entry[1], entry[2], line)
         elif ERRORS.search(line.text):
-            found.fault(line.place, f"{TOOL} reported an error: {line.text.strip()[:200]}", line.text)
+            told = f"{TOOL} reported an error: {line.text.strip()[:200]}"
+            found.fault(line.place, told, line.text, is_failure=True)
     for name in TESTS if not found.faults else ():
         if name in seen and not any(metric.startswith(name) and metric in found for metric in METRICS):
             found.fault(lines[-1].place, f"the log is cut off: nothing under {name}", lines[-1].text)

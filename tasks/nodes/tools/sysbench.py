@@ -27,6 +27,7 @@ MOVED = re.compile(rf"^({NUMBER}) (Mi?B) transferred \(\s*({NUMBER}) (Mi?B/sec)\
 LAST = "execution time (avg/stddev)"
 EPS = "events/s (eps)"  # 1.1 repeats the events per second there
 WHOLE_LAST = re.compile(r"[0-9]\.[0-9]{4}/[0-9]+\.[0-9]{2}$")
+WITHOUT_EVENTS = ("total_time", "total_number_of_events")  # what is known of a run without an event
 BINARY = {"K": "KiB", "M": "MiB", "KB": "KiB", "MB": "MiB", "MB/sec": "MiB/sec"}  # 0.4 means powers of 1,024
 
 
@@ -55,9 +56,17 @@ SHARED = {
 
 
 def parse_sysbench(
-    text: str, metrics: Metrics, own: Mapping[str, tuple[Cell, ...]], signs: re.Pattern[str], what: str
+    text: str,
+    metrics: Metrics,
+    own: Mapping[str, tuple[Cell, ...]],
+    signs: re.Pattern[str],
+    what: str,
+    *,
+    words: Mapping[str, str] | None = None,
 ) -> ParsedLog:
-    """The values of a log. own: labels beside the shared ones; signs: of the benchmark; what: its name in faults."""
+    """The values of a log. own: labels beside the shared ones; signs: of the benchmark; what: its name in faults.
+
+    words: settings that are texts, by their labels. Without an event nothing was measured: zeros are missing then."""
     found = Gathering(TOOL, metrics)
     lines = lines_of(text)
     if not lines:
@@ -69,6 +78,9 @@ def parse_sysbench(
     found.version = next((match[1].rstrip(".") for line in chosen if (match := VERSION.match(line.text))), "")
     if any(signs.search(line.text) for line in chosen):
         _read(found, chosen, {**SHARED, **own})
+        _read_words(found, chosen, words or {})
+    if found.value("total_number_of_events") == 0:
+        _drop_unmeasured(found, chosen[-1])
     return found.log()
 
 
@@ -88,6 +100,19 @@ def _read(found: Gathering, lines: Sequence[Line], rows: Mapping[str, tuple[Cell
             found.fault(line.place, f"percentile {other[1]} is not kept; run with --percentile=95", line.text)
     if LAST not in labels and not any(fault.reason == CUT for fault in found.faults):
         found.fault(lines[-1].place, f"the log is cut off: no {LAST!r} at its end", lines[-1].text)
+
+
+def _read_words(found: Gathering, lines: Sequence[Line], words: Mapping[str, str]) -> None:
+    for line in lines:
+        label, colon, rest = line.text.partition(":")
+        name = words.get(" ".join(label.split()).lower())
+        if colon and name and not line.is_cut:
+            found.setting(name, rest)
+
+
+def _drop_unmeasured(found: Gathering, last: Line) -> None:
+    found.drop(*(name for name, fact in found.metrics.items() if not (fact.is_setting or name in WITHOUT_EVENTS)))
+    found.fault(last.place, "no event was counted: nothing is known of rates and times", last.text, is_failure=True)
 
 
 def _take(found: Gathering, cells: tuple[Cell, ...], rest: str, line: Line) -> None:

@@ -29,6 +29,12 @@ ROWS = {
     "total operations": OPERATIONS,
     "operations performed": OPERATIONS,  # 0.4, 0.5
 }
+WORDS = {
+    "operation": "operation",
+    "scope": "scope",
+    "memory operations type": "operation",  # 0.4, 0.5
+    "memory scope type": "scope",
+}
 SIGNS = re.compile(
     r"^(Running memory speed test|Doing memory operations speed test|Operations performed:|Total operations:)",
     re.MULTILINE,
@@ -37,7 +43,7 @@ SIGNS = re.compile(
 
 def parse(text: str) -> ParsedLog:
     """The values of a log of sysbench memory; see tasks.nodes.tools.sysbench."""
-    return parse_sysbench(text, METRICS, ROWS, SIGNS, "sysbench memory")
+    return parse_sysbench(text, METRICS, ROWS, SIGNS, "sysbench memory", words=WORDS)
 
 
 PARSER = Parser("memory-sysbench", TOOL, "memory", METRICS, parse, SIGNS)

@@ -39,8 +39,9 @@ class Found:
 
     @property
     def n_read(self) -> int:
-        """Rows of the file: behind an execution, or refused."""
-        return int(self.executions["n_rows"].sum()) + len(self.refused)
+        """Rows of the file: behind an execution, or refused; not single values of rows that are kept."""
+        refused = set(self.refused["place"]) - set(self.executions["place"])
+        return int(self.executions["n_rows"].sum()) + len(refused)
 
     @property
     def reasons(self) -> list[str]:

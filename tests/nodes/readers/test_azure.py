@@ -134,7 +134,8 @@ def test_the_whole_region_is_read(tmp_path):
         pytest.skip("needs azure-vm-noise/eastus.parquet in the folder WHORL_DATASETS")
     params = ReadParams()
     chunks = list(detect(str(path), params.limits).read(str(path), params))
-    n_kept, n_refused = sum(len(one.rows) for one in chunks), sum(len(one.refused) for one in chunks)
+    n_kept = sum(int(one.rows["n_rows"].sum()) for one in chunks)
+    n_refused = sum(len(one.refused) for one in chunks)
     assert n_kept + n_refused == 1_720_049
     benchmarks = {name for one in chunks for name in one.rows["benchmark"].unique()}
     assert len(benchmarks) >= 40
@@ -169,3 +170,24 @@ def test_names_of_tests_lose_what_says_nothing(found):
         "fio-random-read-linux-aio-direct-64kb-remote-disk",
         "postgresql-scaling-factor-25-clients-1-read-write-tpc-b-like-average-latency",
     ]
+
+
+@pytest.mark.parametrize("name", ["X+", "X-", "C++ Loops", "50% Reads", "Copy*"])
+def test_a_name_does_not_depend_on_the_other_tests_of_the_file(found, name):
+    (alone,) = found(but(test_name=name)).column("benchmark")
+    others = ("X", "X*", "Loops", "Copy")
+    names = found(but(test_name=name), *(but(test_name=one, vm_id=8) for one in others)).column("benchmark")
+    assert (names.count(alone), names.count("fio-x"), names.count("fio-copy")) == (1, 1, 1)
+
+
+def test_separators_between_words_are_no_part_of_a_name(found):
+    tests = ("Random Read 4KB", "Mode: Read_Only - Clients: 25", "RAM / Memory", "CPU_Stress_", "Copy (Big)")
+    names = [found(but(test_name=name)).column("benchmark")[0] for name in tests]
+    shown = ("random-read-4kb", "read-only-clients-25", "ram-memory", "cpu-stress", "copy-big")
+    assert names == [f"fio-{name}" for name in shown]
+
+
+def test_tests_that_are_alike_in_short_are_never_one_benchmark(found):
+    names = ("Type: Read - Direct: No", "Type: Read", "Type: Write - Direct: No")
+    told = found(*(but(test_name=name) for name in names)).column("benchmark")
+    assert sorted(told) == ["fio-type-read", "fio-type-read-direct-no", "fio-write"]

@@ -85,3 +85,43 @@ def test_a_path_without_results_is_refused(tmp_path, path, problem):
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match=problem):
         find_files([str(tmp_path / path)])
+
+
+RENAMED = {
+    "long": ("host,what,when,name,result\nn,x,2026-01-31,m,1\n", {"metric": "name", "value": "result"}, "long"),
+    "all of it": (
+        "host,what,when,name,result\n",
+        {"node": "host", "benchmark": "what", "started_at": "when", "metric": "name", "value": "result"},
+        "long",
+    ),
+    "azure": (",".join(name.replace("sku", "size") for name in [*AZURE, "value"]), {"sku": "size"}, "azure-vm-noise"),
+}
+
+
+@pytest.mark.parametrize(("text", "renamed", "name"), RENAMED.values(), ids=RENAMED)
+def test_a_table_with_renamed_columns_is_told_by_ours(tmp_path, text, renamed, name):
+    (tmp_path / "r.csv").write_text(text)
+    assert detect(str(tmp_path / "r.csv"), LIMITS, renamed).name == name
+
+
+def test_a_renamed_table_is_told_whatever_its_name(tmp_path):
+    (tmp_path / "r.dat").write_text("host,benchmark,when,name,value\n")
+    assert detect(str(tmp_path / "r.dat"), LIMITS, {"metric": "name"}).name == "long"
+    with pytest.raises(BadInput, match="no known results of benchmarks"):
+        detect(str(tmp_path / "r.dat"), LIMITS)
+    with pytest.raises(BadInput, match="no known results of benchmarks"):
+        detect(str(tmp_path / "r.dat"), LIMITS, {"metric": "nobody"})
+
+
+def test_a_table_without_a_column_that_is_needed_is_for_the_reader_that_says_which(tmp_path, found_in):
+    (tmp_path / "r.csv").write_text("node,benchmark,metric\nn,x,m\n")
+    assert detect(str(tmp_path / "r.csv"), LIMITS).name == "long"
+    with pytest.raises(
+        BadInput, match="no column value and no started_at or execution_id among node, benchmark, metric"
+    ):
+        found_in(tmp_path / "r.csv")
+
+
+def test_a_map_finds_the_reader_by_itself(found_in):
+    found = found_in("node,benchmark,started_at,name,v\nn,x,2026-01-31,m,1\n", columns={"metric": "name", "value": "v"})
+    assert (found.n_read, found.column("n_metrics")) == (1, [1])

@@ -1,5 +1,6 @@
 """From files into the warehouse and back: the same executions, each once, counts that add up, parts with their own."""
 
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -8,7 +9,9 @@ import pytest
 
 from tasks.errors import BadInput, BadSetting
 from tasks.nodes import steps
+from tasks.nodes.disturbed_parts import tell_left_out
 from tasks.nodes.execution import Execution, Sampled
+from tasks.nodes.intake import find_files
 from tasks.nodes.measured import Measured
 from tasks.nodes.readers import READERS
 from tasks.nodes.reading_params import ReadParams
@@ -206,3 +209,79 @@ def test_an_unknown_reader_and_an_odd_source_are_refused(warehouse, table):
         put(warehouse, path, reader="lang")
     with pytest.raises(BadSetting, match="source ' x': not a name that everyone can type"):
         put(warehouse, path, source=" x")
+
+
+def test_a_folder_is_read_without_the_parts_of_disturbed_executions(tmp_path):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "other").mkdir()
+    for name in ("one/executions-0001.parquet", "one/flagged-0001.parquet", "other/flagged-0001.parquet"):
+        write_part(tmp_path / name, [execution()])
+    named = str(tmp_path / "one" / "flagged-0001.parquet")
+    found = [path.removeprefix(f"{tmp_path}/") for path in find_files([str(tmp_path)])]
+    assert found == ["one/executions-0001.parquet", "other/flagged-0001.parquet"]  # the last stands alone
+    assert find_files([named]) == [named]
+    assert tell_left_out([str(tmp_path), named, str(tmp_path / "nowhere")]) == (
+        "left out 1 part of disturbed executions (flagged-…); name them to read them"
+    )
+    assert tell_left_out([named]) == ""
+
+
+@pytest.fixture
+def databases(tmp_path, database):
+    """A function that makes the databases gcp/benchmarks.db and aws/benchmarks.db, with these rows of benchmarks."""
+
+    def make(*ids):
+        paths = []
+        for cloud, value in (("gcp", 1.0), ("aws", 2.0)):
+            (tmp_path / cloud).mkdir(exist_ok=True)
+            metrics = [(one, "m", "1", value, "s") for one in ids]
+            made = database([{"id": one} for one in ids], metrics, [("worker-2", "cpu", 1655208000.0, value)])
+            paths.append(made.rename(tmp_path / cloud / "benchmarks.db"))
+        return paths
+
+    return make
+
+
+def test_nodes_and_ids_of_two_databases_in_a_source_stay_apart(warehouse, databases):
+    for path in databases("1", "2"):
+        put(warehouse, path)
+    assert held(warehouse) == [
+        ("1", "worker-2", "m", 1.0), ("2", "worker-2", "m", 1.0),
+        ("aws/benchmarks/1", "aws/benchmarks/worker-2", "m", 2.0),
+        ("aws/benchmarks/2", "aws/benchmarks/worker-2", "m", 2.0),
+    ]  # fmt: skip
+    assert machines(warehouse) == [("log", "aws/benchmarks/worker-2", "unknown"), ("log", "worker-2", "unknown")]
+    assert ask(warehouse, "SELECT count(*) FROM nodes.telemetry JOIN nodes.executions USING (execution_id)") == [(4,)]
+
+
+def test_a_database_keeps_its_names_when_it_is_read_again_or_has_grown(warehouse, databases):
+    paths = databases("1")
+    for path in (*paths, *reversed(paths)):
+        put(warehouse, path)
+    before = held(warehouse)
+    assert len(before) == 2
+    paths = databases("1", "3")
+    put(warehouse, paths[1])
+    assert held(warehouse) == sorted([*before, ("aws/benchmarks/3", "aws/benchmarks/worker-2", "m", 2.0)])
+
+
+def test_single_values_that_are_refused_are_no_rows_of_the_file(warehouse, tmp_path):
+    broken = execution("e2")
+    write_part(
+        tmp_path / "a.parquet", [execution(), replace(broken, measured=(*broken.measured, Measured("x", np.inf, "")))]
+    )
+    put(warehouse, tmp_path / "a.parquet")
+    assert ask(warehouse, "SELECT n_read, n_kept, n_quarantined FROM ops.files") == [(2, 2, 0)]
+    assert ask(warehouse, "SELECT place, reason FROM ops.quarantine") == [
+        (2, "a value that is no finite number; expected one, or the metric among missing_metrics")
+    ]
+
+
+def test_a_log_that_is_refused_counts_once_whatever_is_wrong_with_it(warehouse, tmp_path):
+    (tmp_path / "logs").mkdir()
+    log = "sysbench 1.0.20\nPrime numbers limit: 10000\nCPU speed:\n    events per second:   {}\n"
+    for name, rate in (("n1.log", "912.50"), ("n2.log", "many")):
+        (tmp_path / "logs" / name).write_text(log.format(rate))
+    put(warehouse, tmp_path / "logs", label_from="stem")
+    assert ask(warehouse, "SELECT n_read, n_kept, n_quarantined FROM ops.files") == [(2, 1, 1)]
+    assert ask(warehouse, "SELECT count(*) > 2 FROM ops.quarantine") == [(True,)]

@@ -2,10 +2,12 @@
 
 import gzip
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
 from tasks.errors import BadInput
+from tasks.nodes.aspects import type_names
 
 SYSBENCH = """sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)
 
@@ -130,7 +132,7 @@ def test_a_value_that_cannot_be_used_is_refused_alone_with_its_line(found_in):
     assert reason.startswith("cpu.log, line 23: latency_avg")
     assert "latency_avg" not in found.told("n1/cpu.log")
     assert "latency_avg" in found.executions["missing_metrics"].iloc[0]
-    assert found.n_read == 2
+    assert found.n_read == 1
 
 
 LABELS = {
@@ -171,3 +173,77 @@ def test_a_manifest_without_paths_is_refused(found_in, tmp_path):
     (tmp_path / "labels.csv").write_text("node\nn1\n")
     with pytest.raises(BadInput, match="no column path among node; expected the column path and some of execution_id"):
         found_in(SYSBENCH, "logs/cpu.log", manifest=str(tmp_path / "labels.csv"))
+
+
+def test_the_settings_of_a_log_are_its_template_unless_one_is_told(found_in, tmp_path):
+    labels = tmp_path / "labels.csv"
+    labels.write_text("path,node,template,template_hash\na.log,n1,,\nb.log,n1,--threads=16,\nc.log,n1,,v2\n")
+    params = {"manifest": str(labels)}
+    (a,), (b,), (c,) = (found_in(SYSBENCH, name, **params).column("template") for name in ("a.log", "b.log", "c.log"))
+    assert (a, b, c) == ("num_threads=16 prime_numbers_limit=10000", "--threads=16", None)
+    hashes = [found_in(SYSBENCH, name, **params).column("template_hash")[0] for name in ("a.log", "b.log", "c.log")]
+    assert [len(one) for one in hashes] == [64] * 3
+    assert len(set(hashes)) == 3
+
+
+def test_logs_of_different_settings_are_of_different_types(found_in, tmp_path):
+    fio = (Path(__file__).parent.parent / "tools/logs/fio/3.1-write.txt").read_text()
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set/small.log").write_text(fio)
+    (tmp_path / "set/again.log").write_text(fio.replace("IOPS=10.1k", "IOPS=9.1k"))
+    (tmp_path / "set/large.log").write_text(fio.replace("4096B-4096B", "1024KiB-1024KiB"))
+    again, large, small = type_names(found_in(tmp_path / "set", label_from="parent").executions)
+    assert again == small != large
+    assert {one.partition("@")[0] for one in (small, large)} == {"disk-fio"}
+
+
+def test_logs_that_share_a_start_are_called_after_their_files_too(found_in, tmp_path):
+    (tmp_path / "set").mkdir()
+    rows = []
+    for at in range(3):
+        (tmp_path / f"set/{at}.log").write_text(SYSBENCH)
+        rows.append(f"set/{at}.log,n1,2026-01-{31 - (at == 2)}\n")
+    labels = tmp_path / "labels.csv"
+    labels.write_text("path,node,started_at\n" + "".join(rows))
+    day, expected = "n1/cpu-sysbench/2026-01-31T00:00:00", "n1/cpu-sysbench/2026-01-30T00:00:00"
+    found = found_in(tmp_path / "set", manifest=str(labels)).column("execution_id")
+    assert found == [f"{day}/set/0.log", f"{day}/set/1.log", expected]
+    alone = [found_in(tmp_path / f"set/{at}.log", manifest=str(labels)).column("execution_id")[0] for at in range(3)]
+    assert alone == found
+
+
+def test_logs_of_one_second_in_a_folder_are_told_apart_and_names_that_are_given_stay(found_in, tmp_path):
+    for name in ("n1/20260131T120000.log", "n1/more/20260131T120000.log", "n1/c.log", "n1/d.log"):
+        (tmp_path / "set" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "set" / name).write_text(SYSBENCH)
+    rows = [f"set/n1/{name}.log,n1,{given}\n" for name, given in (("c", "e"), ("d", "e"), ("more/20260131T120000", ""))]
+    (tmp_path / "labels.csv").write_text("path,node,execution_id\n" + "".join(rows))
+    found = found_in(tmp_path / "set", label_from="parent", manifest=str(tmp_path / "labels.csv"))
+    start = "n1/cpu-sysbench/2026-01-31T12:00:00/set/n1"
+    expected = [f"{start}/20260131T120000.log", f"{start}/more/20260131T120000.log", "e", "e"]
+    assert sorted(found.column("execution_id")) == sorted(expected)
+
+
+def test_an_entry_of_a_folder_is_of_all_its_logs(found_in, tmp_path):
+    (tmp_path / "set").mkdir()
+    for name in ("a.log", "b.log"):
+        (tmp_path / "set" / name).write_text(SYSBENCH)
+    (tmp_path / "labels.csv").write_text("path,node,region\nset,n1,eu\nset/b.log,n2,\n")
+    found = found_in(tmp_path / "set", manifest=str(tmp_path / "labels.csv"))
+    assert (found.column("node"), found.column("region")) == (["n1", "n2"], ["eu", "eu"])
+
+
+@pytest.mark.parametrize("dose", ["none", "-", "0", "0.0", "No", "false", "NA"])
+def test_a_dose_that_says_none_is_no_stress(found_in, tmp_path, dose):
+    (tmp_path / "labels.csv").write_text(f"path,node,dose\nlogs/cpu.log,n1,{dose}\nlogs/b.log,n1,cpu-16\n")
+    params = {"manifest": str(tmp_path / "labels.csv")}
+    assert found_in(SYSBENCH, "logs/cpu.log", **params).column("is_stressed") == [False]
+    assert found_in(SYSBENCH, "logs/b.log", **params).column("is_stressed") == [True]
+
+
+def test_a_log_in_which_the_tool_reports_an_error_is_kept_as_failed(found_in):
+    text = SYSBENCH + "FATAL: worker thread 3 died\n"
+    found = found_in(text, "n1/cpu.log", label_from="parent")
+    assert (found.column("status"), found.n_read) == (["failed"], 1)
+    assert found.reasons[0].startswith("cpu.log, line 31: sysbench reported an error: FATAL")
+    assert found_in(SYSBENCH, "n1/cpu.log", label_from="parent").column("status") == ["completed"]

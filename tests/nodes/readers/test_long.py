@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from tasks.errors import BadInput, BadSetting
+from tasks.nodes.aspects import type_names
 
 HEADER = "node,machine_type,benchmark,started_at,metric,value,unit\n"
 ROW = "n1,m5.large,cpu-sysbench,2026-01-31T12:00:00,{},{},{}\n"
@@ -223,3 +224,29 @@ def test_half_a_parquet_file_is_refused(found_in, tmp_path):
 def test_a_file_that_unpacks_to_more_than_it_may_is_refused(found_in):
     with pytest.raises(BadInput, match="more than 2,048 bytes unpacked; expected a smaller file"):
         found_in(rows(*((f"m{at}", at, "") for at in range(200))), limits={"max_bytes": 2048})
+
+
+DOSED = "node,benchmark,started_at,metric,value,dose\n"
+
+
+@pytest.mark.parametrize("none", ["0", "none", "-", "no", "False", "0.0", ""])
+def test_a_dose_that_says_none_is_no_stress(found_in, none):
+    found = found_in(f"{DOSED}n1,x,2026-01-31,m,4,cpu-16\nn2,x,2026-01-31,m,4,{none}\n")
+    assert found.column("is_stressed") == [True, False]
+
+
+def test_doses_that_are_numbers_and_levels_say_whether_stress_was_applied(found_in):
+    rows_of = "n1,x,2026-01-31,m,4,{}\nn2,x,2026-01-31,m,4,{}\nn3,x,2026-01-31,m,4,{}\n"
+    assert found_in(DOSED + rows_of.format(0, 1, 3)).column("is_stressed") == [False, True, True]
+    levels = DOSED.replace("dose", "dose_level") + rows_of.format(0, 2, "")
+    assert found_in(levels).column("is_stressed") == [False, True, None]
+
+
+def test_templates_with_like_hashes_are_types_of_their_own(found_in):
+    header = "node,benchmark,started_at,metric,value,template_hash\n"
+    hashes = ("sysbench-v1", "sysbench-v2", "2024010101", "2024010102", "ab" * 32, "AB" * 32, "deadbeef")
+    text = "".join(f"n{at},x,2026-01-31,m,4,{one}\n" for at, one in enumerate(hashes))
+    found = found_in(header + text)
+    types = type_names(found.executions).tolist()
+    assert len(set(types)) == 6 and types[4] == types[5] == "x@abababab"
+    assert types[6] == "x@deadbeef" and found.column("template_hash")[4] == "ab" * 32

@@ -180,13 +180,52 @@ LINES = {
     "fields": ("redis", OUTPUTS["redis"][0] + '"SET",1\n', "line 4: 2 fields; the header has 5"),
     "infinite": ("redis", OUTPUTS["redis"][0] + '"SET",1,64,inf,1\n', "line 4: rps is no finite number"),
     "sizes": ("openssl", OUTPUTS["openssl"][0] + "+F:25:md5:1.5\n", "line 6: 1 speeds for 2 sizes"),
-}
+    "a text": (
+        "geekbench", '{"single_core": {"clang": {"score": "1,234"}, "score": {"score": 5}}}',
+        "line 1: single_core_clang (1,234) is no finite number",
+    ),
+    "NaN": (
+        "stressng_benchmarks", '{"stressors": {"a": {"1": {"bogo_ops_per_sec": NaN}, "2": {"bogo_ops_per_sec": 2}}}}',
+        "line 1: a_1 (nan) is no finite number",
+    ),
+    "no object": (
+        "pgbench_x", '{"score": 45, "latency_ms": 3, "latency_stddev_ms": 1}',
+        "line 1: latency_ms holds no object",
+    ),
+    "negative": ("bw_mem", BW_MEM + "rd 64.00 -5\n", "line 4: rd_64 (-5) is negative"),
+    "twice": ("bw_mem", BW_MEM + "rd 16.00 5\n", "line 4: rd_16 (5) stands there twice; the first counts"),
+    "a row": (
+        "stressng", STRESS_NG + STRESS_NG.splitlines()[3].replace("512.25", "nan"),
+        "line 5: a row of the table without its numbers",
+    ),
+    "speeds": ("openssl", OUTPUTS["openssl"][0] + "+F:25:md5:nan:1.5\n", "line 6: no algorithm with its speeds"),
+    "a model": ("llm", OUTPUTS["llm"][0] + '\n{"avg_ts": 5}', "line 3: no model_filename"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("benchmark", "text", "reason"), LINES.values(), ids=LINES)
 def test_a_line_that_cannot_be_used_is_refused_alone(found_in, folder, benchmark, text, reason):
     found = found_in(folder(benchmark, text))
-    assert (found.reasons, found.n_read, len(found.executions)) == ([f"{NODE}/{benchmark}, {reason}"], 2, 1)
+    assert (found.reasons, found.n_read, len(found.executions)) == ([f"{NODE}/{benchmark}, {reason}"], 1, 1)
+
+
+def test_what_printed_nothing_is_missing_and_listed(found_in, folder):
+    folder("passmark", OUTPUTS["passmark"][0])
+    folder("stressng_benchmarks", '{"stressors": {"ipsec-mb": {"1": null}, "a": {"1": {"bogo_ops_per_sec": 2}}}}')
+    root = folder("llm", '{"model_filename": "a.gguf", "n_gen": 8, "avg_ts": null}\n' + OUTPUTS["llm"][0])
+    found = found_in(root)
+    missing = [list(one) for one in found.executions["missing_metrics"]]
+    assert (missing, found.reasons) == ([["a_generate_8"], ["cpu_avx512"], ["ipsec_mb_1"]], [])
+
+
+def test_a_manifest_labels_folders_of_benchmarks_and_those_above_them(found_in, folder, tmp_path):
+    folder("redis", OUTPUTS["redis"][0], node="gcp/n1")
+    root = folder("bw_mem", BW_MEM)
+    labels = f"data,,eu,\ndata/gcp/n1,,,none\ndata/{NODE}/bw_mem,big,us,memory-4\n"
+    (tmp_path / "labels.csv").write_text(f"path,machine_type,region,dose\n{labels}")
+    found = found_in(root, manifest=str(tmp_path / "labels.csv"))
+    assert (found.column("machine_type"), found.column("region")) == (["big", "n1"], ["us", "eu"])
+    assert (found.column("is_stressed"), found.column("dose")) == ([True, False], ["memory-4", "none"])
 
 
 def test_half_an_output_gives_no_value_and_says_so(found_in, folder):
@@ -219,6 +258,8 @@ def test_every_real_folder_is_an_execution_or_refused_with_its_reason(real, foun
     assert found.n_read == len(list(real.glob("*/*/*/meta.json")))
     assert len(found.executions["node"].unique()) == 13
     assert set(found.column("aspect")) <= set(ASPECTS) - {"unknown"}
-    kinds = {reason.rpartition("/")[2] for reason in found.reasons}
+    twice = [reason for reason in found.reasons if reason.endswith("stands there twice; the first counts")]
+    assert all("compression_text, line 1: " in reason for reason in twice)  # some levels were run twice
+    kinds = {reason.rpartition("/")[2] for reason in found.reasons if reason not in twice}
     assert kinds == {"lscpu: describes the machine, is no benchmark", "timing: no parser for the output of 'timing'"}
     assert min(found.column("n_metrics")) > 0

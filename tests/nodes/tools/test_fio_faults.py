@@ -139,6 +139,7 @@ def test_what_does_not_touch_a_value_costs_none(broken, edit):
 def test_a_job_that_ended_with_an_error_says_so_beside_its_values(broken):
     found = broken("disk-fio", TEXT, swap("err= 0", "err=28"))
     assert (found.lost, found.faults) == (set(), [(6, "the job ended with error 28")])
+    assert found.log.has_failed
     found = broken("disk-fio", JSON, swap('"error" : 0', '"error" : 28'))
     assert (found.lost, found.faults) == (set(), [(1, "the job ended with error 28")])
 

@@ -1,5 +1,6 @@
 """Broken logs of iperf3, text and JSON: what survives, and what is said of the rest."""
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -188,3 +189,37 @@ def test_datagrams_are_not_read_and_that_is_said(read_faults):
     )
     assert log.measured == ()
     assert [fault.reason for fault in log.faults] == [UNCLEAR]
+
+
+SILENT = "the receiver told nothing: 0 bytes in 0 s"
+RECEIVER = summary("tx_c", "receiver") | {
+    f"tx_c_cpu_util_receiver{mode}" for mode in ("", "_user", "_system")
+}  # a server that was killed told none of it
+
+
+def test_a_side_that_told_nothing_is_missing_and_not_zero(logs, read_faults, parse):
+    document = json.loads((logs / "iperf3/3.12.json").read_text())
+    document["error"] = "error - the server has terminated"
+    document["end"]["sum_received"] |= {"seconds": 0, "bytes": 0, "bits_per_second": 0}
+    document["end"]["cpu_utilization_percent"] |= dict.fromkeys(("remote_total", "remote_user", "remote_system"), 0)
+    log = read_faults("network-iperf3", json.dumps(document))
+    assert {one.metric for one in parse("iperf3/3.12.json").measured} - {one.metric for one in log.measured} == RECEIVER
+    told = "iperf3 reported an error: error - the server has terminated"
+    assert ([fault.reason for fault in log.faults], log.has_failed) == ([told, SILENT], True)
+
+
+def test_a_side_that_told_nothing_in_text_is_missing_and_not_zero(logs, read_faults, parse):
+    edit = swap("0.00-2.23   sec   124 MBytes   466 Mbits/sec", "0.00-2.23   sec  0.00 Bytes  0.00 bits/sec")
+    log = read_faults("network-iperf3", edit((logs / "iperf3/3.12.txt").read_text()))
+    lost = {one.metric for one in parse("iperf3/3.12.txt").measured} - {one.metric for one in log.measured}
+    assert lost == summary("tx_c", "receiver")
+    assert [fault.reason for fault in log.faults] == ["the receiver told nothing: 0.00 Bytes in 2.23 s"]
+
+
+@pytest.mark.parametrize(
+    ("line", "has_failed"),
+    [("iperf3: interrupt - the client has terminated", True), ("iperf3: warning: parameter is ignored", False)],
+)
+def test_a_log_in_which_the_tool_reports_an_error_has_failed(logs, read_faults, line, has_failed):
+    log = read_faults("network-iperf3", f"{(logs / 'iperf3/3.12.txt').read_text()}{line}\n")
+    assert (len(log.faults), log.has_failed) == (1, has_failed)

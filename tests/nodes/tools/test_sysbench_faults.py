@@ -152,3 +152,22 @@ def test_memory_without_an_operation_moves_nothing_and_that_is_missing(broken):
 def test_one_of_two_values_in_a_line_can_be_wrong(broken):
     found = broken("memory-sysbench", "sysbench/memory-1.0.17.txt", swap("(5023.16 MiB/sec)", "(-5023.16 MiB/sec)"))
     assert (found.lost, found.faults) == ({"transfer_rate"}, [(20, "transfer_rate (-5023.16) is negative")])
+
+
+def test_without_an_event_times_and_rates_are_missing_and_not_zero(logs, read_faults):
+    zeros = {"1816.43": "0.00", "54512": "0", "  1.04": "0.00", "8.80": "0.00", "92.31": "0.00", "27.66": "0.00"}
+    text = (logs / LOG).read_text()
+    for old, new in zeros.items():
+        text = swap(old, new)(text)
+    log = read_faults("cpu-sysbench", text)
+    assert {one.metric: one.value for one in log.measured} == {
+        "num_threads": 16, "prime_numbers_limit": 10000, "total_time": 30.0089, "total_number_of_events": 0,
+    }  # fmt: skip
+    reasons = [fault.reason for fault in log.faults]
+    assert (reasons, log.has_failed) == (["no event was counted: nothing is known of rates and times"], True)
+
+
+def test_latencies_of_less_than_the_tool_prints_stay(parse):
+    log = parse("sysbench/memory-1.0.20.txt")
+    assert {one.metric: one.value for one in log.measured}["latency_min"] == 0
+    assert not log.has_failed

@@ -1,0 +1,76 @@
+"""Settings of a log: the same work in one spelling, whatever version or format; other work is other settings."""
+
+import pytest
+
+from tasks.nodes.tools.settings import plain, spelled, template_of
+
+FIO = {"rw": "randrw", "bs": "4194304", "ioengine": "psync", "iodepth": "1", "number_of_processes": "1"}
+AIO = {"rw": "randread", "bs": "4096", "ioengine": "libaio", "iodepth": "4", "number_of_processes": "2"}
+MEMORY = {"operation": "write", "scope": "global", "block_size": "1024"}
+QPERF = {
+    "tcp_bw_access_recv": "1", "tcp_bw_msg_size": "65536", "tcp_bw_time": "2", "tcp_lat_msg_size": "1",
+    "tcp_lat_time": "2",
+}  # fmt: skip
+LOGS = {
+    "sysbench/cpu-1.0.20.txt": {"num_threads": "4", "prime_numbers_limit": "10000"},
+    "sysbench/cpu-0.4.12.txt": {"num_threads": "4", "prime_numbers_limit": "20000"},
+    "sysbench/memory-1.0.20.txt": {**MEMORY, "number_of_threads": "4", "total_size": str(1_024_000 * 2**20)},
+    "sysbench/memory-0.4.12.txt": {**MEMORY, "number_of_threads": "1", "total_size": str(2**30)},
+    "fio/3.33.txt": FIO,
+    "fio/3.33.json": {**FIO, "size": str(64 * 2**20), "runtime": "2"},
+    "fio/2.2.10.txt": {**FIO, "ioengine": "sync"},
+    "fio/2.2.10.json": {"number_of_processes": "1"},  # lists no options
+    "fio/3.33-aio.json": {**AIO, "size": str(64 * 2**20), "runtime": "2"},
+    "ioping/1.3.txt": {"request_size": "262144", "operation": "read+write"},
+    "ioping/1.3.json": {"request_size": "262144", "operation": "read+write"},
+    "ioping/1.3-raw.txt": {"request_size": "262144"},
+    "ioping/1.3-fast.txt": {"request_size": "4096", "operation": "read"},
+    "ioping/0.6.txt": {"request_size": "4096", "operation": "read"},
+    "qperf/0.4.11.txt": QPERF,
+    "qperf/0.4.11-bits.txt": {},
+    "iperf3/3.12.txt": {"direction": "tx", "streams": "1"},
+    "iperf3/3.12.json": {"direction": "tx", "streams": "1", "duration": "2"},
+    "iperf3/3.7-bidir.txt": {"direction": "both", "streams": "1", "duration": "30"},
+    "iperf3/3.12-parallel.json": {"direction": "both", "streams": "2", "duration": "1"},
+    "iperf3/3.9-parallel.txt": {"direction": "tx", "streams": "2"},
+    "iperf3/3.1-reverse.txt": {"direction": "rx", "streams": "1"},
+}
+
+
+@pytest.mark.parametrize(("name", "expected"), LOGS.items())
+def test_a_log_tells_how_its_tool_was_called(parse, name, expected):
+    assert dict(parse(name).settings) == expected
+
+
+CHANGES = {
+    "block size in text": ("disk-fio", "fio/3.33.txt", "4096KiB-4096KiB", "4096B-4096B", {"bs": "4096"}),
+    "block size in JSON": ("disk-fio", "fio/3.33.json", '"bs" : "4m"', '"bs" : "4k"', {"bs": "4096"}),
+    "two block sizes": ("disk-fio", "fio/3.33.json", '"bs" : "4m"', '"bs" : "4k,1m"', {"bs": "4096,1048576"}),
+    "a range": ("disk-fio", "fio/3.33.json", '"bs" : "4m"', '"bsrange" : "4k-8k"', {"bs": "4096-8192"}),
+    "a default": ("disk-fio", "fio/3.33.json", '"bs" : "4m",', "", {"bs": "4096"}),
+    "direct": ("disk-fio", "fio/3.33.json", '"bs" : "4m"', '"bs" : "4m", "direct" : "1"', {"direct": "1"}),
+    "a place": ("disk-fio", "fio/3.33.json", '"directory" : "/tmp/bench"', '"directory" : "/mnt"', {}),
+    "threads": ("cpu-sysbench", "sysbench/cpu-1.0.20.txt", "threads: 4", "threads: 16", {"num_threads": "16"}),
+    "operation": ("memory-sysbench", "sysbench/memory-1.0.20.txt", ": write", ": read", {"operation": "read"}),
+    "message": ("network-qperf", "qperf/0.4.11.txt", "64 KiB (65,536)", "1 KiB (1,024)", {"tcp_bw_msg_size": "1024"}),
+    "block": ("network-iperf3", "iperf3/3.12.json", '"blksize":\t131072', '"blksize":\t8192', {"block_size": "8192"}),
+}
+
+
+@pytest.mark.parametrize(("benchmark", "name", "old", "new", "other"), CHANGES.values(), ids=CHANGES)
+def test_another_setting_is_told(logs, read_faults, parse, benchmark, name, old, new, other):
+    text = (logs / name).read_text()
+    assert old in text
+    assert dict(read_faults(benchmark, text.replace(old, new)).settings) == dict(parse(name).settings) | other
+
+
+def test_jobs_that_differ_are_told_together(logs, read_faults):
+    text = (logs / "fio/3.33.txt").read_text()
+    other = text.splitlines()[0].replace("rw=randrw", "rw=read").replace("randwrite:", "scan:")
+    assert dict(read_faults("disk-fio", f"{other}\n{text}").settings)["rw"] == "read+randrw"
+
+
+def test_settings_are_spelled_in_base_units_and_as_one_word():
+    assert [spelled(1, "KiB"), spelled(0.5, "ms"), spelled(2, "min"), spelled(7)] == ["1024", "0.0005", "120", "7"]
+    assert plain(" 4 k\tblocks; or so ") == "4_k_blocks__or_so"
+    assert template_of([("b", "2"), ("a", "1")]) == "a=1 b=2"

@@ -3,6 +3,8 @@
 Order comes from a global concurrency limit of the Prefect server that the nodes share. A process that is killed while
 it has its turn keeps it until its lease ends."""
 
+import logging
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -11,10 +13,12 @@ from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
 from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 
+from tasks.errors import WhorlError
 from tasks.nodes.record.templates import BenchmarkTemplate
 
 LIMIT = "whorl-network-benchmark"
 LEASE_S = 60  # the shortest that the server takes; it is renewed while the benchmark runs
+logger = logging.getLogger(__name__)
 
 
 def make_limit() -> bool:
@@ -29,11 +33,34 @@ def make_limit() -> bool:
     return False
 
 
+class NoTurn(WhorlError):
+    """The Prefect server gives no turn; the message says why."""
+
+
 @contextmanager
 def network_turn(template: BenchmarkTemplate) -> Iterator[None]:
-    """A block that has the network to itself if the benchmark needs it, and waits until it has."""
+    """A block that has the network to itself if the benchmark needs it, and waits until it has.
+
+    Raises NoTurn before the block; a turn that cannot be given back after it ends with its lease."""
     if not template.is_network:
         yield
         return
-    with concurrency(LIMIT, occupy=1, lease_duration=LEASE_S, strict=True, raise_on_lease_renewal_failure=False):
+    turn = concurrency(LIMIT, occupy=1, lease_duration=LEASE_S, strict=True, raise_on_lease_renewal_failure=False)
+    try:
+        turn.__enter__()
+    except Exception as error:  # Prefect's client raises whatever it meets
+        problem = f"the Prefect server gives no turn for the network ({_told(error)})"
+        raise NoTurn(f"{template.benchmark}: {problem}; see that it answers and record again, which goes on") from error
+    try:
         yield
+    finally:
+        try:
+            turn.__exit__(*sys.exc_info())
+        except Exception as error:
+            logger.warning("the turn for the network ends in %d s: cannot be given back (%s)", LEASE_S, _told(error))
+
+
+def _told(error: Exception) -> str:
+    """The first line of what has gone wrong: of the cause, where Prefect has only wrapped it."""
+    cause = error.__cause__ or error
+    return (str(cause).strip() or type(cause).__name__).splitlines()[0]

@@ -12,6 +12,7 @@ from tasks.nodes.record.params import RecordParams
 from tasks.progress import report_progress
 from tasks.warehouse import landing
 from tasks.warehouse.connection import reading
+from tasks.warehouse.faults import told_clearly
 from tasks.warehouse.place import Warehouse
 
 if TYPE_CHECKING:
@@ -81,9 +82,13 @@ def land_recording(folder: str, landing_folder: str, source: str, after: int) ->
     asked = Intake(source, RECORDED_AS, ReadParams())
     with tempfile.TemporaryDirectory(prefix="whorl-landing-") as home:  # this machine needs no warehouse
         place = Warehouse(home=Path(home), landing=landing_folder)
-        ids = [land_executions(place, str(part), asked).batch_id for part in sorted(Path(folder).glob(PARTS))]
-    logger.info("%d parts of %s are in %s, source %s", len(ids), folder, landing_folder, source)
-    return ids
+        with told_clearly(place.landing_folder):
+            known = landing.batches(place.landing_folder, WORD)  # once, and not for each part: they become many
+        batches: list[landing.Batch] = []
+        for part in sorted(Path(folder).glob(PARTS), key=lambda path: (len(path.name), path.name)):
+            batches.append(land_executions(place, str(part), asked, [*known, *batches]))
+    logger.info("%d parts of %s are in %s, source %s", len(batches), folder, landing_folder, source)
+    return [batch.batch_id for batch in batches]
 
 
 def landed_batches(warehouse: Warehouse, source: str) -> list[str]:

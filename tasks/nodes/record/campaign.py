@@ -1,29 +1,32 @@
 """A recording of benchmarks from end to end. The way in is `record_nodes`."""
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tasks.errors import BadSetting
 from tasks.machine_lock import only_recorder
 from tasks.nodes.record.bench import CLEAN, Bench
 from tasks.nodes.record.disturbance import Usages
-from tasks.nodes.record.doses import Dose
 from tasks.nodes.record.ledger import Ledger
 from tasks.nodes.record.local import nodes_of
 from tasks.nodes.record.params import RecordParams
 from tasks.nodes.record.parts import part_paths
 from tasks.nodes.record.plan import Plan, make_plan
+from tasks.nodes.record.possible_stress import lacking_stress, possible_doses
 from tasks.nodes.record.schedule import Schedule, Tell, Turn
 from tasks.nodes.record.staging import Stage, scratch_folder, staged
 from tasks.nodes.record.steady import Past
 from tasks.nodes.record.templates import BenchmarkTemplate
-from tasks.nodes.record.tools import check_tools, chosen_templates
+from tasks.nodes.record.tools import check_parsers, check_tools, chosen_templates
 from tasks.nodes.record.unwinding import sigterm_unwinds
 from tasks.nodes.tools import PARSERS
 from tasks.nodes.tools.parser import Parser
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,11 +71,6 @@ def planned(
     )
 
 
-def possible_doses(doses: Sequence[Dose], *, has_groups: bool) -> list[Dose]:
-    """Those that can be applied here."""
-    return [dose for dose in doses if has_groups or (dose.cpu_ratio >= 1 and dose.throttle_ratio >= 1)]
-
-
 def record_nodes(
     params: RecordParams,
     out_dir: Path,
@@ -91,9 +89,10 @@ def record_nodes(
     can wait for each other across machines. When it ends, by return, exception or SIGTERM, all that was recorded is in
     parts, and no process, control group or namespace is left; after a kill the next call finds every finished
     execution and ends what the dead one has left. Raises MissingTool, BadSetting (another campaign in out_dir, another
-    recording at work, an unknown benchmark), BadInput (a part cannot be read)."""
+    recording at work, an unknown benchmark, one whose logs nobody reads), BadInput (a part cannot be read)."""
     began_s = time.monotonic()
     templates = chosen_templates(params)
+    check_parsers(templates, parsers, params.profile)
     names = {one.benchmark for one in templates} if params.runs and params.stressed_ratio else set()
     doses = [dose for dose in params.doses if dose.benchmark in names]
     check_tools(templates, doses)
@@ -101,8 +100,9 @@ def record_nodes(
     out_dir.mkdir(parents=True, exist_ok=True)
     scratch = scratch_folder(params, out_dir)
     with sigterm_unwinds(), only_recorder("nodes", lock, wait_s=params.lock_wait_s):
-        with staged(params, templates, doses, scratch) as stage:
-            plan = planned(params, stage.templates, has_groups=stage.group is not None)
+        with staged(params, templates, doses, scratch) as bare:
+            plan = planned(params, bare.templates, has_groups=bare.group is not None)
+            stage = _with_lacking_stress(bare, params, plan)
             ledger = Ledger(out_dir, params, plan, stage.facts())
             before = set(ledger.done)
             try:
@@ -111,6 +111,17 @@ def record_nodes(
             finally:
                 ledger.close()
         return _summary(stage, ledger, schedule, before, began_s)
+
+
+def _with_lacking_stress(stage: Stage, params: RecordParams, plan: Plan | None) -> Stage:
+    """The stage with what of the campaign's stress it cannot have, which is told before anything runs."""
+    lacking = lacking_stress(params, stage.templates, has_groups=stage.group is not None)
+    if plan is None or not lacking:
+        return stage
+    n, n_stressed = len(plan.executions), sum(one.stress_wanted for one in plan.executions)
+    told = "%d of the %d executions will be stressed, and not %.0f: %s"
+    logger.warning(told, n_stressed, n, n * params.stressed_ratio, "; ".join(lacking))
+    return replace(stage, unavailable={name: (*stage.unavailable.get(name, ()), *lacking) for name in stage.places})
 
 
 def _schedule(

@@ -1,5 +1,6 @@
 """How far stress moves a benchmark, and which doses make a ladder."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ import numpy as np
 
 from tasks.nodes.record.doses import LEVELS, TARGETS_SD, Dose
 
-FEWEST = 3  # unstressed executions, for a spread
+FEWEST = 3  # executions: unstressed for a spread, with a dose for a rung
 LEAST_SD = 0.1  # below this a dose does nothing, and its logarithm says too much
 
 
@@ -34,26 +35,22 @@ def distance_sd(stressed: Sequence[float], unstressed: Sequence[float]) -> float
     return float((np.mean(stressed) - np.mean(unstressed)) / spread) if spread > 0 else math.nan
 
 
-def chosen_ladder(rungs: Sequence[Rung]) -> tuple[Dose, ...]:
+def chosen_ladder(rungs: Sequence[Rung], *, higher_is_better: bool) -> tuple[Dose, ...]:
     """For each level the dose that comes nearest to its target, by ratio; each level a stronger one than that below.
 
-    rungs: of one benchmark, weakest first. Fewer doses than levels if there are not enough that were applied."""
-    usable = [rung for rung in rungs if rung.n_applied == rung.n and rung.sd == rung.sd]
-    if len(usable) < len(LEVELS):
-        return ()
-    best: tuple[float, tuple[int, int, int]] | None = None
-    for a in range(len(usable)):
-        for b in range(a + 1, len(usable)):
-            for c in range(b + 1, len(usable)):
-                places = (a, b, c)
-                off = sum(
-                    abs(math.log(max(abs(usable[place].sd), LEAST_SD) / TARGETS_SD[level]))
-                    for place, level in zip(places, LEVELS, strict=True)
-                )
-                if best is None or off < best[0]:
-                    best = (off, places)
-    places = best[1] if best else (0, 1, 2)
-    return tuple(usable[p].dose.model_copy(update={"level": level}) for p, level in zip(places, LEVELS, strict=True))
+    rungs: of one benchmark, in any order; higher_is_better: of its watched metric. A dose counts if it makes it worse,
+    and ran often enough and was really applied each time; none are chosen if there are fewer of these than levels."""
+    worse = -1 if higher_is_better else 1
+    strong = [(worse * rung.sd, rung) for rung in rungs if rung.n_applied == rung.n >= FEWEST and worse * rung.sd > 0]
+    ladders = itertools.combinations(sorted(strong, key=lambda one: one[0]), len(LEVELS))
+    best = min(ladders, key=lambda ladder: _off([sd for sd, _ in ladder]), default=())
+    return tuple(rung.dose.model_copy(update={"level": level}) for level, (_, rung) in zip(LEVELS, best, strict=False))
+
+
+def _off(distances_sd: Sequence[float]) -> float:
+    """How far a ladder's rungs are from what its levels are meant to be."""
+    pairs = zip(LEVELS, distances_sd, strict=True)
+    return sum(abs(math.log(max(sd, LEAST_SD) / TARGETS_SD[level])) for level, sd in pairs)
 
 
 def rungs_of(

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tasks.nodes.execution import Sampled
-from tasks.nodes.record.begun import STEADY, begin
+from tasks.nodes.record.begun import begin
 from tasks.nodes.record.bench import CLEAN, Outcome
 from tasks.nodes.record.params import RecordParams
-from tasks.nodes.record.parts import KEYS, Done, Record, finished, recorded_params, write_parts
+from tasks.nodes.record.parts import KEYS, STEADY, Done, Record, finished, recorded_params, write_parts
 from tasks.nodes.record.plan import Plan, PlannedExecution
 from tasks.nodes.record.spool import SPOOL, Spooled, spooled_paths, write_spooled
 from tasks.nodes.record.steady import Past
@@ -32,8 +32,8 @@ class Ledger:
     part_due_s: float = 0.0
 
     def __post_init__(self) -> None:
-        self.campaign = begin(self.folder, self.params, self.digest)
-        self.done = {one.execution_id: one for one in finished(self.folder)}
+        self.campaign = begin(self.folder, self.params, self.digest, self.record)
+        self.done = {one.execution_id: one for one in finished(self.folder, with_steady=self.plan is None)}
         self.part_due_s = time.monotonic() + self.params.part_minutes * 60
 
     @property

@@ -24,11 +24,11 @@ def nodes_of(params: RecordParams) -> tuple[NodeParams, ...]:
     """The nodes that are recorded: this machine without limits, or the emulated ones."""
     if params.place == "emulated":
         return params.emulated
-    name = _slug(params.node or platform.node()) or "local"
-    machine_type = params.machine_type or f"{_slug(cpu_model())}-{os.cpu_count() or 0}-cores"
+    name = node_name(params.node or platform.node()) or "local"
+    machine_type = params.machine_type or f"{node_name(cpu_model())}-{os.cpu_count() or 0}-cores"
     return (NodeParams(name=name, machine_type=machine_type),)
 
 
-def _slug(text: str) -> str:
-    """The text as lower-case words and dashes, at most 60 characters."""
+def node_name(text: str) -> str:
+    """A name as executions carry it: lower-case words and dashes, at most 60 characters."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60].strip("-")

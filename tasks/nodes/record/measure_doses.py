@@ -129,8 +129,9 @@ def show(found: Mapping[str, Sequence[Rung]]) -> None:
             told = f"{rung.sd:+9.1f} SD  {rung.ratio:7.3f} of its value  applied {rung.n_applied} of {rung.n}"
             print(f"{benchmark:16} {rung.dose.name:14} {told}")
     print("doses:")
-    for rungs in found.values():
-        for dose in chosen_ladder(rungs):
+    for benchmark, rungs in found.items():
+        is_more = PARSERS[benchmark].metrics[WATCHED[benchmark]].higher_is_better is True
+        for dose in chosen_ladder(rungs, higher_is_better=is_more):
             line = yaml.safe_dump(dose.model_dump(mode="json"), default_flow_style=True, width=1000, sort_keys=False)
             print(f"  - {line.strip()}")
 

@@ -55,7 +55,10 @@ class RecordParams(Params):
     )
     seed: int = Field(7, ge=0, le=2**31, description="Decides the order of a campaign, and what is stressed")
     campaign: str = Field(
-        "", max_length=60, pattern=r"^([a-z0-9]+(-[a-z0-9]+)*)?$", description="Its name; empty: the time of its begin"
+        "",
+        max_length=40,
+        pattern=r"^([a-z0-9]+(-[a-z0-9]+)*)?$",
+        description="What its name begins with; the time of its begin follows",
     )
     place: Literal["local", "emulated"] = Field(
         "local", description="local: this machine as it is; emulated: the nodes below, one after another on it"

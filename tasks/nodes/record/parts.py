@@ -17,7 +17,7 @@ from tasks.nodes.recorded_parts import record_of, write_part
 
 Kind = Literal["executions", "flagged"]
 KINDS: tuple[Kind, ...] = ("executions", "flagged")  # flagged: kept apart from what is learned from
-PATTERN = "{kind}-[0-9][0-9][0-9][0-9].parquet"
+STEADY = "steady"  # instead of a plan's digest where what runs next follows from what ran
 MOST_BYTES = 2_000_000
 KEYS = ["execution_id", "node", "benchmark", "template_hash", "started_at"]
 Record = dict[str, Any]
@@ -49,8 +49,13 @@ def recorded_params(params: RecordParams) -> Record:
 
 
 def part_paths(folder: Path) -> list[Path]:
-    """The parts of a folder, clean ones first."""
-    return [path for kind in KINDS for path in sorted(folder.glob(PATTERN.format(kind=kind)))]
+    """The parts of a folder, clean ones first, each kind in the order of its numbers."""
+    return [path for kind in KINDS for _, path in sorted(_numbered(folder, kind))]
+
+
+def _numbered(folder: Path, kind: Kind) -> list[tuple[int, Path]]:
+    named = [(path.stem.removeprefix(f"{kind}-"), path) for path in folder.glob(f"{kind}-*.parquet")]
+    return [(int(number), path) for number, path in named if number.isdecimal()]
 
 
 def read_keys(path: Path) -> tuple[pa.Table, Record]:
@@ -65,11 +70,15 @@ def read_keys(path: Path) -> tuple[pa.Table, Record]:
     return table, record
 
 
-def finished(folder: Path) -> list[Done]:
-    """All executions that a folder holds, in parts or alone. Raises BadInput if a file cannot be read."""
+def finished(folder: Path, *, with_steady: bool = True) -> list[Done]:
+    """All executions that a folder holds, in parts or alone. Raises BadInput if a file cannot be read.
+
+    with_steady: also those of parts that were recorded without a plan."""
     found: dict[str, Done] = {}
     for path in part_paths(folder):
         table, record = read_keys(path)
+        if record.get("plan") == STEADY and not with_steady:
+            continue
         for row in table.to_pylist():
             told = record["executions"].get(row["execution_id"], {})
             found[row["execution_id"]] = Done(**row, status=str(told.get("status", CLEAN)))
@@ -102,8 +111,8 @@ def _write(folder: Path, kind: Kind, ours: Sequence[Spooled], record: Record) ->
     """One part, or each half on its own if it is too large."""
     if not ours:
         return []
-    taken = [int(path.stem.partition("-")[2]) for path in folder.glob(PATTERN.format(kind=kind))]
-    path = folder / f"{kind}-{max(taken, default=0) + 1:04d}.parquet"
+    taken = max((number for number, _ in _numbered(folder, kind)), default=0)
+    path = folder / f"{kind}-{taken + 1:04d}.parquet"
     facts = {one.execution.execution_id: one.facts for one in ours}
     waiting = path.with_suffix(".large")
     write_part(waiting, [one.execution for one in ours], record | {"executions": facts})

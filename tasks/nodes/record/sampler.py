@@ -22,6 +22,8 @@ class NodeSampler(threading.Thread):
         super().__init__(name="node metrics", daemon=True)
         self.readers, self.folder, self.interval_s = readers, folder, interval_s
         self.taken: deque[tuple[float, dict[str, Reading]]] = deque(maxlen=2 + round(keeps_s / interval_s))
+        self.aside: list[tuple[float, dict[str, Reading]]] = []
+        self.aside_until_s = 0.0
         self.cpu_s = 0.0
         self.began_s = time.monotonic()
         self.missed = 0
@@ -47,6 +49,8 @@ class NodeSampler(threading.Thread):
         readings = {node: reader.read(machine) for node, reader in self.readers.items()}
         with self._lock:
             self.taken.append((at_s, readings))
+            if self.aside and self.aside[-1][0] < self.aside_until_s:
+                self.aside.append((at_s, readings))
         if threading.current_thread() is self:
             self.cpu_s = time.thread_time()
 
@@ -68,12 +72,18 @@ class NodeSampler(threading.Thread):
         with self._lock:
             return bool(self.taken) and self.taken[-1][0] >= end_s
 
+    def put_aside(self, until_s: float) -> None:
+        """Keep what was sampled so far, and what will be until until_s, however much later it is asked for."""
+        with self._lock:
+            self.aside, self.aside_until_s = list(self.taken), until_s
+
     def between(self, node: str, begin_s: float, end_s: float, zero_s: float) -> tuple[Sampled, ...]:
         """The node's metrics at the samples from begin_s to end_s, and one beyond each end. zero_s: where at_s is 0.
 
         A metric that no sample has is left out; one that some lack is NaN there."""
         with self._lock:
-            taken = [(at_s, readings[node]) for at_s, readings in self.taken if node in readings]
+            kept = dict(self.aside) | dict(self.taken)  # by time: what was put aside is as old as the rest, or older
+            taken = [(at_s, readings[node]) for at_s, readings in kept.items() if node in readings]
         inside = [place for place, (at_s, _) in enumerate(taken) if begin_s <= at_s <= end_s]
         first = max(1, (inside[0] if inside else len(taken)) - 1)
         last = min(len(taken), (inside[-1] + 2) if inside else 0)

@@ -24,7 +24,8 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class Schedule:
-    """One call of the recorder. waiting: executions whose last samples are not taken yet."""
+    """One call of the recorder. waiting: executions whose last samples are not taken yet; errors: of those that could
+    not be run, by id; failed: their numbers; broken: without a plan, node and benchmark of these."""
 
     bench: Bench
     ledger: Ledger
@@ -35,6 +36,7 @@ class Schedule:
     waiting: list[Outcome] = field(default_factory=list)
     errors: dict[str, str] = field(default_factory=dict)
     failed: set[int] = field(default_factory=set)
+    broken: set[tuple[str, str]] = field(default_factory=set)
     n_run: int = 0
     spent_s: float = 0.0
 
@@ -75,26 +77,35 @@ class Schedule:
             yield from again
 
     def _steady(self) -> Iterator[PlannedExecution]:
-        templates = list(self.bench.templates.values())
         for _ in range(self.bench.params.executions):
             for node in self.bench.places:
-                self._settle()
-                template = next_benchmark((*self.history.get(node, ()), *self.ledger.past(node)), templates)
-                number = len(self.ledger.done) + len(self.errors) + 1
-                yield PlannedExecution(number, node, template.benchmark, template.template_hash, template.is_network)
+                yield from self._one_on(node)
+
+    def _one_on(self, node: str) -> Iterator[PlannedExecution]:
+        """What is next on a node; where it cannot be run, another in its place, and it no more in this call."""
+        while templates := [one for one in self.bench.templates.values() if (node, one.benchmark) not in self.broken]:
+            self._settle()
+            template = next_benchmark((*self.history.get(node, ()), *self.ledger.past(node)), templates)
+            number = len(self.ledger.done) + len(self.errors) + 1
+            yield PlannedExecution(number, node, template.benchmark, template.template_hash, template.is_network)
+            if number not in self.failed:
+                return
+            self.broken.add((node, template.benchmark))
 
     def _record(self, planned: PlannedExecution, template: BenchmarkTemplate) -> None:
         began_s = time.monotonic()
         dose = dose_of(self.bench.params.doses, planned.benchmark, planned.dose_level) if planned.dose_level else None
-        with self.turn(template) if self.turn else contextlib.nullcontext():
-            waited_s = time.monotonic() - began_s
-            try:
+        if self.turn and self.waiting:  # a turn may take longer than samples are kept
+            self.sampler.put_aside(self.waiting[-1].ended_s + self.bench.params.margin_s)
+        try:
+            with self.turn(template) if self.turn else contextlib.nullcontext():
+                waited_s = time.monotonic() - began_s
                 outcome = self.bench.record(planned, dose)
-            except (WhorlError, OSError) as error:  # any fault of one benchmark is its own, not the end of the campaign
-                self.errors[planned.id_in(self.ledger.campaign)] = str(error)
-                self.failed.add(planned.number)
-                logger.warning("%s cannot be run: %s", planned.id_in(self.ledger.campaign), error)
-                return
+        except (WhorlError, OSError) as error:  # any fault of one benchmark is its own, not the end of the campaign
+            self.errors[planned.id_in(self.ledger.campaign)] = str(error)
+            self.failed.add(planned.number)
+            logger.warning("%s cannot be run: %s", planned.id_in(self.ledger.campaign), error)
+            return
         self.waiting.append(outcome)
         self.n_run += 1
         self.spent_s -= waited_s + outcome.ended_s - outcome.began_s

@@ -3,7 +3,7 @@
 import re
 import shlex
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from tasks.errors import BadSetting, MissingTool
@@ -11,6 +11,7 @@ from tasks.machine import find_tool
 from tasks.nodes.record.doses import Dose
 from tasks.nodes.record.params import RecordParams
 from tasks.nodes.record.templates import BenchmarkTemplate
+from tasks.nodes.tools.parser import Parser
 from tasks.tools import TOOLS
 
 ASKED = {"ioping": "-v", "qperf": "--version"}  # their logs do not tell which version wrote them
@@ -57,6 +58,15 @@ def chosen_templates(params: RecordParams) -> tuple[BenchmarkTemplate, ...]:
     if len(set(names)) < len(names):
         raise BadSetting(f"nodes.record.{params.profile}: two templates of the same benchmark; name them differently")
     return tuple(one for one in templates if not params.benchmarks or one.benchmark in params.benchmarks)
+
+
+def check_parsers(templates: Sequence[BenchmarkTemplate], parsers: Mapping[str, Parser], profile: str) -> None:
+    """Raises BadSetting that names the benchmarks whose logs nobody reads: each execution of them would fail."""
+    if unread := [one.benchmark for one in templates if one.benchmark not in parsers]:
+        raise BadSetting(
+            f"nodes.record.{profile}: nobody reads the logs of {', '.join(unread)}; "
+            f"expected benchmarks of {', '.join(parsers)}; leave it out, or name it after the one whose tool it calls"
+        )
 
 
 def check_tools(templates: Sequence[BenchmarkTemplate], doses: Iterable[Dose]) -> None:

@@ -6,10 +6,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tasks.nodes.measured import Fault, Measured, ParsedLog
+from tasks.nodes.record.campaign import RecordSummary, record_nodes
 from tasks.nodes.record.doses import Dose
 from tasks.nodes.record.params import NodeParams, RecordParams
 from tasks.nodes.record.templates import BenchmarkTemplate
@@ -153,6 +155,18 @@ def parsers() -> dict[str, Parser]:
 @pytest.fixture
 def lock(tmp_path: Path) -> Path:
     return tmp_path / "lock"
+
+
+@pytest.fixture
+def record(quick: RecordParams, tmp_path: Path, lock: Path, parsers: dict[str, Parser]) -> Callable[..., RecordSummary]:
+    """Record with changed parameters into one folder."""
+
+    def go(progress: Any = None, **changes: Any) -> RecordSummary:
+        more = {key: changes.pop(key) for key in ("history", "turn") if key in changes}
+        params = quick.model_copy(update=changes)
+        return record_nodes(params, tmp_path / "out", progress, parsers=parsers, lock=lock, **more)
+
+    return go
 
 
 @pytest.fixture

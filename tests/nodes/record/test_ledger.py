@@ -10,6 +10,7 @@ from tasks.errors import BadInput, BadSetting
 from tasks.nodes.execution import Execution, Sampled
 from tasks.nodes.measured import Measured
 from tasks.nodes.record import parts
+from tasks.nodes.record.begun import begin
 from tasks.nodes.record.bench import Outcome
 from tasks.nodes.record.campaign import planned
 from tasks.nodes.record.ledger import Ledger
@@ -165,13 +166,49 @@ def test_a_folder_of_another_campaign_is_refused_by_its_parts_and_by_what_waits_
     ledger_of(minutes=3)  # how long a call goes on is no part of the campaign
 
 
-def test_a_campaign_keeps_its_name_and_two_have_two(tmp_path, ledger_of, plan, quick):
+def test_a_campaign_keeps_its_name_and_another_of_the_same_name_has_other_ids(tmp_path, ledger_of, plan, quick):
     first = ledger_of(campaign="first")
     keep(first, plan.executions[0])
     first.close()
-    assert ledger_of().campaign == "first"
-    other = Ledger(tmp_path / "other", quick, plan, {})
-    assert other.campaign != "first"
+    assert ledger_of().campaign == first.campaign
+    named = quick.model_copy(update={"campaign": "mine"})
+    names = [begin(tmp_path / f"{day}", named, "digest", {}, now=datetime(2026, 11, day)) for day in (1, 2)]
+    assert names == ["mine-20261101t000000", "mine-20261102t000000"]
+    assert begin(tmp_path / "nameless", quick, "digest", {}, now=START) == "20261121t120000"
+
+
+def test_parts_beyond_the_9999th_are_seen_in_order_and_not_written_over(tmp_path, ledger_of, plan):
+    ledger = ledger_of()
+    for one in plan.executions[:3]:
+        keep(ledger, one)
+        ledger.write_parts()
+        if one.number == 1:
+            (tmp_path / "executions-0001.parquet").rename(tmp_path / "executions-9999.parquet")
+    names = [path.name for path in parts.part_paths(tmp_path)]
+    assert names == ["executions-9999.parquet", "executions-10000.parquet", "executions-10001.parquet"]
+    assert recorded_ids(tmp_path) == [one.id_in(ledger.campaign) for one in plan.executions[:3]]
+
+
+def test_what_a_killed_call_without_a_plan_has_left_is_kept_and_does_not_stop_a_campaign(
+    tmp_path, quick, ledger_of, plan
+):
+    steady = Ledger(tmp_path, quick, None, {"machine": {"cores": 2}})
+    keep(steady, plan.executions[0])
+    ledger = ledger_of(margin_s=9)
+    assert ledger.left(plan.executions) == list(plan.executions)
+    told = record_of(pq.read_schema(tmp_path / "executions-0001.parquet"))
+    assert (told["plan"], told["campaign"], told["machine"]) == ("steady", steady.campaign, {"cores": 2})
+
+
+def test_what_a_killed_campaign_has_left_does_not_stop_a_call_without_a_plan(tmp_path, quick, ledger_of, plan):
+    first = ledger_of(campaign="first")
+    keep(first, plan.executions[0])
+    steady = Ledger(tmp_path, quick, None, {})
+    assert [one.benchmark for one in steady.past(plan.executions[0].node)] == [plan.executions[0].benchmark]
+    steady.close()
+    again = ledger_of()
+    assert again.campaign == first.campaign
+    assert again.left(plan.executions) == list(plan.executions[1:])
 
 
 @pytest.mark.parametrize("name", ["executions-0001.parquet", "finished/x.execution.json", "finished/campaign.json"])

@@ -112,6 +112,16 @@ def test_the_sampler_knows_up_to_when_it_has_sampled(sampler):
     assert sampler.between("n", 50.0, 60.0, zero_s=50.0) == ()
 
 
+def test_what_was_put_aside_is_still_there_when_the_rest_of_its_time_is_forgotten(sampler, monkeypatch):
+    sampler.put_aside(9.5)
+    clock = iter(float(second) for second in range(9, 100))
+    monkeypatch.setattr("tasks.nodes.record.sampler.time.monotonic", lambda: next(clock))
+    for _ in range(50):
+        sampler.take()  # it keeps 22 of them
+    series = {one.metric: one for one in sampler.between("n", 6.5, 9.5, zero_s=7.0)}
+    assert series["network_in_bytes"].at_s.tolist() == [-1.0, 0.0, 1.0, 2.0, 3.0]
+
+
 def test_a_sampler_at_work_samples_on_its_grid_and_tells_its_cost(scratch):
     scratch.mkdir()
     place = make_place(NodeParams(name="n", machine_type="t"), 1, scratch, None, is_emulated=False, has_network=False)

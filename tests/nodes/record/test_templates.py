@@ -8,7 +8,7 @@ from tasks.nodes.record.doses import LEVELS, Dose
 from tasks.nodes.record.ladder import SHIPPED
 from tasks.nodes.record.params import RecordParams
 from tasks.nodes.record.templates import PAPER, SHORT, BenchmarkTemplate, words_of
-from tasks.nodes.record.tools import check_tools, chosen_templates, told_version
+from tasks.nodes.record.tools import check_parsers, check_tools, chosen_templates, told_version
 from tasks.nodes.tools import PARSERS
 
 ONE = BenchmarkTemplate(benchmark="cpu-one", aspect="cpu", command="tool --time 2")
@@ -68,6 +68,13 @@ def test_only_the_benchmarks_that_are_asked_for_are_run():
 def test_two_templates_of_one_benchmark_cannot_be_told_apart_and_are_refused():
     with pytest.raises(BadSetting, match="two templates of the same benchmark"):
         chosen_templates(RecordParams(short=(ONE, ONE)))
+
+
+def test_a_benchmark_whose_logs_nobody_reads_is_refused_with_those_that_can_be_read():
+    expected = r"nodes\.record\.paper: nobody reads the logs of cpu-one; expected benchmarks of cpu-sysbench, .*; leave"
+    with pytest.raises(BadSetting, match=expected):
+        check_parsers((*PAPER, ONE), PARSERS, "paper")
+    check_parsers(PAPER, PARSERS, "paper")
 
 
 def test_what_is_not_installed_is_told_with_its_package(monkeypatch):

@@ -1,4 +1,4 @@
-"""The whole story on the recordings that whorl ships: what jobs did and will do, and what a machine was running."""
+"""The whole story on the recordings that whorl ships: what jobs did and will do, what ran, how good nodes are."""
 
 from pathlib import Path
 from typing import TypedDict
@@ -11,9 +11,11 @@ from flows.job_models import jobs_predict, jobs_train
 from flows.job_params import WAREHOUSE, IngestParams, WatchFlowParams
 from flows.job_results import PredictedAndShown
 from flows.jobs import jobs_ingest, jobs_watch
+from flows.node_demo import NodesTold, tell_nodes
 from flows.workload_demo import WorkloadTold, tell_workload
 from tasks.jobs.params import JobsParams
 from tasks.jobs.predict.quick_params import quick
+from tasks.nodes.params import NodesParams
 from tasks.params import Params
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import champion
@@ -30,11 +32,13 @@ class DemoParams(Params):
     warehouse: Warehouse = Field(description=WAREHOUSE)
     jobs: JobsParams = Field(JobsParams(), description="Settings of the word jobs")
     workloads: WorkloadsParams = Field(WorkloadsParams(), description="Settings of the word workloads")
+    nodes: NodesParams = Field(NodesParams(), description="Settings of the word nodes")
 
 
 class Told(TypedDict):
     """What the demo found. report, predictions_report: paths of the pages; alarms: ids of the alarms that are new;
-    model_id: of the model in use; workload: what was made of the recording that no model has seen."""
+    model_id: of the model in use; workload: what was made of the recording that no model has seen; nodes: which is
+    best, and which looks worse than it used to."""
 
     source: str
     n_rows: int
@@ -45,12 +49,13 @@ class Told(TypedDict):
     predictions_report: str
     model_id: str
     workload: WorkloadTold
+    nodes: NodesTold
 
 
 @flow(name="whorl-demo", run_name=lambda: "tell the story of the recordings", tags=["demo"])
 def whorl_demo(params: DemoParams) -> Told:
     """Read the recorded jobs that whorl ships, summarise them, raise an alarm for each slow run, and predict the next
-    run of each job; then name a recorded run of a workload that was held out."""
+    run of each job; then name a recorded run of a workload that was held out, and rank recorded nodes."""
     jobs = params.jobs
     asked = IngestParams(
         paths=[str(RECORDED)],
@@ -82,6 +87,7 @@ def whorl_demo(params: DemoParams) -> Told:
         predictions_report=predicted["predictions_report"],
         model_id=predicted["model_id"],
         workload=tell_workload(params.warehouse, params.workloads, SOURCE),
+        nodes=tell_nodes(params.warehouse, params.nodes, SOURCE),
     )
 
 

@@ -14,7 +14,7 @@ from prefect.workers.process import ProcessWorker
 
 from flows.deployment_file import DeploymentEntry, read_deployments
 from flows.environment import FLOW_VARIABLES
-from flows.fleet import fleet_entries
+from flows.fleet import fleet_entries, fleet_source
 from flows.form_words import form_of
 from flows.network_turn import LIMIT, make_limit
 from flows.resolved import first_parameters, resolved_parameters
@@ -50,7 +50,7 @@ def deploy(settings: Settings, api_url: str | None = None) -> list[Registered]:
     with temporary_settings({PREFECT_API_URL: url}), get_client(sync_client=True) as client:
         pools = [_pool(client, name) for name in sorted(names)]
         limit = Registered("concurrency limit", LIMIT, "created" if make_limit() else "unchanged")
-        deployments = [_deployment(client, entry, settings) for entry in entries]
+        deployments = [_deployment(client, entry, settings, fleet_source(settings, entry.name)) for entry in entries]
         remote = [_deployment(client, entry, settings, decided) for entry, decided in fleet]
         return [*pools, limit, _automation(client), *deployments, *remote]
 

@@ -2,20 +2,24 @@
 
 A worker that names no queue takes the runs of all queues of its pool: nodes do not share the pool of `whorl serve`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from flows.deployment_file import DeploymentEntry, PoolEntry, read_deployments
 from tasks.errors import BadSetting
+from tasks.nodes.record.local import node_name
 from tasks.settings import Settings
 
 POOL = "whorl-nodes"
 DEPLOYED = "nodes-record"
+OF_NODES = "nodes-"  # how the names of deployments of nodes begin
 
 
 def fleet_entries(settings: Settings) -> list[tuple[DeploymentEntry, dict[str, Any]]]:
     """A deployment for each remote node, with the parameters that its settings decide.
 
-    Raises BadSetting if nodes are named but no landing folder that they can reach, or a node twice."""
+    Raises BadSetting if nodes are named but no landing folder that they can reach, or two nodes whose executions would
+    stand under one name."""
     fleet, own = settings.nodes.fleet, settings.whorl.landing
     if not fleet.nodes:
         return []
@@ -25,10 +29,27 @@ def fleet_entries(settings: Settings) -> list[tuple[DeploymentEntry, dict[str, A
             "nodes.fleet.nodes names remote nodes, and no landing folder that they reach; set nodes.fleet.landing to "
             "an address such as s3://bucket/landing, or to a folder that is mounted on all of them"
         )
-    if twice := sorted({node for node in fleet.nodes if fleet.nodes.count(node) > 1 or node == DEPLOYED}):
-        raise BadSetting(f"nodes.fleet.nodes: {twice[0]!r} cannot be the name of one node; name each node differently")
+    _check_names(fleet.nodes)
     shipped = next(entry for entry in read_deployments() if entry.name == DEPLOYED)
     return [(_entry(shipped, node), _parameters(settings, node, landing)) for node in fleet.nodes]
+
+
+def fleet_source(settings: Settings, name: str) -> dict[str, Any]:
+    """The source of a deployment of nodes, where remote nodes are named: what they land is loaded and ranked there."""
+    fleet = settings.nodes.fleet
+    return {"source": fleet.source} if fleet.nodes and name.startswith(OF_NODES) else {}
+
+
+def _check_names(nodes: Sequence[str]) -> None:
+    known = {DEPLOYED: DEPLOYED}
+    for node in nodes:
+        name = node_name(node)
+        if name in known:
+            raise BadSetting(
+                f"nodes.fleet.nodes: {node!r} cannot be the name of one node; executions would call it {name}, as "
+                f"{known[name]!r}; name each node differently"
+            )
+        known[name] = node
 
 
 def _entry(shipped: DeploymentEntry, node: str) -> DeploymentEntry:

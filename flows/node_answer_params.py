@@ -56,5 +56,10 @@ class NodeEvaluateParams(Params):
     evaluate: EvaluateParams = Field(
         EvaluateParams(), description="What is learned from, what is tested, and how it is measured"
     )
+    both_variants: bool = Field(
+        False,
+        description="Evaluate our preprocessing and the paper's on the same executions, whichever variant is chosen; "
+        "figures of the paper's begin with paper_preprocessing",
+    )
     report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
     warehouse: Warehouse = Field(description=WAREHOUSE)

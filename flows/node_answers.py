@@ -1,6 +1,5 @@
 """The flows that answer questions about nodes: preprocess, rank, evaluate."""
 
-from pathlib import Path
 from typing import Any
 
 from prefect.runtime import flow_run
@@ -12,6 +11,7 @@ from flows.node_reports import publish_figures, report_part, write_report
 from flows.node_results import NodesPreprocessed, NodesRanked
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
+from flows.run_names import files_or_source, of_evaluation, of_source
 from tasks.nodes import answer_steps
 from tasks.nodes.answer_rows import read_decisions, read_scores, read_watched
 from tasks.nodes.model_names import KIND, WORD
@@ -26,18 +26,7 @@ evaluate_files = step(answer_steps.evaluate_files)
 evaluate_source = step(answer_steps.evaluate_source)
 
 
-def _name_with_source(verb: str) -> str:
-    return f"{verb} {flow_run.parameters['source']}"
-
-
-def _evaluated() -> str:
-    paths = flow_run.parameters.get("results") or []
-    if not paths:
-        return str(flow_run.parameters["source"])
-    return Path(str(paths[0])).name or str(paths[0]) if len(paths) == 1 else f"{len(paths)} paths"
-
-
-@flow(name="nodes-preprocess", run_name=lambda: _name_with_source("preprocess the metrics of"), tags=TAGS)
+@flow(name="nodes-preprocess", run_name=lambda: of_source("preprocess the metrics of"), tags=TAGS)
 def nodes_preprocess(params: NodePreprocessParams) -> NodesPreprocessed:
     """Decide of each metric of a source whether it counts and which way, and freeze the reference fleet.
 
@@ -51,7 +40,7 @@ def nodes_preprocess(params: NodePreprocessParams) -> NodesPreprocessed:
     return NodesPreprocessed(**found, report=path)
 
 
-@flow(name="nodes-rank", run_name=lambda: _name_with_source("rank the nodes of"), tags=TAGS)
+@flow(name="nodes-rank", run_name=lambda: of_source("rank the nodes of"), tags=TAGS)
 def nodes_rank(params: NodeRankParams) -> NodesRanked:
     """Rank the nodes of a source by aspect, with intervals and ties, and say which executions are suspicious.
 
@@ -72,20 +61,20 @@ def nodes_rank(params: NodeRankParams) -> NodesRanked:
     return NodesRanked(**found, report=path)
 
 
-@flow(name="nodes-evaluate", run_name=lambda: f"evaluate {_evaluated()}", tags=TAGS)
+@flow(name="nodes-evaluate", run_name=lambda: of_evaluation("results"), tags=TAGS)
 def nodes_evaluate(params: NodeEvaluateParams) -> dict[str, Any]:
     """Measure how well plain answers find stressed executions and rank nodes; figures, tables and a page are kept.
 
     The figures are the result of the run, so 'whorl runs compare A B' shows two experiments beside each other; the page
-    of a source shows the last ones."""
+    of a source shows the last ones. With both_variants those of the paper's preprocessing stand beside ours."""
     warehouse, source = params.warehouse, params.source
     folder = str(warehouse.home / "reports" / f"nodes-evaluation-{str(flow_run.id)[:8]}")
     if params.results or params.read.manifest:
         reader = reader_asked_for(params.reader)
-        figures = evaluate_files(params.results, reader, params.read, params.evaluate, folder)
-        what, key = _evaluated(), "files"
+        figures = evaluate_files(params.results, reader, params.read, params.evaluate, folder, params.both_variants)
+        what, key = files_or_source("results"), "files"
     else:
-        figures = evaluate_source(warehouse, source, params.evaluate, folder)
+        figures = evaluate_source(warehouse, source, params.evaluate, folder, params.both_variants)
         write_report(warehouse, source, params.report, str(flow_run.id))
         what, key = f"source {source}", source
     page = joined([evaluation_page(what, figures), report_part(figures["report"])])

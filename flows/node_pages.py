@@ -9,16 +9,19 @@ from flows.publish import joined, table
 from flows.shown import counted
 from tasks.markdown import plain
 from tasks.nodes.answer_steps import Preprocessed, Ranked
-from tasks.nodes.node_words import agreement, better, called, decision, interval
+from tasks.nodes.evaluate.figures import THEIRS
+from tasks.nodes.model_names import left_out
+from tasks.nodes.node_words import agreement, agreement_without, called, called_all, counts_as, decision, interval
 from tasks.quantities import number, ratio, share
 from tasks.warehouse.landing import Batch
 
 MAX_ROWS = 50
 PAPER = "the paper recorded 153 metrics of six benchmarks and kept 54"
+NODES_OF_FIGURES = ("nodes.best", "nodes.best.pc1", "nodes.most_suspicious")  # figures that name nodes
 
 
-def executions_page(source: str, batches: Sequence[Batch], refused: Sequence[str]) -> str:
-    """What was read from each file, and which files were refused."""
+def executions_page(source: str, batches: Sequence[Batch], refused: Sequence[str], n_emulated: int = 0) -> str:
+    """What was read from each file, and which files were refused. n_emulated: nodes of the source that are emulated."""
     n_executions = sum(batch.tables["executions"].n_rows for batch in batches)
     n_refused = sum(batch.n_quarantined for batch in batches)
     rows = [
@@ -38,12 +41,19 @@ def executions_page(source: str, batches: Sequence[Batch], refused: Sequence[str
             f"# Executions of benchmarks in source {plain(source)}",
             f"{counted(len(batches), 'file')}, {counted(n_executions, 'execution')} and {counted(n_refused, 'row')} in "
             "quarantine.",
+            _emulated(n_emulated),
             table(header, rows) + rest(len(batches)) if rows else "",
             "\n".join(["## Files that could not be read", *(f"- {plain(line)}" for line in refused)])
             if refused
             else "",
         ]
     )
+
+
+def _emulated(n_nodes: int) -> str:
+    is_one = n_nodes == 1
+    told = f"{counted(n_nodes, 'node')} of the source {'is' if is_one else 'are'} made of limits on a larger machine."
+    return f"**Emulated:** {told}" if n_nodes else ""
 
 
 def decisions_page(source: str, found: Preprocessed, rows: pd.DataFrame) -> str:
@@ -54,12 +64,13 @@ def decisions_page(source: str, found: Preprocessed, rows: pd.DataFrame) -> str:
             row["metric"],
             row["unit"],
             decision(row),
-            better(row["orientation"]),
+            counts_as(row),
             agreement(row["agrees"]),
+            agreement_without(row),
         )
         for row in rows.head(MAX_ROWS).to_dict("records")
     ]
-    header = ("benchmark", "metric", "unit", "kept or dropped", "counts as", "the paper's rule")
+    header = ("benchmark", "metric", "unit", "kept or dropped", "counts as", "the paper's rule", "without stressed")
     return joined(
         [
             f"# The metrics of source {plain(source)}",
@@ -86,6 +97,7 @@ def ranking_page(source: str, found: Ranked, scores: pd.DataFrame, watched: pd.D
             f"# The nodes of source {plain(source)}",
             f"Best: {plain(best)}. Most suspicious: {plain(suspicious)}. {n_suspicious} of {found['n_executions']:,} "
             "suspicious to some detector.",
+            plain(left_out(found["n_left_out"], source)),
             table(header, rows) + rest(len(scores)) if rows else "No node has a score.",
             "## Nodes that look worse than they used to" if low else "",
             table(("node", "executions far below itself", "of", "most in", "there at"), low) if low else "",
@@ -113,9 +125,15 @@ def _low(watched: pd.DataFrame, names: Mapping[str, str]) -> list[tuple[object, 
 
 
 def evaluation_page(what: str, figures: Mapping[str, Any]) -> str:
-    """All figures of an evaluation, and why some cannot be had."""
+    """All figures of an evaluation, and why some cannot be had; emulated nodes are called so."""
+    emulated = str(figures.get("nodes.emulated", "")).split(", ")
+    shown = {
+        key: called_all(str(value), emulated)
+        for key, value in figures.items()
+        if key.removeprefix(THEIRS) in NODES_OF_FIGURES and value is not None
+    }
     keys = [key for key in figures if not key.endswith(".reason") and key != "report"]
-    rows = [(key, _figure(figures[key]) or figures.get(f"{key}.reason") or "") for key in keys]
+    rows = [(key, shown.get(key) or _figure(figures[key]) or figures.get(f"{key}.reason") or "") for key in keys]
     return joined([f"# Plain answers about the nodes of {plain(what)}", table(("figure", "value"), rows)])
 
 

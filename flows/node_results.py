@@ -15,8 +15,8 @@ class NodesRecorded(Recording):
 class ResultsIngested(TypedDict):
     """What an ingest found. batches: their ids; n_landed: those of them that a recorder had landed.
 
-    n_quarantined: rows of the files that no execution could be made of; data_version: of the source, empty where
-    nothing was read."""
+    n_quarantined: rows of the files that no execution could be made of, and single values of others; data_version: of
+    the source, empty where nothing was read."""
 
     batches: list[str]
     n_landed: int

@@ -1,10 +1,8 @@
 """The flows of the word `nodes` about executions themselves: recording, files in."""
 
-from pathlib import Path
-
 from prefect.runtime import flow_run
 
-from flows.file_intake import all_in_one, files_or_inbox
+from flows.file_intake import all_in_one, files_or_inbox, load_each
 from flows.forms import call, flow
 from flows.network_turn import make_limit, network_turn
 from flows.node_pages import executions_page
@@ -12,7 +10,7 @@ from flows.node_params import INBOX, NodeIngestParams, NodeRecordParams
 from flows.node_results import NodesRecorded, ResultsIngested
 from flows.policies import step
 from flows.publish import artifact_key, publish
-from tasks.errors import BadInput
+from flows.run_names import of_ingest
 from tasks.nodes import record_steps, steps
 from tasks.nodes.reader_names import reader_asked_for
 from tasks.nodes.record.params import RecordParams
@@ -29,6 +27,7 @@ find_files = step(steps.find_files)
 land_executions = step(steps.land_executions)
 ingest_batch = step(steps.ingest_batch)
 source_version = step(steps.source_version)
+count_emulated = step(steps.count_emulated)
 
 
 @step
@@ -58,14 +57,7 @@ def nodes_record(params: NodeRecordParams) -> NodesRecorded:
     return NodesRecorded(**found, batches=batches)
 
 
-def _ingest_name() -> str:
-    asked = flow_run.parameters
-    paths = asked.get("results") or ["what was recorded"]
-    what = Path(str(paths[0])).name or str(paths[0]) if len(paths) == 1 else f"{len(paths)} paths"
-    return f"ingest {what} into {asked['source']}"
-
-
-@flow(name="nodes-ingest", run_name=_ingest_name, tags=TAGS)
+@flow(name="nodes-ingest", run_name=lambda: of_ingest("results", "what was recorded"), tags=TAGS)
 def nodes_ingest(params: NodeIngestParams) -> ResultsIngested:
     """Read results of benchmarks into the warehouse.
 
@@ -75,18 +67,17 @@ def nodes_ingest(params: NodeIngestParams) -> ResultsIngested:
     reader = reader_asked_for(params.reader)
     is_named = bool(params.results or params.read.manifest)
     landed = [] if is_named else landed_batches(warehouse, source)
-    ids = [ingest_batch(warehouse, batch_id) for batch_id in landed]
-    refused: list[BadInput] = []
+    known = [ingest_batch(warehouse, batch_id) for batch_id in landed]
     files = files_or_inbox(
         warehouse, INBOX, params.results, is_named=is_named, find=lambda paths: find_files(paths, params.read)
     )
-    for path in files:
-        try:
-            ids.append(ingest_batch(warehouse, land_executions(warehouse, path, source, reader, params.read)))
-        except BadInput as error:
-            refused.append(error)
+    loaded, refused = load_each(
+        files, lambda path: ingest_batch(warehouse, land_executions(warehouse, path, source, reader, params.read))
+    )
+    ids = [*known, *loaded]
     batches = [find_batch(warehouse.landing_folder, WORD, batch_id) for batch_id in ids]
-    page = executions_page(source, batches, [str(error) for error in refused])
+    n_emulated = count_emulated(warehouse, source, ids) if ids else 0
+    page = executions_page(source, batches, [str(error) for error in refused], n_emulated)
     publish(artifact_key(WORD, source, "ingest"), page, f"Executions of benchmarks read into source {source}")
     if refused:
         raise all_in_one(refused, len(files), "results of benchmarks")

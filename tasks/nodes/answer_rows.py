@@ -1,6 +1,7 @@
 """The tables of answers about nodes: written as a whole for a source, and read back."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,16 +10,22 @@ import pandas as pd
 import pyarrow as pa
 
 from tasks.nodes.answering import Answers
-from tasks.nodes.reference_fleet import counting
-from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.type_tables import NodeTables
 from tasks.warehouse.connection import Connection, fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
 
 Figures = dict[str, Any]
 REASON = ".reason"
 TYPE = {"type": "benchmark_type"}
-ANSWERS = ("scores", "watched", "repeatability", "pairs", "suspicions")
+ANSWERS = ("rankings", "scores", "watched", "repeatability", "pairs", "suspicions")
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What answers rest on. key: hash of data, model, parameters and code."""
+
+    model_id: str
+    key: str
+    data_version: str
 
 
 def write_decisions(warehouse: Warehouse, source: str, model_id: str, decisions: pd.DataFrame) -> None:
@@ -28,19 +35,22 @@ def write_decisions(warehouse: Warehouse, source: str, model_id: str, decisions:
         connection.execute(
             "DELETE FROM nodes.decisions WHERE source = $source AND model_id = $model_id", about
         ).fetchall()
-        _insert(connection, "nodes.decisions", decisions.rename(columns=TYPE), about)
+        insert_rows(connection, "nodes.decisions", decisions.rename(columns=TYPE), about)
 
 
 def write_answers(
-    warehouse: Warehouse, source: str, model_id: str, found: Answers, score: ScoreParams, key: str
+    warehouse: Warehouse, source: str, basis: Basis, found: Answers, counted: frozenset[tuple[str, str]]
 ) -> None:
-    """Put the answers about a source in the place of those before, all of them or none. key: of what they rest on."""
-    about = {"source": source, "model_id": model_id}
+    """Put the answers about a source in the place of those before, all of them or none.
+
+    counted: the types and metrics that count in these scores."""
+    about = {"source": source, "model_id": basis.model_id}
     now = datetime.now(UTC).replace(tzinfo=None)
     ranked = found.ranking.table.rename(columns={"place": "rank"})
-    ranked = ranked.assign(is_tied=ranked["n_tied"] > 1, scored_at=now, key=key).drop(columns="n_tied")
-    counted = _counted(found.calm, score)
+    ranked = ranked.assign(is_tied=ranked["n_tied"] > 1, scored_at=now, key=basis.key).drop(columns="n_tied")
+    rests_on = {"key": basis.key, "data_version": basis.data_version, "n_executions": found.calm.n_executions}
     frames = {
+        "rankings": pd.DataFrame([{**rests_on, "n_left_out": found.calm.n_left_out, "ranked_at": now}]),
         "scores": ranked,
         "watched": found.watched.assign(place=np.arange(1, len(found.watched) + 1)),
         "repeatability": _marked(found.repeated.metrics, counted, ("runs_for_5", "runs_for_10")),
@@ -50,7 +60,7 @@ def write_answers(
     with writing(warehouse) as connection, transaction(connection):
         for name in ANSWERS:
             connection.execute(f"DELETE FROM nodes.{name} WHERE source = $source", {"source": source}).fetchall()
-            _insert(connection, f"nodes.{name}", frames[name], about)
+            insert_rows(connection, f"nodes.{name}", frames[name], about)
 
 
 def write_evaluation(warehouse: Warehouse, source: str, figures: Figures, data_version: str) -> None:
@@ -68,7 +78,7 @@ def write_evaluation(warehouse: Warehouse, source: str, figures: Figures, data_v
     about = {"source": source, "data_version": data_version, "evaluated_at": now}
     with writing(warehouse) as connection, transaction(connection):
         connection.execute("DELETE FROM nodes.evaluation_figures WHERE source = $source", {"source": source}).fetchall()
-        _insert(connection, "nodes.evaluation_figures", rows, about)
+        insert_rows(connection, "nodes.evaluation_figures", rows, about)
 
 
 def read_scores(warehouse: Warehouse, source: str) -> pd.DataFrame:
@@ -97,19 +107,20 @@ def has_answers(warehouse: Warehouse, source: str, key: str) -> bool:
     """Whether the answers about a source rest on just this."""
     found = fetch(
         warehouse,
-        "SELECT count(*) AS n FROM nodes.scores WHERE source = $source AND key = $key",
+        "SELECT count(*) AS n FROM nodes.rankings WHERE source = $source AND key = $key",
         {"source": source, "key": key},
     )
     return bool(found["n"].iloc[0])
 
 
 def read_overview(warehouse: Warehouse, source: str) -> dict[str, Any]:
-    """What the answers about a source come to: n_nodes, n_executions, n_suspicious, best, most_suspicious."""
+    """What the answers about a source come to, by the names of `Ranked`, without its model."""
     rows = fetch(
         warehouse,
         """
         SELECT (SELECT count(*) FROM nodes.scores WHERE source = $source AND aspect = 'all') AS n_nodes,
             (SELECT count(*) FROM nodes.executions WHERE source = $source) AS n_executions,
+            coalesce((SELECT n_left_out FROM nodes.rankings WHERE source = $source), 0) AS n_left_out,
             (SELECT count(DISTINCT execution_id) FROM nodes.suspicions WHERE source = $source AND is_suspicious)
                 AS n_suspicious,
             (SELECT list(node ORDER BY score DESC, node) FROM nodes.scores
@@ -121,7 +132,7 @@ def read_overview(warehouse: Warehouse, source: str) -> dict[str, Any]:
     row = rows.iloc[0]
     suspicious = row["most_suspicious"]
     return {
-        **{name: int(row[name]) for name in ("n_nodes", "n_executions", "n_suspicious")},
+        **{name: int(row[name]) for name in ("n_nodes", "n_executions", "n_left_out", "n_suspicious")},
         "best": [str(node) for node in row["best"]] if hasattr(row["best"], "__len__") else [],
         "most_suspicious": suspicious if isinstance(suspicious, str) else "",
     }
@@ -136,17 +147,7 @@ def read_decisions(warehouse: Warehouse, source: str, model_id: str) -> pd.DataF
     )
 
 
-def _counted(tables: NodeTables, score: ScoreParams) -> set[tuple[str, str]]:
-    """The types and metrics that count in scores."""
-    return {
-        (table.name, metric)
-        for table in tables.tables
-        for metric, is_counted in zip(table.metrics, counting(table, score), strict=True)
-        if is_counted
-    }
-
-
-def _marked(rows: pd.DataFrame, counted: set[tuple[str, str]], may_be_endless: tuple[str, ...]) -> pd.DataFrame:
+def _marked(rows: pd.DataFrame, counted: frozenset[tuple[str, str]], may_be_endless: tuple[str, ...]) -> pd.DataFrame:
     """With is_counted, and endless numbers of executions as missing ones."""
     if rows.empty:
         return rows
@@ -155,7 +156,8 @@ def _marked(rows: pd.DataFrame, counted: set[tuple[str, str]], may_be_endless: t
     return rows.assign(is_counted=[pair in counted for pair in pairs], **endless).rename(columns=TYPE)
 
 
-def _insert(connection: Connection, table: str, rows: pd.DataFrame, about: Mapping[str, Any]) -> None:
+def insert_rows(connection: Connection, table: str, rows: pd.DataFrame, about: Mapping[str, Any]) -> None:
+    """Append rows to a table of nodes, each with the columns of `about` beside its own; none is nothing to do."""
     if rows.empty:
         return
     if "machine_type" in rows:

@@ -6,15 +6,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from tasks.errors import BadInput, NotFound
+from tasks.errors import NotFound
 from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.model_names import KIND, WORD, no_model
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.source_kind import is_simulated_source
 from tasks.nodes.suspect_params import SuspectParams
-from tasks.warehouse.connection import fetch, reading
+from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, champion, promote, register
 from tasks.warehouse.versions import code_version, data_version
@@ -44,11 +45,13 @@ class Preprocessed(TypedDict):
 class Ranked(TypedDict):
     """best: the node at the first place, or those that share it; most_suspicious: farthest below itself, or empty.
 
-    n_executions: of the source; n_suspicious: by any detector."""
+    n_executions: of the source; n_left_out: of them those of which the preprocessing knows no metric, such as of a new
+    benchmark or template: they are in no answer until it is made anew. n_suspicious: by any detector."""
 
     model_id: str
     n_nodes: int
     n_executions: int
+    n_left_out: int
     n_suspicious: int
     best: list[str]
     most_suspicious: str
@@ -123,7 +126,7 @@ def rank(
     With the same data, model, parameters and code the answers that stand there are given again.
     The reference of the preprocessing in use stays as it was frozen, so a node that joined moves no other. after: what
     the answers rest on; a continued run with another asks again."""
-    from tasks.nodes.answer_rows import has_answers, read_overview, write_answers
+    from tasks.nodes.answer_rows import Basis, has_answers, read_overview, write_answers
     from tasks.nodes.champions import champion_of
 
     card = champion(warehouse.models, WORD, source, KIND)
@@ -135,15 +138,16 @@ def rank(
     if not has_answers(warehouse, source, key) and (used := champion_of(warehouse, source)):
         from tasks.nodes.answering import answer
 
-        history, _ = history_of(warehouse, source)
+        history, version = history_of(warehouse, source)
         found = answer(history, used.preprocessor, used.reference, score, detect, suspect)
-        write_answers(warehouse, source, card.model_id, found, score, key)
+        write_answers(warehouse, source, Basis(card.model_id, key, version), found, used.reference.counted)
     overview = read_overview(warehouse, source)
     logger.info("ranked %d nodes of source %s by %s after %s", overview["n_nodes"], source, card.model_id, after)
     return Ranked(
         model_id=card.model_id,
         n_nodes=overview["n_nodes"],
         n_executions=overview["n_executions"],
+        n_left_out=overview["n_left_out"],
         n_suspicious=overview["n_suspicious"],
         best=overview["best"],
         most_suspicious=overview["most_suspicious"],
@@ -151,41 +155,58 @@ def rank(
 
 
 def evaluate_files(
-    paths: list[str], reader: str, read: ReadParams, evaluate: EvaluateParams, folder: str
+    paths: list[str], reader: str, read: ReadParams, evaluate: EvaluateParams, folder: str, both: bool = False
 ) -> dict[str, Any]:
     """The figures of an evaluation of results in files; `report`: path of its page.
 
-    folder: where the page and the tables behind it are written."""
-    found, name, emulated = evaluate_results(paths, reader, read, evaluate)
+    folder: where the page and the tables behind it are written. both: see evaluate_results."""
+    found, name, emulated = evaluate_results(paths, reader, read, evaluate, both=both)
     return {**found.figures, "report": write_evaluation(found, name, folder, emulated)}
 
 
 def evaluate_results(
-    paths: list[str], reader: str, read: ReadParams, evaluate: EvaluateParams
+    paths: list[str], reader: str, read: ReadParams, evaluate: EvaluateParams, *, both: bool = False
 ) -> "tuple[Evaluation, str, frozenset[str]]":
     """An evaluation of results in files, what to call it, and which of its nodes are emulated.
 
-    Its figure n_refused counts the rows of the files that no execution could be made of."""
-    from tasks.nodes.evaluate.protocol import evaluate_history
+    Its figures n_refused, n_values_refused and n_replaced count the rows of the files that no execution could be made
+    of, single values of others that could not be used, and executions that a later file or row gives again. both:
+    whichever variant of preprocessing is asked for, ours and beside it the paper's (see variants)."""
     from tasks.nodes.reading_history import read_results
 
     read_now = read_results(paths, read, reader)
-    found = evaluate_history(read_now.history, evaluate)
+    found, emulated = _evaluated(read_now.history, evaluate, both=both)
     found.figures["n_refused"] = read_now.n_refused
+    found.figures["n_values_refused"] = read_now.n_values_refused
+    found.figures["n_replaced"] = read_now.n_replaced
     name = ", ".join(Path(path).name for path in paths[:3]) or Path(read.manifest).name
-    return found, name or "results", emulated_nodes(read_now.history)
+    return found, name or "results", emulated
 
 
-def evaluate_source(warehouse: Warehouse, source: str, evaluate: EvaluateParams, folder: str) -> dict[str, Any]:
-    """The figures of an evaluation of the executions of a source, which are kept. folder, `report`: as for files."""
+def evaluate_source(
+    warehouse: Warehouse, source: str, evaluate: EvaluateParams, folder: str, both: bool = False
+) -> dict[str, Any]:
+    """The figures of an evaluation of the executions of a source, which are kept; the rest is as for files."""
     from tasks.nodes.answer_rows import write_evaluation as write_figures
-    from tasks.nodes.evaluate.protocol import evaluate_history
 
     history, version = history_of(warehouse, source)
-    found = evaluate_history(history, evaluate)
+    found, emulated = _evaluated(history, evaluate, both=both)
     write_figures(warehouse, source, found.figures, version)
-    page = write_evaluation(found, f"source {source}", folder, emulated_nodes(history))
+    page = write_evaluation(found, f"source {source}", folder, emulated)
     return {**found.figures, "report": page}
+
+
+def _evaluated(history: "History", evaluate: EvaluateParams, *, both: bool) -> "tuple[Evaluation, frozenset[str]]":
+    """An evaluation and the emulated nodes, which its figure nodes.emulated names where there are any."""
+    from tasks.nodes.emulated import emulated_nodes
+    from tasks.nodes.evaluate.protocol import evaluate_history
+    from tasks.nodes.evaluate.variants import evaluate_both
+
+    found = evaluate_both(history, evaluate) if both else evaluate_history(history, evaluate)
+    emulated = emulated_nodes(history)
+    if emulated:
+        found.figures["nodes.emulated"] = ", ".join(sorted(emulated))
+    return found, emulated
 
 
 def write_evaluation(found: "Evaluation", name: str, folder: str, emulated: frozenset[str]) -> str:
@@ -199,12 +220,6 @@ def write_evaluation(found: "Evaluation", name: str, folder: str, emulated: froz
     return str(render_nodes_evaluation(found, name, Path(folder), emulated))
 
 
-def emulated_nodes(history: "History") -> frozenset[str]:
-    """The nodes of which some execution says that they are emulated."""
-    is_emulated = history.executions["is_emulated"].astype("boolean").fillna(False).astype(bool)
-    return frozenset(str(node) for node in history.executions.loc[is_emulated, "node"].unique())
-
-
 def history_of(warehouse: Warehouse, source: str) -> "tuple[History, str]":
     """The executions of a source, and the version of its data. Raises as version_of."""
     from tasks.nodes.reading_history import load_history
@@ -214,21 +229,7 @@ def history_of(warehouse: Warehouse, source: str) -> "tuple[History, str]":
 
 
 def version_of(warehouse: Warehouse, source: str) -> str:
-    """The version of the data of a source.
-
-    Raises NotFound if it has no executions, BadInput if simulated executions stand among measured ones."""
-    counted = fetch(
-        warehouse,
-        "SELECT count(*) FILTER (is_simulated) AS drawn, count(*) FILTER (NOT is_simulated) AS measured "
-        "FROM nodes.executions WHERE source = $source",
-        {"source": source},
-    )
-    drawn, measured = int(counted["drawn"].iloc[0]), int(counted["measured"].iloc[0])
-    if not drawn + measured:
-        raise NotFound(f"source {source!r} has no executions of benchmarks; fill it with 'whorl nodes ingest PATH'")
-    if drawn and measured:
-        problem = f"{drawn:,} simulated executions stand among {measured:,} measured ones"
-        fix = "ingest the simulated executions under a source of their own"
-        raise BadInput(f"source {source!r}", problem, "one kind only, so that no figure mixes them", fix)
+    """The version of the data of a source. Raises as is_simulated_source."""
     with reading(warehouse) as connection:
+        is_simulated_source(connection, source)
         return data_version(connection, WORD, source)

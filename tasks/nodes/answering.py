@@ -1,16 +1,19 @@
 """The plain answers about the nodes of a source: a ranking, suspicions, and how much a rerun differs."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.aspects import is_unstressed
+from tasks.nodes.aspects import is_stressed, is_unstressed
 from tasks.nodes.detectors.case import Case
 from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.detectors.registry import PLAIN
+from tasks.nodes.emulated import emulated_nodes
 from tasks.nodes.evaluate.thresholds import choose_threshold
 from tasks.nodes.history import History
+from tasks.nodes.node_words import EMULATED, called
 from tasks.nodes.preprocess.fitted import Preprocessor
 from tasks.nodes.preprocess.fitting import fit
 from tasks.nodes.preprocess.params import PreprocessParams
@@ -24,14 +27,16 @@ from tasks.nodes.tabulating import tables_of
 from tasks.nodes.type_tables import Bools, NodeTables
 from tasks.progress import report_progress
 
+MOST_NAMED = 3  # nodes of a reference, by their names
+
 
 @dataclass(frozen=True)
 class Answers:
     """ranking: nodes by score; watched: nodes by how far they fell below themselves (`suspicious_nodes`).
 
     suspicions: execution_id, detector, score, threshold, is_suspicious; one row an execution and detector that had
-    something to say. calm: the tables of the executions that were neither stressed nor disturbed, which ranking and
-    repeated rest on."""
+    something to say. calm: the tables of the executions that were neither stressed nor disturbed, which all but
+    suspicions rest on."""
 
     ranking: Ranking
     watched: pd.DataFrame
@@ -48,8 +53,16 @@ def learn(history: History, params: PreprocessParams, score: ScoreParams) -> tup
     tables = tables_of(history, preprocessor)
     calm = is_unstressed(history.executions).to_numpy(dtype=bool)
     nodes = sorted(history.executions.loc[calm, "node"].astype(str).unique())
-    stated = f"{len(nodes)} nodes" if len(nodes) > 3 else ", ".join(nodes)
+    stated = _stated(nodes, emulated_nodes(history))
     return preprocessor, learn_reference(tables, calm, score, stated)
+
+
+def _stated(nodes: Sequence[str], emulated: Collection[str]) -> str:
+    """Some nodes in words: their names, of many how many; emulated ones are called so."""
+    if len(nodes) <= MOST_NAMED:
+        return ", ".join(called(node, node in emulated) for node in nodes)
+    n_emulated = sum(node in emulated for node in nodes)
+    return f"{len(nodes)} nodes" + (f", {n_emulated} of them {EMULATED}" if n_emulated else "")
 
 
 def answer(
@@ -66,7 +79,7 @@ def answer(
     calm = tables.of_executions(is_calm)
     return Answers(
         ranking=rank_nodes(calm, reference, score),
-        watched=suspicious_nodes(tables, reference, score),
+        watched=suspicious_nodes(calm, reference, score),
         suspicions=judge(history, tables, detect, suspect),
         repeated=repeatability_of(tables, is_calm, score.min_executions),
         calm=calm,
@@ -74,23 +87,23 @@ def answer(
 
 
 def judge(history: History, tables: NodeTables, detect: DetectorParams, suspect: SuspectParams) -> pd.DataFrame:
-    """The suspicion of each execution by each detector, which may learn from all executions that are not known to be
-    stressed.
+    """The suspicion of each execution by each detector, which may learn from all that nothing is known against.
 
     Thresholds are chosen on these executions themselves (see `choose_threshold`): they are for looking at a source, not
     for saying how good a detector is."""
-    labels = history.executions["is_stressed"].astype("boolean")
-    is_known, is_stressed = labels.notna().to_numpy(), labels.fillna(False).to_numpy(dtype=bool)
-    everything: Bools = np.ones(len(history.executions), dtype=bool)
-    case = Case(history, tables, everything, ~is_stressed, everything, suspect.seed)
-    ids = history.executions["execution_id"].to_numpy(dtype=object)
+    executions = history.executions
+    is_known, stressed = executions["is_stressed"].notna().to_numpy(), is_stressed(executions).to_numpy(dtype=bool)
+    is_normal = is_unstressed(executions).to_numpy(dtype=bool)
+    everything: Bools = np.ones(len(executions), dtype=bool)
+    case = Case(history, tables, everything, is_normal, everything, suspect.seed)
+    ids = executions["execution_id"].to_numpy(dtype=object)
     parts = [pd.DataFrame(columns=["execution_id", "detector", "score", "threshold", "is_suspicious"])]
     for at, name in enumerate(suspect.detectors):
         report_progress("judging executions", at, len(suspect.detectors))
         scores = PLAIN[name](case, detect)
         is_scored = ~np.isnan(scores)
-        chosen = is_scored & is_known if (is_known & is_stressed).any() else is_scored
-        threshold = choose_threshold(scores[chosen], is_stressed[chosen], suspect.false_alarm_share)
+        chosen = is_scored & is_known if (is_known & stressed).any() else is_scored
+        threshold = choose_threshold(scores[chosen], stressed[chosen], suspect.false_alarm_share)
         rows = {"execution_id": ids[is_scored], "detector": name, "score": scores[is_scored], "threshold": threshold}
         parts.append(pd.DataFrame({**rows, "is_suspicious": scores[is_scored] > threshold}))
     return pd.concat([part for part in parts if len(part)] or parts, ignore_index=True)

@@ -17,8 +17,19 @@ def type_names(executions: pd.DataFrame) -> pd.Series:
     return executions["benchmark"].astype(str) + ("@" + template).where(template != "", "")
 
 
+def is_stressed(executions: pd.DataFrame) -> pd.Series:
+    """Whether each execution is known to have been stressed; where nobody says, false. A bool each."""
+    return executions["is_stressed"].astype("boolean").fillna(False).astype(bool)
+
+
+def is_contaminated(executions: pd.DataFrame) -> pd.Series:
+    """Whether others are known to have used the machine while each execution ran; a bool each."""
+    return executions["is_contaminated"].astype("boolean").fillna(False).astype(bool)
+
+
 def is_unstressed(executions: pd.DataFrame) -> pd.Series:
-    """Whether nothing is known against each execution: completed, not stressed, not contaminated; a bool each."""
-    stressed = executions["is_stressed"].astype("boolean").fillna(False)
-    contaminated = executions["is_contaminated"].astype("boolean").fillna(False)
-    return (executions["status"] == "completed") & ~stressed.astype(bool) & ~contaminated.astype(bool)
+    """Whether nothing is known against each execution: completed, not stressed, not contaminated; a bool each.
+
+    This is what normal means wherever something is learned from what is normal, ranked, or watched."""
+    is_completed = executions["status"] == "completed"
+    return is_completed & ~is_stressed(executions) & ~is_contaminated(executions)

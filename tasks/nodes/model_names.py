@@ -10,3 +10,12 @@ def no_model(source: str) -> str:
     """The line for a source without a model."""
     command = shlex.join(["whorl", "nodes", "preprocess", "--source", source])
     return f"source {source!r}: its metrics have not been preprocessed yet; do so with {command}"
+
+
+def left_out(n_executions: int, source: str) -> str:
+    """The line for executions of which the preprocessing in use knows no metric; empty if there is none."""
+    if not n_executions:
+        return ""
+    command = shlex.join(["whorl", "nodes", "preprocess", "--source", source])
+    told = "1 execution is" if n_executions == 1 else f"{n_executions:,} executions are"
+    return f"{told} left out: the preprocessing knows none of their metrics; preprocess again with {command}"

@@ -1,12 +1,13 @@
 """Nodes and decisions as words; an emulated node is called so wherever it is shown. Light: no pandas, no figures."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from tasks.quantities import ratio
 
 EMULATED = "emulated"
 NOT_TOLD = "–"
+UNDECLARED = ("rule", "none")  # origins of an orientation that nobody declared
 
 
 def called(node: str, is_emulated: Any) -> str:
@@ -24,6 +25,26 @@ def agreement(agrees: Any) -> str:
     if is_missing(agrees):
         return NOT_TOLD
     return "agrees" if agrees else "disagrees"
+
+
+def counts_as(row: Mapping[Any, Any]) -> str:
+    """Which way a metric counts; a metric that is declared to be neither better nor worse counts in no score."""
+    told = row.get("is_directed")
+    return better(row["orientation"]) if is_missing(told) or told else "neither is better"
+
+
+def agreement_without(row: Mapping[Any, Any]) -> str:
+    """Whether the paper's rule says what is declared by the executions that were not stressed alone."""
+    rule = row["rule_without_stressed"]
+    if is_missing(rule) or row["orientation_from"] in UNDECLARED:
+        return NOT_TOLD
+    return agreement(rule == row["orientation"])
+
+
+def called_all(names: str, emulated: Collection[str]) -> str:
+    """Nodes with commas between, as figures name them; emulated ones are called so."""
+    each = [names] if names in emulated else names.split(", ")
+    return ", ".join(called(node, node in emulated) for node in each)
 
 
 def decision(row: Mapping[Any, Any]) -> str:

@@ -15,6 +15,7 @@ from tasks.nodes.type_tables import Bools, Floats, NodeTables, TypeTable
 NOT_AVERAGES = frozenset({"min", "max", "std", "stdev", "stddev", "mdev", "variance"})  # words of names: how runs vary
 PER_SECOND = "/s"  # how base units of rates end
 TIMES = ("s", "s/B")  # base units of what takes long
+USUAL = 0.5  # share of the nodes, from which an aspect is expected of all
 COLUMNS = ["type", "aspect", "metric", "unit", "orientation", "median", "weight", "n_nodes", "n_executions"]
 
 
@@ -42,12 +43,17 @@ class ReferenceFleet:
             found["median"].to_numpy(dtype=np.float64), found["weight"].fillna(0.0).to_numpy(dtype=np.float64)
         )
 
+    @property
+    def counted(self) -> frozenset[tuple[str, str]]:
+        """The types and metrics that count in scores."""
+        return counted_in(self.table)
+
 
 def learn_reference(tables: NodeTables, is_reference: Bools, params: ScoreParams, stated: str = "") -> ReferenceFleet:
     """The medians over nodes of each node's medians, from the executions of the mask (n_executions,).
 
-    A metric counts if it is an average rate (else an average time) of its type, or always if params.basis is `all`; its
-    median must be above 0, as ratios need it. Nodes count alike, however often they ran."""
+    Which metrics count: see `counting`; their median must be above 0, as ratios need it. Nodes count alike, however
+    often they ran."""
     rows = []
     for table in tables.of_executions(is_reference).tables:
         medians = group_medians(table.natural, table.nodes, len(tables.nodes))
@@ -62,20 +68,39 @@ def learn_reference(tables: NodeTables, is_reference: Bools, params: ScoreParams
 
 
 def counting(table: TypeTable, params: ScoreParams) -> Bools:
-    """Which metrics of a type count in its score: (m,)."""
+    """Which metrics of a type count in its score: (m,).
+
+    Average rates, else average times, or all if params.basis is `all`. A metric of which neither more nor less is
+    better (a rate that is set, a processor's use) counts only in a type that has no other."""
+    is_directed = np.ones(len(table.metrics), dtype=bool) if table.is_directed is None else table.is_directed
+    if not is_directed.any():
+        is_directed = ~is_directed
     if params.basis == "all":
-        return np.ones(len(table.metrics), dtype=bool)
+        return is_directed
     is_average = np.array([not NOT_AVERAGES & set(metric.split("_")) for metric in table.metrics], dtype=bool)
     is_rate = np.array([unit.endswith(PER_SECOND) for unit in table.units], dtype=bool)
     is_time = np.array([unit in TIMES for unit in table.units], dtype=bool)
     for chosen in (
-        is_average & is_rate & (table.orientation > 0),
-        is_average & is_time & (table.orientation < 0),
-        is_average,
+        is_directed & is_average & is_rate & (table.orientation > 0),
+        is_directed & is_average & is_time & (table.orientation < 0),
+        is_directed & is_average,
     ):
         if chosen.any():
             return np.asarray(chosen)
-    return np.ones(len(table.metrics), dtype=bool)
+    return is_directed
+
+
+def counted_in(reference: pd.DataFrame) -> frozenset[tuple[str, str]]:
+    """The types and metrics of a reference (ReferenceFleet.table) that count in scores: those with a weight."""
+    own = reference[reference["weight"] > 0]
+    return frozenset(zip(own["type"].astype(str), own["metric"].astype(str), strict=True))
+
+
+def usual_aspects(reference: pd.DataFrame) -> frozenset[str]:
+    """The aspects that half of the nodes of a reference or more ran: what a node is expected to have run."""
+    own = reference[reference["weight"] > 0]
+    n_nodes = own.groupby(own["aspect"].astype(str))["n_nodes"].max()
+    return frozenset(str(aspect) for aspect in n_nodes.index[n_nodes >= USUAL * n_nodes.max()])
 
 
 def aspect_weights(aspects: tuple[str, ...], given: Mapping[str, float]) -> Floats:

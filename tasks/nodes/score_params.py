@@ -12,7 +12,7 @@ class ScoreParams(Params):
 
     basis: Literal["throughput", "all"] = Field(
         "throughput",
-        description="Metrics that count: rates alone where a benchmark has any, else times; or all that are kept",
+        description="Metrics that count: rates alone where a benchmark has any, else times; or all that can be better",
     )
     left_out_aspects: list[str] = Field(
         ["application"], max_length=100, description="Aspects that do not count; applications are what scores are for"

@@ -5,11 +5,14 @@ import logging
 from tasks.nodes import intake
 from tasks.nodes.reading_params import ReadParams
 from tasks.warehouse import ingest
-from tasks.warehouse.connection import reading
+from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.versions import data_version
 
 logger = logging.getLogger(__name__)
+EMULATED = """
+SELECT count(DISTINCT node) AS n_emulated FROM nodes.executions WHERE source = $source AND is_emulated
+"""
 
 
 def find_files(paths: list[str], read: ReadParams) -> list[str]:
@@ -38,3 +41,10 @@ def source_version(warehouse: Warehouse, source: str, after: list[str]) -> str:
         version = data_version(connection, intake.WORD, source)
     logger.info("source %s has data version %s after %d batches", source, version, len(after))
     return version
+
+
+def count_emulated(warehouse: Warehouse, source: str, after: list[str]) -> int:
+    """How many nodes of a source are emulated. after: batches that it rests on, as for source_version."""
+    found = fetch(warehouse, EMULATED, {"source": source})
+    logger.debug("counted emulated nodes of source %s after %d batches", source, len(after))
+    return int(found["n_emulated"].iloc[0])

@@ -11,7 +11,7 @@ from tasks.nodes.history import History
 from tasks.nodes.preprocess.fitted import FittedMetric, Preprocessor
 from tasks.nodes.preprocess.fitting import durations, fit
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.preprocess.recorded import recorded
+from tasks.nodes.preprocess.recorded import Recorded, recorded
 from tasks.nodes.preprocess.run_time import as_rates
 from tasks.nodes.preprocess.scaling import scaled, softly_clipped
 from tasks.nodes.preprocess.unification import Unified, in_base_units
@@ -24,12 +24,14 @@ def learn_tables(history: History, is_train: Bools, params: PreprocessParams) ->
 
 
 def tables_of(history: History, preprocessor: Preprocessor) -> NodeTables:
-    """The kept metrics of all executions by type. An execution without a value of them is in no table."""
+    """The kept metrics of all executions by type. An execution without a value of them is in no table.
+
+    What training did not have (types, metrics, units) is left out; executions that have nothing else are counted."""
     executions = history.executions
     columns = preprocessor.columns()
-    unified = as_rates(
-        in_base_units(recorded(history), columns), columns, columns["divided_by"].tolist(), durations(executions)
-    )
+    found = recorded(history)
+    read = in_base_units(found, columns)
+    unified = as_rates(read, columns, columns["divided_by"].tolist(), durations(executions))
     names = pd.Series(type_names(executions).to_numpy(dtype=object))
     aspects = _aspects(names, executions["aspect"])
     node_of, nodes = pd.factorize(executions["node"].astype(str), sort=True)
@@ -46,7 +48,16 @@ def tables_of(history: History, preprocessor: Preprocessor) -> NodeTables:
         _machine_types(executions, node_of, len(nodes)),
         tuple(table for table in tables if len(table.executions)),
         len(executions),
+        _count_left_out(found, read, len(executions)),
     )
+
+
+def _count_left_out(found: Recorded, read: Unified, n_executions: int) -> int:
+    """Executions that measured something, but no metric of training in a unit that can become that of its column."""
+    is_measured, is_known = np.zeros((2, n_executions), dtype=bool)
+    is_measured[found.execution] = True
+    is_known[read.execution] = True
+    return int((is_measured & ~is_known).sum())
 
 
 def _aspects(types: pd.Series, aspects: pd.Series) -> dict[str, str]:
@@ -57,8 +68,9 @@ def _aspects(types: pd.Series, aspects: pd.Series) -> dict[str, str]:
 
 
 def _machine_types(executions: pd.DataFrame, node_of: np.ndarray, n_nodes: int) -> tuple[str, ...]:
-    """Of each node, as its first execution says; empty if unknown."""
-    first = pd.Series(executions["machine_type"].fillna("").astype(str).to_numpy()).groupby(node_of).first()
+    """Of each node, as the first of its executions that says any; empty if none does."""
+    told = pd.Series(executions["machine_type"].fillna("").astype(str).to_numpy(dtype=object))
+    first = told[told != ""].groupby(node_of[(told != "").to_numpy()]).first()
     return tuple(str(one) for one in first.reindex(range(n_nodes), fill_value=""))
 
 
@@ -83,6 +95,7 @@ def _table(
         natural=values,
         orientation=np.array([metric.orientation.sign for metric in metrics], dtype=np.float64),
         scaled=on_scale,
+        is_directed=np.array([metric.orientation.is_directed for metric in metrics], dtype=bool),
     )
 
 

@@ -17,7 +17,8 @@ class TypeTable:
 
     nodes: (n,) numbers of nodes in `NodeNames`. metrics, units: (m,) names and base units. natural: (n, m) in base
     units, NaN where not measured. orientation: (m,) 1 where more is better, -1 where less is. scaled: (n, m) oriented
-    and brought to one scale, NaN where not measured."""
+    and brought to one scale, NaN where not measured. is_directed: (m,) false where neither more nor less is better and
+    the orientation is a guess; None: all are."""
 
     name: str
     aspect: str
@@ -28,6 +29,7 @@ class TypeTable:
     natural: Floats
     orientation: Floats
     scaled: Floats
+    is_directed: Bools | None = None
 
     def where(self, is_kept: Bools) -> "TypeTable":
         """The rows for which the mask (n,) is true."""
@@ -44,12 +46,14 @@ class TypeTable:
 class NodeTables:
     """nodes: names, by number. machine_types: theirs. tables: one a type that has a kept metric, by name.
 
-    n_executions: of the history, so that what a table says of its rows can be put in its place."""
+    n_executions: of the history, so that what a table says of its rows can be put in its place. n_left_out: of them,
+    those that measured something, but nothing that the preprocessing knows: they are in no table."""
 
     nodes: tuple[str, ...]
     machine_types: tuple[str, ...]
     tables: tuple[TypeTable, ...]
     n_executions: int
+    n_left_out: int = 0
 
     def of_executions(self, is_kept: Bools) -> "NodeTables":
         """With the rows of some executions alone, (n_executions,); types without any are dropped."""

@@ -1,6 +1,7 @@
 """Nodes as markdown with figures inside: what Prefect shows under the runs of flows."""
 
 from tasks.markdown import plain
+from tasks.nodes.model_names import left_out
 from tasks.report.nodes_data import NodesData, fetch_nodes_data
 from tasks.report.nodes_figures import ranking_figure, reruns_figure, suspicions_figure
 from tasks.report.nodes_params import NodesReportParams
@@ -25,6 +26,11 @@ def nodes_markdown(data: NodesData) -> str:
         parts.append("**Simulated:** these executions were drawn, not measured.")
     if n_emulated := int(data.nodes["is_emulated"].sum()):
         parts.append(f"**Emulated:** {n_emulated:,} of the nodes are made of limits on a larger machine.")
+    if data.is_outdated:
+        told = f"of data version {data.ranked_version}, the source has {data.data_version}"
+        parts.append(f"**Older data:** the answers are {told}; rank again.")
+    if line := left_out(data.n_left_out, data.source):
+        parts.append(f"**Left out:** {plain(line)}.")
     figures = [ranking_figure(data.ranking), suspicions_figure(data.suspicions), reruns_figure(data.reruns)]
-    parts += [figure_part(figure, f"data version {data.data_version}") for figure in figures]
+    parts += [figure_part(figure, f"data version {data.ranked_version or data.data_version}") for figure in figures]
     return "\n\n".join(parts) + "\n"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from tasks.errors import BadInput, NotFound
+from tasks.nodes.source_kind import is_simulated_source
 from tasks.report.nodes_params import NodesReportParams
 from tasks.report.nodes_ranking import RankedNodes
 from tasks.report.nodes_repeatability import Reruns
@@ -14,10 +14,6 @@ from tasks.warehouse.connection import Connection, reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.versions import data_version
 
-KINDS = """
-    SELECT count(*) FILTER (is_simulated), count(*) FILTER (NOT is_simulated)
-    FROM nodes.executions WHERE source = $source
-"""
 # is_emulated: of the nodes of a source; a node is emulated where any of its executions is
 NODES = """
 WITH final AS (
@@ -51,7 +47,8 @@ WITH emulated AS (
 SCORES = (
     EMULATED
     + """
-SELECT aspect, node, machine_type, is_emulated, score, low, high, rank, is_tied, n_executions, model_id, scored_at
+SELECT aspect, node, machine_type, is_emulated, score, low, high, rank, is_tied, n_executions,
+    coalesce(lacks, '') AS lacks, model_id, scored_at
 FROM nodes.scores LEFT JOIN emulated USING (node) WHERE source = $source
 ORDER BY aspect <> 'all', aspect, rank, score DESC, node
 """
@@ -112,6 +109,13 @@ final AS (
 SELECT * FROM final ORDER BY n DESC, reason
 """
 FIGURES = "SELECT key, value, reason FROM nodes.evaluation_figures WHERE source = $source ORDER BY key"
+# What the answers rest on; data versions are empty where there are none, or nobody kept what they rest on.
+BASIS = """
+SELECT coalesce(any_value(data_version), '') AS ranked_version, coalesce(any_value(n_left_out), 0) AS n_left_out,
+    (SELECT coalesce(any_value(data_version), '') FROM nodes.evaluation_figures WHERE source = $source)
+        AS evaluated_version
+FROM nodes.rankings WHERE source = $source
+"""
 
 
 @dataclass(frozen=True)
@@ -119,10 +123,15 @@ class NodesData:
     """Tables and figures of one source; tables are empty where their step has not been taken yet.
 
     nodes: one row a node; types: one a benchmark type; shown: the best nodes, which the figure has; watched: nodes by
-    how far they fell below their own level; pairs: how many executions tell nodes apart."""
+    how far they fell below their own level; pairs: how many executions tell nodes apart. ranked_version and
+    evaluated_version: data versions that answers and evaluation rest on; n_left_out: executions that the answers could
+    not look at."""
 
     source: str
     data_version: str
+    ranked_version: str
+    evaluated_version: str
+    n_left_out: int
     is_simulated: bool
     nodes: pd.DataFrame
     types: pd.DataFrame
@@ -137,6 +146,11 @@ class NodesData:
     evaluation: dict[str, Any]
     files: pd.DataFrame
     reasons: pd.DataFrame
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether ranking, suspicions and repeatability are of other data than the source has now."""
+        return self.ranked_version not in ("", self.data_version)
 
     @property
     def ranking(self) -> RankedNodes | None:
@@ -156,15 +170,19 @@ def fetch_nodes_data(warehouse: Warehouse, source: str, params: NodesReportParam
     Raises NotFound if the source has no executions, BadInput if it mixes simulated with measured ones."""
     asked = {"source": source}
     with reading(warehouse) as connection:
-        is_simulated = _kind(connection, source)
+        is_simulated = is_simulated_source(connection, source)
 
         def table(sql: str) -> pd.DataFrame:
             return connection.execute(sql, asked).df()
 
         detectors, scores = table(DETECTORS), table(SCORES)
+        [basis] = table(BASIS).to_dict("records")
         return NodesData(
             source=source,
             data_version=data_version(connection, "nodes", source),
+            ranked_version=str(basis["ranked_version"]),
+            evaluated_version=str(basis["evaluated_version"]),
+            n_left_out=int(basis["n_left_out"]),
             is_simulated=is_simulated,
             nodes=table(NODES),
             types=table(TYPES),
@@ -180,21 +198,6 @@ def fetch_nodes_data(warehouse: Warehouse, source: str, params: NodesReportParam
             files=table(FILES),
             reasons=table(REASONS),
         )
-
-
-def _kind(connection: Connection, source: str) -> bool:
-    """Whether the executions of a source are simulated: all of them or none."""
-    n_simulated, n_measured = connection.execute(KINDS, {"source": source}).fetchone() or (0, 0)
-    if not n_simulated + n_measured:
-        raise NotFound(f"source {source!r} has no executions of benchmarks; fill it with 'whorl nodes ingest PATH'")
-    if n_simulated and n_measured:
-        raise BadInput(
-            f"source {source!r}",
-            f"{n_simulated:,} simulated executions stand among {n_measured:,} measured ones",
-            "one kind only, so that no figure mixes them",
-            "ingest the simulated executions under a source of their own",
-        )
-    return bool(n_simulated)
 
 
 def _suspicions(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tasks.nodes.evaluate.figures import their_figures
 from tasks.quantities import MISSING, number, ratio, share
 from tasks.report.nodes_words import sentence
 
@@ -47,6 +48,9 @@ OVERVIEW: dict[str, tuple[str, Show]] = {
     "n_stressed": ("executions that were stressed", number),
     "n_contaminated": ("executions that others disturbed", number),
     "n_not_completed": ("executions that did not complete", number),
+    "n_refused": ("rows of files that were refused", number),
+    "n_values_refused": ("values of other rows that were refused", number),
+    "n_replaced": ("executions that a later file or row gives again", number),
     "metrics.recorded": ("metrics recorded", number),
     "metrics.kept": ("metrics kept", number),
 }
@@ -126,7 +130,9 @@ def repeated_rows(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def figure_rows(figures: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The main figures with words and value, or why there is none."""
+    """The main figures with words and value, or why there is none.
+
+    theirs: the same by the paper's preprocessing; empty where that was not asked for, or does not matter."""
     keys: dict[str, tuple[str, Show]] = dict(OVERVIEW)
     for measure in ("f1_outlier", "f1_normal", "auprc"):
         for detector, name in DETECTORS.items():
@@ -135,8 +141,15 @@ def figure_rows(figures: Mapping[str, Any]) -> list[dict[str, str]]:
         f"rank.{method}": (f"correlation with applications of {words}", ratio) for method, words in METHODS.items()
     }
     keys |= {f"repeatability.{key}": (f"reruns: {words}", show) for key, (words, show) in REPEATED.items()}
+    theirs = their_figures(figures)
     return [
-        {"words": words, "value": _told(figures, key, show)} for key, (words, show) in keys.items() if key in figures
+        {
+            "words": words,
+            "value": _told(figures, key, show),
+            "theirs": _told(theirs, key, show) if key in theirs else "",
+        }
+        for key, (words, show) in keys.items()
+        if key in figures
     ]
 
 

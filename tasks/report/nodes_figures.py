@@ -29,8 +29,8 @@ def suspicions_figure(found: Suspicions | None, name: str = "suspicions") -> Fig
     """Executions over time, and which are suspicious."""
     words = (
         "Each dot is an execution: the higher, the less it is like what its node does otherwise, from a tenth of the "
-        "threshold to twenty times it. Orange ones lie above the threshold and are suspicious. A tick below a strip is "
-        "an execution that was really put under stress."
+        "way between the usual score and the threshold to twenty times that way. Orange ones lie above the threshold "
+        "and are suspicious. A tick below a strip is an execution that was really put under stress."
     )
     return figure_of(
         name,

@@ -8,7 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from tasks.nodes.node_words import agreement, better, decision, interval
+from tasks.nodes.model_names import left_out
+from tasks.nodes.node_words import agreement, agreement_without, counts_as, decision, interval
 from tasks.quantities import digits, number, share
 from tasks.report.jobs_page import Total, drawn
 from tasks.report.nodes_data import NodesData, fetch_nodes_data
@@ -49,6 +50,8 @@ def nodes_text(data: NodesData, params: NodesReportParams = DEFAULTS) -> str:
             "n_executions": int(data.nodes["n_executions"].sum()),
             "n_emulated": int(data.nodes["is_emulated"].sum()),
             "totals": _totals(data),
+            "is_outdated": data.is_outdated,
+            "left_out": left_out(data.n_left_out, data.source),
             "ranking": drawn(ranking_figure(data.ranking)),
             "suspicions": drawn(suspicions_figure(data.suspicions)),
             "repeatability": drawn(reruns_figure(data.reruns)),
@@ -145,8 +148,9 @@ def decision_rows(rows: pd.DataFrame) -> list[dict[Any, Any]]:
             **row,
             "unit_words": row["unit"] + (f" (written {row['unit_written']})" if row["unit_written"] else ""),
             "decision": sentence(decision(row) + (f"; {row['note']}" if row["note"] else "")),
-            "direction": better(row["orientation"]),
+            "direction": counts_as(row),
             "rule": agreement(row["agrees"]),
+            "without": agreement_without(row),
         }
         for row in rows.to_dict("records")
     ]

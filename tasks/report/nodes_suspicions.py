@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from tasks.nodes.node_words import is_true
+from tasks.nodes.type_tables import Floats
 from tasks.report.date_ticks import date_axis
 from tasks.report.direct_labels import INSIDE, RIGHT_OF_ROW, write
 from tasks.report.nodes_words import node_name
@@ -16,7 +17,7 @@ from tasks.report.style import BLUE, INK, MUTED, ORANGE, is_narrow, new_figure, 
 
 STRIP_IN, HEAD_IN, FOOT_IN, TOP_IN = 0.62, 0.3, 0.56, 0.05
 LEFT_IN, RIGHT_IN = 0.15, {False: 0.95, True: 0.75}
-LEAST, MOST = 0.1, 20.0  # multiples of the threshold; what lies outside stands at the edge
+LEAST, MOST = 0.1, 20.0  # multiples of the way to the threshold; what lies outside stands at the edge
 TICKS = {False: 7, True: 4}
 TIMES_MARGIN = 0.02
 
@@ -36,10 +37,11 @@ class Suspicions:
 
 
 def draw_suspicions(data: Suspicions, width_in: float) -> Figure | None:
-    """A strip a node: executions in time, their scores as multiples of the threshold. None without any time."""
+    """A strip a node: executions in time, by how far on the way to the threshold they are. None without any time."""
     rows = data.rows[data.rows["started_at"].notna()]
     if rows.empty:
         return None
+    rows = rows.assign(way=ways_to_threshold(rows["score"].to_numpy(), rows["threshold"].to_numpy()))
     strips = [group for _, group in rows.groupby("node", sort=False)]
     first, last = rows["started_at"].min(), rows["started_at"].max()
     margin = max((last - first) * TIMES_MARGIN, pd.Timedelta(seconds=1))
@@ -62,8 +64,23 @@ def draw_suspicions(data: Suspicions, width_in: float) -> Figure | None:
     return figure
 
 
+def ways_to_threshold(scores: Floats, thresholds: Floats) -> Floats:
+    """1 at the threshold, above it for what is suspicious, 0 at the usual (median) score: (n,), larger is stranger.
+
+    A threshold that does not lie above the usual score has no such way to it; then the unit is how far scores lie from
+    it, at the middle of those that do. So 0 and negative thresholds are drawn like any other."""
+    apart = scores - thresholds
+    unit = float(np.median(-apart)) if len(apart) else 0.0
+    if not unit > 0:
+        others = np.abs(apart[np.isfinite(apart) & (apart != 0)])
+        unit = float(np.median(others)) if len(others) else 1.0
+    if not np.isfinite(unit):  # nothing is ever suspicious
+        return np.zeros(len(scores))
+    return np.asarray(1 + apart / unit)
+
+
 def _draw_strip(axes: Axes, strip: pd.DataFrame) -> None:
-    multiples = np.clip(strip["score"].to_numpy() / strip["threshold"].to_numpy(), LEAST, MOST)
+    multiples = np.clip(strip["way"].to_numpy(dtype=np.float64), LEAST, MOST)
     is_suspicious = strip["is_suspicious"].to_numpy(dtype=bool)
     is_stressed = strip["is_stressed"].map(is_true).to_numpy(dtype=bool)
     times = strip["started_at"].to_numpy()

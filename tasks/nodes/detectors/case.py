@@ -10,8 +10,8 @@ from tasks.nodes.type_tables import Bools, NodeTables, TypeTable
 class Case:
     """history: all executions, in time order. tables: theirs, preprocessed with what the training executions taught.
 
-    is_train: (n_executions,) executions that may be learned from. is_normal: (n_executions,) those of them that are not
-    known to be stressed; where no labels are given, all of them. is_validation: executions that a threshold may be
+    is_train: (n_executions,) executions that may be learned from. is_normal: (n_executions,) those of them that nothing
+    is known against: completed, not stressed, not disturbed. is_validation: executions that a threshold may be
     chosen on. seed: of anything drawn."""
 
     history: History

@@ -29,9 +29,9 @@ def decisions(preprocessor: Preprocessor) -> pd.DataFrame:
 
     type, metric; unit_written (all spellings), unit (base), divided_by (time that a total is divided by), n_values,
     n_apart (training values in no column) and note why; n_distinct, dispersion (robust coefficient of variation),
-    deviation (standard); is_kept, why (it is dropped); orientation (1 or -1), orientation_from; rule_with_stressed and
-    rule_without_stressed (the paper's), agrees (the first of these with what is declared; missing where one is
-    silent)."""
+    deviation (standard); is_kept, why (it is dropped); orientation (1 or -1), orientation_from, is_directed (false:
+    neither is better, the orientation is a guess); rule_with_stressed and rule_without_stressed (the paper's), agrees
+    (the first of these with what is declared; missing where one is silent)."""
     table = pd.DataFrame([_row(metric) for metric in preprocessor.metrics], columns=list(COLUMNS))
     return table.astype(COLUMNS)
 
@@ -52,6 +52,7 @@ COLUMNS = {
     "why": "str",
     "orientation": "int64",
     "orientation_from": "str",
+    "is_directed": "bool",
     "rule_with_stressed": "Int64",
     "rule_without_stressed": "Int64",
     "agrees": "boolean",
@@ -76,6 +77,7 @@ def _row(metric: FittedMetric) -> dict[str, object]:
         "why": metric.why,
         "orientation": orientation.sign,
         "orientation_from": orientation.origin,
+        "is_directed": orientation.is_directed,
         "rule_with_stressed": orientation.rule_with_stressed,
         "rule_without_stressed": orientation.rule_without_stressed,
         "agrees": orientation.agrees,

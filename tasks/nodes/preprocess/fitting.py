@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tasks.nodes.aspects import is_stressed
 from tasks.nodes.history import History
 from tasks.nodes.preprocess.declared import declared_facts
 from tasks.nodes.preprocess.fitted import FittedMetric, Preprocessor
@@ -33,7 +34,7 @@ def fit(history: History, params: PreprocessParams, *, facts: Facts | None = Non
     read = in_base_units(found, columns)
     unified = as_rates(read, columns, divided_by, durations(history.executions))
     without_time = np.diff(read.edges) - np.diff(unified.edges)
-    stressed = history.executions["is_stressed"].astype("boolean").fillna(False).to_numpy(dtype=bool)
+    stressed = is_stressed(history.executions).to_numpy(dtype=bool)
     metrics = []
     for at, column in enumerate(_with_lost(columns.assign(divided_by=divided_by), without_time).to_dict("records")):
         rows = unified.of(at)

@@ -27,12 +27,14 @@ PAPER_OVERRIDES: tuple[tuple[str, Sign], ...] = (("msg_rate", 1), ("stdev", -1),
 class Orientation(Params):
     """sign: 1 where more is better, -1 where less is. origin: what says so; none: nothing does, and 1 stands.
 
-    rule_with_stressed, rule_without_stressed: what the paper's rule says; None where the values do not differ."""
+    rule_with_stressed, rule_without_stressed: what the paper's rule says; None where the values do not differ.
+    is_directed: false where the tool declares that neither is better: the sign is a guess, and counts in no score."""
 
     sign: Sign
     origin: Origin
     rule_with_stressed: Sign | None
     rule_without_stressed: Sign | None
+    is_directed: bool = True
 
     @property
     def agrees(self) -> bool | None:
@@ -63,7 +65,13 @@ def orient(
     sign, origin = _overridden(metric) if params.variant == "paper" else _told(metric, base, fact)
     if sign is None:
         sign, origin = (1, "none") if rule is None else (rule, "rule")
-    return Orientation(sign=sign, origin=origin, rule_with_stressed=rule, rule_without_stressed=rule_of(unstressed))
+    return Orientation(
+        sign=sign,
+        origin=origin,
+        rule_with_stressed=rule,
+        rule_without_stressed=rule_of(unstressed),
+        is_directed=params.variant == "paper" or fact is None or fact.higher_is_better is not None,
+    )
 
 
 def _told(metric: str, base: str, fact: MetricFacts | None) -> tuple[Sign | None, Origin]:

@@ -9,8 +9,6 @@ from tasks.nodes.preprocess.telling_words import SETTINGS
 from tasks.nodes.tools.facts import MetricFacts
 
 NO_VALUE = "no usable value"
-SETTING = "setting: "  # how the tools' facts begin where a metric is one
-
 PAPER_MIN_DISTINCT = 4  # the code's; the paper's text says two
 PAPER_MIN_DEVIATION = 0.01
 PAPER_UNITS = {"B": 1e-6, "B/s": 1e-6, "s/B": 1e9}  # to MB, MB/s and s/GB; the rest is as the code has it
@@ -38,7 +36,7 @@ def why_dropped(
 
 def is_setting(metric: str, fact: MetricFacts | None) -> bool:
     """Whether a metric tells how the benchmark was called: by the tool's facts, else by its name."""
-    return fact.what.startswith(SETTING) if fact else metric in SETTINGS
+    return fact.is_setting if fact else metric in SETTINGS
 
 
 def _by_the_authors(name: str, base: str, spread: Spread) -> str:

@@ -11,11 +11,14 @@ from tasks.errors import BadInput
 from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.detectors.registry import PLAIN
 from tasks.nodes.evaluate.alarms import MEASURES
+from tasks.nodes.evaluate.figures import THEIRS, their_figures
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.evaluate.protocol import evaluate_history
+from tasks.nodes.evaluate.protocol import evaluate_history, sha256_of_history
 from tasks.nodes.evaluate.tables import write_tables
+from tasks.nodes.evaluate.variants import evaluate_both, with_variant
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.synthetic import synthetic_history
+from tasks.report.nodes_evaluated import figure_rows
 
 QUICK = EvaluateParams(detect=DetectorParams(trees=10), score=ScoreParams(resamples=100), repeats=2, resamples=100)
 
@@ -99,6 +102,7 @@ def test_without_labels_detection_is_null_with_its_reason():
     assert are_explained(figures)
     assert figures["detect.f1_outlier.zscore"] is None
     assert "is_stressed" in figures["detect.f1_outlier.zscore.reason"]
+    assert figures["detect.n"] is None and "is_stressed" in figures["detect.n.reason"]
     assert figures["repeatability.cv"] is not None
 
 
@@ -133,3 +137,31 @@ def test_stress_without_effect_is_not_found():
             figures[f"detect.auprc.{name}.left_node"] < 0.35
             and figures[f"detect.balanced_accuracy.{name}.left_node"] < 0.6
         ), name
+
+
+def test_the_hash_of_the_data_follows_all_that_figures_are_made_of():
+    history = synthetic_history(nodes=1, runs=2, types=1)
+    changes = {"duration_s": 3.0, "status": "failed", "is_contaminated": True, "dose_level": 3, "aspect": "disk"}
+    series = pd.DataFrame(
+        {"execution": [0], "metric": ["m"], "unit": [""], "at_s": [np.zeros(1)], "samples": [np.ones(1)]}
+    )
+    others = [replace(history, executions=history.executions.assign(**{key: one})) for key, one in changes.items()]
+    others += [replace(history, telemetry=series), replace(history, telemetry=series.assign(samples=[np.zeros(1)]))]
+    hashes = [sha256_of_history(one) for one in (history, *others)]
+    assert len(set(hashes)) == len(hashes)
+    assert sha256_of_history(synthetic_history(nodes=1, runs=2, types=1)) == hashes[0]
+
+
+def test_the_papers_preprocessing_stands_beside_ours_on_the_same_executions():
+    history = synthetic_history(nodes=2, runs=12, types=1)
+    params = QUICK.model_copy(update={"repeats": 1, "max_left_nodes": 1})
+    both = evaluate_both(history, params)
+    assert are_explained(both.figures)
+    ours, theirs = (evaluate_history(history, with_variant(params, one)).figures for one in ("robust", "paper"))
+    assert {key: value for key, value in both.figures.items() if not key.startswith(THEIRS)} == ours
+    beside = their_figures(both.figures)
+    assert {key: beside[key] for key in theirs if "." in key} == {key: theirs[key] for key in theirs if "." in key}
+    assert "n" not in beside and len(both.tables["paper_metrics"]) == len(both.tables["metrics"])
+    rows = {row["words"]: (row["value"], row["theirs"]) for row in figure_rows(both.figures)}
+    assert rows["metrics kept"] == (str(ours["metrics.kept"]), str(theirs["metrics.kept"]))
+    assert rows["executions"] == ("24", "")

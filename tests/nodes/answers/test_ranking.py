@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.evaluate.ranked_nodes import ranked_nodes
 from tasks.nodes.ranking import is_tie, rank_nodes
 from tasks.nodes.reference_fleet import learn_reference
 from tasks.nodes.score_params import ScoreParams
@@ -106,3 +108,81 @@ def test_the_node_whose_executions_fall_is_the_most_suspicious(table, together):
     assert found["low_share"].iloc[0] == pytest.approx(4 / 34)
     assert found["worst_type"].iloc[0] == "cpu-test" and found["worst_ratio"].iloc[0] == pytest.approx(0.6, rel=0.03)
     assert found["n_low"].iloc[1] == 0
+
+
+def test_a_node_that_fell_for_good_is_not_its_own_measure(table, together):
+    """From the 40th of 100 executions on node b has lost 40 %: most of its executions lie at the new level."""
+    falls = [*around(1, 100, n=40), *around(1, 60, n=60, seed=1)]
+    tables = together(table(around(0, 100, n=100) + falls))
+    found = suspicious_nodes(tables, learn_reference(tables, np.ones(200, dtype=bool), PARAMS), PARAMS)
+    assert found["node"].tolist() == ["b", "a"]
+    assert found["n_low"].tolist()[0] == 60 and found["n_low"].tolist()[1] <= 2
+    assert found["worst_ratio"].iloc[0] == pytest.approx(0.6, rel=0.03)
+
+
+def part_of_a_fleet(table, together):
+    """Nodes a and b ran both benchmarks, c the one of the CPU, where it is the fastest."""
+    cpu = table(around(0, 100) + around(1, 110) + around(2, 130))
+    memory = table(around(0, 100) + around(1, 110), name="memory-a", aspect="memory")
+    return together(cpu, memory, nodes=("a", "b", "c"))
+
+
+def test_a_node_that_ran_one_benchmark_is_not_the_best_of_all(table, together):
+    found = ranked(part_of_a_fleet(table, together))
+    assert found.best == ("b",)
+    assert found.nodes[["node", "place", "lacks"]].to_numpy().tolist() == [
+        ["b", 1, ""],
+        ["a", 2, ""],
+        ["c", 3, "memory"],
+    ]
+    cpu = found.table[found.table["aspect"] == "cpu"]
+    assert cpu["node"].tolist() == ["c", "b", "a"] and (cpu["lacks"] == "").all()
+
+
+def test_an_aspect_that_few_ran_is_expected_of_nobody(table, together):
+    rows = around(0, 100) + around(1, 110) + around(2, 130)
+    disk = table(around(0, 100), name="disk-a", aspect="disk")
+    assert ranked(together(table(rows), disk, nodes=("a", "b", "c"))).best == ("c",)
+
+
+def test_nodes_of_a_large_fleet_stand_in_the_same_order_without_intervals(table, together):
+    tables = part_of_a_fleet(table, together)
+    params = EvaluateParams(score=PARAMS, max_ranked=1)
+    found, figures = ranked_nodes(tables, np.ones(tables.n_executions, dtype=bool), params)
+    assert found["ranking"][["node", "place", "lacks"]].to_numpy().tolist() == [
+        ["b", 1, ""], ["a", 2, ""], ["c", 3, "memory"],
+    ]  # fmt: skip
+    assert (figures["nodes.best"], figures["nodes.best.pc1"]) == (
+        "b",
+        found["ranking"].nlargest(1, "pc1")["node"].iloc[0],
+    )
+
+
+def test_without_an_execution_far_below_no_node_is_the_most_suspicious(table, together):
+    tables = together(table([(node, 100 + run) for run in range(5) for node in (0, 1)]))
+    _, figures = ranked_nodes(tables, np.ones(10, dtype=bool), EvaluateParams(score=PARAMS))
+    assert figures["nodes.most_suspicious"] is None
+    assert "no execution lies far below" in figures["nodes.most_suspicious.reason"]
+
+
+def test_the_first_component_stands_beside_the_one_number_alone(table, together):
+    tables = together(
+        table(around(0, 100) + around(1, 120) + around(2, 140)),
+        table(around(0, 100) + around(1, 115) + around(2, 150), name="memory-a", aspect="memory"),
+        nodes=("a", "b", "c"),
+    )
+    found = ranked(tables).table
+    nodes = found[found["aspect"] == "all"].set_index("node")["pc1"]
+    assert nodes["c"] > nodes["b"] > nodes["a"]
+    assert nodes["b"] == pytest.approx(0, abs=0.2)  # the middle of the three
+    assert found.loc[found["aspect"] != "all", "pc1"].isna().all()
+    alone = ranked(together(table(around(0, 100)), nodes=("a",))).nodes
+    assert alone["pc1"].isna().all()
+
+
+def test_a_node_that_varies_more_than_the_others_is_not_suspicious_for_that(table, together):
+    """Limits make nodes a and c steady; b runs freely, and varies ten times as much."""
+    rows = around(0, 100, n=30, spread=0.005) + around(1, 300, n=30, spread=0.05) + around(2, 50, n=30, spread=0.005)
+    tables = together(table(rows), nodes=("a", "b", "c"))
+    found = suspicious_nodes(tables, learn_reference(tables, np.ones(90, dtype=bool), PARAMS), PARAMS)
+    assert found.set_index("node").loc["b", "n_low"] <= 1

@@ -136,3 +136,19 @@ def test_known_ratios_are_found(campaign):
     found = scored(tables)
     assert found.overall() == pytest.approx([1, 0.8, 0.5], rel=0.03)
     assert found.by_aspect()[2] == pytest.approx([0.5] * 4, rel=0.05)
+
+
+def test_a_rate_that_is_set_and_not_measured_does_not_count(table, together):
+    """Three times the speed and the same interval between requests: a score of 3, not √3."""
+    measured = table([(0, (100, 10)), (1, (300, 10))], metrics=("iops", "generated_iops"))
+    told = replace(measured, is_directed=np.array([True, False]))
+    assert scored(together(told)).overall()[1] == pytest.approx(3)
+    assert scored(together(told), ALL).overall()[1] == pytest.approx(3)
+    alone = replace(measured, is_directed=np.array([False, False]))  # there is nothing better
+    assert scored(together(alone)).overall()[1] == pytest.approx(np.sqrt(3))
+
+
+def test_what_counts_is_what_the_reference_gave_a_weight(table, together):
+    tables = together(table([(0, (100, 5)), (1, (200, 9))], metrics=("iops_avg", "iops_stdev")))
+    assert learn_reference(tables, of_node(tables, 0), PARAMS).counted == {("cpu-test", "iops_avg")}
+    assert len(learn_reference(tables, of_node(tables, 0), ALL).counted) == 2

@@ -1,5 +1,7 @@
 """Tables of types hold what vectors over all types hold, without the empty places."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,8 @@ from tasks.nodes.aspects import is_unstressed, type_names
 from tasks.nodes.preprocess.fitting import fit
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.preprocess.transforming import transform
+from tasks.nodes.reference_fleet import counting
+from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.synthetic import synthetic_history
 from tasks.nodes.tabulating import learn_tables, tables_of
 
@@ -67,3 +71,38 @@ def test_what_is_known_against_an_execution():
 def test_templates_make_types_and_none_is_a_type_of_its_own():
     executions = pd.DataFrame({"benchmark": ["disk-fio"] * 3, "template_hash": ["0123456789", "", None]})
     assert type_names(executions).tolist() == ["disk-fio@01234567", "disk-fio", "disk-fio"]
+
+
+def test_metrics_that_are_declared_neither_better_nor_worse_are_told_apart():
+    history = synthetic_history(nodes=2, runs=12, types=4)
+    is_ioping = (history.executions["benchmark"] == "disk-ioping").to_numpy()[history.metrics["execution"]]
+    is_other = is_ioping & (history.metrics["metric"] == "latency_avg").to_numpy()
+    told = {"metric": "generated_iops", "unit": "iops"}
+    metrics = history.metrics.assign(**{name: history.metrics[name].mask(is_other, one) for name, one in told.items()})
+    history = replace(history, metrics=metrics)
+    [ioping] = [one for one in tables_of(history, fit(history, PreprocessParams())).tables if "ioping" in one.name]
+    assert dict(zip(ioping.metrics, ioping.is_directed.tolist(), strict=True)) == {
+        "generated_iops": False,
+        "iops": True,
+    }
+    assert counting(ioping, ScoreParams()).tolist() == [metric == "iops" for metric in ioping.metrics]
+
+
+def test_executions_that_the_preprocessing_does_not_know_are_counted():
+    history = synthetic_history(nodes=2, runs=6, types=7)  # the seventh has a template of its own
+    is_known = ~history.executions["template"].str.startswith("other").to_numpy()
+    preprocessor = fit(history.where(is_known), PreprocessParams())
+    assert tables_of(history, preprocessor).n_left_out == 12
+    assert tables_of(history.where(is_known), preprocessor).n_left_out == 0
+    foreign = replace(history, metrics=history.metrics.assign(unit="apples"))
+    assert tables_of(foreign.where(is_known), preprocessor).n_left_out == 72  # no unit becomes that of its column
+
+
+def test_a_node_is_of_the_type_that_any_of_its_executions_says():
+    history = synthetic_history(nodes=3, runs=4, types=2)
+    told = history.executions["machine_type"].astype(object)
+    is_first = ~history.executions["node"].duplicated()
+    told = told.mask(is_first, other=None).mask(history.executions["node"] == "node-3", "")
+    history = replace(history, executions=history.executions.assign(machine_type=told))
+    tables = learn_tables(history, np.ones(len(history.executions), dtype=bool), PreprocessParams())
+    assert tables.machine_types == ("drawn", "drawn", "")

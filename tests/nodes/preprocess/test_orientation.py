@@ -82,3 +82,11 @@ def test_a_tie_stays_a_tie_in_every_unit(factor) -> None:
 
 def test_one_outlier_turns_the_rule() -> None:
     assert (rule_of(spread(LEFT)), rule_of(spread([*LEFT, 1000.0]))) == (1, -1)
+
+
+def test_a_sign_that_is_a_guess_against_the_tools_word_is_told() -> None:
+    neither = CPU.neither("1/s", "requests made a second: set by the interval")
+    assert not oriented(base="1/s", fact=neither).is_directed
+    assert oriented(base="1/s", fact=CPU.more("1/s", "requests a second")).is_directed
+    assert oriented(base="'widgets'").is_directed  # of a foreign metric nobody knows better than the rule
+    assert oriented(base="1/s", fact=neither, params=THEIRS).is_directed  # the paper has nothing but its rule

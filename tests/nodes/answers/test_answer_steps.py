@@ -1,0 +1,82 @@
+"""Answers about a source say what they rest on: data version, reference, and what the preprocessing does not know."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tasks.nodes import answer_steps, steps
+from tasks.nodes.champions import champion_of
+from tasks.nodes.detectors.params import DetectorParams
+from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.reading_params import ReadParams
+from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.suspect_params import SuspectParams
+from tasks.report.nodes_artifact import nodes_markdown
+from tasks.report.nodes_data import NodesData, fetch_nodes_data
+from tasks.report.nodes_page import nodes_text
+from tasks.report.nodes_params import NodesReportParams
+from tasks.warehouse.connection import fetch
+from tasks.warehouse.place import Warehouse
+
+QUICK = ScoreParams(resamples=100)
+
+
+def ranked(warehouse: Warehouse, score: ScoreParams = QUICK) -> answer_steps.Ranked:
+    """Rank the source `log` with one detector."""
+    return answer_steps.rank(
+        warehouse, "log", score, DetectorParams(trees=10), SuspectParams(detectors=("zscore",)), ""
+    )
+
+
+def shown(warehouse: Warehouse) -> NodesData:
+    """What the page shows."""
+    return fetch_nodes_data(warehouse, "log", NodesReportParams())
+
+
+@pytest.fixture
+def preprocessed(nodes_log: Warehouse) -> Warehouse:
+    """The source `log`, preprocessed."""
+    answer_steps.preprocess(nodes_log, "log", PreprocessParams(), QUICK, "")
+    return nodes_log
+
+
+def test_answers_of_older_data_say_so_until_it_is_ranked_again(
+    preprocessed: Warehouse, drawn_executions: Callable[..., Path]
+) -> None:
+    assert ranked(preprocessed)["n_left_out"] == 0
+    first = shown(preprocessed)
+    assert first.ranked_version == first.data_version and not first.is_outdated
+    path = str(drawn_executions(types=7, runs=1))  # the seventh type is a known benchmark with a template of its own
+    steps.ingest_batch(preprocessed, steps.land_executions(preprocessed, path, "log", "", ReadParams()))
+    then = shown(preprocessed)
+    assert then.is_outdated and then.ranked_version == first.data_version != then.data_version
+    text = nodes_text(then)
+    assert "Older data:" in text and f"data version {first.data_version}" in text
+    assert f"**Older data:** the answers are of data version {first.data_version}" in nodes_markdown(then)
+
+    again = ranked(preprocessed)
+    assert (again["n_executions"], again["n_left_out"]) == (363, 3)
+    now = shown(preprocessed)
+    text = nodes_text(now)
+    assert not now.is_outdated and "Older data:" not in text
+    assert "3 executions are left out: the preprocessing knows none of their metrics" in text
+    answer_steps.preprocess(preprocessed, "log", PreprocessParams(), QUICK, "")
+    assert ranked(preprocessed)["n_left_out"] == 0
+
+
+def test_metrics_are_marked_as_counting_by_the_reference_and_not_by_todays_parameters(preprocessed: Warehouse) -> None:
+    ranked(preprocessed, ScoreParams(resamples=100, basis="all"))
+    marked = fetch(
+        preprocessed, "SELECT DISTINCT benchmark_type, metric FROM nodes.repeatability WHERE is_counted ORDER BY ALL"
+    )
+    used = champion_of(preprocessed, "log")
+    assert used is not None
+    assert list(marked.itertuples(index=False, name=None)) == sorted(used.reference.counted)
+    assert len(marked) == 7  # the rates: two of fio, one of each other
+
+
+def test_the_same_answers_are_not_made_twice(preprocessed: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = ranked(preprocessed)
+    monkeypatch.setattr("tasks.nodes.answering.answer", None)  # whoever answered again would fail
+    assert ranked(preprocessed) == first

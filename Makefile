@@ -22,10 +22,10 @@ demo: $(VENV)/installed
 	$(BIN)/whorl demo
 
 test: $(VENV)/installed-dev
-	$(PYTEST) -m "not slow and not bench" -n auto --cov --cov-report=term
+	$(PYTEST) -m "not slow and not bench" -n auto --dist loadfile
 
 test-all: $(VENV)/installed-dev
-	$(PYTEST) -m "not bench" -n auto --cov --cov-report=term
+	$(PYTEST) -m "not bench" -n auto --dist loadfile --cov --cov-report=term
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

@@ -24,6 +24,18 @@ def files_or_inbox(
     return find([str(inbox)])
 
 
+def load_each(files: list[str], load: Callable[[str], str]) -> tuple[list[str], list[BadInput]]:
+    """What load makes of each file, such as the id of its batch, and why others could not be read."""
+    loaded: list[str] = []
+    refused: list[BadInput] = []
+    for path in files:
+        try:
+            loaded.append(load(path))
+        except BadInput as error:
+            refused.append(error)
+    return loaded, refused
+
+
 def all_in_one(refused: list[BadInput], n_files: int, expected: str) -> BadInput:
     """One line about all files that could not be read. expected: what they should have been."""
     n_loaded = n_files - len(refused)

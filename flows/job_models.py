@@ -1,6 +1,5 @@
 """The flows about models of jobs: train, predict, evaluate."""
 
-from pathlib import Path
 from typing import Any
 
 from prefect.runtime import flow_run
@@ -13,6 +12,7 @@ from flows.job_reports import fresh_page, page_part
 from flows.job_results import PredictedAndShown, TrainedAndShown
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
+from flows.run_names import files_or_source, of_evaluation, of_source
 from tasks.jobs import model_steps
 from tasks.jobs.predict.figure_rows import read_figures
 from tasks.jobs.reader_names import reader_asked_for
@@ -26,18 +26,7 @@ evaluate_logs = step(model_steps.evaluate_logs)
 evaluate_source = step(model_steps.evaluate_source)
 
 
-def _name_with_source(verb: str) -> str:
-    return f"{verb} {flow_run.parameters['source']}"
-
-
-def _evaluated() -> str:
-    logs = flow_run.parameters.get("logs") or []
-    if not logs:
-        return str(flow_run.parameters["source"])
-    return Path(str(logs[0])).name or str(logs[0]) if len(logs) == 1 else f"{len(logs)} logs"
-
-
-@flow(name="jobs-train", run_name=lambda: _name_with_source("train on"), tags=TAGS)
+@flow(name="jobs-train", run_name=lambda: of_source("train on"), tags=TAGS)
 def jobs_train(params: TrainFlowParams) -> TrainedAndShown:
     """Train a model of the runtimes of a source, and put it into use if it is better than the one before.
 
@@ -52,7 +41,7 @@ def jobs_train(params: TrainFlowParams) -> TrainedAndShown:
     return TrainedAndShown(**found, predictions_report=path)
 
 
-@flow(name="jobs-predict", run_name=lambda: _name_with_source("predict"), tags=TAGS)
+@flow(name="jobs-predict", run_name=lambda: of_source("predict"), tags=TAGS)
 def jobs_predict(params: PredictFlowParams) -> PredictedAndShown:
     """Predict the next run of every job of a source by the model in use; the riskiest jobs are listed first."""
     from tasks.jobs.predict.prediction_rows import read_predictions
@@ -68,7 +57,7 @@ def jobs_predict(params: PredictFlowParams) -> PredictedAndShown:
     return PredictedAndShown(**found, predictions_report=path)
 
 
-@flow(name="jobs-evaluate", run_name=lambda: f"evaluate {_evaluated()}", tags=TAGS)
+@flow(name="jobs-evaluate", run_name=lambda: of_evaluation("logs", "logs"), tags=TAGS)
 def jobs_evaluate(params: EvaluateFlowParams) -> dict[str, Any]:
     """Measure how well runtimes are predicted with these parameters; figures, tables and a page are kept, no model.
 
@@ -81,7 +70,8 @@ def jobs_evaluate(params: EvaluateFlowParams) -> dict[str, Any]:
     else:
         figures = evaluate_source(params.warehouse, params.source, params.evaluate, folder)
         what = f"source {params.source}"
-    page = joined([evaluation_page(_evaluated() if params.logs else what, figures), page_part(figures["report"])])
+    shown = files_or_source("logs", "logs") if params.logs else what
+    page = joined([evaluation_page(shown, figures), page_part(figures["report"])])
     publish(artifact_key(WORD, "logs" if params.logs else params.source, "evaluation"), page, f"Evaluation of {what}")
     return figures
 

@@ -1,11 +1,11 @@
 """The flows of the word `jobs`: logs in, summary, watch, recording."""
 
 import logging
-from pathlib import Path
 
 from prefect.runtime import flow_run
 
 from flows.alarms import announce
+from flows.file_intake import all_in_one, files_or_inbox, load_each
 from flows.forms import call, flow
 from flows.job_pages import alarms_page, ingest_page
 from flows.job_params import IngestParams, RecordFlowParams, SummaryFlowParams, WatchFlowParams
@@ -13,7 +13,8 @@ from flows.job_reports import fresh_page, page_part
 from flows.job_results import Ingested, Recorded, Summarised, Watched
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
-from tasks.errors import BadInput, NotFound
+from flows.run_names import of_ingest, of_source
+from tasks.errors import NotFound
 from tasks.jobs import steps
 from tasks.jobs.params import ReportParams, SummaryParams
 from tasks.jobs.reader_names import reader_asked_for
@@ -26,6 +27,7 @@ from tasks.warehouse.place import Warehouse
 logger = logging.getLogger(__name__)
 WORD = "jobs"
 TAGS = [WORD]
+INBOX = "inbox"  # in the home folder
 
 find_logs = step(steps.find_logs)
 land_log = step(steps.land_log)
@@ -49,18 +51,7 @@ def report(warehouse: Warehouse, source: str, page: ReportParams, shown: str) ->
     return steps.report(warehouse, source, page)
 
 
-def _ingest_name() -> str:
-    asked = flow_run.parameters
-    paths = asked.get("paths") or ["the inbox"]
-    what = Path(str(paths[0])).name or str(paths[0]) if len(paths) == 1 else f"{len(paths)} paths"
-    return f"ingest {what} into {asked['source']}"
-
-
-def _name_with_source(verb: str) -> str:
-    return f"{verb} {flow_run.parameters['source']}"
-
-
-@flow(name="jobs-ingest", run_name=_ingest_name, tags=TAGS)
+@flow(name="jobs-ingest", run_name=lambda: of_ingest("paths", "the inbox"), tags=TAGS)
 def jobs_ingest(params: IngestParams) -> Ingested:
     """Read job logs into the warehouse, and summarise their recurring jobs.
 
@@ -68,15 +59,12 @@ def jobs_ingest(params: IngestParams) -> Ingested:
     and the run fails at its end with a line that says which file and why. Single bad rows go to the quarantine."""
     warehouse, source = params.warehouse, params.source
     reader = reader_asked_for(params.reader)
-    ids: list[str] = []
-    refused: list[BadInput] = []
-    logs = _logs(warehouse, params.paths)
-    for path in logs:
-        try:
-            batch_id = land_log(warehouse, path, source, reader, params.read, params.group)
-            ids.append(ingest_batch(warehouse, batch_id))
-        except BadInput as error:
-            refused.append(error)
+    is_named = bool(params.paths) and params.paths != [str(warehouse.home / INBOX)]
+    logs = files_or_inbox(warehouse, INBOX, params.paths, is_named=is_named, find=find_logs)
+    ids, refused = load_each(
+        logs,
+        lambda path: ingest_batch(warehouse, land_log(warehouse, path, source, reader, params.read, params.group)),
+    )
     batches = [find_batch(warehouse.landing_folder, WORD, batch_id) for batch_id in ids]
     page = ingest_page(source, batches, [str(error) for error in refused])
     publish(artifact_key(WORD, source, "ingest"), page, f"Job logs read into source {source}")
@@ -84,7 +72,7 @@ def jobs_ingest(params: IngestParams) -> Ingested:
     is_wanted = params.with_summary and has_rows
     found = _summary(warehouse, source, params.summary, params.report, ids) if is_wanted else None
     if refused:
-        raise _all_in_one(refused, len(logs))
+        raise all_in_one(refused, len(logs), "job logs")
     return Ingested(
         batches=ids,
         n_rows=sum(batch.tables["runs"].n_rows for batch in batches),
@@ -95,13 +83,13 @@ def jobs_ingest(params: IngestParams) -> Ingested:
     )
 
 
-@flow(name="jobs-summary", run_name=lambda: _name_with_source("summarise"), tags=TAGS)
+@flow(name="jobs-summary", run_name=lambda: of_source("summarise"), tags=TAGS)
 def jobs_summary(params: SummaryFlowParams) -> Summarised:
     """Summarise the recurring jobs of a source: how often each runs and how much its runtime varies."""
     return _summary(params.warehouse, params.source, params.summary, params.report, [])
 
 
-@flow(name="jobs-watch", run_name=lambda: _name_with_source("watch"), tags=TAGS)
+@flow(name="jobs-watch", run_name=lambda: of_source("watch"), tags=TAGS)
 def jobs_watch(params: WatchFlowParams) -> Watched:
     """Look for runs that were unusually slow or are late, and for jobs that drift; raise an alarm for each, once.
 
@@ -178,24 +166,3 @@ def _page_with_alarms(warehouse: Warehouse, source: str, ids: list[str]) -> str:
     if not ids:
         return ""
     return report(warehouse, source, load_settings().settings.jobs.report, ", ".join(ids))
-
-
-def _logs(warehouse: Warehouse, paths: list[str]) -> list[str]:
-    """The logs behind the paths; an inbox that nobody has put anything into is no error on a schedule."""
-    inbox = warehouse.home / "inbox"
-    if paths and paths != [str(inbox)]:
-        return find_logs(paths)
-    if not inbox.exists() or not any(inbox.iterdir()):
-        logger.info("nothing to read: %s is empty", inbox)
-        return []
-    return find_logs([str(inbox)])
-
-
-def _all_in_one(refused: list[BadInput], n_files: int) -> BadInput:
-    n_loaded = n_files - len(refused)
-    rest = f"the other {n_loaded} of {n_files} files are loaded" if n_loaded else ""
-    first = refused[0]
-    if len(refused) == 1:
-        return BadInput(first.where, first.problem, first.expected, "; ".join(filter(None, (first.fix, rest))))
-    where = f"{len(refused)} of {n_files} files"
-    return BadInput(where, f"could not be read, the first: {first}", "job logs", rest)

@@ -1,6 +1,5 @@
 """The flows about models of workloads: train, identify, evaluate."""
 
-from pathlib import Path
 from typing import Any
 
 from prefect.runtime import flow_run
@@ -8,6 +7,7 @@ from prefect.runtime import flow_run
 from flows.forms import call, flow
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
+from flows.run_names import files_or_source, of_evaluation, of_source
 from flows.workload_model_pages import evaluation_page, identifications_page, training_page
 from flows.workload_model_params import WorkloadEvaluateParams, WorkloadIdentifyParams, WorkloadTrainParams
 from flows.workload_pictures import confusion_part, drawn_evaluation, timeline_part
@@ -27,18 +27,7 @@ evaluate_files = step(model_steps.evaluate_files)
 evaluate_source = step(model_steps.evaluate_source)
 
 
-def _name_with_source(verb: str) -> str:
-    return f"{verb} {flow_run.parameters['source']}"
-
-
-def _evaluated() -> str:
-    paths = flow_run.parameters.get("telemetry") or []
-    if not paths:
-        return str(flow_run.parameters["source"])
-    return Path(str(paths[0])).name or str(paths[0]) if len(paths) == 1 else f"{len(paths)} paths"
-
-
-@flow(name="workloads-train", run_name=lambda: _name_with_source("train on workloads of"), tags=TAGS)
+@flow(name="workloads-train", run_name=lambda: of_source("train on workloads of"), tags=TAGS)
 def workloads_train(params: WorkloadTrainParams) -> WorkloadTrained:
     """Train a model of the workloads of a source, and put it into use if it is better than the one before.
 
@@ -56,7 +45,7 @@ def workloads_train(params: WorkloadTrainParams) -> WorkloadTrained:
     return WorkloadTrained(**found, report=path)
 
 
-@flow(name="workloads-identify", run_name=lambda: _name_with_source("identify workloads of"), tags=TAGS)
+@flow(name="workloads-identify", run_name=lambda: of_source("identify workloads of"), tags=TAGS)
 def workloads_identify(params: WorkloadIdentifyParams) -> WorkloadsIdentified:
     """Say what ran, run by run, by the model in use, and keep it; an unknown workload is told with its nearest.
 
@@ -71,7 +60,7 @@ def workloads_identify(params: WorkloadIdentifyParams) -> WorkloadsIdentified:
     return WorkloadsIdentified(**found, report=path)
 
 
-@flow(name="workloads-evaluate", run_name=lambda: f"evaluate {_evaluated()}", tags=TAGS)
+@flow(name="workloads-evaluate", run_name=lambda: of_evaluation("telemetry"), tags=TAGS)
 def workloads_evaluate(params: WorkloadEvaluateParams) -> dict[str, Any]:
     """Measure how well workloads are told apart, and known from unknown; figures, tables and a page are kept, no model.
 
@@ -82,7 +71,7 @@ def workloads_evaluate(params: WorkloadEvaluateParams) -> dict[str, Any]:
     if params.telemetry or params.read.manifest:
         reader = reader_asked_for(params.reader)
         figures = evaluate_files(params.telemetry, reader, params.read, params.evaluate, folder)
-        what, key = _evaluated(), "files"
+        what, key = files_or_source("telemetry"), "files"
     else:
         figures = evaluate_source(warehouse, source, params.evaluate, folder)
         write_report(warehouse, source, params.report, str(flow_run.id))

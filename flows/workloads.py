@@ -1,17 +1,15 @@
 """The flows of the word `workloads` about telemetry itself: recording, files in."""
 
-from pathlib import Path
-
 from prefect.runtime import flow_run
 
-from flows.file_intake import all_in_one, files_or_inbox
+from flows.file_intake import all_in_one, files_or_inbox, load_each
 from flows.forms import call, flow
 from flows.policies import step
 from flows.publish import artifact_key, publish
+from flows.run_names import of_ingest
 from flows.workload_pages import telemetry_page
 from flows.workload_params import INBOX, WorkloadIngestParams, WorkloadRecordParams
 from flows.workload_results import TelemetryIngested
-from tasks.errors import BadInput
 from tasks.warehouse.landing import find_batch
 from tasks.workloads import steps
 from tasks.workloads.reader_names import reader_asked_for
@@ -37,14 +35,7 @@ def workloads_record(params: WorkloadRecordParams) -> Recording:
     return Recording(**record(params.record, params.folder.replace("{run}", str(flow_run.id)[:8])))
 
 
-def _ingest_name() -> str:
-    asked = flow_run.parameters
-    paths = asked.get("telemetry") or ["the inbox"]
-    what = Path(str(paths[0])).name or str(paths[0]) if len(paths) == 1 else f"{len(paths)} paths"
-    return f"ingest {what} into {asked['source']}"
-
-
-@flow(name="workloads-ingest", run_name=_ingest_name, tags=TAGS)
+@flow(name="workloads-ingest", run_name=lambda: of_ingest("telemetry", "the inbox"), tags=TAGS)
 def workloads_ingest(params: WorkloadIngestParams) -> TelemetryIngested:
     """Read telemetry into the warehouse.
 
@@ -52,8 +43,6 @@ def workloads_ingest(params: WorkloadIngestParams) -> TelemetryIngested:
     and the run fails at its end with a line that says which file and why. Single bad rows go to the quarantine."""
     warehouse, source = params.warehouse, params.source
     reader = reader_asked_for(params.reader)
-    ids: list[str] = []
-    refused: list[BadInput] = []
     files = files_or_inbox(
         warehouse,
         INBOX,
@@ -61,11 +50,9 @@ def workloads_ingest(params: WorkloadIngestParams) -> TelemetryIngested:
         is_named=bool(params.telemetry or params.read.manifest),
         find=lambda paths: find_files(paths, params.read),
     )
-    for path in files:
-        try:
-            ids.append(ingest_batch(warehouse, land_telemetry(warehouse, path, source, reader, params.read)))
-        except BadInput as error:
-            refused.append(error)
+    ids, refused = load_each(
+        files, lambda path: ingest_batch(warehouse, land_telemetry(warehouse, path, source, reader, params.read))
+    )
     batches = [find_batch(warehouse.landing_folder, WORD, batch_id) for batch_id in ids]
     page = telemetry_page(source, batches, [str(error) for error in refused])
     publish(artifact_key(WORD, source, "ingest"), page, f"Telemetry read into source {source}")

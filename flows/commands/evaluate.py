@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from flows.commands.ingest import read_flags
-from flows.commands.options import Json
+from flows.commands.options import Json, Seed, TablesOut
+from flows.commands.reading_options import Renamed, absolute_paths
 from flows.invocation import invocation_of
 from flows.predictor_words import predictor_rows
 from flows.tables import Column, show_facts, show_table
@@ -30,14 +31,9 @@ def evaluate(
     time_zone: Annotated[
         str | None, typer.Option(help="Time zone of logs that name none, such as Europe/Berlin", show_default=False)
     ] = None,
-    renamed: Annotated[
-        list[str] | None,
-        typer.Option("--map", metavar="OURS=THEIRS", help="Column of a table that has another name; repeatable"),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random", show_default=False)] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write tables as Parquet, and a page with figures, there")
-    ] = None,
+    renamed: Renamed = None,
+    seed: Seed = None,
+    out: TablesOut = None,
     as_json: Json = False,
 ) -> None:
     """Measure on a job log how well runtimes are predicted.
@@ -52,7 +48,7 @@ def evaluate(
 
     params = settings.jobs.evaluate if seed is None else settings.jobs.evaluate.model_copy(update={"seed": seed})
     intake = Intake(SOURCE, reader_asked_for(reader), settings.jobs.read, settings.jobs.group)
-    absolute = [path if "://" in path else str(Path(path).absolute()) for path in paths]
+    absolute = absolute_paths(paths)
     with progress_bar(invocation):
         found = evaluate_logs(absolute, intake, params, settings.whorl.memory_mb)
     if out is not None:

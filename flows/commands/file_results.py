@@ -35,27 +35,38 @@ REASON_COLUMNS = (
 )
 
 
-def file_results(warehouse: "Warehouse", source: str, batches: list[str] | None = None) -> dict[str, Any]:
-    """Files and most frequent reasons of refusal, and how much of the whole source recurs.
-
-    batches: only these files; by default all of the source."""
+def read_results(warehouse: "Warehouse", source: str, batches: list[str] | None) -> dict[str, Any]:
+    """Files and most frequent reasons of refusal. batches: only these files; None for all of the source."""
     from flows.machine_output import records
-    from tasks.jobs.summary import read_summary
     from tasks.warehouse.connection import fetch
 
     files = records(fetch(warehouse, FILES, {"source": source, "ids": batches}))
     reasons = records(fetch(warehouse, REASONS, {"source": source, "ids": batches, "most": MOST_REASONS}))
-    totals = read_summary(warehouse, source)
+    return {"source": source, "files": files, "refused": reasons}
+
+
+def file_results(warehouse: "Warehouse", source: str, batches: list[str] | None = None) -> dict[str, Any]:
+    """Files and most frequent reasons of refusal, and how much of the whole source recurs.
+
+    batches: only these files; by default all of the source."""
+    from tasks.jobs.summary import read_summary
+
+    found, totals = read_results(warehouse, source, batches), read_summary(warehouse, source)
     kept = ("n_runs", "n_groups", *SHARES)
-    return {"source": source, "files": files, "refused": reasons, **{key: totals[key] for key in kept}}
+    return found | {key: totals[key] for key in kept}
 
 
-def show_files(result: dict[str, Any]) -> None:
-    """Print files, reasons of refusal, and how much of the source recurs."""
+def show_read(result: dict[str, Any]) -> None:
+    """Print files and reasons of refusal."""
     show_table(result["files"], FILE_COLUMNS)
     if result["refused"]:
         print()
         show_table(result["refused"], REASON_COLUMNS)
+
+
+def show_files(result: dict[str, Any]) -> None:
+    """Print files, reasons of refusal, and how much of the source recurs."""
+    show_read(result)
     print()
     show_facts(recurrence_facts(result))
 

@@ -1,13 +1,13 @@
 """`whorl jobs ingest`: job logs into the warehouse, or only a look at what they would give."""
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from flows.commands.file_results import file_results, show_files
 from flows.commands.options import Json
+from flows.commands.reading_options import KeptUnder, Renamed, absolute_paths, renamed_columns
 from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
 from flows.shown import as_command, clean
@@ -24,17 +24,12 @@ def ingest(
     paths: Annotated[
         list[str], typer.Argument(metavar="PATH...", help="Job logs: files, folders, or the address of a Prefect API")
     ],
-    source: Annotated[
-        str, typer.Option("--source", "-s", help="Name to keep the rows under; different sources never mix")
-    ] = DEFAULT_SOURCE,
+    source: KeptUnder = DEFAULT_SOURCE,
     reader: Annotated[ReaderName, typer.Option(help="Format; auto looks into each file")] = AUTO,
     time_zone: Annotated[
         str | None, typer.Option(help="Time zone of logs that name none, such as Europe/Berlin", show_default=False)
     ] = None,
-    renamed: Annotated[
-        list[str] | None,
-        typer.Option("--map", metavar="OURS=THEIRS", help="Column of a table that has another name; repeatable"),
-    ] = None,
+    renamed: Renamed = None,
     pseudonymise: Annotated[
         bool,
         typer.Option(
@@ -52,7 +47,7 @@ def ingest(
     The recurring jobs of the source are summarised afterwards. The same file twice adds nothing."""
     invocation, source = invocation_of(context), checked_source(source)
     flags = {"jobs": {"read": read_flags(time_zone, renamed or [], pseudonymise=pseudonymise)}}
-    absolute = [path if "://" in path else str(Path(path).absolute()) for path in paths]
+    absolute = absolute_paths(paths)
     if dry_run:
         _look(invocation, absolute, reader, flags, as_json=as_json)
     else:
@@ -61,12 +56,10 @@ def ingest(
 
 def read_flags(time_zone: str | None, renamed: list[str], *, pseudonymise: bool) -> dict[str, Any]:
     """Flags of the command line as settings of jobs.read. Raises BadParameter for a --map that is none."""
-    pairs = [pair.partition("=") for pair in renamed]
-    if wrong := [ours + sign for ours, sign, theirs in pairs if not (ours and theirs)]:
-        raise typer.BadParameter(f"{wrong[0]!r} is not OURS=THEIRS, such as run_id=job", param_hint="--map")
+    columns = renamed_columns(renamed, "run_id=job")
     return {
         **({"time_zone": time_zone} if time_zone is not None else {}),
-        **({"columns": {ours: theirs for ours, _, theirs in pairs}} if pairs else {}),
+        **({"columns": columns} if columns else {}),
         **({"pseudonymise": True} if pseudonymise else {}),
     }
 

@@ -1,21 +1,24 @@
 """`whorl nodes evaluate`: how well plain answers find stressed executions and rank nodes, on anybody's results."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from flows.commands.nodes_options import LabelFrom, Manifest, Renamed, TimeZone, read_flags
-from flows.commands.options import Json
+from flows.commands.nodes_options import LabelFrom, Manifest, read_flags
+from flows.commands.options import Json, Seed, TablesOut
+from flows.commands.reading_options import Renamed, TimeZone, absolute_paths
 from flows.invocation import Invocation, invocation_of
 from flows.shown import counted
 from flows.tables import Column, show_facts, show_table
+from tasks.nodes.node_words import called_all
 from tasks.nodes.reader_names import AUTO, NodeReader, reader_asked_for
 from tasks.quantities import number, ratio, share
 
 if TYPE_CHECKING:
     from tasks.nodes.evaluate.protocol import Evaluation
 
+BOTH = "both"
 DETECTION = (
     Column("split", "tested on", kind="name"),
     Column("detector", "told by", kind="name"),
@@ -24,6 +27,12 @@ DETECTION = (
     Column("auprc", "AUPRC", ratio, kind="number"),
     Column("false_alarms_per_1000", "false alarms in 1,000", number, kind="number"),
 )
+BESIDE = (
+    Column("words", "figure"),
+    Column("value", "our preprocessing"),
+    Column("theirs", "the paper's"),
+)
+LEFT_OUT = {"n_refused": "refused row", "n_values_refused": "refused value", "n_replaced": "replaced execution"}
 
 
 def evaluate(
@@ -37,10 +46,15 @@ def evaluate(
     manifest: Manifest = None,
     renamed: Renamed = None,
     time_zone: TimeZone = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random", show_default=False)] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write tables as Parquet, and a page with figures, there")
+    variant: Annotated[
+        Literal["robust", "paper", "both"] | None,
+        typer.Option(
+            help="Preprocessing: ours, the paper's, or ours with the figures of the paper's beside them",
+            show_default=False,
+        ),
     ] = None,
+    seed: Seed = None,
+    out: TablesOut = None,
     as_json: Json = False,
 ) -> None:
     """Measure on results of benchmarks how well stressed executions are found, and what scores of nodes are worth.
@@ -48,16 +62,25 @@ def evaluate(
     Only the paths are read, into memory; nothing is kept. tasks/nodes/README.md says what each figure means."""
     invocation = invocation_of(context)
     read = read_flags(label_from, manifest, renamed, time_zone)
-    seeds = {name: {"seed": seed} for name in ("score", "detect")} | {"seed": seed} if seed is not None else {}
-    settings = invocation.resolved({"nodes": {"read": read, "evaluate": seeds}}).settings.nodes
+    asked: dict[str, Any] = {}
+    if seed is not None:
+        asked |= {name: {"seed": seed} for name in ("score", "detect")} | {"seed": seed}
+    if variant in ("robust", "paper"):
+        asked |= {"preprocess": {"variant": variant}}
+    settings = invocation.resolved({"nodes": {"read": read, "evaluate": asked}}).settings.nodes
     if not paths and not settings.read.manifest:
         raise typer.BadParameter("name results, or a --manifest of them", param_hint="PATH")
     from flows.progress_bar import progress_bar
     from tasks.nodes.answer_steps import evaluate_results
+    from tasks.nodes.disturbed_parts import tell_left_out
 
-    absolute = [path if "://" in path else str(Path(path).absolute()) for path in paths or []]
+    absolute = absolute_paths(paths)
     with progress_bar(invocation, first="reading results"):
-        found, name, emulated = evaluate_results(absolute, reader_asked_for(reader), settings.read, settings.evaluate)
+        found, name, emulated = evaluate_results(
+            absolute, reader_asked_for(reader), settings.read, settings.evaluate, both=variant == BOTH
+        )
+    if line := tell_left_out(absolute):
+        invocation.note(line)
     if out is not None:
         _write(invocation, found, name, out, emulated)
     if as_json:
@@ -65,10 +88,7 @@ def evaluate(
 
         show_json(found.figures)
         return
-    show_facts(_facts(found.figures))
-    if rows := _detection(found.figures):
-        print()
-        show_table(rows, DETECTION)
+    _show(found.figures, emulated)
 
 
 def _write(invocation: Invocation, found: "Evaluation", name: str, out: Path, emulated: frozenset[str]) -> None:
@@ -78,6 +98,19 @@ def _write(invocation: Invocation, found: "Evaluation", name: str, out: Path, em
     invocation.note(f"tables: {out}; page: {page}")
 
 
+def _show(figures: dict[str, Any], emulated: frozenset[str]) -> None:
+    from tasks.report.nodes_evaluated import figure_rows
+
+    show_facts(_facts(figures, emulated))
+    if rows := _detection(figures):
+        print()
+        show_table(rows, DETECTION)
+    beside = [row for row in figure_rows(figures) if row["theirs"]]
+    if beside:
+        print()
+        show_table(beside, BESIDE)
+
+
 def _detection(figures: dict[str, Any]) -> list[dict[str, Any]]:
     """A row a way of splitting and detector that has figures."""
     from tasks.report.nodes_evaluated import detection_figures
@@ -85,19 +118,25 @@ def _detection(figures: dict[str, Any]) -> list[dict[str, Any]]:
     return [row for row in detection_figures(figures) if row.get("f1_outlier") is not None]
 
 
-def _facts(figures: dict[str, Any]) -> dict[str, str]:
+def _facts(figures: dict[str, Any], emulated: frozenset[str]) -> dict[str, str]:
     """What was evaluated, and what is not in the table of detectors."""
 
     def told(key: str, show: Any = ratio) -> str:
         value = figures.get(key)
         return str(figures.get(f"{key}.reason", "not measured")) if value is None else str(show(value))
 
+    def named(names: str) -> str:
+        return called_all(names, emulated)
+
     of = f"{counted(figures['n'], 'execution')} on {counted(figures['n_nodes'], 'node')}"
+    of += f" ({len(emulated):,} of them emulated)" if emulated else ""
     return {
-        "evaluated": f"{of}, {figures['n_stressed']:,} known to be stressed, {figures['n_refused']:,} rows refused",
+        "evaluated": f"{of}, {figures['n_stressed']:,} known to be stressed",
+        "left out": ", ".join(counted(figures[key], what) for key, what in LEFT_OUT.items()),
         "metrics": f"{figures['metrics.kept']:,} of {figures['metrics.recorded']:,} kept",
-        "best node": told("nodes.best", str),
-        "most suspicious": told("nodes.most_suspicious", str),
+        "best node": told("nodes.best", named),
+        "best by first component": told("nodes.best.pc1", named),
+        "most suspicious": told("nodes.most_suspicious", named),
         "score and applications": f"Spearman {told('rank.spearman')}; best single benchmark {told('rank.best_single')}",
         "a rerun differs by": f"{told('repeatability.rerun_median', share)} (median), "
         f"{told('repeatability.rerun_p90', share)} (one in ten)",

@@ -1,17 +1,16 @@
 """`whorl nodes ingest`: results of benchmarks into the warehouse."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.commands.file_results import FILE_COLUMNS, FILES, MOST_REASONS, REASON_COLUMNS, REASONS
-from flows.commands.nodes_options import LabelFrom, Manifest, Renamed, TimeZone, read_flags
+from flows.commands.file_results import read_results, show_read
+from flows.commands.nodes_options import LabelFrom, Manifest, read_flags
 from flows.commands.options import Json
+from flows.commands.reading_options import KeptUnder, Renamed, TimeZone, absolute_paths
 from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
 from flows.shown import as_command, counted
-from flows.tables import show_table
 from tasks.nodes.reader_names import AUTO, NodeReader
 from tasks.source_names import DEFAULT_SOURCE, checked_source
 
@@ -21,7 +20,8 @@ if TYPE_CHECKING:
     from tasks.warehouse.place import Warehouse
 
 TOTALS = """
-SELECT count(*) AS n_executions, count(DISTINCT node) AS n_nodes, count(*) FILTER (is_stressed) AS n_stressed
+SELECT count(*) AS n_executions, count(DISTINCT node) AS n_nodes, count(*) FILTER (is_stressed) AS n_stressed,
+    count(DISTINCT node) FILTER (is_emulated) AS n_emulated
 FROM nodes.executions WHERE source = $source
 """
 
@@ -36,9 +36,7 @@ def ingest(
             show_default=False,
         ),
     ] = None,
-    source: Annotated[
-        str, typer.Option("--source", "-s", help="Name to keep the rows under; different sources never mix")
-    ] = DEFAULT_SOURCE,
+    source: KeptUnder = DEFAULT_SOURCE,
     reader: Annotated[NodeReader, typer.Option(help="Format; auto looks into each file")] = AUTO,
     label_from: LabelFrom = None,
     manifest: Manifest = None,
@@ -50,13 +48,16 @@ def ingest(
 
     The same file twice adds nothing. Which node a file is of, and whether it was stressed, is said by its columns, by
     --label-from, or by a manifest, which may also name the files."""
+    from tasks.nodes.disturbed_parts import tell_left_out
     from tasks.nodes.intake import find_files
 
     invocation, source = invocation_of(context), checked_source(source)
     settings = invocation.resolved({"nodes": {"read": read_flags(label_from, manifest, renamed, time_zone)}}).settings
-    absolute = [path if "://" in path else str(Path(path).absolute()) for path in paths or []]
+    absolute = absolute_paths(paths)
     if absolute or manifest:
         find_files(absolute, settings.nodes.read.manifest)  # a mistyped path is told before Prefect is started
+        if line := tell_left_out(absolute):
+            invocation.note(line)
     found = _ingested(invocation, settings, absolute, source, reader)
     result = _results(settings.warehouse, source, found)
     if as_json:
@@ -64,12 +65,11 @@ def ingest(
 
         show_json(result)
         return
-    show_table(result["files"], FILE_COLUMNS)
-    if result["refused"]:
-        print()
-        show_table(result["refused"], REASON_COLUMNS)
+    show_read(result)
     stressed = f", {result['n_stressed']:,} of them stressed" if result["n_stressed"] else ""
-    told = f"{counted(result['n_executions'], 'execution')} on {counted(result['n_nodes'], 'node')}{stressed}"
+    emulated = f" ({result['n_emulated']:,} of them emulated)" if result["n_emulated"] else ""
+    on = f"{counted(result['n_nodes'], 'node')}{emulated}"
+    told = f"{counted(result['n_executions'], 'execution')} on {on}{stressed}"
     print(f"source {source}: {told}")
     invocation.note(f"next: {as_command('whorl', 'nodes', 'rank', '--source', source)}")
 
@@ -94,16 +94,10 @@ def _ingested(
 
 def _results(warehouse: "Warehouse", source: str, found: "ResultsIngested") -> dict[str, Any]:
     """Files and most frequent reasons of refusal of this ingest, and what the whole source has."""
-    from flows.machine_output import records
     from tasks.warehouse.connection import fetch
 
     if not warehouse.file.exists():  # there was nothing to read
-        return {"source": source, "files": [], "refused": [], "n_executions": 0, "n_nodes": 0, "n_stressed": 0}
-    asked = {"source": source, "ids": found["batches"]}
+        counts = dict.fromkeys(("n_executions", "n_nodes", "n_stressed", "n_emulated"), 0)
+        return {"source": source, "files": [], "refused": [], **counts}
     [totals] = fetch(warehouse, TOTALS, {"source": source}).to_dict("records")
-    return {
-        "source": source,
-        "files": records(fetch(warehouse, FILES, asked)),
-        "refused": records(fetch(warehouse, REASONS, asked | {"most": MOST_REASONS})),
-        **{str(key): int(value) for key, value in totals.items()},
-    }
+    return read_results(warehouse, source, found["batches"]) | {str(key): int(value) for key, value in totals.items()}

@@ -9,7 +9,7 @@ from flows.commands.options import Json, Source
 from flows.invocation import invocation_of
 from flows.shown import count, text
 from flows.tables import Column, show_table
-from tasks.nodes.node_words import agreement, better, decision
+from tasks.nodes.node_words import agreement, agreement_without, counts_as, decision
 from tasks.quantities import share
 
 COLUMNS = (
@@ -23,6 +23,7 @@ COLUMNS = (
     Column("counts_as", "counts as", kind="name"),
     Column("orientation_from", "said by", kind="name", is_extra=True),
     Column("rule", "paper's rule", kind="name"),
+    Column("without", "without stressed", kind="name"),
 )
 
 
@@ -35,9 +36,9 @@ def metrics(
     kept: Annotated[bool, typer.Option("--kept", help="Only those that count")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show for each metric unit, kept or dropped and why, orientation, and whether the paper's rule agrees.
+    """Show for each metric unit, kept or dropped and why, orientation, and whether the paper's rule agrees with that.
 
-    As decided by the preprocessing in use of the source."""
+    As decided by the preprocessing in use of the source. The rule is asked with and without the stressed ones."""
     from flows.machine_output import records, show_json
     from tasks.nodes.answer_rows import read_decisions
     from tasks.nodes.answer_steps import require_model
@@ -59,5 +60,5 @@ def metrics(
 
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:
-    told = {"decision": text(decision(row)), "counts_as": better(row["orientation"]), "rule": agreement(row["agrees"])}
-    return {**row, **told}
+    told = {"decision": text(decision(row)), "counts_as": counts_as(row)}
+    return {**row, **told, "rule": agreement(row["agrees"]), "without": agreement_without(row)}

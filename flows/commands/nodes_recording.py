@@ -100,8 +100,13 @@ def show_plan(invocation: Invocation, params: "RecordParams", *, as_json: bool) 
     """Print the executions of a campaign in order; without a campaign, what one call runs."""
     from flows.machine_output import show_json
     from tasks.nodes.record.campaign import planned
+    from tasks.nodes.record.possible_stress import lacking_stress
+    from tasks.nodes.record.tools import check_parsers, chosen_templates
+    from tasks.nodes.tools import PARSERS
 
-    plan = planned(params)
+    templates, has_groups = chosen_templates(params), params.isolation != "none"
+    check_parsers(templates, PARSERS, params.profile)
+    plan = planned(params, templates, has_groups=has_groups)
     rows = [
         {
             "number": one.number,
@@ -123,3 +128,5 @@ def show_plan(invocation: Invocation, params: "RecordParams", *, as_json: bool) 
         if plan
         else f"no campaign: {counted(params.executions, 'execution')} on each node of what it lacks, or what is stalest"
     )
+    for line in lacking_stress(params, templates, has_groups=has_groups):
+        invocation.note(line)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from flows.commands.demo_ending import show_riskiest
+from flows.commands.demo_nodes import show_nodes
 from flows.commands.demo_workload import show_workload
 from flows.commands.file_results import file_results, show_files
 from flows.commands.options import Json, Source, one_source
@@ -47,10 +48,11 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def demo(context: typer.Context, as_json: Json = False) -> None:
-    """Tell the whole story on recorded jobs and workloads.
+    """Tell the whole story on recorded jobs, workloads and nodes.
 
-    The log that whorl ships is read, summarised, watched and predicted, and a recorded run of a workload that was held
-    out is named, in a home of its own: --home, or demo/ in the home folder. The same demo again adds nothing."""
+    The log that whorl ships is read, summarised, watched and predicted, a recorded run of a workload that was held out
+    is named, and recorded nodes are ranked, in a home of its own: --home, or demo/ in the home folder. The same demo
+    again adds nothing."""
     from flows.machine_output import show_json
     from tasks.jobs.exceedance import next_run
     from tasks.jobs.groups import read_groups
@@ -62,7 +64,9 @@ def demo(context: typer.Context, as_json: Json = False) -> None:
     with flow_running(invocation):
         from flows.demo import DemoParams, tell_demo
 
-        asked = DemoParams(warehouse=settings.warehouse, jobs=settings.jobs, workloads=settings.workloads)
+        asked = DemoParams(
+            warehouse=settings.warehouse, jobs=settings.jobs, workloads=settings.workloads, nodes=settings.nodes
+        )
         told = tell_demo(asked)
     if as_json:
         show_json(told)
@@ -82,9 +86,12 @@ def demo(context: typer.Context, as_json: Json = False) -> None:
     print()
     show_workload(told["workload"])
     print()
+    show_nodes(told["nodes"])
+    print()
     print(f"report: {told['report']}")
     print(f"what comes next: {told['predictions_report']}")
     print(f"what ran: {told['workload']['report']}")
+    print(f"nodes: {told['nodes']['report']}")
     invocation.note(f"look further: {look_further(settings.warehouse.home)}")
 
 

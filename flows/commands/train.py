@@ -1,10 +1,10 @@
 """`whorl jobs train`: a model of the runtimes of a source."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from flows.commands.options import Json, Source, one_source
+from flows.commands.options import Json, Seed, Source, one_source
 from flows.invocation import Invocation, invocation_of
 from flows.predictor_words import MEASURES, predictor_rows
 from flows.running import flow_running
@@ -32,7 +32,7 @@ COLUMNS = (
 def train(
     context: typer.Context,
     source: Source = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random", show_default=False)] = None,
+    seed: Seed = None,
     as_json: Json = False,
 ) -> None:
     """Train a model that predicts how long the next runs take.

@@ -5,7 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from flows.commands.options import Json
+from flows.commands.options import Json, Seed, TablesOut
+from flows.commands.reading_options import Renamed, absolute_paths
+from flows.commands.workloads_options import read_flags
 from flows.invocation import invocation_of
 from flows.shown import counted
 from flows.tables import Column, show_facts, show_table
@@ -37,10 +39,7 @@ def evaluate(
         Path | None,
         typer.Option(metavar="FILE", help="CSV or JSONL: path, workload, input, round, machine", show_default=False),
     ] = None,
-    renamed: Annotated[
-        list[str] | None,
-        typer.Option("--map", metavar="OURS=THEIRS", help="Column of a table that has another name; repeatable"),
-    ] = None,
+    renamed: Renamed = None,
     window: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Windows that long traces are cut into", show_default=False)
     ] = None,
@@ -48,21 +47,15 @@ def evaluate(
         float | None,
         typer.Option(metavar="SECONDS", help="From one window to the next; otherwise its length", show_default=False),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random", show_default=False)] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write tables as Parquet, and a page with figures, there")
-    ] = None,
+    seed: Seed = None,
+    out: TablesOut = None,
     as_json: Json = False,
 ) -> None:
     """Measure on labelled telemetry how well workloads are identified, known and unknown.
 
     Only the paths are read, into memory; nothing is kept."""
     invocation = invocation_of(context)
-    read = {
-        **({"label_from": label_from} if label_from is not None else {}),
-        **({"manifest": str(manifest.absolute())} if manifest is not None else {}),
-        **({"columns": _renamed(renamed)} if renamed else {}),
-    }
+    read = read_flags(label_from, manifest, renamed, example="run_id=trace")
     windows = {key: value for key, value in (("width_s", window), ("step_s", step)) if value is not None}
     seeds = {"seed": seed, "identify": {"seed": seed}} if seed is not None else {}
     asked = {**({"windows": windows} if windows else {}), **seeds}
@@ -73,7 +66,7 @@ def evaluate(
     from tasks.workloads.evaluating import evaluate_read
     from tasks.workloads.model_steps import write_evaluation
 
-    absolute = [path if "://" in path else str(Path(path).absolute()) for path in paths or []]
+    absolute = absolute_paths(paths)
     with progress_bar(invocation, first="reading telemetry"):
         evaluated = evaluate_read(absolute, settings.read, settings.evaluate, reader_asked_for(reader))
         found = evaluated.evaluation
@@ -92,13 +85,6 @@ def evaluate(
     show_facts(_facts(found.figures))
     print()
     show_table(known_table(found.figures), COLUMNS)
-
-
-def _renamed(pairs: list[str]) -> dict[str, str]:
-    split = [pair.partition("=") for pair in pairs]
-    if wrong := [ours + sign for ours, sign, theirs in split if not (ours and theirs)]:
-        raise typer.BadParameter(f"{wrong[0]!r} is not OURS=THEIRS, such as run_id=trace", param_hint="--map")
-    return {ours: theirs for ours, _, theirs in split}
 
 
 def _facts(figures: dict[str, Any]) -> dict[str, str]:

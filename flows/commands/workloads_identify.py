@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.commands.options import Json, Source
+from flows.commands.reading_options import Renamed
 from flows.commands.workloads_identified import as_records, show_found
-from flows.commands.workloads_options import LabelFrom, Renamed, read_flags, source_with_model
+from flows.commands.workloads_options import LabelFrom, read_flags, source_with_model
 from flows.invocation import Invocation, invocation_of
 from tasks.workloads.reader_names import AUTO, TelemetryReader, reader_asked_for
 

@@ -1,17 +1,16 @@
 """`whorl workloads ingest`: telemetry into the warehouse."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.commands.file_results import FILE_COLUMNS, FILES, MOST_REASONS, REASON_COLUMNS, REASONS
+from flows.commands.file_results import read_results, show_read
 from flows.commands.options import Json
-from flows.commands.workloads_options import LabelFrom, Manifest, Renamed, TimeZone, read_flags
+from flows.commands.reading_options import KeptUnder, Renamed, TimeZone, absolute_paths
+from flows.commands.workloads_options import LabelFrom, Manifest, read_flags
 from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
 from flows.shown import as_command, counted
-from flows.tables import show_table
 from tasks.source_names import DEFAULT_SOURCE, checked_source
 from tasks.workloads.reader_names import AUTO, TelemetryReader
 
@@ -31,9 +30,7 @@ def ingest(
             show_default=False,
         ),
     ] = None,
-    source: Annotated[
-        str, typer.Option("--source", "-s", help="Name to keep the rows under; different sources never mix")
-    ] = DEFAULT_SOURCE,
+    source: KeptUnder = DEFAULT_SOURCE,
     reader: Annotated[TelemetryReader, typer.Option(help="Format; auto looks into each file")] = AUTO,
     label_from: LabelFrom = None,
     manifest: Manifest = None,
@@ -53,7 +50,7 @@ def ingest(
     settings = invocation.resolved(
         {"workloads": {"read": read_flags(label_from, manifest, renamed, time_zone)}}
     ).settings
-    absolute = [path if "://" in path else str(Path(path).absolute()) for path in paths or []]
+    absolute = absolute_paths(paths)
     find_files(absolute, settings.workloads.read.manifest)  # a mistyped path is told before Prefect is started
     found = _ingested(invocation, settings, absolute, source, reader)
     result = _results(settings.warehouse, source, found)
@@ -62,10 +59,7 @@ def ingest(
 
         show_json(result)
         return
-    show_table(result["files"], FILE_COLUMNS)
-    if result["refused"]:
-        print()
-        show_table(result["refused"], REASON_COLUMNS)
+    show_read(result)
     print(f"{counted(result['n_runs'], 'run')} in source {source}, {result['n_labelled']:,} with a label")
     invocation.note(f"next: {as_command('whorl', 'workloads', 'train', '--source', source)}")
 
@@ -90,19 +84,14 @@ def _ingested(
 
 def _results(warehouse: "Warehouse", source: str, found: "TelemetryIngested") -> dict[str, Any]:
     """Files and most frequent reasons of refusal of this ingest, and how many runs the whole source has."""
-    from flows.machine_output import records
     from tasks.warehouse.connection import fetch
 
-    asked = {"source": source, "ids": found["batches"]}
     totals = fetch(
         warehouse,
         "SELECT count(*) AS n_runs, count(workload) AS n_labelled FROM workloads.runs WHERE source = $source",
         {"source": source},
     )
-    return {
-        "source": source,
-        "files": records(fetch(warehouse, FILES, asked)),
-        "refused": records(fetch(warehouse, REASONS, asked | {"most": MOST_REASONS})),
+    return read_results(warehouse, source, found["batches"]) | {
         "n_runs": int(totals["n_runs"].iloc[0]),
         "n_labelled": int(totals["n_labelled"].iloc[0]),
     }

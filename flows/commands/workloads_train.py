@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.commands.options import Json, Source
+from flows.commands.options import Json, Seed, Source
 from flows.commands.workloads_options import one_workload_source
 from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
@@ -33,7 +33,7 @@ def train(
     leave_out: Annotated[
         list[str] | None, typer.Option(metavar="RUN", help="Id of a run that it must not see; repeatable")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random", show_default=False)] = None,
+    seed: Seed = None,
     as_json: Json = False,
 ) -> None:
     """Train a model that identifies workloads.

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tasks.errors import BadInput, BadSetting
+from tasks.errors import BadInput
+from tasks.path_labels import named_column, path_label, path_stem
 from tasks.read_limits import ReadLimits
 from tasks.reading import read_lines
 from tasks.storage import ADDRESS
 from tasks.workloads.columns import LABELS
 from tasks.workloads.reading_params import ReadParams
 
-COLUMN = "column:"
 EXPECTED = "the columns path and one of " + ", ".join(LABELS)
 ENDINGS = (".gz", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".sys", ".log", ".out")
 
@@ -38,26 +38,21 @@ def file_labels(path: str, params: ReadParams) -> FileLabels:
     """The run id and labels of a file: folder and name, --label-from, then the manifest, which wins.
 
     Raises BadSetting for another --label-from, BadInput for a manifest that cannot be used."""
-    folder, stem = _folder_and_stem(path)
-    labels = {}
-    if params.label_from == "stem":
-        labels["workload"] = stem
-    elif params.label_from == "parent":
-        labels["workload"] = folder
-    elif params.label_from and not label_column(params):
-        raise BadSetting(f"label_from {params.label_from!r}: expected stem, parent or column:NAME; mend --label-from")
-    run_id = f"{folder}/{stem}" if folder else stem
+    whole = absolute(path)
+    workload = path_label(whole, params.label_from, ENDINGS)
+    labels = {"workload": workload} if workload is not None else {}
+    run_id = "/".join(filter(None, (PurePosixPath(whole).parent.name, path_stem(whole, ENDINGS))))
     if not params.manifest:
         return FileLabels(run_id, labels)
-    entries = [one for one in manifest(params.manifest) if one["path"] == absolute(path)]
+    entries = [one for one in manifest(params.manifest) if one["path"] == whole]
     by_run = {one["run_id"]: _labels(one) for one in entries if one.get("run_id")}
-    whole = [one for one in entries if not one.get("run_id")]
-    return FileLabels(run_id, labels | (_labels(whole[-1]) if whole else {}), by_run)
+    of_all = [one for one in entries if not one.get("run_id")]
+    return FileLabels(run_id, labels | (_labels(of_all[-1]) if of_all else {}), by_run)
 
 
 def label_column(params: ReadParams) -> str:
     """The column that --label-from names, or empty."""
-    return params.label_from.removeprefix(COLUMN) if params.label_from.startswith(COLUMN) else ""
+    return named_column(params.label_from)
 
 
 def absolute(path: str) -> str:
@@ -115,11 +110,3 @@ def _labels(entry: dict[str, str]) -> dict[str, str]:
 
 def _placed(base: str, path: str) -> str:
     return path if ADDRESS in path else str((Path(base) / Path(path).expanduser()).resolve())
-
-
-def _folder_and_stem(path: str) -> tuple[str, str]:
-    parts = PurePosixPath(path if ADDRESS in path else absolute(path))
-    stem = parts.name
-    while stem.lower().endswith(ENDINGS) and stem.rpartition(".")[0]:
-        stem = stem.rpartition(".")[0]
-    return parts.parent.name, stem

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from flows.deploy import deploy
-from flows.fleet import POOL, fleet_entries
+from flows.fleet import POOL, fleet_entries, fleet_source
 from tasks.errors import BadSetting
 from tasks.settings import Settings
 
@@ -30,6 +30,20 @@ def test_a_name_that_is_taken_is_refused(tmp_path: Path, names: list[str]) -> No
         fleet_entries(settings_of(tmp_path, nodes=names, landing="s3://bucket/landing"))
 
 
+@pytest.mark.parametrize("names", [["rack1.a", "Rack1-A"], ["rack1_a", "rack1-a"]])
+def test_names_that_executions_would_not_tell_apart_are_refused(tmp_path: Path, names: list[str]) -> None:
+    with pytest.raises(BadSetting, match=f"'{names[1]}' cannot be the name of one node; .* rack1-a, as '{names[0]}'"):
+        fleet_entries(settings_of(tmp_path, nodes=names, landing="s3://bucket/landing"))
+
+
+def test_what_remote_nodes_land_is_loaded_and_ranked_under_their_source(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path, nodes=["a"], landing="s3://bucket/landing", source="fleet")
+    for name in ("nodes-ingest", "nodes-rank", "nodes-record"):
+        assert fleet_source(settings, name) == {"source": "fleet"}
+    assert fleet_source(settings, "jobs-ingest") == {}
+    assert fleet_source(settings_of(tmp_path, source="fleet"), "nodes-ingest") == {}
+
+
 @pytest.mark.slow
 def test_each_node_gets_a_deployment_and_a_queue_of_its_name(prefect_server: None, tmp_path: Path) -> None:
     from prefect.client.orchestration import get_client
@@ -49,3 +63,6 @@ def test_each_node_gets_a_deployment_and_a_queue_of_its_name(prefect_server: Non
         ours = client.read_deployment_by_name("nodes-record/nodes-record")
         assert ours.work_pool_name == "whorl"
         assert ours.parameters["record"]["node"] == ""
+        assert client.read_deployment_by_name("nodes-ingest/nodes-ingest").parameters["source"] == "fleet"
+        assert client.read_deployment_by_name("nodes-rank/nodes-rank").parameters["source"] == "fleet"
+        assert "source" not in client.read_deployment_by_name("jobs-ingest/jobs-ingest").parameters

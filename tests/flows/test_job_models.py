@@ -90,6 +90,7 @@ def test_two_experiments_can_be_compared(trained_log: Warehouse, quick_training:
     assert len(cards(trained_log.models)) == 1
 
 
+@pytest.mark.slow
 def test_logs_are_evaluated_without_being_kept(
     warehouse: Warehouse, tmp_path: Path, varied_runs: Callable[..., Any], quick_training: EvaluateParams
 ) -> None:
@@ -121,6 +122,7 @@ def test_a_characterisation_shows_table_2_and_the_elbow(
     assert Path(found["predictions_report"]).exists()
 
 
+@pytest.mark.slow
 def test_a_new_summary_writes_the_page_of_what_comes_next_anew_once_something_stands_on_it(
     trained_log: Warehouse,
 ) -> None:

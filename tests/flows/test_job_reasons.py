@@ -25,6 +25,7 @@ def artifact(key: str) -> str:
 
 
 @pytest.mark.usefixtures("prefect_server")
+@pytest.mark.slow
 def test_the_longest_runs_and_the_riskiest_jobs_get_reasons(trained_log: Warehouse) -> None:
     from flows.job_reasons import explain_jobs
 

@@ -104,6 +104,13 @@ def test_an_ingest_returns_keys_and_figures_and_publishes_what_it_read(
     assert (kept["flow"], kept["word"], kept["figures"]["n_executions"]) == ("nodes-ingest", "nodes", 36)
 
 
+def test_emulated_nodes_are_called_so_where_they_are_read(warehouse: Warehouse, drawn_executions: Draw) -> None:
+    path = str(drawn_executions(runs=1, types=2, is_emulated=True))
+    ingest_nodes(NodeIngestParams(results=[path], source="limits", warehouse=warehouse))
+    page = artifact("nodes-limits-ingest")
+    assert "Emulated:" in page and "3 nodes of the source are made of limits on a larger machine" in page
+
+
 def test_the_same_file_twice_adds_nothing(warehouse: Warehouse, drawn_executions: Draw) -> None:
     params = NodeIngestParams(results=[str(drawn_executions(runs=1))], warehouse=warehouse)
     assert ingest_nodes(params) == ingest_nodes(params)

@@ -71,12 +71,14 @@ def test_the_second_fingerprinting_does_less_than_the_first(workloads_log: Wareh
     assert "cut-phases" not in steps_of_last_run()
 
 
+@pytest.mark.slow
 def test_no_part_file_is_left_after_a_fingerprinting(workloads_log: Warehouse) -> None:
     fingerprint_workloads(FingerprintFlowParams(source="log", warehouse=workloads_log))
     parts = Path(workloads_log.landing_folder) / "fingerprints"
     assert [path for path in parts.rglob("*") if path.is_file()] == []
 
 
+@pytest.mark.slow
 def test_an_address_of_ray_without_prefect_ray_is_one_line(
     workloads_log: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:

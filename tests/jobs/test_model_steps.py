@@ -159,6 +159,7 @@ def test_a_log_too_short_to_train_on_is_one_line_and_leaves_no_model(job_log, qu
     assert cards(warehouse.models) == []
 
 
+@pytest.mark.slow
 def test_an_evaluation_of_a_source_keeps_no_model_and_gives_the_figures_of_a_training(
     trained_log, quick_training, tmp_path
 ):

@@ -72,6 +72,7 @@ def test_watching_twice_raises_nothing_new_and_touches_no_row(job_log):
     assert hash_tables(warehouse) == before
 
 
+@pytest.mark.slow
 def test_the_same_drift_is_told_on_one_day_of_many(job_log):
     factors = {"a": steady, "b": slower}
     warehouse = job_log(log_of(factors, days=21))

@@ -43,12 +43,20 @@ def test_an_ingest_shows_files_reasons_and_what_recurs(whorl: Whorl, csv_log: Pa
 
 
 @pytest.mark.usefixtures("prefect_server")
+@pytest.mark.slow
 def test_the_demo_ends_with_answers_and_leaves_the_home_alone(
-    whorl: Whorl, csv_log: Path, home: Path, monkeypatch: pytest.MonkeyPatch, drawn_telemetry: Callable[..., Path]
+    whorl: Whorl,
+    csv_log: Path,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    drawn_telemetry: Callable[..., Path],
+    drawn_executions: Callable[..., Path],
 ) -> None:
     monkeypatch.setattr("flows.demo.RECORDED", csv_log)
     recorded = drawn_telemetry("runs-0001")
     monkeypatch.setattr("flows.workload_demo.RECORDED", recorded.parent)
+    executions = drawn_executions(runs=10, types=2, is_emulated=True)
+    monkeypatch.setattr("flows.node_demo.RECORDED", executions.parent)
     ended = whorl("demo")
     assert ended.code == 0, ended.err
     assert "50 % stay under" in ended.out
@@ -56,13 +64,16 @@ def test_the_demo_ends_with_answers_and_leaves_the_home_alone(
     assert "riskiest job" in ended.out and "would help    not known" in ended.out
     assert "held-out run  d-05\n" in ended.out
     assert "of 4 workloads; right for" in ended.out
+    assert "60 executions of benchmarks on 3 nodes, 3 of them emulated" in ended.out
+    assert "best node " in ended.out and "most suspicious " in ended.out
     pages = home / "demo" / "reports"
     assert ended.out.endswith(
         f"report: {pages}/jobs-recorded.html\nwhat comes next: {pages}/jobs-recorded-predictions.html\n"
-        f"what ran: {pages}/workloads-recorded.html\n"
+        f"what ran: {pages}/workloads-recorded.html\nnodes: {pages}/nodes-recorded.html\n"
     )
     assert (pages / "jobs-recorded-predictions.html").exists()
     assert (pages / "workloads-recorded.html").exists()
+    assert (pages / "nodes-recorded.html").exists()
     assert [path.name for path in home.iterdir()] == ["demo"]
 
 

@@ -84,6 +84,7 @@ def test_a_person_sees_predictors_side_by_side(whorl, log, quick):
     assert all(words in ended.out for words in ("the job's own runs", "random forest", "one shape for all"))
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_but_the_tables_and_the_page_that_were_asked_for(whorl, log, quick, home, tmp_path):
     ended = whorl("jobs", "evaluate", log, "--out", tmp_path / "tables", "--json")
     assert ended.code == 0, ended.err

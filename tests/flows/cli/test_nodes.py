@@ -34,7 +34,10 @@ def test_rank_prints_place_score_interval_and_ties_by_aspect(whorl: Whorl, nodes
     ended = whorl("nodes", "rank")
     assert ended.code == 0, ended.err
     lines = ended.out.splitlines()
-    assert lines[0].split() == ["aspect", "place", "node", "score", "interval", "tied", "executions", "machine", "type"]
+    assert lines[0].split() == [
+        "aspect", "place", "node", "score", "interval", "tied", "executions", "machine", "type",
+        "first", "component",
+    ]  # fmt: skip
     assert [line.split()[:3] for line in lines if line.startswith("cpu ")] == [
         ["cpu", "1", "node-1"],
         ["cpu", "2", "node-2"],
@@ -44,6 +47,7 @@ def test_rank_prints_place_score_interval_and_ties_by_aspect(whorl: Whorl, nodes
     assert any(line.startswith("most suspicious: ") for line in lines)
 
 
+@pytest.mark.slow
 def test_rank_as_json_has_whole_numbers_and_the_same_answer_twice(
     whorl: Whorl, nodes_log: Warehouse, quick: None
 ) -> None:
@@ -91,6 +95,9 @@ def test_metrics_tell_unit_decision_orientation_and_the_papers_rule(whorl: Whorl
     assert "more is better" in lines["events_per_second"]
     assert "less is better" in lines["latency_avg"]
     assert "dropped: a setting or a version, not a result" in lines["num_threads"]
+    assert ended.out.splitlines()[0].split()[-4:] == ["paper's", "rule", "without", "stressed"]
+    row = next(row for row in json.loads(whorl("nodes", "metrics", "--json").out)["metrics"] if row["is_kept"])
+    assert {"rule_with_stressed", "rule_without_stressed", "is_directed"} <= set(row)
     rows = json.loads(whorl("nodes", "metrics", "--json").out)
     assert rows["n_recorded"] == len(rows["metrics"]) > rows["n_kept"] == sum(r["is_kept"] for r in rows["metrics"])
     assert all(row["why"] for row in rows["metrics"] if not row["is_kept"])
@@ -120,6 +127,38 @@ def test_evaluate_prints_one_json_object_and_nothing_else(
     assert not (home / "warehouse.duckdb").exists()
 
 
+def test_evaluate_shows_both_preprocessings_emulated_nodes_and_what_it_left_out(
+    whorl: Whorl, drawn_executions: Callable[..., Path], quick: None
+) -> None:
+    folder = drawn_executions(runs=6, types=2, stressed=0.0, is_emulated=True).parent
+    (folder / "flagged-0001.parquet").write_bytes(drawn_executions(runs=1, types=2, nodes=4).read_bytes())
+    ended = whorl("nodes", "evaluate", folder, "--variant", "both")
+    assert ended.code == 0, ended.err
+    assert "left out 1 part of disturbed executions (flagged-…); name them to read them" in ended.err
+    facts = {line.partition("  ")[0]: line for line in ended.out.splitlines()}
+    assert "36 executions on 3 nodes (3 of them emulated)" in facts["evaluated"]
+    assert "(emulated)" in facts["best node"]
+    assert "stressed and unstressed executions are needed" in facts["stressed executions"]
+    assert ["figure", "our", "preprocessing", "the", "paper's"] in [line.split() for line in ended.out.splitlines()]
+    paper = json.loads(whorl("nodes", "evaluate", folder, "--variant", "paper", "--json").out)
+    both = json.loads(whorl("nodes", "evaluate", folder, "--variant", "both", "--json").out)
+    assert both["paper_preprocessing.metrics.kept"] == paper["metrics.kept"] != both["metrics.kept"]
+    assert both["nodes.emulated"] == "node-1, node-2, node-3"
+
+
+def test_evaluate_tells_executions_that_are_given_again(whorl: Whorl, tmp_path: Path, quick: None) -> None:
+    for name in ("a", "b"):
+        rows = "".join(f"{at},{name},x-cpu,2026-01-{at + 1:02},rate,{1 + at / 10},/sec\n" for at in range(12))
+        (tmp_path / f"{name}.csv").write_text(f"execution_id,node,benchmark,started_at,metric,value,unit\n{rows}")
+    (tmp_path / "b.csv").write_text((tmp_path / "b.csv").read_text() + "99,b,x-cpu,never,rate,1,/sec\n")
+    ended = whorl("nodes", "evaluate", tmp_path / "a.csv", tmp_path / "b.csv")
+    assert ended.code == 0, ended.err
+    facts = {line.partition("  ")[0]: line for line in ended.out.splitlines()}
+    assert "1 refused row, 0 refused values, 12 replaced executions" in facts["left out"]
+    figures = json.loads(whorl("nodes", "evaluate", tmp_path / "a.csv", tmp_path / "b.csv", "--json").out)
+    assert [figures[key] for key in ("n", "n_refused", "n_values_refused", "n_replaced")] == [12, 1, 0, 12]
+
+
 def test_evaluate_without_a_path_is_wrong_usage(whorl: Whorl) -> None:
     ended = whorl("nodes", "evaluate")
     assert ended.code == 2
@@ -146,6 +185,26 @@ def test_a_dry_run_of_a_campaign_lists_it_and_records_nothing(whorl: Whorl, home
     assert found["n_executions"] == len(found["executions"]) == 3 * 6 * 5
     assert sum(row["dose_level"] > 0 for row in found["executions"]) == 18
     assert not home.exists()
+
+
+def test_a_dry_run_tells_what_cannot_be_stressed_without_control_groups(
+    whorl: Whorl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WHORL_NODES__RECORD__ISOLATION", "none")
+    ended = whorl("nodes", "record", "--dry-run", "--runs", 5, "--place", "emulated")
+    assert ended.code == 0, ended.err
+    assert "cpu-sysbench is not stressed by cpu-" in ended.err
+    assert "(no control groups here)" in ended.err
+    assert "network-iperf3" not in ended.err
+    assert not [line for line in ended.out.splitlines() if "cpu-sysbench  cpu-" in line]
+
+
+def test_a_dry_run_refuses_a_benchmark_whose_logs_nobody_reads(whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
+    template = {"benchmark": "cpu-other", "aspect": "cpu", "command": "sysbench cpu run"}
+    monkeypatch.setenv("WHORL_NODES__RECORD__SHORT", json.dumps([template]))
+    ended = whorl("nodes", "record", "--dry-run", "--runs", 5)
+    assert ended.code == 2
+    assert "nodes.record.short: nobody reads the logs of cpu-other; expected benchmarks of cpu-sysbench" in ended.err
 
 
 def test_report_nodes_and_nodes_report_are_the_same(whorl: Whorl, nodes_log: Warehouse) -> None:

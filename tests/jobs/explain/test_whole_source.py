@@ -136,6 +136,7 @@ def test_the_riskiest_jobs_are_the_varied_ones(trained_log):
     assert all(int(key[3:5]) % 2 == 1 for key in found)
 
 
+@pytest.mark.slow
 def test_writing_twice_changes_nothing(caused_log):
     states = []
     for _ in range(2):

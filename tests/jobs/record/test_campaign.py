@@ -206,6 +206,7 @@ def test_a_campaign_that_is_complete_is_not_recorded_again(recorded, params):
     assert again.isolation == summary.isolation
 
 
+@pytest.mark.slow
 def test_a_call_that_is_too_short_is_continued_by_the_next(params, tmp_path):
     slow = params.model_copy(update={"day_s": 1.0})
     short = record_jobs(slow.model_copy(update={"minutes": 0.02}), tmp_path)

@@ -36,6 +36,7 @@ def are_explained(figures):
     return [key for key in missing if not figures.get(f"{key}.reason")] == []
 
 
+@pytest.mark.slow
 def test_workloads_that_differ_are_told_apart_by_every_method(campaign):
     figures = evaluate_runs([replace(run, machine=run.round) for run in campaign(rounds=5)], QUICK).figures
     assert are_explained(figures)

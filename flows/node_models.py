@@ -9,6 +9,7 @@ from flows.node_model_results import NodesFingerprinted, NodesTrained, NodesTune
 from flows.node_reports import report_part, write_report
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
+from flows.run_names import of_source
 from tasks.nodes import learned_steps
 from tasks.nodes.learned.names import WORD
 from tasks.nodes.learned.rows import read_fingerprint_scores
@@ -21,11 +22,7 @@ tune = step(learned_steps.tune)
 fingerprint = step(learned_steps.fingerprint)
 
 
-def _name_with_source(verb: str) -> str:
-    return f"{verb} {flow_run.parameters['source']}"
-
-
-@flow(name="nodes-train", run_name=lambda: _name_with_source("train on the nodes of"), tags=TAGS)
+@flow(name="nodes-train", run_name=lambda: of_source("train on the nodes of"), tags=TAGS)
 def nodes_train(params: NodeTrainParams) -> NodesTrained:
     """Train a model of the nodes of a source, and put it into use if it is better than the one before.
 
@@ -42,7 +39,7 @@ def nodes_train(params: NodeTrainParams) -> NodesTrained:
     return NodesTrained(**found, report=path)
 
 
-@flow(name="nodes-tune", run_name=lambda: _name_with_source("search a model of the nodes of"), tags=TAGS)
+@flow(name="nodes-tune", run_name=lambda: of_source("search a model of the nodes of"), tags=TAGS)
 def nodes_tune(params: NodeTuneParams) -> NodesTuned:
     """Search the parameters of the model, train with the best, and use that if it is better than the one before.
 
@@ -58,7 +55,7 @@ def nodes_tune(params: NodeTuneParams) -> NodesTuned:
     return NodesTuned(**found, trained=trained, report=path)
 
 
-@flow(name="nodes-fingerprint", run_name=lambda: _name_with_source("fingerprint the nodes of"), tags=TAGS)
+@flow(name="nodes-fingerprint", run_name=lambda: of_source("fingerprint the nodes of"), tags=TAGS)
 def nodes_fingerprint(params: NodeFingerprintParams) -> NodesFingerprinted:
     """Fingerprint the executions of a source by its model in use, say which of them were degraded and by which metrics,
     and rank the nodes by aspect.

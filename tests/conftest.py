@@ -1,7 +1,8 @@
 """What tests of several words share."""
 
+import logging
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,16 @@ from tasks.workloads.identify.params import IdentifyParams
 
 MIDNIGHT = pd.Timestamp("2026-01-01")
 JobLog = Callable[..., Warehouse]
+
+
+@pytest.fixture(autouse=True)
+def _levels_of_our_loggers() -> Iterator[None]:
+    """What a command of the test shows or hides of our logs does not outlive the test."""
+    loggers = [logging.getLogger(name) for name in ("tasks", "flows")]
+    levels = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
 
 
 @pytest.fixture(scope="session")

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.commands.nodes_options import one_node_source
-from flows.commands.options import Json, Source
+from flows.commands.options import Json, Seed, Source
 from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
 from flows.shown import as_command, count
 from flows.tables import show_facts
-from tasks.nodes.model.params import Variant
+from tasks.nodes.model.variants import Variant
 from tasks.quantities import number
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def train(
     epochs: Annotated[
         int | None, typer.Option(min=1, help="Most passes over the training executions", show_default=False)
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random", show_default=False)] = None,
+    seed: Seed = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Parameters of conf/nodes.yaml instead of those of the model in use")
     ] = False,

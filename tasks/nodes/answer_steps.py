@@ -189,7 +189,7 @@ def evaluate_source(
     """The figures of an evaluation of the executions of a source, which are kept; the rest is as for files."""
     from tasks.nodes.answer_rows import write_evaluation as write_figures
 
-    history, version = history_of(warehouse, source)
+    history, version = history_of(warehouse, source, with_telemetry=bool(evaluate.learned.variants))
     found, emulated = _evaluated(history, evaluate, both=both)
     write_figures(warehouse, source, found.figures, version)
     page = write_evaluation(found, f"source {source}", folder, emulated)
@@ -220,12 +220,14 @@ def write_evaluation(found: "Evaluation", name: str, folder: str, emulated: froz
     return str(render_nodes_evaluation(found, name, Path(folder), emulated))
 
 
-def history_of(warehouse: Warehouse, source: str) -> "tuple[History, str]":
-    """The executions of a source, and the version of its data. Raises as version_of."""
+def history_of(warehouse: Warehouse, source: str, *, with_telemetry: bool = False) -> "tuple[History, str]":
+    """The executions of a source, and the version of its data. Raises as version_of.
+
+    with_telemetry: with the nodes' own metrics, which the learned model alone looks at."""
     from tasks.nodes.reading_history import load_history
 
     version = version_of(warehouse, source)
-    return load_history(warehouse, source, with_telemetry=False), version
+    return load_history(warehouse, source, with_telemetry=with_telemetry), version
 
 
 def version_of(warehouse: Warehouse, source: str) -> str:

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from tasks.nodes.fingerprint.alarm_params import AlarmParams
-from tasks.nodes.model.params import ModelParams, Variant
+from tasks.nodes.model.params import ModelParams
+from tasks.nodes.model.variants import Variant
 from tasks.params import Params
 
 LearnedProtocol = Literal["chronological", "random", "left_node", "paper"]
@@ -68,7 +69,7 @@ class LearnedParams(Params):
     ablation: bool = Field(False, description="Each term of the loss is left out in turn, on the split by time")
     ablation_seeds: int = Field(3, ge=1, le=1000, description="Fits of each of them")
     rank_seeds: int = Field(1, ge=1, le=1000, description="Fits of each half of the nodes, beside applications")
-    rank_batch: int = Field(256, ge=1, le=1_000_000, description="Executions of a step there, at least")
+    rank_batch: int = Field(256, ge=1, le=1_000_000, description="Executions of a step there, if there are many")
     model: ModelParams = ModelParams()
     injection: InjectionParams = InjectionParams()
 

@@ -12,9 +12,11 @@ THEIR_TABLES = "paper_"
 def evaluate_both(history: History, params: EvaluateParams) -> Evaluation:
     """Ours, and the figures of the paper's preprocessing as `paper_preprocessing.<key>`, its tables as `paper_<name>`.
 
-    Figures that no preprocessing moves (n, seed, …) stand there once. Raises BadInput as evaluate_history."""
+    Figures that no preprocessing moves (n, seed, …) stand there once, and so do those of the learned model, whose
+    variants bring their own preprocessing. Raises BadInput as evaluate_history."""
     ours = evaluate_history(history, with_variant(params, "robust"))
-    theirs = evaluate_history(history, with_variant(params, "paper"))
+    plain = params.model_copy(update={"learned": params.learned.model_copy(update={"variants": ()})})
+    theirs = evaluate_history(history, with_variant(plain, "paper"))
     beside = {f"{THEIRS}{key}": value for key, value in theirs.figures.items() if "." in key}
     tables = {f"{THEIR_TABLES}{name}": table for name, table in theirs.tables.items()}
     return Evaluation(ours.figures | beside, ours.tables | tables)

@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from tasks.nodes.graph.inputs import Floats, Floats32
 from tasks.nodes.graph.node_metrics import NodeMetrics
-from tasks.nodes.model.params import Variant
+from tasks.nodes.model.variants import Variant
 from tasks.nodes.preprocess.scaling import softly_clipped
 from tasks.params import Params
 

@@ -1,13 +1,13 @@
 """The parameters of Perona's model; nothing heavy is imported here. Source: Perona, IV-B and Table II."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
+from tasks.nodes.model.variants import Variant
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.params import Params
 
-Variant = Literal["ours", "paper"]
 Ratio = Annotated[float, Field(ge=0, le=0.9)]
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from tasks.errors import MissingTool
 from tasks.machine_groups import campaign_group
+from tasks.machine_lock import only_recorder
 from tasks.workloads.record.bench import Bench, Outcome
 from tasks.workloads.record.ledger import Ledger
-from tasks.workloads.record.lock import alone_on_this_machine
 from tasks.workloads.record.machine import machine_facts, machine_name
 from tasks.workloads.record.params import RecordParams
 from tasks.workloads.record.parts import CLEAN, part_paths
@@ -83,7 +83,7 @@ def record_workloads(
     if lacking := missing_needs(ours.values()):
         raise MissingTool("; ".join(lacking))
     out_dir.mkdir(parents=True, exist_ok=True)
-    with _sigterm_unwinds(), alone_on_this_machine(lock):
+    with _sigterm_unwinds(), only_recorder("workloads", lock):
         ledger = Ledger(out_dir, params, make_plan(params, ours), machine_facts())
         before = dict(ledger.statuses)
         try:

@@ -23,7 +23,7 @@ CLIP = PreprocessParams()
 @pytest.fixture(scope="module")
 def unlabelled(drawn, parts_of):
     """Graphs of which nobody knows which are stressed; predecessors are chosen as if somebody did."""
-    known = drawn(300, n_evidence=2)
+    known = drawn(240, n_evidence=2)
     parts = parts_of(replace(known, labels=np.full_like(known.labels, -1)), is_normal=known.labels == 0)
     return known, parts
 
@@ -126,7 +126,7 @@ def test_stress_is_imitated_where_none_is_known_in_our_variant_alone(parts, unla
 
 def test_a_network_that_saw_imitations_alone_tells_real_stress(unlabelled, quick):
     known, (train, validation, test) = unlabelled
-    fitted = fit_network(train, validation, quick(epochs=12))
+    fitted = fit_network(train, validation, quick(epochs=8, learning_rate=0.02))
     assert fitted.is_imitated
     assert fitted.network.sizes.n_evidence == 0
     with torch.no_grad():

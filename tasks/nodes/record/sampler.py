@@ -72,10 +72,13 @@ class NodeSampler(threading.Thread):
         with self._lock:
             return bool(self.taken) and self.taken[-1][0] >= end_s
 
-    def put_aside(self, until_s: float) -> None:
-        """Keep what was sampled so far, and what will be until until_s, however much later it is asked for."""
+    def put_aside(self, since_s: float, until_s: float) -> None:
+        """Keep what was sampled from since_s on, two samples before it, and what will be until until_s, however much
+        later it is asked for; what was put aside before goes on being kept from then on."""
         with self._lock:
-            self.aside, self.aside_until_s = list(self.taken), until_s
+            kept = sorted((dict(self.aside) | dict(self.taken)).items())
+            first = sum(at_s < since_s for at_s, _ in kept)
+            self.aside, self.aside_until_s = kept[max(0, first - 2) :], until_s
 
     def between(self, node: str, begin_s: float, end_s: float, zero_s: float) -> tuple[Sampled, ...]:
         """The node's metrics at the samples from begin_s to end_s, and one beyond each end. zero_s: where at_s is 0.

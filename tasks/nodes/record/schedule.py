@@ -96,7 +96,8 @@ class Schedule:
         began_s = time.monotonic()
         dose = dose_of(self.bench.params.doses, planned.benchmark, planned.dose_level) if planned.dose_level else None
         if self.turn and self.waiting:  # a turn may take longer than samples are kept
-            self.sampler.put_aside(self.waiting[-1].ended_s + self.bench.params.margin_s)
+            margin_s = self.bench.params.margin_s
+            self.sampler.put_aside(self.waiting[0].began_s - margin_s, self.waiting[-1].ended_s + margin_s)
         try:
             with self.turn(template) if self.turn else contextlib.nullcontext():
                 waited_s = time.monotonic() - began_s

@@ -113,7 +113,7 @@ def test_the_sampler_knows_up_to_when_it_has_sampled(sampler):
 
 
 def test_what_was_put_aside_is_still_there_when_the_rest_of_its_time_is_forgotten(sampler, monkeypatch):
-    sampler.put_aside(9.5)
+    sampler.put_aside(0.0, 9.5)
     clock = iter(float(second) for second in range(9, 100))
     monkeypatch.setattr("tasks.nodes.record.sampler.time.monotonic", lambda: next(clock))
     for _ in range(50):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from tasks.nodes.aspects import is_stressed
 from tasks.nodes.detectors.case import Case
 from tasks.nodes.evaluate.alarms import measures_of as verdict_measures
 from tasks.nodes.evaluate.detection import Prepare, case_of, judged_rows, labels_reason
@@ -84,7 +85,7 @@ def _fit(
     logits, _ = judged_by(network, prepared.inputs, prepared.undisturbed, split.is_validation, params)
     rows = judged_rows(case.history, split, NAMES[model.variant], logits, params.false_alarm_share)
     of = rows["execution"].to_numpy(dtype=np.int64)
-    stressed = case.history.executions["is_stressed"].astype("boolean").fillna(False).to_numpy(dtype=bool)[of]
+    stressed = is_stressed(case.history.executions).to_numpy(dtype=bool)[of]
     verdicts = verdict_measures(rows["score"].to_numpy(), rows["is_flagged"].to_numpy(), stressed, np.zeros(len(of)))
     is_tested = np.zeros(len(prepared.inputs), dtype=bool)
     is_tested[of] = True

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from tasks.nodes.aspects import is_stressed
 from tasks.nodes.detectors.case import Case
 from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.detectors.registry import PLAIN
@@ -66,7 +67,7 @@ def inputs_in(
 def takes_evidence(blind: Case, model: ModelParams) -> bool:
     """Whether a fit sees what the plain detectors say: ours does, unless it has to imitate stress, of which they cannot
     say anything."""
-    stressed = blind.history.executions["is_stressed"].astype("boolean").fillna(False).to_numpy(dtype=bool)
+    stressed = is_stressed(blind.history.executions).to_numpy(dtype=bool)
     return model.variant == "ours" and model.network.evidence and bool((stressed & blind.is_train).any())
 
 

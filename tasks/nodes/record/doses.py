@@ -32,6 +32,9 @@ class Dose(Params):
     link_ratio: float = Field(
         0, ge=0, le=1, description="Share of the node's link that {rate_mbit} in the command stands for"
     )
+    disk_ratio: float = Field(
+        0, ge=0, le=1, description="Share of the node's disk rate that {disk_bytes} in the command stands for, a second"
+    )
 
     _commands = field_validator("command", "prepare")(checked_command)
 

@@ -16,15 +16,13 @@ def _cpu(level: int, share: float) -> Dose:
     return Dose(benchmark="cpu-sysbench", level=level, name=f"cpu-{share:g}", command=CPU, cpu_ratio=share)
 
 
-def _reads(benchmark: str, level: int, block: str, jobs: int, per_s: int = 0) -> Dose:
-    # a competitor for the node's disk limit: a queue of blocks of this size for each job, so many a second, or as fast
-    # as they are read
-    command = f"{FILE.format(block=block)} --numjobs={jobs} --time_based=1 --runtime={{limit_s}}"
+def _reads(benchmark: str, level: int, share: float, block: str = "64k") -> Dose:
+    # a competitor for the node's disk rate: one random read after another, at this share of it; 1: as many as it can
+    rate = " --rate={disk_bytes}" if share < 1 else ""
+    command = f"{FILE.format(block=block)} --time_based=1 --runtime={{limit_s}}{rate}"
     prepare = f"{FILE.format(block='1m')} --create_only=1"
-    name = f"read-{block}-{jobs}"
-    if per_s:
-        command, name = f"{command} --rate_iops={per_s}", f"{name}-at-{per_s}"
-    return Dose(benchmark=benchmark, level=level, name=name, command=command, prepare=prepare)
+    name = f"read-{block}-{share:g}"
+    return Dose(benchmark=benchmark, level=level, name=name, command=command, prepare=prepare, disk_ratio=min(share, 1))
 
 
 def _iperf(benchmark: str, level: int, share: float) -> Dose:
@@ -34,10 +32,10 @@ def _iperf(benchmark: str, level: int, share: float) -> Dose:
 SHIPPED = (
     *(_cpu(level, share) for level, share in ((1, 0.02), (2, 0.1), (3, 0.22))),
     *(_throttle(level, left) for level, left in ((1, 0.8), (2, 0.65), (3, 0.1))),
-    _reads("disk-fio", 1, "64k", 1, per_s=200),
-    _reads("disk-fio", 2, "64k", 1),
-    _reads("disk-fio", 3, "512k", 1),
-    *(_reads("disk-ioping", level, "64k", 1, per_s=per_s) for level, per_s in ((1, 30), (2, 60), (3, 100))),
+    _reads("disk-fio", 1, 0.2),
+    _reads("disk-fio", 2, 0.5),
+    _reads("disk-fio", 3, 1, "512k"),
+    *(_reads("disk-ioping", level, share) for level, share in ((1, 0.05), (2, 0.12), (3, 0.25))),
     *(
         _iperf(benchmark, level, share)
         for benchmark in ("network-qperf", "network-iperf3")
@@ -56,10 +54,7 @@ WATCHED = {
     "network-qperf": "tcp_bw_bandwidth",
     "network-iperf3": "tx_c_transfer_bitrate_receiver",
 }
-
-
-READS = (("64k", 1, 200), ("64k", 1, 0), ("256k", 1, 0), ("512k", 1, 0), ("1m", 1, 0), ("4m", 1, 0))
-SLOW_READS = (("64k", 1, 15), ("64k", 1, 30), ("64k", 1, 60), ("64k", 1, 100), ("64k", 1, 200), ("512k", 1, 0))
+DISK_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.0)
 LINK_SHARES = (0.005, 0.01, 0.015, 0.03, 0.05, 0.1, 0.3)
 
 
@@ -70,8 +65,8 @@ def candidates_for(benchmark: str) -> tuple[Dose, ...]:
     if benchmark == "memory-sysbench":
         return tuple(_throttle(1, left) for left in LEFT)
     if benchmark in ("disk-fio", "disk-ioping"):
-        tried = READS if benchmark == "disk-fio" else SLOW_READS
-        return tuple(_reads(benchmark, 1, block, jobs, per_s) for block, jobs, per_s in tried)
+        small = tuple(_reads(benchmark, 1, share) for share in DISK_SHARES)
+        return (*small, _reads(benchmark, 1, 1, "512k")) if benchmark == "disk-fio" else small
     if benchmark in ("network-qperf", "network-iperf3"):
         return tuple(_iperf(benchmark, 1, share) for share in LINK_SHARES)
     return ()

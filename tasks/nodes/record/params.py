@@ -26,7 +26,7 @@ class NodeParams(Params):
 
 
 EMULATED = (
-    NodeParams(name="emulated-a", machine_type="emulated-two-cores", network_mbit_per_s=10_000),
+    NodeParams(name="emulated-a", machine_type="emulated-two-cores", disk_mb_per_s=200, network_mbit_per_s=2000),
     NodeParams(
         name="emulated-b",
         machine_type="emulated-one-core",

@@ -10,7 +10,7 @@ from pathlib import Path
 from tasks.errors import WhorlError
 from tasks.machine_groups import Group
 from tasks.nodes.record.doses import Dose
-from tasks.nodes.record.limits import NodeGroups, make_groups
+from tasks.nodes.record.limits import MB, NodeGroups, make_groups
 from tasks.nodes.record.link import Link, make_link
 from tasks.nodes.record.namespaces import NoNamespace
 from tasks.nodes.record.params import NodeParams
@@ -21,6 +21,7 @@ from tasks.nodes.record.tools import program
 
 LOOPBACK = "127.0.0.1"
 FAST_MBIT = 10_000  # what {rate_mbit} is a share of where the link has no rate of its own
+FAST_MB_PER_S = 500  # the same for {disk_bytes} and the disk
 PERCENT = 100
 PREPARE_S = 600.0
 STRESS = "stress"  # what competing traffic needs a server for
@@ -64,9 +65,12 @@ class Place:
         cores = () if is_peer else self.params.cores
         return Surroundings(self.folder, group, namespace, cores, self.folder.parent / REGISTER, is_shared=is_peer)
 
-    def values(self, *, purpose: str = "", limit_s: float = 0.0, link_ratio: float = 0.0) -> dict[str, str]:
+    def values(
+        self, *, purpose: str = "", limit_s: float = 0.0, link_ratio: float = 0.0, disk_ratio: float = 0.0
+    ) -> dict[str, str]:
         """What the placeholders of a command stand for. purpose: of the server whose port it is to have."""
         rate = (self.params.network_mbit_per_s or FAST_MBIT) * link_ratio
+        disk_bytes = (self.params.disk_mb_per_s or FAST_MB_PER_S) * MB * disk_ratio
         return {
             "folder": str(self.folder),
             "laid": str(self.folder),
@@ -74,6 +78,7 @@ class Place:
             "port": str(self.servers.port_of(purpose)) if purpose else "",
             "stress_port": str(self.servers.port_of(STRESS)),
             "rate_mbit": f"{rate:g}",
+            "disk_bytes": f"{disk_bytes:.0f}",
             "limit_s": f"{limit_s:.0f}",
         }
 

@@ -69,7 +69,9 @@ class Stressor:
         if "{stress_port}" in dose.command:
             self.place.serve(STRESS, STRESS_SERVER)
         self.folder.mkdir(exist_ok=True)
-        values = self.place.values(limit_s=self.limit_s + MARGIN_S, link_ratio=dose.link_ratio)
+        values = self.place.values(
+            limit_s=self.limit_s + MARGIN_S, link_ratio=dose.link_ratio, disk_ratio=dose.disk_ratio
+        )
         words = self.place.command(dose.command, values | {"folder": str(self.folder)})
         before = self.read()
         self.running = start(words, self.place.around(self.group), self.place.folder / "stress.log")

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 
 from tasks.params import Params
 
-PLACEHOLDERS = ("folder", "laid", "server", "port", "stress_port", "rate_mbit", "limit_s")
+PLACEHOLDERS = ("folder", "laid", "server", "port", "stress_port", "rate_mbit", "disk_bytes", "limit_s")
 SLUG = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 NAMES = "folder: of the node on its disk; server, port: of its peer"
 
@@ -106,6 +106,6 @@ def _templates(seconds: int, fio_size: str, ioping: str, limit_s: float) -> tupl
     )
 
 
-# with ioping's own interval of a second a short run would count one request
-SHORT = _templates(2, "512M", "ioping -w 2 -G -L -i 0.1 -J {folder}", 20)
+# ioping without pauses: with them a short run asks for less than the disk gives, and tells nothing of its rate
+SHORT = _templates(2, "512M", "ioping -w 2 -G -L -i 0 -q -J {folder}", 20)
 PAPER = _templates(30, "4096M", "ioping -w 30 -G -L -J {folder}", 90)  # Perona, III-A, and its published options

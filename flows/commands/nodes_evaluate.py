@@ -1,10 +1,20 @@
-"""`whorl nodes evaluate`: how well plain answers find stressed executions and rank nodes, on anybody's results."""
+"""`whorl nodes evaluate`: how well stressed executions are found and nodes ranked, on anybody's results."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flows.commands.nodes_evaluate_options import (
+    BOTH,
+    LearnedShare,
+    Model,
+    Protocols,
+    Seeds,
+    Variant,
+    asked_settings,
+    with_models,
+)
 from flows.commands.nodes_options import LabelFrom, Manifest, read_flags
 from flows.commands.options import Json, Seed, TablesOut
 from flows.commands.reading_options import Renamed, TimeZone, absolute_paths
@@ -13,12 +23,12 @@ from flows.shown import counted
 from flows.tables import Column, show_facts, show_table
 from tasks.nodes.node_words import called_all
 from tasks.nodes.reader_names import AUTO, NodeReader, reader_asked_for
-from tasks.quantities import number, ratio, share
+from tasks.quantities import number, ratio
+from tasks.quantities import share as shown_share
 
 if TYPE_CHECKING:
     from tasks.nodes.evaluate.protocol import Evaluation
 
-BOTH = "both"
 DETECTION = (
     Column("split", "tested on", kind="name"),
     Column("detector", "told by", kind="name"),
@@ -46,13 +56,11 @@ def evaluate(
     manifest: Manifest = None,
     renamed: Renamed = None,
     time_zone: TimeZone = None,
-    variant: Annotated[
-        Literal["robust", "paper", "both"] | None,
-        typer.Option(
-            help="Preprocessing: ours, the paper's, or ours with the figures of the paper's beside them",
-            show_default=False,
-        ),
-    ] = None,
+    variant: Variant = None,
+    model: Model = None,
+    seeds: Seeds = None,
+    share: LearnedShare = None,
+    protocols: Protocols = None,
     seed: Seed = None,
     out: TablesOut = None,
     as_json: Json = False,
@@ -62,11 +70,7 @@ def evaluate(
     Only the paths are read, into memory; nothing is kept. tasks/nodes/README.md says what each figure means."""
     invocation = invocation_of(context)
     read = read_flags(label_from, manifest, renamed, time_zone)
-    asked: dict[str, Any] = {}
-    if seed is not None:
-        asked |= {name: {"seed": seed} for name in ("score", "detect")} | {"seed": seed}
-    if variant in ("robust", "paper"):
-        asked |= {"preprocess": {"variant": variant}}
+    asked = asked_settings(variant, model, seeds, share, protocols, seed)
     settings = invocation.resolved({"nodes": {"read": read, "evaluate": asked}}).settings.nodes
     if not paths and not settings.read.manifest:
         raise typer.BadParameter("name results, or a --manifest of them", param_hint="PATH")
@@ -77,7 +81,11 @@ def evaluate(
     absolute = absolute_paths(paths)
     with progress_bar(invocation, first="reading results"):
         found, name, emulated = evaluate_results(
-            absolute, reader_asked_for(reader), settings.read, settings.evaluate, both=variant == BOTH
+            absolute,
+            reader_asked_for(reader),
+            settings.read,
+            with_models(settings.evaluate, model),
+            both=variant == BOTH,
         )
     if line := tell_left_out(absolute):
         invocation.note(line)
@@ -138,7 +146,7 @@ def _facts(figures: dict[str, Any], emulated: frozenset[str]) -> dict[str, str]:
         "best by first component": told("nodes.best.pc1", named),
         "most suspicious": told("nodes.most_suspicious", named),
         "score and applications": f"Spearman {told('rank.spearman')}; best single benchmark {told('rank.best_single')}",
-        "a rerun differs by": f"{told('repeatability.rerun_median', share)} (median), "
-        f"{told('repeatability.rerun_p90', share)} (one in ten)",
+        "a rerun differs by": f"{told('repeatability.rerun_median', shown_share)} (median), "
+        f"{told('repeatability.rerun_p90', shown_share)} (one in ten)",
         "stressed executions": told("detect.n", number) if figures.get("detect.n") is None else "see below",
     }

@@ -5,7 +5,9 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from tasks.errors import NotFound
+from pydantic import ValidationError
+
+from tasks.errors import BadInput, NotFound
 from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.fingerprint.alarm_params import AlarmParams
 from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
@@ -112,7 +114,7 @@ def tune(
 ) -> TunedNodes:
     """Search the parameters of a source's model; a search of the same data and settings that was stopped goes on.
 
-    `trials`: path of a table of them, below the reports."""
+    `trials`: path of a table of them, beside the journal."""
     from tasks.nodes.learned.cases import asked_of
     from tasks.nodes.learned.tuning import tune as searched
 
@@ -121,7 +123,9 @@ def tune(
     journal = journal_of(warehouse, source)
     found = searched(history, params, search, journal, source=source)
     table = journal.with_name(f"nodes-{source}-{version}-trials.parquet")
-    found.trials.to_parquet(table, index=False)
+    draft = table.with_suffix(".part")
+    found.trials.to_parquet(draft, index=False)
+    draft.replace(table)  # a table is whole or as it was
     logger.info("best of %d trials: validation loss %.4f", len(found.trials), found.validation_loss)
     return TunedNodes(
         best=found.best.model_dump(mode="json"),
@@ -133,9 +137,19 @@ def tune(
 
 
 def in_use(warehouse: Warehouse, source: str) -> dict[str, Any] | None:
-    """The parameters of the model in use for a source; None before the first training."""
+    """The parameters of the model in use for a source; None before the first training.
+
+    Raises BadInput for those of a version of whorl that had others."""
     card = champion(warehouse.models, WORD, source, KIND)
-    return card.parameters["model"] if card else None
+    if card is None:
+        return None
+    try:
+        return ModelParams.model_validate(card.parameters.get("model")).model_dump(mode="json")
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        problem = f"parameters that are none of this version ({'.'.join(map(str, first['loc']))}: {first['msg']})"
+        fix = "train with 'whorl nodes train --fresh'"
+        raise BadInput(warehouse.models / WORD / card.model_id, problem, "those of a model", fix) from error
 
 
 def fingerprint(
@@ -177,7 +191,14 @@ def watch(warehouse: Warehouse, source: str, alarm: AlarmParams, after: str) -> 
 
     after: what the verdicts rest on; a continued run with another looks again."""
     from tasks.nodes.fingerprint.machine_time import machine_time
-    from tasks.nodes.learned.rows import read_fingerprinting, read_judged, read_reasons, read_told, write_states
+    from tasks.nodes.learned.rows import (
+        read_fingerprinting,
+        read_judged,
+        read_open,
+        read_reasons,
+        read_told,
+        write_states,
+    )
     from tasks.nodes.learned.watching import degradations
     from tasks.warehouse.alarms import raise_alarms, unannounced
     from tasks.warehouse.connection import writing
@@ -185,17 +206,18 @@ def watch(warehouse: Warehouse, source: str, alarm: AlarmParams, after: str) -> 
     row = read_fingerprinting(warehouse, source)
     if row is None:
         raise NotFound(no_trained_model(source))
-    judged = read_judged(warehouse, source)
-    told = read_told(warehouse, source)
-    found = degradations(source, judged, read_reasons(warehouse, source), str(row["model_id"]), alarm, told=told)
-    write_states(warehouse, source, str(row["model_id"]), found.watched, machine_time(judged))
+    judged, reasons = read_judged(warehouse, source), read_reasons(warehouse, source)
+    told, still_open = read_told(warehouse, source), read_open(warehouse, source)
+    model_id = str(row["model_id"])
+    found = degradations(source, judged, reasons, model_id, alarm, told=told, still_open=still_open)
+    write_states(warehouse, source, model_id, found.watched, machine_time(judged))
     with writing(warehouse) as connection:
         raised = raise_alarms(connection, found.raised)
     states = found.watched.states
     asking = states[states["asks_for_benchmark"]]
     logger.info("%d open alarms of source %s after %s, %d new", len(found.raised), source, after, len(raised))
     return WatchedNodes(
-        model_id=str(row["model_id"]),
+        model_id=model_id,
         n_nodes=int(states["node"].nunique()),
         alarms=unannounced(warehouse, WORD, source),
         suspected=[[str(one) for one in row] for row in asking[["node", "aspect", "last_at"]].to_numpy()],

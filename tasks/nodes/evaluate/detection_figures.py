@@ -15,7 +15,11 @@ from tasks.nodes.evaluate.learned_figures import LearnedResults, put_seeds
 from tasks.nodes.evaluate.splits import PROTOCOLS, Protocol
 
 PLAIN_PROTOCOL: Protocol = "chronological"
+RANDOM: Protocol = "random"
+PAPER = "paper"  # the protocol of its authors, in the splits of RANDOM
 DOSES = tuple(f"dose_{level}" for level in (1, 2, 3))
+STRONG_FROM = 2  # level of doses of about three standard deviations and above, which are measured together as well
+STRONG = f"from_dose_{STRONG_FROM}"
 MOST_NAMED = 20  # doses that have a name and no level: the most frequent ones have figures
 NO_TESTED = "no tested execution says whether it was stressed"
 NO_DOSE = "no tested execution was stressed at this dose, or none was not stressed"
@@ -29,15 +33,21 @@ def detection_results(
 ) -> tuple[Figures, dict[str, pd.DataFrame]]:
     """The figures, and tables `detection` (one row a protocol, round, detector and dose) and `precision_recall`.
 
-    learned: what the learned model flagged; its protocols may be others, and its rounds are seeds as well."""
-    parts = [found.judged] if learned is None else [found.judged, learned.judged]
+    learned: what the learned model flagged; its rounds are seeds as well. Of what it tests in the protocol of the paper
+    the plain detectors have figures too."""
+    parts = [found.judged]
+    if learned is not None:
+        parts += [learned.judged, _as_the_paper_tests(found.judged, learned.judged)]
     judged = _with_truth(executions, pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True))
     named, n_left_out = _named_doses(judged)
-    rows = list(_measured(judged, (*DOSES, *named)))
+    doses = (*DOSES, STRONG, *named)
+    rows = list(_measured(judged, doses))
     table = pd.DataFrame(rows, columns=["protocol", "round", "detector", "dose", "n", "n_stressed", *MEASURES])
     figures: Figures = {"detect.doses_left_out": n_left_out} if n_left_out else {}
     reasons = {(str(protocol), name): found.reasons[protocol] for protocol in PROTOCOLS for name in detectors}
     learned_reasons = learned.reasons if learned is not None else {}
+    if told := [reason for (protocol, _), reason in learned_reasons.items() if protocol == PAPER]:
+        reasons |= {(PAPER, name): found.reasons[RANDOM] or min(told) for name in detectors}
     for protocol in dict.fromkeys([*PROTOCOLS, *(protocol for protocol, _ in learned_reasons)]):
         own = table[table["protocol"] == protocol]
         tested = judged[judged["protocol"] == protocol].drop_duplicates(["round", "execution"])
@@ -46,8 +56,21 @@ def detection_results(
         for key, reason in (reasons | learned_reasons).items():
             if key[0] == protocol:
                 is_learned = key in learned_reasons
-                _put_all(figures, own, key[1], _suffix(protocol), reason, (*DOSES, *named), is_learned=is_learned)
+                _put_all(figures, own, key[1], _suffix(protocol), reason, doses, is_learned=is_learned)
     return figures, {"detection": table, "precision_recall": _curves(judged)}
+
+
+def _as_the_paper_tests(plain: pd.DataFrame, learned: pd.DataFrame) -> pd.DataFrame:
+    """What plain detectors say, in the same split, of the executions that the protocol of the paper tests."""
+    own = plain[plain["protocol"] == RANDOM]
+    rounds = sorted(own["round"].unique())
+    tested = learned[learned["protocol"] == PAPER] if rounds else learned[:0]
+    parts = [own[:0]]
+    for number in sorted({int(one) for one in tested["round"]}):
+        executions = tested.loc[tested["round"] == number, "execution"]
+        of_split = own[own["round"] == rounds[number % len(rounds)]]
+        parts.append(of_split[of_split["execution"].isin(executions)].assign(protocol=PAPER, round=number))
+    return pd.concat(parts, ignore_index=True)
 
 
 def _count_tested(tested: pd.DataFrame) -> int | None:
@@ -85,13 +108,15 @@ def _suffix(protocol: str) -> str:
 
 
 def _with_truth(executions: pd.DataFrame, judged: pd.DataFrame) -> pd.DataFrame:
-    """With is_stressed, dose (the slice) and series (node and type) of each execution, in time order by detector."""
+    """With is_stressed, dose (the slice), is_strong and series (node and type) of each execution, in time order by
+    detector."""
     if judged.empty:
-        return judged.assign(is_stressed=False, dose="", series=0)
+        return judged.assign(is_stressed=False, dose="", is_strong=False, series=0)
     truth = pd.DataFrame(
         {
             "is_stressed": is_stressed(executions),
             "dose": _slices(executions),
+            "is_strong": _levels(executions) >= STRONG_FROM,
             "series": pd.factorize(executions["node"].astype(str) + "\n" + type_names(executions))[0],
         }
     )
@@ -102,10 +127,15 @@ def _with_truth(executions: pd.DataFrame, judged: pd.DataFrame) -> pd.DataFrame:
 
 def _slices(executions: pd.DataFrame) -> list[str]:
     """The slice of the dose of each execution: by level, where none is given by name; empty for none."""
-    levels = executions["dose_level"].astype("Float64").fillna(0).astype(int)
+    levels = _levels(executions)
     doses = executions["dose"].fillna("").astype(str).tolist()
     names = {dose: f"dose_{slug(dose) or UNNAMED}" if is_dose(dose) else "" for dose in set(doses)}
     return [f"dose_{level}" if level > 0 else names[dose] for level, dose in zip(levels, doses, strict=True)]
+
+
+def _levels(executions: pd.DataFrame) -> pd.Series:
+    """The level of the dose of each execution, 0 where nobody says any."""
+    return executions["dose_level"].astype("Float64").fillna(0).astype(int)
 
 
 def _named_doses(judged: pd.DataFrame) -> tuple[list[str], int]:
@@ -116,10 +146,12 @@ def _named_doses(judged: pd.DataFrame) -> tuple[list[str], int]:
 
 
 def _measured(judged: pd.DataFrame, doses: Sequence[str]) -> Iterator[dict[str, object]]:
-    """One row a protocol, round, detector and dose. At a dose: all normal executions, and those stressed with it."""
+    """One row a protocol, round, detector and dose. At a dose: all normal executions, and those stressed with it, at
+    STRONG those stressed with any that is strong."""
     for (protocol, number, detector), own in judged.groupby(["protocol", "round", "detector"], sort=False):
         for dose in (ANY, *doses):
-            used = own if dose == ANY else own[~own["is_stressed"] | (own["dose"] == dose)]
+            is_meant = own["is_strong"] if dose == STRONG else own["dose"] == dose
+            used = own if dose == ANY else own[~own["is_stressed"] | is_meant]
             stressed = used["is_stressed"].to_numpy(dtype=bool)
             if not stressed.any() or stressed.all():
                 continue

@@ -12,7 +12,7 @@ from tasks.nodes.detectors.case import Case
 from tasks.nodes.detectors.registry import Detector
 from tasks.nodes.evaluate.detection import Prepare, case_of, labels_reason
 from tasks.nodes.evaluate.figures import Figures, put
-from tasks.nodes.evaluate.injection import FEW_NODES, long_lived, spoil
+from tasks.nodes.evaluate.injection import FEW_NODES, MOST_EXECUTIONS, long_lived, spoil, types_drawn
 from tasks.nodes.evaluate.injection_measures import (
     CALM_MEASURES,
     MEASURES,
@@ -33,6 +33,7 @@ from tasks.nodes.type_tables import Floats
 from tasks.progress import report_progress
 
 CALM = "unaltered"
+TYPES = 9  # stream of the seed: which benchmark types are judged
 LABELLED = "some executions are known to be stressed: see detect"
 NOT_TOLD = "no spoiled node was told, or nothing was spoiled"
 Judge = Callable[[Case], Floats]  # a case to the scores of its executions
@@ -41,30 +42,34 @@ Judge = Callable[[Case], Floats]  # a case to the scores of its executions
 @dataclass(frozen=True)
 class Injected:
     """rows: one a repeat, kind and detector: repeat, kind, detector, n_nodes (spoiled), n_spoiled, and the measures;
-    kind `unaltered` is the history as it is. reasons: by detector, empty where it judged."""
+    kind `unaltered` is the history as it is. reasons: by detector, empty where it judged. n_nodes: long-lived ones;
+    n_types, n_executions: what was judged of them."""
 
     rows: pd.DataFrame
     reasons: dict[str, str]
     n_nodes: int
     node_months: float
+    n_types: int = 0
+    n_executions: int = 0
 
 
 def inject(history: History, prepare: Prepare, detectors: Mapping[str, Detector], params: EvaluateParams) -> Injected:
     """Spoil results of long-lived nodes, and let the plain detectors and the learned variants find them.
 
     Every detector learns once, from a first share of each node's executions that is never spoiled, and has its
-    threshold from the share after that, where it flags params.false_alarm_share. Applications are left out."""
+    threshold from the share after that, where it flags params.false_alarm_share. Applications are left out; of more
+    than MOST_EXECUTIONS whole benchmark types are drawn."""
     asked = params.learned.injection
     names = [*detectors, *(NAMES[one] for one in params.learned.variants)]
     if not labels_reason(history.executions):
         return Injected(pd.DataFrame(), dict.fromkeys(names, LABELLED), 0, 0.0)
-    nodes = long_lived(history, asked)
+    micro = history.where((history.executions["aspect"] != APPLICATION).to_numpy(dtype=bool))
+    nodes = long_lived(micro, asked)
     if len(nodes) < 2:
         reason = FEW_NODES.format(len(nodes), asked.least_runs)
         return Injected(pd.DataFrame(), dict.fromkeys(names, reason), len(nodes), 0.0)
-    executions = history.executions
-    kept = executions["node"].astype(str).isin(nodes) & (executions["aspect"] != APPLICATION)
-    own = history.where(kept.to_numpy(dtype=bool))
+    own = micro.where(micro.executions["node"].astype(str).isin(nodes).to_numpy(dtype=bool))
+    own = own.where(types_drawn(own.executions, MOST_EXECUTIONS, np.random.default_rng([params.seed, TYPES])))
     shares = {"train_share": asked.train_share, "validation_share": asked.validation_share}
     types = type_names(own.executions).tolist()
     ((split,),) = splits_of(own.executions, types, "chronological", params.model_copy(update=shares)).rounds
@@ -76,7 +81,8 @@ def inject(history: History, prepare: Prepare, detectors: Mapping[str, Detector]
     ]
     rows += _repeated(case, split, prepare, judges, params)
     months = node_months(next(iter(calm.values()))) if calm else 0.0
-    return Injected(pd.DataFrame(rows), reasons, len(nodes), months)
+    n_types = len(set(types))
+    return Injected(pd.DataFrame(rows), reasons, len(nodes), months, n_types, len(own.executions))
 
 
 def _judges(
@@ -136,7 +142,10 @@ def _verdicts(scores: Floats, case: Case, split: Split, params: EvaluateParams) 
 def injected_figures(found: Injected, params: EvaluateParams) -> Figures:
     """Means over repeats, with deviation and interval; null with a reason where nothing could be measured."""
     figures: Figures = {"inject.nodes": found.n_nodes}
-    put(figures, "inject.node_months", found.node_months if found.node_months else None, NOT_TOLD)
+    why = next((reason for reason in found.reasons.values() if reason), NOT_TOLD)
+    counts = {"types": found.n_types, "executions": found.n_executions, "node_months": found.node_months}
+    for name, count in counts.items():
+        put(figures, f"inject.{name}", count or None, why)
     for name, reason in found.reasons.items():
         for kind in (CALM, *params.learned.injection.kinds):
             rows = (

@@ -14,6 +14,7 @@ from tasks.nodes.history import History
 from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables
 
 EARLIEST, LATEST = 0.2, 0.6  # where among a node's tested executions the spoiled ones begin
+MOST_EXECUTIONS = 60_000  # of long-lived nodes: every detector judges all of them once for each drawing
 ONE_MACHINE_TYPE = "all long-lived nodes are of one machine type; results of another are needed"
 FEW_NODES = "{0} nodes ran a benchmark {1} times or more; at least two are needed"
 
@@ -34,6 +35,21 @@ def long_lived(history: History, params: InjectionParams) -> list[str]:
     sizes = keys.groupby("node").size()
     long = sizes[runs[runs >= params.least_runs].index].sort_values(ascending=False, kind="stable")
     return sorted(str(node) for node in long.index[: params.max_nodes])
+
+
+def types_drawn(executions: pd.DataFrame, most: int, rng: np.random.Generator) -> Bools:
+    """The executions of drawn benchmark types: (n_executions,). Of more than `most` as many types as there is room for,
+    of each aspect in turn, one at least; whole ones, so that what is left of a type is as long and as dense as it was.
+    """
+    if len(executions) <= most:
+        return np.ones(len(executions), dtype=bool)
+    types = type_names(executions)
+    each = executions["aspect"].fillna("").astype(str).groupby(types.to_numpy()).agg(["first", "size"])
+    each = each.iloc[rng.permutation(len(each))]
+    ordered = each.iloc[np.argsort(each.groupby("first").cumcount().to_numpy(), kind="stable")]
+    has_room = ordered["size"].cumsum().to_numpy() <= most
+    has_room[0] = True
+    return np.asarray(types.isin(ordered.index[has_room]), dtype=bool)
 
 
 def spoil(

@@ -67,8 +67,9 @@ def detect_learned(history: History, prepare: Prepare, params: EvaluateParams) -
             for protocol, variant in product(protocols, asked.variants):
                 name = NAMES[variant]
                 report_progress(f"fitting {name}, {protocol}", at, len(planned))
+                is_first = all((one["protocol"], one["detector"]) != (protocol, name) for one in fits)
                 try:
-                    rows, told = _fit(shared, protocol, asked.asked(variant, seed), params, is_first=at == 0)
+                    rows, told = _fit(shared, protocol, asked.asked(variant, seed), params, is_first=is_first)
                 except (Diverged, ValueError) as error:
                     logger.info("no fit of %s, %s: %s", name, protocol, error)
                     reasons[protocol, name] = str(error)
@@ -85,15 +86,15 @@ def plan_fits(
 ) -> tuple[list[tuple[int, int, Split]], str]:
     """(round, seed, split) of each fit, and why there is none.
 
-    By time: one split, a round a seed. At random: a split and a seed a round, from as many splits as params.repeats
-    says. Left nodes: one round, one seed."""
+    A round a seed. By time: always the same split. At random: a split of its own, from as many as params.repeats says.
+    Left nodes: each of them in each round, one after another, as fits of one split share what is made of it."""
     types = type_names(history.executions).tolist()
     found = splits_of(history.executions, types, "random" if protocol == "paper" else protocol, params)
     first, seeds = params.learned.model.fit.seed, range(params.learned.seeds)
     if not found.rounds:
         return [], found.reason
     if protocol == "left_node":
-        return [(0, first, split) for split in found.rounds[0]], ""
+        return [(at, first + at, split) for split in found.rounds[0] for at in seeds], ""
     return [(at, first + at, found.rounds[at % len(found.rounds)][0]) for at in seeds], ""
 
 

@@ -8,21 +8,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.aspects import is_stressed
+from tasks.nodes.aspects import is_stressed, type_names
 from tasks.nodes.detectors.case import Case
+from tasks.nodes.detectors.evidence import evidence_of, n_evidence
 from tasks.nodes.detectors.params import DetectorParams
-from tasks.nodes.detectors.registry import PLAIN
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.fingerprint.judging import can_be_judged, is_metric, undisturbed
-from tasks.nodes.graph.fitting import InputScales, inputs_of, learn_inputs
+from tasks.nodes.graph.fitting import InputScales, as_evidence, inputs_of, learn_inputs
 from tasks.nodes.graph.graph_set import GraphSet, graphs_of, least_predecessors
 from tasks.nodes.graph.inputs import STRESSED, UNKNOWN, UNSTRESSED, Inputs
 from tasks.nodes.graph.predecessors import predecessors_of
 from tasks.nodes.history import History
 from tasks.nodes.model.params import ModelParams
-from tasks.nodes.type_tables import Bools, Floats
+from tasks.nodes.type_tables import Bools, Floats, Ints
 
 CLAIMS, LABELS = ("is_stressed", "stress_wanted"), ("dose", "dose_level")
+FOLDS = 5  # of the training executions: what plain detectors say of one fold comes from the others
+NO_FOLD = -1
 
 
 @dataclass(frozen=True)
@@ -52,16 +54,47 @@ def blind_case(case: Case) -> Case:
     return replace(case, history=blinded(case.history, case.is_train | case.is_validation))
 
 
-def evidence_of(case: Case, params: DetectorParams) -> Floats:
-    """What the plain detectors say of each execution, (n_executions, 4): NaN where one says nothing."""
-    return np.column_stack([detector(case, params) for detector in PLAIN.values()])
+def out_of_fold_evidence(case: Case, params: DetectorParams, *, by_turns: bool, node_metrics: bool) -> Floats:
+    """The evidence of training executions, each from detectors that did not learn it: (n_executions, n_evidence()).
+
+    NaN for others. A detector finds what it learned more normal than what comes later; a network that is taught by such
+    scores trusts them too much. So what is said of each fold comes from detectors that learned the other folds. Nothing
+    but training executions is looked at."""
+    own, folds = within(case, case.is_train), training_folds(case, by_turns=by_turns)
+    found = np.full((len(folds), n_evidence()), np.nan)
+    for number in np.unique(folds[case.is_train]):
+        is_left = folds == number
+        others = replace(own, is_train=own.is_train & ~is_left, is_normal=own.is_normal & ~is_left)
+        with np.errstate(over="ignore"):  # what was constant in the other folds has hardly any spread; scores are cut
+            found[is_left] = evidence_of(others, params, node_metrics=node_metrics)[is_left]
+    return found
+
+
+def training_folds(case: Case, *, by_turns: bool) -> Ints:
+    """The fold of each training execution, from 0 to FOLDS - 1, and NO_FOLD for others: (n_executions,).
+
+    Folds lie in time as what is tested lies to what is learned: blocks of each node and type where it comes after,
+    each FOLDS-th execution of them where both are mixed (by_turns)."""
+    executions = case.history.executions
+    keys = pd.DataFrame({"node": executions["node"].astype(str), "type": type_names(executions)})[case.is_train]
+    each = keys.groupby(["node", "type"], dropna=False)
+    place, size = (one.to_numpy(dtype=np.int64) for one in (each.cumcount(), each["node"].transform("size")))
+    folds = np.full(len(executions), NO_FOLD, dtype=np.int64)
+    folds[case.is_train] = place % FOLDS if by_turns else place * FOLDS // size
+    return folds
 
 
 def inputs_in(
     case: Case, scales: InputScales, model: ModelParams, params: EvaluateParams, *, has_evidence: bool
 ) -> Inputs:
     """The inputs of all executions of a blind case, with what the plain detectors say or without."""
-    return inputs_of(case.history, scales, model, evidence=evidence_of(case, params.detect) if has_evidence else None)
+    evidence = evidence_of(case, params.detect, node_metrics=model.graph.node_metrics) if has_evidence else None
+    return inputs_of(case.history, scales, model, evidence=evidence)
+
+
+def with_evidence(inputs: Inputs, evidence: Floats, model: ModelParams) -> Inputs:
+    """The inputs with other scores of the plain detectors, (n, v)."""
+    return replace(inputs, evidence=as_evidence(evidence, len(inputs), model))
 
 
 def takes_evidence(blind: Case, model: ModelParams) -> bool:
@@ -74,9 +107,9 @@ def takes_evidence(blind: Case, model: ModelParams) -> bool:
 def prepare_case(case: Case, model: ModelParams, params: EvaluateParams) -> Prepared:
     """What a fit in this split is given.
 
-    An execution of which nobody says whether it was stressed counts as unstressed among the predecessors. Where the
-    parts of the split lie mixed in time, plain detectors look back at executions of all parts: what they say to the
-    training graphs then comes from training executions alone, and to the validation graphs not from tested ones."""
+    An execution of which nobody says whether it was stressed counts as unstressed among the predecessors. What plain
+    detectors say to the training graphs is out of fold. Where the parts of the split lie mixed in time they look back
+    at executions of all parts: what they say to the validation graphs then does not come from tested ones."""
     blind = blind_case(case)
     scales = learn_inputs(blind.history, blind.is_train, model, params.preprocess, params.score)
     has_evidence = takes_evidence(blind, model)
@@ -84,9 +117,12 @@ def prepare_case(case: Case, model: ModelParams, params: EvaluateParams) -> Prep
     calm = undisturbed(blind.history.executions)
     seen = blind.is_train | blind.is_validation
     taught, chosen_by = inputs, inputs
-    if has_evidence and is_mixed(inputs, blind.is_train):
-        taught = inputs_in(within(blind, blind.is_train), scales, model, params, has_evidence=True)
-        chosen_by = inputs_in(within(blind, seen), scales, model, params, has_evidence=True)
+    if has_evidence:
+        by_turns = is_mixed(inputs, blind.is_train)
+        asked = {"node_metrics": model.graph.node_metrics}
+        taught = with_evidence(inputs, out_of_fold_evidence(blind, params.detect, by_turns=by_turns, **asked), model)
+        if by_turns:
+            chosen_by = with_evidence(inputs, evidence_of(within(blind, seen), params.detect, **asked), model)
     train = known_graphs(training_alone(taught, blind.is_train), blind.is_train, blind.is_train & calm, model)
     validation = known_graphs(chosen_by, blind.is_validation, seen & calm, model)
     return Prepared(scales, inputs, calm, train, validation)
@@ -110,17 +146,18 @@ def training_alone(inputs: Inputs, is_train: Bools) -> Inputs:
 
 def known_graphs(inputs: Inputs, is_target: Bools, may_precede: Bools, model: ModelParams) -> GraphSet:
     """The graphs of some executions, each beside the latest earlier ones that may precede and are not known to be
-    stressed. is_target, may_precede: (n,)."""
-    beside = predecessors_of(inputs, may_precede & (inputs.labels != STRESSED), model.graph.predecessors)
-    targets = np.flatnonzero(is_target & can_be_judged(inputs))
-    return graphs_of(inputs, targets, beside, least=least_predecessors(model))
+    stressed. What measured nothing is neither target nor predecessor, as in use. is_target, may_precede: (n,)."""
+    measured = can_be_judged(inputs)
+    beside = predecessors_of(inputs, may_precede & measured & (inputs.labels != STRESSED), model.graph.predecessors)
+    return graphs_of(inputs, np.flatnonzero(is_target & measured), beside, least=least_predecessors(model))
 
 
 def part_graphs(inputs: Inputs, is_part: Bools, model: ModelParams) -> GraphSet:
     """The paper's graphs: of the executions of one part of a split, each beside the last ones of the same part that are
     labelled unstressed; those with fewer than all are left out. is_part: (n,)."""
-    beside = predecessors_of(inputs, is_part & (inputs.labels == UNSTRESSED), model.graph.predecessors)
-    return graphs_of(inputs, np.flatnonzero(is_part & can_be_judged(inputs)), beside, least=model.graph.predecessors)
+    measured = is_part & can_be_judged(inputs)
+    beside = predecessors_of(inputs, measured & (inputs.labels == UNSTRESSED), model.graph.predecessors)
+    return graphs_of(inputs, np.flatnonzero(measured), beside, least=model.graph.predecessors)
 
 
 def n_drawn(n_graphs: int, share: float, most: int) -> int:
@@ -141,4 +178,5 @@ def without_one_hot(graphs: GraphSet) -> GraphSet:
     inputs = graphs.inputs
     kept = is_metric(inputs)
     columns = tuple(name for name, is_kept in zip(inputs.columns, kept, strict=True) if is_kept)
-    return replace(graphs, inputs=replace(inputs, columns=columns, x=inputs.x[:, kept], is_own=inputs.is_own[:, kept]))
+    silent = replace(inputs, columns=columns, x=inputs.x[:, kept], is_own=inputs.is_own[:, kept])
+    return replace(graphs, inputs=replace(silent, is_directed=inputs.has_direction[kept]))

@@ -57,12 +57,12 @@ def reasons_of(
 
     rows: (k,) executions that reasons are asked for. predecessors: (n, p), of the verdicts. Returns execution (row of
     the inputs), place (from 1), metric, deviation (negative), measured and expected (on the scale of x) and
-    is_beside_others (False: expected is the middle of the type). An execution of which no metric is
-    params.least_deviation worse has no row: no metric alone says so."""
+    is_beside_others (False: expected is the middle of the type). Metrics of which neither more nor less is better are
+    never named. An execution of which no metric is params.least_deviation worse has no row: no metric alone says so."""
     beside, is_inferred = _expected(inputs, network, rows, predecessors, params)
     expected = np.where(is_inferred[:, None], beside, np.array(usual.centre))
     size = np.where(is_inferred[:, None], np.array(usual.beside), np.array(usual.alone))
-    is_told = inputs.is_own[rows] & is_metric(inputs)
+    is_told = inputs.is_own[rows] & is_metric(inputs) & inputs.has_direction
     deviation = np.where(is_told, (inputs.x[rows] - expected) / size, np.nan)  # (k, f)
     order = np.argsort(deviation, axis=1, kind="stable")[:, : params.most_reasons]  # NaN last
     worst = np.take_along_axis(deviation, order, axis=1)

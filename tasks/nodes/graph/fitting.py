@@ -21,6 +21,7 @@ from tasks.nodes.scores import execution_scores
 from tasks.nodes.tabulating import tables_of
 
 LARGEST_EVIDENCE = 1e6  # scores of detectors are cut here, so that an infinite one stays a number
+LARGEST_INPUT = 1e6  # in spans of training; the paper's scale has no end, and the square of 1e20 is none in float32
 US_PER_S = 1e6
 
 
@@ -77,21 +78,32 @@ def inputs_of(history: History, scales: InputScales, params: ModelParams, *, evi
         started_s=start_seconds(executions),
         before=before,
         during=during,
-        evidence=_evidence(evidence, len(executions), params),
+        evidence=as_evidence(evidence, len(executions), params),
         performance=_performance(history, scales),
         labels=_labels(executions),
+        is_directed=_directions(scales.preprocessor, len(columns)),
     )
 
 
 def _vectors(prepared: Prepared, params: ModelParams) -> tuple[tuple[str, ...], Floats32, Bools]:
     """Names of the columns (f,), x (n, f) and is_own (n, f): the metrics, and the types where the network is told."""
     is_paper = params.variant == "paper"
-    x, is_own = prepared.scaled.astype(np.float32), prepared.is_own
+    x = np.clip(prepared.scaled, -LARGEST_INPUT, LARGEST_INPUT).astype(np.float32)
+    is_own = prepared.is_own
     if not (is_paper or params.network.type_in_input):
         return prepared.columns, x, is_own
     columns = prepared.columns + tuple(f"type={name}" for name in prepared.types)
     one_hot = prepared.one_hot.astype(np.float32)
     return columns, np.hstack([x, one_hot]), np.hstack([is_own, np.full(one_hot.shape, is_paper)])
+
+
+def _directions(preprocessor: Preprocessor, n_columns: int) -> Bools:
+    """Which columns have a direction, (f,): as declared, all of a type that has none else, and those of types."""
+    kept = preprocessor.kept
+    told = {metric.type for metric in kept if metric.orientation.is_directed}
+    found = np.ones(n_columns, dtype=bool)
+    found[: len(kept)] = [metric.orientation.is_directed or metric.type not in told for metric in kept]
+    return found
 
 
 def _types(executions: pd.DataFrame, types: tuple[str, ...]) -> Ints:
@@ -110,8 +122,10 @@ def start_seconds(executions: pd.DataFrame) -> Floats:
     return np.asarray(np.where(is_known, seconds, since), dtype=np.float64)
 
 
-def _evidence(evidence: Floats | None, n_executions: int, params: ModelParams) -> Floats32:
-    """(n, v): asinh of the scores; no columns where the network is not to see them."""
+def as_evidence(evidence: Floats | None, n_executions: int, params: ModelParams) -> Floats32:
+    """(n, v): asinh of the scores, 0 for NaN; no columns where the network is not to see them.
+
+    Raises ValueError for evidence of another length."""
     if evidence is None or params.variant == "paper" or not params.network.evidence:
         return np.empty((n_executions, 0), dtype=np.float32)
     if evidence.ndim != 2 or len(evidence) != n_executions:

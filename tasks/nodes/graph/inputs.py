@@ -28,7 +28,8 @@ class Inputs:
     paper's variant `during` is the difference of the two, inverted, and `before` has no columns. c may be 0.
     evidence: (n, v) what plain detectors say, asinh of their scores, 0 where they say nothing; v may be 0.
     performance: (n,) natural logarithm of the execution's score, 1 being the reference; NaN where it has none.
-    labels: (n,) 1 stressed, 0 not, -1 nobody says."""
+    labels: (n,) 1 stressed, 0 not, -1 nobody says.
+    is_directed: (f,) false where neither more nor less is better, so that x is oriented by a guess; None: all are."""
 
     columns: tuple[str, ...]
     x: Floats32
@@ -43,7 +44,13 @@ class Inputs:
     evidence: Floats32
     performance: Floats32
     labels: Labels
+    is_directed: Bools | None = None
 
     def __len__(self) -> int:
         """Executions."""
         return len(self.x)
+
+    @property
+    def has_direction(self) -> Bools:
+        """Which columns tell better from worse, (f,)."""
+        return np.ones(len(self.columns), dtype=bool) if self.is_directed is None else self.is_directed

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
+from tasks.nodes.detectors.evidence import evidence_of
 from tasks.nodes.evaluate.learned import known_labels
-from tasks.nodes.evaluate.learned_inputs import evidence_of
 from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
 from tasks.nodes.fingerprint.judging import Judged, judge, undisturbed
 from tasks.nodes.graph.fitting import inputs_of
@@ -27,20 +27,18 @@ class Asked:
     is_learned: Bools
 
 
-def ask(history: History, model: TrainedModel) -> Asked:
+def ask(history: History, model: TrainedModel, params: FingerprintParams | None = None) -> Asked:
     """Judge all executions, each beside earlier ones that the model did not flag. Labels are not looked at.
 
-    Where the network sees what plain detectors say, these learn from the executions that the model learned, again."""
+    params: how; flagged is what lies above the threshold that was chosen in training, whatever they say. Where the
+    network sees what plain detectors say, these learn from the executions that the model learned, again."""
     fitted = model.fitted
     network = fitted.network
+    how = (params or FingerprintParams()).model_copy(update={"threshold": model.frozen.threshold})
     with threadpool_limits(1):
         case = case_of_model(history, fitted.scales.preprocessor, model.learned, network.params.fit.seed)
-        evidence = evidence_of(case, model.frozen.detect) if network.sizes.n_evidence else None
+        told = {"node_metrics": network.params.graph.node_metrics}
+        evidence = evidence_of(case, model.frozen.detect, **told) if network.sizes.n_evidence else None
         inputs = inputs_of(history, fitted.scales, network.params, evidence=evidence)
-        judged = judge(
-            inputs,
-            network,
-            FingerprintParams(threshold=model.frozen.threshold),
-            may_precede=undisturbed(history.executions),
-        )
+        judged = judge(inputs, network, how, may_precede=undisturbed(history.executions))
     return Asked(inputs, judged, np.asarray(known_labels(case)), case.is_train)

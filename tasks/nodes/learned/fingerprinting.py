@@ -36,7 +36,7 @@ class Told:
 
 def fingerprint(history: History, model: TrainedModel, params: FingerprintParams, score: ScoreParams) -> Told:
     """Fingerprints, verdicts and their reasons of all executions, and the ranking of the nodes."""
-    asked = ask(history, model)
+    asked = ask(history, model, params)
     network = model.fitted.network
     prints = fingerprints_of(asked.inputs, network)
     log_scores = log_scores_of(asked.inputs, prints, model.frozen.norms)

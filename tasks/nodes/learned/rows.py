@@ -1,11 +1,13 @@
 """The tables of what a trained model says: written as a whole for a source, and read back."""
 
+import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from tasks.nodes.answer_rows import insert_rows
+from tasks.nodes.fingerprint.alarm_words import KINDS
 from tasks.nodes.fingerprint.alarms import Watched
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
@@ -80,6 +82,17 @@ def read_told(warehouse: Warehouse, source: str) -> set[str]:
     """The subjects of the alarms about the nodes of a source so far."""
     sql = "SELECT DISTINCT subject FROM ops.alarms WHERE word = 'nodes' AND source = $source"
     return {str(subject) for subject in fetch(warehouse, sql, {"source": source})["subject"]}
+
+
+def read_open(warehouse: Warehouse, source: str) -> dict[str, tuple[str, str]]:
+    """Node and aspect, by subject, of the alarms about the nodes of a source that nothing has cleared since."""
+    sql = """
+    SELECT subject, any_value(evidence) AS evidence FROM ops.alarms WHERE word = 'nodes' AND source = $source
+    GROUP BY subject HAVING NOT bool_or(kind = $cleared) ORDER BY subject
+    """
+    found = fetch(warehouse, sql, {"source": source, "cleared": KINDS["cleared"]})
+    each = zip(found["subject"], map(json.loads, found["evidence"]), strict=True)
+    return {str(subject): (str(told["node"]), str(told["aspect"])) for subject, told in each}
 
 
 def read_fingerprint_scores(warehouse: Warehouse, source: str) -> pd.DataFrame:

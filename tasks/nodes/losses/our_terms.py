@@ -1,7 +1,7 @@
 """The terms of our variant: own metrics, measured performance, and what earlier executions promise.
 
 What is inferred from earlier executions is how a calm execution would look: a stressed one is judged by its difference
-to it, and never teaches it."""
+to it, and no term but that verdict teaches it by one."""
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from tasks.nodes.losses.norms import p_norms
 from tasks.nodes.losses.ranking import pairs_of, ratio_ranking
 from tasks.nodes.losses.reconstruction import own_squared_error
 from tasks.nodes.losses.stressed_ranking import below_inferred, ratio_stressed_ranking, stressed_pairs
-from tasks.nodes.losses.triplet import first_of_each, triplet_margin
+from tasks.nodes.losses.triplet import spread_over_each, triplet_margin
 from tasks.nodes.model.outputs import Outputs
 from tasks.nodes.model.params import LossParams
 
@@ -57,7 +57,7 @@ def _detection(
 def _clustering(batch: GraphBatch, outputs: Outputs, params: LossParams) -> Tensor:
     vectors = torch.cat([outputs.enc, outputs.nxt[outputs.is_inferred]])
     type_of = torch.cat([batch.type_of, batch.type_of[outputs.is_inferred]])
-    is_mined = first_of_each(type_of, params.mined_per_type)
+    is_mined = spread_over_each(type_of, params.mined_in("ours"))
     return triplet_margin(vectors[is_mined], type_of[is_mined], params.triplet_margin, params.mining_margin)
 
 

@@ -13,7 +13,7 @@ from tasks.nodes.losses.norms import p_norms
 from tasks.nodes.losses.ranking import among, margin_ranking, pairs_of
 from tasks.nodes.losses.reconstruction import squared_error
 from tasks.nodes.losses.stressed_ranking import lowest_norms, margin_stressed_ranking, stressed_pairs
-from tasks.nodes.losses.triplet import first_of_each, triplet_margin
+from tasks.nodes.losses.triplet import spread_over_each, triplet_margin
 from tasks.nodes.model.outputs import Outputs
 from tasks.nodes.model.params import LossParams
 
@@ -48,7 +48,7 @@ def paper_terms(
     if params.detection:
         terms["detection"] = _detection(outputs, batch.label, params, counts, is_selection)
     if params.clustering:
-        is_mined = first_of_each(batch.type_of.repeat(2), params.mined_per_type)
+        is_mined = spread_over_each(batch.type_of.repeat(2), params.mined_in("paper"))
         vectors = torch.cat([outputs.enc, outputs.nxt_taught])[is_mined]
         type_of = batch.type_of.repeat(2)[is_mined]
         terms["clustering"] = triplet_margin(vectors, type_of, params.triplet_margin, params.mining_margin)

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 ANCHORS_AT_ONCE = 1024  # rows of the matrix of similarities that are in memory together
+GOLDEN = 0.6180339887498949  # its multiples, whole numbers aside, fill 0 to 1 evenly and repeat no period
 
 
 def triplet_margin(vectors: Tensor, type_of: Tensor, margin: float, mining_margin: float) -> Tensor:
@@ -51,12 +52,21 @@ def _how_often(
     return as_negative - as_positive, as_positive.sum().to(similar.dtype)
 
 
-def first_of_each(type_of: Tensor, count: int) -> Tensor:
-    """Mask (n,) of the first `count` vectors of each type, all of them if count is 0; a type of -1 is left out."""
-    is_known = type_of >= 0
-    if count == 0:
-        return is_known
+def spread_over_each(type_of: Tensor, count: int) -> Tensor:
+    """Mask (n,) of `count` vectors of each type, spread evenly over those that it has, in their order.
+
+    All of a type that has no more; a type of -1 is left out. Vectors lie graph by graph, encoded ones first: so these
+    are of many graphs, of every slot, and inferred ones are among them."""
     order = torch.argsort(type_of, stable=True)
-    of = type_of[order]
-    place = torch.arange(len(of), device=of.device) - torch.searchsorted(of, of)
-    return is_known & torch.zeros_like(is_known).scatter_(0, order, place < count)
+    turn = torch.zeros_like(type_of, dtype=torch.float64).scatter_(
+        0, order, (_places(type_of[order]).to(torch.float64) * GOLDEN) % 1
+    )
+    order = torch.argsort(turn)
+    order = order[torch.argsort(type_of[order], stable=True)]
+    is_taken = _places(type_of[order]) < count
+    return (type_of >= 0) & torch.zeros_like(is_taken).scatter_(0, order, is_taken)
+
+
+def _places(of: Tensor) -> Tensor:
+    """The place of each among those of its type, from 0: (n,). of: types, rising."""
+    return torch.arange(len(of), device=of.device) - torch.searchsorted(of, of)

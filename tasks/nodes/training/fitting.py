@@ -22,6 +22,7 @@ from tasks.nodes.training.module import PeronaModule
 from tasks.nodes.training.selection import Report, Selection
 
 IMITATION_STREAM = 1  # of the seed: what is imitated does not depend on the order of batches
+CHOOSING_SEED = 2  # of what is imitated to select by: the same for all seeds and trials, so that losses compare
 
 logger = logging.getLogger(__name__)
 
@@ -49,17 +50,19 @@ def fit_network(
     """A network fitted on some graphs, with the weights of the epoch that has the least loss on others.
 
     The loss of selection has all terms, detection as cross entropy with a class weight. Where no training target is
-    known to be stressed, stress is imitated in training (ours). report: called after each epoch with its number, from
-    1, and the least loss so far; what it raises ends the training. The same graphs, parameters and seed give the same
-    weights; torch's own generator is left as it was. Raises BadInput if there is no graph to learn from or to select
-    by, Diverged if no epoch has a finite loss."""
+    known to be stressed, stress is imitated in both sets of graphs (ours). What params leave to the variant is settled
+    by the number of training graphs (network.params). report: called after each epoch with its number, from 1, and the
+    least loss so far; what it raises ends the training. The same graphs, parameters and seed give the same weights;
+    torch's own generator is left as it was. Raises BadInput if there is no graph to learn from or to select by,
+    Diverged if no epoch has a finite loss."""
     for graphs, name in ((train, "training"), (validation, "validation")):
         if not len(graphs):
             raise BadInput(f"{name} graphs", "none", "at least one execution", "take more executions")
     is_imitated = needs_imitation(train, params)
     if is_imitated:
         train = with_imitated_stress(train, np.random.default_rng((params.fit.seed, IMITATION_STREAM)))
-        validation = without_evidence(validation)
+        validation = _imitated_to_choose_by(validation)
+    params = params.settled(len(train))
     selection = Selection(report=report, patience=params.fit.patience)
     with one_thread(), silent(), seeded(params.fit.seed):
         batches = Batches(train, params)
@@ -90,6 +93,7 @@ def new_module(train: GraphSet, batches: Batches, params: ModelParams) -> Perona
     """An untrained network for these graphs, with what the losses need to know of the training as a whole.
 
     batches: of the same graphs. Weights are drawn from torch's generator."""
+    params = params.settled(len(train))
     counts = class_counts(train)
     network = PeronaNetwork(batches.n_inputs, batches.n_types, batches.edge_size, batches.n_evidence, params)
     network.set_prior(counts.n_stressed, counts.n_calm)
@@ -101,6 +105,14 @@ def class_counts(graphs: GraphSet) -> ClassCounts:
     """Targets by label."""
     labels = graphs.inputs.labels[graphs.targets]
     return ClassCounts(n_stressed=int((labels == STRESSED).sum()), n_calm=int((labels == UNSTRESSED).sum()))
+
+
+def _imitated_to_choose_by(validation: GraphSet) -> GraphSet:
+    """Where nobody knows labels no term of selection would look at verdicts without imitations. The graphs as they are,
+    but without evidence, if all are known to be stressed."""
+    if (validation.inputs.labels[validation.targets] == STRESSED).all():
+        return without_evidence(validation)
+    return with_imitated_stress(validation, np.random.default_rng(CHOOSING_SEED))
 
 
 def without_evidence(graphs: GraphSet) -> GraphSet:

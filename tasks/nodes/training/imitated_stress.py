@@ -1,4 +1,4 @@
-"""Stressed executions for a training in which nobody knows of any: copies of normal ones, made worse by drawn amounts.
+"""Stressed executions for a fit in which nobody knows of any: copies of normal ones, made worse by drawn amounts.
 
 Scaled metrics are oriented (more is better), so worse is less. An imitation is one more execution of its node and type
 at the same time beside the same predecessors: its own metrics fall by a severity of its own, each by a drawn share of
@@ -34,9 +34,10 @@ def with_imitated_stress(
 ) -> GraphSet:
     """The graphs and, after them, imitations: one for every four, at least one; their targets are rows of their own.
 
-    Executions of which nobody says whether they were stressed count as unstressed here, and evidence is left out
-    (Inputs.evidence has no columns). clip: how the inputs were drawn in beyond some spreads, by default as
-    PreprocessParams says. Raises ValueError if there are no graphs of executions that are not known to be stressed."""
+    Metrics without a direction stay. Executions of which nobody says whether they were stressed count as unstressed
+    here, and evidence is left out (Inputs.evidence has no columns). clip: how the inputs were drawn in beyond some
+    spreads, by default as PreprocessParams says. Raises ValueError if there are no graphs of executions that are not
+    known to be stressed."""
     inputs = graphs.inputs
     normal = np.flatnonzero(inputs.labels[graphs.targets] != STRESSED)
     if not len(normal):
@@ -44,7 +45,8 @@ def with_imitated_stress(
     count = max(1, round(len(normal) * SHARE / (1 - SHARE)))
     copied = np.sort(rng.choice(normal, size=min(count, len(normal)), replace=False))
     rows = graphs.targets[copied]
-    fallen = worsened(inputs.x[rows], inputs.is_own[rows], rng, clip or PreprocessParams())
+    is_moved = inputs.is_own[rows] & inputs.has_direction
+    fallen = worsened(inputs.x[rows], is_moved, rng, clip or PreprocessParams())
     return GraphSet(
         _appended(inputs, rows, fallen.astype(inputs.x.dtype)),
         np.concatenate([graphs.targets, len(inputs) + np.arange(len(rows))]),

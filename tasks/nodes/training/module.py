@@ -12,7 +12,7 @@ from tasks.nodes.graph.batches import GraphBatch
 from tasks.nodes.losses.focal import ClassCounts
 from tasks.nodes.losses.total import loss_terms, summed
 from tasks.nodes.model.network import PeronaNetwork
-from tasks.nodes.model.params import ModelParams
+from tasks.nodes.model.params import ALL, ModelParams
 
 
 class PeronaModule(pl.LightningModule):
@@ -81,7 +81,7 @@ class PeronaModule(pl.LightningModule):
 
 def uncapped(params: ModelParams) -> ModelParams:
     """The same with triplets of all vectors."""
-    return params.model_copy(update={"loss": params.loss.model_copy(update={"mined_per_type": 0})})
+    return params.model_copy(update={"loss": params.loss.model_copy(update={"mined_per_type": ALL})})
 
 
 def with_noise(batch: GraphBatch, params: ModelParams) -> GraphBatch:

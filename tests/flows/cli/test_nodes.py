@@ -12,21 +12,26 @@ from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.warehouse.place import Warehouse
 
-QUICK = ("WHORL_NODES__SCORE__RESAMPLES", "100")
-FAST_EVALUATION = {
+QUICK = {
+    "WHORL_NODES__SCORE__RESAMPLES": "100",
+    "WHORL_NODES__DETECT__TREES": "10",
     "WHORL_NODES__EVALUATE__REPEATS": "1",
     "WHORL_NODES__EVALUATE__MAX_LEFT_NODES": "1",
     "WHORL_NODES__EVALUATE__RESAMPLES": "100",
     "WHORL_NODES__EVALUATE__SCORE__RESAMPLES": "100",
+    "WHORL_NODES__EVALUATE__DETECT__TREES": "10",
+    "WHORL_NODES__EVALUATE__LEARNED__EPOCHS": "1",
+    "WHORL_NODES__EVALUATE__LEARNED__SEEDS": "1",
+    "WHORL_NODES__EVALUATE__LEARNED__PROTOCOLS": '["chronological"]',
+    "WHORL_NODES__EVALUATE__LEARNED__INJECTION__REPEATS": "0",
 }
 Whorl = Callable[..., Any]
 
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings of few resamples and splits, so that a test takes a second."""
-    monkeypatch.setenv(*QUICK)
-    for name, value in FAST_EVALUATION.items():
+    """Settings of few resamples, splits and trees, so that a test takes a second."""
+    for name, value in QUICK.items():
         monkeypatch.setenv(name, value)
 
 
@@ -73,7 +78,7 @@ def test_an_emulated_node_is_called_so(
     assert "node-1 (emulated)" in page
     assert "Emulated nodes:" in page
     out = home / "evaluation"
-    assert whorl("nodes", "evaluate", path, "--out", out).code == 0
+    assert whorl("nodes", "evaluate", path, "--model", "none", "--out", out).code == 0
     assert "node-1 (emulated)" in (out / "nodes-evaluation.html").read_text()
 
 
@@ -115,11 +120,12 @@ def test_summary_counts_executions_by_node_and_by_benchmark(whorl: Whorl, nodes_
 def test_evaluate_prints_one_json_object_and_nothing_else(
     whorl: Whorl, home: Path, drawn_executions: Callable[..., Path], quick: None
 ) -> None:
-    ended = whorl("nodes", "evaluate", drawn_executions(), "--json", "--out", home / "out")
+    ended = whorl("nodes", "evaluate", drawn_executions(runs=10), "--json", "--out", home / "out")
     assert ended.code == 0, ended.err
     figures = json.loads(ended.out)
-    assert figures["n"] == 360
-    assert {"seed", "data_sha256", "version", "detect.f1_outlier.zscore", "rank.spearman"} <= set(figures)
+    assert figures["n"] == 180
+    assert {"seed", "data_sha256", "version", "rank.spearman"} <= set(figures)
+    assert {f"detect.f1_outlier.{told_by}" for told_by in ("zscore", "model", "paper")} <= set(figures)
     missing = [key for key, value in figures.items() if value is None]
     assert [key for key in missing if f"{key}.reason" not in figures] == []
     assert (home / "out" / "nodes-evaluation.html").exists()
@@ -132,7 +138,7 @@ def test_evaluate_shows_both_preprocessings_emulated_nodes_and_what_it_left_out(
 ) -> None:
     folder = drawn_executions(runs=6, types=2, stressed=0.0, is_emulated=True).parent
     (folder / "flagged-0001.parquet").write_bytes(drawn_executions(runs=1, types=2, nodes=4).read_bytes())
-    ended = whorl("nodes", "evaluate", folder, "--variant", "both")
+    ended = whorl("nodes", "evaluate", folder, "--variant", "both", "--model", "none")
     assert ended.code == 0, ended.err
     assert "left out 1 part of disturbed executions (flagged-…); name them to read them" in ended.err
     facts = {line.partition("  ")[0]: line for line in ended.out.splitlines()}
@@ -140,8 +146,8 @@ def test_evaluate_shows_both_preprocessings_emulated_nodes_and_what_it_left_out(
     assert "(emulated)" in facts["best node"]
     assert "stressed and unstressed executions are needed" in facts["stressed executions"]
     assert ["figure", "our", "preprocessing", "the", "paper's"] in [line.split() for line in ended.out.splitlines()]
-    paper = json.loads(whorl("nodes", "evaluate", folder, "--variant", "paper", "--json").out)
-    both = json.loads(whorl("nodes", "evaluate", folder, "--variant", "both", "--json").out)
+    paper = json.loads(whorl("nodes", "evaluate", folder, "--variant", "paper", "--model", "none", "--json").out)
+    both = json.loads(whorl("nodes", "evaluate", folder, "--variant", "both", "--model", "none", "--json").out)
     assert both["paper_preprocessing.metrics.kept"] == paper["metrics.kept"] != both["metrics.kept"]
     assert both["nodes.emulated"] == "node-1, node-2, node-3"
 
@@ -151,11 +157,12 @@ def test_evaluate_tells_executions_that_are_given_again(whorl: Whorl, tmp_path: 
         rows = "".join(f"{at},{name},x-cpu,2026-01-{at + 1:02},rate,{1 + at / 10},/sec\n" for at in range(12))
         (tmp_path / f"{name}.csv").write_text(f"execution_id,node,benchmark,started_at,metric,value,unit\n{rows}")
     (tmp_path / "b.csv").write_text((tmp_path / "b.csv").read_text() + "99,b,x-cpu,never,rate,1,/sec\n")
-    ended = whorl("nodes", "evaluate", tmp_path / "a.csv", tmp_path / "b.csv")
+    asked = ("nodes", "evaluate", tmp_path / "a.csv", tmp_path / "b.csv", "--model", "none")
+    ended = whorl(*asked)
     assert ended.code == 0, ended.err
     facts = {line.partition("  ")[0]: line for line in ended.out.splitlines()}
     assert "1 refused row, 0 refused values, 12 replaced executions" in facts["left out"]
-    figures = json.loads(whorl("nodes", "evaluate", tmp_path / "a.csv", tmp_path / "b.csv", "--json").out)
+    figures = json.loads(whorl(*asked, "--json").out)
     assert [figures[key] for key in ("n", "n_refused", "n_values_refused", "n_replaced")] == [12, 1, 0, 12]
 
 

@@ -21,6 +21,7 @@ from tasks.nodes.synthetic import synthetic_history
 from tasks.report.nodes_evaluated import figure_rows
 
 QUICK = EvaluateParams(detect=DetectorParams(trees=10), score=ScoreParams(resamples=100), repeats=2, resamples=100)
+ONE_SPLIT = QUICK.model_copy(update={"repeats": 1, "max_left_nodes": 1})
 
 
 def are_explained(figures):
@@ -75,19 +76,19 @@ def test_tables_are_written_and_read_back(labelled, tmp_path):
 
 def test_the_same_history_gives_the_same_figures():
     history = synthetic_history(nodes=2, runs=20, types=2)
-    assert evaluate_history(history, QUICK).figures == evaluate_history(history, QUICK).figures
+    assert evaluate_history(history, ONE_SPLIT).figures == evaluate_history(history, ONE_SPLIT).figures
 
 
 def test_thresholds_do_not_see_what_is_tested():
     """The values of the last executions, which test, are changed: thresholds and what is judged before them stay."""
-    history = synthetic_history(nodes=2, runs=40, types=2, seed=2)
+    history = synthetic_history(nodes=2, runs=24, types=2, seed=2)
     late = len(history.executions) - 10
     is_late = history.metrics["execution"].to_numpy() >= late
     value = history.metrics["value"].to_numpy()
     changed = replace(history, metrics=history.metrics.assign(value=np.where(is_late, 5 * value, value)))
 
     def judged(of):
-        found = evaluate_history(of, QUICK).tables["judged"]
+        found = evaluate_history(of, ONE_SPLIT).tables["judged"]
         return found[(found["protocol"] == "chronological") & (found["execution"] < late)].reset_index(drop=True)
 
     pd.testing.assert_frame_equal(judged(history), judged(changed))
@@ -154,10 +155,9 @@ def test_the_hash_of_the_data_follows_all_that_figures_are_made_of():
 
 def test_the_papers_preprocessing_stands_beside_ours_on_the_same_executions():
     history = synthetic_history(nodes=2, runs=12, types=1)
-    params = QUICK.model_copy(update={"repeats": 1, "max_left_nodes": 1})
-    both = evaluate_both(history, params)
+    both = evaluate_both(history, ONE_SPLIT)
     assert are_explained(both.figures)
-    ours, theirs = (evaluate_history(history, with_variant(params, one)).figures for one in ("robust", "paper"))
+    ours, theirs = (evaluate_history(history, with_variant(ONE_SPLIT, one)).figures for one in ("robust", "paper"))
     assert {key: value for key, value in both.figures.items() if not key.startswith(THEIRS)} == ours
     beside = their_figures(both.figures)
     assert {key: beside[key] for key in theirs if "." in key} == {key: theirs[key] for key in theirs if "." in key}

@@ -41,6 +41,7 @@ def test_every_detector_is_measured_in_every_way(found):
         for measure in CALM_MEASURES:
             assert figures[f"inject.{CALM}.{measure}.{name}"] is not None
     assert figures["inject.nodes"] == 4 and figures["inject.node_months"] > 0
+    assert (figures["inject.types"], figures["inject.executions"]) == (2, 320)
 
 
 def test_a_large_shift_is_told_at_once_and_calm_nodes_are_left_alone(found):
@@ -74,6 +75,14 @@ def test_labels_and_single_nodes_are_clear_reasons(history, fleet, prepare, aske
     one = fleet.where((fleet.executions["node"] == "node-1").to_numpy())
     alone = injected_figures(inject(one, prepare, ZSCORE, params), params)
     assert "at least two" in alone["inject.unaltered.alarms.zscore.reason"] and alone["inject.nodes"] == 1
+
+
+def test_runs_of_applications_make_no_node_long_lived(fleet, prepare, asked):
+    """They are left out of what is judged: a node that ran little else has nothing to be told by."""
+    named = fleet.executions["aspect"].where(fleet.executions["node"] != "node-1", "application")
+    params = asked(injection=INJECTION, variants=())
+    apps = replace(fleet, executions=fleet.executions.assign(aspect=named))
+    assert injected_figures(inject(apps, prepare, ZSCORE, params), params)["inject.nodes"] == 3
 
 
 def test_on_one_machine_type_results_are_shifted_but_not_replaced(fleet, prepare, asked):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tasks.nodes.aspects import type_names
-from tasks.nodes.evaluate.injection import donors_of, long_lived, replaced, shifted, spoil
+from tasks.nodes.evaluate.injection import donors_of, long_lived, replaced, shifted, spoil, types_drawn
 from tasks.nodes.evaluate.injection_measures import (
     CALM_MEASURES,
     MEASURES,
@@ -49,6 +49,17 @@ def test_nodes_that_ran_often_are_long_lived(fleet):
     early = fleet.where((fleet.executions["node"] != "node-2").to_numpy() | (np.arange(len(fleet.executions)) < 20))
     assert long_lived(early, InjectionParams(least_runs=10)) == ["node-1", "node-3", "node-4"]
     assert len(long_lived(fleet, InjectionParams(least_runs=5, max_nodes=2))) == 2
+
+
+def test_of_many_executions_whole_types_are_drawn_of_each_aspect_in_turn():
+    """Four types of 10 executions, three of them of the CPU: of 25 the disk's type and one of the CPU have room."""
+    rows = pd.DataFrame({"benchmark": list("abcd") * 10, "aspect": ["cpu", "cpu", "cpu", "disk"] * 10})
+    rows = rows.assign(template_hash="")
+    for seed in range(5):
+        kept = rows["benchmark"][types_drawn(rows, 25, np.random.default_rng(seed))].value_counts()
+        assert len(kept) == 2 and kept["d"] == 10 and set(kept) == {10}
+    assert types_drawn(rows, 40, np.random.default_rng(0)).all()
+    assert types_drawn(rows, 3, np.random.default_rng(0)).sum() == 10  # one type at least
 
 
 @pytest.mark.parametrize("kind", ["replaced", "shifted"])

@@ -64,6 +64,16 @@ def test_values_of_tested_executions_teach_nothing_even_where_they_lie_between(
         np.testing.assert_array_equal(before[name].numpy(), after[name].numpy())
 
 
+def test_values_of_the_node_that_is_left_out_teach_nothing(history, case_by, asked, multiplied):
+    params = asked()
+    split, case = case_by(history, "left_node", params)
+    assert set(history.executions["node"][split.is_test]) == {"node-1"}
+    other = case_by(multiplied(history, 3.0, split.is_test), "left_node", params)[1]
+    before, after = weights(case, params), weights(other, params)
+    for name in before:
+        np.testing.assert_array_equal(before[name].numpy(), after[name].numpy())
+
+
 def test_later_executions_say_nothing_of_earlier_ones(history, case_by, asked, multiplied):
     """The last third of what is tested changes; validation and all before it have the scores that they had."""
     params = asked()

@@ -1,6 +1,7 @@
 """Learned figures beside plain ones, under every protocol, in the keys of the README."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -26,17 +27,28 @@ def by_time(longer, prepare, asked):
     return learned, *detection_results(longer.executions, plain, list(ZSCORE), learned), longer
 
 
+def test_each_dose_stands_against_the_same_calm_executions(by_time):
+    """At doses 1 to 3, at 2 and above, and over the mix: the stressed ones add up, the others are the same."""
+    _, _, tables, _ = by_time
+    for _, own in tables["detection"].groupby(["protocol", "round", "detector"]):
+        by_dose = own.set_index("dose")
+        assert len(set(by_dose["n"] - by_dose["n_stressed"])) == 1
+        n = by_dose["n_stressed"].reindex(["dose_1", "dose_2", "dose_3", "from_dose_2", "any"], fill_value=0)
+        assert n["dose_2"] + n["dose_3"] == n["from_dose_2"]
+        assert n["dose_1"] + n["from_dose_2"] == n["any"]
+
+
 def test_both_variants_stand_beside_plain_detectors_at_every_dose(by_time):
     _, figures, tables, _ = by_time
     json.dumps(figures, allow_nan=False)
     for name in ("zscore", "model", "paper"):
-        for dose in ("", ".dose_1", ".dose_2", ".dose_3"):
+        for dose in ("", ".dose_1", ".dose_2", ".dose_3", ".from_dose_2"):
             for measure in MEASURES:
                 assert f"detect.{measure}.{name}{dose}" in figures
         assert figures[f"detect.auprc.{name}"] is not None
     for name in ("model", "paper"):
         assert figures[f"detect.f1_outlier.{name}.paper"] is not None
-    assert "detect.f1_outlier.zscore.paper" not in figures  # plain detectors have no graphs
+    assert figures["detect.f1_outlier.zscore.paper"] is not None  # on the same executions as the others
     assert set(tables["detection"]["detector"]) == {"zscore", "model", "paper"}
 
 
@@ -50,12 +62,14 @@ def test_learned_and_plain_detectors_are_tested_on_the_same_executions_by_time(b
 
 def test_the_papers_protocol_tests_what_has_three_labelled_predecessors_in_its_part(by_time):
     """Of each node and type about 12 executions test; the first three calm ones stand beside others alone."""
-    learned, figures, _, _ = by_time
+    learned, figures, tables, _ = by_time
     own = learned.judged[learned.judged["protocol"] == "paper"]
     assert 0 < figures["detect.n.paper"] < 48
     ours, theirs = (set(own.loc[own["detector"] == name, "execution"]) for name in ("model", "paper"))
     assert ours == theirs
     assert (own.loc[own["detector"] == "paper", "threshold"] == 0).all()  # probability 0.5
+    counts = tables["detection"].query("protocol == 'paper' and dose == 'any'").set_index("detector")
+    assert set(counts.index) == {"zscore", "model", "paper"} and set(counts["n"]) == {len(ours)}
     assert (own.loc[own["detector"] == "model", "threshold"] != 0).all()
 
 
@@ -84,9 +98,24 @@ def test_seeds_and_splits_of_every_protocol(history, asked):
     paper, _ = plan_fits(history, "paper", params)
     np.testing.assert_array_equal(paper[1][2].is_test, mixed[1][2].is_test)
     left, _ = plan_fits(history, "left_node", params)
-    assert [(number, split.name) for number, _, split in left] == [(0, "node-1"), (0, "node-2")]
+    each = [(number, seed, split.name) for number, seed, split in left]
+    assert each == [(at, at, node) for node in ("node-1", "node-2") for at in range(3)]
     one = history.where((history.executions["node"] == "node-1").to_numpy())
     assert plan_fits(one, "left_node", params)[0] == [] and "at least two" in plan_fits(one, "left_node", params)[1]
+
+
+@pytest.mark.parametrize("protocol", ["chronological", "left_node"])
+def test_labels_of_tested_executions_move_neither_thresholds_nor_flags(history, prepare, asked, protocol):
+    """A threshold that was chosen on what is tested, or predecessors by its labels, would make others of them."""
+    params = asked(protocols=(protocol,), seeds=1, epochs=1)
+    split = plan_fits(history, protocol, params)[0][0][2]
+    stress = history.executions["is_stressed"].astype(bool)
+    opposite = history.executions.assign(is_stressed=stress ^ split.is_test)
+    told = (history, replace(history, executions=opposite))
+    one, other = (detect_learned(each, prepare, params).judged for each in told)
+    of_split = one["split"] == split.name
+    assert of_split.any()
+    pd.testing.assert_frame_equal(one[of_split], other[of_split])
 
 
 def test_unlabelled_executions_have_reasons_and_no_fit(history, prepare, unlabelled, asked):
@@ -112,15 +141,14 @@ def test_an_evaluation_with_a_variant_explains_each_missing_figure_and_is_the_sa
         assert found.figures[f"detect.auprc.model{suffix}"] is not None
     assert found.figures["detect.auprc.model.low"] <= found.figures["detect.auprc.model.high"]
     assert set(found.tables["judged"]["detector"]) == {"zscore", "model"}
-    assert len(found.tables["fits"]) == 2 + 2 + 2 + 2
+    assert len(found.tables["fits"]) == 2 + 2 + 2 * 2 + 2  # two nodes are left out with each seed
+    assert found.figures["fit.rounds.model.left_node"] == 2 and "detect.auprc.model.left_node.low" in found.figures
     assert found.figures["rank.spearman.model"] is None and found.figures["inject.shifted.recall.model"] is None
 
 
 @pytest.mark.slow
 def test_stress_without_effect_is_not_found(prepare, asked):
     """A protocol that leaked its labels would find what is not there."""
-    from dataclasses import replace
-
     from tasks.nodes.synthetic import synthetic_history
 
     history = synthetic_history(nodes=3, types=3, runs=40, stressed=0.0, seed=5)

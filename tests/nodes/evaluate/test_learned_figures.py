@@ -41,6 +41,7 @@ def test_the_splits_of_a_round_count_once():
     figures = learned_figures(found)
     assert figures["reconstruction.mse.own.model.left_node"] == 3
     assert figures["reconstruction.mse.model.left_node"] is None
+    assert figures["fit.rounds.model.left_node"] == 2
 
 
 def test_every_measure_of_every_variant_and_protocol_has_a_key():
@@ -52,6 +53,7 @@ def test_every_measure_of_every_variant_and_protocol_has_a_key():
                 assert figures[template.format(name=name) + suffix] is None
                 assert figures[template.format(name=name) + suffix + ".reason"] == "no label"
     assert figures["type.accuracy_without_one_hot.paper.reason"] == "no label"
+    assert figures["fit.rounds.paper"] is None and figures["fit.rounds.paper.reason"] == "no label"
 
 
 def test_the_fit_without_the_type_is_one_of_several():

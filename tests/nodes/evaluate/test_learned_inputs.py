@@ -3,19 +3,26 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from tasks.nodes.detectors import evidence
+from tasks.nodes.detectors.deviations import COLUMNS
+from tasks.nodes.detectors.evidence import evidence_of
 from tasks.nodes.detectors.registry import PLAIN
-from tasks.nodes.evaluate import learned_inputs
 from tasks.nodes.evaluate.learned_inputs import (
+    FOLDS,
     blind_case,
     blinded,
     drawn_graphs,
     is_mixed,
     n_drawn,
+    out_of_fold_evidence,
     part_graphs,
     prepare_case,
     takes_evidence,
+    training_folds,
+    with_evidence,
     without_one_hot,
 )
 from tasks.nodes.evaluate.params import EvaluateParams
@@ -24,6 +31,25 @@ from tasks.nodes.graph.inputs import STRESSED, UNKNOWN, UNSTRESSED
 from tasks.nodes.model.params import ModelParams, NetworkParams
 
 WITH_EVIDENCE = ModelParams()
+QUICK = ("zscore", "forest")  # plain detectors that look at no earlier execution of a node that was learned
+
+
+def with_quick_detectors(monkeypatch, names=QUICK):
+    monkeypatch.setattr(evidence, "PLAIN", {name: PLAIN[name] for name in names})
+
+
+def worsened(case, rows):
+    """The case in which some executions, a mask, measured something else; nothing is learned anew."""
+
+    def other(table):
+        own = rows[table.executions][:, None]
+        natural, scaled = (
+            np.where(own, 1.5 * table.natural, table.natural),
+            np.where(own, table.scaled - 3, table.scaled),
+        )
+        return replace(table, natural=natural, scaled=scaled)
+
+    return replace(case, tables=replace(case.tables, tables=tuple(map(other, case.tables.tables))))
 
 
 def test_labels_and_doses_are_hidden_where_they_may_not_be_seen(history):
@@ -57,17 +83,123 @@ def test_what_plain_detectors_say_of_training_comes_from_training_where_parts_li
     history, case_by, asked, multiplied, monkeypatch
 ):
     """Tested values are tripled: the evidence of training and validation graphs stays, that of judging does not."""
-    monkeypatch.setattr(learned_inputs, "PLAIN", {name: PLAIN[name] for name in ("zscore", "lastk")})  # the quick ones
+    with_quick_detectors(monkeypatch, ("zscore", "lastk"))
     params = asked()
     split, case = case_by(history, "random", params)
     other_case = case_by(multiplied(history, 3.0, split.is_test), "random", params)[1]
     one, other = (prepare_case(each, WITH_EVIDENCE, params) for each in (case, other_case))
-    assert one.train.inputs.evidence.shape[1] == 2
+    assert one.train.inputs.evidence.shape[1] == evidence.n_evidence() == 2 + 1 + 2 * len(COLUMNS)
     for before, after in ((one.train, other.train), (one.validation, other.validation)):
         used = np.append(before.targets, before.predecessors[before.predecessors != ABSENT])
         np.testing.assert_array_equal(before.inputs.evidence[used], after.inputs.evidence[used])
         np.testing.assert_array_equal(before.inputs.x[used], after.inputs.x[used])
     assert not np.array_equal(one.inputs.evidence[split.is_test], other.inputs.evidence[split.is_test])
+
+
+@pytest.mark.parametrize("by_turns", [False, True])
+def test_folds_are_blocks_in_time_or_by_turns(history, case_by, asked, by_turns):
+    _, case = case_by(history, "chronological", asked())
+    folds = training_folds(case, by_turns=by_turns)
+    assert (folds == -1).tolist() == (~case.is_train).tolist()
+    own = history.executions[["node", "benchmark"]].assign(fold=folds)[case.is_train]
+    for _, each in own.groupby(["node", "benchmark"]):  # 15 of 24 runs
+        places = list(range(15))
+        assert each["fold"].tolist() == ([at % FOLDS for at in places] if by_turns else [at // 3 for at in places])
+
+
+def test_a_series_shorter_than_the_folds_and_one_of_a_single_execution_have_folds(history, case_by, asked):
+    _, case = case_by(history, "chronological", asked())
+    place = history.executions.groupby(["node", "benchmark"]).cumcount().to_numpy()
+    is_first = (history.executions["node"] == "node-1").to_numpy()
+    few = replace(case, is_train=place < np.where(is_first, 3, 1))
+    folds = pd.Series(training_folds(few, by_turns=False))[few.is_train]
+    assert sorted(folds) == [0, 0, 0, 0, 1, 1, 3, 3]
+    found = out_of_fold_evidence(
+        replace(few, is_normal=few.is_train), asked().detect, by_turns=False, node_metrics=True
+    )
+    assert np.isfinite(found[:, : len(PLAIN)]).all(axis=1).tolist() == few.is_train.tolist()
+
+
+@pytest.mark.parametrize("by_turns", [False, True])
+def test_what_is_said_of_a_training_execution_was_not_learned_from_its_fold(
+    longer, case_by, asked, monkeypatch, by_turns
+):
+    """Half of a fold measures something else: the other half is told the same, by detectors that learned neither."""
+    with_quick_detectors(monkeypatch)
+    params = asked()
+    _, case = case_by(longer, "chronological", params)
+    is_fold, turns = training_folds(case, by_turns=by_turns) == 2, training_folds(case, by_turns=not by_turns)
+    is_touched = is_fold & (turns % 2 == 0)
+    is_other = is_fold & ~is_touched
+    one, other = (
+        out_of_fold_evidence(each, params.detect, by_turns=by_turns, node_metrics=True)
+        for each in (case, worsened(case, is_touched))
+    )
+    assert is_other.sum() > 8 and np.isnan(one[~case.is_train]).all()
+    np.testing.assert_array_equal(one[is_other], other[is_other])
+    assert not np.array_equal(one[case.is_train & ~is_fold], other[case.is_train & ~is_fold])
+    inside, changed = (
+        evidence_of(each, params.detect, node_metrics=True) for each in (case, worsened(case, is_touched))
+    )
+    assert not np.array_equal(inside[is_other], changed[is_other])
+
+
+@pytest.mark.parametrize("protocol", ["chronological", "random"])
+def test_training_graphs_are_told_what_is_out_of_fold_and_others_what_all_of_training_taught(
+    history, case_by, asked, monkeypatch, protocol
+):
+    with_quick_detectors(monkeypatch, ("zscore",))
+    params = asked()
+    split, case = case_by(history, protocol, params)
+    prepared = prepare_case(case, WITH_EVIDENCE, params)
+    told = out_of_fold_evidence(case, params.detect, by_turns=protocol == "random", node_metrics=True)
+    expected = with_evidence(prepared.inputs, told, WITH_EVIDENCE).evidence
+    np.testing.assert_array_equal(prepared.train.inputs.evidence, expected)
+    rows = prepared.train.targets
+    assert not np.array_equal(prepared.train.inputs.evidence[rows], prepared.inputs.evidence[rows])
+    known = with_evidence(prepared.inputs, evidence_of(case, params.detect, node_metrics=True), WITH_EVIDENCE).evidence
+    np.testing.assert_array_equal(prepared.inputs.evidence, known)
+    chosen = split.is_validation
+    np.testing.assert_array_equal(prepared.validation.inputs.evidence[chosen], known[chosen])
+
+
+def test_by_time_what_comes_later_changes_nothing_of_what_came_before(history, case_by, asked, multiplied, monkeypatch):
+    """Tripled from validation on, training stays bit for bit; tripled from the test on, all that was before it."""
+    with_quick_detectors(monkeypatch, ("zscore", "lastk"))  # these look back
+    params = asked()
+    split, case = case_by(history, "chronological", params)
+    one = prepare_case(case, WITH_EVIDENCE, params)
+    names = ("x", "is_own", "before", "during", "evidence", "performance", "started_s")
+    for is_later in (~split.is_train, split.is_test):
+        other = prepare_case(
+            case_by(multiplied(history, 3.0, is_later), "chronological", params)[1], WITH_EVIDENCE, params
+        )
+        for name in names:
+            for before, after, rows in (
+                (one.inputs, other.inputs, ~is_later),
+                (one.train.inputs, other.train.inputs, split.is_train),
+            ):
+                was, now = getattr(before, name)[rows], getattr(after, name)[rows]
+                np.testing.assert_array_equal(was, now)
+        np.testing.assert_array_equal(one.train.predecessors, other.train.predecessors)
+        assert not np.array_equal(one.inputs.evidence[is_later], other.inputs.evidence[is_later])
+
+
+def test_an_execution_that_measured_nothing_is_no_example_and_stands_beside_none(longer, case_by, asked):
+    params = asked()
+    split, _ = case_by(longer, "chronological", params)
+    calm = ~longer.executions["is_stressed"].to_numpy(dtype=bool)
+    row = int(np.flatnonzero(split.is_train & calm)[20])
+    silent = replace(longer, metrics=longer.metrics[longer.metrics["execution"] != row].reset_index(drop=True))
+    assert (
+        row
+        in prepare_case(case_by(longer, "chronological", params)[1], params.learned.model, params).train.predecessors
+    )
+    for variant in ("ours", "paper"):
+        model = params.learned.asked(variant, 0)
+        prepared = prepare_case(case_by(silent, "chronological", params)[1], model, params)
+        for graphs in (prepared.train, prepared.validation, part_graphs(prepared.inputs, split.is_train, model)):
+            assert len(graphs) and row not in graphs.targets and row not in graphs.predecessors
 
 
 def test_by_time_parts_are_not_mixed_and_at_random_they_are(history, case_by, asked):
@@ -116,6 +248,7 @@ def test_without_the_type_the_metrics_stay(history, case_by, asked):
     n_metrics = len(train.inputs.columns) - len(train.inputs.types)
     assert len(silent.inputs.columns) == n_metrics == silent.inputs.x.shape[1] == silent.inputs.is_own.shape[1]
     np.testing.assert_array_equal(silent.inputs.x, train.inputs.x[:, :n_metrics])
+    np.testing.assert_array_equal(silent.inputs.has_direction, train.inputs.has_direction[:n_metrics])
 
 
 def test_the_protocol_has_no_parameters_that_change_by_themselves():

@@ -7,23 +7,28 @@ import pandas as pd
 import pytest
 
 from tasks.nodes.aspects import is_unstressed
+from tasks.nodes.evaluate import learned_node_scores, learned_rank
 from tasks.nodes.evaluate.against_applications import is_second_half
+from tasks.nodes.evaluate.learned_node_scores import (
+    by_node,
+    drawn_from,
+    for_many_types,
+    in_batches,
+    looked_at,
+    node_scores,
+)
 from tasks.nodes.evaluate.learned_rank import (
     COLUMNS,
     METHODS,
     LearnedRanks,
-    by_node,
     compared,
-    for_many_types,
-    in_batches,
-    node_scores,
     rank_learned,
     rank_learned_figures,
     typical_by_seed,
 )
 from tasks.nodes.evaluate.matrices import NodeMatrix, node_matrix
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.graph.inputs import Inputs
+from tasks.nodes.graph.fitting import learn_inputs
 from tasks.nodes.model.params import LossParams, ModelParams
 from tasks.nodes.scores import Levels
 from tasks.nodes.synthetic import synthetic_history
@@ -52,31 +57,13 @@ def matrix(fleet, prepare):
     return node_matrix(prepare(fleet, everything), everything, EvaluateParams().score)
 
 
-def inputs_of_nodes(nodes, node_of, types, type_of):
-    none = np.zeros((len(node_of), 0), dtype=np.float32)
-    n = len(node_of)
-    return Inputs(
-        columns=(),
-        x=none,
-        is_own=none.astype(bool),
-        types=types,
-        type_of=np.asarray(type_of),
-        nodes=nodes,
-        node_of=np.asarray(node_of),
-        started_s=np.zeros(n),
-        before=none,
-        during=none,
-        evidence=none,
-        performance=np.zeros(n, dtype=np.float32),
-        labels=np.zeros(n, dtype=np.int8),
-    )
-
-
 def test_a_nodes_score_in_a_type_is_the_median_of_its_executions():
-    """The matrix has the nodes b, a and a type that was never scored."""
-    inputs = inputs_of_nodes(("a", "b"), [0, 0, 0, 1, 1], ("x", "y"), [0, 0, 0, 1, -1])
+    """Nodes are called b, a; there is a type that was never scored, an execution of a type that training did not have,
+    one of a node that is not asked for, and one without a fingerprint."""
     levels = Levels(("y", "z", "x"), ("cpu",), np.zeros(3, dtype=np.int64), np.ones(1))
-    found = by_node(inputs, np.array([1.0, 5.0, 2.0, 7.0, np.nan]), ("b", "a"), levels)
+    log_norm = np.array([1.0, 5.0, 2.0, 7.0, np.nan, 9.0, 9.0])
+    type_of, node_of = np.array([0, 0, 0, 1, 1, -1, 0]), np.array([1, 1, 1, 0, 0, 0, -1])
+    found = by_node(log_norm, type_of, node_of, ("x", "y"), levels, 2)
     np.testing.assert_array_equal(found, [[7, np.nan, np.nan], [np.nan, np.nan, 2]])
 
 
@@ -137,6 +124,43 @@ def test_values_of_the_tested_half_teach_nothing(fleet, matrix, asked, multiplie
     np.testing.assert_array_equal(before[is_fitted], after[is_fitted])
     assert not np.array_equal(before[~is_fitted], after[~is_fitted])
     assert np.isfinite(before).all()
+
+
+def test_executions_that_are_scored_in_parts_have_the_same_scores(fleet, matrix, asked, monkeypatch):
+    params = asked()
+    model = for_many_types(params.learned.asked("ours", 0))
+    own = fleet.where((fleet.executions["aspect"] != "application").to_numpy())
+    at_once = node_scores(own, matrix, 0, model, params)
+    monkeypatch.setattr(learned_node_scores, "AT_ONCE", 50)
+    np.testing.assert_allclose(node_scores(own, matrix, 0, model, params), at_once, rtol=1e-5)
+
+
+def test_of_many_executions_some_are_looked_at_to_learn_from(fleet, asked):
+    """Ten graphs are fitted to, so 40 executions of each part are looked at, and none of the rest."""
+    params = asked(most_graphs=10)
+    model = params.learned.asked("ours", 0)
+    is_train = np.arange(len(fleet.executions)) < 150
+    is_validation = ~is_train & (np.arange(len(fleet.executions)) < 180)
+    scales = learn_inputs(fleet, is_train, model, params.preprocess, params.score)
+    prepared = looked_at(fleet, scales, is_train, is_validation, model, params)
+    assert (len(prepared.train), len(prepared.validation), len(prepared.inputs)) == (40, 30, 70)
+    few = drawn_from(is_train, 40, np.random.default_rng(0))
+    assert few.sum() == 40 and is_train[few].all()
+    assert drawn_from(is_train, 150, np.random.default_rng(0)) is is_train
+
+
+def test_a_fit_of_one_half_that_fails_leaves_no_figure_of_the_other(fleet, matrix, asked, monkeypatch):
+    own = learned_rank.node_scores
+
+    def failing(history, matrix, half, model, params):
+        if half == 1:
+            raise ValueError("half 1 came to nothing")
+        return own(history, matrix, half, model, params)
+
+    monkeypatch.setattr(learned_rank, "node_scores", failing)
+    found = rank_learned(fleet, is_unstressed(fleet.executions).to_numpy(dtype=bool), matrix, asked())
+    assert found.correlations.empty
+    assert rank_learned_figures(found)["rank.spearman.model.reason"] == "half 1 came to nothing"
 
 
 def test_every_figure_is_there_for_nodes_with_an_application(fleet, matrix, asked):

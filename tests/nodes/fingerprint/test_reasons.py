@@ -1,5 +1,7 @@
 """Which metrics say that an execution was slow, worked out by hand with a network that answers by rule."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,13 @@ def test_what_was_not_measured_and_what_tells_the_type_is_no_reason(inputs, stub
     assert reasons_of(found, network, np.array([1]), beside, USUAL, PARAMS)["metric"].tolist() == ["cpu-a/latency"]
 
 
+def test_a_metric_that_is_neither_better_nor_worse_is_no_reason(inputs, stub):
+    """As a processor's use: its orientation is a guess."""
+    found, network, beside = case(inputs, stub, [[0, 0], [-9, -9]])
+    guessed = replace(found, is_directed=np.array([True, True, False, True]))
+    assert reasons_of(guessed, network, np.array([1]), beside, USUAL, PARAMS)["metric"].tolist() == ["cpu-a/latency"]
+
+
 def test_no_more_metrics_are_named_than_asked_for_and_none_for_no_execution(inputs, stub):
     found, network, beside = case(inputs, stub, [[0, 0], [-9, -9], [-9, -9]])
     one = PARAMS.model_copy(update={"most_reasons": 1})
@@ -81,8 +90,6 @@ def test_nothing_learned_leaves_the_scale_as_it_is(inputs, stub):
 
 def test_a_real_network_names_the_metric_that_fell(drawn):
     """The first metric of the last execution falls far below all others: it is named first."""
-    from dataclasses import replace
-
     calm = np.arange(len(drawn.inputs)) < len(drawn.inputs) - 1
     params = FingerprintParams(threshold=1)
     beside = judge(drawn.inputs, drawn.network, params).predecessors

@@ -106,6 +106,41 @@ def test_x_is_what_preprocessing_prepares(small, ours, scales):
     assert [inputs.nodes[number] for number in inputs.node_of] == small.executions["node"].tolist()
 
 
+def test_columns_without_a_direction_are_told_but_for_types_that_have_no_other(
+    small, scales, ours, paper, paper_scales
+):
+    first, second = scales.types
+    kept = scales.preprocessor.kept
+    one = next(metric.name for metric in kept if metric.type == first)
+
+    def guessed(metric):
+        if metric.name != one and metric.type != second:
+            return metric
+        return metric.model_copy(update={"orientation": metric.orientation.model_copy(update={"is_directed": False})})
+
+    metrics = tuple(guessed(metric) for metric in scales.preprocessor.metrics)
+    other = replace(scales, preprocessor=scales.preprocessor.model_copy(update={"metrics": metrics}))
+    inputs = inputs_of(small, other, ours)
+    assert [name for name, told in zip(inputs.columns, inputs.has_direction, strict=True) if not told] == [one]
+    assert inputs_of(small, scales, ours).has_direction.all()
+    found = inputs_of(small, paper_scales, paper)
+    assert found.has_direction.shape == (len(found.columns),) and found.has_direction.all()
+
+
+@pytest.mark.parametrize("variant", ["ours", "paper"])
+def test_a_value_far_beyond_all_of_training_stays_a_number(small, variant):
+    """The paper's scale has no end: 1e300 would be infinite in float32, and nothing could be said of the execution."""
+    params = ModelParams(variant=variant)
+    scales = learned(small, params, first_rows(small, 30))
+    value = np.where(small.metrics["execution"] == 40, 1e300, small.metrics["value"])
+    inputs = inputs_of(replace(small, metrics=small.metrics.assign(value=value)), scales, params)
+    assert np.isfinite(inputs.x).all() and np.isfinite(inputs.performance).all()
+    assert np.isfinite(np.square(inputs.x)).all()
+    assert np.abs(inputs.x[40]).max() == pytest.approx(10 if variant == "ours" else 1e6, abs=0.1)
+    others = np.arange(len(inputs)) != 40
+    assert same_rows(inputs, inputs_of(small, scales, params), np.flatnonzero(others))
+
+
 def test_performance_is_the_logarithm_of_the_ratio_to_the_reference(small, ours, scales):
     inputs = inputs_of(small, scales, ours)
     rate = small.metrics[small.metrics["metric"] == "events_per_second"].iloc[5]

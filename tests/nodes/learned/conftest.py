@@ -7,13 +7,13 @@ import pytest
 from tasks.warehouse.place import Warehouse
 
 
-def small(seed=0, epochs=2):
+def small(seed=0, epochs=2, evidence=True):
     """Parameters of a model that is fitted in a moment."""
     from tasks.nodes.model.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
 
     return ModelParams(
         graph=GraphParams(node_metrics=False),
-        network=NetworkParams(hidden=8, intermediate=8, heads=1, dropout=0.0, edge_dropout=0.0),
+        network=NetworkParams(hidden=8, intermediate=8, heads=1, dropout=0.0, edge_dropout=0.0, evidence=evidence),
         loss=LossParams(mined_per_type=8),
         fit=FitParams(epochs=epochs, batch_size=64, seed=seed),
     )
@@ -58,3 +58,9 @@ def trained_log(tmp_path, trained_home):
     home = tmp_path / "home"
     shutil.copytree(trained_home, home)
     return Warehouse(home=home, memory_mb=256, threads=1)
+
+
+@pytest.fixture
+def quick_model():
+    """The parameters of that model, without what plain detectors say, which takes most of the time."""
+    return small(evidence=False)

@@ -72,3 +72,49 @@ def test_aspects_are_followed_apart():
         ("cpu", "suspected"),
         ("disk", "healthy"),
     }
+
+
+def test_an_alarm_that_goes_on_under_a_new_model_is_not_told_again():
+    """By the model before, executions 5, 6 and 7 were flagged; by the new one 4 is as well, which raises it at 6."""
+    [before] = alarms_of([False] * 5 + [True] * 3).raised
+    rows = judged([False] * 4 + [True] * 4)
+    [alone] = degradations("log", rows, reasons(rows), "n", RULES).raised
+    [after] = degradations("log", rows, reasons(rows), "n", RULES, told=[before.subject]).raised
+    assert alone.subject == "a/cpu/a-cpu-006" != before.subject
+    assert (after.subject, after.alarm_id) == (before.subject, before.alarm_id)
+
+
+def test_a_later_alarm_of_the_same_node_has_a_name_of_its_own():
+    rows = judged([False] * 5 + [True] * 3 + [False] * 3 + [True] * 3)
+    raised = degradations("log", rows, reasons(rows), "m", RULES, told=["a/cpu/a-cpu-007"]).raised
+    assert [(alarm.kind, alarm.subject) for alarm in raised] == [
+        ("cleared-degradation", "a/cpu/a-cpu-007"),
+        ("suspected-degradation", "a/cpu/a-cpu-013"),
+    ]
+
+
+def test_reasons_are_of_the_executions_of_the_alarm_alone():
+    """What an execution before the alarm said is not said again."""
+    rows = judged([True] + [False] * 5 + [True] * 3)
+    said = reasons(rows).assign(metric=["old/m", *["new/m"] * 3])
+    [alarm] = degradations("log", rows, said, "m", RULES).raised
+    assert alarm.message.endswith("it shows in m of new (-4.0 deviations)")
+
+
+def test_an_alarm_that_the_present_model_does_not_have_is_withdrawn():
+    """Two alarms were told: by this model the CPU of a is degraded, and nothing ever was of its disk."""
+    rows = judged([False] * 5 + [True] * 3)
+    still_open = {"a/cpu/a-cpu-007": ("a", "cpu"), "a/disk/a-disk-003": ("a", "disk")}
+    raised = degradations("log", rows, reasons(rows), "n", RULES, told=still_open, still_open=still_open).raised
+    assert [(alarm.kind, alarm.subject) for alarm in raised] == [
+        ("suspected-degradation", "a/cpu/a-cpu-007"),
+        ("cleared-degradation", "a/disk/a-disk-003"),
+    ]
+    assert raised[1].message == "node a, disk: not degraded by model n, which is in use now: withdrawn"
+
+
+def test_two_alarms_that_are_one_by_the_present_model_go_on():
+    rows = judged([False] * 5 + [True] * 6)
+    still_open = {"a/cpu/a-cpu-007": ("a", "cpu"), "a/cpu/a-cpu-010": ("a", "cpu")}
+    raised = degradations("log", rows, reasons(rows), "n", RULES, told=still_open, still_open=still_open).raised
+    assert [(alarm.kind, alarm.subject) for alarm in raised] == [("confirmed-degradation", "a/cpu/a-cpu-007")]

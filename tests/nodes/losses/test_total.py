@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tasks.nodes.losses.total import TERMS, loss_terms, summed
-from tasks.nodes.model.params import LossParams, ModelParams
+from tasks.nodes.model.params import ALL, LossParams, ModelParams
 
 OURS, PAPER = ModelParams(), ModelParams(variant="paper")
 VARIANTS = pytest.mark.parametrize("params", [OURS, PAPER], ids=["ours", "paper"])
@@ -147,6 +147,34 @@ def test_the_papers_ranks_by_inputs_without_noise_and_by_the_lowest_of_the_train
     assert not torch.equal(told["ranking"], loss_terms(noisy, outputs, PAPER, COUNTS)["ranking"])
     lower = loss_terms(batch, outputs, PAPER, COUNTS, lowest=torch.full((2,), 0.1))
     assert lower["stressed_ranking"] > clean["stressed_ranking"]
+
+
+@VARIANTS
+def test_a_few_mined_vectors_are_encoded_and_inferred_ones(params, batch_of, outputs_of):
+    """Eight graphs of four vertices in two types; of each type 8 vectors are mined, most of which had been encoded ones
+    of the first graphs."""
+    batch = batch_of((4,) * 8, is_paper=params == PAPER, stressed=())
+    loss = params.loss.model_copy(update={"mined_per_type": 8, "triplet_margin": 2.0, "mining_margin": 2.0})
+    outputs = outputs_of(batch)
+    loss_terms(batch, outputs, params.model_copy(update={"loss": loss}), COUNTS)["clustering"].backward()
+    encoded, inferred = (one.grad.ne(0).any(dim=1) for one in (outputs.enc, outputs.nxt))
+    for number in (0, 1):
+        own = batch.type_of == number
+        assert 3 <= inferred[own].sum() <= 5 and encoded[own].sum() + inferred[own].sum() == 8
+    assert encoded[-4:].any() or encoded[-8:-4].any()  # and not of the first graphs alone
+
+
+def test_what_is_left_to_the_variant_is_mined_in_ours_and_not_in_the_papers(batch_of, outputs_of):
+    batch = batch_of((4,) * 16, stressed=())  # 32 encoded vectors of each type
+    for params, mined in ((OURS, 16), (PAPER, ALL)):
+        told = params.model_copy(update={"loss": params.loss.model_copy(update={"mined_per_type": mined})})
+        left, asked = (loss_terms(batch, outputs_of(batch), one, COUNTS)["clustering"] for one in (params, told))
+        assert torch.equal(left, asked)
+    few, everything = (
+        loss_terms(batch, outputs_of(batch), OURS.model_copy(update={"loss": LossParams(mined_per_type=n)}), COUNTS)
+        for n in (16, ALL)
+    )
+    assert not torch.equal(few["clustering"], everything["clustering"])
 
 
 @VARIANTS

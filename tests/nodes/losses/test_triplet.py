@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tasks.nodes.losses import triplet
-from tasks.nodes.losses.triplet import first_of_each, triplet_margin
+from tasks.nodes.losses.triplet import spread_over_each, triplet_margin
 
 
 def drawn(seed, n=24, n_types=3):
@@ -50,8 +50,26 @@ def test_without_a_triplet_it_is_0():
     assert triplet_margin(vectors[:0], torch.zeros(0, dtype=torch.int64), 0.05, 0.2).item() == 0
 
 
-def test_some_vectors_of_each_type_are_taken():
-    type_of = torch.tensor([1, 0, 1, -1, 0, 1])
-    assert first_of_each(type_of, 1).tolist() == [True, True, False, False, False, False]
-    assert first_of_each(type_of, 2).tolist() == [True, True, True, False, True, False]
-    assert first_of_each(type_of, 0).tolist() == [True, True, True, False, True, True]
+def test_some_vectors_of_each_type_are_taken_evenly():
+    # multiples of 0.618 for places 0 to 3, whole numbers aside: 0, 0.618, 0.236, 0.854
+    # type 1 at 0, 2, 5, 6: 2 of 4 are its first and third; type 0 at 1, 4: both
+    type_of = torch.tensor([1, 0, 1, -1, 0, 1, 1])
+    assert spread_over_each(type_of, 2).tolist() == [True, True, False, False, True, True, False]
+    assert spread_over_each(type_of, 1).tolist() == [True, True, False, False, False, False, False]
+    for all_of_them in (4, 100):
+        assert spread_over_each(type_of, all_of_them).tolist() == [True, True, True, False, True, True, True]
+    assert spread_over_each(type_of[:0], 2).shape == (0,)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 16, 39])
+def test_as_many_are_taken_as_are_asked_for(count):
+    assert spread_over_each(torch.tensor([3, 7]).repeat(40), count).sum() == 2 * count
+
+
+def test_encoded_and_inferred_vectors_of_every_slot_are_taken():
+    """64 graphs of one type: 4 encoded vectors of each, then 3 inferred ones of each; 448 / 16 is a multiple of 4."""
+    taken = torch.nonzero(spread_over_each(torch.zeros(448, dtype=torch.int64), 16)).squeeze(1)
+    encoded, inferred = taken[taken < 256], taken[taken >= 256] - 256
+    assert len(encoded) == 9 and len(inferred) == 7  # in proportion: 9.1 and 6.9
+    assert set((encoded % 4).tolist()) == {0, 1, 2, 3} and set((inferred % 3).tolist()) == {0, 1, 2}
+    assert len(set((encoded // 4).tolist())) == 9  # each of another graph

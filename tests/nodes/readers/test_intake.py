@@ -167,6 +167,7 @@ def test_a_rebuilt_warehouse_holds_the_same_rows(warehouse, table, tmp_path):
     assert {one.table: one.hash for one in hash_tables(warehouse) if one.table != "ops.migrations"} == before
 
 
+@pytest.mark.slow
 def test_a_lost_warehouse_comes_back_with_its_machines(warehouse, table):
     put(warehouse, table("1.csv", "a,n1,t,x,2026-01-31,m,1"))
     warehouse.file.unlink()

@@ -8,6 +8,10 @@ import pytest
 import torch
 
 from tasks.errors import BadInput
+from tasks.nodes.fingerprint.asking import OF_EXECUTIONS as ROWS
+from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
+from tasks.nodes.fingerprint.fingerprints import fingerprints_of
+from tasks.nodes.fingerprint.judging import judge
 from tasks.nodes.graph.batches import Batches
 from tasks.nodes.graph.graph_set import GraphSet
 from tasks.nodes.model.params import ModelParams
@@ -44,6 +48,14 @@ def test_the_same_seed_gives_the_same_weights_and_leaves_the_generator_of_torch_
     assert not same_weights(first, fit_network(train, validation, quick(epochs=2, seed=1)))
 
 
+def test_what_is_left_to_the_variant_is_a_number_in_the_network(parts, quick):
+    train, validation, _ = parts
+    told = fit_network(train, validation, quick(epochs=1)).network.params
+    assert (told.fit.batch_size, told.fit.learning_rate, told.loss.mined_per_type) == (16, 0.01, 16)
+    module = new_module(train, Batches(train, quick()), quick())
+    assert module.configure_optimizers().param_groups[0]["lr"] == 0.01
+
+
 def test_threads_of_the_caller_do_not_matter_and_stay_as_they_were(parts, quick):
     train, validation, _ = parts
     first = fit_network(train, validation, quick(epochs=2))
@@ -68,10 +80,10 @@ def test_the_loss_falls(parts, quick):
 
 def test_the_weights_are_those_of_the_epoch_with_the_least_validation_loss(parts, quick):
     train, validation, _ = parts
-    params = quick(epochs=12, learning_rate=0.1)  # too fast to get better every time
+    params = quick(epochs=10, learning_rate=0.1)  # too fast to get better every time
     fitted = fit_network(train, validation, params)
     losses = fitted.history["validation_loss"]
-    assert fitted.best_epoch == int(losses.idxmin()) + 1 < 12
+    assert fitted.best_epoch == int(losses.idxmin()) + 1 < 10
     assert fitted.validation_loss == losses.min()
     assert selection_loss(fitted, train, validation, params) == pytest.approx(losses.min(), rel=1e-6)
     assert not fitted.network.training
@@ -173,6 +185,37 @@ def test_the_variant_of_the_paper_is_fitted_alike(drawn, parts_of, quick):
     fitted = fit_network(*full, params)
     assert np.isfinite(fitted.history[["train_loss", "validation_loss"]].to_numpy()).all()
     assert same_weights(fitted, fit_network(*full, params))
+
+
+@pytest.mark.parametrize("variant", ["ours", "paper"])
+def test_one_type_one_node_one_stressed_execution_and_no_performance_are_learned_from(drawn, parts_of, quick, variant):
+    inputs = drawn(240)
+    rows = np.flatnonzero((inputs.type_of == 0) & (inputs.node_of == 0))
+    few = replace(
+        inputs, types=inputs.types[:1], nodes=inputs.nodes[:1], **{name: getattr(inputs, name)[rows] for name in ROWS}
+    )
+    few = replace(
+        few,
+        x=(1 / (1 + np.exp(-few.x))).astype(np.float32),
+        before=few.before[:, :0],
+        during=few.during[:, :0],
+        performance=np.full(len(rows), np.nan, dtype=np.float32),
+        labels=(np.arange(len(rows)) == 9).astype(np.int8),
+    )
+    params = ModelParams(variant=variant, **quick(epochs=2).model_dump(exclude={"variant"}))
+    least = 3 if variant == "paper" else 0
+    train, validation, _ = (part.of(part.n_predecessors >= least) for part in parts_of(few))
+    fitted = fit_network(train, validation, params)
+    assert np.isfinite(fitted.history.to_numpy()).all() and not fitted.is_imitated
+    assert np.isfinite(judge(few, fitted.network, FingerprintParams()).logit).all()
+    assert np.isfinite(fingerprints_of(few, fitted.network).log_norm).all()
+
+
+def test_a_single_graph_is_learned_from(parts, quick):
+    train, validation, _ = parts
+    for row in (5, int(np.flatnonzero(train.inputs.labels[train.targets] == 1)[0])):  # a calm one, a stressed one
+        fitted = fit_network(train.of(np.array([row])), validation, quick(epochs=1))
+        assert np.isfinite(fitted.history.to_numpy()).all()
 
 
 def test_stressed_and_calm_targets_are_counted_and_not_their_predecessors(parts):

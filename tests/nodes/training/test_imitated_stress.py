@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from tasks.nodes.graph.batches import Batches
-from tasks.nodes.model.params import ModelParams
+from tasks.nodes.model.params import LossParams, ModelParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.preprocess.scaling import softly_clipped
 from tasks.nodes.training import imitated_stress
@@ -91,6 +91,18 @@ def test_imitations_are_stressed_the_rest_is_not_and_what_nobody_measured_is_unk
     assert train.inputs.evidence.shape[1] == 2
 
 
+def test_what_is_neither_better_nor_worse_does_not_fall(unlabelled):
+    _, (train, _, _) = unlabelled
+    is_directed = np.array([True, False] * 3)
+    found = with_imitated_stress(
+        replace(train, inputs=replace(train.inputs, is_directed=is_directed)), np.random.default_rng(1)
+    )
+    n = len(train.inputs)
+    copied = np.array([np.flatnonzero(train.inputs.started_s == at)[0] for at in found.inputs.started_s[n:]])
+    fell = found.inputs.x[n:] < train.inputs.x[copied]
+    assert not fell[:, ~is_directed].any() and fell[:, is_directed].any(axis=1).all()
+
+
 def test_the_same_seed_imitates_the_same(unlabelled):
     _, (train, _, _) = unlabelled
     first, second, other = (with_imitated_stress(train, np.random.default_rng(seed)).inputs.x for seed in (1, 1, 2))
@@ -124,6 +136,21 @@ def test_stress_is_imitated_where_none_is_known_in_our_variant_alone(parts, unla
     assert not needs_imitation(unknown, blind)
 
 
+def test_where_stress_is_imitated_the_epoch_is_chosen_by_verdicts_too(unlabelled, quick):
+    """With the terms of detection alone: without imitations among what is selected by, every epoch would have 0."""
+    _, (train, validation, _) = unlabelled
+    switches = {name: name == "detection" for name, kind in LossParams.model_fields.items() if kind.annotation is bool}
+    losses = [
+        fit_network(
+            train, validation, quick(epochs=2, seed=seed).model_copy(update={"loss": LossParams(**switches)})
+        ).history["validation_loss"]
+        for seed in (0, 1)
+    ]
+    assert (losses[0] > 0).all() and losses[0].nunique() == 2
+    assert not losses[0].equals(losses[1])  # other weights, judged on the same imitations
+
+
+@pytest.mark.slow
 def test_a_network_that_saw_imitations_alone_tells_real_stress(unlabelled, quick):
     known, (train, validation, test) = unlabelled
     fitted = fit_network(train, validation, quick(epochs=8, learning_rate=0.02))

@@ -1,0 +1,25 @@
+"""What several benchmarks are timed on."""
+
+import numpy as np
+import pytest
+
+from tasks.nodes.graph.fitting import inputs_of, learn_inputs
+from tasks.nodes.graph.graph_set import GraphSet, graphs_of
+from tasks.nodes.graph.predecessors import predecessors_of
+from tasks.nodes.model.params import ModelParams
+from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.synthetic import synthetic_history
+
+
+@pytest.fixture(scope="session")
+def campaign_graphs() -> tuple[GraphSet, GraphSet]:
+    """1,080 graphs to learn from and 360 to select by, in time order: the size of a campaign of 1,800."""
+    history = synthetic_history(nodes=3, types=6, runs=100)
+    n = len(history.executions)
+    first, second = int(0.6 * n), int(0.8 * n)
+    scales = learn_inputs(history, np.arange(n) < first, ModelParams(), PreprocessParams(), ScoreParams())
+    inputs = inputs_of(history, scales, ModelParams())
+    predecessors = predecessors_of(inputs, inputs.labels == 0, 3)
+    train, validation = (graphs_of(inputs, np.arange(*part), predecessors) for part in ((0, first), (first, second)))
+    return train, validation

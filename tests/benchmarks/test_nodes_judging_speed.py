@@ -1,0 +1,53 @@
+"""100,000 executions judged in time order by predicted labels, with their evidence, and fingerprinted."""
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tasks.nodes.aspects import is_unstressed
+from tasks.nodes.detectors.case import Case
+from tasks.nodes.detectors.evidence import evidence_of
+from tasks.nodes.detectors.params import DetectorParams
+from tasks.nodes.evaluate.learned import fit_model
+from tasks.nodes.evaluate.learned_params import LearnedParams
+from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
+from tasks.nodes.fingerprint.judging import judge
+from tasks.nodes.graph.fitting import inputs_of
+from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.synthetic import synthetic_history
+from tasks.nodes.tabulating import learn_tables
+
+pytestmark = pytest.mark.bench
+N_LEARNED, EPOCHS = 1_500, 10
+MOST_S = 10.0
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    started = time.perf_counter()
+    return work(), time.perf_counter() - started
+
+
+def test_100_000_executions_are_judged_in_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    history = synthetic_history(nodes=10, types=6, runs=1_667)
+    n = len(history.executions)
+    assert n >= 100_000
+    is_train = np.arange(n) < N_LEARNED
+    is_validation = (np.arange(n) < 2 * N_LEARNED) & ~is_train
+    is_normal = is_train & is_unstressed(history.executions).to_numpy(dtype=bool)
+    params = EvaluateParams(learned=LearnedParams(variants=("ours",), epochs=EPOCHS))
+    case = Case(history, learn_tables(history, is_train, PreprocessParams()), is_train, is_normal, is_validation)
+    fitted = fit_model(case, params.learned.asked("ours", 0), params)
+    evidence, evidence_s = timed(lambda: evidence_of(case, DetectorParams(), node_metrics=True))
+    inputs, inputs_s = timed(lambda: inputs_of(history, fitted.scales, fitted.network.params, evidence=evidence))
+    asked = FingerprintParams(threshold=fitted.threshold)
+    judged, judged_s = timed(lambda: judge(inputs, fitted.network, asked))
+    with capsys.disabled():
+        print(f"\n{n:,} executions, {judged.is_flagged.sum():,} flagged, load {os.getloadavg()[0]:.1f}")
+        print(f"  evidence of plain detectors {evidence_s:6.2f} s\n  inputs {inputs_s:6.2f} s")
+        print(f"  judged in {judged.n_rounds} rounds {judged_s:6.2f} s")
+    assert judged_s < MOST_S

@@ -1,0 +1,53 @@
+"""What is left to the variant becomes numbers: fast ones in ours, Table II's in the paper's."""
+
+import pytest
+
+from tasks.nodes.model.params import ALL, FitParams, LossParams, ModelParams
+
+OURS, PAPER = ModelParams(), ModelParams(variant="paper")
+
+
+@pytest.mark.parametrize(
+    ("n_graphs", "batch_size", "rate"),
+    [
+        (1, 16, 0.01),
+        (135, 16, 0.01),  # an eighth of them is 16.9
+        (512, 64, 0.0158740),  # 0.01 · 4^(1/3)
+        (1080, 128, 0.02),  # 0.01 · 8^(1/3)
+        (100_000, 128, 0.02),
+    ],
+)
+def test_ours_takes_an_eighth_of_the_graphs_a_step_and_a_rate_that_fits(n_graphs, batch_size, rate):
+    found = OURS.settled(n_graphs)
+    assert found.fit.batch_size == batch_size and found.fit.learning_rate == pytest.approx(rate, rel=1e-5)
+    assert found.loss.mined_per_type == 16 and found.fit.epochs == 100
+
+
+@pytest.mark.parametrize("n_graphs", [1, 1080, 100_000])
+def test_the_papers_has_batches_of_16_its_rate_and_all_triplets(n_graphs):
+    found = PAPER.settled(n_graphs)
+    assert (found.fit.batch_size, found.fit.learning_rate) == (16, 0.01)
+    assert found.loss.mined_per_type == ALL
+
+
+def test_a_variant_that_is_chosen_later_has_its_own_numbers():
+    """As both variants of an evaluation are made from one set of parameters."""
+    assert OURS.model_copy(update={"variant": "paper"}).settled(1080) == PAPER.settled(1080)
+
+
+@pytest.mark.parametrize("variant", ["ours", "paper"])
+def test_what_is_asked_for_stays(variant):
+    asked = ModelParams(
+        variant=variant, fit=FitParams(batch_size=100, learning_rate=0.001), loss=LossParams(mined_per_type=3)
+    )
+    assert asked.settled(1080) == asked
+    rate = ModelParams(variant=variant, fit=FitParams(batch_size=128)).settled(20).fit.learning_rate
+    assert rate == pytest.approx(0.02)  # the rate follows the batch that is asked for
+
+
+@pytest.mark.parametrize("params", [OURS, PAPER], ids=["ours", "paper"])
+def test_settled_twice_is_settled_once_and_nothing_else_changes(params):
+    found = params.settled(1080)
+    assert found.settled(7) == found
+    left = {"fit": {"batch_size", "learning_rate"}, "loss": {"mined_per_type"}}
+    assert found.model_dump(exclude=left) == params.model_dump(exclude=left)

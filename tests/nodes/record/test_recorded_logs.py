@@ -1,0 +1,58 @@
+"""The raw logs that the shipped campaign keeps: read anew, each gives exactly the metrics that stand beside it."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import tasks
+from tasks.nodes.measured import Measured
+from tasks.nodes.record.parts import part_paths
+from tasks.nodes.recorded_parts import record_of
+from tasks.nodes.tools import PARSERS, detect
+
+FOLDER = Path(tasks.__file__).parents[1] / "data" / "recorded" / "nodes"
+COLUMNS = [
+    "execution_id", "node", "benchmark", "status", "dose_level", "tool_version", "metrics", "missing_metrics", "log",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def executions():
+    """Of each benchmark on each node the first completed execution at each dose, and without one; with its faults."""
+    found = {}
+    for path in part_paths(FOLDER):
+        table = pq.read_table(path, columns=COLUMNS)
+        told = record_of(table.schema)["executions"]
+        for row in table.to_pylist():
+            if row["status"] == "completed":
+                key = (row["benchmark"], row["node"], row["dose_level"])
+                found.setdefault(key, row | {"n_faults": told[row["execution_id"]]["faults"]})
+    return list(found.values())
+
+
+def of(executions, benchmark):
+    return [row for row in executions if row["benchmark"] == benchmark]
+
+
+@pytest.mark.parametrize("benchmark", PARSERS)
+def test_of_each_benchmark_logs_are_kept_with_stress_and_without(executions, benchmark):
+    levels = {row["dose_level"] for row in of(executions, benchmark)}
+    assert 0 in levels
+    assert levels & {1, 2, 3}
+
+
+@pytest.mark.parametrize("benchmark", PARSERS)
+def test_a_kept_log_is_told_by_its_content(executions, benchmark):
+    assert {detect(row["log"]) for row in of(executions, benchmark)} == {benchmark}
+
+
+@pytest.mark.parametrize("benchmark", PARSERS)
+def test_a_kept_log_read_anew_gives_exactly_the_metrics_beside_it(executions, benchmark):
+    for row in of(executions, benchmark):
+        log = PARSERS[benchmark].parse(row["log"])
+        stored = tuple(Measured(one["metric"], one["value"], one["unit"]) for one in row["metrics"])
+        assert log.measured == stored, row["execution_id"]
+        assert (list(log.missing), len(log.faults)) == (row["missing_metrics"], row["n_faults"]), row["execution_id"]
+        assert log.version in ("", row["tool_version"])
+        assert not log.has_failed

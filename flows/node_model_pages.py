@@ -11,7 +11,8 @@ from flows.shown import counted
 from tasks.markdown import plain
 from tasks.nodes.learned_steps import FingerprintedNodes, TrainedNodes, TunedNodes, WatchedNodes
 from tasks.nodes.node_words import interval
-from tasks.quantities import number, ratio, share
+from tasks.quantities import number, ratio
+from tasks.report.nodes_watching import HEADS, cost_words, counted_states, excluded_nodes, state_values
 
 
 def training_page(source: str, found: TrainedNodes) -> str:
@@ -77,9 +78,8 @@ def states_page(
     cannot: Sequence[str],
 ) -> str:
     """Which nodes are degrading, what was told anew, and which fresh benchmarks were asked for."""
-    header = ("node", "aspect", "state", "since", "executions", "flagged of the last", "share of its time")
-    rows = [_state(row) for row in states.head(MAX_ROWS).to_dict("records")]
-    excluded = ", ".join(found["excluded"]) or "none"
+    rows = [(str(row["node"]), *state_values(row)) for row in states.head(MAX_ROWS).to_dict("records")]
+    excluded = "; ".join(excluded_nodes(states)) or "none"
     new = [f"- {plain(str(message))}" for message in alarms["message"]] if len(alarms) else []
     return joined(
         [
@@ -92,16 +92,10 @@ def states_page(
             "them by hand."
             if cannot
             else "",
-            table(header, rows) + rest(len(states)) if rows else "",
+            f"{counted_states(states)}. {plain(cost_words(states))}" if rows else "",
+            table(HEADS, rows) + rest(len(states)) if rows else "",
         ]
     )
-
-
-def _state(row: Mapping[Any, Any]) -> tuple[object, ...]:
-    since = f"{row['since']:%Y-%m-%d %H:%M}" if pd.notna(row["since"]) else ""
-    cost = share(row["cost_share"]) if pd.notna(row["cost_share"]) else ""
-    counts = (int(row["n_executions"]), int(row["n_recent_flagged"]))
-    return (row["node"], row["aspect"], row["state"], since, *counts, cost)
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:

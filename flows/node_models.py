@@ -6,16 +6,22 @@ from flows.forms import call, flow
 from flows.node_model_pages import fingerprints_page, training_page, tuning_page
 from flows.node_model_params import NodeFingerprintParams, NodeTrainParams, NodeTuneParams
 from flows.node_model_results import NodesFingerprinted, NodesTrained, NodesTuned
-from flows.node_reports import report_part, write_report
+from flows.node_reports import fingerprints_part, report_part, write_report
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.run_names import of_source
 from tasks.nodes import learned_steps
+from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.learned.names import WORD
 from tasks.nodes.learned.rows import read_fingerprint_scores
+from tasks.nodes.learned.train_params import TrainParams
+from tasks.nodes.learned_steps import TrainedNodes
 from tasks.nodes.model.params import ModelParams
+from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.score_params import ScoreParams
 
 TAGS = [WORD]
+Learning = NodeTrainParams | NodeTuneParams
 
 train = step(learned_steps.train)
 tune = step(learned_steps.tune)
@@ -28,14 +34,9 @@ def nodes_train(params: NodeTrainParams) -> NodesTrained:
 
     It learns from the earlier executions of each node and is measured on the latest ones, which neither has seen.
     Models stay until they are pruned, so 'whorl models rollback' brings the former one back."""
-    warehouse, source = params.warehouse, params.source
-    known = learned_steps.in_use(warehouse, source) if params.as_in_use else None
-    model = ModelParams.model_validate(known) if known else params.model
-    asked = (model, params.train, params.preprocess, params.score, params.detect)
-    found = train(warehouse, source, *asked, str(flow_run.id))
-    path = write_report(warehouse, source, params.report, found["model_id"])
-    page = joined([training_page(source, found), report_part(path)])
-    publish(artifact_key(WORD, source, "model"), page, f"The model of the nodes of source {source}")
+    known = learned_steps.in_use(params.warehouse, params.source) if params.as_in_use else None
+    found = _trained(params, ModelParams.model_validate(known) if known else params.model)
+    path = _published(params, found["model_id"], training_page(params.source, found))
     return NodesTrained(**found, report=path)
 
 
@@ -44,14 +45,10 @@ def nodes_tune(params: NodeTuneParams) -> NodesTuned:
     """Search the parameters of the model, train with the best, and use that if it is better than the one before.
 
     Only executions that models learn from and choose by are looked at; a search that was stopped goes on."""
-    warehouse, source = params.warehouse, params.source
-    given = (params.train, params.preprocess, params.score, params.detect)
-    found = tune(warehouse, source, params.model, *given, params.search)
-    best = ModelParams.model_validate(found["best"])
-    trained = train(warehouse, source, best, *given, str(flow_run.id))
-    path = write_report(warehouse, source, params.report, trained["model_id"])
-    page = joined([tuning_page(source, found), training_page(source, trained), report_part(path)])
-    publish(artifact_key(WORD, source, "model"), page, f"The model of the nodes of source {source}")
+    found = tune(params.warehouse, params.source, params.model, *_learning(params), params.search)
+    trained = _trained(params, ModelParams.model_validate(found["best"]))
+    pages = (tuning_page(params.source, found), training_page(params.source, trained))
+    path = _published(params, trained["model_id"], *pages)
     return NodesTuned(**found, trained=trained, report=path)
 
 
@@ -64,7 +61,8 @@ def nodes_fingerprint(params: NodeFingerprintParams) -> NodesFingerprinted:
     warehouse, source = params.warehouse, params.source
     found = fingerprint(warehouse, source, params.fingerprint, params.score)
     path = write_report(warehouse, source, params.report, f"{found}")
-    page = joined([fingerprints_page(source, found, read_fingerprint_scores(warehouse, source)), report_part(path)])
+    ranking = fingerprints_page(source, found, read_fingerprint_scores(warehouse, source))
+    page = joined([ranking, fingerprints_part(warehouse, source, params.report), report_part(path)])
     publish(artifact_key(WORD, source, "fingerprints"), page, f"The fingerprints of the nodes of source {source}")
     return NodesFingerprinted(**found, report=path)
 
@@ -82,3 +80,20 @@ def tune_nodes(params: NodeTuneParams) -> NodesTuned:
 def fingerprint_nodes(params: NodeFingerprintParams) -> NodesFingerprinted:
     """Run nodes-fingerprint here and now. Raises WhorlError."""
     return call(nodes_fingerprint, params)
+
+
+def _learning(params: Learning) -> tuple[TrainParams, PreprocessParams, ScoreParams, DetectorParams]:
+    """What both steps are given after the model."""
+    return params.train, params.preprocess, params.score, params.detect
+
+
+def _trained(params: Learning, model: ModelParams) -> TrainedNodes:
+    return train(params.warehouse, params.source, model, *_learning(params), str(flow_run.id))
+
+
+def _published(params: Learning, model_id: str, *pages: str) -> str:
+    """Write the page of the source, show what was found as an artifact, and return the path of the page."""
+    path = write_report(params.warehouse, params.source, params.report, model_id)
+    key = artifact_key(WORD, params.source, "model")
+    publish(key, joined([*pages, report_part(path)]), f"The model of the nodes of source {params.source}")
+    return path

@@ -13,10 +13,13 @@ from tasks.nodes.evaluate.figures import THEIRS
 from tasks.nodes.model_names import left_out
 from tasks.nodes.node_words import agreement, agreement_without, called, called_all, counts_as, decision, interval
 from tasks.quantities import number, ratio, share
+from tasks.report.nodes_learned_evaluated import falls_short, is_learned
+from tasks.report.nodes_verdict import summary_words, verdict_tables
 from tasks.warehouse.landing import Batch
 
 MAX_ROWS = 50
 PAPER = "the paper recorded 153 metrics of six benchmarks and kept 54"
+SPREAD = ("low", "high", "deviation")  # of a figure over splits and fits, in keys after its own
 NODES_OF_FIGURES = ("nodes.best", "nodes.best.pc1", "nodes.most_suspicious")  # figures that name nodes
 
 
@@ -125,16 +128,33 @@ def _low(watched: pd.DataFrame, names: Mapping[str, str]) -> list[tuple[object, 
 
 
 def evaluation_page(what: str, figures: Mapping[str, Any]) -> str:
-    """All figures of an evaluation, and why some cannot be had; emulated nodes are called so."""
+    """All figures of an evaluation, and why some cannot be had; emulated nodes are called so.
+
+    Where a learned model was measured, first whether it is ahead of simple detectors, and what falls short."""
     emulated = str(figures.get("nodes.emulated", "")).split(", ")
     shown = {
         key: called_all(str(value), emulated)
         for key, value in figures.items()
         if key.removeprefix(THEIRS) in NODES_OF_FIGURES and value is not None
     }
-    keys = [key for key in figures if not key.endswith(".reason") and key != "report"]
-    rows = [(key, shown.get(key) or _figure(figures[key]) or figures.get(f"{key}.reason") or "") for key in keys]
-    return joined([f"# Plain answers about the nodes of {plain(what)}", table(("figure", "value"), rows)])
+    keys = [key for key in figures if key != "report" and not _is_beside(key, figures)]
+    rows = [(key, shown.get(key) or _figure(figures, key) or figures.get(f"{key}.reason") or "") for key in keys]
+    title = "Answers, learned and plain," if is_learned(figures) else "Plain answers"
+    short = falls_short(figures)
+    verdicts = [
+        part
+        for one in verdict_tables(figures)
+        for part in (f"### {one.title}", table((one.first, *one.heads), one.lines))
+    ]
+    return joined(
+        [
+            f"# {title} about the nodes of {plain(what)}",
+            plain(summary_words(figures)),
+            *verdicts,
+            "\n".join(["## What falls short", *(f"- {plain(line)}" for line in short)]) if short else "",
+            table(("figure", "value"), rows),
+        ]
+    )
 
 
 def rest(n_all: int) -> str:
@@ -143,8 +163,20 @@ def rest(n_all: int) -> str:
     return f"\n\n{more:,} more are in the warehouse." if more > 0 else ""
 
 
-def _figure(value: Any) -> str:
+def _is_beside(key: str, figures: Mapping[str, Any]) -> bool:
+    """Whether a key says more of another figure: why it is missing, or how it spreads."""
+    of, _, last = key.rpartition(".")
+    return last == "reason" or (last in SPREAD and of in figures)
+
+
+def _figure(figures: Mapping[str, Any], key: str) -> str:
+    """A figure with its interval, or its deviation; empty where it is missing."""
+    value = figures[key]
     if value is None:
         return ""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number(value) if is_number else str(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return str(value)
+    low, high, deviation = (figures.get(f"{key}.{name}") for name in SPREAD)
+    if low is not None and high is not None:
+        return f"{number(value)} ({number(low)} to {number(high)})"
+    return f"{number(value)} ± {number(deviation)}" if deviation is not None else number(value)

@@ -22,7 +22,7 @@ def write_report(warehouse: Warehouse, source: str, report: NodesReportParams, a
 
 
 def publish_figures(warehouse: Warehouse, source: str, report: NodesReportParams) -> None:
-    """Show the figures of the page of a source as an artifact: ranking, suspicions over time, repeatability."""
+    """Show the figures of the page of a source as an artifact: ranking, suspicions, repeatability, fingerprints."""
     from tasks.report.nodes_artifact import nodes_artifact
 
     text = nodes_artifact(warehouse, source, report)
@@ -32,3 +32,10 @@ def publish_figures(warehouse: Warehouse, source: str, report: NodesReportParams
 def report_part(path: str) -> str:
     """Where the page is, for an artifact."""
     return f"The page of the source: {plain(path)}" if path else ""
+
+
+def fingerprints_part(warehouse: Warehouse, source: str, report: NodesReportParams) -> str:
+    """For an artifact: fingerprints as a figure, both rankings beside each other, flagged executions with reasons."""
+    from tasks.report.nodes_learned_artifact import fingerprints_artifact
+
+    return fingerprints_artifact(warehouse, source, report)

@@ -4,7 +4,7 @@ from prefect.runtime import flow_run
 
 from flows.alarms import announce
 from flows.forms import call, flow
-from flows.fresh_benchmarks import ask_for_benchmarks
+from flows.fresh_benchmarks import ask_for_benchmarks, enough_for
 from flows.node_model_pages import states_page
 from flows.node_model_params import NodeWatchParams
 from flows.node_model_results import NodesWatched
@@ -34,9 +34,10 @@ def nodes_watch(params: NodeWatchParams) -> NodesWatched:
     told = fingerprint(warehouse, source, params.fingerprint, params.score)
     found = watch(warehouse, source, params.alarm, f"{told}")
     announce_alarms(warehouse, found["alarms"])
-    asked, cannot = ask(warehouse, source, found["suspected"]) if params.asks_for_benchmarks else ([], [])
+    least = enough_for(params.alarm)
+    asked, cannot = ask(warehouse, source, found["suspected"], least) if params.asks_for_benchmarks else ([], [])
     alarms = read_alarms(warehouse, ids=found["alarms"], limit=max(1, len(found["alarms"])))
-    path = write_report(warehouse, source, params.report, f"{found}") if found["alarms"] else ""
+    path = write_report(warehouse, source, params.report, f"{found}")
     page = joined(
         [states_page(source, found, read_states(warehouse, source), alarms, asked, cannot), report_part(path)]
     )

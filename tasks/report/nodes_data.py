@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from tasks.nodes.source_kind import is_simulated_source
+from tasks.report.nodes_learned_data import LearnedNodes, fetch_learned
 from tasks.report.nodes_params import NodesReportParams
 from tasks.report.nodes_ranking import RankedNodes
 from tasks.report.nodes_repeatability import Reruns
@@ -125,7 +126,7 @@ class NodesData:
     nodes: one row a node; types: one a benchmark type; shown: the best nodes, which the figure has; watched: nodes by
     how far they fell below their own level; pairs: how many executions tell nodes apart. ranked_version and
     evaluated_version: data versions that answers and evaluation rest on; n_left_out: executions that the answers could
-    not look at."""
+    not look at. learned: what a trained model says; None before it was asked."""
 
     source: str
     data_version: str
@@ -146,6 +147,7 @@ class NodesData:
     evaluation: dict[str, Any]
     files: pd.DataFrame
     reasons: pd.DataFrame
+    learned: LearnedNodes | None
 
     @property
     def is_outdated(self) -> bool:
@@ -197,6 +199,7 @@ def fetch_nodes_data(warehouse: Warehouse, source: str, params: NodesReportParam
             evaluation=_figures(table(FIGURES)),
             files=table(FILES),
             reasons=table(REASONS),
+            learned=fetch_learned(connection, source, params.n_rows),
         )
 
 

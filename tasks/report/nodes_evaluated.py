@@ -1,38 +1,27 @@
 """What an evaluation of benchmark results found, as tables of its page: by detector and dose, by way of ranking."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasks.nodes.evaluate.figures import their_figures
 from tasks.quantities import MISSING, number, ratio, share
+from tasks.report.nodes_detected import told_of
+from tasks.report.nodes_evaluation_words import (
+    ANY,
+    DETECTORS,
+    LEARNED_METHODS,
+    MEASURES,
+    METHODS,
+    MODEL,
+    PROTOCOLS,
+    Show,
+    detector_name,
+)
+from tasks.report.nodes_fitted import FITTED, SAYS_NOTHING, key_of
 from tasks.report.nodes_words import sentence
 
-Show = Callable[[float | None], str]
 REASON = ".reason"
-MEASURES: dict[str, tuple[str, Show]] = {
-    "f1_outlier": ("F1 of stressed", ratio),
-    "f1_normal": ("F1 of others", ratio),
-    "weighted_f1": ("weighted F1", ratio),
-    "auprc": ("area under precision over recall", ratio),
-    "precision": ("precision", share),
-    "recall": ("recall", share),
-    "false_alarms_per_1000": ("false alarms in 1,000", number),
-    "delay_executions": ("executions until it is told", number),
-}
-DETECTORS = {
-    "model": "learned model",
-    "zscore": "robust z-scores",
-    "forest": "isolation forest",
-    "lastk": "median of the last executions",
-    "changepoint": "change points",
-}
-PROTOCOLS = {"": "later executions", "random": "random executions", "left_node": "a node left out"}
-METHODS = {
-    "spearman": "the score of all microbenchmarks",
-    "best_single": "the one metric that did best on other nodes",
-    "best_oracle": "the one metric that does best here, known afterwards",
-    "pc1": "the first principal component",
-}
+SORTED_BY = "f1_outlier"
 REPEATED: dict[str, tuple[str, Show]] = {
     "cv": ("spread", share),
     "rerun_median": ("a rerun differs by", share),
@@ -57,19 +46,17 @@ OVERVIEW: dict[str, tuple[str, Show]] = {
 
 
 def detection_figures(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A row a way of splitting and detector that has figures: split, detector, and each measure that is known."""
+    """A row a way of splitting and detector that has figures: split, detector, and each measure that is known.
+
+    Of each way of splitting the detector that tells stressed executions best stands on top."""
     found: dict[tuple[str, str], dict[str, float]] = {}
-    for key, value in figures.items():
-        parts = key.split(".")
-        if parts[0] != "detect" or len(parts) not in (3, 4) or parts[1] not in MEASURES or parts[-1] == "reason":
-            continue
-        split = parts[3] if len(parts) == 4 else ""
-        if split in PROTOCOLS and value is not None:
-            found.setdefault((split, parts[2]), {})[parts[1]] = float(value)
-    return [
-        {"split": PROTOCOLS[split], "detector": DETECTORS.get(detector, detector), **measures}
-        for (split, detector), measures in sorted(found.items(), key=lambda one: list(PROTOCOLS).index(one[0][0]))
-    ]
+    for measure in MEASURES:
+        for (protocol, dose, detector), told in told_of(figures, measure).items():
+            if dose == ANY:
+                found.setdefault((protocol, detector), {})[measure] = told.value
+    splits = list(PROTOCOLS)
+    order = sorted(found, key=lambda one: (splits.index(one[0]), -found[one].get(SORTED_BY, -1.0)))
+    return [{"split": PROTOCOLS[one[0]], "detector": detector_name(one[1]), **found[one]} for one in order]
 
 
 def detection_rows(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -82,32 +69,6 @@ def detection_rows(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
         }
         for row in detection_figures(figures)
     ]
-
-
-def dose_rows(figures: Mapping[str, Any], measure: str = "f1_outlier") -> tuple[list[str], list[dict[str, Any]]]:
-    """The doses, and a row a detector: one measure of the plain split, by dose."""
-    rows: dict[str, dict[str, str]] = {}
-    for key, value in figures.items():
-        parts = key.split(".")
-        if parts[:2] == ["detect", measure] and len(parts) == 4 and parts[3].startswith("dose_") and value is not None:
-            rows.setdefault(parts[2], {})[parts[3]] = MEASURES[measure][1](float(value))
-    doses = sorted({dose for row in rows.values() for dose in row})
-    told = [
-        {"detector": DETECTORS.get(name, name), "values": [row.get(dose, MISSING) for dose in doses]}
-        for name, row in rows.items()
-    ]
-    return [dose.replace("_", " ") for dose in doses], told
-
-
-def rank_rows(figures: Mapping[str, Any]) -> tuple[list[str], list[dict[str, Any]]]:
-    """The machine types that nodes were ranked in, and a row a way of ranking: correlation with applications."""
-    types = [key.removeprefix("rank.nodes.") for key in figures if key.startswith("rank.nodes.")]
-    rows = []
-    for method, words in METHODS.items():
-        values = [figures.get(f"rank.{method}.{one}") for one in types] + [figures.get(f"rank.{method}")]
-        if any(value is not None for value in values):
-            rows.append({"method": words, "values": [ratio(value) for value in values]})
-    return [*types, "all together"], rows
 
 
 def repeated_rows(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -139,6 +100,15 @@ def figure_rows(figures: Mapping[str, Any]) -> list[dict[str, str]]:
             keys[f"detect.{measure}.{detector}"] = (f"{MEASURES[measure][0]}, by {name}", MEASURES[measure][1])
     keys |= {
         f"rank.{method}": (f"correlation with applications of {words}", ratio) for method, words in METHODS.items()
+    }
+    keys |= {
+        key_of(template, MODEL, ""): (f"{detector_name(MODEL)}: {words}", show)
+        for template, (words, show) in FITTED.items()
+        if (template, MODEL) not in SAYS_NOTHING
+    }
+    keys |= {
+        f"rank.{method}.{MODEL}": (f"correlation with applications of {words}, {detector_name(MODEL)}", ratio)
+        for method, words in LEARNED_METHODS.items()
     }
     keys |= {f"repeatability.{key}": (f"reruns: {words}", show) for key, (words, show) in REPEATED.items()}
     theirs = their_figures(figures)

@@ -8,20 +8,16 @@ import pandas as pd
 from tasks.report.figure_of import figure_of
 from tasks.report.jobs_figures import FigureOfPage
 from tasks.report.jobs_page import drawn
-from tasks.report.nodes_evaluated import (
-    MEASURES,
-    REPEATED,
-    detection_rows,
-    dose_rows,
-    figure_rows,
-    rank_rows,
-    reasons,
-    repeated_rows,
-)
+from tasks.report.nodes_evaluated import REPEATED, detection_rows, figure_rows, reasons, repeated_rows
+from tasks.report.nodes_evaluation_words import MEASURES
 from tasks.report.nodes_figures import ranking_figure
+from tasks.report.nodes_injected import injected_evidence, injected_tables
+from tasks.report.nodes_learned_evaluated import NOTHING_SHORT, learned_values
 from tasks.report.nodes_page import decision_rows
 from tasks.report.nodes_precision import PrecisionRecall, draw_precision
+from tasks.report.nodes_ranked_table import rank_table
 from tasks.report.nodes_ranking import RankedNodes
+from tasks.report.nodes_verdict import dose_tables
 from tasks.report.page import render, write_page
 from tasks.warehouse.versions import code_version
 
@@ -45,11 +41,9 @@ def render_nodes_evaluation(
 def evaluation_text(found: "Evaluation", name: str, emulated: frozenset[str] = frozenset()) -> str:
     """The HTML of the page; the same evaluation gives the same text."""
     figures = found.figures
-    doses, by_dose = dose_rows(figures)
-    types, by_method = rank_rows(figures)
     metrics = found.tables.get("metrics", pd.DataFrame())
     return render(
-        "nodes_evaluation.html",
+        "nodes_evaluated.html",
         {
             "name": name,
             "n": int(figures["n"]),
@@ -58,12 +52,14 @@ def evaluation_text(found: "Evaluation", name: str, emulated: frozenset[str] = f
             "detection": detection_rows(figures),
             "measures": [words for words, _ in MEASURES.values()],
             "no_detection": reasons(figures, ["detect."])[:3],
-            "doses": doses,
-            "by_dose": by_dose,
+            "by_dose_tables": dose_tables(figures),
+            "learned": learned_values(figures),
+            "nothing_short": NOTHING_SHORT,
+            "injected": injected_tables(figures),
+            "injected_evidence": injected_evidence(figures),
             "precision": drawn(precision_figure(found)),
             "ranking": drawn(ranking_figure(_ranked(found, emulated))),
-            "types": types,
-            "by_method": by_method,
+            "ranked_by": rank_table(figures),
             "no_ranking": reasons(figures, ["rank."])[:3],
             "repeated": repeated_rows(figures),
             "repeated_heads": [words for words, _ in REPEATED.values()],

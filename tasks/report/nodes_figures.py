@@ -2,6 +2,7 @@
 
 from tasks.report.figure_of import figure_of
 from tasks.report.jobs_figures import FigureOfPage
+from tasks.report.nodes_plane import PlaneOfNodes, draw_plane
 from tasks.report.nodes_ranking import RankedNodes, draw_ranking
 from tasks.report.nodes_repeatability import Reruns, draw_reruns
 from tasks.report.nodes_suspicions import Suspicions, draw_suspicions
@@ -59,4 +60,23 @@ def reruns_figure(found: Reruns | None, name: str = "reruns") -> FigureOfPage:
         found,
         nothing="No benchmark ran often enough on any node to say how much a rerun differs.",
         is_empty=found is not None and not found.rows["cv"].notna().any(),
+    )
+
+
+def plane_figure(found: PlaneOfNodes | None, name: str = "plane") -> FigureOfPage:
+    """Figure 4 of the paper: fingerprints in two dimensions by benchmark, with their norms."""
+    words = (
+        "Each dot is an execution. On the left its fingerprint's direction on the first two principal components: "
+        "executions of one benchmark should lie together and apart from all others. On the right its norm, which is "
+        "what nodes are scored by, as a multiple of the median of its benchmark. Orange ones were flagged as degraded."
+    )
+    return figure_of(
+        name,
+        "Fingerprints by benchmark, and their norms",
+        words,
+        found.evidence if found else "",
+        draw_plane,
+        found,
+        nothing="No execution has a fingerprint by a trained model yet.",
+        is_empty=found is not None and found.points.dropna(subset=["x", "y", "ratio"]).empty,
     )

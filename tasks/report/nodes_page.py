@@ -15,6 +15,7 @@ from tasks.report.jobs_page import Total, drawn
 from tasks.report.nodes_data import NodesData, fetch_nodes_data
 from tasks.report.nodes_evaluated import figure_rows
 from tasks.report.nodes_figures import ranking_figure, reruns_figure, suspicions_figure
+from tasks.report.nodes_learned_page import learned_values
 from tasks.report.nodes_params import NodesReportParams
 from tasks.report.nodes_words import OVERALL, aspect_name, node_name, sentence, type_name
 from tasks.report.page import render, write_page
@@ -23,7 +24,7 @@ from tasks.warehouse.versions import code_version
 
 logger = logging.getLogger(__name__)
 
-VERBS = ("preprocess", "rank", "record")
+VERBS = ("preprocess", "rank", "record", "train", "fingerprint", "watch")
 DEFAULTS = NodesReportParams()
 PAPER_RECORDED, PAPER_KEPT = 153, 54  # Perona, IV-B
 MOST_DECISIONS = 1000
@@ -43,7 +44,7 @@ def render_nodes(warehouse: Warehouse, source: str, params: NodesReportParams = 
 def nodes_text(data: NodesData, params: NodesReportParams = DEFAULTS) -> str:
     """The HTML of the page; the same data give the same text."""
     return render(
-        "nodes.html",
+        "nodes_source.html",
         {
             "data": data,
             "n_rows": params.n_rows,
@@ -55,6 +56,7 @@ def nodes_text(data: NodesData, params: NodesReportParams = DEFAULTS) -> str:
             "ranking": drawn(ranking_figure(data.ranking)),
             "suspicions": drawn(suspicions_figure(data.suspicions)),
             "repeatability": drawn(reruns_figure(data.reruns)),
+            "learned": learned_values(data.learned, data.data_version, params.n_rows),
             **_scores(data, params),
             "watched": _named(data.watched.head(params.n_rows)),
             "detectors": data.detectors.to_dict("records"),
@@ -189,6 +191,9 @@ def _totals(data: NodesData) -> list[Total]:
     if len(low):
         row = low.iloc[0].to_dict()
         totals.append(Total(share(row["low_share"]), f"of the executions of {node_name(row)} far below itself"))
+    if data.learned:
+        told = f"of {data.learned.n_fingerprints:,} executions flagged by the trained model"
+        totals.append(Total(f"{data.learned.n_flagged:,}", told))
     if len(data.decisions):
         kept = int(data.decisions["is_kept"].sum())
         totals.append(Total(f"{kept:,}", f"of {len(data.decisions):,} metrics kept"))

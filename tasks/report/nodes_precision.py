@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from tasks.quantities import ratio
-from tasks.report.nodes_evaluated import DETECTORS
+from tasks.report.nodes_evaluation_words import detector_name
 from tasks.report.style import BLUE, GRID, INK, MUTED, is_narrow, new_figure, whorl_style
 
 PANEL_IN, GAP_IN, HEAD_IN, FOOT_IN, LEFT_IN, RIGHT_IN = 1.25, 0.28, 0.55, 0.56, 0.62, 0.12
@@ -35,8 +35,8 @@ class PrecisionRecall:
 
 
 def draw_precision(data: PrecisionRecall, width_in: float) -> Figure | None:
-    """A panel a detector; dotted is what guessing would reach. None without a curve."""
-    names = list(dict.fromkeys(str(name) for name in data.curves["detector"]))
+    """A panel a detector, the largest area first; dotted is what guessing would reach. None without a curve."""
+    names = sorted({str(name) for name in data.curves["detector"]}, key=lambda one: (-data.areas.get(one, 0.0), one))
     if not names:
         return None
     across = min(len(names), ACROSS[is_narrow(width_in)])
@@ -73,5 +73,5 @@ def _draw_panel(axes: Axes, data: PrecisionRecall, name: str) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.grid(color=GRID)
     axes.set_axisbelow(True)
-    words = DETECTORS.get(name, name).replace("median of the last executions", "last-k median")
+    words = detector_name(name).replace("median of the last executions", "last-k median")
     axes.set_title(f"{words}\narea {ratio(data.areas.get(name))}", loc="left", color=INK, fontsize="medium", pad=4)

@@ -18,6 +18,7 @@ NAMES_IN, SCORES_IN = {False: 2.3, True: 1.45}, {False: 1.05, True: 0.85}
 NAME_CHARS = {False: 30, True: 18}
 MARGIN = 1.04  # beside the outermost interval, as a factor
 WIDE_RANGE = 8.0  # from this ratio on ticks are 1, 2, 5, 10
+N_TICKS, N_FAR_TICKS = 4, 5
 ROUND_TICKS = tuple(10.0**power for power in range(-6, 7))
 FINE_TICKS = tuple(step * tick for tick in ROUND_TICKS for step in (2, 5))
 REFERENCE = 1.0
@@ -80,15 +81,18 @@ def _draw_panel(axes: Axes, aspect: str, rows: list[dict[Any, Any]], *, narrow: 
         write(axes, f"{ratio(one['score'])}{tied}", (1, row), (6, 0), INK, at=RIGHT_OF_ROW)
 
 
+def ratio_ticks(low: float, high: float, n: int, *, far: int) -> list[float]:
+    """About `n` ticks of a logarithmic axis of ratios, within its ends; `far` of them if these are far apart."""
+    if high / low > WIDE_RANGE:
+        return spaced_ticks(low, high, far, (ROUND_TICKS, FINE_TICKS))
+    return [float(tick) for tick in MaxNLocator(nbins=n).tick_values(low, high) if low <= tick <= high]
+
+
 def _score_axis(axes: Axes, low: float, high: float, *, is_last: bool) -> None:
     axes.set_xscale("log")
     axes.set_xlim(low, high)
     axes.xaxis.set_minor_locator(NullLocator())
-    if high / low > WIDE_RANGE:
-        ticks = spaced_ticks(low, high, 5, (ROUND_TICKS, FINE_TICKS))
-    else:
-        ticks = [float(tick) for tick in MaxNLocator(nbins=4).tick_values(low, high) if low <= tick <= high]
-    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_major_locator(FixedLocator(ratio_ticks(low, high, N_TICKS, far=N_FAR_TICKS)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}" if is_last else ""))
     axes.set_axisbelow(True)
     axes.grid(axis="x", color=GRID)

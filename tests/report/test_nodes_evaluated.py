@@ -1,0 +1,255 @@
+"""The tables of an evaluation say at once whether the learned model is ahead of each simple detector, and where not."""
+
+import pandas as pd
+import pytest
+
+from tasks.nodes.evaluate.learned_figures import MEASURES as FIT_MEASURES
+from tasks.nodes.evaluate.protocol import Evaluation
+from tasks.report.nodes_detected import Told, comparisons, told_of
+from tasks.report.nodes_evaluated import detection_figures, figure_rows
+from tasks.report.nodes_evaluation_page import evaluation_text
+from tasks.report.nodes_fitted import FITTED, ablation_table, fitted_table, paper_table, short_lines
+from tasks.report.nodes_injected import injected_behind_lines, injected_evidence, injected_tables
+from tasks.report.nodes_learned_evaluated import falls_short, is_learned, missing_lines
+from tasks.report.nodes_ranked_table import rank_behind_lines, rank_table
+from tasks.report.nodes_verdict import behind_lines, dose_tables, summary_words, verdict_tables
+
+BASE = {"n": 1800, "n_nodes": 3, "n_types": 6, "n_stressed": 360, "seed": 0, "data_sha256": "0123456789abcdef"}
+F1 = "detect.f1_outlier"
+PLAIN = {
+    f"{F1}.zscore": 0.61, f"{F1}.zscore.dose_1": 0.31, f"{F1}.zscore.dose_3": 0.9, f"{F1}.zscore.from_dose_2": 0.8,
+    f"{F1}.forest": 0.5, f"{F1}.forest.dose_1": 0.45, f"{F1}.forest.dose_3": 0.7, f"{F1}.forest.from_dose_2": 0.6,
+    f"{F1}.zscore.random": 0.7, f"{F1}.zscore.random.deviation": 0.02, f"{F1}.zscore.random.dose_1": 0.4,
+    f"{F1}.zscore.left_node": None, f"{F1}.zscore.left_node.reason": "there is one node",
+}  # fmt: skip
+LEARNED = {
+    f"{F1}.model": 0.8, f"{F1}.model.low": 0.75, f"{F1}.model.high": 0.85, f"{F1}.model.deviation": 0.04,
+    f"{F1}.model.dose_1": 0.4, f"{F1}.model.dose_1.low": 0.3, f"{F1}.model.dose_1.high": 0.5,
+    f"{F1}.model.dose_3": 0.93, f"{F1}.model.dose_3.low": 0.89, f"{F1}.model.dose_3.high": 0.97,
+    f"{F1}.model.from_dose_2": 0.801, f"{F1}.model.random": 0.72, f"{F1}.model.random.dose_1": 0.41,
+    f"{F1}.paper": 0.55, f"{F1}.model.paper": 0.7, f"{F1}.zscore.paper": 0.72,
+}  # fmt: skip
+FIGURES = PLAIN | LEARNED
+
+
+def texts(table):
+    return {row.name: [cell.text for cell in row.cells] for row in table.rows}
+
+
+def marked(table):
+    return {
+        (row.name, head)
+        for row in table.rows
+        for head, cell in zip(table.heads, row.cells, strict=True)
+        if cell.is_marked
+    }
+
+
+def test_keys_are_read_by_protocol_dose_and_end():
+    told = told_of(FIGURES, "f1_outlier")
+    assert told["", "any", "model"] == Told(0.8, 0.75, 0.85)
+    assert told["", "dose_1", "forest"] == Told(0.45)
+    assert told["random", "dose_1", "zscore"] == Told(0.4)
+    assert told["paper", "any", "model"] == Told(0.7) and told["", "any", "paper"] == Told(0.55)
+    assert told["", "from_dose_2", "model"] == Told(0.801)
+    assert ("left_node", "any", "zscore") not in told
+    beside = (".low", ".high", ".deviation", ".reason")
+    assert len(told) == sum(value is not None and not key.endswith(beside) for key, value in FIGURES.items())
+
+
+def test_the_verdict_says_how_far_ahead_of_the_best_and_marks_where_it_is_behind():
+    [table] = verdict_tables(FIGURES)
+    assert table.heads == ("all doses", "doses from 2 on", "dose 1", "dose 3")
+    found = texts(table)
+    assert found["later executions"] == ["+0.19", "level", "-0.05", "+0.03"]
+    assert found["random executions"] == ["+0.02", "–", "+0.01", "–"]
+    assert found["the paper's way"] == ["-0.02", "–", "–", "–"]
+    assert marked(table) == {("later executions", "dose 1"), ("the paper's way", "all doses")}
+    [later, *_] = table.rows
+    assert later.cells[0].notes == ("0.80 against 0.61", "robust z-scores")
+    assert later.cells[2].notes == ("0.40 against 0.45", "isolation forest")
+    assert later.cells[3].notes[-1] == "within its spread"  # 0.89 to 0.97 holds 0.90
+
+
+def test_the_summary_counts_places_and_the_lines_name_who_is_better():
+    assert "ahead of every simple detector in 4 of 7 places" in summary_words(FIGURES)
+    assert "level with the best of them in 1, behind in 2." in summary_words(FIGURES)
+    assert behind_lines(FIGURES) == [
+        "F1 of stressed, later executions, dose 1: 0.40; better: isolation forest 0.45",
+        "F1 of stressed, the paper's way, all doses: 0.70; better: robust z-scores 0.72",
+    ]
+
+
+def test_without_a_learned_model_there_is_no_verdict():
+    assert not is_learned(PLAIN) and is_learned(FIGURES)
+    assert verdict_tables(PLAIN) == [] and summary_words(PLAIN) == "" and falls_short(PLAIN) == []
+    assert comparisons(PLAIN, "f1_outlier") == []
+
+
+def test_detectors_by_dose_stand_with_the_best_on_top_and_the_best_of_each_dose_marked():
+    later, random = dose_tables(FIGURES)
+    assert [row.name for row in later.rows] == [
+        "learned model",
+        "robust z-scores",
+        "paper's variant",
+        "isolation forest",
+    ]
+    assert marked(later) == {
+        ("learned model", "all doses"), ("learned model", "doses from 2 on"), ("robust z-scores", "doses from 2 on"),
+        ("isolation forest", "dose 1"), ("learned model", "dose 3"),
+    }  # fmt: skip
+    rows = {row.name: row for row in later.rows}
+    assert rows["learned model"].cells[0].notes == ("0.75 to 0.85",)
+    assert rows["isolation forest"].cells[2].notes == ("model -0.05",)
+    assert rows["paper's variant"].cells[1].text == "–"
+    assert random.title == "random executions"
+
+
+def test_the_rows_of_all_measures_are_sorted_within_each_way_of_splitting():
+    rows = [(row["split"], row["detector"], row["f1_outlier"]) for row in detection_figures(FIGURES)]
+    assert [row[1] for row in rows if row[0] == "later executions"] == [
+        "learned model", "robust z-scores", "paper's variant", "isolation forest",
+    ]  # fmt: skip
+    assert [row[0] for row in rows[-2:]] == ["the paper's way"] * 2
+    assert [row[1] for row in rows[-2:]] == ["robust z-scores", "learned model"]
+
+
+FITS = {
+    "type.accuracy.model": 1.0, "type.accuracy.model.paper": 0.98, "type.accuracy.paper.paper": 1.0,
+    "reconstruction.mse.model.paper": 0.3, "reconstruction.mse.paper.paper": 0.012,
+    "reconstruction.mse.own.model": 0.02, "reconstruction.mse.own.model.mean_predictor": 0.01,
+    "detect.f1_normal.model.paper": 0.96, "detect.weighted_f1.model.paper": 0.89,
+    "detect.f1_outlier.model.paper": 0.8, "detect.f1_outlier.model.paper.low": 0.7,
+    "detect.f1_outlier.model.paper.high": 0.9, "fit.rounds.model": 5,
+}  # fmt: skip
+
+
+def test_every_measure_of_fits_has_a_column():
+    assert set(FIT_MEASURES.values()) <= set(FITTED)
+
+
+def test_fits_stand_beside_the_paper_with_their_intervals():
+    found = texts(paper_table(FITS))
+    assert found["types told rightly"] == ["98.0 %", "100.0 %", "100.0 %"]
+    assert found["error of all columns"] == ["–", "0.012", "0.01"]  # ours does not learn them
+    assert found["F1 of stressed"] == ["0.80", "–", "0.75"]
+    [row] = [row for row in paper_table(FITS).rows if row.name == "F1 of stressed"]
+    assert row.cells[0].notes == ("0.70 to 0.90",)
+    assert {(row.name, row.below) for row in fitted_table(FITS).rows} == {
+        ("learned model", "later executions"),
+        ("learned model", "the paper's way"),
+        ("paper's variant", "the paper's way"),
+    }
+
+
+def test_what_falls_short_of_means_of_all_types_and_of_the_paper_is_told():
+    assert short_lines(FITS) == [
+        "error of own metrics, later executions: 0.02; the means of types make 0.01",
+        "types told rightly, the paper's way: 98.0 %",
+        "weighted F1 (probably its weighted accuracy), the paper's way: 0.89; the paper reports 0.90 of its own data",
+    ]
+
+
+def test_the_term_that_detection_needs_most_stands_first_after_the_whole():
+    figures = {
+        f"ablation.{term}.f1_outlier.model": value
+        for term, value in {"none": 0.8, "clustering": 0.79, "stressed_ranking": 0.81, "detection": 0.3}.items()
+    }
+    table = ablation_table(figures | {"ablation.none.f1_outlier.model.low": 0.7})
+    names = [row.name for row in table.rows]
+    assert names == ["with all terms", "without detection", "without clustering", "without stressed ranking"]
+    assert [row.cells[0].notes for row in table.rows] == [(), ("-0.5",), ("-0.01",), ("+0.01",)]
+
+
+INJECTED = {
+    "inject.nodes": 4, "inject.executions": 4000, "inject.types": 2, "inject.node_months": None,
+    "inject.shifted.auprc.zscore": 0.9, "inject.shifted.auprc.model": 0.8, "inject.shifted.recall.model": 0.7,
+    "inject.shifted.auprc.model.low": 0.75, "inject.shifted.auprc.model.high": 0.85,
+    "inject.unaltered.false_alarms_per_1000.zscore": 20.0, "inject.unaltered.false_alarms_per_1000.model": 5.0,
+    "inject.shifted.auprc.paper": None, "inject.shifted.auprc.paper.reason": "no label",
+}  # fmt: skip
+
+
+def test_injected_degradation_has_the_surest_detector_on_top():
+    shifted, calm = injected_tables(INJECTED)
+    assert [row.name for row in shifted.rows] == ["robust z-scores", "learned model"]
+    assert [row.name for row in calm.rows] == ["learned model", "robust z-scores"]
+    assert shifted.rows[1].cells[0].notes == ("0.75 to 0.85",)
+    assert injected_evidence(INJECTED) == "4,000 executions, 2 benchmarks, 4 long-lived nodes"
+    assert injected_behind_lines(INJECTED) == [
+        "area under precision over recall, later results made worse: 0.80; better: robust z-scores 0.90"
+    ]
+    assert missing_lines(INJECTED) == ["paper's variant, later results made worse: no label"]
+
+
+RANKED = {
+    "rank.nodes.d15": 20, "rank.nodes.d2": 30, "rank.series": 7,
+    "rank.spearman.d15": 0.4, "rank.spearman.d2": 0.5, "rank.spearman": 0.45, "rank.spearman.mean": 0.45,
+    "rank.best_oracle": 0.9, "rank.best_single": 0.3, "rank.best_single.d2": 0.7, "rank.pc1.d15": None,
+    "rank.spearman.d15.model": 0.6, "rank.spearman.d2.model": 0.55, "rank.spearman.model": 0.58,
+    "rank.spearman.model.low": 0.5, "rank.spearman.model.high": 0.66,
+}  # fmt: skip
+
+
+def test_the_way_of_ranking_that_follows_applications_best_stands_on_top_and_hindsight_last():
+    table = rank_table(RANKED)
+    assert table.heads == ("d15", "d2", "all together", "mean of machine types")
+    assert [row.cells[2].text for row in table.rows] == ["0.58", "0.45", "0.30", "0.90"]
+    assert table.rows[0].name == "norms of fingerprints, learned model"
+    assert table.rows[0].cells[2].notes == ("0.50 to 0.66",)
+    assert ("the one metric that did best on other nodes", "d2") in marked(table)
+    assert not any(cell.is_marked for cell in table.rows[-1].cells)
+    assert rank_behind_lines(RANKED) == [
+        "ranking beside applications, d2: 0.55; better: the one metric that did best on other nodes 0.70"
+    ]
+
+
+def page_of(figures):
+    return evaluation_text(Evaluation(BASE | figures, {"detection": pd.DataFrame()}), "campaign")
+
+
+def test_the_page_begins_with_the_verdict_and_what_falls_short(words_of, tags_of):
+    page = page_of(FIGURES | FITS | INJECTED | RANKED | {"ablation.none.auprc.model": 0.9})
+    assert tags_of(page).open == []
+    words = words_of(page)
+    order = [
+        "Answers about nodes, learned and plain: campaign",
+        "Is the learned model ahead of simple detectors?",
+        "What falls short",
+        "Stressed executions found",
+        "F1 of stressed executions, by how strong the stress was",
+        "beside what the paper reports",
+        "What fingerprints hold",
+        "What each term of the loss is worth",
+        "Later results made worse",
+    ]
+    places = [words.index(title) for title in order]
+    assert places == sorted(places)
+    assert "better: isolation forest 0.45" in words
+    assert "<strong>-0.05</strong>" in page
+
+
+def test_a_page_of_plain_answers_says_nothing_of_a_model(words_of):
+    words = words_of(page_of(PLAIN))
+    assert "Plain answers about nodes: campaign" in words
+    for silent in ("learned model", "What falls short", "What fingerprints hold"):
+        assert silent not in words
+
+
+def test_a_model_that_is_nowhere_behind_is_told_so(words_of):
+    words = words_of(page_of({f"{F1}.zscore": 0.5, f"{F1}.model": 0.9}))
+    assert "Nothing that was measured: it is behind no simple answer" in words
+
+
+def test_the_main_figures_hold_those_of_the_model():
+    rows = {row["words"]: row["value"] for row in figure_rows(BASE | FIGURES | FITS | RANKED)}
+    assert rows["learned model: types told rightly"] == "100.0 %"
+    assert rows["F1 of stressed, by paper's variant"] == "0.55"
+    assert rows["correlation with applications of norms of fingerprints, learned model"] == "0.58"
+
+
+@pytest.mark.parametrize("figures", [{}, {f"{F1}.model": None, f"{F1}.model.reason": "no label"}])
+def test_figures_that_are_missing_give_empty_tables_and_no_error(figures):
+    assert verdict_tables(figures) == [] and dose_tables(figures) == [] and falls_short(figures) == []
+    assert not any(table(figures).rows for table in (fitted_table, paper_table, ablation_table, rank_table))
+    assert missing_lines(figures) == (["learned model, later executions: no label"] if figures else [])

@@ -1,0 +1,232 @@
+"""The page and the artifacts of nodes show what a trained model says, beside the plain answers, from tables alone."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.nodes.answer_rows import insert_rows
+from tasks.report.nodes_artifact import nodes_artifact
+from tasks.report.nodes_data import fetch_nodes_data
+from tasks.report.nodes_learned_artifact import fingerprints_artifact
+from tasks.report.nodes_learned_tables import (
+    agreement_words,
+    aspects_table,
+    flagged_table,
+    known_words,
+    one_number_table,
+    states_table,
+)
+from tasks.report.nodes_page import nodes_text, render_nodes
+from tasks.report.nodes_params import NodesReportParams
+from tasks.report.nodes_watching import cost_words, counted_states, excluded_nodes
+from tasks.warehouse.connection import fetch, transaction, writing
+
+ASPECTS = ("all", "cpu", "disk", "memory", "network")
+ABOUT = {"source": "log", "model_id": "model-1"}
+NOW = pd.Timestamp("2026-01-06 12:00")
+PARAMS = NodesReportParams()
+STATES = {"node-1": "healthy", "node-2": "suspected", "node-3": "confirmed"}  # of the disk
+
+
+def put(warehouse, **tables):
+    """Rows into tables of nodes."""
+    with writing(warehouse) as connection, transaction(connection):
+        for name, rows in tables.items():
+            insert_rows(connection, f"nodes.{name}", rows, ABOUT)
+
+
+def fingerprints(executions):
+    """A fingerprint of each: types on a circle, stressed ones flagged, with smaller norms."""
+    number = executions["benchmark"].astype("category").cat.codes.to_numpy(dtype=float)
+    is_stressed = executions["is_stressed"].to_numpy(dtype=bool)
+    return pd.DataFrame(
+        {
+            "execution_id": executions["execution_id"],
+            "log_norm": number - np.where(is_stressed, 0.7, 0.0),
+            "score": np.where(is_stressed, 0.5, 1.0),
+            "probability": np.where(is_stressed, 0.9, 0.1),
+            "is_flagged": is_stressed,
+            "n_predecessors": 3,
+            "x": np.cos(number),
+            "y": np.sin(number),
+            "encoding": [[1.0, 2.0]] * len(executions),
+        }
+    )
+
+
+def reasons(flagged):
+    """Two metrics for each flagged execution but the latest."""
+    rows = pd.concat([flagged.iloc[:-1].assign(place=1), flagged.iloc[:-1].assign(place=2)], ignore_index=True)
+    first = rows["place"] == 1
+    kind = rows["benchmark"] + "@" + rows["template_hash"].str[:8]
+    return pd.DataFrame(
+        {
+            "execution_id": rows["execution_id"],
+            "place": rows["place"],
+            "metric": kind + first.map({True: "/rate", False: "/latency"}),
+            "deviation": np.where(first, -8.5, -3.0),
+            "measured": -1.0,
+            "expected": 0.0,
+            "is_beside_others": True,
+        }
+    )
+
+
+def scores(order):
+    """A ranking of three nodes by aspect, the best first."""
+    rows = [
+        {"aspect": aspect, "node": node, "machine_type": "drawn", "score": 1.2 - 0.2 * at, "low": 1.1 - 0.2 * at}
+        | {"high": 1.3 - 0.2 * at, "rank": at + 1, "is_tied": False, "n_executions": 96, "n_types": 6}
+        for aspect in ASPECTS
+        for at, node in enumerate(order)
+    ]
+    return pd.DataFrame(rows)
+
+
+def states():
+    """One node of each state in the disk, the others healthy; watching takes 2, 4 and 6 % of their time."""
+    rows = [
+        {"node": node, "aspect": aspect, "state": state if aspect == "disk" else "healthy", "since_execution": "e"}
+        | {"is_excluded": state == "confirmed", "asks_for_benchmark": state == "suspected" and aspect == "disk"}
+        | {"cost_share": 0.02 * at, "n_executions": 40, "n_recent_flagged": at, "n_left_out": 1}
+        for at, (node, state) in enumerate(STATES.items(), 1)
+        for aspect in ASPECTS[1:]
+    ]
+    found = pd.DataFrame(rows)
+    since = found["state"].map(lambda state: pd.NaT if state == "healthy" else NOW)
+    return found.assign(since=pd.to_datetime(since), last_at=NOW, watched_at=NOW)
+
+
+@pytest.fixture
+def asked(nodes_log):
+    """The source `log` after a fingerprinting and a ranking of the other order, but not yet watched."""
+    executions = fetch(nodes_log, "SELECT * FROM nodes.executions WHERE source = 'log' ORDER BY started_at")
+    prints = fingerprints(executions)
+    flagged = executions[prints["is_flagged"]].reset_index(drop=True)
+    version = fetch_nodes_data(nodes_log, "log", PARAMS).data_version
+    made = {"key": "k", "data_version": version, "shown": 0.75, "fingerprinted_at": NOW, "n_executions": 360}
+    counts = {"n_fingerprints": 360, "n_flagged": len(flagged)}
+    put(
+        nodes_log,
+        fingerprints=prints,
+        fingerprint_reasons=reasons(flagged),
+        fingerprint_scores=scores(["node-1", "node-2", "node-3"]),
+        scores=scores(["node-2", "node-1", "node-3"]).assign(key="k", scored_at=NOW),
+        fingerprintings=pd.DataFrame([made | counts]),
+    )
+    return nodes_log
+
+
+@pytest.fixture
+def learned(asked):
+    """What the page shows after a watch."""
+    put(asked, states=states())
+    return fetch_nodes_data(asked, "log", PARAMS).learned
+
+
+def texts(table):
+    return {row.name: [cell.text for cell in row.cells] for row in table.rows}
+
+
+def test_the_ranking_by_fingerprint_stands_beside_the_plain_one(learned):
+    found = texts(one_number_table(learned, 10))
+    assert list(found) == ["node-1", "node-2", "node-3"]
+    assert found["node-1"] == ["1", "1.20", "2", "1.00", "96"]
+    assert found["node-2"] == ["2", "1.00", "1", "1.20", "96"]
+    aspects = aspects_table(learned, 10)
+    assert aspects.heads == ASPECTS[1:]
+    assert aspects.rows[0].cells[0].notes == ("plain: 1.00",)
+    # places 1, 2, 3 and 2, 1, 3: 1 - 6 · 2 / (3 · 8)
+    assert "is 0.50, over 3 nodes" in agreement_words(learned)
+
+
+def test_a_node_without_a_plain_score_says_so(asked):
+    with writing(asked) as connection:
+        connection.execute("DELETE FROM nodes.scores WHERE node <> 'node-1'").fetchall()
+    learned = fetch_nodes_data(asked, "log", PARAMS).learned
+    assert texts(one_number_table(learned, 10))["node-3"][2:4] == ["–", "–"]
+    assert aspects_table(learned, 10).rows[2].cells[0].notes == ("plain: not ranked",)
+    assert agreement_words(learned) == ""
+
+
+def test_flagged_executions_have_their_metrics_as_reasons_the_latest_first(learned):
+    table = flagged_table(learned)
+    assert len(table.rows) == PARAMS.n_rows < learned.n_flagged
+    why = [row.cells[3].text for row in table.rows]
+    assert why[0] == "no metric alone says so"
+    assert set(why[1:]) == {"rate, 8.5 deviations worse; latency, 3 deviations worse"}
+    started = [row.cells[0].text for row in table.rows]
+    assert started == sorted(started, reverse=True)
+    assert {row.cells[4].text for row in table.rows} == {"stressed on purpose"}
+    assert f"Of {learned.n_flagged} executions that were stressed on purpose {learned.n_flagged}" in known_words(
+        learned
+    )
+
+
+def test_states_name_who_is_to_be_left_out_and_what_watching_costs(learned):
+    table = states_table(learned, 3)
+    assert [(row.name, row.cells[1].text) for row in table.rows[:2]] == [
+        ("node-3", "confirmed"),
+        ("node-2", "suspected"),
+    ]
+    assert table.rows[0].cells[2].text == "2026-01-06 12:00" and table.rows[2].cells[2].text == "–"
+    assert counted_states(learned.states) == "1 confirmed, 1 suspected, 0 cleared, 10 healthy"
+    assert excluded_nodes(learned.states) == ["node-3 (disk)"]
+    assert "take 4.0 % of a node's time (median of 3 nodes), 6.0 % at most (node-3)" in cost_words(learned.states)
+
+
+def test_what_watching_costs_is_not_made_up(learned):
+    unknown = learned.states.assign(cost_share=np.nan)
+    assert "not known" in cost_words(unknown)
+    assert excluded_nodes(unknown.head(0)) == []
+
+
+def test_the_page_shows_all_of_it_and_leaves_no_tag_open(asked, learned, words_of, tags_of):
+    page = nodes_text(fetch_nodes_data(asked, "log", PARAMS))
+    assert tags_of(page).open == []
+    words = words_of(page)
+    for told in (
+        "To be left out: node-3 (disk).",
+        "By fingerprint, beside the plain ranking",
+        "Fingerprints by benchmark, and their norms",
+        "n = 360 fingerprints of 6 benchmarks; x and y hold 75.0 %",
+        "Executions that the model flags, and why",
+        "1 confirmed, 1 suspected, 0 cleared, 10 healthy",
+        "6.0 % at most (node-3)",
+        "model model-1",
+    ):
+        assert told in words, told
+    assert page == nodes_text(fetch_nodes_data(asked, "log", PARAMS))
+
+
+def test_before_a_watch_and_before_a_fingerprinting_the_page_says_which_command_gives_it(nodes_log, asked, words_of):
+    words = words_of(render_nodes(asked, "log").read_text())
+    assert "Nobody has watched these nodes yet. whorl nodes watch --source log does so." in words
+    with writing(asked) as connection:
+        connection.execute("DELETE FROM nodes.fingerprintings").fetchall()
+    words = words_of(render_nodes(asked, "log").read_text())
+    assert "whorl nodes train --source log makes one, whorl nodes fingerprint --source log asks it" in words
+
+
+def test_fingerprints_of_older_data_say_so(asked, words_of):
+    with writing(asked) as connection:
+        connection.execute("UPDATE nodes.fingerprintings SET data_version = 'older'").fetchall()
+    words = words_of(nodes_text(fetch_nodes_data(asked, "log", PARAMS)))
+    assert "the model was asked about data version older. whorl nodes fingerprint --source log asks it again" in words
+
+
+def test_the_artifact_of_a_fingerprinting_has_the_figure_both_rankings_and_the_reasons(asked):
+    text = fingerprints_artifact(asked, "log", PARAMS).replace("\\", "")
+    assert text.count("data:image/png;base64,") == 1
+    assert "## Fingerprints by benchmark, and their norms" in text
+    assert "| node-1 | 1.20 (plain: 1.00) |" in text
+    assert "rate, 8.5" in text and "stressed on purpose" in text
+    with writing(asked) as connection:
+        connection.execute("DELETE FROM nodes.fingerprintings").fetchall()
+    assert fingerprints_artifact(asked, "log", PARAMS) == ""
+
+
+def test_the_artifact_of_the_source_has_the_figure_and_who_is_to_be_left_out(asked, learned):
+    text = nodes_artifact(asked, "log").replace("\\", "")
+    assert "## Fingerprints by benchmark, and their norms" in text
+    assert "To be left out: node-3 (disk)." in text

@@ -4,19 +4,26 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 NEWEST := pyproject.toml constraints.txt
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+# set in many containers; without it every process would compile all modules again
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-all lint bench serve clean
 help:
 	@echo "make demo | test | test-all | lint | bench | serve | clean"
 
-$(VENV)/installed: $(NEWEST)
-	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+$(VENV):
+	$(PYTHON) -m venv $@
+
+$(VENV)/installed: $(NEWEST) | $(VENV)
+	$(PIP) --editable .
 	touch $@
 
-$(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
-	touch $@
+# in one go with what `installed` needs; modules are compiled when they are imported, most never are
+$(VENV)/installed-dev: $(NEWEST) | $(VENV)
+	$(PIP) --no-compile --editable ".[dev]"
+	touch $(VENV)/installed $@
 
 demo: $(VENV)/installed
 	$(BIN)/whorl demo

@@ -38,7 +38,7 @@ class DemoParams(Params):
 class Told(TypedDict):
     """What the demo found. report, predictions_report: paths of the pages; alarms: ids of the alarms that are new;
     model_id: of the model in use; workload: what was made of the recording that no model has seen; nodes: which is
-    best, and which looks worse than it used to."""
+    best, which looks worse than it used to, and what a model of them flags."""
 
     source: str
     n_rows: int
@@ -55,7 +55,8 @@ class Told(TypedDict):
 @flow(name="whorl-demo", run_name=lambda: "tell the story of the recordings", tags=["demo"])
 def whorl_demo(params: DemoParams) -> Told:
     """Read the recorded jobs that whorl ships, summarise them, raise an alarm for each slow run, and predict the next
-    run of each job; then name a recorded run of a workload that was held out, and rank recorded nodes."""
+    run of each job; then name a recorded run of a workload that was held out; and rank recorded nodes, learn what is
+    normal for them, and say which look degraded."""
     jobs = params.jobs
     asked = IngestParams(
         paths=[str(RECORDED)],

@@ -1,4 +1,4 @@
-"""What the demo shows of nodes: the recording that whorl ships is read and ranked; the best and the most suspicious."""
+"""What the demo shows of nodes: the recording that whorl ships is read, ranked, learned and watched."""
 
 from pathlib import Path
 from typing import Any, TypedDict
@@ -6,6 +6,8 @@ from typing import Any, TypedDict
 from flows.forms import call
 from flows.node_answer_params import NodePreprocessParams, NodeRankParams
 from flows.node_answers import nodes_preprocess, nodes_rank
+from flows.node_model_demo import LearnedTold, tell_learned
+from flows.node_model_params import filled_in
 from flows.node_params import NodeIngestParams
 from flows.nodes import nodes_ingest
 from tasks.errors import BadInput
@@ -45,31 +47,32 @@ class Suspicious(TypedDict):
 
 class NodesTold(TypedDict):
     """What was found. best: by the one number first, then by aspect; most_suspicious: None where no execution lies far
-    below the earlier level of its own node. model_id: of the preprocessing; report: path of the page."""
+    below the earlier level of its own node. learned: what Perona's model says; model_id: of the preprocessing; report:
+    path of the page."""
 
     n_executions: int
     n_nodes: int
     n_emulated: int
     best: list[BestIn]
     most_suspicious: Suspicious | None
+    learned: LearnedTold
     model_id: str
     report: str
 
 
 def tell_nodes(warehouse: Warehouse, nodes: NodesParams, source: str) -> NodesTold:
-    """Read the recorded executions, rank their nodes and say which looks worse than it used to. Raises WhorlError.
+    """Read the recorded executions; rank their nodes, learn what is normal, say which look degraded. Raises WhorlError.
 
-    A preprocessing of these very data, and answers that rest on them, are used again."""
+    A preprocessing and a model of these very data, and answers that rest on them, are used again."""
     paths = [str(path) for path in sorted(RECORDED.glob(UNDISTURBED))]
     if not paths:
         raise BadInput(RECORDED, "no recording of nodes", UNDISTURBED, "bring the files back")
-    read = call(nodes_ingest, NodeIngestParams(results=paths, source=source, read=nodes.read, warehouse=warehouse))
+    read = call(nodes_ingest, filled_in(NodeIngestParams, nodes, warehouse, source, results=paths))
+    version = read["data_version"]
     in_use = champion(warehouse.models, WORD, source, KIND)
-    shared: dict[str, Any] = {"source": source, "preprocess": nodes.preprocess, "score": nodes.score}
-    shared |= {"report": nodes.report, "warehouse": warehouse}
-    if in_use is None or in_use.data_version != read["data_version"]:
-        call(nodes_preprocess, NodePreprocessParams(**shared))
-    ranked = call(nodes_rank, NodeRankParams(**shared, detect=nodes.detect, suspect=nodes.suspect))
+    if in_use is None or in_use.data_version != version:
+        call(nodes_preprocess, filled_in(NodePreprocessParams, nodes, warehouse, source))
+    ranked = call(nodes_rank, filled_in(NodeRankParams, nodes, warehouse, source))
     rows = read_scores(warehouse, source).to_dict("records")
     names = {str(row["node"]): called(str(row["node"]), row["is_emulated"]) for row in rows}
     return NodesTold(
@@ -78,6 +81,7 @@ def tell_nodes(warehouse: Warehouse, nodes: NodesParams, source: str) -> NodesTo
         n_emulated=len({row["node"] for row in rows if row["is_emulated"]}),
         best=_best(rows, names),
         most_suspicious=_most_suspicious(read_watched(warehouse, source).to_dict("records"), names),
+        learned=tell_learned(warehouse, nodes, source, version, names),
         model_id=ranked["model_id"],
         report=ranked["report"],
     )

@@ -1,5 +1,7 @@
 """The parameters of the flows about Perona's model. Nothing here imports prefect."""
 
+from typing import TypeVar
+
 from pydantic import Field
 
 from flows.job_params import OF_SOURCE, WAREHOUSE, Source
@@ -10,6 +12,7 @@ from tasks.nodes.fingerprint.alarm_params import AlarmParams
 from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
 from tasks.nodes.learned.train_params import TrainParams
 from tasks.nodes.model.params import ModelParams
+from tasks.nodes.params import NodesParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.training.search_params import SearchParams
@@ -20,36 +23,46 @@ from tasks.warehouse.place import Warehouse
 
 MODEL = "Graph, network, losses and fitting of the model"
 DETECT = "The plain detectors, whose scores the model sees as evidence"
+Asked = TypeVar("Asked", bound=Params)
 
 
-class NodeTrainParams(Params):
-    """The training of a model of the nodes of a source."""
+class LearningParams(Params):
+    """What a training and a search have in common: executions to learn from, what is made of them, and the page.
+
+    Forms show it after what is their own: of several bases, pydantic takes the fields of the last one first."""
+
+    train: TrainParams = Field(TrainParams(), description="What is learned, chosen by, and held out to be measured on")
+    preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
+    score: ScoreParams = Field(ScoreParams(), description=SCORE)
+    detect: DetectorParams = Field(DetectorParams(), description=DETECT)
+    report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class InUseParams(Params):
+    """Whose parameters a training takes."""
 
     source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
     as_in_use: bool = Field(
         True, description="Take graph, network, losses and fitting of the model in use, where there is one"
     )
     model: ModelParams = Field(ModelParams(), description=f"{MODEL}, where they are not taken from the one in use")
-    train: TrainParams = Field(TrainParams(), description="What is learned, chosen by, and held out to be measured on")
-    preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
-    score: ScoreParams = Field(ScoreParams(), description=SCORE)
-    detect: DetectorParams = Field(DetectorParams(), description=DETECT)
-    report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
-class NodeTuneParams(Params):
-    """The search of the parameters of a source's model, and a training with the best of them."""
+class SearchedParams(Params):
+    """What is searched, and what stays as it is."""
 
     source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
     search: SearchParams = Field(SearchParams(), description="How many configurations are tried, where and how long")
     model: ModelParams = Field(ModelParams(), description=f"{MODEL}: what is not searched")
-    train: TrainParams = Field(TrainParams(), description="What is learned, chosen by, and held out to be measured on")
-    preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
-    score: ScoreParams = Field(ScoreParams(), description=SCORE)
-    detect: DetectorParams = Field(DetectorParams(), description=DETECT)
-    report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
-    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class NodeTrainParams(LearningParams, InUseParams):
+    """The training of a model of the nodes of a source."""
+
+
+class NodeTuneParams(LearningParams, SearchedParams):
+    """The search of the parameters of a source's model, and a training with the best of them."""
 
 
 class NodeFingerprintParams(Params):
@@ -76,3 +89,12 @@ class NodeWatchParams(Params):
     score: ScoreParams = Field(ScoreParams(), description=SCORE)
     report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
     warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+def filled_in(asked: type[Asked], nodes: NodesParams, warehouse: Warehouse, source: str, **own: object) -> Asked:
+    """The parameters of a flow about nodes: of its own what is given, the settings of the same name for the rest.
+
+    A deployment is filled in by the same names (flows/resolved.py)."""
+    known = asked.model_fields.keys() & type(nodes).model_fields.keys()
+    given = {"source": source, "warehouse": warehouse, **own}
+    return asked.model_validate({name: getattr(nodes, name) for name in known} | given)

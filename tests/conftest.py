@@ -3,6 +3,7 @@
 import logging
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tasks import settings
 from tasks.jobs.characterise_params import CharacteriseParams
 from tasks.jobs.predict.classifier_params import ClassifierParams
 from tasks.jobs.predict.evaluation_params import EvaluateParams, PredictParams
@@ -23,6 +25,30 @@ MIDNIGHT = pd.Timestamp("2026-01-01")
 JobLog = Callable[..., Warehouse]
 
 
+@cache
+def _asks_for_server(file: Path) -> bool:
+    return "prefect_server" in file.read_text()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With --dist loadfile, files that share what takes long to make are run by the same worker, which makes it once.
+
+    That is the Prefect server (20 s), and the data sets and plans of recorded jobs (10 s)."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class SharedOnce(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            name = super()._split_scope(nodeid)
+            if name.startswith("tests/flows/") and _asks_for_server(config.rootpath / name):
+                return "tests/flows"
+            return "tests/jobs/record" if name.startswith("tests/jobs/record/") else name
+
+    return SharedOnce(config, log)
+
+
 @pytest.fixture(autouse=True)
 def _levels_of_our_loggers() -> Iterator[None]:
     """What a command of the test shows or hides of our logs does not outlive the test."""
@@ -31,6 +57,26 @@ def _levels_of_our_loggers() -> Iterator[None]:
     yield
     for logger, level in zip(loggers, levels, strict=True):
         logger.setLevel(level)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _settings_are_parsed_once() -> Iterator[None]:
+    """The 1,500 lines of conf/ take a moment, and each command of a test reads them; a changed file is parsed again."""
+    parse = settings._yaml
+    parsed: dict[tuple[Path, bytes], dict[str, Any]] = {}
+
+    def once(file: Path) -> dict[str, Any]:
+        try:
+            key = (file, file.read_bytes())
+        except OSError:
+            return parse(file)
+        if key not in parsed:
+            parsed[key] = parse(file)
+        return parsed[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settings, "_yaml", once)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ import importlib
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,8 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def imports_of(path: Path) -> set[str]:
+@cache
+def imports_of(path: Path) -> frozenset[str]:
     """The top-level packages and the modules that a file imports, anywhere in it."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
@@ -31,7 +33,7 @@ def imports_of(path: Path) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found.add(node.module)
-    return found | {name.split(".")[0] for name in found}
+    return frozenset(found | {name.split(".")[0] for name in found})
 
 
 def tracked() -> list[str]:

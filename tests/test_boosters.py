@@ -10,6 +10,15 @@ import pytest
 
 from tasks.boosters import train_booster
 
+IS_READ = {  # how a text is damaged, and whether LightGBM gets to see it
+    "cut in a tree": False,
+    "cut in the head": False,
+    "cut after the trees": False,
+    "a hole in a tree": True,
+    "a tree lost": True,
+    "a name misspelt": True,
+    "whole": True,
+}
 LOAD = """
 import os, sys
 from pathlib import Path
@@ -21,12 +30,14 @@ def speaking(self, **named):
     os.write(2, b"another thread speaks\\n")
     real(self, **named)
 lightgbm.basic.Booster.__init__ = speaking
-try:
-    booster_from(Path(sys.argv[1]).read_text(), 2)
-    print("loaded")
-except BadInput as error:
-    print(error)
-os.write(2, b"and after it\\n")
+for path in sys.argv[1:]:
+    try:
+        booster_from(Path(path).read_text(), 2)
+        print("loaded", flush=True)
+    except BadInput as error:
+        print(error, flush=True)
+    print(end="\\0", flush=True)
+    os.write(2, b"and after it\\n\\0")
 """
 
 
@@ -51,28 +62,26 @@ def damaged(text, how):
     }[how]
 
 
-@pytest.mark.parametrize(
-    ("how", "is_read"),
-    [
-        ("cut in a tree", False),
-        ("cut in the head", False),
-        ("cut after the trees", False),
-        ("a hole in a tree", True),
-        ("a tree lost", True),
-        ("a name misspelt", True),
-        ("whole", True),
-    ],
-)
-def test_a_damaged_text_is_one_error_and_no_line_of_lightgbm(tmp_path: Path, text, how, is_read):
-    file = tmp_path / "model.txt"
-    file.write_text(damaged(text, how))
-    root = Path(__file__).parents[3]
-    found = subprocess.run([sys.executable, "-c", LOAD, str(file)], capture_output=True, text=True, cwd=root)
-    assert found.returncode == 0, found.stderr  # LightGBM may abort the process
-    told = "loaded\n" if how == "whole" else "model: no LightGBM model ("
-    assert found.stdout.startswith(told)
-    assert found.stdout.count("\n") == 1
-    assert found.stderr == "another thread speaks\n" * is_read + "and after it\n"
+@pytest.fixture(scope="module")
+def told(tmp_path_factory, text):
+    """What one process writes while it reads one text after the other: stdout and stderr, by text."""
+    folder = tmp_path_factory.mktemp("texts")
+    files = [folder / f"{place}.txt" for place, _ in enumerate(IS_READ)]
+    for how, file in zip(IS_READ, files, strict=True):
+        file.write_text(damaged(text, how))
+    root = Path(__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", LOAD, *files], capture_output=True, text=True, cwd=root)
+    assert done.returncode == 0, done.stderr  # LightGBM may abort the process
+    streams = zip(done.stdout.split("\0")[:-1], done.stderr.split("\0")[:-1], strict=True)
+    return dict(zip(IS_READ, streams, strict=True))
+
+
+@pytest.mark.parametrize("how", IS_READ)
+def test_a_damaged_text_is_one_error_and_no_line_of_lightgbm(told, how):
+    out, err = told[how]
+    assert out.startswith("loaded\n" if how == "whole" else "model: no LightGBM model (")
+    assert out.count("\n") == 1
+    assert err == "another thread speaks\n" * IS_READ[how] + "and after it\n"
 
 
 def test_a_booster_is_read_without_importing_scikit_learn_which_can_be_imported_afterwards():

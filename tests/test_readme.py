@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,15 @@ README = (ROOT / "README.md").read_text()
 NAMED = re.findall(r"\b((?:tasks|flows|tests|data|deployments|conf)/[\w./-]+\.(?:md|py|yaml))", README)
 
 
+@cache
+def program() -> Any:
+    """The tree of commands."""
+    return typer.main.get_command(build_app())
+
+
 def parsed(line: str) -> str:
     """The name of the innermost command that takes these arguments; nothing is run."""
-    command: Any = typer.main.get_command(build_app())
-    name, rest = "whorl", hoisted(shlex.split(line))
+    command, name, rest = program(), "whorl", hoisted(shlex.split(line))
     while True:
         context = command.make_context(name, list(rest))
         if not hasattr(command, "resolve_command"):

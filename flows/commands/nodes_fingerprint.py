@@ -36,19 +36,10 @@ def fingerprint(context: typer.Context, source: Source = None, as_json: Json = F
     settings = invocation.settings
     chosen = one_node_source(settings.warehouse, source)
     with flow_running(invocation):
-        from flows.node_model_params import NodeFingerprintParams
+        from flows.node_model_params import NodeFingerprintParams, filled_in
         from flows.node_models import fingerprint_nodes
 
-        nodes = settings.nodes
-        found = fingerprint_nodes(
-            NodeFingerprintParams(
-                source=chosen,
-                fingerprint=nodes.fingerprint,
-                score=nodes.score,
-                report=nodes.report,
-                warehouse=settings.warehouse,
-            )
-        )
+        found = fingerprint_nodes(filled_in(NodeFingerprintParams, settings.nodes, settings.warehouse, chosen))
     rows = records(read_fingerprint_scores(settings.warehouse, chosen))
     if as_json:
         show_json({**found, "source": chosen, "scores": rows})

@@ -6,7 +6,7 @@ import typer
 
 from flows.commands.nodes_options import one_node_source
 from flows.commands.options import Json, Seed, Source
-from flows.invocation import Invocation, invocation_of
+from flows.invocation import invocation_of
 from flows.running import flow_running
 from flows.shown import as_command, count
 from flows.tables import show_facts
@@ -14,9 +14,7 @@ from tasks.nodes.model.variants import Variant
 from tasks.quantities import number
 
 if TYPE_CHECKING:
-    from flows.node_model_results import NodesTrained
     from tasks.nodes.learned_steps import TrainedNodes
-    from tasks.settings import Settings
 
 WORDS = {
     "auprc": "average precision",
@@ -57,34 +55,18 @@ def train(
     model: dict[str, Any] = ({"variant": variant} if variant else {}) | ({"fit": fit} if fit else {})
     settings = invocation.resolved({"nodes": {"model": model} if model else {}}).settings
     chosen = one_node_source(settings.warehouse, source)
-    found = _trained(invocation, settings, chosen, as_in_use=not (fresh or model))
+    with flow_running(invocation):
+        from flows.node_model_params import NodeTrainParams, filled_in
+        from flows.node_models import train_nodes
+
+        own = {"as_in_use": not (fresh or model)}
+        found = train_nodes(filled_in(NodeTrainParams, settings.nodes, settings.warehouse, chosen, **own))
     if as_json:
         show_json({**found, "source": chosen})
         return
     show_facts(facts_of(found))
     print(f"report: {found['report']}")
     invocation.note(f"next: {as_command('whorl', 'nodes', 'fingerprint', '--source', chosen)}")
-
-
-def _trained(invocation: Invocation, settings: "Settings", source: str, *, as_in_use: bool) -> "NodesTrained":
-    with flow_running(invocation):
-        from flows.node_model_params import NodeTrainParams
-        from flows.node_models import train_nodes
-
-        nodes = settings.nodes
-        return train_nodes(
-            NodeTrainParams(
-                source=source,
-                as_in_use=as_in_use,
-                model=nodes.model,
-                train=nodes.train,
-                preprocess=nodes.preprocess,
-                score=nodes.score,
-                detect=nodes.detect,
-                report=nodes.report,
-                warehouse=settings.warehouse,
-            )
-        )
 
 
 def facts_of(found: "TrainedNodes") -> dict[str, str]:

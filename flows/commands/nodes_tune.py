@@ -38,23 +38,10 @@ def tune(
     settings = invocation.resolved({"nodes": {"search": flags} if flags else {}}).settings
     chosen = one_node_source(settings.warehouse, source)
     with flow_running(invocation):
-        from flows.node_model_params import NodeTuneParams
+        from flows.node_model_params import NodeTuneParams, filled_in
         from flows.node_models import tune_nodes
 
-        nodes = settings.nodes
-        found = tune_nodes(
-            NodeTuneParams(
-                source=chosen,
-                search=nodes.search,
-                model=nodes.model,
-                train=nodes.train,
-                preprocess=nodes.preprocess,
-                score=nodes.score,
-                detect=nodes.detect,
-                report=nodes.report,
-                warehouse=settings.warehouse,
-            )
-        )
+        found = tune_nodes(filled_in(NodeTuneParams, settings.nodes, settings.warehouse, chosen))
     if as_json:
         show_json({**found, "source": chosen})
         return

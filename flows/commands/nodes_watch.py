@@ -43,21 +43,11 @@ def watch(
     settings = invocation.settings
     chosen = one_node_source(settings.warehouse, source)
     with flow_running(invocation):
-        from flows.node_model_params import NodeWatchParams
+        from flows.node_model_params import NodeWatchParams, filled_in
         from flows.node_watch import watch_nodes
 
-        nodes = settings.nodes
-        found = watch_nodes(
-            NodeWatchParams(
-                source=chosen,
-                fingerprint=nodes.fingerprint,
-                alarm=nodes.alarm,
-                asks_for_benchmarks=ask,
-                score=nodes.score,
-                report=nodes.report,
-                warehouse=settings.warehouse,
-            )
-        )
+        asked = filled_in(NodeWatchParams, settings.nodes, settings.warehouse, chosen, asks_for_benchmarks=ask)
+        found = watch_nodes(asked)
     rows = records(read_states(settings.warehouse, chosen))
     if as_json:
         show_json({**found, "source": chosen, "states": rows})

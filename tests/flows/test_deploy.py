@@ -29,7 +29,11 @@ def test_the_second_deploy_changes_nothing_and_the_form_shows_what_will_run(
     settings = settings_of(tmp_path, read={"time_zone": "Europe/Berlin"})
     first = deploy(settings)
     assert {one.name for one in first if one.kind == "deployment"} == {entry.name for entry in read_deployments()}
-    assert {one.change for one in deploy(settings)} == {"unchanged"}
+    capsys.readouterr()
+    deploy_settings(settings.model_dump_json())  # as whorl serve does it
+    told = capsys.readouterr().out.splitlines()
+    assert {line.rpartition(": ")[2] for line in told} == {"unchanged"}
+    assert "deployment jobs-ingest: unchanged" in told
     found = deployment("jobs-ingest")
     assert found.parameters["read"]["time_zone"] == "Europe/Berlin"
     assert found.parameters["warehouse"]["home"] == str(tmp_path)
@@ -39,8 +43,6 @@ def test_the_second_deploy_changes_nothing_and_the_form_shows_what_will_run(
     assert found.global_concurrency_limit.limit == 1
     assert found.concurrency_options.collision_strategy == "ENQUEUE"
     assert json.loads(json.dumps(found.job_variables))["env"]["PREFECT_RESULTS_DEFAULT_SERIALIZER"] == "json"
-    deploy_settings(settings.model_dump_json())  # as whorl serve does it
-    assert "deployment jobs-ingest: unchanged" in capsys.readouterr().out
 
 
 @pytest.mark.slow

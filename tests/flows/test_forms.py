@@ -1,5 +1,7 @@
 """The forms that Prefect draws: complete, and safe to override in part."""
 
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,15 @@ from tasks.warehouse.place import Warehouse
 ENTRIES = read_deployments()
 
 
-def schema_of(entry: DeploymentEntry) -> dict[str, Any]:
+@cache
+def drawn(name: str) -> dict[str, Any]:
+    """The form of a deployment: most of the time goes into making it."""
+    [entry] = [entry for entry in ENTRIES if entry.name == name]
     return form_of(entry.load_flow())
+
+
+def schema_of(entry: DeploymentEntry) -> dict[str, Any]:
+    return deepcopy(drawn(entry.name))
 
 
 def filled_in(entry: DeploymentEntry) -> set[str]:

@@ -143,6 +143,7 @@ def test_a_source_of_which_nothing_is_predicted_has_no_such_page(job_log: Callab
     assert [path.name for path in (warehouse.home / "reports").iterdir()] == ["jobs-plain.html"]
 
 
+@pytest.mark.slow
 def test_a_model_that_has_seen_all_runs_of_the_riskiest_job_is_shown_without_a_figure(trained_log: Warehouse) -> None:
     with writing(trained_log) as connection, transaction(connection):
         connection.execute("DELETE FROM jobs.runs WHERE submitted_at >= TIMESTAMP '2026-01-01 09:00:00'")

@@ -91,6 +91,7 @@ def test_an_ingest_is_kept_with_its_parameters_and_figures(warehouse: Warehouse,
     assert kept["figures"]["n_rows"] == 10
 
 
+@pytest.mark.slow
 def test_the_same_log_twice_adds_nothing(warehouse: Warehouse, csv_log: Path) -> None:
     params = IngestParams(paths=[str(csv_log)], with_summary=False, warehouse=warehouse)
     assert ingest_jobs(params)["batches"] == ingest_jobs(params)["batches"]
@@ -141,6 +142,7 @@ def test_what_lies_in_the_inbox_is_read(warehouse: Warehouse, csv_log: Path) -> 
     assert ingest_jobs(IngestParams(with_summary=False, warehouse=warehouse))["n_rows"] == 10
 
 
+@pytest.mark.slow
 def test_a_summary_of_nothing_names_the_sources_there_are(warehouse: Warehouse, csv_log: Path) -> None:
     ingest_jobs(IngestParams(paths=[str(csv_log)], source="there", with_summary=False, warehouse=warehouse))
     with pytest.raises(NotFound, match="'elsewhere' has no job runs; sources that have some: 'there'"):
@@ -149,6 +151,7 @@ def test_a_summary_of_nothing_names_the_sources_there_are(warehouse: Warehouse, 
     assert (found["n_runs"], found["n_groups"]) == (10, 1)
 
 
+@pytest.mark.slow
 def test_nothing_but_the_error_reaches_a_terminal(warehouse: Warehouse) -> None:
     from prefect.settings import PREFECT_API_URL
 

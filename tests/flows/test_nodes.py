@@ -77,6 +77,7 @@ def test_what_a_recorder_has_landed_is_loaded_by_the_next_ingest(
     assert fetch(warehouse, "SELECT count(*) AS n FROM nodes.executions WHERE source = 'fleet'")["n"].to_list() == [12]
 
 
+@pytest.mark.slow
 def test_two_nodes_share_a_landing_folder_without_touching_each_other(
     tmp_path: Path, warehouse: Warehouse, drawn_executions: Draw
 ) -> None:
@@ -104,6 +105,7 @@ def test_an_ingest_returns_keys_and_figures_and_publishes_what_it_read(
     assert (kept["flow"], kept["word"], kept["figures"]["n_executions"]) == ("nodes-ingest", "nodes", 36)
 
 
+@pytest.mark.slow
 def test_emulated_nodes_are_called_so_where_they_are_read(warehouse: Warehouse, drawn_executions: Draw) -> None:
     path = str(drawn_executions(runs=1, types=2, is_emulated=True))
     ingest_nodes(NodeIngestParams(results=[path], source="limits", warehouse=warehouse))
@@ -111,12 +113,14 @@ def test_emulated_nodes_are_called_so_where_they_are_read(warehouse: Warehouse, 
     assert "Emulated:" in page and "3 nodes of the source are made of limits on a larger machine" in page
 
 
+@pytest.mark.slow
 def test_the_same_file_twice_adds_nothing(warehouse: Warehouse, drawn_executions: Draw) -> None:
     params = NodeIngestParams(results=[str(drawn_executions(runs=1))], warehouse=warehouse)
     assert ingest_nodes(params) == ingest_nodes(params)
     assert fetch(warehouse, "SELECT count(*) AS n FROM nodes.executions")["n"].to_list() == [18]
 
 
+@pytest.mark.slow
 def test_a_bad_file_is_one_line_and_does_not_hold_up_a_good_one(
     warehouse: Warehouse, drawn_executions: Draw, tmp_path: Path
 ) -> None:

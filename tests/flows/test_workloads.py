@@ -51,12 +51,14 @@ def test_an_ingest_returns_keys_and_figures_and_publishes_what_it_read(
     assert (kept["flow"], kept["word"], kept["figures"]["n_runs"]) == ("workloads-ingest", "workloads", 8)
 
 
+@pytest.mark.slow
 def test_the_same_file_twice_adds_nothing(warehouse: Warehouse, drawn_telemetry: Draw) -> None:
     params = WorkloadIngestParams(telemetry=[str(drawn_telemetry("twice", n_runs=1))], warehouse=warehouse)
     assert ingest_workloads(params) == ingest_workloads(params)
     assert fetch(warehouse, "SELECT count(*) AS n FROM workloads.runs")["n"].to_list() == [4]
 
 
+@pytest.mark.slow
 def test_a_bad_file_is_one_line_and_does_not_hold_up_a_good_one(
     warehouse: Warehouse, drawn_telemetry: Draw, tmp_path: Path
 ) -> None:

@@ -92,6 +92,7 @@ def test_what_is_looked_at_is_kept_without_a_label(identifying_log: Warehouse, r
     assert len(files) == 1
 
 
+@pytest.mark.slow
 def test_the_newest_runs_of_a_source_are_looked_at_without_recording(
     identifying_log: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,7 +122,7 @@ PIECES = [
 NAMES = st.lists(st.sampled_from(PIECES), max_size=12).map("".join) | st.text(max_size=30)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(NAMES)
 def test_doing_it_twice_changes_nothing(name: str) -> None:
     once = normalise_name(name)

@@ -100,8 +100,8 @@ def test_of_a_steady_log_of_many_jobs_no_day_tells_of_drift(job_log):
     factors = {f"job {i}": steady for i in range(8)}
     warehouse = job_log(log_of(factors, days=21))
     told = []
-    for day in range(21, 35, 2):
-        job_log(log_of(factors, days=2, first_day=day))
+    for day in range(21, 37, 4):
+        job_log(log_of(factors, days=4, first_day=day))
         told += watch(warehouse)
     assert told == []
 

@@ -124,6 +124,7 @@ def test_without_a_model_the_scale_is_that_of_all_runs(workloads_log, drawn_tele
     assert plan(workloads_log, learned)["n_done"] == 0
 
 
+@pytest.mark.slow
 def test_phases_of_a_run_that_is_gone_go_as_well(workloads_log, drawn_telemetry):
     extra = drawn_telemetry("extra", workloads="a", n_runs=2, seed=4, prefix="extra-")
     put(workloads_log, extra)
@@ -153,7 +154,7 @@ def test_a_part_that_was_cut_is_not_cut_again(workloads_log, monkeypatch):
     assert [fingerprint_steps.cut_phases(part) for part in planned["parts"]] == paths
 
 
-@pytest.mark.parametrize("n_done", [0, 1, 2, 3])
+@pytest.mark.parametrize("n_done", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2)), 3])
 def test_whatever_was_done_before_a_kill_the_next_run_ends_as_an_undisturbed_one(workloads_log, n_done):
     planned = plan(workloads_log)
     for part in planned["parts"][:n_done]:

@@ -1,12 +1,15 @@
 """Running the command line in this process, as a program would see it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 
+from flows import app
 from flows.cli import run
 
 
@@ -20,6 +23,15 @@ class Ended:
 
 
 Whorl = Callable[..., Ended]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _commands_are_put_together_once() -> Iterator[None]:
+    """The tree of commands is the same for each call, of which a test makes several."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(app, "build_app", cache(app.build_app))
+        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture

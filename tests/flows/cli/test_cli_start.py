@@ -122,7 +122,9 @@ def test_ctrl_c_ends_with_130_and_no_traceback(whorl: Callable[..., Any], monkey
     assert (ended.code, ended.out, ended.err) == (130, "", "")
 
 
-@pytest.mark.parametrize("shape", ["--csv", "--json", "--limit=0"])
+@pytest.mark.parametrize(
+    "shape", ["--csv", *(pytest.param(one, marks=pytest.mark.slow) for one in ("--json", "--limit=0"))]
+)
 def test_a_reader_that_goes_is_no_error(varied_log: Any, home: Path, shape: str) -> None:
     sql = "SELECT range AS i, repeat('x', 100) AS filler FROM range(20000)"  # more than a pipe holds
     command = f'{sys.executable} -m flows.cli -q query "{sql}" {shape} | head -n 1'

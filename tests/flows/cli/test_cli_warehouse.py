@@ -67,6 +67,7 @@ def test_rebuilding_says_from_how_many_files(whorl: Whorl, home: Path) -> None:
     assert "not made again" not in ended.err  # there was nothing
 
 
+@pytest.mark.slow
 def test_a_rebuild_says_what_it_does_not_make_again_and_by_which_commands_it_is(
     whorl: Whorl, csv_log: Path, home: Path
 ) -> None:

@@ -98,6 +98,7 @@ def test_nothing_is_kept_but_the_tables_and_the_page_that_were_asked_for(whorl, 
     assert page.count("<svg") >= 10
 
 
+@pytest.mark.slow
 def test_columns_with_other_names_are_mapped(whorl, log, quick, tmp_path):
     other = tmp_path / "other.parquet"
     pd.read_parquet(log).rename(columns={"runtime_s": "seconds"}).to_parquet(other, index=False)

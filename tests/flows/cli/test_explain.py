@@ -65,6 +65,7 @@ def test_json_has_every_figure(whorl: Whorl, trained_log: Warehouse, longest: st
     assert sum(shares) == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_the_recorded_causes_are_told_where_there_are_some(whorl: Whorl, trained_log: Warehouse) -> None:
     from tasks.warehouse.connection import writing
 

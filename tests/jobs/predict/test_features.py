@@ -117,7 +117,7 @@ def test_the_median_of_the_period_before_is_what_runtimes_are_compared_with():
     assert found["log_median_before"] == pytest.approx(np.log(15))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 29), st.booleans(), st.sampled_from([{}, {"a": 9.0}]))
 def test_nothing_that_ends_at_or_after_a_submission_changes_a_feature_of_it(seed, place, is_deleted, medians_s):
     rng = np.random.default_rng(seed)

@@ -14,6 +14,7 @@ from tasks.jobs.preview import preview_log
 from tasks.jobs.pseudonyms import pseudonymise
 from tasks.jobs.readers import READERS, detect
 from tasks.jobs.readers.airflow import AirflowReader
+from tasks.jobs.readers.airflow_json import BLOCK_BYTES
 from tasks.read_limits import ReadLimits
 from tasks.warehouse.connection import reading
 from tasks.warehouse.ingest import ingest
@@ -132,9 +133,11 @@ def test_other_shapes_of_the_same_export_are_read(tmp_path: Path) -> None:
         assert detect(str(tmp_path / name), ReadLimits()).name == "airflow"
 
 
-def test_an_export_larger_than_a_block_is_read_in_chunks(tmp_path: Path) -> None:
-    many = [{**ONE, "dag_run_id": f"r{number}"} for number in range(25_000)]
+def test_an_export_larger_than_a_block_is_read_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.jobs.readers.airflow.CHUNK_ROWS", 4_000)
+    many = [{**ONE, "dag_run_id": f"r{number}"} for number in range(5_000)]
     (tmp_path / "many.json").write_text(json.dumps({"task_instances": many}))
+    assert (tmp_path / "many.json").stat().st_size > BLOCK_BYTES
     chunks = list(AirflowReader().read(str(tmp_path / "many.json"), ReadParams()))
-    assert [len(chunk.rows) for chunk in chunks] == [20_000, 5_000]
-    assert chunks[1].rows["place"].iloc[-1] == 25_000
+    assert [len(chunk.rows) for chunk in chunks] == [4_000, 1_000]
+    assert chunks[1].rows["place"].iloc[-1] == 5_000

@@ -60,6 +60,9 @@ NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
 HIDDEN = ["unshare", "-m", "--", "sh", "-c", 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"', "sh"]
 # a container seen from inside: another user, or root without the file system of control groups
 WITHOUT_RIGHTS = {"nobody": NOBODY, "hidden": HIDDEN} if os.getuid() == 0 else {"as we are": []}
+BEFORE = [
+    pytest.param(one, id=name, marks=[pytest.mark.slow] * (name == "hidden")) for name, one in WITHOUT_RIGHTS.items()
+]
 
 
 def _read(folder, kind="runs"):
@@ -254,7 +257,7 @@ def test_a_terminated_recorder_writes_what_it_has_and_leaves_nothing(params, tmp
     assert _read(tmp_path).run_id.is_unique
 
 
-@pytest.mark.parametrize("before", WITHOUT_RIGHTS.values(), ids=list(WITHOUT_RIGHTS))
+@pytest.mark.parametrize("before", BEFORE)
 def test_without_rights_on_control_groups_threads_stand_in_and_the_record_is_useful(params, recorded, before):
     if not (python := _python_after(before)):
         pytest.skip("no interpreter can be started that way here")

@@ -6,10 +6,8 @@ import pandas as pd
 import pytest
 
 import tasks
-from tasks.jobs.record.params import RecordParams
 from tasks.jobs.record.parts import part_paths
 from tasks.jobs.record.review import pairs, periods, read_recording
-from tasks.jobs.record.whatifs import make_plan
 
 FOLDER = Path(tasks.__file__).parents[1] / "data" / "recorded" / "jobs"
 
@@ -21,10 +19,8 @@ def recorded():
     return read_recording(FOLDER)
 
 
-def test_the_recording_can_be_continued_the_defaults_still_plan_the_same_runs(recorded):
-    planned = {
-        run.run_id: (run.name, run.job.name, run.period, float(run.tokens)) for run in make_plan(RecordParams()).runs
-    }
+def test_the_recording_can_be_continued_the_defaults_still_plan_the_same_runs(recorded, default_plan):
+    planned = {run.run_id: (run.name, run.job.name, run.period, float(run.tokens)) for run in default_plan.runs}
     told = zip(recorded["name"], recorded["job"], recorded["period"], recorded["requested_cpus"], strict=True)
     assert {run_id: planned.get(run_id) for run_id in recorded["run_id"]} == dict(
         zip(recorded["run_id"], told, strict=True)
@@ -40,8 +36,8 @@ def test_every_run_is_there_once_and_its_numbers_fit_together(recorded):
     assert (done["wait_s"] >= 0).all() and (done["cpu_s"] > 0).all() and not recorded["is_simulated"].any()
 
 
-def test_nothing_that_was_planned_is_missing(recorded):
-    assert set(recorded["run_id"]) == {run.run_id for run in make_plan(RecordParams()).runs}
+def test_nothing_that_was_planned_is_missing(recorded, default_plan):
+    assert set(recorded["run_id"]) == {run.run_id for run in default_plan.runs}
 
 
 def test_enough_jobs_run_in_every_period_and_often_enough_to_have_a_shape_there(recorded):

@@ -98,10 +98,10 @@ def test_the_workload_s_own_counters_tell_that_it_kept_a_core_busy(record, busy,
 
 def test_the_next_call_goes_on_and_one_after_the_last_does_nothing(record, busy):
     program = busy()
-    assert record(program, runs=3, minutes=1e-9).recorded == {}
-    assert record(program, runs=3).recorded == {"clean": 3}
+    assert record(program, runs=2, minutes=1e-9).recorded == {}
+    assert record(program, runs=2).recorded == {"clean": 2}
     program.calls.clear()
-    assert record(program, runs=3).recorded == {}
+    assert record(program, runs=2).recorded == {}
     assert program.calls == []
 
 

@@ -37,7 +37,7 @@ test-all: $(VENV)/installed-dev
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers auto
 
 bench: $(VENV)/installed-dev
 	$(PYTEST) -m bench -s tests/benchmarks

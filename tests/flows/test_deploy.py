@@ -23,6 +23,7 @@ def deployment(name: str) -> Any:
         return client.read_deployment_by_name(f"{name}/{name}")
 
 
+@pytest.mark.slow
 def test_the_second_deploy_changes_nothing_and_the_form_shows_what_will_run(
     prefect_server: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -60,6 +60,7 @@ def artifact(key: str) -> str:
     return str(found.data).replace("\\", "")
 
 
+@pytest.mark.slow
 def test_what_should_not_run_is_one_alarm_and_one_event_however_often_it_is_looked_at(
     identifying_log: Warehouse, runs_now: Callable[[str], None], events: list[dict[str, Any]]
 ) -> None:

@@ -72,6 +72,7 @@ def test_table_2_is_that_of_the_pure_functions(job_log):
         assert shapes.inertia == pytest.approx(ranked.shapes.inertia)
 
 
+@pytest.mark.slow
 def test_characterising_twice_changes_no_table_and_leaves_other_sources_alone(job_log):
     job_log(planted(n_jobs=4), source="other")
     warehouse = job_log(planted())

@@ -127,6 +127,7 @@ def property_over(n_examples, migrated, origin, chunk, noon):
     holds()
 
 
+@pytest.mark.slow
 def test_ingest_in_any_order_equals_rebuild_and_the_model(migrated, origin, chunk, noon):
     property_over(4, migrated, origin, chunk, noon)
 

@@ -216,6 +216,7 @@ def property_over(n_examples, migrated, put_in):
     holds()
 
 
+@pytest.mark.slow
 def test_prune_never_removes_what_a_rebuild_or_a_champion_needs(migrated, put_in):
     property_over(3, migrated, put_in)
 

@@ -257,6 +257,7 @@ def test_a_terminated_recorder_writes_what_it_has_and_leaves_nothing(params, tmp
     assert _read(tmp_path).run_id.is_unique
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", BEFORE)
 def test_without_rights_on_control_groups_threads_stand_in_and_the_record_is_useful(params, recorded, before):
     if not (python := _python_after(before)):

@@ -41,6 +41,7 @@ def preprocessed(nodes_log: Warehouse) -> Warehouse:
     return nodes_log
 
 
+@pytest.mark.slow
 def test_answers_of_older_data_say_so_until_it_is_ranked_again(
     preprocessed: Warehouse, drawn_executions: Callable[..., Path]
 ) -> None:

@@ -74,6 +74,7 @@ def test_tables_are_written_and_read_back(labelled, tmp_path):
     assert set(judged["detector"]) == set(PLAIN)
 
 
+@pytest.mark.slow
 def test_the_same_history_gives_the_same_figures():
     history = synthetic_history(nodes=2, runs=20, types=2)
     assert evaluate_history(history, ONE_SPLIT).figures == evaluate_history(history, ONE_SPLIT).figures
@@ -153,6 +154,7 @@ def test_the_hash_of_the_data_follows_all_that_figures_are_made_of():
     assert sha256_of_history(synthetic_history(nodes=1, runs=2, types=1)) == hashes[0]
 
 
+@pytest.mark.slow
 def test_the_papers_preprocessing_stands_beside_ours_on_the_same_executions():
     history = synthetic_history(nodes=2, runs=12, types=1)
     both = evaluate_both(history, ONE_SPLIT)

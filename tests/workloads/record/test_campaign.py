@@ -78,6 +78,7 @@ def test_a_campaign_records_every_run_with_its_labels_and_leaves_nothing_behind(
     assert left_groups() == []
 
 
+@pytest.mark.slow
 def test_every_round_prepares_afresh_and_ends_with_a_full_stop(record, busy):
     program = busy()
     record(program, runs=4, rounds=2)

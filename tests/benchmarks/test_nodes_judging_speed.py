@@ -50,4 +50,4 @@ def test_100_000_executions_are_judged_in_seconds(capsys: pytest.CaptureFixture[
         print(f"\n{n:,} executions, {judged.is_flagged.sum():,} flagged, load {os.getloadavg()[0]:.1f}")
         print(f"  evidence of plain detectors {evidence_s:6.2f} s\n  inputs {inputs_s:6.2f} s")
         print(f"  judged in {judged.n_rounds} rounds {judged_s:6.2f} s")
-    assert judged_s < MOST_S
+    assert evidence_s + inputs_s + judged_s < MOST_S

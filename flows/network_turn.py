@@ -1,7 +1,8 @@
 """Network benchmarks take turns: of all nodes that record at the same time, one has the network to itself.
 
 Order comes from a global concurrency limit of the Prefect server that the nodes share. A process that is killed while
-it has its turn keeps it until its lease ends."""
+it has its turn keeps it until its lease ends. A server that lives and dies with its recorder forgets leases, but not
+that a turn was taken: there the next recorder takes it back, as one machine records one benchmark at a time anyway."""
 
 import logging
 import sys
@@ -9,9 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate
+from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate, GlobalConcurrencyLimitUpdate
 from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
+from prefect.settings import PREFECT_API_URL
 
 from tasks.errors import WhorlError
 from tasks.nodes.record.templates import BenchmarkTemplate
@@ -31,6 +33,20 @@ def make_limit() -> bool:
                 client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=LIMIT, limit=1))
                 return True
     return False
+
+
+def take_back_turns() -> int:
+    """Give back the turns that killed recorders hold on a server of this process's own; returns how many.
+
+    A shared server does so by itself when a lease ends, and there a turn may be another node's: nothing is touched."""
+    if PREFECT_API_URL.value():
+        return 0
+    with get_client(sync_client=True) as client:
+        taken = client.read_global_concurrency_limit_by_name(LIMIT).active_slots
+        if taken:
+            client.update_global_concurrency_limit(LIMIT, GlobalConcurrencyLimitUpdate(active_slots=0))
+            logger.info("a killed recorder had the turn for the network: taken back")
+    return int(taken)
 
 
 class NoTurn(WhorlError):

@@ -4,7 +4,7 @@ from prefect.runtime import flow_run
 
 from flows.file_intake import all_in_one, files_or_inbox, load_each
 from flows.forms import call, flow
-from flows.network_turn import make_limit, network_turn
+from flows.network_turn import make_limit, network_turn, take_back_turns
 from flows.node_pages import executions_page
 from flows.node_params import INBOX, NodeIngestParams, NodeRecordParams
 from flows.node_results import NodesRecorded, ResultsIngested
@@ -34,6 +34,7 @@ count_emulated = step(steps.count_emulated)
 def record(params: RecordParams, folder: str) -> Recording:
     """Record benchmarks; those that need the network wait until no other node uses it."""
     make_limit()
+    take_back_turns()
     return record_steps.record(params, folder, turn=network_turn)
 
 

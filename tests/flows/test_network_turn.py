@@ -2,11 +2,13 @@
 
 import threading
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from flows.network_turn import LIMIT, make_limit, network_turn
+from flows import network_turn as turns
+from flows.network_turn import LIMIT, make_limit, network_turn, take_back_turns
 from tasks.nodes.record.templates import SHORT
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
@@ -58,3 +60,29 @@ def test_a_network_benchmark_waits_for_that_of_another_node_and_others_do_not() 
     assert order == ["cpu", "other", "network"]
     assert time.monotonic() - began < 60
     assert limit().active_slots == 0
+
+
+def take_for_ever() -> None:
+    """A turn of a recorder that was killed, on a server that has forgotten its lease."""
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.actions import GlobalConcurrencyLimitUpdate
+
+    with get_client(sync_client=True) as client:
+        client.update_global_concurrency_limit(LIMIT, GlobalConcurrencyLimitUpdate(active_slots=1))
+
+
+def test_what_a_killed_recorder_held_is_taken_back_on_a_server_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_limit()
+    take_for_ever()
+    monkeypatch.setattr(turns, "PREFECT_API_URL", SimpleNamespace(value=lambda: None))
+    assert take_back_turns() == 1
+    with network_turn(NETWORK):
+        assert limit().active_slots == 1
+    assert take_back_turns() == 0
+
+
+def test_on_a_shared_server_the_turn_of_another_node_stays() -> None:
+    make_limit()
+    with network_turn(NETWORK):
+        assert take_back_turns() == 0
+        assert limit().active_slots == 1

@@ -12,7 +12,7 @@ from flows.node_models import nodes_fingerprint, nodes_train
 from flows.node_verdicts_demo import Degrading, OfDose, by_dose, degrading
 from flows.node_watch import nodes_watch
 from tasks.nodes.detectors.params import DetectorParams
-from tasks.nodes.learned.names import KIND, WORD
+from tasks.nodes.learned.names import KIND, LEARNED, WORD
 from tasks.nodes.learned.rows import read_states
 from tasks.nodes.model.params import ModelParams
 from tasks.nodes.params import NodesParams
@@ -22,12 +22,11 @@ from tasks.warehouse.registry import ModelCard, cards, champion
 
 MOST_EPOCHS, MOST_TREES = 20, 20
 LEFT_TO_VARIANT = 0  # as batch size, learning rate and mined vectors: ours then takes few large steps
-LEARNED = "learned.parquet"  # what a model has seen; named by tasks/nodes/learned/champions.py, which loads torch
 SHARES = {"train_share", "validation_share", "false_alarm_share"}
 VERDICTS = """
 SELECT execution_id, executions.node, executions.aspect, own.is_flagged, executions.is_stressed, executions.dose_level
 FROM nodes.fingerprints AS own JOIN nodes.executions AS executions USING (source, execution_id)
-WHERE source = $source ORDER BY executions.started_at NULLS FIRST, execution_id
+WHERE source = $source ORDER BY executions.started_at NULLS LAST, execution_id
 """
 EVIDENCE = "SELECT evidence FROM ops.alarms WHERE word = 'nodes' AND source = $source ORDER BY raised_at, alarm_id"
 
@@ -79,7 +78,7 @@ def quick(model: ModelParams) -> ModelParams:
     """The parameters with few epochs of large steps, for a first look; the network stays.
 
     Without node metrics: those of an emulated node show that a stressor runs, however little it disturbs."""
-    epochs = min(model.fit.epochs, MOST_EPOCHS)
+    epochs = min(model.fit.epochs_in(model.variant), MOST_EPOCHS)
     steps = {"epochs": epochs, "batch_size": LEFT_TO_VARIANT, "learning_rate": float(LEFT_TO_VARIANT)}
     loss = model.loss.model_copy(update={"mined_per_type": LEFT_TO_VARIANT})
     graph = model.graph.model_copy(update={"node_metrics": False})

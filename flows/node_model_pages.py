@@ -10,15 +10,16 @@ from flows.publish import joined, table
 from flows.shown import counted
 from tasks.markdown import plain
 from tasks.nodes.learned_steps import FingerprintedNodes, TrainedNodes, TunedNodes, WatchedNodes
-from tasks.nodes.node_words import interval
+from tasks.nodes.node_words import called, interval
 from tasks.quantities import number, ratio
 from tasks.report.nodes_watching import HEADS, cost_words, counted_states, excluded_nodes, state_values
 
 
 def training_page(source: str, found: TrainedNodes) -> str:
     """What a training learned, and how good it is on executions that it did not see."""
-    is_new = found["champion_id"] == found["model_id"]
-    in_use = "this model" if is_new else f"{found['champion_id']}: no worse on the same executions, so it stays"
+    is_used = found["champion_id"] == found["model_id"]
+    in_use = "this model" if is_used else f"{found['champion_id']}: this one was not found to be better"
+    in_use += "; made before, of the same data, with the same parameters and code" if found["is_from_before"] else ""
     rows = [(name, number(value)) for name, value in found["figures"].items()]
     return joined(
         [
@@ -45,12 +46,13 @@ def tuning_page(source: str, found: TunedNodes) -> str:
 
 
 def fingerprints_page(source: str, found: FingerprintedNodes, scores: pd.DataFrame) -> str:
-    """The nodes by their fingerprints, one number each and by aspect."""
+    """The nodes by their fingerprints, one number each and by aspect. scores: with is_emulated beside them."""
+    names = {str(row["node"]): called(str(row["node"]), row["is_emulated"]) for row in scores.to_dict("records")}
     rows = [
         (
             row["aspect"],
             int(row["rank"]),
-            row["node"],
+            names[str(row["node"])],
             ratio(row["score"]),
             interval(row),
             bool(row["is_tied"]),
@@ -58,12 +60,13 @@ def fingerprints_page(source: str, found: FingerprintedNodes, scores: pd.DataFra
         )
         for row in scores.head(MAX_ROWS).to_dict("records")
     ]
+    best = [names[node] for node in found["best"]]
     header = ("aspect", "place", "node", "score", "interval", "tied", "executions")
     return joined(
         [
             f"# The fingerprints of the nodes of source {plain(source)}",
             f"{found['n_fingerprints']:,} of {counted(found['n_executions'], 'execution')} have one by model "
-            f"{plain(found['model_id'])}, {found['n_flagged']:,} are flagged. Best: {plain(', '.join(found['best']))}.",
+            f"{plain(found['model_id'])}, {found['n_flagged']:,} are flagged. Best: {plain(', '.join(best))}.",
             table(header, rows) + rest(len(scores)) if rows else "No node has a score.",
         ]
     )
@@ -77,8 +80,11 @@ def states_page(
     asked: Sequence[str],
     cannot: Sequence[str],
 ) -> str:
-    """Which nodes are degrading, what was told anew, and which fresh benchmarks were asked for."""
-    rows = [(str(row["node"]), *state_values(row)) for row in states.head(MAX_ROWS).to_dict("records")]
+    """Which nodes are degrading, what was told anew, and which fresh benchmarks were asked for.
+
+    states: with is_emulated beside them."""
+    first = states.head(MAX_ROWS).to_dict("records")
+    rows = [(called(str(row["node"]), row["is_emulated"]), *state_values(row)) for row in first]
     excluded = "; ".join(excluded_nodes(states)) or "none"
     new = [f"- {plain(str(message))}" for message in alarms["message"]] if len(alarms) else []
     return joined(

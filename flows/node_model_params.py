@@ -9,7 +9,7 @@ from flows.node_answer_params import PREPROCESS, SCORE
 from flows.node_params import REPORT
 from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.fingerprint.alarm_params import AlarmParams
-from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
+from tasks.nodes.fingerprint.fingerprint_params import AskingParams
 from tasks.nodes.learned.train_params import TrainParams
 from tasks.nodes.model.params import ModelParams
 from tasks.nodes.params import NodesParams
@@ -46,6 +46,9 @@ class InUseParams(Params):
     as_in_use: bool = Field(
         True, description="Take graph, network, losses and fitting of the model in use, where there is one"
     )
+    trains_again: bool = Field(
+        False, description="Train also where the same data, parameters and code have made a model before"
+    )
     model: ModelParams = Field(ModelParams(), description=f"{MODEL}, where they are not taken from the one in use")
 
 
@@ -69,7 +72,7 @@ class NodeFingerprintParams(Params):
     """Fingerprints and verdicts of the executions of a source, and its nodes ranked by them."""
 
     source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
-    fingerprint: FingerprintParams = Field(FingerprintParams(), description="How the model in use is asked")
+    fingerprint: AskingParams = Field(AskingParams(), description="How the model in use is asked")
     score: ScoreParams = Field(ScoreParams(), description=SCORE)
     report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
     warehouse: Warehouse = Field(description=WAREHOUSE)
@@ -79,7 +82,7 @@ class NodeWatchParams(Params):
     """The check whether nodes of a source are degrading."""
 
     source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
-    fingerprint: FingerprintParams = Field(FingerprintParams(), description="How the model in use is asked")
+    fingerprint: AskingParams = Field(AskingParams(), description="How the model in use is asked")
     alarm: AlarmParams = Field(
         AlarmParams(), description="When verdicts become an alarm, and what confirms or clears it"
     )

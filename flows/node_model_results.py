@@ -25,7 +25,7 @@ class NodesFingerprinted(FingerprintedNodes):
 class NodesWatched(WatchedNodes):
     """A watch. asked: deployments that were started for suspected nodes; cannot_ask: suspected nodes without one.
 
-    report: path of the page, empty where there is no new alarm."""
+    report: path of the page."""
 
     asked: list[str]
     cannot_ask: list[str]

@@ -2,6 +2,7 @@
 
 from prefect.runtime import flow_run
 
+from flows.emulated_nodes import with_emulated
 from flows.forms import call, flow
 from flows.node_model_pages import fingerprints_page, training_page, tuning_page
 from flows.node_model_params import NodeFingerprintParams, NodeTrainParams, NodeTuneParams
@@ -32,10 +33,12 @@ fingerprint = step(learned_steps.fingerprint)
 def nodes_train(params: NodeTrainParams) -> NodesTrained:
     """Train a model of the nodes of a source, and put it into use if it is better than the one before.
 
-    It learns from the earlier executions of each node and is measured on the latest ones, which neither has seen.
-    Models stay until they are pruned, so 'whorl models rollback' brings the former one back."""
+    It learns from the earlier executions of each node and is measured on the latest ones, which neither has seen. What
+    the same data, parameters and code made before is used again. Models stay until they are pruned, so 'whorl models
+    rollback' brings the former one back."""
     known = learned_steps.in_use(params.warehouse, params.source) if params.as_in_use else None
-    found = _trained(params, ModelParams.model_validate(known) if known else params.model)
+    model = ModelParams.model_validate(known) if known else params.model
+    found = _trained(params, model, again=params.trains_again)
     path = _published(params, found["model_id"], training_page(params.source, found))
     return NodesTrained(**found, report=path)
 
@@ -61,7 +64,8 @@ def nodes_fingerprint(params: NodeFingerprintParams) -> NodesFingerprinted:
     warehouse, source = params.warehouse, params.source
     found = fingerprint(warehouse, source, params.fingerprint, params.score)
     path = write_report(warehouse, source, params.report, f"{found}")
-    ranking = fingerprints_page(source, found, read_fingerprint_scores(warehouse, source))
+    scores = with_emulated(read_fingerprint_scores(warehouse, source), warehouse, source)
+    ranking = fingerprints_page(source, found, scores)
     page = joined([ranking, fingerprints_part(warehouse, source, params.report), report_part(path)])
     publish(artifact_key(WORD, source, "fingerprints"), page, f"The fingerprints of the nodes of source {source}")
     return NodesFingerprinted(**found, report=path)
@@ -87,8 +91,8 @@ def _learning(params: Learning) -> tuple[TrainParams, PreprocessParams, ScorePar
     return params.train, params.preprocess, params.score, params.detect
 
 
-def _trained(params: Learning, model: ModelParams) -> TrainedNodes:
-    return train(params.warehouse, params.source, model, *_learning(params), str(flow_run.id))
+def _trained(params: Learning, model: ModelParams, *, again: bool = False) -> TrainedNodes:
+    return train(params.warehouse, params.source, model, *_learning(params), str(flow_run.id), again=again)
 
 
 def _published(params: Learning, model_id: str, *pages: str) -> str:

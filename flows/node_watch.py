@@ -3,6 +3,7 @@
 from prefect.runtime import flow_run
 
 from flows.alarms import announce
+from flows.emulated_nodes import with_emulated
 from flows.forms import call, flow
 from flows.fresh_benchmarks import ask_for_benchmarks, enough_for
 from flows.node_model_pages import states_page
@@ -38,9 +39,8 @@ def nodes_watch(params: NodeWatchParams) -> NodesWatched:
     asked, cannot = ask(warehouse, source, found["suspected"], least) if params.asks_for_benchmarks else ([], [])
     alarms = read_alarms(warehouse, ids=found["alarms"], limit=max(1, len(found["alarms"])))
     path = write_report(warehouse, source, params.report, f"{found}")
-    page = joined(
-        [states_page(source, found, read_states(warehouse, source), alarms, asked, cannot), report_part(path)]
-    )
+    states = with_emulated(read_states(warehouse, source), warehouse, source)
+    page = joined([states_page(source, found, states, alarms, asked, cannot), report_part(path)])
     publish(artifact_key(WORD, source, "states"), page, f"Which nodes of source {source} are degrading")
     return NodesWatched(**found, asked=asked, cannot_ask=cannot, report=path)
 

@@ -33,6 +33,26 @@ def read_flags(
     return labelled_read_flags(label_from, manifest, renamed, time_zone, example="node=hostname")
 
 
+def one_learning_source(warehouse: "Warehouse", source: str | None) -> str:
+    """As one_node_source; it must have executions, so that this is told before Prefect is started.
+
+    Raises BadInput if simulated executions stand among measured ones."""
+    from tasks.nodes.answer_steps import version_of
+
+    chosen = one_node_source(warehouse, source)
+    version_of(warehouse, chosen)
+    return chosen
+
+
+def one_trained_source(warehouse: "Warehouse", source: str | None) -> str:
+    """As one_learning_source; raises NotFound too if it has no trained model."""
+    from tasks.nodes.learned_steps import require_trained
+
+    chosen = one_learning_source(warehouse, source)
+    require_trained(warehouse, chosen)
+    return chosen
+
+
 def one_node_source(warehouse: "Warehouse", source: str | None) -> str:
     """The named source, or the only one with executions of benchmarks. Raises BadSetting, NotFound, NoWarehouse."""
     if source is not None:

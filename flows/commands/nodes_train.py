@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.commands.nodes_options import one_node_source
+from flows.commands.nodes_options import one_learning_source
 from flows.commands.options import Json, Seed, Source
 from flows.invocation import invocation_of
 from flows.running import flow_running
@@ -15,6 +15,7 @@ from tasks.quantities import number
 
 if TYPE_CHECKING:
     from tasks.nodes.learned_steps import TrainedNodes
+    from tasks.settings import Settings
 
 WORDS = {
     "auprc": "average precision",
@@ -40,43 +41,67 @@ def train(
     ] = None,
     seed: Seed = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Parameters of conf/nodes.yaml instead of those of the model in use")
+        bool,
+        typer.Option(
+            "--fresh",
+            help="Parameters of conf/nodes.yaml instead of those of the model in use, and a training even of what was "
+            "trained before",
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Train a model that fingerprints executions and tells degraded ones.
 
     It learns from the earlier executions of each node, is measured on the latest, and is put into use if it is better
-    than the model before. 'whorl models list' shows all, 'whorl models rollback' brings the former one back."""
+    than the model before. Nothing is learned twice from the same data with the same parameters. 'whorl models list'
+    shows all, 'whorl models rollback' brings the former one back."""
     from flows.machine_output import show_json
 
     invocation = invocation_of(context)
     fit = {key: value for key, value in {"epochs": epochs, "seed": seed}.items() if value is not None}
-    model: dict[str, Any] = ({"variant": variant} if variant else {}) | ({"fit": fit} if fit else {})
-    settings = invocation.resolved({"nodes": {"model": model} if model else {}}).settings
-    chosen = one_node_source(settings.warehouse, source)
+    flags: dict[str, Any] = ({"variant": variant} if variant else {}) | ({"fit": fit} if fit else {})
+    settings = invocation.resolved({"nodes": {"model": flags} if flags else {}}).settings
+    chosen = one_learning_source(settings.warehouse, source)
+    own: dict[str, Any] = {"as_in_use": not fresh, "trains_again": fresh}
+    if flags and not fresh:
+        own |= asked_model(settings, chosen, flags)
     with flow_running(invocation):
         from flows.node_model_params import NodeTrainParams, filled_in
         from flows.node_models import train_nodes
 
-        own = {"as_in_use": not (fresh or model)}
         found = train_nodes(filled_in(NodeTrainParams, settings.nodes, settings.warehouse, chosen, **own))
     if as_json:
         show_json({**found, "source": chosen})
         return
     show_facts(facts_of(found))
     print(f"report: {found['report']}")
+    if found["is_from_before"]:
+        invocation.note("nothing was learned: the same data, parameters and code made this model; --fresh trains again")
     invocation.note(f"next: {as_command('whorl', 'nodes', 'fingerprint', '--source', chosen)}")
+
+
+def asked_model(settings: "Settings", source: str, flags: dict[str, Any]) -> dict[str, Any]:
+    """What a training is told where flags name some parameters: the others are those of the model in use.
+
+    They are those of the settings where no model of that variant is in use. Raises BadInput as learned_steps.in_use."""
+    from tasks.nodes.learned_steps import in_use
+    from tasks.nodes.model.params import ModelParams
+
+    known = in_use(settings.warehouse, source)
+    if known is None or flags.get("variant", known["variant"]) != known["variant"]:
+        return {"as_in_use": False}
+    fit = {**known["fit"], **flags.get("fit", {})}
+    return {"as_in_use": False, "model": ModelParams.model_validate({**known, "fit": fit})}
 
 
 def facts_of(found: "TrainedNodes") -> dict[str, str]:
     """What a training came to, in words."""
     champion, figures = found["champion_id"], found["figures"]
-    in_use = "this model" if champion == found["model_id"] else f"{champion}: no worse on the same executions"
+    in_use = "this model" if champion == found["model_id"] else f"{champion}: this one was not found to be better"
     return {
         "model": found["model_id"],
         "in use": in_use,
-        "learned": f"{count(found['n_learned'])} executions",
+        "learned": f"{count(found['n_learned'])} executions{', before' if found['is_from_before'] else ''}",
         "held out": f"{count(found['n_tested'])} executions, the latest, which the figures below are of",
         **{words: number(figures[key]) for key, words in WORDS.items() if key in figures},
         "data version": found["data_version"],

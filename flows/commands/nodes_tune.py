@@ -1,17 +1,20 @@
 """`whorl nodes tune`: the parameters of a source's model, searched."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.commands.nodes_options import one_node_source
+from flows.commands.nodes_options import one_learning_source
 from flows.commands.nodes_train import facts_of
 from flows.commands.options import Json, Source
 from flows.invocation import invocation_of
 from flows.running import flow_running
-from flows.shown import counted
+from flows.shown import as_command, counted
 from flows.tables import show_facts
 from tasks.quantities import number
+
+if TYPE_CHECKING:
+    from flows.node_model_results import NodesTuned
 
 
 def tune(
@@ -31,12 +34,15 @@ def tune(
     The latest executions, which models are measured on, have no part in it. A search of the same data that was stopped
     goes on; asked for more trials it adds to them."""
     from flows.machine_output import show_json
+    from tasks.nodes.training.ray_address import check_ray
 
     invocation = invocation_of(context)
     asked = {"n_trials": trials, "ray_address": ray_address}
     flags: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
     settings = invocation.resolved({"nodes": {"search": flags} if flags else {}}).settings
-    chosen = one_node_source(settings.warehouse, source)
+    chosen = one_learning_source(settings.warehouse, source)
+    if settings.nodes.search.runner == "ray":
+        check_ray(settings.nodes.search.ray_address)  # before minutes of work that would end with this line
     with flow_running(invocation):
         from flows.node_model_params import NodeTuneParams, filled_in
         from flows.node_models import tune_nodes
@@ -45,7 +51,22 @@ def tune(
     if as_json:
         show_json({**found, "source": chosen})
         return
-    told = f"{counted(found['n_trials'], 'trial')}, {found['n_resumed']:,} from before"
-    searched = {"searched": told, "least validation loss": number(found["validation_loss"]), "trials": found["trials"]}
-    show_facts(searched | facts_of(found["trained"]))
+    show_facts(_facts(found) | facts_of(found["trained"]))
     print(f"report: {found['report']}")
+    invocation.note(f"next: {as_command('whorl', 'nodes', 'fingerprint', '--source', chosen)}")
+
+
+def _facts(found: "NodesTuned") -> dict[str, str]:
+    """What a search came to, in words."""
+    from tasks.nodes.model.params import ModelParams
+    from tasks.nodes.training.search_space import space_of
+
+    names = [name.split(".") for name in space_of(ModelParams.model_validate(found["best"]))]
+    values = [f"{key.replace('_', ' ')} {found['best'][part][key]}" for part, key in names]
+    before = f", {found['n_resumed']:,} of them from before" if found["n_resumed"] else ""
+    return {
+        "searched": f"{counted(found['n_trials'], 'trial')}{before}",
+        "least validation loss": number(found["validation_loss"]),
+        "best": ", ".join(values),
+        "trials": found["trials"],
+    }

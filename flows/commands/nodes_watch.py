@@ -1,25 +1,26 @@
 """`whorl nodes watch`: which nodes are degrading."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from flows.commands.nodes_options import one_node_source
+from flows.commands.nodes_options import one_trained_source
 from flows.commands.options import Json, Source
 from flows.invocation import invocation_of
 from flows.running import flow_running
-from flows.shown import count
+from flows.shown import count, moment
 from flows.tables import Column, show_table
-from tasks.quantities import MISSING, share
+from tasks.nodes.node_words import called
+from tasks.quantities import share
 
 COLUMNS = (
-    Column("node", "node", kind="key"),
+    Column("name", "node", kind="key"),
     Column("aspect", "aspect", kind="name"),
     Column("state", "state", kind="name"),
-    Column("since_at", "since", kind="name"),
+    Column("since", "since (UTC)", moment, kind="name"),
     Column("n_executions", "executions", count, kind="number"),
     Column("n_recent_flagged", "flagged of the last", count, kind="number"),
-    Column("cost", "share of its time", kind="number"),
+    Column("cost_share", "share of its time", share, kind="number"),
 )
 
 
@@ -35,39 +36,36 @@ def watch(
 
     One bad execution is no alarm, and an alarm that goes on is told once. What a suspected node runs next confirms the
     alarm or clears it; a confirmed node is to be left out."""
-    from flows.machine_output import records, show_json
-    from tasks.nodes.learned.rows import read_states
-    from tasks.warehouse.alarms import read_alarms
-
     invocation = invocation_of(context)
     settings = invocation.settings
-    chosen = one_node_source(settings.warehouse, source)
+    chosen = one_trained_source(settings.warehouse, source)
     with flow_running(invocation):
         from flows.node_model_params import NodeWatchParams, filled_in
         from flows.node_watch import watch_nodes
 
         asked = filled_in(NodeWatchParams, settings.nodes, settings.warehouse, chosen, asks_for_benchmarks=ask)
         found = watch_nodes(asked)
-    rows = records(read_states(settings.warehouse, chosen))
+    from flows.emulated_nodes import with_emulated
+    from flows.machine_output import records, show_json
+    from tasks.nodes.learned.rows import read_states
+    from tasks.warehouse.alarms import read_alarms
+
+    rows = records(with_emulated(read_states(settings.warehouse, chosen), settings.warehouse, chosen))
     if as_json:
         show_json({**found, "source": chosen, "states": rows})
         return
-    show_table([_shown(row) for row in rows], COLUMNS)
+    names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
+    show_table([{**row, "name": names[row["node"]]} for row in rows], COLUMNS)
     print()
     if found["alarms"]:
         for message in read_alarms(settings.warehouse, ids=found["alarms"], limit=len(found["alarms"]))["message"]:
             print(f"alarm: {message}")
     else:
         print("no new alarm")
-    print(f"to be left out: {', '.join(found['excluded']) or 'none'}")
+    print(f"to be left out: {', '.join(names.get(node, node) for node in found['excluded']) or 'none'}")
+    print(f"report: {found['report']}")
     for name in found["asked"]:
         print(f"asked for a fresh benchmark: {name}")
     if found["cannot_ask"]:
         nodes_without = ", ".join(found["cannot_ask"])
         invocation.note(f"no deployment nodes-record/<node> for {nodes_without}: run 'whorl nodes record' there")
-
-
-def _shown(row: dict[str, Any]) -> dict[str, Any]:
-    cost, since = row["cost_share"], row["since"]
-    told = {"cost": share(cost) if cost is not None else MISSING, "since_at": str(since)[:16] if since else MISSING}
-    return {**row, **told}

@@ -3,15 +3,16 @@
 import logging
 import uuid
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from pydantic import ValidationError
 
 from tasks.errors import BadInput, NotFound
 from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.fingerprint.alarm_params import AlarmParams
-from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
+from tasks.nodes.fingerprint.fingerprint_params import AskingParams
 from tasks.nodes.learned.names import KIND, WORD, no_trained_model
+from tasks.nodes.learned.remembered import remember, remembered, training_key
 from tasks.nodes.learned.train_params import TrainParams
 from tasks.nodes.model.params import ModelParams
 from tasks.nodes.preprocess.params import PreprocessParams
@@ -30,7 +31,8 @@ JOURNALS = "searches"  # below the home folder
 class TrainedNodes(TypedDict):
     """model_id: of the new model; champion_id: of the one in use now. metric: by which the better one is chosen.
 
-    figures: of the new one, on the executions that were held out. n_learned, n_tested: executions."""
+    figures: of the new one, on the executions that were held out. n_learned, n_tested: executions. is_from_before: the
+    same data, parameters and code had made this model already, and nothing was learned."""
 
     model_id: str
     champion_id: str
@@ -39,6 +41,7 @@ class TrainedNodes(TypedDict):
     figures: dict[str, float]
     n_learned: int
     n_tested: int
+    is_from_before: bool
 
 
 class TunedNodes(TypedDict):
@@ -81,17 +84,26 @@ def train(
     score: ScoreParams,
     detect: DetectorParams,
     run_id: str,
+    *,
+    again: bool = False,
 ) -> TrainedNodes:
     """Train a model on the executions of a source, measure it on the latest ones, and use it if it is the better one.
 
-    run_id: of the flow run; the same run, data and parameters make the same model once."""
+    run_id: of the flow run; the same run, data and parameters make the same model once. What another run made of the
+    same data, parameters and code is given again, unless `again` says to train all the same."""
+    from tasks.nodes.answer_steps import version_of
+
+    key = training_key(source, version_of(warehouse, source), model, train, preprocess, score, detect)
+    if not again and (known := remembered(warehouse, source, key)):
+        logger.info("%s was made of the same data, parameters and code before: nothing to learn", known["model_id"])
+        return cast(TrainedNodes, {**known, "is_from_before": True})
     from tasks.nodes.learned.cases import asked_of
     from tasks.nodes.learned.training import train_source
 
     history, version = benchmarks_of(warehouse, source, score)
     params = asked_of(model, train, preprocess, score, detect)
     found = train_source(warehouse, source, history, version, params, run_id=run_id)
-    return TrainedNodes(
+    told = TrainedNodes(
         model_id=found.model_id,
         champion_id=found.champion_id,
         data_version=version,
@@ -99,7 +111,10 @@ def train(
         figures=found.measured.figures,
         n_learned=found.n_learned,
         n_tested=found.n_tested,
+        is_from_before=False,
     )
+    remember(warehouse, key, told)
+    return told
 
 
 def tune(
@@ -152,18 +167,18 @@ def in_use(warehouse: Warehouse, source: str) -> dict[str, Any] | None:
         raise BadInput(warehouse.models / WORD / card.model_id, problem, "those of a model", fix) from error
 
 
-def fingerprint(
-    warehouse: Warehouse, source: str, fingerprint: FingerprintParams, score: ScoreParams
-) -> FingerprintedNodes:
+def fingerprint(warehouse: Warehouse, source: str, fingerprint: AskingParams, score: ScoreParams) -> FingerprintedNodes:
     """Fingerprints, verdicts, reasons and scores of a source by the model in use, in place of what was there.
 
-    With the same data, model, parameters and code what stands there is given again. Raises NotFound without a model."""
+    Flagged is what lies above the threshold that the model's training chose. With the same data, model, parameters and
+    code what stands there is given again. Raises NotFound without executions, and without a model."""
+    from tasks.nodes.answer_steps import version_of
     from tasks.nodes.learned.rows import has_fingerprints, read_fingerprint_scores, read_fingerprinting
     from tasks.nodes.learned.rows import write_fingerprints as write
     from tasks.warehouse.versions import code_version
 
+    version = version_of(warehouse, source)
     model_id = require_trained(warehouse, source)
-    history, version = benchmarks_of(warehouse, source, score)
     asked = [fingerprint.model_dump(mode="json"), score.model_dump(mode="json")]
     key = uuid.uuid5(uuid.NAMESPACE_OID, f"{version}{model_id}{asked}{code_version()}").hex
     if not has_fingerprints(warehouse, source, key):
@@ -171,6 +186,7 @@ def fingerprint(
         from tasks.nodes.learned.fingerprinting import fingerprint as ask
 
         if found := trained_in_use(warehouse, source):
+            history, version = benchmarks_of(warehouse, source, score)
             told = ask(history, found[1], fingerprint, score)
             about = {"key": key, "data_version": version, "n_executions": len(history.executions)}
             write(warehouse, source, model_id, told, about)

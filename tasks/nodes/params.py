@@ -3,7 +3,7 @@
 from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.fingerprint.alarm_params import AlarmParams
-from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
+from tasks.nodes.fingerprint.fingerprint_params import AskingParams
 from tasks.nodes.fleet_params import FleetParams
 from tasks.nodes.learned.train_params import TrainParams
 from tasks.nodes.model.params import ModelParams
@@ -30,7 +30,7 @@ class NodesParams(Params):
     model: ModelParams = ModelParams()
     train: TrainParams = TrainParams()
     search: SearchParams = SearchParams()
-    fingerprint: FingerprintParams = FingerprintParams()
+    fingerprint: AskingParams = AskingParams()
     alarm: AlarmParams = AlarmParams()
     fleet: FleetParams = FleetParams()
     report: NodesReportParams = NodesReportParams()

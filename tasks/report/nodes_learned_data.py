@@ -54,7 +54,7 @@ FLAGGED = (
 SELECT execution_id, node, emulated.is_emulated, benchmark, coalesce(template_hash, '') AS template_hash, started_at,
     probability, score, n_predecessors, is_stressed, is_contaminated
 FROM nodes.fingerprints JOIN nodes.executions USING (source, execution_id) LEFT JOIN emulated USING (node)
-WHERE source = $source AND is_flagged ORDER BY started_at DESC NULLS LAST, execution_id LIMIT $most
+WHERE source = $source AND is_flagged ORDER BY started_at DESC NULLS FIRST, execution_id LIMIT $most
 """
 )
 REASONS = """

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from tasks.nodes.aspects import is_unstressed
 from tasks.nodes.detectors.case import Case
@@ -28,8 +29,11 @@ MOST_S = 10.0
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    started = time.perf_counter()
-    return work(), time.perf_counter() - started
+    """What it gives, and the seconds of one core that it takes: in use it has no more (tasks/nodes/learned/asking.py),
+    and what else runs on the machine does not count."""
+    with threadpool_limits(1):
+        started = time.process_time()
+        return work(), time.process_time() - started
 
 
 def test_100_000_executions_are_judged_in_seconds(capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,6 +52,7 @@ def test_100_000_executions_are_judged_in_seconds(capsys: pytest.CaptureFixture[
     judged, judged_s = timed(lambda: judge(inputs, fitted.network, asked))
     with capsys.disabled():
         print(f"\n{n:,} executions, {judged.is_flagged.sum():,} flagged, load {os.getloadavg()[0]:.1f}")
+        print("  seconds of one core:")
         print(f"  evidence of plain detectors {evidence_s:6.2f} s\n  inputs {inputs_s:6.2f} s")
         print(f"  judged in {judged.n_rounds} rounds {judged_s:6.2f} s")
     assert evidence_s + inputs_s + judged_s < MOST_S

@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from flows.node_model_pages import states_page
+from flows.node_model_pages import fingerprints_page, states_page
 from flows.node_pages import evaluation_page
-from tasks.nodes.learned_steps import WatchedNodes
+from tasks.nodes.learned_steps import FingerprintedNodes, WatchedNodes
 
 NOW = pd.Timestamp("2026-01-06 12:00")
 WATCHED = WatchedNodes(model_id="model-1", n_nodes=2, alarms=[], suspected=[], excluded=["node-2"])
@@ -19,6 +19,7 @@ STATES = pd.DataFrame(
         "n_left_out": [1, 0],
         "is_excluded": [True, False],
         "cost_share": [0.05, float("nan")],
+        "is_emulated": [False, False],
     }
 )
 FIGURES = {
@@ -47,6 +48,18 @@ def test_states_say_who_is_to_be_left_out_and_what_watching_costs() -> None:
     assert "| node-2 | disk | confirmed | 2026-01-06 12:00 | 1,200 | 4 | 1 | 5.0 % |" in page
     assert "| node-1 | disk | healthy | – | 40 | 0 | 0 | – |" in page
     assert "Record them by hand." in page
+
+
+def test_emulated_nodes_are_called_so() -> None:
+    states = STATES.assign(is_emulated=[True, False])
+    page = plain(states_page("log", WATCHED, states, pd.DataFrame({"message": []}), [], []))
+    assert "To be left out: node-2 (emulated) (disk)." in page
+    assert "| node-2 (emulated) | disk | confirmed |" in page and "| node-1 | disk | healthy |" in page
+    found = FingerprintedNodes(model_id="m", n_executions=9, n_fingerprints=9, n_flagged=1, best=["node-2"])
+    row = {"aspect": "all", "rank": 1, "score": 1.5, "low": 1.0, "high": 2.0, "is_tied": False, "n_executions": 9}
+    scores = pd.DataFrame([{**row, "node": "node-2", "is_emulated": True}])
+    page = plain(fingerprints_page("log", found, scores))
+    assert "Best: node-2 (emulated)." in page and "| all | 1 | node-2 (emulated) | 1.50 |" in page
 
 
 def test_without_states_nobody_is_left_out() -> None:

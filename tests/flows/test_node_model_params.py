@@ -35,7 +35,7 @@ CHANGED = {
 
 
 def test_forms_of_training_and_search_show_their_own_fields_first_and_share_the_rest() -> None:
-    assert list(NodeTrainParams.model_fields) == ["source", "as_in_use", "model", *SHARED]
+    assert list(NodeTrainParams.model_fields) == ["source", "as_in_use", "trains_again", "model", *SHARED]
     assert list(NodeTuneParams.model_fields) == ["source", "search", "model", *SHARED]
 
 

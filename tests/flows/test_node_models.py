@@ -15,7 +15,7 @@ from tasks.nodes.model.params import FitParams, GraphParams, ModelParams, Networ
 from tasks.nodes.score_params import ScoreParams
 from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import champion
+from tasks.warehouse.registry import cards
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 QUICK = ScoreParams(resamples=100)
@@ -63,12 +63,14 @@ def test_the_next_training_takes_the_parameters_of_the_model_in_use(nodes_log: W
     first = trained(nodes_log)
     other = SMALL.model_copy(update={"fit": FitParams(epochs=2, batch_size=32)})
     second = trained(nodes_log, model=other)
-    cards = {one["model_id"]: one for one in (first, second)}
-    assert len(cards) == 2
+    assert second["is_from_before"] and second["model_id"] == first["model_id"]  # by the same parameters
+    assert "In use: this model; made before" in artifact("nodes-log-model")
     third = trained(nodes_log, model=other, as_in_use=False)
-    in_use = champion(nodes_log.models, "nodes", "log", "fingerprint")
-    assert in_use is not None
-    assert third["model_id"] not in cards
+    assert not third["is_from_before"]
+    found = {card.model_id: card.parameters["model"]["fit"] for card in cards(nodes_log.models)}
+    assert (found[first["model_id"]]["epochs"], found[third["model_id"]]["epochs"]) == (1, 2)
+    fourth = trained(nodes_log, model=other, as_in_use=False, trains_again=True)
+    assert not fourth["is_from_before"] and fourth["model_id"] not in found
 
 
 @pytest.mark.slow

@@ -1,8 +1,11 @@
 """The page and the artifacts of nodes show what a trained model says, beside the plain answers, from tables alone."""
 
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
+from markupsafe import Markup
 
 from tasks.nodes.answer_rows import insert_rows
 from tasks.report.nodes_artifact import nodes_artifact
@@ -20,6 +23,7 @@ from tasks.report.nodes_page import nodes_text, render_nodes
 from tasks.report.nodes_params import NodesReportParams
 from tasks.report.nodes_watching import cost_words, counted_states, excluded_nodes
 from tasks.warehouse.connection import fetch, transaction, writing
+from tasks.warehouse.place import Warehouse
 
 ASPECTS = ("all", "cpu", "disk", "memory", "network")
 ABOUT = {"source": "log", "model_id": "model-1"}
@@ -97,31 +101,57 @@ def states():
     return found.assign(since=pd.to_datetime(since), last_at=NOW, watched_at=NOW)
 
 
-@pytest.fixture
-def asked(nodes_log):
-    """The source `log` after a fingerprinting and a ranking of the other order, but not yet watched."""
-    executions = fetch(nodes_log, "SELECT * FROM nodes.executions WHERE source = 'log' ORDER BY started_at")
+def copied(home, folder):
+    """A warehouse of its own with what is in a home."""
+    shutil.copytree(home, folder / "home")
+    return Warehouse(home=folder / "home", memory_mb=256, threads=1)
+
+
+@pytest.fixture(scope="module")
+def asked_home(tmp_path_factory, nodes_home):
+    """The home of the source `log` after a fingerprinting and a ranking of the other order, but not yet watched."""
+    warehouse = copied(nodes_home, tmp_path_factory.mktemp("asked"))
+    executions = fetch(warehouse, "SELECT * FROM nodes.executions WHERE source = 'log' ORDER BY started_at")
     prints = fingerprints(executions)
     flagged = executions[prints["is_flagged"]].reset_index(drop=True)
-    version = fetch_nodes_data(nodes_log, "log", PARAMS).data_version
+    version = fetch_nodes_data(warehouse, "log", PARAMS).data_version
     made = {"key": "k", "data_version": version, "shown": 0.75, "fingerprinted_at": NOW, "n_executions": 360}
     counts = {"n_fingerprints": 360, "n_flagged": len(flagged)}
     put(
-        nodes_log,
+        warehouse,
         fingerprints=prints,
         fingerprint_reasons=reasons(flagged),
         fingerprint_scores=scores(["node-1", "node-2", "node-3"]),
         scores=scores(["node-2", "node-1", "node-3"]).assign(key="k", scored_at=NOW),
         fingerprintings=pd.DataFrame([made | counts]),
     )
-    return nodes_log
+    return warehouse.home
 
 
 @pytest.fixture
-def learned(asked):
+def asked(tmp_path, asked_home):
+    """That source, for a test to change."""
+    return copied(asked_home, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory, asked_home):
+    """The source after a watch; no test changes it."""
+    warehouse = copied(asked_home, tmp_path_factory.mktemp("watched"))
+    put(warehouse, states=states())
+    return warehouse
+
+
+@pytest.fixture(scope="module")
+def learned(watched):
     """What the page shows after a watch."""
-    put(asked, states=states())
-    return fetch_nodes_data(asked, "log", PARAMS).learned
+    return fetch_nodes_data(watched, "log", PARAMS).learned
+
+
+@pytest.fixture
+def without_pictures(monkeypatch):
+    """Pages of words: figures are drawn, but not written as SVG, which takes most of the time of a page."""
+    monkeypatch.setattr("tasks.report.jobs_page.to_svg", lambda *_: Markup("<svg></svg>"))
 
 
 def texts(table):
@@ -181,8 +211,8 @@ def test_what_watching_costs_is_not_made_up(learned):
     assert excluded_nodes(unknown.head(0)) == []
 
 
-def test_the_page_shows_all_of_it_and_leaves_no_tag_open(asked, learned, words_of, tags_of):
-    page = nodes_text(fetch_nodes_data(asked, "log", PARAMS))
+def test_the_page_shows_all_of_it_and_leaves_no_tag_open(watched, words_of, tags_of):
+    page = nodes_text(fetch_nodes_data(watched, "log", PARAMS))
     assert tags_of(page).open == []
     words = words_of(page)
     for told in (
@@ -196,10 +226,17 @@ def test_the_page_shows_all_of_it_and_leaves_no_tag_open(asked, learned, words_o
         "model model-1",
     ):
         assert told in words, told
-    assert page == nodes_text(fetch_nodes_data(asked, "log", PARAMS))
 
 
-def test_before_a_watch_and_before_a_fingerprinting_the_page_says_which_command_gives_it(nodes_log, asked, words_of):
+@pytest.mark.usefixtures("without_pictures")
+def test_the_same_tables_give_the_same_words(watched):
+    """And the same picture of them: tests/report/test_nodes_plane.py."""
+    one, other = (nodes_text(fetch_nodes_data(watched, "log", PARAMS)) for _ in range(2))
+    assert one == other
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_before_a_watch_and_before_a_fingerprinting_the_page_says_which_command_gives_it(asked, words_of):
     words = words_of(render_nodes(asked, "log").read_text())
     assert "Nobody has watched these nodes yet. whorl nodes watch --source log does so." in words
     with writing(asked) as connection:
@@ -208,6 +245,7 @@ def test_before_a_watch_and_before_a_fingerprinting_the_page_says_which_command_
     assert "whorl nodes train --source log makes one, whorl nodes fingerprint --source log asks it" in words
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_fingerprints_of_older_data_say_so(asked, words_of):
     with writing(asked) as connection:
         connection.execute("UPDATE nodes.fingerprintings SET data_version = 'older'").fetchall()
@@ -226,7 +264,7 @@ def test_the_artifact_of_a_fingerprinting_has_the_figure_both_rankings_and_the_r
     assert fingerprints_artifact(asked, "log", PARAMS) == ""
 
 
-def test_the_artifact_of_the_source_has_the_figure_and_who_is_to_be_left_out(asked, learned):
-    text = nodes_artifact(asked, "log").replace("\\", "")
+def test_the_artifact_of_the_source_has_the_figure_and_who_is_to_be_left_out(watched):
+    text = nodes_artifact(watched, "log").replace("\\", "")
     assert "## Fingerprints by benchmark, and their norms" in text
     assert "To be left out: node-3 (disk)." in text

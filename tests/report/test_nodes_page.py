@@ -1,6 +1,7 @@
-"""The page about nodes, from tables of drawn executions."""
+"""The page about nodes, from tables of drawn executions. What is made of them is made once, and no test changes it."""
 
 import re
+import shutil
 
 import pytest
 
@@ -16,36 +17,46 @@ from tasks.report.nodes_figures import ranking_figure, reruns_figure, suspicions
 from tasks.report.nodes_page import nodes_text, render_nodes
 from tasks.report.nodes_params import NodesReportParams
 from tasks.report.style import NARROW_IN, WIDE_IN
+from tasks.warehouse.place import Warehouse
 
 QUICK = ScoreParams(resamples=100)
 
 
-@pytest.fixture
-def ranked(nodes_log):
+@pytest.fixture(scope="module")
+def ranked(tmp_path_factory, nodes_home):
     """The source `log`, preprocessed, ranked and judged."""
-    answer_steps.preprocess(nodes_log, "log", PreprocessParams(), QUICK, "")
-    answer_steps.rank(nodes_log, "log", QUICK, DetectorParams(trees=20), SuspectParams(), "")
-    return nodes_log
+    home = tmp_path_factory.mktemp("ranked") / "home"
+    shutil.copytree(nodes_home, home)
+    warehouse = Warehouse(home=home, memory_mb=256, threads=1)
+    answer_steps.preprocess(warehouse, "log", PreprocessParams(), QUICK, "")
+    answer_steps.rank(warehouse, "log", QUICK, DetectorParams(trees=20), SuspectParams(), "")
+    return warehouse
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def data(ranked):
     """What the page of `log` shows."""
     return fetch_nodes_data(ranked, "log", NodesReportParams())
 
 
-def test_the_page_is_one_file_that_fetches_nothing_and_leaves_no_tag_open(data, tags_of):
-    tags = tags_of(nodes_text(data))
+@pytest.fixture(scope="module")
+def page(data):
+    """The page of `log`."""
+    return nodes_text(data)
+
+
+def test_the_page_is_one_file_that_fetches_nothing_and_leaves_no_tag_open(page, tags_of):
+    tags = tags_of(page)
     assert tags.open == []
     assert [address for address in tags.addresses if not address.startswith(("data:", "#"))] == []
 
 
-def test_drawn_executions_are_called_simulated(data, words_of):
-    assert "Simulated: these executions were drawn, not measured." in words_of(nodes_text(data))
+def test_drawn_executions_are_called_simulated(page, words_of):
+    assert "Simulated: these executions were drawn, not measured." in words_of(page)
 
 
-def test_the_page_shows_ranking_decisions_suspicions_and_repeatability(data, words_of):
-    words = words_of(nodes_text(data))
+def test_the_page_shows_ranking_decisions_suspicions_and_repeatability(page, words_of):
+    words = words_of(page)
     for title in (
         "How good each node is",
         "Scores by aspect",
@@ -67,10 +78,9 @@ def test_without_answers_the_page_says_which_commands_give_them(nodes_log, words
     assert "360" in words
 
 
-def test_the_same_tables_give_the_same_page(ranked):
+def test_the_same_tables_give_the_same_page(ranked, page):
     params = NodesReportParams()
-    texts = [nodes_text(fetch_nodes_data(ranked, "log", params), params) for _ in range(2)]
-    assert texts[0] == texts[1]
+    assert nodes_text(fetch_nodes_data(ranked, "log", params), params) == page
 
 
 def test_a_source_without_executions_is_told(nodes_log):

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.nodes.detectors.case import Case
+from tasks.nodes.detectors.node_rows import rows_of_nodes
 from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.detectors.run_lengths import recent_change
 from tasks.nodes.detectors.spreads import learn_normal
@@ -11,6 +12,8 @@ from tasks.nodes.reference_fleet import learn_reference
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.scores import execution_scores
 from tasks.nodes.type_tables import Floats
+
+FARTHEST = 1e12  # deviations: of scores that never varied in training a fall may be beyond the largest number
 
 
 def change_point_scores(case: Case, params: DetectorParams) -> Floats:
@@ -25,10 +28,11 @@ def change_point_scores(case: Case, params: DetectorParams) -> Floats:
     for table in case.tables.tables:
         scores = execution_scores(table, reference, scoring)
         within = learn_normal(scores[:, None], table.nodes, case.normal_rows(table), n_nodes).within[0]
+        with np.errstate(over="ignore"):
+            series = np.clip(scores / within, -FARTHEST, FARTHEST)
         told = np.zeros(len(scores))
-        for node in np.unique(table.nodes):
-            own = np.flatnonzero(table.nodes == node)
-            told[own] = expected_fall(scores[own] / within, params)
+        for own in rows_of_nodes(table.nodes):
+            told[own] = expected_fall(series[own], params)
         found.append(told)
     return case.tables.in_place(found)
 

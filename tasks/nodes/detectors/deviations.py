@@ -9,7 +9,7 @@ import numpy as np
 
 from tasks.nodes.detectors.case import Case
 from tasks.nodes.detectors.params import DetectorParams
-from tasks.nodes.detectors.spreads import learn_normal
+from tasks.nodes.detectors.spreads import Normal, learn_normal
 from tasks.nodes.detectors.zscore import z_scores
 from tasks.nodes.graph.node_metrics import node_metrics_of, sampled_metrics
 from tasks.nodes.preprocess.fitting import durations
@@ -37,8 +37,8 @@ def deviations_of(case: Case, params: DetectorParams, *, node_metrics: bool) -> 
     during = _node_metrics(case) if node_metrics else None
     of_node = None if during is None else np.full(during.shape, np.nan)
     own = []
-    for table in case.tables.tables:
-        own.append(_z(case, table, params))
+    for table, normal in zip(case.tables.tables, case.normals, strict=True):
+        own.append(_cut(table, normal, params))
         if during is not None and of_node is not None:
             of_node[table.executions] = _z(case, _table_of(table, during[table.executions]), params)
     rows = tuple(table.executions for table in case.tables.tables)
@@ -75,13 +75,24 @@ def _z(case: Case, table: TypeTable, params: DetectorParams) -> Floats:
     if not table.natural.shape[1]:
         return np.empty(table.natural.shape)
     normal = learn_normal(table.natural, table.nodes, case.normal_rows(table), len(case.tables.nodes))
+    return _cut(table, normal, params)
+
+
+def _cut(table: TypeTable, normal: Normal, params: DetectorParams) -> Floats:
     return np.asarray(np.clip(z_scores(table, normal, params), -params.largest, params.largest))
 
 
 def _node_metrics(case: Case) -> Floats:
-    """What each execution's node did while it ran: (n_executions, c); c is 0 where nothing was sampled."""
+    """What each execution's node did while it ran: (n_executions, c), NaN for executions in no table; c is 0 where
+    nothing was sampled."""
     telemetry, lasted_s = case.history.telemetry, durations(case.history.executions)
-    return node_metrics_of(telemetry, lasted_s, sampled_metrics(telemetry)).during
+    metrics = sampled_metrics(telemetry)
+    is_asked = np.zeros(case.tables.n_executions, dtype=bool)
+    for table in case.tables.tables:
+        is_asked[table.executions] = True
+    if not is_asked.all():  # of training, a part is asked about at a time
+        telemetry = telemetry[is_asked[telemetry["execution"].to_numpy(dtype=np.int64)]]
+    return node_metrics_of(telemetry, lasted_s, metrics).during
 
 
 def _table_of(table: TypeTable, values: Floats) -> TypeTable:

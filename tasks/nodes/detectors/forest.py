@@ -3,11 +3,13 @@
 import numpy as np
 
 from tasks.nodes.detectors.case import Case
+from tasks.nodes.detectors.isolation_trees import grow_forest, isolation_scores
 from tasks.nodes.detectors.levelling import levelled
 from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.type_tables import Bools, Floats, TypeTable
 
 LEAST = 8  # normal executions to grow a forest from
+LARGEST = 1e30  # scaled values are cut here: a span of them is still a number in float32
 
 
 def forest_scores(case: Case, params: DetectorParams) -> Floats:
@@ -22,11 +24,9 @@ def forest_scores(case: Case, params: DetectorParams) -> Floats:
 
 
 def _of_type(table: TypeTable, is_normal: Bools, params: DetectorParams, seed: list[int]) -> Floats:
-    from sklearn.ensemble import IsolationForest  # type: ignore[import-untyped, unused-ignore]
-
-    if is_normal.sum() < LEAST:
+    if is_normal.sum() < LEAST or not table.scaled.shape[1]:
         return np.zeros(len(table.executions))
-    ready = np.nan_to_num(table.scaled, nan=0.0)  # 0 is the middle of the scale
+    filled = np.nan_to_num(table.scaled, nan=0.0)  # 0 is the middle of the scale
+    ready = np.clip(filled, -LARGEST, LARGEST).astype(np.float32)
     state = int(np.random.default_rng(seed).integers(2**31))
-    forest = IsolationForest(n_estimators=params.trees, random_state=state, n_jobs=1).fit(ready[is_normal])
-    return np.asarray(-forest.score_samples(ready))
+    return isolation_scores(grow_forest(ready[is_normal], params.trees, state), ready)

@@ -11,35 +11,44 @@ import pandas as pd
 from tasks.nodes.detectors.case import Case
 from tasks.nodes.detectors.levelling import levelled, power_mean
 from tasks.nodes.detectors.params import DetectorParams
-from tasks.nodes.detectors.spreads import Normal, learn_normal
-from tasks.nodes.type_tables import Floats, TypeTable
+from tasks.nodes.detectors.spreads import Normal
+from tasks.nodes.type_tables import Bools, Floats, TypeTable
 
 
 def zscore_scores(case: Case, params: DetectorParams) -> Floats:
     """The power mean of a type's z-scores, levelled by type: (n_executions,), NaN without a table."""
     found = []
-    for table in case.tables.tables:
-        is_normal = case.normal_rows(table)
-        normal = learn_normal(table.natural, table.nodes, is_normal, len(case.tables.nodes))
+    for table, normal in zip(case.tables.tables, case.normals, strict=True):
         z = z_scores(table, normal, params)
-        found.append(levelled(power_mean(z, params.norm, params.largest), is_normal))
+        found.append(levelled(power_mean(z, params.norm, params.largest), case.normal_rows(table)))
     return case.tables.in_place(found)
 
 
 def z_scores(table: TypeTable, normal: Normal, params: DetectorParams) -> Floats:
-    """The z-score of each metric, positive where it is worse: (n, m), NaN where not measured."""
+    """The z-score of each metric, positive where it is worse: (n, m), NaN where not measured.
+
+    Infinite where it is beyond the largest number: what a metric was that hardly ever varied, and then is huge."""
     has_own = (normal.n >= params.min_history)[table.nodes][:, None]
-    earlier = _earlier_medians(table, params)
+    earlier = _earlier_medians(table, ~has_own[:, 0], params)
     has_earlier = ~np.isnan(earlier)
     centre = np.where(has_own, normal.centres[table.nodes], np.where(has_earlier, earlier, normal.centre))
     own_spread = np.maximum(normal.deviations[table.nodes], params.least_spread * normal.within)
     spread = np.where(has_own, own_spread, np.where(has_earlier, normal.within, normal.around))
-    return np.asarray(-table.orientation * (table.natural - centre) / spread)
+    with np.errstate(over="ignore"):
+        return np.asarray(-table.orientation * (table.natural - centre) / spread)
 
 
-def _earlier_medians(table: TypeTable, params: DetectorParams) -> Floats:
-    """Median of each node's latest earlier executions, the row itself left out; NaN for fewer than min_history."""
-    each = pd.DataFrame(table.natural).groupby(table.nodes)
+def _earlier_medians(table: TypeTable, is_asked: Bools, params: DetectorParams) -> Floats:
+    """Median of each node's latest earlier executions, the row itself left out; NaN for fewer than min_history: (n, m).
+
+    is_asked: (n,) all rows of some nodes; NaN for the others."""
+    found = np.full(table.natural.shape, np.nan)
+    rows = np.flatnonzero(is_asked)
+    if not len(rows):
+        return found
+    nodes = table.nodes[rows]
+    each = pd.DataFrame(table.natural[rows]).groupby(nodes)
     rolled = each.rolling(params.history, min_periods=min(params.min_history, params.history)).median()
     rolled = rolled.groupby(level=0).shift(1)
-    return rolled.droplevel(0).sort_index().to_numpy(dtype=np.float64)
+    found[rows] = rolled.droplevel(0).sort_index().to_numpy(dtype=np.float64)
+    return found

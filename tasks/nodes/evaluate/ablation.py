@@ -22,6 +22,7 @@ from tasks.nodes.evaluate.learned_measures import measures_of
 from tasks.nodes.evaluate.learned_params import NAMES
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.splits import Split
+from tasks.nodes.fingerprint.judging import logit_of
 from tasks.nodes.history import History
 from tasks.nodes.model.params import LossParams, ModelParams
 from tasks.nodes.training.fitting import Diverged
@@ -82,8 +83,9 @@ def _fit(
     if reason := why_not(prepared, model, params.learned):
         raise ValueError(reason)
     network = fit_prepared(prepared, model, params.learned).network
-    logits, _ = judged_by(network, prepared.inputs, prepared.undisturbed, split.is_validation, params)
-    rows = judged_rows(case.history, split, NAMES[model.variant], logits, params.false_alarm_share)
+    logits, threshold = judged_by(network, prepared, split.is_validation, params)
+    limit = logit_of(threshold)
+    rows = judged_rows(case.history, split, NAMES[model.variant], logits, params.false_alarm_share, threshold=limit)
     of = rows["execution"].to_numpy(dtype=np.int64)
     stressed = is_stressed(case.history.executions).to_numpy(dtype=bool)[of]
     verdicts = verdict_measures(rows["score"].to_numpy(), rows["is_flagged"].to_numpy(), stressed, np.zeros(len(of)))

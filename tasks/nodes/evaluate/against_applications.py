@@ -12,9 +12,10 @@ from tasks.nodes.evaluate.correlation import signed_interval, spearman
 from tasks.nodes.evaluate.matrices import NodeMatrix
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.rivals import best_single, first_component, geometric_mean, standardised_mean
+from tasks.nodes.evaluate.shared_component import shared_score
 from tasks.nodes.type_tables import Bools
 
-METHODS = ("spearman", "standardised", "pc1", "best_single", "best_oracle")  # spearman: our score
+METHODS = ("spearman", "standardised", "pc1", "shared", "best_single", "best_oracle")  # spearman: our score
 COLUMNS = ["machine_type", "half", "method", "series", "spearman", "chosen"]
 
 
@@ -93,6 +94,7 @@ def _halves(machine_type: str, own: NodeMatrix) -> Iterator[dict[str, object]]:
             "spearman": geometric_mean(train.micro, test.micro, own.levels),
             "standardised": standardised_mean(train.micro, test.micro, own.levels),
             "pc1": first_component(train.micro, test.micro),
+            "shared": shared_score(train.micro, test.micro, own.levels),
             **{method: test.micro[:, at] for method, at in chosen.items()},
         }
         for method, scores in told.items():

@@ -12,7 +12,7 @@ from tasks.nodes.detectors.case import Case
 from tasks.nodes.detectors.registry import Detector
 from tasks.nodes.evaluate.detection import Prepare, case_of, labels_reason
 from tasks.nodes.evaluate.figures import Figures, put
-from tasks.nodes.evaluate.injection import FEW_NODES, MOST_EXECUTIONS, long_lived, spoil, types_drawn
+from tasks.nodes.evaluate.injection import FEW_NODES, long_lived, spoil, types_drawn
 from tasks.nodes.evaluate.injection_measures import (
     CALM_MEASURES,
     MEASURES,
@@ -58,7 +58,7 @@ def inject(history: History, prepare: Prepare, detectors: Mapping[str, Detector]
 
     Every detector learns once, from a first share of each node's executions that is never spoiled, and has its
     threshold from the share after that, where it flags params.false_alarm_share. Applications are left out; of more
-    than MOST_EXECUTIONS whole benchmark types are drawn."""
+    than injection.most_executions whole benchmark types are drawn."""
     asked = params.learned.injection
     names = [*detectors, *(NAMES[one] for one in params.learned.variants)]
     if not labels_reason(history.executions):
@@ -69,7 +69,7 @@ def inject(history: History, prepare: Prepare, detectors: Mapping[str, Detector]
         reason = FEW_NODES.format(len(nodes), asked.least_runs)
         return Injected(pd.DataFrame(), dict.fromkeys(names, reason), len(nodes), 0.0)
     own = micro.where(micro.executions["node"].astype(str).isin(nodes).to_numpy(dtype=bool))
-    own = own.where(types_drawn(own.executions, MOST_EXECUTIONS, np.random.default_rng([params.seed, TYPES])))
+    own = own.where(types_drawn(own.executions, asked.most_executions, np.random.default_rng([params.seed, TYPES])))
     shares = {"train_share": asked.train_share, "validation_share": asked.validation_share}
     types = type_names(own.executions).tolist()
     ((split,),) = splits_of(own.executions, types, "chronological", params.model_copy(update=shares)).rounds

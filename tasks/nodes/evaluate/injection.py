@@ -14,7 +14,6 @@ from tasks.nodes.history import History
 from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables
 
 EARLIEST, LATEST = 0.2, 0.6  # where among a node's tested executions the spoiled ones begin
-MOST_EXECUTIONS = 60_000  # of long-lived nodes: every detector judges all of them once for each drawing
 ONE_MACHINE_TYPE = "all long-lived nodes are of one machine type; results of another are needed"
 FEW_NODES = "{0} nodes ran a benchmark {1} times or more; at least two are needed"
 
@@ -47,9 +46,12 @@ def types_drawn(executions: pd.DataFrame, most: int, rng: np.random.Generator) -
     each = executions["aspect"].fillna("").astype(str).groupby(types.to_numpy()).agg(["first", "size"])
     each = each.iloc[rng.permutation(len(each))]
     ordered = each.iloc[np.argsort(each.groupby("first").cumcount().to_numpy(), kind="stable")]
-    has_room = ordered["size"].cumsum().to_numpy() <= most
-    has_room[0] = True
-    return np.asarray(types.isin(ordered.index[has_room]), dtype=bool)
+    chosen, room = [ordered.index[0]], most - int(ordered["size"].iloc[0])
+    for name, size in ordered["size"].iloc[1:].items():
+        if size <= room:  # one that is too large leaves room for those after it
+            chosen.append(name)
+            room -= int(size)
+    return np.asarray(types.isin(chosen), dtype=bool)
 
 
 def spoil(

@@ -13,7 +13,7 @@ from tasks.nodes.detectors.registry import Detector
 from tasks.nodes.evaluate.learned_inputs import Prepared, blind_case, drawn_graphs, inputs_in, prepare_case
 from tasks.nodes.evaluate.learned_params import LearnedParams
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.evaluate.thresholds import choose_threshold
+from tasks.nodes.evaluate.thresholds import choose_threshold, guarded
 from tasks.nodes.fingerprint.asking import targets_of
 from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
 from tasks.nodes.fingerprint.judging import judge, probability_of, undisturbed
@@ -50,7 +50,7 @@ def learned_detector(model: ModelParams, params: EvaluateParams) -> Detector:
         if reason := why_not(prepared, model, params.learned):
             raise ValueError(reason)
         network = fit_prepared(prepared, model, params.learned).network
-        return judged_by(network, prepared.inputs, prepared.undisturbed, case.is_validation, params)[0]
+        return judged_by(network, prepared, case.is_validation, params)[0]
 
     return scores
 
@@ -78,14 +78,18 @@ def fit_prepared(prepared: Prepared, model: ModelParams, params: LearnedParams) 
 
 
 def judged_by(
-    network: PeronaNetwork, inputs: Inputs, calm: Bools, is_validation: Bools, params: EvaluateParams
+    network: PeronaNetwork, prepared: Prepared, is_validation: Bools, params: EvaluateParams
 ) -> tuple[Floats, float]:
     """The logit of each execution, NaN where nothing can be said, and the probability that parts them.
 
     All are judged by a first guess, which gives the validation executions that a threshold is chosen on; then again by
-    that. calm: (n,) executions that may stand beside later ones."""
+    that. It is guarded by what the network says of the executions of training and validation that are known to be calm:
+    of the training ones detectors speak that did not learn them (prepared.train), as of later ones in use."""
+    inputs, calm = prepared.inputs, prepared.undisturbed
     guessed = judge(inputs, network, FingerprintParams(threshold=FIRST_GUESS), may_precede=calm).logit
-    threshold = float(probability_of(np.array([logit_threshold(guessed, inputs, is_validation, params)]))[0])
+    seen = np.where(is_validation, guessed, graph_logits(network, prepared.train))
+    limit = guarded(logit_threshold(guessed, inputs, is_validation, params), seen[calm & (inputs.labels == UNSTRESSED)])
+    threshold = float(probability_of(np.array([limit]))[0])
     return judge(inputs, network, FingerprintParams(threshold=threshold), may_precede=calm).logit, threshold
 
 
@@ -113,7 +117,7 @@ def fit_model(case: Case, model: ModelParams, params: EvaluateParams) -> FittedM
     if reason := why_not(prepared, model, params.learned):
         raise ValueError(reason)
     network = fit_prepared(prepared, model, params.learned).network
-    _, threshold = judged_by(network, prepared.inputs, prepared.undisturbed, case.is_validation, params)
+    _, threshold = judged_by(network, prepared, case.is_validation, params)
     return FittedModel(prepared.scales, network, threshold)
 
 

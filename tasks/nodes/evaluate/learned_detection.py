@@ -22,7 +22,7 @@ from tasks.nodes.evaluate.learned_measures import measures_of, type_accuracy
 from tasks.nodes.evaluate.learned_params import NAMES, LearnedProtocol
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.splits import Split, splits_of
-from tasks.nodes.fingerprint.judging import is_metric
+from tasks.nodes.fingerprint.judging import is_metric, logit_of
 from tasks.nodes.history import History
 from tasks.nodes.model.params import ModelParams
 from tasks.nodes.model.variants import Variant
@@ -142,9 +142,8 @@ def _judged(
     history, split, model = shared.case.history, shared.split, fitted.network.params
     name, share = NAMES[model.variant], params.false_alarm_share
     if protocol != "paper":
-        calm = prepared.undisturbed
-        logits, _ = judged_by(fitted.network, prepared.inputs, calm, split.is_validation, params)
-        return judged_rows(history, split, name, logits, share)
+        logits, chosen_at = judged_by(fitted.network, prepared, split.is_validation, params)
+        return judged_rows(history, split, name, logits, share, threshold=logit_of(chosen_at))
     known = replace(prepared.inputs, labels=known_labels(shared.case))
     logits = graph_logits(fitted.network, part_graphs(known, split.is_test, model))
     chosen = graph_logits(fitted.network, prepared.validation)

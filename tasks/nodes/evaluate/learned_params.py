@@ -25,6 +25,12 @@ class InjectionParams(Params):
     least_runs: int = Field(
         20, ge=5, le=1_000_000, description="Executions of one benchmark from which a node counts as long-lived"
     )
+    most_executions: int = Field(
+        100_000,
+        ge=100,
+        le=100_000_000,
+        description="Executions of them that are judged; of more, as many whole benchmark types are drawn",
+    )
     max_nodes: int = Field(30, ge=2, le=100_000, description="Long-lived nodes; of more, those with most executions")
     altered_nodes: Share = Field(0.5, description="Share of the long-lived nodes that is spoiled in each repeat")
     altered_share: Share = Field(0.5, description="Share of a node's later executions that is spoiled")

@@ -3,9 +3,10 @@
 As in against_applications, nodes are split in halves by the hash of their names. A network is fitted to the
 microbenchmarks of one half alone; then the executions of the other half are scored by the encoder, which needs no
 history, and its scores are compared with the applications of that half; both ways round. No application is ever seen.
-What stands for the reference is the median of the nodes that were fitted to."""
+A node's score is what its tools' log norms say in common (shared_component.py), learned from the nodes fitted to."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,18 +17,19 @@ from tasks.nodes.evaluate.against_applications import is_second_half, why_not_co
 from tasks.nodes.evaluate.correlation import spearman, typical
 from tasks.nodes.evaluate.figures import Figures
 from tasks.nodes.evaluate.learned_figures import put_seeds
-from tasks.nodes.evaluate.learned_node_scores import for_many_types, node_scores
+from tasks.nodes.evaluate.learned_node_scores import drawn_of_series, for_many_types, node_scores
 from tasks.nodes.evaluate.learned_params import NAMES
 from tasks.nodes.evaluate.matrices import NodeMatrix
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.rivals import first_component, geometric_mean, standardised_mean
+from tasks.nodes.evaluate.shared_component import shared_score
 from tasks.nodes.history import History
 from tasks.nodes.model.params import ModelParams
 from tasks.nodes.training.fitting import Diverged
 from tasks.nodes.type_tables import Bools, Floats
 from tasks.progress import report_progress
 
-METHODS = ("spearman", "standardised", "pc1")
+METHODS = ("spearman", "geometric", "standardised", "pc1")  # spearman: the score; the others as of measured ones
 COLUMNS = ["machine_type", "half", "detector", "seed", "method", "series", "spearman"]
 NO_SERIES = "no machine type has applications on enough nodes"
 
@@ -54,6 +56,7 @@ def rank_learned(history: History, is_calm: Bools, matrix: NodeMatrix, params: E
         return LearnedRanks(pd.DataFrame(columns=COLUMNS), {NAMES[one]: reason for one in variants}, each)
     micro = is_calm & (history.executions["aspect"] != APPLICATION).to_numpy(dtype=bool)
     own = history.where(micro)
+    own = own.where(drawn_of_series(own.executions, params.seed))
     rows: list[dict[str, object]] = []
     reasons = {NAMES[one]: "" for one in variants}
     for variant in variants:
@@ -91,14 +94,16 @@ def compared(own: NodeMatrix, half: int) -> dict[str, Floats]:
     own: one machine type, micro holding the scores by the encoder. half: 0 tests the second half, as elsewhere."""
     is_test = is_second_half(own.nodes) == (half == 0)
     train, test = own.where(~is_test), own.where(is_test)
+    nothing = np.full(len(test.nodes), np.nan)
     told = {
-        "spearman": geometric_mean(train.micro, test.micro, own.levels),
+        "spearman": nothing,
+        "geometric": geometric_mean(train.micro, test.micro, own.levels),
         "standardised": standardised_mean(train.micro, test.micro, own.levels),
+        "pc1": nothing,
     }
-    try:
+    with suppress(ValueError):  # nothing varies
         told["pc1"] = first_component(train.micro, test.micro)
-    except ValueError:  # nothing varies
-        told["pc1"] = np.full(len(test.nodes), np.nan)
+        told["spearman"] = shared_score(train.micro, test.micro, own.levels)
     return {method: spearman(scores, test.applications) for method, scores in told.items()}
 
 

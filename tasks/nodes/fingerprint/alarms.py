@@ -2,7 +2,10 @@
 
 The rules are those of alarm_states.py, for each node and aspect on its own. An execution counts once, and not at all if
 others used the machine meanwhile (is_contaminated) or nothing could be said of it: such executions neither raise nor
-confirm nor clear an alarm, and belong in no baseline. An alarm that goes on is one alarm. A suspected node should run a
+confirm nor clear an alarm, and belong in no baseline. Executions without a start come last, by their ids, as in a
+history (tasks/nodes/history.py): they are judged beside those whose time is known and stand beside none of them. Nor do
+they count here beside them, as no later execution would ever come after them; where no start is known at all, the order
+of the ids is what there is. An alarm that goes on is one alarm. A suspected node should run a
 fresh benchmark of that aspect: what it runs next confirms the alarm or clears it. A confirmed one is to be left out."""
 
 from dataclasses import dataclass
@@ -55,14 +58,14 @@ def watch_nodes(judged: pd.DataFrame, params: AlarmParams) -> Watched:
 
     judged: one row a verdict with the columns NEEDED, in any order; of an execution that is there twice the last row
     counts. probability: NaN where nothing could be said. is_flagged: the judge's own verdict, used if params.threshold
-    is 0. Executions without a start come first. Raises ValueError for a missing column."""
+    is 0. Raises ValueError for a missing column."""
     if missing := [name for name in NEEDED if name not in judged.columns]:
         raise ValueError(f"judged executions without {', '.join(missing)}; expected the columns {', '.join(NEEDED)}")
     rows = judged[list(NEEDED)].assign(aspect=judged["aspect"].fillna("unknown"))
     rows = rows.drop_duplicates(["node", "aspect", "execution_id"], keep="last")
-    rows = rows.sort_values(["node", "aspect", "started_at", "execution_id"], na_position="first", ignore_index=True)
+    rows = rows.sort_values(["node", "aspect", "started_at", "execution_id"], na_position="last", ignore_index=True)
     rows = rows.assign(is_flagged=flagged(rows, params), series=rows.groupby(["node", "aspect"]).ngroup())
-    counted = rows[counting(rows)].reset_index(drop=True)
+    counted = rows[counting(rows) & _is_placed(rows)].reset_index(drop=True)
     n_series = int(rows["series"].max()) + 1 if len(rows) else 0
     starts = np.searchsorted(counted["series"].to_numpy(), np.arange(n_series + 1)).astype(np.int64)
     is_flagged, at_s = counted["is_flagged"].to_numpy(dtype=bool), _seconds(counted["started_at"])
@@ -79,6 +82,12 @@ def counting(judged: pd.DataFrame) -> Bools:
     """Which executions count: judged, and not disturbed by others. (n,)"""
     disturbed = judged["is_contaminated"].astype("boolean").fillna(False).to_numpy(dtype=bool)
     return np.asarray(~disturbed & judged["probability"].notna().to_numpy())
+
+
+def _is_placed(rows: pd.DataFrame) -> Bools:
+    """Which executions have a place in time: all with a start, and all of a series in which none has any. (n,)"""
+    has_start = rows["started_at"].notna()
+    return np.asarray(has_start | ~has_start.groupby(rows["series"]).transform("any"), dtype=bool)
 
 
 def flagged(judged: pd.DataFrame, params: AlarmParams) -> Bools:
@@ -151,7 +160,7 @@ def _alarms(counted: pd.DataFrame, found: list[Followed], starts: Ints) -> pd.Da
         "n_flagged": pd.Series([len(one) for one in behind], dtype="int64"),
         "probability": pd.Series([np.median(one) for one in behind], dtype="float64"),
     }
-    return pd.DataFrame(told).sort_values(BY_TIME, na_position="first", kind="stable", ignore_index=True)
+    return pd.DataFrame(told).sort_values(BY_TIME, na_position="last", kind="stable", ignore_index=True)
 
 
 def _taken(values: pd.Series, places: Ints) -> pd.Series:

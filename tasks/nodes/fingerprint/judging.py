@@ -10,6 +10,7 @@ import pandas as pd
 from tasks.nodes.fingerprint.asking import targets_of
 from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
 from tasks.nodes.fingerprint.settling import Question, settle
+from tasks.nodes.graph.graph_set import least_predecessors
 from tasks.nodes.graph.inputs import NO_TYPE, Bools, Floats, Inputs, Ints
 from tasks.nodes.model.network import PeronaNetwork
 
@@ -36,9 +37,10 @@ def judge(
 ) -> Judged:
     """Judge all executions, each beside the latest earlier ones of its node and type that are not flagged.
 
-    The first ones of a node are judged by the encoder alone. Nothing flagged is ever a predecessor, nor what
-    may_precede (n,) denies, such as disturbed executions. Executions of a type that training did not have, and those
-    without any measurement, are not judged. 100,000 executions take less than 10 s."""
+    The first ones of a node are judged by the encoder alone; the paper's variant says nothing of those with fewer
+    predecessors than it was taught with. Nothing flagged is a predecessor, but where everything was flagged from the
+    first on (see settling.py), nor what may_precede (n,) denies, such as disturbed executions. Executions of a type
+    that training did not have, and those without any measurement, are not judged. 100,000 take less than 10 s."""
     is_judged = can_be_judged(inputs)
     may = is_judged if may_precede is None else is_judged & may_precede
 
@@ -47,7 +49,9 @@ def judge(
         return np.concatenate(found) if found else np.empty(0)
 
     count, limit = network.params.graph.predecessors, logit_of(params.threshold)
-    found = settle(Question(inputs, score, np.flatnonzero(is_judged), may, count, limit), params.rounds)
+    rows, fewest = np.flatnonzero(is_judged), least_predecessors(network.params)
+    asked = Question(inputs, score, rows, may, count, limit, fewest=fewest, new_level_after=params.new_level_after)
+    found = settle(asked, params.rounds)
     is_flagged = found.logit > limit
     told = (found.predecessors, found.n_rounds, found.n_in_time)
     return Judged(found.logit, probability_of(found.logit), is_flagged, *told)

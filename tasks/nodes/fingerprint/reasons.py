@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.nodes.fingerprint.asking import targets_of
-from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
+from tasks.nodes.fingerprint.fingerprint_params import AskingParams
 from tasks.nodes.fingerprint.judging import is_metric
 from tasks.nodes.graph.inputs import Bools, Floats, Inputs, Ints
 from tasks.nodes.group_medians import robust_deviation
@@ -31,7 +31,7 @@ class Usual(Params):
 
 
 def learn_usual(
-    inputs: Inputs, network: PeronaNetwork, predecessors: Ints, is_learned: Bools, params: FingerprintParams
+    inputs: Inputs, network: PeronaNetwork, predecessors: Ints, is_learned: Bools, params: AskingParams
 ) -> Usual:
     """The usual differences over some executions. predecessors: (n, p), of the verdicts. is_learned: (n,), calm ones.
 
@@ -51,7 +51,7 @@ def learn_usual(
 
 
 def reasons_of(
-    inputs: Inputs, network: PeronaNetwork, rows: Ints, predecessors: Ints, usual: Usual, params: FingerprintParams
+    inputs: Inputs, network: PeronaNetwork, rows: Ints, predecessors: Ints, usual: Usual, params: AskingParams
 ) -> pd.DataFrame:
     """The metrics that are worse than expected, the worst first: one row an execution and metric.
 
@@ -81,7 +81,7 @@ def reasons_of(
 
 
 def _expected(
-    inputs: Inputs, network: PeronaNetwork, rows: Ints, predecessors: Ints, params: FingerprintParams
+    inputs: Inputs, network: PeronaNetwork, rows: Ints, predecessors: Ints, params: AskingParams
 ) -> tuple[Floats, Bools]:
     """What each execution's neighbourhood lets expect, (k, f), and whether it has one, (k,)."""
     found = list(targets_of(inputs, network, rows, predecessors[rows], params.graphs_at_once))

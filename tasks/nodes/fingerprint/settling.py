@@ -2,6 +2,15 @@
 
 An execution is judged beside its predecessors: the latest earlier executions of its node and type that are not flagged.
 So each verdict hangs on verdicts of earlier executions alone, and going through time decides them one after another.
+
+A node of which everything was flagged from the first on has none. That is another kind of machine, or one that always
+was like that, rather than one that changed: after `new_level_after` such executions the least suspicious of them stand
+beside later ones, until one is not flagged. So a lasting difference is told once (as last_k.py does), and from then on
+a change is. That the node is slow is for the ranking to say.
+
+Where the network says nothing of an execution with too few predecessors (the paper's variant: fewer than three), that
+execution has no verdict, and stands beside later ones as if it were calm: the paper takes its history for granted.
+
 The same is found for all executions at once: judge them by guessed verdicts, choose predecessors by the outcome, judge
 those again whose predecessors are others now, until none are. After k rounds the first k executions of each node and
 type are as in going through time, so what no round changes any more is what going through time gives."""
@@ -23,7 +32,9 @@ class Question:
     """What is to be settled.
 
     score: the network. rows: (k,) executions to judge, rising. may_precede: (n,) those of all that may stand beside
-    later ones if they are not flagged. count: predecessors. limit: logits above it are flagged."""
+    later ones if they are not flagged. count: predecessors. limit: logits above it are flagged. fewest: predecessors
+    without which nothing is said. new_level_after: executions that are all flagged from the first on before some of
+    them stand beside later ones; 0: never."""
 
     inputs: Inputs
     score: Scorer
@@ -31,6 +42,18 @@ class Question:
     may_precede: Bools
     count: int
     limit: float
+    fewest: int = 0
+    new_level_after: int = 0
+
+    def passes(self, rows: Ints, logit: Floats) -> Bools:
+        """Which of some rows (k,) may stand beside later ones with such verdicts (k,)."""
+        is_calm = (logit <= self.limit) | (np.isnan(logit) & (self.fewest > 0))
+        return np.asarray(self.may_precede[rows] & is_calm)
+
+    def answer(self, rows: Ints, predecessors: Ints) -> Floats:
+        """The logits of rows (k,) beside their predecessors (k, count), NaN where these are too few: (k,)."""
+        logit = self.score(rows, predecessors)
+        return np.asarray(np.where((predecessors != ABSENT).sum(axis=1) >= self.fewest, logit, np.nan))
 
 
 @dataclass(frozen=True)
@@ -49,20 +72,23 @@ def settle(asked: Question, rounds: int) -> Settled:
     for the nodes and types that still change."""
     alone = np.full((len(asked.rows), asked.count), ABSENT, dtype=np.int64)
     logit = np.full(len(asked.inputs), np.nan)
-    logit[asked.rows] = asked.score(asked.rows, alone)
+    logit[asked.rows] = asked.answer(asked.rows, alone)
+    instead = at_first(asked, logit)
     beside = np.full((len(asked.inputs), asked.count), ABSENT, dtype=np.int64)
     n_rounds = 1
     while True:
-        wanted = predecessors_of(asked.inputs, asked.may_precede & (logit <= asked.limit), asked.count)
+        is_calm = np.zeros(len(logit), dtype=bool)
+        is_calm[asked.rows] = asked.passes(asked.rows, logit[asked.rows])
+        wanted = _or_instead(predecessors_of(asked.inputs, is_calm, asked.count), instead)
         changed = asked.rows[(wanted[asked.rows] != beside[asked.rows]).any(axis=1)]
         if not len(changed) or n_rounds > rounds:
             break
-        logit[changed] = asked.score(changed, wanted[changed])
+        logit[changed] = asked.answer(changed, wanted[changed])
         beside[changed] = wanted[changed]
         n_rounds += 1
     series = series_of(asked.inputs)
     left = asked.rows[np.isin(series[asked.rows], series[changed])]
-    return go_through_time(asked, left, Settled(logit, beside, n_rounds, len(left)))
+    return go_through_time(asked, left, Settled(logit, beside, n_rounds, len(left)), instead)
 
 
 def series_of(inputs: Inputs) -> Ints:
@@ -70,10 +96,40 @@ def series_of(inputs: Inputs) -> Ints:
     return np.asarray(inputs.node_of * (len(inputs.types) + 1) + inputs.type_of, dtype=np.int64)
 
 
-def go_through_time(asked: Question, rows: Ints, before: Settled) -> Settled:
+def at_first(asked: Question, alone: Floats) -> Ints:
+    """Who stands beside each execution if no earlier one of its node and type is calm: (n, count), oldest first.
+
+    The `count` least suspicious of the first `new_level_after` that may precede; ABSENT for these themselves and where
+    there are fewer. alone: (n,) logits without predecessors, which the first ones keep as long as all are flagged."""
+    found = np.full((len(asked.inputs), asked.count), ABSENT, dtype=np.int64)
+    enough = asked.new_level_after
+    may = asked.rows[asked.may_precede[asked.rows]]
+    if not enough or not len(may):
+        return found
+    number = np.unique(series_of(asked.inputs), return_inverse=True)[1]
+    order = may[np.argsort(number[may], kind="stable")]
+    starts = np.searchsorted(number[order], np.arange(number.max() + 2))
+    is_long = np.diff(starts) >= enough
+    first = order[starts[:-1][is_long, None] + np.arange(enough)]  # (series, enough)
+    kept = np.argsort(alone[first], axis=1, kind="stable")[:, : asked.count]
+    chosen = np.sort(np.take_along_axis(first, kept, axis=1), axis=1)
+    place = np.cumsum(is_long) - 1  # of a long series among these
+    own = asked.rows[is_long[number[asked.rows]]]
+    later = own[own > first[place[number[own]], -1]]
+    found[later, asked.count - chosen.shape[1] :] = chosen[place[number[later]]]
+    return found
+
+
+def _or_instead(predecessors: Ints, instead: Ints) -> Ints:
+    """The predecessors, those of at_first where there are none: (k, count) each."""
+    return np.asarray(np.where((predecessors == ABSENT).all(axis=1)[:, None], instead, predecessors))
+
+
+def go_through_time(asked: Question, rows: Ints, before: Settled, instead: Ints) -> Settled:
     """Judge executions one after another, those at the same place of their nodes and types together.
 
-    rows: (k,) all executions to judge of some nodes and types. before: what stays where predecessors are the same."""
+    rows: (k,) all executions to judge of some nodes and types. before: what stays where predecessors are the same.
+    instead: (n, count) of at_first."""
     if not len(rows):
         return before
     logit, beside = before.logit.copy(), before.predecessors.copy()
@@ -86,10 +142,11 @@ def go_through_time(asked: Question, rows: Ints, before: Settled) -> Settled:
     ends = np.cumsum(np.bincount(place))
     for own in np.split(order[steps], ends[:-1]):
         now, of = rows[own], number[own]
-        is_changed = (latest[of] != beside[now]).any(axis=1)
+        wanted = _or_instead(latest[of], instead[now])
+        is_changed = (wanted != beside[now]).any(axis=1)
         if is_changed.any():
-            beside[now] = latest[of]
-            logit[now[is_changed]] = asked.score(now[is_changed], beside[now[is_changed]])
-        is_next = asked.may_precede[now] & (logit[now] <= asked.limit)
+            beside[now] = wanted
+            logit[now[is_changed]] = asked.answer(now[is_changed], beside[now[is_changed]])
+        is_next = asked.passes(now, logit[now])
         latest[of[is_next]] = np.column_stack([latest[of[is_next], 1:], now[is_next]])
     return Settled(logit, beside, before.n_rounds, before.n_in_time)

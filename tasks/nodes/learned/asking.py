@@ -7,7 +7,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from tasks.nodes.detectors.evidence import evidence_of
 from tasks.nodes.evaluate.learned import known_labels
-from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
+from tasks.nodes.fingerprint.fingerprint_params import AskingParams, FingerprintParams
 from tasks.nodes.fingerprint.judging import Judged, judge, undisturbed
 from tasks.nodes.graph.fitting import inputs_of
 from tasks.nodes.graph.inputs import Inputs, Labels
@@ -27,14 +27,15 @@ class Asked:
     is_learned: Bools
 
 
-def ask(history: History, model: TrainedModel, params: FingerprintParams | None = None) -> Asked:
+def ask(history: History, model: TrainedModel, params: AskingParams | None = None) -> Asked:
     """Judge all executions, each beside earlier ones that the model did not flag. Labels are not looked at.
 
-    params: how; flagged is what lies above the threshold that was chosen in training, whatever they say. Where the
-    network sees what plain detectors say, these learn from the executions that the model learned, again."""
+    params: how; flagged is what lies above the threshold that was chosen in training. Where the network sees what plain
+    detectors say, these learn from the executions that the model learned, again."""
     fitted = model.fitted
     network = fitted.network
-    how = (params or FingerprintParams()).model_copy(update={"threshold": model.frozen.threshold})
+    given = (params or AskingParams()).model_dump()
+    how = FingerprintParams.model_validate({**given, "threshold": model.frozen.threshold})
     with threadpool_limits(1):
         case = case_of_model(history, fitted.scales.preprocessor, model.learned, network.params.fit.seed)
         told = {"node_metrics": network.params.graph.node_metrics}

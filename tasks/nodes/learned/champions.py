@@ -14,13 +14,13 @@ from tasks.nodes.evaluate.learned import FittedModel
 from tasks.nodes.fingerprint.node_scores import NormReference
 from tasks.nodes.fingerprint.reasons import Usual
 from tasks.nodes.graph.saved_inputs import load_inputs, save_inputs
-from tasks.nodes.learned.names import KIND, WORD
+from tasks.nodes.learned.names import KIND, LEARNED, WORD
 from tasks.nodes.model.saving import load_network, save_network
 from tasks.params import Params
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, champion
 
-FINGERPRINT, LEARNED = "fingerprint.json", "learned.parquet"
+FINGERPRINT = "fingerprint.json"
 FORMAT, VERSION = "whorl.nodes.fingerprint", 1
 
 

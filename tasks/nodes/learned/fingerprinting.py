@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
+from tasks.nodes.fingerprint.fingerprint_params import AskingParams
 from tasks.nodes.fingerprint.fingerprints import Fingerprints, fingerprints_of
 from tasks.nodes.fingerprint.machine_time import machine_time
 from tasks.nodes.fingerprint.node_scores import calm_executions, log_scores_of, rank_fingerprints
@@ -21,8 +21,8 @@ from tasks.nodes.score_params import ScoreParams
 @dataclass(frozen=True)
 class Told:
     """executions: one row a fingerprinted execution: execution_id, log_norm, score (1 is the reference, NaN without
-    one), probability and is_flagged (missing where it could not be judged), n_predecessors, x, y (Figure 4; NaN without
-    a fingerprint), encoding (list of numbers).
+    one), probability (NaN where nothing can be said, as of the first ones of a node by the paper's variant) and
+    is_flagged (false there), n_predecessors, x, y (Figure 4; NaN without a fingerprint), encoding (list of numbers).
 
     reasons: execution_id, place, metric, deviation, measured, expected, is_beside_others; of flagged ones.
     ranking: nodes by fingerprints. cost: machine_time of each node. shown: share of the variance in x and y."""
@@ -34,7 +34,7 @@ class Told:
     shown: float
 
 
-def fingerprint(history: History, model: TrainedModel, params: FingerprintParams, score: ScoreParams) -> Told:
+def fingerprint(history: History, model: TrainedModel, params: AskingParams, score: ScoreParams) -> Told:
     """Fingerprints, verdicts and their reasons of all executions, and the ranking of the nodes."""
     asked = ask(history, model, params)
     network = model.fitted.network

@@ -4,6 +4,7 @@ import shlex
 
 WORD = "nodes"
 KIND = "fingerprint"
+LEARNED = "learned.parquet"  # in the folder of a model: what it has seen
 
 
 def no_trained_model(source: str) -> str:

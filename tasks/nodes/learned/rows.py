@@ -20,7 +20,7 @@ JUDGED = """
 SELECT executions.node, executions.aspect, own.execution_id, executions.started_at, own.probability, own.is_flagged,
     executions.is_contaminated, executions.duration_s
 FROM nodes.fingerprints AS own JOIN nodes.executions AS executions USING (source, execution_id)
-WHERE source = $source ORDER BY executions.started_at NULLS FIRST, own.execution_id
+WHERE source = $source ORDER BY executions.started_at NULLS LAST, own.execution_id
 """
 
 

@@ -59,7 +59,7 @@ def train_source(
                 f"source {source!r}", reason, "more executions of benchmarks", "record more, then train again"
             )
         network = fit_prepared(prepared, model, params.learned).network
-        _, threshold = judged_by(network, prepared.inputs, prepared.undisturbed, case.is_validation, params)
+        _, threshold = judged_by(network, prepared, case.is_validation, params)
         judged = judge(
             prepared.inputs, network, FingerprintParams(threshold=threshold), may_precede=prepared.undisturbed
         )

@@ -13,7 +13,6 @@ import numpy as np
 from tasks.nodes.graph.graph_set import GraphSet
 from tasks.nodes.graph.inputs import STRESSED, UNKNOWN, UNSTRESSED, Bools, Floats, Floats32, Inputs, Ints
 from tasks.nodes.model.params import ModelParams
-from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.preprocess.scaling import softly_clipped
 
 SHARE = 0.2  # of the graphs afterwards, as in the paper's campaign
@@ -29,15 +28,12 @@ def needs_imitation(graphs: GraphSet, params: ModelParams) -> bool:
     return params.variant == "ours" and params.loss.detection and not has_stressed
 
 
-def with_imitated_stress(
-    graphs: GraphSet, rng: np.random.Generator, *, clip: PreprocessParams | None = None
-) -> GraphSet:
+def with_imitated_stress(graphs: GraphSet, rng: np.random.Generator) -> GraphSet:
     """The graphs and, after them, imitations: one for every four, at least one; their targets are rows of their own.
 
     Metrics without a direction stay. Executions of which nobody says whether they were stressed count as unstressed
-    here, and evidence is left out (Inputs.evidence has no columns). clip: how the inputs were drawn in beyond some
-    spreads, by default as PreprocessParams says. Raises ValueError if there are no graphs of executions that are not
-    known to be stressed."""
+    here, and evidence is left out (Inputs.evidence has no columns). What falls is drawn in as the inputs are
+    (Inputs.clip). Raises ValueError if there are no graphs of executions that are not known to be stressed."""
     inputs = graphs.inputs
     normal = np.flatnonzero(inputs.labels[graphs.targets] != STRESSED)
     if not len(normal):
@@ -46,7 +42,7 @@ def with_imitated_stress(
     copied = np.sort(rng.choice(normal, size=min(count, len(normal)), replace=False))
     rows = graphs.targets[copied]
     is_moved = inputs.is_own[rows] & inputs.has_direction
-    fallen = worsened(inputs.x[rows], is_moved, rng, clip or PreprocessParams())
+    fallen = worsened(inputs.x[rows], is_moved, rng, inputs.clip)
     return GraphSet(
         _appended(inputs, rows, fallen.astype(inputs.x.dtype)),
         np.concatenate([graphs.targets, len(inputs) + np.arange(len(rows))]),
@@ -54,17 +50,15 @@ def with_imitated_stress(
     )
 
 
-def worsened(x: Floats | Floats32, is_own: Bools, rng: np.random.Generator, clip: PreprocessParams) -> Floats:
+def worsened(x: Floats | Floats32, is_own: Bools, rng: np.random.Generator, clip: tuple[float, float] | None) -> Floats:
     """Scaled metrics after imitated stress, (b, f): own ones fall or stay, in each row at least one falls (if it has
-    one), others stay. x, is_own: (b, f)."""
+    one), others stay. x, is_own: (b, f). clip: how x is drawn in, see Inputs."""
     severity = np.exp(rng.uniform(np.log(LEAST), np.log(MOST), (len(x), 1)))
     share = rng.uniform(LEAST_FOLLOWED, 1.0, x.shape) * (rng.random(x.shape) < REACTS)
     chosen = np.argmax(np.where(is_own, rng.random(x.shape), -1.0), axis=1)  # reacts in any case
     at = np.arange(len(x))
     share[at, chosen] = np.maximum(share[at, chosen], LEAST_FOLLOWED)
-    fallen = softly_clipped(
-        _unclipped(x, clip.clip_from, clip.clip_at) - severity * share, clip.clip_from, clip.clip_at
-    )
+    fallen = x - severity * share if clip is None else softly_clipped(_unclipped(x, *clip) - severity * share, *clip)
     return np.asarray(np.where(is_own & (share > 0), np.minimum(fallen, x), x))
 
 

@@ -38,7 +38,7 @@ class SearchResult:
 def search(
     train: GraphSet, validation: GraphSet, params: ModelParams, search: SearchParams, *, journal: Path | None = None
 ) -> SearchResult:
-    """The best of n_trials configurations of Table II, by the least validation loss of any epoch.
+    """The best of n_trials configurations of the variant's space, by the least validation loss of any epoch.
 
     No test graph has any part in it. journal: Optuna's file; a search that was killed goes on from it, finished trials
     are not repeated, other graphs and settings stand side by side in it, and more trials may be asked for. Without one

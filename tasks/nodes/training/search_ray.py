@@ -71,7 +71,7 @@ def _tuner(
 
     from tasks.nodes.training.proposals import Proposals
 
-    epochs = params.fit.epochs
+    epochs = params.fit.epochs_in(params.variant)
     proposals = Proposals(
         {one: optuna.distributions.CategoricalDistribution(choices) for one, choices in space_of(params).items()},
         metric=LOSS,

@@ -1,12 +1,13 @@
-"""The values that a search tries: Table II of Perona, and no others."""
+"""The values that a search tries: Table II of Perona, and in ours the batches and rates that ours learns with."""
 
 from collections.abc import Mapping
 
-from tasks.nodes.model.params import ModelParams
+from tasks.nodes.model.params import LARGE_BATCH, SMALL_BATCH, ModelParams
 
 Choice = bool | int | float
+Space = dict[str, tuple[Choice, ...]]
 
-SPACE: dict[str, tuple[Choice, ...]] = {
+TABLE_II: Space = {
     "network.heads": (1, 3, 5),
     "network.beta": (False, True),
     "network.dropout": (0.0, 0.1, 0.2),
@@ -18,13 +19,18 @@ SPACE: dict[str, tuple[Choice, ...]] = {
     "fit.weight_decay": (0.01, 0.001, 0.0001),
 }
 PAPER_ALONE = ("network.beta", "network.root_weight")  # our variant has no way for a node to see itself
+OURS: Space = {
+    "fit.batch_size": (SMALL_BATCH, 32, 64, LARGE_BATCH),  # Table II fixes 16
+    "fit.learning_rate": (0.1, 0.02, 0.01, 0.001),  # 0.02 is what batches of 128 learn with (model/params.py)
+}
 
 
-def space_of(params: ModelParams) -> dict[str, tuple[Choice, ...]]:
-    """What is searched in a variant, by `part.name`: all of Table II in the paper's, what has an effect in ours."""
+def space_of(params: ModelParams) -> Space:
+    """What is searched in a variant, by `part.name`: all of Table II in the paper's; in ours what of it has an effect,
+    and the batches and the rate that it learns with when nobody searches."""
     if params.variant == "paper":
-        return dict(SPACE)
-    return {name: choices for name, choices in SPACE.items() if name not in PAPER_ALONE}
+        return dict(TABLE_II)
+    return {name: choices for name, choices in TABLE_II.items() if name not in PAPER_ALONE} | OURS
 
 
 def with_values(params: ModelParams, values: Mapping[str, object]) -> ModelParams:

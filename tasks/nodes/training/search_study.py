@@ -14,6 +14,7 @@ import pandas as pd
 from tasks.nodes.graph.graph_set import GraphSet
 from tasks.nodes.model.params import ModelParams
 from tasks.nodes.training.search_params import SearchParams
+from tasks.nodes.training.search_space import space_of
 
 if TYPE_CHECKING:
     import optuna
@@ -41,7 +42,7 @@ def open_study(
     import optuna
 
     pruner = optuna.pruners.SuccessiveHalvingPruner(
-        min_resource=min(search.grace_epochs, params.fit.epochs), reduction_factor=search.reduction
+        min_resource=min(search.grace_epochs, params.fit.epochs_in(params.variant)), reduction_factor=search.reduction
     )
     study = optuna.create_study(
         storage=storage, study_name=name, pruner=pruner, direction="minimize", load_if_exists=True
@@ -77,7 +78,7 @@ def trial_table(study: "optuna.Study") -> pd.DataFrame:
 
 
 def study_name(train: GraphSet, validation: GraphSet, params: ModelParams, search: SearchParams) -> str:
-    """One study for the same graphs and settings, whatever the number of trials and wherever they run."""
+    """One study for the same graphs, settings and values to try, however many trials and wherever they run."""
     digest = hashlib.sha256()
     for graphs in (train, validation):
         for content in (graphs.inputs, graphs):
@@ -88,6 +89,7 @@ def study_name(train: GraphSet, validation: GraphSet, params: ModelParams, searc
                     digest.update(np.ascontiguousarray(value).tobytes())
                 elif isinstance(value, tuple):
                     digest.update(repr(value).encode())
+    digest.update(repr(space_of(params)).encode())
     digest.update(params.model_dump_json().encode() + search.model_dump_json(exclude=HOW_IT_RUNS).encode())
     return f"{params.variant}-{digest.hexdigest()[:DIGEST_LENGTH]}"
 

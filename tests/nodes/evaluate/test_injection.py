@@ -62,6 +62,14 @@ def test_of_many_executions_whole_types_are_drawn_of_each_aspect_in_turn():
     assert types_drawn(rows, 3, np.random.default_rng(0)).sum() == 10  # one type at least
 
 
+def test_a_type_that_is_too_large_leaves_room_for_others():
+    """Of 20, the type of 30 has no room unless it is the first; the other three, of 5 each, have."""
+    rows = pd.DataFrame({"benchmark": ["a"] * 30 + list("bcd") * 5, "aspect": ["cpu"] * 30 + ["disk"] * 15})
+    rows = rows.assign(template_hash="")
+    found = [set(rows["benchmark"][types_drawn(rows, 20, np.random.default_rng(seed))]) for seed in range(10)]
+    assert {frozenset(one) for one in found} == {frozenset("a"), frozenset("bcd")}
+
+
 @pytest.mark.parametrize("kind", ["replaced", "shifted"])
 def test_only_drawn_results_of_tested_executions_change(fleet, tested, prepare, kind):
     tables = prepare(fleet, ~tested)

@@ -2,12 +2,14 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from tasks.nodes.detectors.registry import PLAIN
+from tasks.nodes.evaluate import learned_detection
 from tasks.nodes.evaluate.alarms import MEASURES
 from tasks.nodes.evaluate.detection import detect
 from tasks.nodes.evaluate.detection_figures import detection_results
@@ -81,8 +83,12 @@ def test_every_fit_has_its_measures(by_time):
         for key in ("reconstruction.mse", "reconstruction.mse.own", "type.accuracy", "score.spearman"):
             assert figures[f"{key}.{name}"] is not None and figures[f"{key}.{name}.paper"] is not None
         assert 0 <= figures[f"type.accuracy_without_one_hot.{name}"] <= 1
-    assert figures["type.accuracy_without_one_hot.model"] == figures["type.accuracy.model"]
     assert figures["reconstruction.mse.paper.mean_predictor"] < figures["reconstruction.mse.own.paper.mean_predictor"]
+
+
+def test_a_network_that_is_never_told_the_type_is_not_fitted_again(asked):
+    untold = SimpleNamespace(inputs=SimpleNamespace(columns=("cpu/events_per_second",)))
+    assert learned_detection._without(untold, None, asked(), np.array([True]), 0.75) == 0.75
 
 
 def test_seeds_and_splits_of_every_protocol(history, asked):

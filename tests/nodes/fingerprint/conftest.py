@@ -33,7 +33,7 @@ def make_inputs(node_of, type_of=None, *, x=None, types=("cpu-a", "disk-b"), nod
     return Inputs(**{**plain, **told})
 
 
-def make_stub(answer, *, expected=None):
+def make_stub(answer, *, expected=None, variant="ours"):
     """A network whose logit of a graph is answer(rows), rows (p + 1,) being those of x, -1 where there is none.
 
     expected: what it decodes, as a function of the same rows; zeros if none is given."""
@@ -44,7 +44,7 @@ def make_stub(answer, *, expected=None):
     class Stub(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.params = ModelParams(graph=GraphParams(predecessors=COUNT))
+            self.params = ModelParams(variant=variant, graph=GraphParams(predecessors=COUNT))
             self.n_asked = 0
 
         def forward(self, batch):

@@ -165,10 +165,38 @@ def test_the_threshold_is_the_models_own_or_one_that_is_asked_for():
     assert watch_nodes(judged("!!"), FEW.model_copy(update={"threshold": 0.9})).alarms.empty  # above, not from
 
 
-def test_executions_without_a_start_come_first_and_are_never_too_old():
-    rows = judged("!.!")
-    rows.loc[0, "started_at"] = pd.NaT
-    assert watch_nodes(rows, FEW).states["state"].tolist() == ["suspected"]
+def test_executions_without_a_start_do_not_count_beside_those_with_one():
+    """They would be the newest for good: what the node runs next could neither confirm nor clear what they raised."""
+    rows = judged("..!!")
+    rows.loc[[2, 3], "started_at"] = pd.NaT
+    states = watch_nodes(rows, FEW).states
+    assert states["state"].tolist() == ["healthy"]
+    assert (states["n_executions"].tolist(), states["n_left_out"].tolist()) == ([2], [2])
+
+
+def test_where_no_start_is_known_executions_count_in_the_order_of_their_ids_and_are_never_too_old():
+    rows = judged("..!!").assign(started_at=pd.NaT).iloc[::-1]
+    found = watch_nodes(pd.concat([rows, judged("!!..", node="b")]), FEW)
+    assert found.states["state"].tolist() == ["suspected", "cleared"]
+    assert found.executions["execution_id"].tolist()[:4] == [f"a-cpu-{at:03}" for at in range(4)]
+    assert found.alarms["node"].tolist() == ["b", "a"]  # the one without a time last
+
+
+def test_executions_come_in_the_order_of_the_history(tmp_path):
+    """Equal starts, and those of a node without any, are in the order of their ids in both."""
+    from tasks.nodes.reading_history import read_history
+    from tasks.nodes.reading_params import ReadParams
+
+    lines = ["b,z,2026-01-02", "b,y,2026-01-02", "b,x,2026-01-01", "a,u,", "a,t,", "b,s,2026-01-03", "a,r,"]
+    rows = [f"{line.split(',')[1]},{line.split(',')[0]},cpu-x,{line.split(',')[2]},rate,1" for line in lines]
+    file = tmp_path / "a.csv"
+    file.write_text("\n".join(["execution_id,node,benchmark,started_at,metric,value", *rows, ""]))
+    executions = read_history([str(file)], ReadParams()).executions
+    assert executions["execution_id"].tolist() == ["x", "y", "z", "s", "r", "t", "u"]
+    told = executions.assign(probability=0.1, is_flagged=False, is_contaminated=False).sample(frac=1, random_state=1)
+    found = watch_nodes(told, FEW).executions
+    for node, own in executions.groupby("node"):
+        assert found.loc[found["node"] == node, "execution_id"].tolist() == own["execution_id"].tolist()
 
 
 def test_nothing_judged_gives_empty_tables():

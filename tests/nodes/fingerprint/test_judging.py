@@ -19,25 +19,28 @@ def drawn_verdict(seed, share):
         mixed = seed
         for row in rows:
             mixed = (mixed * 1_000_003 + row + 7) % 2_147_483_647
-        return 1.0 if (mixed * 48_271 % 65_537) / 65_537 < share else -1.0
+        place = (mixed * 48_271 % 65_537) / 65_537
+        return share - place  # above 0 as often as share says, and seldom the same twice
 
     return answer
 
 
-def through_time(inputs, answer, may_precede):
+def through_time(inputs, answer, may_precede, fewest=0, new_level_after=PARAMS.new_level_after):
     """One execution after another, as the definition says: logits and predecessors."""
     logits, beside = [], []
     for row in range(len(inputs)):
-        earlier = [
+        before = [
             one
             for one in range(row)
             if inputs.node_of[one] == inputs.node_of[row]
             and inputs.type_of[one] == inputs.type_of[row]
             and may_precede[one]
-            and logits[one] <= 0
-        ][-COUNT:]
+        ]
+        earlier = [one for one in before if not logits[one] > 0][-COUNT:]
+        if not earlier and len(before) >= new_level_after > 0:
+            earlier = sorted(sorted(before[:new_level_after], key=lambda one: (logits[one], one))[:COUNT])
         beside.append([-1] * (COUNT - len(earlier)) + earlier)
-        logits.append(answer((*beside[-1], row)))
+        logits.append(answer((*beside[-1], row)) if len(earlier) >= fewest else np.nan)
     return np.array(logits), np.array(beside)
 
 
@@ -51,9 +54,63 @@ def test_all_at_once_gives_what_going_through_time_gives(inputs, stub, share, ro
         answer = drawn_verdict(seed, share)
         judged = judge(found, stub(answer), PARAMS.model_copy(update={"rounds": rounds}), may_precede=may)
         logit, beside = through_time(found, answer, may)
-        assert judged.logit.tolist() == logit.tolist()
+        assert judged.logit == pytest.approx(logit, abs=1e-6)
         assert judged.predecessors.tolist() == beside.tolist()
         assert judged.is_flagged.tolist() == (logit > 0).tolist()
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 30])
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_the_papers_variant_and_other_numbers_are_as_through_time_too(inputs, stub, share, rounds):
+    rng = np.random.default_rng(1)
+    found = inputs(rng.integers(0, 2, 60), rng.integers(0, 2, 60))
+    may = rng.random(60) < 0.8
+    answer = drawn_verdict(3, share)
+    for variant, fewest, level in (("paper", COUNT, 5), ("ours", 0, 0), ("ours", 0, 2), ("ours", 0, 1)):
+        params = PARAMS.model_copy(update={"rounds": rounds, "new_level_after": level})
+        judged = judge(found, stub(answer, variant=variant), params, may_precede=may)
+        logit, beside = through_time(found, answer, may, fewest, level)
+        assert judged.logit == pytest.approx(logit, abs=1e-6, nan_ok=True)
+        assert judged.predecessors.tolist() == beside.tolist()
+
+
+def test_a_node_that_was_flagged_from_the_first_on_is_compared_with_itself(inputs, stub):
+    """By itself each of node 0 is flagged, the second, fourth and fifth least; beside these it is not, until it changes
+    at 10. Node 1 is calm from its first on: its history is as ever."""
+    alone = [3.0, 1.0, 4.0, 1.5, 0.5, *[9.0] * 20]
+
+    def answer(rows):
+        if rows[-1] >= 30:
+            return -1.0
+        if rows[2] == -1:
+            return alone[rows[-1]]
+        return 2.0 if rows[-1] in (10, 11) else -1.0
+
+    judged = judge(inputs([0] * 14 + [1] * 20, x=[[at] for at in (*range(14), *range(30, 50))]), stub(answer), PARAMS)
+    assert judged.is_flagged[:14].tolist() == [True] * 5 + [False] * 5 + [True, True, False, False]
+    assert (judged.predecessors[:5] == -1).all()
+    assert judged.predecessors[5].tolist() == [1, 3, 4]  # of the first five the least suspicious, oldest first
+    assert judged.predecessors[6].tolist() == [-1, -1, 5]  # who was not flagged takes their place
+    assert judged.predecessors[12].tolist() == [7, 8, 9]
+    assert judged.predecessors[16].tolist() == [-1, 14, 15]
+    never = judge(inputs([0] * 14), stub(answer), PARAMS.model_copy(update={"new_level_after": 0}))
+    assert never.is_flagged.all() and (never.predecessors == -1).all()
+
+
+def test_what_was_disturbed_makes_no_new_level(inputs, stub):
+    """All are flagged; 1 and 3 are disturbed, so the fifth that counts is 6 and the first beside others is 7."""
+    may = np.array([True, False, True, False, True, True, True, True, True])
+    judged = judge(inputs([0] * 9), stub(lambda rows: 1.0 + rows[-1]), PARAMS, may_precede=may)
+    assert (judged.predecessors[:7] == -1).all()
+    assert judged.predecessors[7:].tolist() == [[0, 2, 4]] * 2
+
+
+def test_the_papers_variant_says_nothing_without_its_three_predecessors(inputs, stub):
+    """It would say the same of each, whatever it measured: all flagged, or none. They stand beside later ones."""
+    judged = judge(inputs([0] * 6), stub(lambda rows: 1.0 if rows[-1] in (0, 4) else -1.0, variant="paper"), PARAMS)
+    assert np.isnan(judged.logit).tolist() == np.isnan(judged.probability).tolist() == [True] * 3 + [False] * 3
+    assert judged.is_flagged.tolist() == [False, False, False, False, True, False]
+    assert judged.predecessors[3].tolist() == [0, 1, 2] and judged.predecessors[5].tolist() == [1, 2, 3]
 
 
 def test_a_chain_of_verdicts_that_each_hang_on_the_one_before_is_settled_either_way(inputs, stub):

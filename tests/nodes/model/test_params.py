@@ -20,7 +20,7 @@ OURS, PAPER = ModelParams(), ModelParams(variant="paper")
 def test_ours_takes_an_eighth_of_the_graphs_a_step_and_a_rate_that_fits(n_graphs, batch_size, rate):
     found = OURS.settled(n_graphs)
     assert found.fit.batch_size == batch_size and found.fit.learning_rate == pytest.approx(rate, rel=1e-5)
-    assert found.loss.mined_per_type == 16 and found.fit.epochs == 100
+    assert found.loss.mined_per_type == 16 and found.fit.epochs == 24
 
 
 @pytest.mark.parametrize("n_graphs", [1, 1080, 100_000])
@@ -38,7 +38,7 @@ def test_a_variant_that_is_chosen_later_has_its_own_numbers():
 @pytest.mark.parametrize("variant", ["ours", "paper"])
 def test_what_is_asked_for_stays(variant):
     asked = ModelParams(
-        variant=variant, fit=FitParams(batch_size=100, learning_rate=0.001), loss=LossParams(mined_per_type=3)
+        variant=variant, fit=FitParams(epochs=7, batch_size=100, learning_rate=0.001), loss=LossParams(mined_per_type=3)
     )
     assert asked.settled(1080) == asked
     rate = ModelParams(variant=variant, fit=FitParams(batch_size=128)).settled(20).fit.learning_rate
@@ -49,5 +49,5 @@ def test_what_is_asked_for_stays(variant):
 def test_settled_twice_is_settled_once_and_nothing_else_changes(params):
     found = params.settled(1080)
     assert found.settled(7) == found
-    left = {"fit": {"batch_size", "learning_rate"}, "loss": {"mined_per_type"}}
+    left = {"fit": {"epochs", "batch_size", "learning_rate"}, "loss": {"mined_per_type"}}
     assert found.model_dump(exclude=left) == params.model_dump(exclude=left)

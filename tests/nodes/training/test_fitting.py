@@ -53,7 +53,7 @@ def test_what_is_left_to_the_variant_is_a_number_in_the_network(parts, quick):
     told = fit_network(train, validation, quick(epochs=1)).network.params
     assert (told.fit.batch_size, told.fit.learning_rate, told.loss.mined_per_type) == (16, 0.01, 16)
     module = new_module(train, Batches(train, quick()), quick())
-    assert module.configure_optimizers().param_groups[0]["lr"] == 0.01
+    assert module.adam().param_groups[0]["lr"] == 0.01
 
 
 def test_threads_of_the_caller_do_not_matter_and_stay_as_they_were(parts, quick):
@@ -80,10 +80,10 @@ def test_the_loss_falls(parts, quick):
 
 def test_the_weights_are_those_of_the_epoch_with_the_least_validation_loss(parts, quick):
     train, validation, _ = parts
-    params = quick(epochs=10, learning_rate=0.1)  # too fast to get better every time
+    params = quick(epochs=4, learning_rate=0.1, annealing=False)  # too fast to get better every time
     fitted = fit_network(train, validation, params)
     losses = fitted.history["validation_loss"]
-    assert fitted.best_epoch == int(losses.idxmin()) + 1 < 10
+    assert fitted.best_epoch == int(losses.idxmin()) + 1 < 4
     assert fitted.validation_loss == losses.min()
     assert selection_loss(fitted, train, validation, params) == pytest.approx(losses.min(), rel=1e-6)
     assert not fitted.network.training
@@ -207,7 +207,7 @@ def test_one_type_one_node_one_stressed_execution_and_no_performance_are_learned
     train, validation, _ = (part.of(part.n_predecessors >= least) for part in parts_of(few))
     fitted = fit_network(train, validation, params)
     assert np.isfinite(fitted.history.to_numpy()).all() and not fitted.is_imitated
-    assert np.isfinite(judge(few, fitted.network, FingerprintParams()).logit).all()
+    assert np.isfinite(judge(few, fitted.network, FingerprintParams()).logit[least:]).all()
     assert np.isfinite(fingerprints_of(few, fitted.network).log_norm).all()
 
 

@@ -17,7 +17,7 @@ from tasks.nodes.training import imitated_stress
 from tasks.nodes.training.fitting import fit_network
 from tasks.nodes.training.imitated_stress import needs_imitation, with_imitated_stress, worsened
 
-CLIP = PreprocessParams()
+CLIP = (PreprocessParams().clip_from, PreprocessParams().clip_at)
 
 
 @pytest.fixture(scope="module")
@@ -31,19 +31,18 @@ def unlabelled(drawn, parts_of):
 @given(st.integers(0, 10_000))
 def test_own_metrics_fall_or_stay_one_at_least_falls_and_others_stay(seed):
     rng = np.random.default_rng(seed)
-    x = softly_clipped(rng.normal(0, 4, (20, 5)), CLIP.clip_from, CLIP.clip_at).astype(np.float32)
+    x = softly_clipped(rng.normal(0, 4, (20, 5)), *CLIP).astype(np.float32)
     is_own = rng.random((20, 5)) < 0.5
     fallen = worsened(x, is_own, rng, CLIP)
     assert (fallen <= x).all()
     assert (fallen[~is_own] == x[~is_own]).all()
     assert ((fallen < x).any(axis=1) == is_own.any(axis=1)).all()
-    assert (fallen > -CLIP.clip_at).all()
+    assert (fallen > -CLIP[1]).all()
 
 
 def test_a_metric_that_falls_loses_between_half_of_the_least_severity_and_the_most():
     x = np.zeros((2000, 3))
-    wide = PreprocessParams(clip_from=50.0, clip_at=99.0)  # nothing is drawn in
-    lost = -worsened(x, np.ones((2000, 3), dtype=bool), np.random.default_rng(0), wide)
+    lost = -worsened(x, np.ones((2000, 3), dtype=bool), np.random.default_rng(0), None)
     fell = lost[lost > 0]
     assert 0.5 * imitated_stress.LEAST <= fell.min() < 0.6
     assert 7 < fell.max() <= imitated_stress.MOST
@@ -53,8 +52,20 @@ def test_a_metric_that_falls_loses_between_half_of_the_least_severity_and_the_mo
 
 def test_an_imitation_is_drawn_in_as_a_measured_value_would_be():
     z = np.linspace(-30, 30, 101)
-    drawn_in = softly_clipped(z, CLIP.clip_from, CLIP.clip_at)
-    np.testing.assert_allclose(imitated_stress._unclipped(drawn_in, CLIP.clip_from, CLIP.clip_at), z, rtol=1e-6)
+    drawn_in = softly_clipped(z, *CLIP)
+    np.testing.assert_allclose(imitated_stress._unclipped(drawn_in, *CLIP), z, rtol=1e-6)
+
+
+def test_what_falls_is_drawn_in_as_the_inputs_are(unlabelled):
+    """A fall of up to 8 spreads stays above -2 where the inputs do, and reaches below -5 where they are not bounded."""
+    _, (train, _, _) = unlabelled
+
+    def lowest(clip):
+        near = replace(train.inputs, x=np.clip(train.inputs.x, -0.5, 0.5), clip=clip)
+        return with_imitated_stress(replace(train, inputs=near), np.random.default_rng(1)).inputs.x.min()
+
+    assert -2 < lowest((1.0, 2.0)) < -1.5
+    assert lowest(None) < -5
 
 
 def test_imitations_follow_the_graphs_beside_the_predecessors_of_what_they_copy(unlabelled):

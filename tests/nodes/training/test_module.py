@@ -1,11 +1,16 @@
 """What a step of training does: noise, weight decay, and the loss that models are selected by."""
 
+import math
+
 import pytest
+import pytorch_lightning as pl
 import torch
 
 from tasks.nodes.graph.batches import Batches
 from tasks.nodes.model.params import ModelParams
 from tasks.nodes.training.fitting import new_module
+from tasks.nodes.training.lean_trainer import lean_trainer
+from tasks.nodes.training.loaders import InParts, ShuffledBatches
 from tasks.nodes.training.module import mean_loss, with_noise
 
 
@@ -35,7 +40,7 @@ def test_noise_of_the_paper_falls_on_edges_too(batch, quick):
 def test_weights_decay_and_biases_do_not(parts, quick):
     params = quick(weight_decay=0.01)
     module = new_module(parts[0], Batches(parts[0], params), params)
-    decaying, lasting = module.configure_optimizers().param_groups
+    decaying, lasting = module.adam().param_groups
     assert (decaying["weight_decay"], lasting["weight_decay"]) == (0.01, 0)
     assert {one.ndim for one in decaying["params"]} == {2}
     assert {one.ndim for one in lasting["params"]} == {1}
@@ -59,3 +64,39 @@ def test_models_of_other_focal_settings_and_caps_are_selected_by_the_same_loss(p
 def test_a_mean_loss_counts_graphs_and_not_batches():
     assert mean_loss([(torch.tensor(1.0), 3), (torch.tensor(5.0), 1)]) == 2.0
     assert mean_loss([]) != mean_loss([])  # NaN
+
+
+class Rates(pl.Callback):
+    """The rate after each step."""
+
+    def __init__(self):
+        self.after = []
+
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
+        self.after.append(trainer.optimizers[0].param_groups[0]["lr"])
+
+
+def rates_of(params, parts):
+    train, validation, _ = parts
+    rates, batches = Rates(), Batches(train, params)
+    lean_trainer(params.fit, [rates]).fit(
+        new_module(train, batches, params),
+        train_dataloaders=ShuffledBatches(batches, params.fit.batch_size, 0),
+        val_dataloaders=InParts(Batches(validation, params)),
+    )
+    return rates.after
+
+
+def test_the_rate_falls_to_0_along_half_a_cosine_over_all_epochs(parts, quick):
+    params = quick(epochs=2, batch_size=18, learning_rate=0.02)  # 72 graphs: 4 steps an epoch
+    expected = [0.01 * (1 + math.cos(math.pi * step / 8)) for step in range(1, 9)]
+    assert rates_of(params, parts) == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_rate_stays_without_annealing_and_in_the_papers_variant(parts, quick):
+    still = quick(epochs=2, batch_size=18, learning_rate=0.02, annealing=False)
+    assert set(rates_of(still, parts)) == {0.02}
+    asked = quick(epochs=2, batch_size=18, learning_rate=0.02)
+    paper = ModelParams(variant="paper", **asked.model_dump(exclude={"variant"}))
+    full = tuple(part.of(part.n_predecessors >= 3) for part in parts)
+    assert set(rates_of(paper, full)) == {0.02}

@@ -13,10 +13,10 @@ import pytest
 
 from tasks.nodes.model.params import ModelParams
 from tasks.nodes.training import search as search_module
-from tasks.nodes.training import search_here, trial
+from tasks.nodes.training import search_here, search_space, trial
 from tasks.nodes.training.search import search
 from tasks.nodes.training.search_params import SearchParams
-from tasks.nodes.training.search_space import SPACE, space_of
+from tasks.nodes.training.search_space import space_of
 from tasks.nodes.training.trial import WORST, trial_loss
 
 SMALL = SearchParams(runner="here", n_trials=6, warm_up_trials=2, grace_epochs=2)
@@ -80,7 +80,7 @@ def test_all_values_of_the_table_are_tried_and_no_others(parts, quick, by_formul
     trials = search(*parts[:2], params, SMALL.model_copy(update={"n_trials": 40, "warm_up_trials": 40})).trials
     space = space_of(params)
     assert set(trials) == {"number", "validation_loss", "epochs", *space}
-    assert {name: set(trials[name]) for name in space} == {name: set(SPACE[name]) for name in space}
+    assert {name: set(trials[name]) for name in space} == {name: set(choices) for name, choices in space.items()}
 
 
 def test_the_same_seed_tries_the_same_and_another_seed_does_not(parts, quick, by_formula):
@@ -132,6 +132,16 @@ def test_other_graphs_or_settings_have_a_search_of_their_own_in_the_same_journal
         assert search(**asked, journal=journal).n_resumed == 0
     elsewhere = one.model_copy(update={"concurrency": 1, "ray_address": "head:6379"})
     assert search(train, validation, quick(), elsewhere, journal=journal).n_resumed == 1
+
+
+def test_a_search_of_other_values_is_another_search(parts, quick, by_formula, tmp_path, monkeypatch):
+    """Optuna refuses a study whose choices were others: a journal from before they changed is not in the way."""
+    journal, one = tmp_path / "journal.log", SMALL.model_copy(update={"n_trials": 1})
+    search(*parts[:2], quick(), one, journal=journal)
+    monkeypatch.setitem(search_space.OURS, "fit.learning_rate", (0.5, 0.05))
+    found = search(*parts[:2], quick(), one, journal=journal)
+    assert found.n_resumed == 0
+    assert found.trials["fit.learning_rate"].iloc[0] in (0.5, 0.05)
 
 
 def test_a_trial_that_diverges_has_the_worst_loss_and_the_others_go_on(parts, quick, monkeypatch):

@@ -28,6 +28,20 @@ def test_ours_leaves_out_what_has_no_effect_there():
     assert set(TABLE_II) - set(space_of(ModelParams())) == {"network.beta", "network.root_weight"}
 
 
+@pytest.mark.parametrize("n_graphs", [100, 256, 600, 1080, 100_000])
+def test_ours_tries_the_batches_and_rates_that_it_learns_with_unsearched_beside_those_of_the_table(n_graphs):
+    space = {name: set(choices) for name, choices in space_of(ModelParams()).items()}
+    assert set(space) - set(TABLE_II) == {"fit.batch_size"}
+    assert space["fit.learning_rate"] == TABLE_II["fit.learning_rate"] | {0.02}
+    settled = ModelParams().settled(n_graphs).fit
+    assert min(space["fit.batch_size"]) <= settled.batch_size <= max(space["fit.batch_size"])
+    largest = ModelParams().settled(100_000).fit
+    assert largest.batch_size in space["fit.batch_size"]
+    assert any(rate == pytest.approx(largest.learning_rate) for rate in space["fit.learning_rate"])
+    same = [name for name in TABLE_II if name in space and name != "fit.learning_rate"]
+    assert {name: space[name] for name in same} == {name: TABLE_II[name] for name in same}
+
+
 def test_what_is_fixed_in_the_table_is_the_default_of_the_papers_variant():
     params = ModelParams(variant="paper").settled(1080)
     assert (params.fit.epochs, params.network.hidden, params.fit.batch_size) == (100, 32, 16)

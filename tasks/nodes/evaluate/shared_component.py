@@ -1,0 +1,97 @@
+"""What groups of microbenchmarks say of nodes in common: one number a node, learned without any application.
+
+Microbenchmarks of one tool run right after one another and share the noise of the moment; what several tools see alike
+belongs to the node. So of each tool the combination is sought that agrees best with those of the others: generalised
+canonical correlation (MAXVAR; Kettenring 1971, Biometrika 58), of normal scores, as results have long tails."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from tasks.nodes.evaluate.rivals import COMMON
+from tasks.nodes.scores import Levels
+from tasks.nodes.type_tables import Bools, Floats
+
+RIDGE = 0.1  # added to each type's variance, which is about 1; beside it types over nodes, as few nodes tell little
+NOT_IN_A_WORD = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True)
+class SharedComponent:
+    """training: of each type the values of the training nodes, ordered. weights: (n_types,) of the types' normal
+    scores, 0 for a type that says nothing."""
+
+    training: tuple[Floats, ...]
+    weights: Floats
+
+    def score(self, values: Floats) -> Floats:
+        """The number of each node: (n,), 0 for the middle of the training nodes. values: (n, n_types)."""
+        return np.asarray(normal_scores(values, self.training) @ self.weights)
+
+
+def shared_score(train: Floats, test: Floats, levels: Levels) -> Floats:
+    """The shared component of the training nodes, asked of the test nodes: (n_test,).
+
+    train, test: (n, n_types) log scores by type. Raises ValueError as fit_shared_component."""
+    return fit_shared_component(train, levels.types).score(test)
+
+
+def fit_shared_component(values: Floats, types: Sequence[str]) -> SharedComponent:
+    """Weights of the types. values: (n, n_types), NaN where missing, which counts as the middle.
+
+    A type that fewer than half of the nodes ran has weight 0. More is better: the component rises with the mean of all
+    types. Raises ValueError if no type varies."""
+    training = tuple(np.sort(column[~np.isnan(column)]) for column in values.T)
+    found = normal_scores(values, training)
+    is_used = ((~np.isnan(values)).mean(axis=0) >= COMMON) & (np.ptp(found, axis=0) > 0)
+    if not is_used.any():
+        raise ValueError(f"{values.shape[1]} types of {len(values)} nodes, none of which varies on enough of them")
+    own = found[:, is_used]
+    weights = np.zeros(values.shape[1])
+    weights[is_used] = _weights(own - own.mean(axis=0), _groups([types[at] for at in np.flatnonzero(is_used).tolist()]))
+    return SharedComponent(training, weights)
+
+
+def normal_scores(values: Floats, training: Sequence[Floats]) -> Floats:
+    """Φ⁻¹(p), p being the place of each value among the training nodes: (n, n_types); 0 where there is none.
+
+    p = (values below + half of the equal ones + 1/2) / (n + 1). training: of each type the ordered values (n,)."""
+    found = np.zeros(values.shape)
+    for at, known in enumerate(training):
+        below = np.searchsorted(known, values[:, at], side="left")
+        below_or_equal = np.searchsorted(known, values[:, at], side="right")
+        place = (below + below_or_equal + 1) / (2 * (len(known) + 1))
+        found[:, at] = np.where(np.isnan(values[:, at]), 0.0, ndtri(place))
+    return found
+
+
+def _groups(types: Sequence[str]) -> np.ndarray:
+    """The tool of each type, the first word of its name: (n_types,); each type alone where there is one tool."""
+    tools = [NOT_IN_A_WORD.split(name, maxsplit=1)[0] for name in types]
+    return np.array(tools if len(set(tools)) > 1 else list(types), dtype=object)
+
+
+def _weights(scores: Floats, groups: np.ndarray) -> Floats:
+    """The direction in which the whitened groups differ most together: (n_types,). scores: (n, n_types), mean 0.
+
+    In whitened groups every direction of a group has the same variance; what stands out is what groups share."""
+    n_nodes, n_types = scores.shape
+    ridge = RIDGE + n_types / n_nodes
+    whitening = np.zeros((n_types, n_types))
+    for group in dict.fromkeys(groups):
+        whitening += _whitening(scores, groups == group, ridge)
+    _, _, directions = np.linalg.svd(scores @ whitening, full_matrices=False)
+    weights = whitening @ directions[0]
+    return np.asarray(-weights if (scores @ weights) @ scores.mean(axis=1) < 0 else weights)
+
+
+def _whitening(scores: Floats, is_own: Bools, ridge: float) -> Floats:
+    """(C + ridge · 1)^(-1/2) in the rows and columns of one group, C being its covariance; 0 elsewhere."""
+    own = scores[:, is_own]
+    variances, axes = np.linalg.eigh(own.T @ own / len(own) + ridge * np.eye(own.shape[1]))
+    found = np.zeros((scores.shape[1], scores.shape[1]))
+    found[np.ix_(is_own, is_own)] = axes / np.sqrt(variances) @ axes.T
+    return found

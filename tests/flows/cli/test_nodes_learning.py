@@ -1,0 +1,254 @@
+"""`whorl nodes train`, `tune`, `fingerprint` and `watch`: what they ask of their flows, and what they print."""
+
+import json
+import re
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from flows.invocation import Invocation
+from tasks.nodes.answer_rows import insert_rows
+from tasks.nodes.model.params import FitParams, ModelParams, NetworkParams
+from tasks.warehouse.connection import transaction, writing
+from tasks.warehouse.new_card import new_card
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.registry import promote, register
+
+Whorl = Callable[..., Any]
+QUICK = {
+    "WHORL_NODES__SCORE__RESAMPLES": "100",
+    "WHORL_NODES__MODEL__GRAPH__NODE_METRICS": "false",
+    "WHORL_NODES__MODEL__NETWORK__HIDDEN": "8",
+    "WHORL_NODES__MODEL__NETWORK__INTERMEDIATE": "8",
+    "WHORL_NODES__MODEL__NETWORK__HEADS": "1",
+    "WHORL_NODES__MODEL__NETWORK__EVIDENCE": "false",
+    "WHORL_NODES__MODEL__FIT__EPOCHS": "1",
+    "WHORL_NODES__SEARCH__RUNNER": "here",
+}
+TRAINED = {
+    "model_id": "fingerprint-v-1",
+    "champion_id": "fingerprint-v-1",
+    "data_version": "v",
+    "metric": "auprc",
+    "figures": {"auprc": 0.75, "f1_outlier": 0.5, "error_ratio": 0.1},
+    "n_learned": 1216,
+    "n_tested": 72,
+    "is_from_before": False,
+    "report": "/pages/nodes-log.html",
+}
+WATCHED = {"model_id": "m", "n_nodes": 3, "alarms": [], "suspected": [], "excluded": ["node-2"], "asked": []}
+NOW = pd.Timestamp("2026-01-06 12:00")
+STATES = pd.DataFrame(
+    {
+        "node": ["node-1", "node-2"],
+        "aspect": ["disk", "disk"],
+        "state": ["healthy", "confirmed"],
+        "since": [pd.NaT, NOW],
+        "since_execution": ["", "e"],
+        "n_executions": [40, 1200],
+        "n_recent_flagged": [0, 4],
+        "n_left_out": [0, 1],
+        "is_excluded": [False, True],
+        "asks_for_benchmark": [False, False],
+        "cost_share": [float("nan"), 0.05],
+        "last_at": [NOW, NOW],
+        "watched_at": [NOW, NOW],
+    }
+)
+IN_USE = ModelParams(fit=FitParams(epochs=7, weight_decay=0.01))
+
+
+@pytest.fixture(autouse=True)
+def _flows_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment of Prefect stays that of the test session."""
+    monkeypatch.setattr(Invocation, "prepare_flows", lambda self: None)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings of a small network, so that a training takes a moment."""
+    for name, value in QUICK.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def model_in_use(nodes_log: Warehouse) -> Warehouse:
+    """The source `log` with the card of a model in use, which has parameters of its own and no weights."""
+    card = new_card(
+        word="nodes",
+        source="log",
+        kind="fingerprint",
+        run_id="run",
+        data_version="v",
+        seed=0,
+        parameters={"model": IN_USE.model_dump(mode="json")},
+        figures={},
+        identity="one",
+    )
+    promote(nodes_log, "nodes", register(nodes_log, card, lambda folder: None), "the first")
+    return nodes_log
+
+
+def facts_of(out: str) -> dict[str, str]:
+    """Names and values, as they stand below each other."""
+    parted = [re.split(r" {2,}", line, maxsplit=1) for line in out.splitlines()]
+    return {name: value[0] for name, *value in parted if value}
+
+
+def asked_by(monkeypatch: pytest.MonkeyPatch, flow: str, found: dict[str, Any]) -> list[Any]:
+    """What a flow is asked from now on; it finds `found`."""
+    asked: list[Any] = []
+
+    def run(params: Any) -> dict[str, Any]:
+        asked.append(params)
+        return found
+
+    monkeypatch.setattr(flow, run)
+    return asked
+
+
+def test_flags_of_a_training_reach_the_flow(
+    whorl: Whorl, monkeypatch: pytest.MonkeyPatch, nodes_log: Warehouse
+) -> None:
+    asked = asked_by(monkeypatch, "flows.node_models.train_nodes", TRAINED)
+    for flags in ([], ["--variant", "paper", "--epochs", 3, "--seed", 5], ["--fresh"]):
+        assert whorl("nodes", "train", *flags).code == 0
+    assert [(one.as_in_use, one.trains_again) for one in asked] == [(True, False), (False, False), (False, True)]
+    changed = asked[1].model
+    assert (changed.variant, changed.fit.epochs, changed.fit.seed) == ("paper", 3, 5)
+    assert [one.source for one in asked] == ["log"] * 3
+    assert asked[0].model == asked[2].model == ModelParams()
+
+
+def test_a_flag_changes_the_parameters_of_the_model_in_use_and_leaves_the_others(
+    whorl: Whorl, monkeypatch: pytest.MonkeyPatch, model_in_use: Warehouse
+) -> None:
+    """A search must not be lost to a training with another seed."""
+    asked = asked_by(monkeypatch, "flows.node_models.train_nodes", TRAINED)
+    for flags in (["--seed", 5], ["--seed", 5, "--fresh"], ["--variant", "paper"], ["--variant", "ours"]):
+        assert whorl("nodes", "train", *flags).code == 0
+    fits = [one.model.fit for one in asked]
+    assert fits[0] == FitParams(epochs=7, weight_decay=0.01, seed=5)
+    assert fits[1] == FitParams(seed=5)
+    assert (asked[2].model.variant, fits[2]) == ("paper", FitParams())
+    assert asked[3].model == IN_USE
+    assert not any(one.as_in_use for one in asked)
+
+
+def test_flags_of_a_search_reach_the_flow_and_what_it_found_is_told(
+    whorl: Whorl, monkeypatch: pytest.MonkeyPatch, nodes_log: Warehouse
+) -> None:
+    network = NetworkParams(heads=5, dropout=0.2, edge_dropout=0.0)
+    best = ModelParams(network=network, fit=FitParams(batch_size=64, learning_rate=0.02))
+    found = {
+        "best": best.model_dump(mode="json"),
+        "validation_loss": 1.5,
+        "n_trials": 9,
+        "n_resumed": 2,
+        "trials": "/searches/t.parquet",
+    }
+    asked = asked_by(
+        monkeypatch, "flows.node_models.tune_nodes", {**found, "trained": TRAINED, "report": TRAINED["report"]}
+    )
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        ended = whorl("nodes", "tune", "--trials", 9, "--ray-address", address)
+    assert ended.code == 0, ended.err
+    [params] = asked
+    assert (params.search.n_trials, params.search.ray_address) == (9, address)
+    facts = facts_of(ended.out)
+    assert facts["searched"] == "9 trials, 2 of them from before"
+    assert facts["best"].startswith("heads 5, dropout 0.2, edge dropout 0.0, ")
+    assert "learning rate 0.02" in facts["best"] and "batch size 64" in facts["best"]
+    assert (facts["model"], facts["trials"]) == ("fingerprint-v-1", "/searches/t.parquet")
+    assert ended.err.endswith("next: whorl nodes fingerprint --source log\n")
+
+
+def test_a_training_tells_what_is_in_use_and_what_it_rests_on(
+    whorl: Whorl, monkeypatch: pytest.MonkeyPatch, nodes_log: Warehouse
+) -> None:
+    asked_by(monkeypatch, "flows.node_models.train_nodes", TRAINED)
+    ended = whorl("nodes", "train")
+    facts = facts_of(ended.out)
+    assert (facts["model"], facts["in use"]) == ("fingerprint-v-1", "this model")
+    assert facts["learned"] == "1,216 executions"
+    assert facts["held out"] == "72 executions, the latest, which the figures below are of"
+    assert (facts["average precision"], facts["F1, degraded"]) == ("0.75", "0.5")
+    assert ended.out.endswith("report: /pages/nodes-log.html\n")
+    assert "nothing was learned" not in ended.err
+    other = {**TRAINED, "champion_id": "fingerprint-u-2", "is_from_before": True}
+    asked_by(monkeypatch, "flows.node_models.train_nodes", other)
+    again = whorl("nodes", "train")
+    facts = facts_of(again.out)
+    assert facts["in use"] == "fingerprint-u-2: this one was not found to be better"
+    assert facts["learned"] == "1,216 executions, before"
+    assert "nothing was learned: the same data, parameters and code made this model; --fresh trains again" in again.err
+
+
+def test_a_watch_asks_for_benchmarks_unless_told_not_to(
+    whorl: Whorl, monkeypatch: pytest.MonkeyPatch, model_in_use: Warehouse
+) -> None:
+    found = {**WATCHED, "cannot_ask": ["node-1"], "report": "/pages/nodes-log.html"}
+    asked = asked_by(monkeypatch, "flows.node_watch.watch_nodes", found)
+    with writing(model_in_use) as connection, transaction(connection):
+        insert_rows(connection, "nodes.states", STATES, {"source": "log", "model_id": "m"})
+    ended = whorl("nodes", "watch")
+    assert ended.code == 0, ended.err
+    rows = [re.split(r" {2,}", line.strip()) for line in ended.out.splitlines()[1:3]]
+    assert rows == [
+        ["node-2", "disk", "confirmed", "2026-01-06 12:00:00", "1,200", "4", "5.0 %"],
+        ["node-1", "disk", "healthy", "–", "40", "0", "–"],
+    ]
+    assert "no new alarm\nto be left out: node-2\nreport: /pages/nodes-log.html\n" in ended.out
+    assert "no deployment nodes-record/<node> for node-1: run 'whorl nodes record' there" in ended.err
+    assert json.loads(whorl("nodes", "watch", "--no-ask", "--json").out)["excluded"] == ["node-2"]
+    assert [one.asks_for_benchmarks for one in asked] == [True, False]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("prefect_server", "quick")
+def test_a_source_is_learned_asked_and_watched_from_the_command_line(whorl: Whorl, nodes_log: Warehouse) -> None:
+    trained = whorl("nodes", "train")
+    assert trained.code == 0, trained.err
+    facts = facts_of(trained.out)
+    assert facts["in use"] == "this model"
+    assert {"average precision", "F1, degraded", "types told", "data version"} <= set(facts)
+    assert trained.err.endswith("next: whorl nodes fingerprint --source log\n")
+    again = json.loads(whorl("nodes", "train", "--json").out)
+    assert (again["model_id"], again["is_from_before"], again["source"]) == (facts["model"], True, "log")
+
+    ranked = whorl("nodes", "fingerprint")
+    assert ranked.code == 0, ranked.err
+    lines = ranked.out.splitlines()
+    assert lines[0].split() == ["aspect", "place", "node", "score", "interval", "tied", "executions"]
+    assert next(line.split()[1] for line in lines if line.startswith("disk ")) == "1"
+    assert any(re.fullmatch(r"360 of 360 executions have a fingerprint; [\d,]+ look degraded", line) for line in lines)
+    told = json.loads(whorl("nodes", "fingerprint", "--json").out)
+    assert {row["node"] for row in told["scores"]} == {"node-1", "node-2", "node-3"}
+
+    watched = whorl("nodes", "watch", "--no-ask")
+    assert watched.code == 0, watched.err
+    assert "to be left out: " in watched.out and "NaT" not in watched.out
+    states = json.loads(whorl("nodes", "watch", "--no-ask", "--json").out)["states"]
+    assert {row["node"] for row in states} == {"node-1", "node-2", "node-3"}
+    assert {row["aspect"] for row in states} == {"cpu", "disk", "memory", "network"}
+
+    fresh = json.loads(whorl("nodes", "train", "--fresh", "--json").out)
+    assert not fresh["is_from_before"] and fresh["model_id"] != facts["model"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("prefect_server", "quick")
+def test_a_search_is_made_once_and_its_best_is_trained_once(whorl: Whorl, nodes_log: Warehouse) -> None:
+    first = whorl("nodes", "tune", "--trials", 2)
+    assert first.code == 0, first.err
+    facts = facts_of(first.out)
+    assert (facts["searched"], facts["in use"]) == ("2 trials", "this model")
+    assert Path(facts["trials"]).exists()
+    again = json.loads(whorl("nodes", "tune", "--trials", 2, "--json").out)
+    assert (again["n_resumed"], again["trained"]["is_from_before"]) == (2, True)
+    assert again["trained"]["model_id"] == facts["model"]

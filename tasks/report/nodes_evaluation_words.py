@@ -55,9 +55,11 @@ METHODS = {
     "best_single": "the one metric that did best on other nodes",
     "best_oracle": "the one metric that does best here, known afterwards",
     "pc1": "the first principal component",
+    "shared": "what microbenchmarks of several tools share",
 }
 LEARNED_METHODS = {
-    "spearman": "norms of fingerprints",
+    "spearman": "what norms of fingerprints share over several tools",
+    "geometric": "the score of all norms",
     "standardised": "norms, each in its own deviations",
     "pc1": "the first principal component of norms",
 }

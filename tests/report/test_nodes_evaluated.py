@@ -3,11 +3,13 @@
 import pandas as pd
 import pytest
 
+from tasks.nodes.evaluate import against_applications, learned_rank
 from tasks.nodes.evaluate.learned_figures import MEASURES as FIT_MEASURES
 from tasks.nodes.evaluate.protocol import Evaluation
 from tasks.report.nodes_detected import Told, comparisons, told_of
 from tasks.report.nodes_evaluated import detection_figures, figure_rows
 from tasks.report.nodes_evaluation_page import evaluation_text
+from tasks.report.nodes_evaluation_words import LEARNED_METHODS, METHODS
 from tasks.report.nodes_fitted import FITTED, ablation_table, fitted_table, paper_table, short_lines
 from tasks.report.nodes_injected import injected_behind_lines, injected_evidence, injected_tables
 from tasks.report.nodes_learned_evaluated import falls_short, is_learned, missing_lines
@@ -195,13 +197,22 @@ def test_the_way_of_ranking_that_follows_applications_best_stands_on_top_and_hin
     table = rank_table(RANKED)
     assert table.heads == ("d15", "d2", "all together", "mean of machine types")
     assert [row.cells[2].text for row in table.rows] == ["0.58", "0.45", "0.30", "0.90"]
-    assert table.rows[0].name == "norms of fingerprints, learned model"
+    assert table.rows[0].name == "what norms of fingerprints share over several tools, learned model"
     assert table.rows[0].cells[2].notes == ("0.50 to 0.66",)
     assert ("the one metric that did best on other nodes", "d2") in marked(table)
     assert not any(cell.is_marked for cell in table.rows[-1].cells)
     assert rank_behind_lines(RANKED) == [
         "ranking beside applications, d2: 0.55; better: the one metric that did best on other nodes 0.70"
     ]
+
+
+def test_every_way_of_ranking_that_is_measured_has_words_of_its_own():
+    assert set(METHODS) == set(against_applications.METHODS)
+    assert set(LEARNED_METHODS) == set(learned_rank.METHODS)
+    assert len({*METHODS.values(), *LEARNED_METHODS.values()}) == len(METHODS) + len(LEARNED_METHODS)
+    shared = {"rank.shared": 0.62, "rank.geometric.model": 0.41, "rank.series": 7}
+    names = [row.name for row in rank_table(shared).rows]
+    assert names == [METHODS["shared"], f"{LEARNED_METHODS['geometric']}, learned model"]
 
 
 def page_of(figures):
@@ -245,7 +256,7 @@ def test_the_main_figures_hold_those_of_the_model():
     rows = {row["words"]: row["value"] for row in figure_rows(BASE | FIGURES | FITS | RANKED)}
     assert rows["learned model: types told rightly"] == "100.0 %"
     assert rows["F1 of stressed, by paper's variant"] == "0.55"
-    assert rows["correlation with applications of norms of fingerprints, learned model"] == "0.58"
+    assert rows[f"correlation with applications of {LEARNED_METHODS['spearman']}, learned model"] == "0.58"
 
 
 @pytest.mark.parametrize("figures", [{}, {f"{F1}.model": None, f"{F1}.model.reason": "no label"}])

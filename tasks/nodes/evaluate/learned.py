@@ -27,6 +27,7 @@ from tasks.nodes.type_tables import Bools, Floats
 
 LEAST_GRAPHS = 10  # to fit to
 DRAWS = 7  # stream of the seed: which training executions are drawn
+LARGEST_LOGIT = 30.0  # of a threshold: beyond 36 its probability is 1, and nothing would ever be flagged
 FIRST_GUESS = 0.5  # probability by which predecessors are chosen before there is a threshold
 
 
@@ -83,14 +84,25 @@ def judged_by(
     """The logit of each execution, NaN where nothing can be said, and the probability that parts them.
 
     All are judged by a first guess, which gives the validation executions that a threshold is chosen on; then again by
-    that. It is guarded by what the network says of the executions of training and validation that are known to be calm:
-    of the training ones detectors speak that did not learn them (prepared.train), as of later ones in use."""
+    that."""
     inputs, calm = prepared.inputs, prepared.undisturbed
     guessed = judge(inputs, network, FingerprintParams(threshold=FIRST_GUESS), may_precede=calm).logit
-    seen = np.where(is_validation, guessed, graph_logits(network, prepared.train))
-    limit = guarded(logit_threshold(guessed, inputs, is_validation, params), seen[calm & (inputs.labels == UNSTRESSED)])
+    limit = guarded_threshold(guessed, network, prepared, is_validation, params)
     threshold = float(probability_of(np.array([limit]))[0])
     return judge(inputs, network, FingerprintParams(threshold=threshold), may_precede=calm).logit, threshold
+
+
+def guarded_threshold(
+    logits: Floats, network: PeronaNetwork, prepared: Prepared, is_validation: Bools, params: EvaluateParams
+) -> float:
+    """The logit from which executions are flagged, chosen on those of validation, whose logits (n,) are given.
+
+    It is guarded by what the network says of the executions of training and validation that are known to be calm: of
+    the training ones detectors speak that did not learn them (prepared.train), as of later ones in use."""
+    seen = np.where(is_validation, logits, graph_logits(network, prepared.train))
+    is_calm = prepared.undisturbed & (prepared.inputs.labels == UNSTRESSED)
+    limit = guarded(logit_threshold(logits, prepared.inputs, is_validation, params), seen[is_calm])
+    return min(limit, LARGEST_LOGIT) if np.isfinite(limit) else limit
 
 
 def logit_threshold(logits: Floats, inputs: Inputs, is_validation: Bools, params: EvaluateParams) -> float:

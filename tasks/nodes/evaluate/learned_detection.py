@@ -2,7 +2,7 @@
 
 chronological, random, left_node: true predecessors as context, chosen by predicted labels; thresholds from validation.
 paper: as its authors do. The random split, graphs within each part by labels, three predecessors or no verdict; their
-variant flags from probability 0.5 on, ours from a threshold chosen on the validation part."""
+variant flags from probability 0.5 on, ours from a threshold chosen on the validation part, guarded as in use."""
 
 import logging
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,14 @@ import pandas as pd
 from tasks.nodes.aspects import type_names
 from tasks.nodes.detectors.case import Case
 from tasks.nodes.evaluate.detection import COLUMNS, Prepare, case_of, judged_rows, labels_reason
-from tasks.nodes.evaluate.learned import fit_prepared, graph_logits, judged_by, known_labels, why_not
+from tasks.nodes.evaluate.learned import (
+    fit_prepared,
+    graph_logits,
+    guarded_threshold,
+    judged_by,
+    known_labels,
+    why_not,
+)
 from tasks.nodes.evaluate.learned_figures import WITHOUT_ONE_HOT, LearnedResults, fits_table
 from tasks.nodes.evaluate.learned_inputs import Prepared, n_drawn, part_graphs, prepare_case, without_one_hot
 from tasks.nodes.evaluate.learned_measures import measures_of, type_accuracy
@@ -147,7 +154,9 @@ def _judged(
     known = replace(prepared.inputs, labels=known_labels(shared.case))
     logits = graph_logits(fitted.network, part_graphs(known, split.is_test, model))
     chosen = graph_logits(fitted.network, prepared.validation)
-    threshold = PAPER_THRESHOLD if model.variant == "paper" else None
+    threshold = PAPER_THRESHOLD
+    if model.variant == "ours":
+        threshold = guarded_threshold(chosen, fitted.network, prepared, split.is_validation, params)
     return judged_rows(history, split, name, np.where(split.is_test, logits, chosen), share, threshold=threshold)
 
 

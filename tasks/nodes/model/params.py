@@ -33,7 +33,7 @@ class GraphParams(Params):
 
 
 class NetworkParams(Params):
-    """The shape of the network; the defaults are fixed values of Table II, or the middle of its ranges."""
+    """The shape of the network; the defaults are fixed values of Table II, or out of its ranges."""
 
     hidden: int = Field(32, ge=4, le=512, description="Length of a fingerprint (paper: 32)")
     intermediate: int = Field(64, ge=4, le=1024, description="Length between input and fingerprint (paper: 64)")

@@ -18,7 +18,7 @@ from tasks.nodes.model.params import ModelParams
 from tasks.nodes.training.ray_address import connected
 from tasks.nodes.training.search_params import LOCAL, SearchParams
 from tasks.nodes.training.search_space import Choice, space_of, with_values
-from tasks.nodes.training.search_study import journal_storage
+from tasks.nodes.training.search_study import grace_of, journal_storage
 from tasks.nodes.training.trial import WORST, trial_loss
 
 LOSS = "validation_loss"
@@ -71,7 +71,6 @@ def _tuner(
 
     from tasks.nodes.training.proposals import Proposals
 
-    epochs = params.fit.epochs_in(params.variant)
     proposals = Proposals(
         {one: optuna.distributions.CategoricalDistribution(choices) for one, choices in space_of(params).items()},
         metric=LOSS,
@@ -83,7 +82,9 @@ def _tuner(
         storage=journal_storage(journal),
     )
     scheduler = ASHAScheduler(
-        max_t=epochs, grace_period=min(search.grace_epochs, epochs), reduction_factor=search.reduction
+        max_t=params.fit.epochs_in(params.variant),
+        grace_period=grace_of(params, search),
+        reduction_factor=search.reduction,
     )
     trainable = tune.with_parameters(_fit_trial, train=graphs[0], validation=graphs[1], params=params)
     return tune.Tuner(

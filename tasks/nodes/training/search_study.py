@@ -37,12 +37,12 @@ def open_study(
 ) -> "optuna.Study":
     """A new study, or the one of that name in the storage; trials that a killed search left open are closed.
 
-    Its pruner is ASHA: at grace_epochs, and then at each power of `reduction` times that, the best of `reduction`
+    Its pruner is ASHA: after the grace, and then at each power of `reduction` times that, the best of `reduction`
     trials goes on."""
     import optuna
 
     pruner = optuna.pruners.SuccessiveHalvingPruner(
-        min_resource=min(search.grace_epochs, params.fit.epochs_in(params.variant)), reduction_factor=search.reduction
+        min_resource=grace_of(params, search), reduction_factor=search.reduction
     )
     study = optuna.create_study(
         storage=storage, study_name=name, pruner=pruner, direction="minimize", load_if_exists=True
@@ -50,6 +50,11 @@ def open_study(
     for trial in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,)):
         study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
     return study
+
+
+def grace_of(params: ModelParams, search: SearchParams) -> int:
+    """Epochs that every trial is given: grace_epochs, but at most half of all, or no trial would be given up."""
+    return min(search.grace_epochs, max(params.fit.epochs_in(params.variant) // 2, 1))
 
 
 def finished_trials(study: "optuna.Study") -> list["optuna.trial.FrozenTrial"]:

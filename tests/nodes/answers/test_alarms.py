@@ -12,7 +12,7 @@ from tasks.nodes.evaluate.alarms import (
     measures_of,
     precision_recall,
 )
-from tasks.nodes.evaluate.thresholds import choose_threshold
+from tasks.nodes.evaluate.thresholds import choose_threshold, mean_of_nearby
 
 BOTH = np.array([True, False])
 
@@ -122,3 +122,9 @@ def test_without_stress_in_validation_a_stated_share_is_flagged():
     scores = np.arange(100.0)
     assert (scores > choose_threshold(scores, np.zeros(100, dtype=bool), 0.05)).sum() == 5
     assert choose_threshold(np.zeros(0), np.zeros(0, dtype=bool), 0.05) == np.inf
+
+
+def test_a_threshold_is_judged_by_those_nearby_as_well_in_all_but_small_sets():
+    assert mean_of_nearby(np.array([1.0, 2.0, 6.0]), 1).tolist() == [1.5, 3, 4]
+    assert mean_of_nearby(np.array([1.0, 2.0, 6.0]), 0).tolist() == [1, 2, 6]
+    assert mean_of_nearby(np.array([1.0, 2.0, 6.0]), 9).tolist() == [3, 3, 3]

@@ -7,15 +7,21 @@ import pytest
 
 from tasks.nodes.evaluate.alarms import average_precision, precision_recall
 from tasks.nodes.evaluate.learned import (
+    FIRST_GUESS,
     ask_model,
     fit_model,
     fit_prepared,
+    graph_logits,
+    judged_by,
     known_labels,
     learned_detector,
     logit_threshold,
     why_not,
 )
 from tasks.nodes.evaluate.learned_inputs import prepare_case
+from tasks.nodes.evaluate.thresholds import MOST_FALSE_ALARMS
+from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
+from tasks.nodes.fingerprint.judging import judge, logit_of
 from tasks.nodes.graph.inputs import STRESSED, UNKNOWN, UNSTRESSED
 from tasks.nodes.model.params import FitParams, ModelParams, NetworkParams
 from tasks.nodes.synthetic import synthetic_history
@@ -132,6 +138,23 @@ def test_the_threshold_comes_from_validation_executions_with_labels(history, cas
     assert logit_threshold(logits, replace(inputs, labels=labels), is_validation, params) == 1.5
     nobody = replace(inputs, labels=np.full(len(inputs), UNKNOWN, dtype=np.int8))
     assert 2.9 < logit_threshold(logits, nobody, is_validation, params) < 3  # 1 % of them flagged
+
+
+def test_few_calm_executions_of_training_and_validation_lie_above_any_threshold(history, case_by, asked, monkeypatch):
+    """Validation alone would flag everything; tested executions, whose labels are hidden, have no say."""
+    params = asked()
+    split, case = case_by(history, "chronological", params)
+    model = params.learned.asked("ours", 0)
+    prepared = prepare_case(case, model, params)
+    network = fit_prepared(prepared, model, params.learned).network
+    monkeypatch.setattr("tasks.nodes.evaluate.learned.logit_threshold", lambda *_: -50.0)
+    _, threshold = judged_by(network, prepared, case.is_validation, params)
+    guess = FingerprintParams(threshold=FIRST_GUESS)
+    seen = judge(prepared.inputs, network, guess, may_precede=prepared.undisturbed).logit
+    seen = np.where(split.is_train, graph_logits(network, prepared.train), seen)
+    known = (split.is_train | split.is_validation) & (known_labels(case) == UNSTRESSED) & prepared.undisturbed
+    n_above = (seen[known] > logit_of(threshold) + 1e-6).sum()  # the limit is one of them
+    assert 0 < n_above == int(known.sum() * MOST_FALSE_ALARMS)
 
 
 def test_the_papers_protocol_may_see_all_labels(history, case_by, asked, unlabelled):

@@ -1,4 +1,4 @@
-"""Table II: what is tried, and nothing else."""
+"""What a search tries: Table II, in ours also the batches and rates that it learns with, and nothing else."""
 
 import pytest
 

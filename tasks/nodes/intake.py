@@ -10,7 +10,7 @@ from tasks.nodes.columns import SCHEMAS
 from tasks.nodes.disturbed_parts import without_disturbed
 from tasks.nodes.labelled import labelled
 from tasks.nodes.labels import node_of, read_manifest
-from tasks.nodes.local_names import NODES_OF, name_in_source, told_apart
+from tasks.nodes.local_names import NODES_OF, name_in_source, not_shared, told_apart
 from tasks.nodes.readers import READERS, Reader, detect
 from tasks.nodes.readers.folders import Folder
 from tasks.nodes.readers.logs import ENDINGS as LOG_ENDINGS
@@ -22,6 +22,7 @@ from tasks.reading import Chunk, read_head
 from tasks.source_names import checked_source
 from tasks.storage import storage_of
 from tasks.warehouse import landing
+from tasks.warehouse.faults import told_clearly
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.labels import absolute
 
@@ -55,6 +56,12 @@ def find_files(paths: list[str], manifest_file: str = "") -> list[str]:
     for path in paths:
         found += _files_in(path, absolute(manifest_file) if manifest_file else "")
     return list(dict.fromkeys(found))
+
+
+def local_last(files: list[str]) -> list[str]:
+    """The files in their order, those whose names say nothing beyond them behind the others: their names give way."""
+    endings = tuple(ending for one in READERS.values() if one.has_local_nodes for ending in one.endings)
+    return sorted(files, key=lambda path: path.lower().endswith(endings))
 
 
 def _files_in(path: str, apart_from: str) -> list[str]:
@@ -94,15 +101,21 @@ def land_executions(
 
     known: the batches that are there, for callers that land many files. Nodes and ids of a file whose names say nothing
     beyond it begin with its name, from the second file of a source on.
-    Raises BadInput for a file that is wrong as a whole; single bad rows go to the quarantine."""
+    Raises BadInput for a file that is wrong as a whole, and for one with names of such a file that was the first;
+    single bad rows go to the quarantine."""
     checked_source(intake.source)
     reader = reader_of(path, intake.reader, intake.read)
     sha256 = sha256_of(path, intake.read)
     options, chunks = _options(path, reader, intake.read), chunks_of(path, reader, intake.read)
-    if reader.has_local_nodes:
-        there = landing.batches(warehouse.landing_folder, WORD) if known is None else known
-        if name := name_in_source(there, intake.source, path, sha256):
-            options, chunks = options | {NODES_OF: name}, told_apart(chunks, name)
+    folder = warehouse.landing_folder
+    with told_clearly(folder):
+        there = landing.batches(folder, WORD) if known is None else known
+    local = {one.name for one in READERS.values() if one.has_local_nodes}
+    if reader.name not in local:
+        own = [one for one in there if one.origin.source == intake.source]
+        chunks = not_shared(chunks, path, folder, own, local)
+    elif name := name_in_source(there, intake.source, path, sha256):
+        options, chunks = options | {NODES_OF: name}, told_apart(chunks, name)
     origin = landing.Origin(
         word=WORD,
         source=intake.source,
@@ -112,7 +125,7 @@ def land_executions(
         path=path,
         sha256=sha256,
     )
-    return landing.land(warehouse.landing_folder, origin, SCHEMAS, chunks, known=known)
+    return landing.land(folder, origin, SCHEMAS, chunks, known=there)
 
 
 def chunks_of(path: str, reader: Reader, params: ReadParams) -> Iterator[Chunk]:

@@ -16,8 +16,8 @@ SELECT count(DISTINCT node) AS n_emulated FROM nodes.executions WHERE source = $
 
 
 def find_files(paths: list[str], read: ReadParams) -> list[str]:
-    """The files and folders of results behind files, folders and the manifest."""
-    return intake.find_files(paths, read.manifest)
+    """The files and folders of results behind files, folders and the manifest, databases of Perona last."""
+    return intake.local_last(intake.find_files(paths, read.manifest))
 
 
 def land_executions(warehouse: Warehouse, path: str, source: str, reader: str, read: ReadParams) -> str:

@@ -134,10 +134,14 @@ def test_databases_of_one_file_name_are_told_apart_by_their_folders(tmp_path):
     assert sorted(found["node"]) == ["aws/run/worker-2", "gcp/run/worker-2", "other/worker-2"]
 
 
-def test_a_database_and_a_table_with_the_same_node_are_two_machines(tmp_path):
-    (tmp_path / "a.csv").write_text(HEADER + "a,worker-2,x,2026-01-31,m,1\n")
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_database_and_a_table_with_the_same_node_are_two_machines_in_either_order(tmp_path, is_first):
+    (tmp_path / "a.csv").write_text(HEADER + "1,worker-2,x,2026-01-31,m,1\n")
     paths = [str(tmp_path / "a.csv"), make_database(tmp_path / "run.db", ("1", "worker-2"), ("2", "worker-3"))]
-    assert sorted(read_history(paths, READ).executions["node"]) == ["run/worker-2", "worker-2", "worker-3"]
+    found = read_results(paths[::-1] if is_first else paths, READ)
+    told = zip(found.history.executions["execution_id"], found.history.executions["node"], strict=True)
+    assert sorted(told) == [("1", "worker-2"), ("2", "worker-3"), ("run/1", "run/worker-2")]
+    assert found.n_replaced == 0
 
 
 def test_ids_of_databases_count_from_one_in_each_and_none_is_lost(tmp_path):

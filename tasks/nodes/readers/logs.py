@@ -50,7 +50,7 @@ class LogsReader:
     """Reads logs of sysbench, fio, ioping, qperf and iperf3."""
 
     name: str = "logs"
-    version: int = 2
+    version: int = 3
     title: str = "raw logs of sysbench, fio, ioping, qperf and iperf3 (.log, .txt, .out, .json)"
     endings: tuple[str, ...] = ENDINGS
     has_local_nodes: bool = False

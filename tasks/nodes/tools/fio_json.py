@@ -59,7 +59,7 @@ def _read(found: Gathering, document: Document) -> None:
         told = f"the job ended with error {job['error']}"
         found.fault(place, told, f"jobs.0.error: {job['error']}", is_failure=True)
     _read_processes(found, content, job, len(jobs), place)
-    read_json_settings(found, content, job)
+    read_json_settings(found, content, jobs)
     has_io = [_read_direction(found, mapping(job.get(name)), name, place) for name in DIRECTIONS]
     if not any(has_io):
         found.fault(place, "neither read nor written")

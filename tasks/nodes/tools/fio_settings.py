@@ -22,6 +22,7 @@ FURTHER = (
     "direct", "buffered", "sync", "fsync", "fdatasync", "end_fsync", "rwmixread", "rwmixwrite", "rate", "rate_iops",
     "thinktime", "size", "filesize", "io_size", "number_ios", "runtime", "loops",
 )  # fmt: skip
+UNSET = "0"  # of FURTHER: what fio takes for not given
 SIZE = re.compile(r"([0-9]{1,15})([kmgt]?)(?:i?b)?", re.IGNORECASE)
 POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 BINARY = 1_024
@@ -35,18 +36,26 @@ def read_text_settings(found: Gathering, lines: Sequence[Line]) -> None:
         found.setting(name, "+".join(dict.fromkeys(one[name] for one in told)))
 
 
-def read_json_settings(found: Gathering, content: object, job: Mapping[str, object]) -> None:
-    """Of one job, with the options of all jobs. Nothing where none are listed (2.x)."""
-    given = {**mapping(mapping(content).get("global options")), **mapping(job.get("job options"))}
-    options = {name: str(value) for name, value in given.items()}
-    if not options:
-        return
+def read_json_settings(found: Gathering, content: object, jobs: Sequence[object]) -> None:
+    """Of all jobs, with the options that they share; where they differ, all of what they have, joined by + as of text.
+
+    Nothing where none are listed (2.x)."""
+    shared = mapping(mapping(content).get("global options"))
+    listed = [{**shared, **mapping(mapping(job).get("job options"))} for job in jobs]
+    told = [_json_told({name: str(value) for name, value in given.items()}) for given in listed if given]
+    for name in (*JSON_NAMES, *FURTHER) if told else ():
+        text = "+".join(dict.fromkeys(one[name] for one in told))
+        if name in JSON_NAMES or text != UNSET:
+            found.setting(name, text)
+
+
+def _json_told(options: Mapping[str, str]) -> dict[str, str]:
+    """Each setting of one job by name; of FURTHER, UNSET where it was not given."""
+    told = {}
     for ours, names in JSON_NAMES.items():
         text = next((options[name] for name in names if options.get(name)), DEFAULTS[ours])
-        found.setting(ours, _json_sizes(text) if ours == "bs" else "rw" if text == "readwrite" else text)
-    for name in FURTHER:
-        if options.get(name, "0") not in ("", "0"):
-            found.setting(name, _bytes(options[name]))
+        told[ours] = _json_sizes(text) if ours == "bs" else "rw" if text == "readwrite" else text
+    return told | {name: _bytes(options.get(name) or UNSET) for name in FURTHER}
 
 
 def _text_sizes(text: str) -> str:

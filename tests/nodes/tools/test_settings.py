@@ -1,5 +1,8 @@
 """Settings of a log: the same work in one spelling, whatever version or format; other work is other settings."""
 
+import copy
+import json
+
 import pytest
 
 from tasks.nodes.tools.settings import plain, spelled, template_of
@@ -68,6 +71,25 @@ def test_jobs_that_differ_are_told_together(logs, read_faults):
     text = (logs / "fio/3.33.txt").read_text()
     other = text.splitlines()[0].replace("rw=randrw", "rw=read").replace("randwrite:", "scan:")
     assert dict(read_faults("disk-fio", f"{other}\n{text}").settings)["rw"] == "read+randrw"
+
+
+def test_json_that_lists_no_more_than_text_tells_is_the_same_template(logs, read_faults, parse):
+    document = json.loads((logs / "fio/3.33.json").read_text())
+    for further in ("size", "runtime"):
+        del document["jobs"][0]["job options"][further]
+    settings = read_faults("disk-fio", json.dumps(document)).settings
+    assert template_of(settings) == template_of(parse("fio/3.33.txt").settings)
+
+
+def test_jobs_that_differ_are_told_together_in_json_as_in_text(logs, read_faults, parse):
+    document = json.loads((logs / "fio/3.33.json").read_text())
+    other = copy.deepcopy(document["jobs"][0])
+    other["job options"] |= {"rw": "read", "direct": "1"}
+    document["jobs"].insert(0, other)
+    expected = dict(parse("fio/3.33.json").settings) | {
+        "rw": "read+randrw", "direct": "1+0", "number_of_processes": "2",
+    }  # fmt: skip
+    assert dict(read_faults("disk-fio", json.dumps(document)).settings) == expected
 
 
 def test_settings_are_spelled_in_base_units_and_as_one_word():

@@ -90,6 +90,9 @@ def record(
     invocation.note(f"the sampler itself took {share(found['sampler_cores'])} of one core")
     if found["n_failed"]:
         invocation.note(f"{counted(found['n_failed'], 'execution')} could not be run; -v says why")
+    elif not found["n_new"] and found["n_clean"] < found["n_planned"]:
+        times = counted(settings.nodes.record.repeats, "time")
+        invocation.note(f"what is missing was disturbed, and repeated {times} already; raise nodes.record.repeats")
     paths = () if source is not None else (found["folder"],)
     invocation.note(
         f"next: {as_command('whorl', 'nodes', 'ingest', *paths, *(('--source', source) if source else ()))}"

@@ -11,7 +11,7 @@ from tasks.nodes.record.begun import begin
 from tasks.nodes.record.bench import CLEAN, Outcome
 from tasks.nodes.record.params import RecordParams
 from tasks.nodes.record.parts import KEYS, STEADY, Done, Record, finished, recorded_params, write_parts
-from tasks.nodes.record.plan import Plan, PlannedExecution
+from tasks.nodes.record.plan import AGAIN, Plan, PlannedExecution
 from tasks.nodes.record.spool import SPOOL, Spooled, spooled_paths, write_spooled
 from tasks.nodes.record.steady import Past
 
@@ -21,7 +21,8 @@ MOST_SPOOLED = 600  # executions; they are read again when a part is written
 @dataclass
 class Ledger:
     """The executions that a folder holds. plan: None where what runs next follows from what ran; record: facts of
-    machine and nodes, for the record of each part; campaign: its name; done: by id."""
+    machine and nodes, for the record of each part; campaign: its name; done: by id. most_repeated: how often an
+    execution may have been repeated, by these parameters or by those of an earlier call."""
 
     folder: Path
     params: RecordParams
@@ -30,11 +31,14 @@ class Ledger:
     campaign: str = ""
     done: dict[str, Done] = field(default_factory=dict)
     part_due_s: float = 0.0
+    most_repeated: int = 0
 
     def __post_init__(self) -> None:
         self.campaign = begin(self.folder, self.params, self.digest, self.record)
         self.done = {one.execution_id: one for one in finished(self.folder, with_steady=self.plan is None)}
         self.part_due_s = time.monotonic() + self.params.part_minutes * 60
+        repeated = (one.rpartition(AGAIN)[2] for one in self.done)
+        self.most_repeated = max([self.params.repeats, *(int(n) for n in repeated if n.isdecimal())])
 
     @property
     def digest(self) -> str:
@@ -63,8 +67,8 @@ class Ledger:
         shutil.rmtree(self.folder / SPOOL, ignore_errors=True)
 
     def has_clean(self, planned: PlannedExecution) -> bool:
-        """Whether the execution, or a repetition of it, was recorded undisturbed."""
-        tries = [planned, *(planned.again(n + 1) for n in range(self.params.repeats))]
+        """Whether the execution, or any repetition of it, was recorded undisturbed."""
+        tries = (planned.again(n) for n in range(self.most_repeated + 1))
         return any((done := self.done.get(one.id_in(self.campaign))) and done.status == CLEAN for one in tries)
 
     def left(self, planned: Iterable[PlannedExecution]) -> list[PlannedExecution]:

@@ -155,6 +155,15 @@ def test_a_flagged_execution_is_repeated_until_it_is_clean(ledger_of, plan):
     assert ledger.repetition(2) == [third.again(2)]
 
 
+def test_what_an_earlier_call_with_more_repetitions_made_clean_stays_clean(ledger_of, plan):
+    first = plan.executions[0]
+    patient = ledger_of(repeats=5)
+    keep(patient, first, "contaminated")
+    keep(patient, first.again(5))
+    assert ledger_of(repeats=2).has_clean(first)
+    assert not ledger_of(repeats=2).has_clean(plan.executions[1])
+
+
 def test_a_folder_of_another_campaign_is_refused_by_its_parts_and_by_what_waits_for_one(ledger_of, plan):
     ledger = ledger_of()
     keep(ledger, plan.executions[0])

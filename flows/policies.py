@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 from prefect import Task, task
 from prefect.cache_policies import INPUTS, RUN_ID, CachePolicy
 from prefect.client.schemas.objects import State, TaskRun
+from prefect.context import TaskRunContext
 from prefect.runtime import deployment
 from prefect.tasks import exponential_backoff
 
@@ -28,11 +29,13 @@ CODE_SUFFIXES = {".py", ".sql"}
 
 @dataclass
 class SameCode(CachePolicy):
-    """A key of the whole source of tasks/: Prefect's own TASK_SOURCE does not see the functions that a step calls."""
+    """A key of the step and the whole source of tasks/: Prefect's own TASK_SOURCE does not see the functions that a
+    step calls. Without the step's name two steps with the same inputs would share one result."""
 
-    def compute_key(self, *_: Any, **__: Any) -> str:
-        """The hash of every Python and SQL file of tasks/."""
-        return code_hash()
+    def compute_key(self, task_ctx: TaskRunContext, *_: Any, **__: Any) -> str:
+        """The name of the step's function, and the hash of every Python and SQL file of tasks/."""
+        function = task_ctx.task.fn
+        return f"{function.__module__}.{function.__qualname__}-{code_hash()}"
 
 
 CONTINUE_RUN = INPUTS + RUN_ID + SameCode()

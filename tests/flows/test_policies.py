@@ -24,6 +24,13 @@ def look_at(path: str) -> str:
 
 
 @step
+def look_beside(path: str) -> str:
+    """Another step, with the same inputs."""
+    calls.append(f"beside {path}")
+    return f"key beside {path}"
+
+
+@step
 def fail_with(kind: str) -> str:
     """A step that fails in one of several ways."""
     calls.append(kind)
@@ -88,6 +95,15 @@ def test_one_run_does_a_step_once_and_a_new_run_does_it_again(prefect_server: No
     assert calls == ["a.csv", "b.csv"]
     twice()
     assert calls == ["a.csv", "b.csv"] * 2
+
+
+def test_two_steps_with_the_same_inputs_have_results_of_their_own(prefect_server: None) -> None:
+    @flow
+    def both() -> list[str]:
+        return [look_at("a.csv"), look_beside("a.csv"), look_at("a.csv")]
+
+    assert both() == ["key of a.csv", "key beside a.csv", "key of a.csv"]
+    assert calls == ["a.csv", "beside a.csv"]
 
 
 def test_changed_code_of_any_function_below_a_step_does_it_again(

@@ -68,9 +68,8 @@ def tell_nodes(warehouse: Warehouse, nodes: NodesParams, source: str) -> NodesTo
     if not paths:
         raise BadInput(RECORDED, "no recording of nodes", UNDISTURBED, "bring the files back")
     read = call(nodes_ingest, filled_in(NodeIngestParams, nodes, warehouse, source, results=paths))
-    version = read["data_version"]
     in_use = champion(warehouse.models, WORD, source, KIND)
-    if in_use is None or in_use.data_version != version:
+    if in_use is None or in_use.data_version != read["data_version"]:
         call(nodes_preprocess, filled_in(NodePreprocessParams, nodes, warehouse, source))
     ranked = call(nodes_rank, filled_in(NodeRankParams, nodes, warehouse, source))
     rows = read_scores(warehouse, source).to_dict("records")
@@ -81,7 +80,7 @@ def tell_nodes(warehouse: Warehouse, nodes: NodesParams, source: str) -> NodesTo
         n_emulated=len({row["node"] for row in rows if row["is_emulated"]}),
         best=_best(rows, names),
         most_suspicious=_most_suspicious(read_watched(warehouse, source).to_dict("records"), names),
-        learned=tell_learned(warehouse, nodes, source, version, names),
+        learned=tell_learned(warehouse, nodes, source, names),
         model_id=ranked["model_id"],
         report=ranked["report"],
     )

@@ -12,17 +12,15 @@ from flows.node_models import nodes_fingerprint, nodes_train
 from flows.node_verdicts_demo import Degrading, OfDose, by_dose, degrading
 from flows.node_watch import nodes_watch
 from tasks.nodes.detectors.params import DetectorParams
-from tasks.nodes.learned.names import KIND, LEARNED, WORD
+from tasks.nodes.learned.names import LEARNED, WORD
 from tasks.nodes.learned.rows import read_states
 from tasks.nodes.model.params import ModelParams
 from tasks.nodes.params import NodesParams
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import ModelCard, cards, champion
 
 MOST_EPOCHS, MOST_TREES = 20, 20
 LEFT_TO_VARIANT = 0  # as batch size, learning rate and mined vectors: ours then takes few large steps
-SHARES = {"train_share", "validation_share", "false_alarm_share"}
 VERDICTS = """
 SELECT execution_id, executions.node, executions.aspect, own.is_flagged, executions.is_stressed, executions.dose_level
 FROM nodes.fingerprints AS own JOIN nodes.executions AS executions USING (source, execution_id)
@@ -46,17 +44,13 @@ class LearnedTold(TypedDict):
     cost_share: float | None
 
 
-def tell_learned(
-    warehouse: Warehouse, nodes: NodesParams, source: str, data_version: str, names: Mapping[str, str]
-) -> LearnedTold:
+def tell_learned(warehouse: Warehouse, nodes: NodesParams, source: str, names: Mapping[str, str]) -> LearnedTold:
     """Learn the executions of a source, say which of them look degraded, and watch its nodes. Raises WhorlError.
 
-    data_version: of the source; a model of these very data and parameters, and what it said, are used again. names: of
-    the nodes, as they are shown. No node is asked for a fresh benchmark: these are recordings."""
+    A model of these very data, parameters and code, and what it said, are used again. names: of the nodes, as they are
+    shown. No node is asked for a fresh benchmark: these are recordings."""
     fast = {"model": quick(nodes.model), "detect": quick_detection(nodes.detect)}
-    learning = filled_in(NodeTrainParams, nodes, warehouse, source, as_in_use=False, **fast)
-    if not is_trained(learning, data_version):
-        call(nodes_train, learning)
+    call(nodes_train, filled_in(NodeTrainParams, nodes, warehouse, source, as_in_use=False, **fast))
     found = call(nodes_fingerprint, filled_in(NodeFingerprintParams, nodes, warehouse, source))
     call(nodes_watch, filled_in(NodeWatchParams, nodes, warehouse, source, asks_for_benchmarks=False))
     verdicts = fetch(warehouse, VERDICTS, {"source": source})
@@ -88,17 +82,3 @@ def quick(model: ModelParams) -> ModelParams:
 def quick_detection(detect: DetectorParams) -> DetectorParams:
     """The plain detectors with fewer trees: a forest is grown anew for each part of the training that is left out."""
     return detect.model_copy(update={"trees": min(detect.trees, MOST_TREES)})
-
-
-def is_trained(asked: NodeTrainParams, data_version: str) -> bool:
-    """Whether a model of these data and parameters was made, and one is in use: it, or a better one."""
-    wanted = {name: getattr(asked, name).model_dump(mode="json") for name in ("model", "preprocess", "score", "detect")}
-    wanted |= asked.train.model_dump(mode="json", include=SHARES)
-    identity = (WORD, asked.source, KIND, data_version)
-    made = [card for card in cards(asked.warehouse.models) if _identity(card) == identity]
-    is_made = any(all(card.parameters.get(name) == value for name, value in wanted.items()) for card in made)
-    return is_made and champion(asked.warehouse.models, WORD, asked.source, KIND) is not None
-
-
-def _identity(card: ModelCard) -> tuple[str, str, str, str]:
-    return card.word, card.source, card.kind, card.data_version

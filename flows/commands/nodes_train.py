@@ -25,8 +25,8 @@ WORDS = {
     "false_alarms_per_1000": "false alarms per 1,000",
     "mse_own": "squared error, own metrics",
     "mse_own_mean_predictor": "the same of the type's mean",
-    "type_accuracy": "types told",
     "score_spearman": "scores follow performance",
+    "score_deviation": "their ratio varies by",
 }
 
 

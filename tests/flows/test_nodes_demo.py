@@ -105,6 +105,9 @@ def test_told_again_it_ranks_and_learns_nothing_anew(
         monkeypatch.setattr(f"tasks.nodes.{work}", None)  # whoever did it again would fail
     assert node_demo.tell_nodes(warehouse, nodes, "recorded") == first
     assert sorted(card.kind for card in cards(warehouse.models)) == ["fingerprint", "preprocessor"]
+    monkeypatch.setattr("tasks.nodes.learned.remembered.code_version", lambda: "9.9")
+    with pytest.raises(TypeError, match="not callable"):  # a model of other code is not used again
+        node_demo.tell_nodes(warehouse, nodes, "recorded")
 
 
 def test_without_a_recording_it_says_what_is_missing(

@@ -34,7 +34,7 @@ TRAINED = {
     "champion_id": "fingerprint-v-1",
     "data_version": "v",
     "metric": "auprc",
-    "figures": {"auprc": 0.75, "f1_outlier": 0.5, "error_ratio": 0.1},
+    "figures": {"auprc": 0.75, "f1_outlier": 0.5, "error_ratio": 0.1, "type_accuracy": 0.875, "score_deviation": 0.05},
     "n_learned": 1216,
     "n_tested": 72,
     "is_from_before": False,
@@ -178,6 +178,8 @@ def test_a_training_tells_what_is_in_use_and_what_it_rests_on(
     assert facts["learned"] == "1,216 executions"
     assert facts["held out"] == "72 executions, the latest, which the figures below are of"
     assert (facts["average precision"], facts["F1, degraded"]) == ("0.75", "0.5")
+    assert facts["their ratio varies by"] == "0.05"
+    assert "0.875" not in ended.out  # how well types are told says nothing where they are among the inputs
     assert ended.out.endswith("report: /pages/nodes-log.html\n")
     assert "nothing was learned" not in ended.err
     other = {**TRAINED, "champion_id": "fingerprint-u-2", "is_from_before": True}
@@ -216,7 +218,7 @@ def test_a_source_is_learned_asked_and_watched_from_the_command_line(whorl: Whor
     assert trained.code == 0, trained.err
     facts = facts_of(trained.out)
     assert facts["in use"] == "this model"
-    assert {"average precision", "F1, degraded", "types told", "data version"} <= set(facts)
+    assert {"average precision", "F1, degraded", "scores follow performance", "data version"} <= set(facts)
     assert trained.err.endswith("next: whorl nodes fingerprint --source log\n")
     again = json.loads(whorl("nodes", "train", "--json").out)
     assert (again["model_id"], again["is_from_before"], again["source"]) == (facts["model"], True, "log")

@@ -1,7 +1,7 @@
 """Does a score from microbenchmarks order nodes as applications do? Asked within each machine type."""
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,24 +13,44 @@ from tasks.nodes.evaluate.matrices import NodeMatrix
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.rivals import best_single, first_component, geometric_mean, standardised_mean
 from tasks.nodes.evaluate.shared_component import shared_score
-from tasks.nodes.type_tables import Bools
+from tasks.nodes.type_tables import Bools, Floats
 
-METHODS = ("spearman", "standardised", "pc1", "shared", "best_single", "best_oracle")  # spearman: our score
 COLUMNS = ["machine_type", "half", "method", "series", "spearman", "chosen"]
+SIGNED = "signed"  # among the reasons: why the signed correlation of our score cannot be had
+NO_CORRELATION = "the score and an application never both vary over 4 nodes or more"
+Told = tuple[Floats, str]
+
+
+def _single(by: NodeMatrix, test: NodeMatrix) -> Told:
+    at = best_single(by.micro, by.applications)
+    return test.micro[:, at], by.levels.types[at]
+
+
+TELL: Mapping[str, Callable[[NodeMatrix, NodeMatrix], Told]] = {
+    "spearman": lambda train, test: (geometric_mean(train.micro, test.micro, train.levels), ""),  # our score
+    "standardised": lambda train, test: (standardised_mean(train.micro, test.micro, train.levels), ""),
+    "pc1": lambda train, test: (first_component(train.micro, test.micro), ""),
+    "shared": lambda train, test: (shared_score(train.micro, test.micro, train.levels), ""),
+    "best_single": _single,
+    "best_oracle": lambda _, test: _single(test, test),
+}
+"""From training and test nodes the scores of the test nodes (n,), and the single microbenchmark that was chosen."""
+METHODS = tuple(TELL)
 
 
 @dataclass(frozen=True)
 class OfMachineType:
     """One machine type. correlations: one row a half, method and series: machine_type, half (that was tested), method,
     series, spearman (signed), chosen (the single microbenchmark, else empty). signed: median over series, low, high, of
-    our score over all nodes. agreement: mean, low, high, or None. n_nodes: with a microbenchmark."""
+    our score over all nodes. agreement: mean, low, high, or None. n_nodes: with a microbenchmark. reasons: by method,
+    and by SIGNED, why it cannot be had; such a method has no row."""
 
     machine_type: str
     n_nodes: int
     correlations: pd.DataFrame
     signed: tuple[float, float, float]
     agreement: tuple[float, float, float] | None
-    reason: str = ""
+    reasons: Mapping[str, str]
 
 
 def is_second_half(nodes: tuple[str, ...]) -> Bools:
@@ -52,18 +72,16 @@ def _compare(machine_type: str, own: NodeMatrix, params: EvaluateParams) -> OfMa
     agreement = None
     if len(own.nodes) >= params.least_nodes:
         agreement = agreement_of(own.micro, own.levels, params.resamples, params.score.confidence, params.seed)
-    nothing = pd.DataFrame(columns=COLUMNS)
-    reason = why_not_compared(own, params)
-    if reason:
-        return OfMachineType(machine_type, len(own.nodes), nothing, unknown, agreement, reason)
-    try:
-        rows = pd.DataFrame(list(_halves(machine_type, own)), columns=COLUMNS)
-    except ValueError as error:  # nothing varies: there is nothing to choose from
-        return OfMachineType(machine_type, len(own.nodes), nothing, unknown, agreement, str(error))
+    if reason := why_not_compared(own, params):
+        nothing, reasons = pd.DataFrame(columns=COLUMNS), dict.fromkeys((*METHODS, SIGNED), reason)
+        return OfMachineType(machine_type, len(own.nodes), nothing, unknown, agreement, reasons)
+    rows, reasons = _halves(machine_type, own)
     score = geometric_mean(own.micro, own.micro, own.levels)
     rng = np.random.default_rng([params.seed, zlib.crc32(machine_type.encode())])
     signed = signed_interval(score, own.applications, params.resamples, params.score.confidence, rng)
-    return OfMachineType(machine_type, len(own.nodes), rows, signed, agreement)
+    if np.isnan(signed[0]):
+        reasons = {**reasons, SIGNED: NO_CORRELATION}
+    return OfMachineType(machine_type, len(own.nodes), rows, signed, agreement, reasons)
 
 
 def why_not_compared(own: NodeMatrix, params: EvaluateParams) -> str:
@@ -81,24 +99,24 @@ def why_not_compared(own: NodeMatrix, params: EvaluateParams) -> str:
     return ""
 
 
-def _halves(machine_type: str, own: NodeMatrix) -> Iterator[dict[str, object]]:
-    """Learn from one half and ask the other, both ways round."""
+def _halves(machine_type: str, own: NodeMatrix) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Learn from one half and ask the other, both ways round: rows, and the reasons of methods without any."""
     is_second = is_second_half(own.nodes)
+    found: list[dict[str, object]] = []
+    reasons: dict[str, str] = {}
     for half, is_test in enumerate((is_second, ~is_second)):
         train, test = own.where(~is_test), own.where(is_test)
-        chosen = {
-            "best_single": best_single(train.micro, train.applications),
-            "best_oracle": best_single(test.micro, test.applications),
-        }
-        told = {
-            "spearman": geometric_mean(train.micro, test.micro, own.levels),
-            "standardised": standardised_mean(train.micro, test.micro, own.levels),
-            "pc1": first_component(train.micro, test.micro),
-            "shared": shared_score(train.micro, test.micro, own.levels),
-            **{method: test.micro[:, at] for method, at in chosen.items()},
-        }
-        for method, scores in told.items():
-            single = own.levels.types[chosen[method]] if method in chosen else ""
-            about = {"machine_type": machine_type, "half": half, "method": method, "chosen": single}
-            for series, value in zip(own.series, spearman(scores, test.applications), strict=True):
-                yield {**about, "series": series, "spearman": value}
+        for method, tell in TELL.items():
+            try:
+                scores, chosen = tell(train, test)
+            except ValueError as error:  # nothing varies: there is nothing to learn or to choose from
+                reasons[method] = str(error)
+                continue
+            about = {"machine_type": machine_type, "half": half, "method": method, "chosen": chosen}
+            each = zip(own.series, spearman(scores, test.applications), strict=True)
+            found += [{**about, "series": series, "spearman": value} for series, value in each]
+    rows = pd.DataFrame(found, columns=COLUMNS)
+    for method in METHODS:
+        if rows.loc[rows["method"] == method, "spearman"].isna().all():
+            reasons.setdefault(method, NO_CORRELATION)
+    return rows[~rows["method"].isin(reasons)], reasons

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.evaluate.against_applications import METHODS, OfMachineType
+from tasks.nodes.evaluate.against_applications import METHODS, SIGNED, OfMachineType
 from tasks.nodes.evaluate.correlation import typical
 from tasks.nodes.evaluate.figures import Figures, put
 from tasks.nodes.evaluate.params import EvaluateParams
@@ -22,17 +22,18 @@ def rank_figures(found: Sequence[OfMachineType], params: EvaluateParams) -> Figu
         slice_ = one.machine_type
         figures[f"rank.nodes.{slice_}"] = one.n_nodes
         for method in METHODS:
-            put(figures, f"rank.{method}.{slice_}", _typical([one], method), one.reason)
+            put(figures, f"rank.{method}.{slice_}", _typical([one], method), one.reasons.get(method, ""))
         chosen = one.correlations[one.correlations["method"] == "best_single"]["chosen"].unique()
         if len(chosen):
             figures[f"rank.best_single.{slice_}.chosen"] = ", ".join(map(str, chosen))
         for name, value in zip(("", ".low", ".high"), one.signed, strict=True):
-            put(figures, f"rank.signed.{slice_}{name}", value, one.reason)
+            put(figures, f"rank.signed.{slice_}{name}", value, one.reasons.get(SIGNED, ""))
         for name, value in zip(("", ".low", ".high"), one.agreement or (np.nan, np.nan, np.nan), strict=True):
             put(figures, f"rank.agreement.{slice_}{name}", value, FEW_TYPES)
         figures |= _nothing(one, params)
-    reason = "; ".join(dict.fromkeys(one.reason for one in found if one.reason)) or "no node"
     for method in METHODS:
+        why = dict.fromkeys(one.reasons[method] for one in found if method in one.reasons)
+        reason = "; ".join(why) or "no node"
         put(figures, f"rank.{method}", _typical(found, method), reason)
         each = [told for one in found if (told := _typical([one], method)) is not None]
         put(figures, f"rank.{method}.mean", float(np.mean(each)) if each else None, reason)
@@ -42,7 +43,7 @@ def rank_figures(found: Sequence[OfMachineType], params: EvaluateParams) -> Figu
 
 def _typical(found: Sequence[OfMachineType], method: str) -> float | None:
     """The median over series, mean over halves."""
-    kept = [one.correlations for one in found if not one.reason]
+    kept = [one.correlations for one in found if method not in one.reasons]
     if not kept:
         return None
     rows = pd.concat(kept, ignore_index=True)
@@ -56,7 +57,9 @@ def _nothing(one: OfMachineType, params: EvaluateParams) -> Figures:
     By the applications where they ran: the interval holds 0, or the correlation is below a stated size. Else by the
     agreement of the microbenchmarks with each other, in the same way."""
     key = f"rank.almost_nothing.{one.machine_type}"
-    value, told = (one.signed, "correlation with applications") if not one.reason else (one.agreement, "agreement")
+    is_by_applications = SIGNED not in one.reasons
+    value = one.signed if is_by_applications else one.agreement
+    told = "correlation with applications" if is_by_applications else "agreement"
     if value is None or pd.isna(value[0]):
         return {key: None, f"{key}.reason": FEW_TYPES}
     middle, low, high = value

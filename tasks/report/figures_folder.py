@@ -38,8 +38,12 @@ def write_figures(folder: Path, name: str, figures: Sequence[FigureOfPage], aske
         "code_version": f"whorl {code_version()}",
     }
     page = write_page(folder, name, render("figures.html", values))
-    images = [_write_png(folder, figure.name, figure.draw(WIDE_IN)) for figure in figures if figure.draw is not None]
-    return [page, *images]
+    return [page, *write_images(folder, figures)]
+
+
+def write_images(folder: Path, figures: Sequence[FigureOfPage]) -> list[Path]:
+    """Write <figure>.png for each figure that has something to draw, whole or not at all."""
+    return [_write_png(folder, one.name, one.draw(WIDE_IN)) for one in figures if one.draw is not None]
 
 
 def _write_png(folder: Path, name: str, figure: Figure) -> Path:

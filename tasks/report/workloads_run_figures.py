@@ -1,19 +1,15 @@
 """Figures 2 and 4 of the paper for runs that somebody asked for: a page with all of them, and each as an image."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from matplotlib.figure import Figure
-
 from tasks.errors import NotFound
-from tasks.report.images import FILE_DPI, to_png
+from tasks.report.figures_folder import write_images
 from tasks.report.jobs_figures import FigureOfPage
 from tasks.report.jobs_page import drawn
-from tasks.report.page import file_slug, render, write_page
-from tasks.report.style import WIDE_IN
+from tasks.report.page import render, write_page
 from tasks.report.workloads_alignment import align
 from tasks.report.workloads_fetched_series import fetch_series
 from tasks.report.workloads_figures import alignment_figure, phases_figure, series_figure
@@ -53,7 +49,7 @@ def write_run_figures(warehouse: Warehouse, asked: AskedRuns, folder: Path) -> l
         "code_version": f"whorl {code_version()}",
     }
     page = write_page(folder, f"workloads-{asked.source}-runs", render("workloads_runs.html", values))
-    return [page, *(_write_png(folder, one.name, one.draw(WIDE_IN)) for one in figures if one.draw is not None)]
+    return [page, *write_images(folder, figures)]
 
 
 def run_figures(warehouse: Warehouse, asked: AskedRuns) -> tuple[list[FigureOfPage], str]:
@@ -81,11 +77,3 @@ def run_figures(warehouse: Warehouse, asked: AskedRuns) -> tuple[list[FigureOfPa
     for place, pair in enumerate(list(combinations(cut.runs, 2))[:MOST_PAIRS]):
         figures.append(alignment_figure(align(*pair), f"alignment-{place + 1}"))
     return figures, version
-
-
-def _write_png(folder: Path, name: str, figure: Figure) -> Path:
-    path = folder / f"{file_slug(name)}.png"
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    draft.write_bytes(to_png(figure, dpi=FILE_DPI))
-    draft.replace(path)
-    return path

@@ -12,6 +12,7 @@ from flows.commands.nodes_evaluate_options import (
     Protocols,
     Seeds,
     Variant,
+    WithoutLabels,
     asked_settings,
     with_models,
 )
@@ -61,6 +62,7 @@ def evaluate(
     seeds: Seeds = None,
     share: LearnedShare = None,
     protocols: Protocols = None,
+    without_labels: WithoutLabels = False,
     seed: Seed = None,
     out: TablesOut = None,
     as_json: Json = False,
@@ -70,7 +72,7 @@ def evaluate(
     Only the paths are read, into memory; nothing is kept. tasks/nodes/README.md says what each figure means."""
     invocation = invocation_of(context)
     read = read_flags(label_from, manifest, renamed, time_zone)
-    asked = asked_settings(variant, model, seeds, share, protocols, seed)
+    asked = asked_settings(variant, model, seeds, share, protocols, seed, without_labels=without_labels)
     settings = invocation.resolved({"nodes": {"read": read, "evaluate": asked}}).settings.nodes
     if not paths and not settings.read.manifest:
         raise typer.BadParameter("name results, or a --manifest of them", param_hint="PATH")

@@ -39,6 +39,10 @@ Protocols = Annotated[
         show_default=False,
     ),
 ]
+WithoutLabels = Annotated[
+    bool,
+    typer.Option("--without-labels", help="Hide labels of stress from all that learns or chooses: they only measure"),
+]
 
 
 def asked_settings(
@@ -48,6 +52,8 @@ def asked_settings(
     share: float | None,
     protocols: list[Any] | None,
     seed: int | None,
+    *,
+    without_labels: bool,
 ) -> dict[str, Any]:
     """Flags of the command line as settings of nodes.evaluate; what was not given is not in it."""
     learned: dict[str, Any] = {"seeds": seeds, "share": share, "protocols": protocols or None}
@@ -56,6 +62,8 @@ def asked_settings(
     if seed is not None:
         asked = {"seed": seed, "score": {"seed": seed}, "detect": {"seed": seed}}
         learned["model"] = {"fit": {"seed": seed}}
+    if without_labels:
+        asked["without_labels"] = True
     if variant in ("robust", "paper"):
         asked["preprocess"] = {"variant": variant}
     return asked | {"learned": {name: value for name, value in learned.items() if value is not None}}

@@ -19,17 +19,20 @@ SHAPE = {
 }  # fmt: skip
 
 
-def boosted_scores(case: Case, deviations: Deviations) -> Floats:
+def boosted_scores(case: Case, deviations: Deviations, lesson: tuple[Case, Deviations] | None = None) -> Floats:
     """Log-odds of stress by trees fitted to the labels of training executions: (n_executions,).
 
+    lesson: what the trees learn from, if it is not the case itself: the same executions, some under imitated stress.
     NaN outside the tables, and everywhere if training has not both calm and stressed executions."""
     found = np.full(case.tables.n_executions, np.nan)
     features, is_told = _features(case, deviations)
-    stressed = is_stressed(case.history.executions).to_numpy(dtype=bool)
-    is_learned = is_told & case.is_train & (stressed | case.is_normal)
+    taught = lesson[0] if lesson else case
+    learned, is_known = _features(*lesson) if lesson else (features, is_told)
+    stressed = is_stressed(taught.history.executions).to_numpy(dtype=bool)
+    is_learned = is_known & taught.is_train & (stressed | taught.is_normal)
     if len(np.unique(stressed[is_learned])) < 2:
         return found
-    trees = train_booster(features[is_learned], stressed[is_learned].astype(np.float64), SHAPE, TREES, case.seed)
+    trees = train_booster(learned[is_learned], stressed[is_learned].astype(np.float64), SHAPE, TREES, taught.seed)
     found[is_told] = trees.predict(matrix(features[is_told]), raw_score=True)
     return found
 

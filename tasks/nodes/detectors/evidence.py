@@ -15,11 +15,13 @@ def n_evidence() -> int:
     return len(PLAIN) + 1 + 2 * len(COLUMNS)
 
 
-def evidence_of(case: Case, params: DetectorParams, *, node_metrics: bool) -> Floats:
+def evidence_of(case: Case, params: DetectorParams, *, node_metrics: bool, taught: Case | None = None) -> Floats:
     """What each plain detector says, what trees make of single metrics (boosted.py), and how far the execution deviates
     (deviations.py): (n_executions, n_evidence()), NaN where nothing can be said.
 
-    node_metrics: whether what the node itself did counts too."""
+    node_metrics: whether what the node itself did counts too. taught: what the trees learn from, if it is not the case
+    itself: the same executions, some of them under imitated stress."""
     plain = [detector(case, params) for detector in PLAIN.values()]
     deviations = deviations_of(case, params, node_metrics=node_metrics)
-    return np.column_stack([*plain, boosted_scores(case, deviations), deviations_told(deviations)])
+    lesson = (taught, deviations_of(taught, params, node_metrics=node_metrics)) if taught else None
+    return np.column_stack([*plain, boosted_scores(case, deviations, lesson), deviations_told(deviations)])

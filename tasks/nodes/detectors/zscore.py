@@ -28,14 +28,19 @@ def z_scores(table: TypeTable, normal: Normal, params: DetectorParams) -> Floats
     """The z-score of each metric, positive where it is worse: (n, m), NaN where not measured.
 
     Infinite where it is beyond the largest number: what a metric was that hardly ever varied, and then is huge."""
+    centre, spread = centre_and_spread(table, normal, params)
+    with np.errstate(over="ignore"):
+        return np.asarray(-table.orientation * (table.natural - centre) / spread)
+
+
+def centre_and_spread(table: TypeTable, normal: Normal, params: DetectorParams) -> tuple[Floats, Floats]:
+    """What each metric of each row is expected to be, and its robust deviation, in base units: (n, m) each."""
     has_own = (normal.n >= params.min_history)[table.nodes][:, None]
     earlier = _earlier_medians(table, ~has_own[:, 0], params)
     has_earlier = ~np.isnan(earlier)
     centre = np.where(has_own, normal.centres[table.nodes], np.where(has_earlier, earlier, normal.centre))
     own_spread = np.maximum(normal.deviations[table.nodes], params.least_spread * normal.within)
-    spread = np.where(has_own, own_spread, np.where(has_earlier, normal.within, normal.around))
-    with np.errstate(over="ignore"):
-        return np.asarray(-table.orientation * (table.natural - centre) / spread)
+    return centre, np.where(has_own, own_spread, np.where(has_earlier, normal.within, normal.around))
 
 
 def _earlier_medians(table: TypeTable, is_asked: Bools, params: DetectorParams) -> Floats:

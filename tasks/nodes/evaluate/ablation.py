@@ -80,7 +80,7 @@ def without(model: ModelParams, term: str) -> ModelParams:
 def _fit(
     case: Case, split: Split, prepared: Prepared, model: ModelParams, params: EvaluateParams
 ) -> dict[str, float | None]:
-    if reason := why_not(prepared, model, params.learned):
+    if reason := why_not(prepared, model):
         raise ValueError(reason)
     network = fit_prepared(prepared, model, params.learned).network
     logits, threshold = judged_by(network, prepared, split.is_validation, params)

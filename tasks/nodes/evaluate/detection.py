@@ -9,6 +9,7 @@ import pandas as pd
 from tasks.nodes.aspects import is_stressed, is_unstressed, type_names
 from tasks.nodes.detectors.case import Case
 from tasks.nodes.detectors.registry import Detector
+from tasks.nodes.evaluate.hidden_labels import as_told
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.splits import PROTOCOLS, Protocol, Split, splits_of
 from tasks.nodes.evaluate.thresholds import choose_threshold
@@ -71,9 +72,10 @@ def case_of(history: History, split: Split, prepare: Prepare, seed: int) -> Case
 def _judge(
     history: History, split: Split, prepare: Prepare, detectors: Mapping[str, Detector], params: EvaluateParams
 ) -> list[pd.DataFrame]:
-    case = case_of(history, split, prepare, params.seed)
+    case = case_of(as_told(history, params), split, prepare, params.seed)
+    chosen_by, share = is_stressed(case.history.executions).to_numpy(dtype=bool), params.false_alarm_share
     return [
-        judged_rows(history, split, name, detector(case, params.detect), params.false_alarm_share)
+        judged_rows(history, split, name, detector(case, params.detect), share, chosen_by=chosen_by)
         for name, detector in detectors.items()
     ]
 
@@ -86,12 +88,14 @@ def judged_rows(
     false_alarm_share: float,
     *,
     threshold: float | None = None,
+    chosen_by: Bools | None = None,
 ) -> pd.DataFrame:
     """One row a labelled, tested execution that a detector scored: COLUMNS but for protocol and round.
 
-    scores: (n_executions,), NaN where it said nothing. threshold: None: chosen on the validation executions."""
+    scores: (n_executions,), NaN where it said nothing. threshold: None: chosen on the validation executions, by what is
+    known of their stress (chosen_by, (n_executions,); None: what the history says)."""
     is_known = history.executions["is_stressed"].notna().to_numpy()
-    stressed = is_stressed(history.executions).to_numpy(dtype=bool)
+    stressed = is_stressed(history.executions).to_numpy(dtype=bool) if chosen_by is None else chosen_by
     is_scored = is_known & ~np.isnan(scores)
     if threshold is None:
         chosen = split.is_validation & is_scored

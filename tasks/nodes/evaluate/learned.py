@@ -10,7 +10,7 @@ import numpy as np
 from tasks.nodes.detectors.case import Case
 from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.detectors.registry import Detector
-from tasks.nodes.evaluate.learned_inputs import Prepared, blind_case, drawn_graphs, inputs_in, prepare_case
+from tasks.nodes.evaluate.learned_inputs import Prepared, blind_case, drawn_graphs, prepare_case, told_of
 from tasks.nodes.evaluate.learned_params import LearnedParams
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.thresholds import choose_threshold, guarded
@@ -33,11 +33,14 @@ FIRST_GUESS = 0.5  # probability by which predecessors are chosen before there i
 
 @dataclass(frozen=True)
 class FittedModel:
-    """What scores executions: the scales of its inputs, the network, and the probability above which it flags."""
+    """What scores executions: the scales of its inputs, the network, and the probability above which it flags.
+
+    is_imitated: whether it was taught by imitated stress, because none was known."""
 
     scales: InputScales
     network: PeronaNetwork
     threshold: float
+    is_imitated: bool = False
 
 
 def learned_detector(model: ModelParams, params: EvaluateParams) -> Detector:
@@ -48,7 +51,7 @@ def learned_detector(model: ModelParams, params: EvaluateParams) -> Detector:
     def scores(case: Case, detect: DetectorParams) -> Floats:
         asked = params.model_copy(update={"detect": detect})
         prepared = prepare_case(case, model, asked)
-        if reason := why_not(prepared, model, params.learned):
+        if reason := why_not(prepared, model):
             raise ValueError(reason)
         network = fit_prepared(prepared, model, params.learned).network
         return judged_by(network, prepared, case.is_validation, params)[0]
@@ -56,7 +59,7 @@ def learned_detector(model: ModelParams, params: EvaluateParams) -> Detector:
     return scores
 
 
-def why_not(prepared: Prepared, model: ModelParams, params: LearnedParams) -> str:
+def why_not(prepared: Prepared, model: ModelParams) -> str:
     """Why a model cannot be fitted; empty where it can."""
     labels = prepared.train.inputs.labels[prepared.train.targets]
     if len(prepared.train) < LEAST_GRAPHS:
@@ -65,8 +68,7 @@ def why_not(prepared: Prepared, model: ModelParams, params: LearnedParams) -> st
         return "no execution to choose the best epoch by"
     if not (labels != STRESSED).any():
         return "all training executions are stressed"
-    may_imitate = model.variant == "ours" and params.imitate_stress
-    if model.loss.detection and not may_imitate and not (labels == STRESSED).any():
+    if model.loss.detection and not (labels == STRESSED).any():
         return "no training execution is known to be stressed"
     return ""
 
@@ -98,11 +100,21 @@ def guarded_threshold(
     """The logit from which executions are flagged, chosen on those of validation, whose logits (n,) are given.
 
     It is guarded by what the network says of the executions of training and validation that are known to be calm: of
-    the training ones detectors speak that did not learn them (prepared.train), as of later ones in use."""
+    the training ones detectors speak that did not learn them (prepared.train), as of later ones in use. Where stress is
+    imitated it is the logit that a share of the validation executions exceeds that look normal."""
+    if prepared.is_imitated:
+        return _imitated_threshold(network, prepared.validation, params)
     seen = np.where(is_validation, logits, graph_logits(network, prepared.train))
     is_calm = prepared.undisturbed & (prepared.inputs.labels == UNSTRESSED)
     limit = guarded(logit_threshold(logits, prepared.inputs, is_validation, params), seen[is_calm])
     return min(limit, LARGEST_LOGIT) if np.isfinite(limit) else limit
+
+
+def _imitated_threshold(network: PeronaNetwork, graphs: GraphSet, params: EvaluateParams) -> float:
+    """The logit that a share of the calm among some graphs exceeds: neither imitations nor what looks stressed."""
+    calm = graphs.of(graphs.inputs.labels[graphs.targets] == UNSTRESSED)
+    said = graph_logits(network, calm)[calm.targets]
+    return choose_threshold(said, np.zeros(len(said), dtype=bool), params.false_alarm_share)
 
 
 def logit_threshold(logits: Floats, inputs: Inputs, is_validation: Bools, params: EvaluateParams) -> float:
@@ -126,18 +138,18 @@ def graph_logits(network: PeronaNetwork, graphs: GraphSet) -> Floats:
 def fit_model(case: Case, model: ModelParams, params: EvaluateParams) -> FittedModel:
     """Fitted to the training executions of a case, to be asked of others. Raises ValueError as learned_detector."""
     prepared = prepare_case(case, model, params)
-    if reason := why_not(prepared, model, params.learned):
+    if reason := why_not(prepared, model):
         raise ValueError(reason)
     network = fit_prepared(prepared, model, params.learned).network
     _, threshold = judged_by(network, prepared, case.is_validation, params)
-    return FittedModel(prepared.scales, network, threshold)
+    return FittedModel(prepared.scales, network, threshold, prepared.is_imitated)
 
 
 def ask_model(fitted: FittedModel, case: Case, params: EvaluateParams) -> Floats:
     """The logits of all executions of a case, whatever is learned in it, by a model that was fitted before."""
     blind = blind_case(case)
     network = fitted.network
-    inputs = inputs_in(blind, fitted.scales, network.params, params, has_evidence=network.sizes.n_evidence > 0)
+    inputs = told_of(blind, fitted.scales, network.params, params.detect, is_imitated=fitted.is_imitated)
     asked = FingerprintParams(threshold=fitted.threshold)
     return judge(inputs, network, asked, may_precede=undisturbed(blind.history.executions)).logit
 

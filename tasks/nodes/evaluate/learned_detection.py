@@ -15,6 +15,7 @@ import pandas as pd
 from tasks.nodes.aspects import type_names
 from tasks.nodes.detectors.case import Case
 from tasks.nodes.evaluate.detection import COLUMNS, Prepare, case_of, judged_rows, labels_reason
+from tasks.nodes.evaluate.hidden_labels import as_told
 from tasks.nodes.evaluate.learned import (
     fit_prepared,
     graph_logits,
@@ -49,8 +50,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class _OfSplit:
-    """What all fits of one split share: made once."""
+    """What all fits of one split share: made once. history: with all labels, to measure by; case: as it is told."""
 
+    history: History
     split: Split
     case: Case
     prepared: dict[Variant, Prepared] = field(default_factory=dict)
@@ -70,7 +72,7 @@ def detect_learned(history: History, prepare: Prepare, params: EvaluateParams) -
         shared: _OfSplit | None = None
         for at, (number, seed, split) in enumerate(planned):
             if shared is None or shared.split is not split:
-                shared = _OfSplit(split, case_of(history, split, prepare, params.seed))
+                shared = _OfSplit(history, split, case_of(as_told(history, params), split, prepare, params.seed))
             for protocol, variant in product(protocols, asked.variants):
                 name = NAMES[variant]
                 report_progress(f"fitting {name}, {protocol}", at, len(planned))
@@ -120,7 +122,7 @@ def _fit(
     prepared, split = shared.prepared[model.variant], shared.split
     if protocol == "paper":
         prepared = by_parts(prepared, split, model)
-    if reason := why_not(prepared, model, params.learned):
+    if reason := why_not(prepared, model):
         raise ValueError(reason)
     fitted = fit_prepared(prepared, model, params.learned)
     rows = _judged(shared, protocol, prepared, fitted, params)
@@ -146,7 +148,7 @@ def by_parts(prepared: Prepared, split: Split, model: ModelParams) -> Prepared:
 def _judged(
     shared: _OfSplit, protocol: LearnedProtocol, prepared: Prepared, fitted: FittedNetwork, params: EvaluateParams
 ) -> pd.DataFrame:
-    history, split, model = shared.case.history, shared.split, fitted.network.params
+    history, split, model = shared.history, shared.split, fitted.network.params
     name, share = NAMES[model.variant], params.false_alarm_share
     if protocol != "paper":
         logits, chosen_at = judged_by(fitted.network, prepared, split.is_validation, params)

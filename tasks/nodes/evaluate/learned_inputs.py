@@ -8,21 +8,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.aspects import is_stressed, type_names
+from tasks.nodes.aspects import type_names
 from tasks.nodes.detectors.case import Case
 from tasks.nodes.detectors.evidence import evidence_of, n_evidence
 from tasks.nodes.detectors.params import DetectorParams
+from tasks.nodes.evaluate.hidden_labels import blinded
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.fingerprint.judging import can_be_judged, is_metric, undisturbed
 from tasks.nodes.graph.fitting import InputScales, as_evidence, inputs_of, learn_inputs
 from tasks.nodes.graph.graph_set import GraphSet, graphs_of, least_predecessors
 from tasks.nodes.graph.inputs import STRESSED, UNKNOWN, UNSTRESSED, Inputs
 from tasks.nodes.graph.predecessors import predecessors_of
-from tasks.nodes.history import History
 from tasks.nodes.model.params import ModelParams
+from tasks.nodes.training.imitated_stress import needs_imitation, with_imitated_stress
 from tasks.nodes.type_tables import Bools, Floats, Ints
 
-CLAIMS, LABELS = ("is_stressed", "stress_wanted"), ("dose", "dose_level")
 FOLDS = 5  # of the training executions: what plain detectors say of one fold comes from the others
 NO_FOLD = -1
 
@@ -31,22 +31,15 @@ NO_FOLD = -1
 class Prepared:
     """scales: learned from the training executions. inputs: of all executions; labels of those that train or validate
     alone. undisturbed: (n,) completed, and not together with others. train, validation: graphs to fit to, by what is
-    known of their labels; in the training graphs nothing is seen but training executions."""
+    known of their labels; in the training graphs nothing is seen but training executions. is_imitated: whether stress
+    was imitated in both, because none was known."""
 
     scales: InputScales
     inputs: Inputs
     undisturbed: Bools
     train: GraphSet
     validation: GraphSet
-
-
-def blinded(history: History, is_seen: Bools) -> History:
-    """The history without what is known of stress where the mask (n_executions,) is false."""
-    executions = history.executions
-    seen = pd.Series(is_seen, index=executions.index)
-    hidden = {name: executions[name].where(seen) for name in LABELS if name in executions.columns}
-    hidden |= {name: executions[name].astype("boolean").where(seen) for name in CLAIMS if name in executions.columns}
-    return replace(history, executions=executions.assign(**hidden))
+    is_imitated: bool = False
 
 
 def blind_case(case: Case) -> Case:
@@ -84,11 +77,17 @@ def training_folds(case: Case, *, by_turns: bool) -> Ints:
     return folds
 
 
-def inputs_in(
-    case: Case, scales: InputScales, model: ModelParams, params: EvaluateParams, *, has_evidence: bool
+def told_of(
+    case: Case, scales: InputScales, model: ModelParams, detect: DetectorParams, *, is_imitated: bool
 ) -> Inputs:
-    """The inputs of all executions of a blind case, with what the plain detectors say or without."""
-    evidence = evidence_of(case, params.detect, node_metrics=model.graph.node_metrics) if has_evidence else None
+    """The inputs of all executions of a case, with what plain detectors and trees say of them as far as the network is
+    told.
+
+    is_imitated: whether the network was taught by imitated stress; then so are the trees."""
+    if not takes_evidence(model):
+        return inputs_of(case.history, scales, model)
+    taught = with_imitated_stress(case, scales.preprocessor, detect) if is_imitated else None
+    evidence = evidence_of(case, detect, node_metrics=model.graph.node_metrics, taught=taught)
     return inputs_of(case.history, scales, model, evidence=evidence)
 
 
@@ -97,35 +96,38 @@ def with_evidence(inputs: Inputs, evidence: Floats, model: ModelParams) -> Input
     return replace(inputs, evidence=as_evidence(evidence, len(inputs), model))
 
 
-def takes_evidence(blind: Case, model: ModelParams) -> bool:
-    """Whether a fit sees what the plain detectors say: ours does, unless it has to imitate stress, of which they cannot
-    say anything."""
-    stressed = is_stressed(blind.history.executions).to_numpy(dtype=bool)
-    return model.variant == "ours" and model.network.evidence and bool((stressed & blind.is_train).any())
+def takes_evidence(model: ModelParams) -> bool:
+    """Whether the network sees what the plain detectors say."""
+    return model.variant == "ours" and model.network.evidence and model.loss.detection
 
 
 def prepare_case(case: Case, model: ModelParams, params: EvaluateParams) -> Prepared:
     """What a fit in this split is given.
 
-    An execution of which nobody says whether it was stressed counts as unstressed among the predecessors. What plain
-    detectors say to the training graphs is out of fold. Where the parts of the split lie mixed in time they look back
-    at executions of all parts: what they say to the validation graphs then does not come from tested ones."""
+    An execution of which nobody says whether it was stressed counts as unstressed among the predecessors. Where no
+    training execution is known to be stressed, stress is imitated in what is learned and in what is chosen by, and
+    nowhere else. What plain detectors say to the training graphs is out of fold. Where the parts of the split lie mixed
+    in time they look back at executions of all parts: what they say to the validation graphs then does not come from
+    tested ones."""
     blind = blind_case(case)
     scales = learn_inputs(blind.history, blind.is_train, model, params.preprocess, params.score)
-    has_evidence = takes_evidence(blind, model)
-    inputs = inputs_in(blind, scales, model, params, has_evidence=has_evidence)
-    calm = undisturbed(blind.history.executions)
-    seen = blind.is_train | blind.is_validation
-    taught, chosen_by = inputs, inputs
-    if has_evidence:
+    is_imitated = params.learned.imitate_stress and needs_imitation(blind, model)
+    taught = with_imitated_stress(blind, scales.preprocessor, params.detect) if is_imitated else blind
+    inputs = told_of(blind, scales, model, params.detect, is_imitated=is_imitated)
+    calm, seen = undisturbed(blind.history.executions), blind.is_train | blind.is_validation
+    learned = chosen_by = shown = inputs_of(taught.history, scales, model) if is_imitated else inputs
+    if takes_evidence(model):
         by_turns = is_mixed(inputs, blind.is_train)
-        asked = {"node_metrics": model.graph.node_metrics}
-        taught = with_evidence(inputs, out_of_fold_evidence(blind, params.detect, by_turns=by_turns, **asked), model)
-        if by_turns:
-            chosen_by = with_evidence(inputs, evidence_of(within(blind, seen), params.detect, **asked), model)
-    train = known_graphs(training_alone(taught, blind.is_train), blind.is_train, blind.is_train & calm, model)
+        sees = model.graph.node_metrics
+        folds = out_of_fold_evidence(taught, params.detect, by_turns=by_turns, node_metrics=sees)
+        learned = with_evidence(shown, folds, model)
+        if by_turns or is_imitated:
+            asked = within(taught, seen) if by_turns else taught
+            evidence = evidence_of(asked, params.detect, node_metrics=sees)
+            chosen_by = with_evidence(shown, evidence, model)
+    train = known_graphs(training_alone(learned, blind.is_train), blind.is_train, blind.is_train & calm, model)
     validation = known_graphs(chosen_by, blind.is_validation, seen & calm, model)
-    return Prepared(scales, inputs, calm, train, validation)
+    return Prepared(scales, inputs, calm, train, validation, is_imitated)
 
 
 def within(case: Case, is_kept: Bools) -> Case:

@@ -74,7 +74,7 @@ def node_scores(history: History, matrix: NodeMatrix, half: int, model: ModelPar
     is_train = ~is_test & ~is_validation
     scales = learn_inputs(history, is_train, model, params.preprocess, params.score)
     prepared = looked_at(history, scales, is_train, is_validation, model, params)
-    if reason := why_not(prepared, model, params.learned):
+    if reason := why_not(prepared, model):
         raise ValueError(reason)
     n_graphs = n_drawn(len(prepared.train), params.learned.share, params.learned.most_graphs)
     network = fit_prepared(prepared, in_batches(model, n_graphs, params), params.learned).network

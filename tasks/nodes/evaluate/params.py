@@ -36,4 +36,7 @@ class EvaluateParams(Params):
         200, ge=1, le=1_000_000, description="Nodes up to which the ranking is given intervals and ties"
     )
     resamples: int = Field(1000, ge=100, le=100_000, description="Resamples of nodes behind an interval")
+    without_labels: bool = Field(
+        False, description="Labels of stress are hidden from all that learns or chooses a threshold: they only measure"
+    )
     seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed of splits and resamples")

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
-from tasks.nodes.detectors.evidence import evidence_of
 from tasks.nodes.evaluate.learned import known_labels
+from tasks.nodes.evaluate.learned_inputs import told_of
 from tasks.nodes.fingerprint.fingerprint_params import AskingParams, FingerprintParams
 from tasks.nodes.fingerprint.judging import Judged, judge, undisturbed
-from tasks.nodes.graph.fitting import inputs_of
 from tasks.nodes.graph.inputs import Inputs, Labels
 from tasks.nodes.history import History
 from tasks.nodes.learned.cases import case_of_model
@@ -38,8 +37,7 @@ def ask(history: History, model: TrainedModel, params: AskingParams | None = Non
     how = FingerprintParams.model_validate({**given, "threshold": model.frozen.threshold})
     with threadpool_limits(1):
         case = case_of_model(history, fitted.scales.preprocessor, model.learned, network.params.fit.seed)
-        told = {"node_metrics": network.params.graph.node_metrics}
-        evidence = evidence_of(case, model.frozen.detect, **told) if network.sizes.n_evidence else None
-        inputs = inputs_of(history, fitted.scales, network.params, evidence=evidence)
+        detect = model.frozen.detect
+        inputs = told_of(case, fitted.scales, network.params, detect, is_imitated=fitted.is_imitated)
         judged = judge(inputs, network, how, may_precede=undisturbed(history.executions))
     return Asked(inputs, judged, np.asarray(known_labels(case)), case.is_train)

@@ -25,12 +25,14 @@ FORMAT, VERSION = "whorl.nodes.fingerprint", 1
 
 
 class Frozen(Params):
-    """What a training fixed beside the weights. threshold: probability above which an execution is flagged."""
+    """What a training fixed beside the weights. threshold: probability above which an execution is flagged.
+    is_imitated: whether no stress was known, and so was imitated."""
 
     threshold: float
     norms: NormReference
     usual: Usual
     detect: DetectorParams
+    is_imitated: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def load_trained(folder: Path) -> TrainedModel:
         raise BadInput(folder, problem, "what 'whorl nodes train' wrote", "train again") from error
     is_learned = table["is_learned"].to_numpy(dtype=bool)
     ids = table["execution_id"].astype(str)
-    fitted = FittedModel(scales, network, frozen.threshold)
+    fitted = FittedModel(scales, network, frozen.threshold, frozen.is_imitated)
     return TrainedModel(fitted, frozen, frozenset(ids[is_learned]), frozenset(ids[~is_learned]))
 
 

@@ -54,7 +54,7 @@ def train_source(
     with threadpool_limits(1):
         case, split = case_by_time(history, params)
         prepared = prepare_case(case, model, params)
-        if reason := why_not(prepared, model, params.learned):
+        if reason := why_not(prepared, model):
             raise BadInput(
                 f"source {source!r}", reason, "more executions of benchmarks", "record more, then train again"
             )
@@ -64,7 +64,8 @@ def train_source(
             prepared.inputs, network, FingerprintParams(threshold=threshold), may_precede=prepared.undisturbed
         )
         measured = measure(prepared.inputs, network, judged, known_labels(case), case.is_train, split.is_test)
-    trained = _trained(history, prepared, FittedModel(prepared.scales, network, threshold), judged.predecessors, params)
+    fitted = FittedModel(prepared.scales, network, threshold, prepared.is_imitated)
+    trained = _trained(history, prepared, fitted, judged.predecessors, params)
     card = _card(source, version, params, measured, run_id)
     register(warehouse, card, lambda folder: save_trained(trained, folder))
     in_use = promote_if_better(warehouse, card, trained, measured, history, split.is_test)
@@ -84,7 +85,8 @@ def _trained(
     usual = learn_usual(inputs, network, predecessors, calm, FingerprintParams(threshold=fitted.threshold))
     ids = history.executions["execution_id"].astype(str).to_numpy(dtype=object)
     chosen = frozenset(ids[prepared.validation.targets])
-    frozen = Frozen(threshold=fitted.threshold, norms=norms, usual=usual, detect=params.detect)
+    told = {"threshold": fitted.threshold, "is_imitated": fitted.is_imitated}
+    frozen = Frozen(norms=norms, usual=usual, detect=params.detect, **told)
     return TrainedModel(fitted, frozen, frozenset(ids[is_train]), chosen)
 
 

@@ -34,7 +34,7 @@ def tune(history: History, params: EvaluateParams, asked: SearchParams, journal:
     model = params.learned.model
     case, _ = case_by_time(history, params)
     prepared = prepare_case(case, model, params)
-    if reason := why_not(prepared, model, params.learned):
+    if reason := why_not(prepared, model):
         raise BadInput(f"source {source!r}", reason, "more executions of benchmarks", "record more, and tune again")
     rng = np.random.default_rng(model.fit.seed)
     train = drawn_graphs(prepared.train, 1.0, params.learned.most_graphs, rng)

@@ -1,7 +1,7 @@
 """Perona's network, fitted with pytorch-lightning on gathered batches and selected on graphs that it does not learn."""
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -15,14 +15,10 @@ from tasks.nodes.losses.focal import ClassCounts
 from tasks.nodes.losses.paper_terms import lowest_input_norms
 from tasks.nodes.model.network import PeronaNetwork
 from tasks.nodes.model.params import ModelParams
-from tasks.nodes.training.imitated_stress import needs_imitation, with_imitated_stress
 from tasks.nodes.training.lean_trainer import lean_trainer, one_thread, seeded, silent
 from tasks.nodes.training.loaders import InParts, ShuffledBatches
 from tasks.nodes.training.module import PeronaModule
 from tasks.nodes.training.selection import Report, Selection
-
-IMITATION_STREAM = 1  # of the seed: what is imitated does not depend on the order of batches
-CHOOSING_SEED = 2  # of what is imitated to select by: the same for all seeds and trials, so that losses compare
 
 logger = logging.getLogger(__name__)
 
@@ -34,14 +30,12 @@ class Diverged(BadInput):
 @dataclass(frozen=True)
 class FittedNetwork:
     """network: with the weights of best_epoch (from 1), in evaluation mode. validation_loss: of that epoch.
-    history: one row an epoch: epoch, train_loss, validation_loss, seconds since the start.
-    is_imitated: whether stress was imitated because none was known; the network then has no evidence."""
+    history: one row an epoch: epoch, train_loss, validation_loss, seconds since the start."""
 
     network: PeronaNetwork
     best_epoch: int
     validation_loss: float
     history: pd.DataFrame
-    is_imitated: bool
 
 
 def fit_network(
@@ -49,19 +43,14 @@ def fit_network(
 ) -> FittedNetwork:
     """A network fitted on some graphs, with the weights of the epoch that has the least loss on others.
 
-    The loss of selection has all terms, detection as cross entropy with a class weight. Where no training target is
-    known to be stressed, stress is imitated in both sets of graphs (ours). What params leave to the variant is settled
-    by the number of training graphs (network.params). report: called after each epoch with its number, from 1, and the
-    least loss so far; what it raises ends the training. The same graphs, parameters and seed give the same weights;
-    torch's own generator is left as it was. Raises BadInput if there is no graph to learn from or to select by,
-    Diverged if no epoch has a finite loss."""
+    The loss of selection has all terms, detection as cross entropy with a class weight. What params leave to the
+    variant is settled by the number of training graphs (network.params). report: called after each epoch with its
+    number, from 1, and the least loss so far; what it raises ends the training. The same graphs, parameters and seed
+    give the same weights; torch's own generator is left as it was. Raises BadInput if there is no graph to learn from
+    or to select by, Diverged if no epoch has a finite loss."""
     for graphs, name in ((train, "training"), (validation, "validation")):
         if not len(graphs):
             raise BadInput(f"{name} graphs", "none", "at least one execution", "take more executions")
-    is_imitated = needs_imitation(train, params)
-    if is_imitated:
-        train = with_imitated_stress(train, np.random.default_rng((params.fit.seed, IMITATION_STREAM)))
-        validation = _imitated_to_choose_by(validation)
     params = params.settled(len(train))
     selection = Selection(report=report, patience=params.fit.patience)
     with one_thread(), silent(), seeded(params.fit.seed):
@@ -86,7 +75,7 @@ def fit_network(
         selection.best_epoch,
         selection.best_loss,
     )
-    return FittedNetwork(module.network, selection.best_epoch, selection.best_loss, selection.history, is_imitated)
+    return FittedNetwork(module.network, selection.best_epoch, selection.best_loss, selection.history)
 
 
 def new_module(train: GraphSet, batches: Batches, params: ModelParams) -> PeronaModule:
@@ -105,20 +94,6 @@ def class_counts(graphs: GraphSet) -> ClassCounts:
     """Targets by label."""
     labels = graphs.inputs.labels[graphs.targets]
     return ClassCounts(n_stressed=int((labels == STRESSED).sum()), n_calm=int((labels == UNSTRESSED).sum()))
-
-
-def _imitated_to_choose_by(validation: GraphSet) -> GraphSet:
-    """Where nobody knows labels no term of selection would look at verdicts without imitations. The graphs as they are,
-    but without evidence, if all are known to be stressed."""
-    if (validation.inputs.labels[validation.targets] == STRESSED).all():
-        return without_evidence(validation)
-    return with_imitated_stress(validation, np.random.default_rng(CHOOSING_SEED))
-
-
-def without_evidence(graphs: GraphSet) -> GraphSet:
-    """The same graphs without what plain detectors say."""
-    evidence = graphs.inputs.evidence[:, :0]
-    return replace(graphs, inputs=replace(graphs.inputs, evidence=evidence))
 
 
 def _lowest(train: GraphSet, batches: Batches, params: ModelParams) -> Tensor:

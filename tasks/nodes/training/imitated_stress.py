@@ -1,93 +1,114 @@
-"""Stressed executions for a fit in which nobody knows of any: copies of normal ones, made worse by drawn amounts.
+"""Stress where nobody knows of any: some executions of training and validation are made worse by drawn amounts.
 
-Scaled metrics are oriented (more is better), so worse is less. An imitation is one more execution of its node and type
-at the same time beside the same predecessors: its own metrics fall by a severity of its own, each by a drawn share of
-it, some by nothing. Its performance is unknown, since what was drawn is in spreads of the metrics; detectors that were
-fitted on the original say nothing of it, so training with imitations has no evidence. Source: PERONA leaves unlabelled
-training open; this is ours."""
+A detector is learned from examples of both kinds, and most fleets have no labels. So a drawn share of the executions
+counts as stressed, with metrics that are worse than measured by some spreads of their own node:
+
+    m' = m · exp(-o · s · r · d / |c|)        o: 1 where more is better, -1 where less is
+
+severity s of the execution, share r of the metric, spread d and centre c of the node (those of robust z-scores). As
+it is done before anything is derived from results, plain detectors, trees and the network see imitations as they would
+see measured ones. What is judged is never changed. Of what looks stressed already most teaches neither kind: where
+stress is common it would be learned as calm. Source: Perona leaves training without labels open; this is ours."""
 
 from dataclasses import replace
+from zlib import crc32
 
 import numpy as np
+import pandas as pd
 
-from tasks.nodes.graph.graph_set import GraphSet
-from tasks.nodes.graph.inputs import STRESSED, UNKNOWN, UNSTRESSED, Bools, Floats, Floats32, Inputs, Ints
+from tasks.nodes.aspects import is_stressed
+from tasks.nodes.detectors.case import Case
+from tasks.nodes.detectors.params import DetectorParams
+from tasks.nodes.detectors.spreads import Normal
+from tasks.nodes.detectors.zscore import centre_and_spread, zscore_scores
+from tasks.nodes.fingerprint.judging import undisturbed
+from tasks.nodes.history import History
 from tasks.nodes.model.params import ModelParams
-from tasks.nodes.preprocess.scaling import softly_clipped
+from tasks.nodes.preprocess.fitted import Preprocessor
+from tasks.nodes.tabulating import tables_of
+from tasks.nodes.type_tables import Bools, Floats, TypeTable
 
-SHARE = 0.2  # of the graphs afterwards, as in the paper's campaign
-LEAST, MOST = 1.0, 8.0  # severity in spreads of a metric, drawn evenly in logarithm
-LEAST_FOLLOWED = 0.5  # a metric that reacts falls by this share of the severity at least
-REACTS = 0.8  # chance that a metric reacts
-NEARLY_ONE = 1 - 1e-6
+SHARE = 0.4  # of the executions that look normal
+LEAST, MOST = 1.0, 100.0  # severity in spreads of a metric, drawn evenly in logarithm
+LEAST_FOLLOWED = 0.5  # a metric that reacts moves by this share of the severity at least
+LEAST_REACTING = 0.2  # chance that a metric reacts: drawn for each execution, from here to 1
+LARGEST_LOG = 3.0  # no metric is worse by more than a factor of 20
+LOOKS_NORMAL = 2.0  # robust z-score of an execution up to which it may teach what is calm
+LEFT = 0.1  # share of the others that do so too: what lies far off now and then is part of being calm
+HASHES = 2.0**64  # of an id
 
 
-def needs_imitation(graphs: GraphSet, params: ModelParams) -> bool:
-    """Whether no target is known to be stressed, in our variant, where a detector is asked for."""
-    has_stressed = bool((graphs.inputs.labels[graphs.targets] == STRESSED).any())
-    return params.variant == "ours" and params.loss.detection and not has_stressed
+def needs_imitation(case: Case, model: ModelParams) -> bool:
+    """Whether no training execution is known to be stressed, in our variant, where a detector is asked for."""
+    known = is_stressed(case.history.executions).to_numpy(dtype=bool) & case.is_train
+    return model.variant == "ours" and model.loss.detection and not known.any()
 
 
-def with_imitated_stress(graphs: GraphSet, rng: np.random.Generator) -> GraphSet:
-    """The graphs and, after them, imitations: one for every four, at least one; their targets are rows of their own.
+def with_imitated_stress(case: Case, preprocessor: Preprocessor, params: DetectorParams) -> Case:
+    """The case in which a share of training and validation was stressed, and the rest of them was not.
 
-    Metrics without a direction stay. Executions of which nobody says whether they were stressed count as unstressed
-    here, and evidence is left out (Inputs.evidence has no columns). What falls is drawn in as the inputs are
-    (Inputs.clip). Raises ValueError if there are no graphs of executions that are not known to be stressed."""
-    inputs = graphs.inputs
-    normal = np.flatnonzero(inputs.labels[graphs.targets] != STRESSED)
-    if not len(normal):
-        raise ValueError("no graph of an unstressed execution; expected at least one to imitate stress with")
-    count = max(1, round(len(normal) * SHARE / (1 - SHARE)))
-    copied = np.sort(rng.choice(normal, size=min(count, len(normal)), replace=False))
-    rows = graphs.targets[copied]
-    is_moved = inputs.is_own[rows] & inputs.has_direction
-    fallen = worsened(inputs.x[rows], is_moved, rng, inputs.clip)
-    return GraphSet(
-        _appended(inputs, rows, fallen.astype(inputs.x.dtype)),
-        np.concatenate([graphs.targets, len(inputs) + np.arange(len(rows))]),
-        np.concatenate([graphs.predecessors, graphs.predecessors[copied]]),
+    preprocessor: of its tables. What is drawn depends on the seed, the ids of the executions and their types, so that
+    the same is drawn again when later executions have joined."""
+    executions = case.history.executions
+    ids = executions["execution_id"].astype(str).to_numpy(dtype=object)
+    is_calm = undisturbed(executions) & ~is_stressed(executions).to_numpy(dtype=bool)
+    looks_normal = ~(zscore_scores(case, params) > LOOKS_NORMAL) | _are_drawn(ids, f"{case.seed}/kept", LEFT)
+    may_be = (case.is_train | case.is_validation) & is_calm & looks_normal
+    drawn = may_be & _are_drawn(ids, str(case.seed), SHARE)
+    each = zip(case.tables.tables, case.normals, strict=True)
+    worse = [_factors(table, drawn[table.executions], normal, ids, case.seed, params) for table, normal in each]
+    factors = pd.concat(worse, ignore_index=True)
+    is_worse = np.zeros(len(executions), dtype=bool)
+    is_worse[factors["execution"].to_numpy(dtype=np.int64)] = True
+    labels = pd.Series(pd.array(is_worse, dtype="boolean"), index=executions.index).where(may_be)
+    history = replace(_times(case.history, factors), executions=executions.assign(is_stressed=labels))
+    tables = tables_of(history, preprocessor)
+    return replace(case, history=history, tables=tables, is_normal=case.is_normal & looks_normal & ~is_worse)
+
+
+def spreads_lost(may_react: Bools, rng: np.random.Generator) -> Floats:
+    """Spreads by which each metric gets worse, 0 for some: as may_react, (n, m). At least one of a row that has any."""
+    n, shape = len(may_react), may_react.shape
+    severity = np.exp(rng.uniform(np.log(LEAST), np.log(MOST), (n, 1)))
+    reacts = rng.random(shape) < rng.uniform(LEAST_REACTING, 1.0, (n, 1))
+    if may_react.shape[1]:
+        reacts[np.arange(n), np.argmax(np.where(may_react, rng.random(shape), -1.0), axis=1)] = True
+    return np.asarray(severity * np.where(reacts & may_react, rng.uniform(LEAST_FOLLOWED, 1.0, shape), 0.0))
+
+
+def _are_drawn(ids: np.ndarray, stream: str, share: float) -> Bools:
+    """Whether the hash of each id, (n,), is among the first share of all hashes."""
+    told = np.array([f"{stream}/{one}" for one in ids], dtype=object)
+    return np.asarray(pd.util.hash_array(told) < share * HASHES)
+
+
+def _factors(
+    table: TypeTable, is_drawn: Bools, normal: Normal, ids: np.ndarray, seed: int, params: DetectorParams
+) -> pd.DataFrame:
+    """One row a metric of a drawn execution that gets worse: execution, metric, factor. is_drawn: of the table's."""
+    own = np.flatnonzero(is_drawn)
+    own = own[np.argsort(ids[table.executions[own]], kind="stable")]  # whatever ran between does not matter
+    directed = np.ones(len(table.metrics), dtype=bool) if table.is_directed is None else table.is_directed
+    natural = table.natural[own]
+    may_react = np.isfinite(natural) & (natural != 0) & (directed if directed.any() else ~directed)
+    lost = spreads_lost(may_react, np.random.default_rng([seed, crc32(table.name.encode())]))
+    centre, spread = centre_and_spread(table, normal, params)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = np.nan_to_num(spread[own] / np.abs(centre[own]), nan=0.0, posinf=LARGEST_LOG)
+    logs = np.minimum(lost * relative, LARGEST_LOG)
+    rows, columns = np.nonzero(lost > 0)
+    return pd.DataFrame(
+        {
+            "execution": table.executions[own[rows]],
+            "metric": np.array(table.metrics, dtype=object)[columns],
+            "factor": np.exp(-table.orientation[columns] * logs[rows, columns]),
+        }
     )
 
 
-def worsened(x: Floats | Floats32, is_own: Bools, rng: np.random.Generator, clip: tuple[float, float] | None) -> Floats:
-    """Scaled metrics after imitated stress, (b, f): own ones fall or stay, in each row at least one falls (if it has
-    one), others stay. x, is_own: (b, f). clip: how x is drawn in, see Inputs."""
-    severity = np.exp(rng.uniform(np.log(LEAST), np.log(MOST), (len(x), 1)))
-    share = rng.uniform(LEAST_FOLLOWED, 1.0, x.shape) * (rng.random(x.shape) < REACTS)
-    chosen = np.argmax(np.where(is_own, rng.random(x.shape), -1.0), axis=1)  # reacts in any case
-    at = np.arange(len(x))
-    share[at, chosen] = np.maximum(share[at, chosen], LEAST_FOLLOWED)
-    fallen = x - severity * share if clip is None else softly_clipped(_unclipped(x, *clip) - severity * share, *clip)
-    return np.asarray(np.where(is_own & (share > 0), np.minimum(fallen, x), x))
-
-
-def _unclipped(drawn_in: Floats | Floats32, start: float, limit: float) -> Floats:
-    """What softly_clipped made these of: its inverse."""
-    beyond = np.clip((np.abs(np.asarray(drawn_in, dtype=np.float64)) - start) / (limit - start), 0, NEARLY_ONE)
-    far = start + (limit - start) * beyond / (1 - beyond)
-    return np.asarray(np.where(np.abs(drawn_in) <= start, drawn_in, np.sign(drawn_in) * far))
-
-
-def _appended(inputs: Inputs, rows: Ints, x: Floats32) -> Inputs:
-    """The inputs with copies of some rows after the last, whose x is another, as stressed; without evidence."""
-
-    def with_copies(column: np.ndarray) -> np.ndarray:
-        return np.concatenate([column, column[rows]])
-
-    labels = np.where(inputs.labels == UNKNOWN, UNSTRESSED, inputs.labels).astype(inputs.labels.dtype)
-    unknown = np.full(len(rows), np.nan, dtype=inputs.performance.dtype)
-    n_rows = len(inputs) + len(rows)
-    return replace(
-        inputs,
-        x=np.concatenate([inputs.x, x]),
-        is_own=with_copies(inputs.is_own),
-        type_of=with_copies(inputs.type_of),
-        node_of=with_copies(inputs.node_of),
-        started_s=with_copies(inputs.started_s),
-        before=with_copies(inputs.before),
-        during=with_copies(inputs.during),
-        evidence=np.zeros((n_rows, 0), dtype=inputs.evidence.dtype),
-        performance=np.concatenate([inputs.performance, unknown]),
-        labels=np.concatenate([labels, np.full(len(rows), STRESSED, dtype=labels.dtype)]),
-    )
+def _times(history: History, factors: pd.DataFrame) -> History:
+    """The history with some metrics multiplied. factors: execution, metric, factor, each pair once."""
+    metrics = history.metrics
+    keys = metrics[["execution"]].assign(metric=metrics["metric"].astype(str))
+    given = keys.merge(factors, how="left", on=["execution", "metric"])["factor"].fillna(1.0).to_numpy()
+    return replace(history, metrics=metrics.assign(value=metrics["value"].to_numpy(dtype=np.float64) * given))

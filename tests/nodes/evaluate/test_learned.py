@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from tasks.nodes.evaluate.alarms import average_precision, precision_recall
 from tasks.nodes.evaluate.learned import (
@@ -12,6 +13,7 @@ from tasks.nodes.evaluate.learned import (
     fit_model,
     fit_prepared,
     graph_logits,
+    guarded_threshold,
     judged_by,
     known_labels,
     learned_detector,
@@ -23,7 +25,7 @@ from tasks.nodes.evaluate.thresholds import MOST_FALSE_ALARMS
 from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
 from tasks.nodes.fingerprint.judging import judge, logit_of
 from tasks.nodes.graph.inputs import STRESSED, UNKNOWN, UNSTRESSED
-from tasks.nodes.model.params import FitParams, ModelParams, NetworkParams
+from tasks.nodes.model.params import FitParams, GraphParams, ModelParams, NetworkParams
 from tasks.nodes.synthetic import synthetic_history
 
 
@@ -116,13 +118,13 @@ def test_what_cannot_be_fitted_says_why(history, case_by, asked, unlabelled):
         learned_detector(paper, params)(case, params.detect)
     ours = params.learned.asked("ours", 0)
     prepared = prepare_case(case, ours, params)
-    assert why_not(prepared, ours, params.learned) == ""
-    refused = params.learned.model_copy(update={"imitate_stress": False})
-    assert "known to be stressed" in why_not(prepared, ours, refused)
+    assert prepared.is_imitated and why_not(prepared, ours) == ""
+    refused = params.model_copy(update={"learned": params.learned.model_copy(update={"imitate_stress": False})})
+    assert "known to be stressed" in why_not(prepare_case(case, ours, refused), ours)
     few = replace(prepared, train=prepared.train.of(np.arange(3)))
-    assert why_not(few, ours, params.learned) == "3 executions to learn from; at least 10 are needed"
+    assert why_not(few, ours) == "3 executions to learn from; at least 10 are needed"
     none = replace(prepared, validation=prepared.validation.of(np.arange(0)))
-    assert "best epoch" in why_not(none, ours, params.learned)
+    assert "best epoch" in why_not(none, ours)
 
 
 def test_the_threshold_comes_from_validation_executions_with_labels(history, case_by, asked):
@@ -176,3 +178,29 @@ def test_stress_at_a_large_dose_is_found_with_labels_and_without(case_by, asked,
         is_asked = split.is_test & history.executions["dose_level"].isin([0, 3]).to_numpy()
         stressed = history.executions["is_stressed"].to_numpy(dtype=bool)[is_asked]
         assert average_precision(precision_recall(found[is_asked], stressed)) > 0.8
+
+
+def test_where_stress_is_imitated_a_share_of_what_looks_normal_is_flagged(longer, case_by, asked, unlabelled):
+    params = asked().model_copy(update={"false_alarm_share": 0.25})
+    _, case = case_by(unlabelled(longer), "chronological", params)
+    model = params.learned.asked("ours", 0)
+    prepared = prepare_case(case, model, params)
+    network = fit_prepared(prepared, model, params.learned).network
+    limit = guarded_threshold(np.zeros(len(case.is_train)), network, prepared, case.is_validation, params)
+    graphs = prepared.validation
+    calm = graphs.of(graphs.inputs.labels[graphs.targets] == UNSTRESSED)
+    said = graph_logits(network, calm)[calm.targets]
+    assert 0.15 < np.mean(said > limit) <= 0.3
+
+
+@pytest.mark.slow
+def test_a_model_that_saw_imitations_alone_finds_real_stress(case_by, asked, unlabelled):
+    history = synthetic_history(nodes=2, types=3, runs=100, seed=2)
+    model = ModelParams(graph=GraphParams(node_metrics=False))
+    params = asked(model=model)
+    split, case = case_by(unlabelled(history), "chronological", params)
+    found = learned_detector(params.learned.asked("ours", 0), params)(case, params.detect)
+    strong = (history.executions["dose_level"].fillna(0) >= 2).to_numpy(dtype=bool)
+    calm = ~history.executions["is_stressed"].to_numpy(dtype=bool)
+    asked_of = split.is_test & (strong | calm)
+    assert roc_auc_score(strong[asked_of], found[asked_of]) > 0.9

@@ -10,10 +10,10 @@ from tasks.nodes.detectors import evidence
 from tasks.nodes.detectors.deviations import COLUMNS
 from tasks.nodes.detectors.evidence import evidence_of
 from tasks.nodes.detectors.registry import PLAIN
+from tasks.nodes.evaluate.hidden_labels import blinded
 from tasks.nodes.evaluate.learned_inputs import (
     FOLDS,
     blind_case,
-    blinded,
     drawn_graphs,
     is_mixed,
     n_drawn,
@@ -21,16 +21,19 @@ from tasks.nodes.evaluate.learned_inputs import (
     part_graphs,
     prepare_case,
     takes_evidence,
+    told_of,
     training_folds,
     with_evidence,
     without_one_hot,
 )
 from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.graph.fitting import inputs_of
 from tasks.nodes.graph.graph_set import ABSENT, GraphSet
 from tasks.nodes.graph.inputs import STRESSED, UNKNOWN, UNSTRESSED
-from tasks.nodes.model.params import ModelParams, NetworkParams
+from tasks.nodes.model.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
 
 WITH_EVIDENCE = ModelParams()
+QUICK_WITH_EVIDENCE = ModelParams(graph=GraphParams(node_metrics=False), fit=FitParams(epochs=2))
 QUICK = ("zscore", "forest")  # plain detectors that look at no earlier execution of a node that was learned
 
 
@@ -210,13 +213,32 @@ def test_by_time_parts_are_not_mixed_and_at_random_they_are(history, case_by, as
         assert is_mixed(inputs, split.is_train) is told, protocol
 
 
-def test_evidence_is_for_ours_and_not_where_stress_is_imitated(history, case_by, asked, unlabelled):
-    params = asked()
-    case = blind_case(case_by(history, "chronological", params)[1])
-    assert takes_evidence(case, WITH_EVIDENCE)
-    assert not takes_evidence(case, WITH_EVIDENCE.model_copy(update={"variant": "paper"}))
-    assert not takes_evidence(case, WITH_EVIDENCE.model_copy(update={"network": NetworkParams(evidence=False)}))
-    assert not takes_evidence(blind_case(case_by(unlabelled(history), "chronological", params)[1]), WITH_EVIDENCE)
+def test_evidence_is_for_ours_where_a_detector_is_asked_for():
+    assert takes_evidence(WITH_EVIDENCE)
+    assert not takes_evidence(WITH_EVIDENCE.model_copy(update={"variant": "paper"}))
+    assert not takes_evidence(WITH_EVIDENCE.model_copy(update={"network": NetworkParams(evidence=False)}))
+    assert not takes_evidence(WITH_EVIDENCE.model_copy(update={"loss": LossParams(detection=False)}))
+
+
+def test_where_nobody_knows_of_stress_it_is_imitated_in_what_is_learned_and_chosen_by_alone(
+    history, case_by, asked, unlabelled
+):
+    params = asked(model=QUICK_WITH_EVIDENCE)
+    split, case = case_by(unlabelled(history), "chronological", params)
+    model = params.learned.asked("ours", 0)
+    prepared = prepare_case(case, model, params)
+    plain = inputs_of(case.history, prepared.scales, model)
+    np.testing.assert_array_equal(prepared.inputs.x, plain.x)
+    assert (prepared.inputs.labels == UNKNOWN).all()
+    for graphs in (prepared.train, prepared.validation):
+        labels = graphs.inputs.labels[graphs.targets]
+        assert (labels == STRESSED).any() and (labels == UNSTRESSED).any()
+        np.testing.assert_array_equal(graphs.inputs.x[split.is_test], plain.x[split.is_test])
+        assert (graphs.inputs.labels[graphs.predecessors[graphs.predecessors != ABSENT]] != STRESSED).all()
+    told = told_of(blind_case(case), prepared.scales, model, params.detect, is_imitated=True)
+    np.testing.assert_array_equal(told.evidence, prepared.inputs.evidence)  # when it is asked later
+    trees = len(PLAIN)
+    assert np.ptp(told.evidence[split.is_test, trees]) > 0  # they speak of what is judged too
 
 
 def test_the_papers_graphs_lie_within_one_part_by_its_labels(longer, case_by, asked):

@@ -152,12 +152,12 @@ def test_performance_is_the_logarithm_of_the_ratio_to_the_reference(small, ours,
 
 def test_columns_of_types_are_appended_where_the_network_is_told_the_type(small, paper, scales, paper_scales):
     told = ModelParams(network=NetworkParams(type_in_input=True))
-    for params, taught, is_own in ((told, scales, False), (paper, paper_scales, True)):
+    for params, taught, is_own, scale in ((told, scales, False, 4), (paper, paper_scales, True, 1)):
         inputs = inputs_of(small, taught, params)
         assert inputs.columns[-2:] == tuple(f"type={name}" for name in inputs.types)
         assert inputs.x.shape == inputs.is_own.shape == (48, len(inputs.columns))
         assert (inputs.x[:, -2:].argmax(axis=1) == inputs.type_of).all()
-        assert (inputs.x[:, -2:].sum(axis=1) == 1).all()
+        assert (inputs.x[:, -2:].sum(axis=1) == scale).all()  # ours: beside metrics that reach 10
         assert (inputs.is_own[:, -2:] == is_own).all()
 
 

@@ -1,173 +1,144 @@
-"""Imitated stress: own metrics fall and nothing else changes, the same way for the same seed, in training alone."""
+"""Imitated stress: what it touches, by how much, and that the same is drawn again."""
 
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
-import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import roc_auc_score
 
-from tasks.nodes.graph.batches import Batches
+from tasks.nodes.detectors.case import Case
+from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.model.params import LossParams, ModelParams
+from tasks.nodes.preprocess.fitting import fit
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.preprocess.scaling import softly_clipped
+from tasks.nodes.synthetic import synthetic_history
+from tasks.nodes.tabulating import tables_of
 from tasks.nodes.training import imitated_stress
-from tasks.nodes.training.fitting import fit_network
-from tasks.nodes.training.imitated_stress import needs_imitation, with_imitated_stress, worsened
+from tasks.nodes.training.imitated_stress import needs_imitation, spreads_lost, with_imitated_stress
 
-CLIP = (PreprocessParams().clip_from, PreprocessParams().clip_at)
+PARAMS = DetectorParams()
+
+
+def unlabelled_history(runs=60):
+    history = synthetic_history(nodes=2, types=2, runs=runs, stressed=0.0, seed=1)
+    labels = pd.array([pd.NA] * len(history.executions), dtype="boolean")
+    return replace(history, executions=history.executions.assign(is_stressed=labels))
+
+
+def case_of(history, *, n_seen=None, seed=0):
+    """A case whose first 60 % train and the next 20 % validate; preprocessed by what the first n_seen teach."""
+    n = n_seen or len(history.executions)
+    at = np.arange(len(history.executions))
+    is_train = at < 0.6 * n
+    preprocessor = fit(history.where(is_train), PreprocessParams())
+    is_validation = (at >= 0.6 * n) & (at < 0.8 * n)
+    return Case(history, tables_of(history, preprocessor), is_train, is_train, is_validation, seed), preprocessor
 
 
 @pytest.fixture(scope="module")
-def unlabelled(drawn, parts_of):
-    """Graphs of which nobody knows which are stressed; predecessors are chosen as if somebody did."""
-    known = drawn(240, n_evidence=2)
-    parts = parts_of(replace(known, labels=np.full_like(known.labels, -1)), is_normal=known.labels == 0)
-    return known, parts
+def told():
+    """A case, and the same with imitated stress."""
+    case, preprocessor = case_of(unlabelled_history())
+    return case, with_imitated_stress(case, preprocessor, PARAMS)
 
 
+@settings(max_examples=25)
 @given(st.integers(0, 10_000))
-def test_own_metrics_fall_or_stay_one_at_least_falls_and_others_stay(seed):
+def test_what_may_react_gets_worse_by_a_drawn_share_of_one_severity_and_one_at_least_does(seed):
     rng = np.random.default_rng(seed)
-    x = softly_clipped(rng.normal(0, 4, (20, 5)), *CLIP).astype(np.float32)
-    is_own = rng.random((20, 5)) < 0.5
-    fallen = worsened(x, is_own, rng, CLIP)
-    assert (fallen <= x).all()
-    assert (fallen[~is_own] == x[~is_own]).all()
-    assert ((fallen < x).any(axis=1) == is_own.any(axis=1)).all()
-    assert (fallen > -CLIP[1]).all()
+    may_react = rng.random((30, 5)) < 0.5
+    lost = spreads_lost(may_react, rng)
+    assert (lost[~may_react] == 0).all()
+    assert ((lost > 0).any(axis=1) == may_react.any(axis=1)).all()
+    some = np.where(lost > 0, lost, np.nan)[may_react.any(axis=1)]
+    assert (np.nanmax(some, axis=1) <= imitated_stress.MOST).all()
+    assert (np.nanmin(some, axis=1) >= imitated_stress.LEAST_FOLLOWED * imitated_stress.LEAST).all()
+    assert (np.nanmax(some, axis=1) <= np.nanmin(some, axis=1) / imitated_stress.LEAST_FOLLOWED).all()
+    assert spreads_lost(may_react[:, :0], rng).shape == (30, 0)
 
 
-def test_a_metric_that_falls_loses_between_half_of_the_least_severity_and_the_most():
-    x = np.zeros((2000, 3))
-    lost = -worsened(x, np.ones((2000, 3), dtype=bool), np.random.default_rng(0), None)
-    fell = lost[lost > 0]
-    assert 0.5 * imitated_stress.LEAST <= fell.min() < 0.6
-    assert 7 < fell.max() <= imitated_stress.MOST
-    expected = imitated_stress.REACTS + (1 - imitated_stress.REACTS) / 3  # one of three reacts in any case
-    assert np.mean(lost > 0) == pytest.approx(expected, abs=0.02)
+def test_metrics_are_worse_by_spreads_of_their_node_over_its_median(monkeypatch):
+    """One metric of 99, 100 and 101 by turns: median 100, deviation 1.4826. Two spreads: less by e^(-0.029652)."""
+    history = unlabelled_history()
+    is_first = history.metrics["metric"] == "events_per_second"
+    values = np.where(is_first, 99.0 + history.metrics["execution"] // 2 % 3, history.metrics["value"])
+    case, preprocessor = case_of(replace(history, metrics=history.metrics.assign(value=values)))
+    for name, value in {"LEAST": 2.0, "MOST": 2.0, "LEAST_FOLLOWED": 1.0, "LEAST_REACTING": 1.0}.items():
+        monkeypatch.setattr(imitated_stress, name, value)
+    monkeypatch.setattr(imitated_stress, "LOOKS_NORMAL", np.inf)
+    worse = with_imitated_stress(case, preprocessor, replace_spread(0.01))
+    before, after = (one.tables.tables[0] for one in (case, worse))
+    place = before.metrics.index("events_per_second")
+    moved = worse.history.executions["is_stressed"].fillna(False).to_numpy(dtype=bool)[before.executions]
+    ratio = after.natural[moved, place] / before.natural[moved, place]
+    assert moved.sum() > 10
+    np.testing.assert_allclose(ratio, np.exp(-2 * 1.4826 / 100), rtol=1e-6)
 
 
-def test_an_imitation_is_drawn_in_as_a_measured_value_would_be():
-    z = np.linspace(-30, 30, 101)
-    drawn_in = softly_clipped(z, *CLIP)
-    np.testing.assert_allclose(imitated_stress._unclipped(drawn_in, *CLIP), z, rtol=1e-6)
+def replace_spread(least):
+    """The node's own spread counts, however small it is beside that of others."""
+    return PARAMS.model_copy(update={"least_spread": least})
 
 
-def test_what_falls_is_drawn_in_as_the_inputs_are(unlabelled):
-    """A fall of up to 8 spreads stays above -2 where the inputs do, and reaches below -5 where they are not bounded."""
-    _, (train, _, _) = unlabelled
-
-    def lowest(clip):
-        near = replace(train.inputs, x=np.clip(train.inputs.x, -0.5, 0.5), clip=clip)
-        return with_imitated_stress(replace(train, inputs=near), np.random.default_rng(1)).inputs.x.min()
-
-    assert -2 < lowest((1.0, 2.0)) < -1.5
-    assert lowest(None) < -5
-
-
-def test_imitations_follow_the_graphs_beside_the_predecessors_of_what_they_copy(unlabelled):
-    _, (train, _, _) = unlabelled
-    found = with_imitated_stress(train, np.random.default_rng(1))
-    n_new = len(found) - len(train)
-    assert n_new == round(len(train) / 4)
-    np.testing.assert_array_equal(found.targets[: len(train)], train.targets)
-    np.testing.assert_array_equal(found.predecessors[: len(train)], train.predecessors)
-    new, inputs = np.arange(len(train), len(found)), found.inputs
-    np.testing.assert_array_equal(found.targets[new], len(train.inputs) + np.arange(n_new))
-    for at in new:
-        row = found.targets[at]
-        copied = np.flatnonzero(train.inputs.started_s == inputs.started_s[row])[0]
-        assert copied in train.targets
-        np.testing.assert_array_equal(found.predecessors[at], train.predecessors[train.targets == copied][0])
-        assert inputs.type_of[row] == train.inputs.type_of[copied]
-        assert (inputs.x[row] <= train.inputs.x[copied]).all()
-        assert (inputs.x[row] < train.inputs.x[copied]).any()
-    assert len(np.unique(inputs.started_s[found.targets[new]])) == n_new  # none is copied twice
+def test_only_some_of_training_and_validation_is_touched_and_that_gets_worse(told):
+    case, worse = told
+    stressed = worse.history.executions["is_stressed"].astype("boolean")
+    seen = case.is_train | case.is_validation
+    assert stressed[~seen].isna().all()
+    for part in (case.is_train, case.is_validation):
+        assert 0.2 < stressed[part].mean() < 0.6  # of those that look normal two in five
+    moved = stressed.fillna(False).to_numpy(dtype=bool)
+    for before, after in zip(case.tables.tables, worse.tables.tables, strict=True):
+        own = moved[before.executions]
+        np.testing.assert_array_equal(after.natural[~own], before.natural[~own])
+        gain = before.orientation * (after.natural - before.natural)[own]
+        assert (gain <= 0).all() and (gain < 0).any(axis=1).all()
+    assert (worse.is_normal == (case.is_normal & ~moved & stressed.notna().to_numpy())).all()
 
 
-def test_imitations_are_stressed_the_rest_is_not_and_what_nobody_measured_is_unknown(unlabelled):
-    _, (train, _, _) = unlabelled
-    inputs, n = with_imitated_stress(train, np.random.default_rng(1)).inputs, len(train.inputs)
-    assert (inputs.labels[:n] == 0).all()
-    assert (inputs.labels[n:] == 1).all()
-    assert np.isnan(inputs.performance[n:]).all()
-    np.testing.assert_array_equal(inputs.performance[:n], train.inputs.performance)
-    np.testing.assert_array_equal(inputs.x[:n], train.inputs.x)
-    assert inputs.x.dtype == train.inputs.x.dtype
-    assert inputs.evidence.shape == (len(inputs), 0)
-    assert (train.inputs.labels == -1).all()  # the graphs that were given are as before
-    assert train.inputs.evidence.shape[1] == 2
+def test_what_looks_stressed_teaches_neither_kind_but_for_a_few():
+    history = unlabelled_history()
+    odd = np.arange(0, 100, 5)
+    halved = np.where(history.metrics["execution"].isin(odd), 0.5, 1.0) * history.metrics["value"]
+    case, preprocessor = case_of(replace(history, metrics=history.metrics.assign(value=halved)))
+    worse = with_imitated_stress(case, preprocessor, PARAMS)
+    is_left = worse.history.executions["is_stressed"].iloc[odd].isna().to_numpy()
+    assert case.is_train[odd].all() and 0.7 < is_left.mean() < 1.0
+    assert not worse.is_normal[odd[is_left]].any()
 
 
-def test_what_is_neither_better_nor_worse_does_not_fall(unlabelled):
-    _, (train, _, _) = unlabelled
-    is_directed = np.array([True, False] * 3)
-    found = with_imitated_stress(
-        replace(train, inputs=replace(train.inputs, is_directed=is_directed)), np.random.default_rng(1)
+def test_the_same_is_drawn_again_when_later_executions_have_joined():
+    long = unlabelled_history()
+    n = int(0.9 * len(long.executions))
+    short = long.where(np.arange(len(long.executions)) < n)
+    first, again = (
+        with_imitated_stress(*case_of(history, n_seen=n), PARAMS).history.executions["is_stressed"].iloc[:n]
+        for history in (short, long)
     )
-    n = len(train.inputs)
-    copied = np.array([np.flatnonzero(train.inputs.started_s == at)[0] for at in found.inputs.started_s[n:]])
-    fell = found.inputs.x[n:] < train.inputs.x[copied]
-    assert not fell[:, ~is_directed].any() and fell[:, is_directed].any(axis=1).all()
-
-
-def test_the_same_seed_imitates_the_same(unlabelled):
-    _, (train, _, _) = unlabelled
-    first, second, other = (with_imitated_stress(train, np.random.default_rng(seed)).inputs.x for seed in (1, 1, 2))
-    np.testing.assert_array_equal(first, second)
-    assert not np.array_equal(first, other)
-
-
-def test_known_stressed_executions_are_not_copied_and_without_others_there_is_nothing_to_imitate(parts):
-    train, _, _ = parts
-    stressed = train.inputs.labels[train.targets] == 1
-    found = with_imitated_stress(train, np.random.default_rng(0))
-    copied = found.inputs.started_s[len(train.inputs) :]
-    assert not set(copied) & set(train.inputs.started_s[train.targets[stressed]])
-    with pytest.raises(ValueError, match="no graph of an unstressed execution; expected at least one"):
-        with_imitated_stress(train.of(stressed), np.random.default_rng(0))
-
-
-def test_a_single_graph_is_imitated_once(unlabelled):
-    _, (train, _, _) = unlabelled
-    assert len(with_imitated_stress(train.of(np.array([5])), np.random.default_rng(0))) == 2
-
-
-def test_stress_is_imitated_where_none_is_known_in_our_variant_alone(parts, unlabelled):
-    _, (unknown, _, _) = unlabelled
-    ours, paper = ModelParams(), ModelParams(variant="paper")
-    blind = ours.model_copy(update={"loss": ours.loss.model_copy(update={"detection": False})})
-    assert needs_imitation(unknown, ours)
-    assert not needs_imitation(parts[0], ours)
-    assert needs_imitation(parts[0].of(parts[0].inputs.labels[parts[0].targets] == 0), ours)
-    assert not needs_imitation(unknown, paper)
-    assert not needs_imitation(unknown, blind)
-
-
-def test_where_stress_is_imitated_the_epoch_is_chosen_by_verdicts_too(unlabelled, quick):
-    """With the terms of detection alone: without imitations among what is selected by, every epoch would have 0."""
-    _, (train, validation, _) = unlabelled
-    switches = {name: name == "detection" for name, kind in LossParams.model_fields.items() if kind.annotation is bool}
-    losses = [
-        fit_network(
-            train, validation, quick(epochs=2, seed=seed).model_copy(update={"loss": LossParams(**switches)})
-        ).history["validation_loss"]
-        for seed in (0, 1)
+    pd.testing.assert_series_equal(first, again)
+    values = [
+        with_imitated_stress(*case_of(history, n_seen=n), PARAMS).history.metrics.query("execution < @n")["value"]
+        for history in (short, long)
     ]
-    assert (losses[0] > 0).all() and losses[0].nunique() == 2
-    assert not losses[0].equals(losses[1])  # other weights, judged on the same imitations
+    np.testing.assert_array_equal(*values)
 
 
-@pytest.mark.slow
-def test_a_network_that_saw_imitations_alone_tells_real_stress(unlabelled, quick):
-    known, (train, validation, test) = unlabelled
-    fitted = fit_network(train, validation, quick(epochs=8, learning_rate=0.02))
-    assert fitted.is_imitated
-    assert fitted.network.sizes.n_evidence == 0
-    with torch.no_grad():
-        batch = Batches(test, quick()).of(np.arange(len(test)))  # with evidence, which the network leaves alone
-        logit = fitted.network(batch).logit[batch.is_target]
-    assert roc_auc_score(known.labels[test.targets], logit.numpy()) > 0.9
+def test_another_seed_draws_others():
+    one, other = (
+        with_imitated_stress(*case_of(unlabelled_history(), seed=seed), PARAMS).history.executions["is_stressed"]
+        for seed in (0, 1)
+    )
+    assert not one.equals(other)
+
+
+def test_stress_is_imitated_where_none_is_known_in_our_variant_and_for_a_detector_alone(told):
+    case, worse = told
+    ours = ModelParams()
+    assert needs_imitation(case, ours)
+    assert not needs_imitation(worse, ours)  # some are known
+    assert not needs_imitation(case, ModelParams(variant="paper"))
+    assert not needs_imitation(case, ModelParams(loss=LossParams(detection=False)))
+    later = case.history.executions.assign(is_stressed=pd.array(~case.is_train, dtype="boolean"))
+    assert needs_imitation(replace(case, history=replace(case.history, executions=later)), ours)  # not in training

@@ -185,6 +185,18 @@ def test_a_map_that_is_none_is_wrong_usage(whorl: Whorl) -> None:
     assert "'node' is not OURS=THEIRS, such as node=hostname" in ended.err
 
 
+@pytest.mark.parametrize(("n_clean", "n_new", "is_said"), [(5, 0, True), (5, 1, False), (6, 0, False)])
+def test_a_recording_that_may_repeat_nothing_more_says_what_to_raise(
+    whorl: Whorl, home: Path, monkeypatch: pytest.MonkeyPatch, n_clean: int, n_new: int, is_said: bool
+) -> None:
+    told = {"campaign": "c", "isolation": "none", "nodes": ["n"], "n_planned": 6, "n_clean": n_clean, "n_new": n_new}
+    told |= {"n_failed": 0, "unavailable": {}, "sampler_cores": 0.0}
+    monkeypatch.setattr("flows.nodes.record_nodes", lambda params: {"folder": params.folder} | told)
+    ended = whorl("nodes", "record", "--runs", 1)
+    assert ended.code == 0, ended.err
+    assert ("repeated 2 times already; raise nodes.record.repeats" in ended.err) is is_said
+
+
 def test_a_dry_run_of_a_campaign_lists_it_and_records_nothing(whorl: Whorl, home: Path) -> None:
     ended = whorl("nodes", "record", "--dry-run", "--runs", 5, "--place", "emulated", "--json")
     assert ended.code == 0, ended.err

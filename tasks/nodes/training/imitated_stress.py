@@ -5,10 +5,11 @@ counts as stressed, with metrics that are worse than measured by some spreads of
 
     m' = m · exp(-o · s · r · d / |c|)        o: 1 where more is better, -1 where less is
 
-severity s of the execution, share r of the metric, spread d and centre c of the node (those of robust z-scores). As
-it is done before anything is derived from results, plain detectors, trees and the network see imitations as they would
-see measured ones. What is judged is never changed. Of what looks stressed already most teaches neither kind: where
-stress is common it would be learned as calm. Source: Perona leaves training without labels open; this is ours."""
+severity s of the execution, share r of the metric, spread d and centre c of the node (those of robust z-scores), d/|c|
+at least a hundredth: who is steadier than that is not stressed by a change of a thousandth. As it is done before
+anything is derived from results, plain detectors, trees and the network see imitations as they would see measured ones.
+What is judged is never changed. Of what looks stressed already most teaches neither kind: where stress is common it
+would be learned as calm. Source: Perona leaves training without labels open; this is ours."""
 
 from dataclasses import replace
 from zlib import crc32
@@ -32,6 +33,7 @@ SHARE = 0.4  # of the executions that look normal
 LEAST, MOST = 1.0, 100.0  # severity in spreads of a metric, drawn evenly in logarithm
 LEAST_FOLLOWED = 0.5  # a metric that reacts moves by this share of the severity at least
 LEAST_REACTING = 0.2  # chance that a metric reacts: drawn for each execution, from here to 1
+LEAST_SPREAD = 0.01  # of the centre
 LARGEST_LOG = 3.0  # no metric is worse by more than a factor of 20
 LOOKS_NORMAL = 2.0  # robust z-score of an execution up to which it may teach what is calm
 LEFT = 0.1  # share of the others that do so too: what lies far off now and then is part of being calm
@@ -95,7 +97,7 @@ def _factors(
     centre, spread = centre_and_spread(table, normal, params)
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = np.nan_to_num(spread[own] / np.abs(centre[own]), nan=0.0, posinf=LARGEST_LOG)
-    logs = np.minimum(lost * relative, LARGEST_LOG)
+    logs = np.minimum(lost * np.maximum(relative, LEAST_SPREAD), LARGEST_LOG)
     rows, columns = np.nonzero(lost > 0)
     return pd.DataFrame(
         {

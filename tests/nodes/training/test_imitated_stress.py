@@ -59,11 +59,15 @@ def test_what_may_react_gets_worse_by_a_drawn_share_of_one_severity_and_one_at_l
     assert spreads_lost(may_react[:, :0], rng).shape == (30, 0)
 
 
-def test_metrics_are_worse_by_spreads_of_their_node_over_its_median(monkeypatch):
-    """One metric of 99, 100 and 101 by turns: median 100, deviation 1.4826. Two spreads: less by e^(-0.029652)."""
+@pytest.mark.parametrize(("step", "spread"), [(1.0, 0.014826), (0.5, 0.01)])
+def test_metrics_are_worse_by_spreads_of_their_node_over_its_median(monkeypatch, step, spread):
+    """One metric of 99, 100 and 101 by turns: median 100, deviation 1.4826. Two spreads: less by e^(-0.029652).
+
+    Of 99.5, 100 and 100.5 the deviation is less than a hundredth of the median."""
     history = unlabelled_history()
     is_first = history.metrics["metric"] == "events_per_second"
-    values = np.where(is_first, 99.0 + history.metrics["execution"] // 2 % 3, history.metrics["value"])
+    by_turns = 100.0 + step * (history.metrics["execution"] // 2 % 3 - 1)
+    values = np.where(is_first, by_turns, history.metrics["value"])
     case, preprocessor = case_of(replace(history, metrics=history.metrics.assign(value=values)))
     for name, value in {"LEAST": 2.0, "MOST": 2.0, "LEAST_FOLLOWED": 1.0, "LEAST_REACTING": 1.0}.items():
         monkeypatch.setattr(imitated_stress, name, value)
@@ -74,7 +78,7 @@ def test_metrics_are_worse_by_spreads_of_their_node_over_its_median(monkeypatch)
     moved = worse.history.executions["is_stressed"].fillna(False).to_numpy(dtype=bool)[before.executions]
     ratio = after.natural[moved, place] / before.natural[moved, place]
     assert moved.sum() > 10
-    np.testing.assert_allclose(ratio, np.exp(-2 * 1.4826 / 100), rtol=1e-6)
+    np.testing.assert_allclose(ratio, np.exp(-2 * spread), rtol=1e-6)
 
 
 def replace_spread(least):

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from tasks.nodes.aspects import is_stressed
-from tasks.nodes.detectors.case import Case
 from tasks.nodes.evaluate.alarms import measures_of as verdict_measures
 from tasks.nodes.evaluate.detection import Prepare, case_of, judged_rows, labels_reason
 from tasks.nodes.evaluate.figures import Figures
+from tasks.nodes.evaluate.hidden_labels import as_told
 from tasks.nodes.evaluate.learned import fit_prepared, judged_by, why_not
 from tasks.nodes.evaluate.learned_detection import plan_fits
 from tasks.nodes.evaluate.learned_figures import put_seeds
@@ -52,7 +52,7 @@ def ablate(history: History, prepare: Prepare, params: EvaluateParams) -> Ablati
     if reason:
         return Ablation(pd.DataFrame(columns=COLUMNS), reasons)
     ((_, first, split), *_), _ = plan_fits(history, "chronological", params)
-    case = case_of(history, split, prepare, params.seed)
+    case = case_of(as_told(history, params), split, prepare, params.seed)
     rows: list[dict[str, object]] = []
     for variant in params.learned.variants:
         prepared = prepare_case(case, params.learned.asked(variant, first), params)
@@ -61,7 +61,7 @@ def ablate(history: History, prepare: Prepare, params: EvaluateParams) -> Ablati
             for seed in range(first, first + params.learned.ablation_seeds):
                 model = without(params.learned.asked(variant, seed), term)
                 try:
-                    told = _fit(case, split, prepared, model, params)
+                    told = _fit(history, split, prepared, model, params)
                 except (ValueError, Diverged) as error:
                     logger.info("no fit of %s without %s: %s", NAMES[variant], term, error)
                     reasons[NAMES[variant]] = str(error)
@@ -78,16 +78,16 @@ def without(model: ModelParams, term: str) -> ModelParams:
 
 
 def _fit(
-    case: Case, split: Split, prepared: Prepared, model: ModelParams, params: EvaluateParams
+    history: History, split: Split, prepared: Prepared, model: ModelParams, params: EvaluateParams
 ) -> dict[str, float | None]:
     if reason := why_not(prepared, model):
         raise ValueError(reason)
     network = fit_prepared(prepared, model, params.learned).network
     logits, threshold = judged_by(network, prepared, split.is_validation, params)
     limit = logit_of(threshold)
-    rows = judged_rows(case.history, split, NAMES[model.variant], logits, params.false_alarm_share, threshold=limit)
+    rows = judged_rows(history, split, NAMES[model.variant], logits, params.false_alarm_share, threshold=limit)
     of = rows["execution"].to_numpy(dtype=np.int64)
-    stressed = is_stressed(case.history.executions).to_numpy(dtype=bool)[of]
+    stressed = is_stressed(history.executions).to_numpy(dtype=bool)[of]
     verdicts = verdict_measures(rows["score"].to_numpy(), rows["is_flagged"].to_numpy(), stressed, np.zeros(len(of)))
     is_tested = np.zeros(len(prepared.inputs), dtype=bool)
     is_tested[of] = True

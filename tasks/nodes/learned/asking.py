@@ -36,7 +36,8 @@ def ask(history: History, model: TrainedModel, params: AskingParams | None = Non
     given = (params or AskingParams()).model_dump()
     how = FingerprintParams.model_validate({**given, "threshold": model.frozen.threshold})
     with threadpool_limits(1):
-        case = case_of_model(history, fitted.scales.preprocessor, model.learned, network.params.fit.seed)
+        seed = network.params.fit.seed
+        case = case_of_model(history, fitted.scales.preprocessor, model.learned, model.chosen, seed)
         detect = model.frozen.detect
         inputs = told_of(case, fitted.scales, network.params, detect, is_imitated=fitted.is_imitated)
         judged = judge(inputs, network, how, may_precede=undisturbed(history.executions))

@@ -2,8 +2,6 @@
 
 from collections.abc import Collection
 
-import numpy as np
-
 from tasks.errors import BadInput
 from tasks.nodes.aspects import is_unstressed, type_names
 from tasks.nodes.detectors.case import Case
@@ -64,10 +62,12 @@ def case_by_time(history: History, params: EvaluateParams) -> tuple[Case, Split]
     return case_of(history, split, prepare, params.seed), split
 
 
-def case_of_model(history: History, preprocessor: Preprocessor, learned: Collection[str], seed: int) -> Case:
-    """All executions, those that a model learned being the training ones; nothing is learned anew but what plain
-    detectors take from these."""
-    is_train = history.executions["execution_id"].isin(set(learned)).to_numpy(dtype=bool)
+def case_of_model(
+    history: History, preprocessor: Preprocessor, learned: Collection[str], chosen: Collection[str], seed: int
+) -> Case:
+    """All executions, as the model saw them in training: those that it learned train, those that it was chosen by
+    validate. Nothing is learned anew but what plain detectors and trees take from the former."""
+    ids = history.executions["execution_id"].astype(str)
+    is_train, is_validation = (ids.isin(set(one)).to_numpy(dtype=bool) for one in (learned, chosen))
     is_normal = is_train & is_unstressed(history.executions).to_numpy(dtype=bool)
-    nothing = np.zeros(len(is_train), dtype=bool)
-    return Case(history, tables_of(history, preprocessor), is_train, is_normal, nothing, seed)
+    return Case(history, tables_of(history, preprocessor), is_train, is_normal, is_validation, seed)

@@ -54,6 +54,8 @@ def train_source(
     with threadpool_limits(1):
         case, split = case_by_time(history, params)
         prepared = prepare_case(case, model, params)
+        if prepared.is_imitated:
+            logger.info("source %s: no training execution is known to be stressed; stress is imitated", source)
         if reason := why_not(prepared, model):
             raise BadInput(
                 f"source {source!r}", reason, "more executions of benchmarks", "record more, then train again"

@@ -3,7 +3,7 @@
 A detector is learned from examples of both kinds, and most fleets have no labels. So a drawn share of the executions
 counts as stressed, with metrics that are worse than measured by some spreads of their own node:
 
-    m' = m · exp(-o · s · r · d / |c|)        o: 1 where more is better, -1 where less is
+    m' = m · exp(-o · sign(m) · s · r · d / |c|)        o: 1 where more is better, -1 where less is
 
 severity s of the execution, share r of the metric, spread d and centre c of the node (those of robust z-scores), d/|c|
 at least a hundredth: who is steadier than that is not stressed by a change of a thousandth. As it is done before
@@ -38,6 +38,7 @@ LARGEST_LOG = 3.0  # no metric is worse by more than a factor of 20
 LOOKS_NORMAL = 2.0  # robust z-score of an execution up to which it may teach what is calm
 LEFT = 0.1  # share of the others that do so too: what lies far off now and then is part of being calm
 HASHES = 2.0**64  # of an id
+NO_FACTORS = {"execution": np.empty(0, dtype=np.int64), "metric": np.empty(0, dtype=object), "factor": np.empty(0)}
 
 
 def needs_imitation(case: Case, model: ModelParams) -> bool:
@@ -49,8 +50,8 @@ def needs_imitation(case: Case, model: ModelParams) -> bool:
 def with_imitated_stress(case: Case, preprocessor: Preprocessor, params: DetectorParams) -> Case:
     """The case in which a share of training and validation was stressed, and the rest of them was not.
 
-    preprocessor: of its tables. What is drawn depends on the seed, the ids of the executions and their types, so that
-    the same is drawn again when later executions have joined."""
+    preprocessor: of its tables. What is drawn depends on the seed and on what trains and validates, by id and type, so
+    that the same is drawn again when later executions have joined. Without a table no metric gets worse."""
     executions = case.history.executions
     ids = executions["execution_id"].astype(str).to_numpy(dtype=object)
     is_calm = undisturbed(executions) & ~is_stressed(executions).to_numpy(dtype=bool)
@@ -59,7 +60,7 @@ def with_imitated_stress(case: Case, preprocessor: Preprocessor, params: Detecto
     drawn = may_be & _are_drawn(ids, str(case.seed), SHARE)
     each = zip(case.tables.tables, case.normals, strict=True)
     worse = [_factors(table, drawn[table.executions], normal, ids, case.seed, params) for table, normal in each]
-    factors = pd.concat(worse, ignore_index=True)
+    factors = pd.concat(worse, ignore_index=True) if worse else pd.DataFrame(NO_FACTORS)
     is_worse = np.zeros(len(executions), dtype=bool)
     is_worse[factors["execution"].to_numpy(dtype=np.int64)] = True
     labels = pd.Series(pd.array(is_worse, dtype="boolean"), index=executions.index).where(may_be)
@@ -103,7 +104,7 @@ def _factors(
         {
             "execution": table.executions[own[rows]],
             "metric": np.array(table.metrics, dtype=object)[columns],
-            "factor": np.exp(-table.orientation[columns] * logs[rows, columns]),
+            "factor": np.exp(-table.orientation[columns] * np.sign(natural[rows, columns]) * logs[rows, columns]),
         }
     )
 

@@ -38,6 +38,7 @@ from tasks.nodes.training.fitting import Diverged, FittedNetwork
 from tasks.progress import report_progress
 
 PAPER_THRESHOLD = 0.0  # the logit of probability 0.5
+BY_LABELS = "the paper's protocol makes its graphs by labels, which are hidden"
 FAMILIES: tuple[tuple[LearnedProtocol, ...], ...] = (
     ("chronological",),
     ("random", "paper"),
@@ -117,6 +118,8 @@ def _fit(
     shared: _OfSplit, protocol: LearnedProtocol, model: ModelParams, params: EvaluateParams, *, is_first: bool
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The judged executions of one fit, and its measures. Raises ValueError with a reason, or Diverged."""
+    if protocol == "paper" and params.without_labels:
+        raise ValueError(BY_LABELS)
     if model.variant not in shared.prepared:
         shared.prepared[model.variant] = prepare_case(shared.case, model, params)
     prepared, split = shared.prepared[model.variant], shared.split

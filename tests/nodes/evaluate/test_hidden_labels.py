@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tasks.nodes.detectors.registry import PLAIN
+from tasks.nodes.evaluate import ablation
 from tasks.nodes.evaluate.detection import detect
 from tasks.nodes.evaluate.hidden_labels import as_told
 from tasks.nodes.evaluate.learned_detection import detect_learned
@@ -47,6 +48,21 @@ def test_the_papers_variant_says_why_it_has_no_figures(history, prepare, hidden)
     found = detect_learned(history, prepare, papers)
     assert found.judged.empty
     assert "known to be stressed" in found.reasons["chronological", "paper"]
+
+
+def test_graphs_that_are_made_by_labels_cannot_be_had(history, prepare, hidden):
+    asked = hidden.model_copy(update={"learned": hidden.learned.model_copy(update={"protocols": ("paper",)})})
+    found = detect_learned(history, prepare, asked)
+    assert found.judged.empty and found.fits.empty
+    assert found.reasons == {("paper", "model"): "the paper's protocol makes its graphs by labels, which are hidden"}
+
+
+def test_what_is_fitted_for_the_ablation_is_the_same_whatever_the_labels_are(history, prepare, hidden, monkeypatch):
+    monkeypatch.setattr(ablation, "TERMS", ())
+    params = hidden.model_copy(update={"learned": hidden.learned.model_copy(update={"ablation_seeds": 1})})
+    one, other = (ablation.ablate(given, prepare, params).rows for given in (history, turned(history)))
+    assert len(one) == 1 and one["mse_own"].equals(other["mse_own"])
+    assert not one["auprc"].equals(other["auprc"])  # labels measure
 
 
 def test_everything_is_told_unless_it_is_to_be_hidden(history, hidden):

@@ -129,6 +129,30 @@ def test_the_same_is_drawn_again_when_later_executions_have_joined():
     np.testing.assert_array_equal(*values)
 
 
+def test_a_metric_below_zero_gets_worse_too():
+    history = unlabelled_history()
+    case, preprocessor = case_of(replace(history, metrics=history.metrics.assign(value=-history.metrics["value"])))
+    worse = with_imitated_stress(case, preprocessor, PARAMS)
+    assert worse.history.executions["is_stressed"].any()
+    for before, after in zip(case.tables.tables, worse.tables.tables, strict=True):
+        assert (before.natural < 0).any()
+        assert (before.orientation * (after.natural - before.natural) <= 0).all()
+
+
+def test_values_keep_their_rows_when_a_metric_was_written_twice_or_none_is_kept():
+    history = unlabelled_history()
+    twice = replace(history, metrics=pd.concat([history.metrics, history.metrics], ignore_index=True))
+    worse = with_imitated_stress(*case_of(twice), PARAMS).history.metrics
+    once, again = worse.iloc[: len(history.metrics)], worse.iloc[len(history.metrics) :]
+    np.testing.assert_array_equal(once["value"], again["value"])
+    assert (once["value"] != history.metrics["value"].to_numpy()).any()
+    case, preprocessor = case_of(history)
+    none = preprocessor.model_copy(update={"metrics": ()})
+    untouched = with_imitated_stress(replace(case, tables=tables_of(history, none)), none, PARAMS)
+    np.testing.assert_array_equal(untouched.history.metrics["value"], history.metrics["value"])
+    assert not untouched.history.executions["is_stressed"].any()
+
+
 def test_another_seed_draws_others():
     one, other = (
         with_imitated_stress(*case_of(unlabelled_history(), seed=seed), PARAMS).history.executions["is_stressed"]

@@ -11,41 +11,18 @@ import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from tasks.errors import BadInput, WhorlError
-from tasks.nodes.disturbed_parts import FLAGGED
-from tasks.nodes.preprocess.units import conversion_of
+from tasks.errors import WhorlError
 from tasks.nodes.record.distances import distance_sd
 from tasks.nodes.record.doses import LEVELS
 from tasks.nodes.record.ladder import WATCHED
-from tasks.nodes.record.parts import part_paths
-from tasks.nodes.recorded_parts import PART_SCHEMA
-
-COLUMNS = ["execution_id", "node", "benchmark", "status", "is_stressed", "dose", "dose_level", "metrics"]
-ALWAYS = ("execution_id", "node", "benchmark")
-EXPECTED = "parts of whorl's recorder (executions-0001.parquet)"
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """What matters here of one execution. level: 0 without a dose; value: of the watched metric in base units, None
-    where it was not measured or is_flagged."""
-
-    node: str
-    benchmark: str
-    dose: str
-    level: int
-    is_stressed: bool
-    is_flagged: bool
-    value: float | None
+from tasks.nodes.record.recorded_rows import Recorded, read_recorded
 
 
 @dataclass(frozen=True)
@@ -64,43 +41,6 @@ class Moved:
     n: int
     n_unstressed: int
     n_not_applied: int
-
-
-def read_recorded(folder: Path) -> list[Recorded]:
-    """The executions of all parts of a folder, each once. Raises BadInput where there is no part, or a broken one."""
-    paths = part_paths(folder)
-    if not paths:
-        raise BadInput(folder, "no parts of a recording", EXPECTED, "name the folder that holds them")
-    found: dict[str, Recorded] = {}
-    for path in paths:
-        for row in _rows(path):
-            found.setdefault(row["execution_id"], _recorded(row, is_flagged=bool(FLAGGED.search(path.name))))
-    return list(found.values())
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    ours = pa.schema([PART_SCHEMA.field(name) for name in COLUMNS])
-    try:
-        rows: list[dict[str, Any]] = pq.read_table(path, columns=COLUMNS).select(COLUMNS).cast(ours).to_pylist()
-    except (pa.ArrowException, OSError, KeyError, ValueError) as problem:
-        told = " ".join(str(problem).split())
-        raise BadInput(path, f"cannot be read ({told})", EXPECTED, "move it away") from problem
-    if lacking := [name for name in ALWAYS if any(row[name] is None for row in rows)]:
-        raise BadInput(path, f"a row without {' and without '.join(lacking)}", EXPECTED, "move it away")
-    return rows
-
-
-def _recorded(row: dict[str, Any], *, is_flagged: bool) -> Recorded:
-    value = None if is_flagged or row["status"] != "completed" else _watched(row["benchmark"], row["metrics"] or ())
-    level, is_stressed = int(row["dose_level"] or 0), bool(row["is_stressed"])
-    return Recorded(row["node"], row["benchmark"], row["dose"] or "", level, is_stressed, is_flagged, value)
-
-
-def _watched(benchmark: str, metrics: Iterable[dict[str, Any]]) -> float | None:
-    for one in metrics:
-        if one["metric"] == WATCHED.get(benchmark) and one["value"] is not None and math.isfinite(one["value"]):
-            return float(one["value"]) * conversion_of(one["unit"] or "", benchmark).factor
-    return None
 
 
 def moved_by(recorded: Sequence[Recorded]) -> list[Moved]:

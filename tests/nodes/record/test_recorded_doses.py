@@ -10,7 +10,8 @@ import pytest
 from tasks.errors import BadInput
 from tasks.nodes.execution import Execution
 from tasks.nodes.measured import Measured
-from tasks.nodes.record.recorded_doses import main, moved_by, read_recorded
+from tasks.nodes.record.recorded_doses import main, moved_by
+from tasks.nodes.record.recorded_rows import read_recorded
 from tasks.nodes.recorded_parts import write_part
 
 CPU, MEMORY = "cpu-sysbench", "memory-sysbench"
@@ -63,6 +64,16 @@ def test_values_are_compared_in_one_unit_whatever_the_tool_wrote(part):
     folder = part("executions-0001.parquet", *calm, ("a", MEMORY, 3, 1.0, {"unit": "GiB/sec"}))
     found = moved(folder)[MEMORY, "a", 3]
     assert (found.sd, found.ratio) == (pytest.approx(-1.0), pytest.approx(0.5))
+
+
+def test_results_of_two_templates_are_never_compared(part, capsys):
+    part("executions-0001.parquet", *[(*one, {"template_hash": "a" * 64}) for one in CALM])
+    folder = part("flagged-0001.parquet", ("b", CPU, 0, 80.0, {"template_hash": "b" * 64}))
+    with pytest.raises(SystemExit) as ended:
+        main([str(folder)])
+    assert ended.value.code
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "cpu-sysbench has 2 templates (aaaaaaaa, bbbbbbbb)" in said
 
 
 def test_stress_that_was_not_applied_is_left_out_and_counted_wherever_it_lies(part):

@@ -103,10 +103,11 @@ def guarded_threshold(
     the training ones detectors speak that did not learn them (prepared.train), as of later ones in use. Where stress is
     imitated it is the logit that a share of the validation executions exceeds that look normal."""
     if prepared.is_imitated:
-        return _imitated_threshold(network, prepared.validation, params)
-    seen = np.where(is_validation, logits, graph_logits(network, prepared.train))
-    is_calm = prepared.undisturbed & (prepared.inputs.labels == UNSTRESSED)
-    limit = guarded(logit_threshold(logits, prepared.inputs, is_validation, params), seen[is_calm])
+        limit = _imitated_threshold(network, prepared.validation, params)
+    else:
+        seen = np.where(is_validation, logits, graph_logits(network, prepared.train))
+        is_calm = prepared.undisturbed & (prepared.inputs.labels == UNSTRESSED)
+        limit = guarded(logit_threshold(logits, prepared.inputs, is_validation, params), seen[is_calm])
     return min(limit, LARGEST_LOGIT) if np.isfinite(limit) else limit
 
 

@@ -116,9 +116,9 @@ class Served:
         return [process for process in family if process.environ().get("PREFECT__FLOW_RUN_ID") == run_id]
 
     def worker(self) -> psutil.Process:
-        """The worker of this server."""
-        children = psutil.Process(self.process.pid).children()
-        [worker] = [child for child in children if "worker" in child.cmdline()]
+        """The worker of this server, once it runs."""
+        server = psutil.Process(self.process.pid)
+        [worker] = until("a worker", lambda: [one for one in server.children() if "worker" in one.cmdline()], 60)
         return worker
 
     def stop(self) -> int:

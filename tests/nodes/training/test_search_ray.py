@@ -111,7 +111,7 @@ def test_trials_on_ray_are_those_asked_for_and_a_search_begun_without_it_goes_on
     assert found.validation_loss == found.trials["validation_loss"].min()
     for name, choices in space_of(found.best).items():
         assert set(found.trials[name]) <= set(choices)
-    assert set(found.trials["epochs"]) <= {2, 3}
+    assert set(found.trials["epochs"]) <= {1, 2, 3}  # the grace is at most half of the passes
     assert not ray.is_initialized()
     assert [path.name for path in tmp_path.iterdir()] == ["journal.log"]
 

@@ -83,7 +83,6 @@ def inputs_of(history: History, scales: InputScales, params: ModelParams, *, evi
         performance=_performance(history, scales),
         labels=_labels(executions),
         is_directed=_directions(scales.preprocessor, len(columns)),
-        clip=_clip(scales.preprocessor.params),
     )
 
 
@@ -106,11 +105,6 @@ def _directions(preprocessor: Preprocessor, n_columns: int) -> Bools:
     found = np.ones(n_columns, dtype=bool)
     found[: len(kept)] = [metric.orientation.is_directed or metric.type not in told for metric in kept]
     return found
-
-
-def _clip(params: PreprocessParams) -> tuple[float, float] | None:
-    """From where on scaled metrics are drawn in, and the limit that they keep."""
-    return None if params.scales == "min_max" else (params.clip_from, params.clip_at)
 
 
 def _types(executions: pd.DataFrame, types: tuple[str, ...]) -> Ints:

@@ -29,8 +29,7 @@ class Inputs:
     evidence: (n, v) what plain detectors say, asinh of their scores, 0 where they say nothing; v may be 0.
     performance: (n,) natural logarithm of the execution's score, 1 being the reference; NaN where it has none.
     labels: (n,) 1 stressed, 0 not, -1 nobody says.
-    is_directed: (f,) false where neither more nor less is better, so that x is oriented by a guess; None: all are.
-    clip: from where on x is drawn in and the limit that it keeps, as softly_clipped has them; None: it is not."""
+    is_directed: (f,) false where neither more nor less is better, so that x is oriented by a guess; None: all are."""
 
     columns: tuple[str, ...]
     x: Floats32
@@ -46,7 +45,6 @@ class Inputs:
     performance: Floats32
     labels: Labels
     is_directed: Bools | None = None
-    clip: tuple[float, float] | None = None
 
     def __len__(self) -> int:
         """Executions."""

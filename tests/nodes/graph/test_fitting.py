@@ -231,13 +231,3 @@ def test_starts_are_seconds_and_where_nobody_says_follow_the_row_before():
     assert start_seconds(pd.DataFrame({"started_at": told})).tolist() == [10.0, 86400.0, 86401.0, 86402.0]
     nobody = pd.DataFrame({"started_at": pd.Series([None, None, None], dtype="datetime64[us]")})
     assert start_seconds(nobody).tolist() == [0.0, 1.0, 2.0]
-
-
-def test_inputs_say_how_they_were_drawn_in(small):
-    everything = np.ones(len(small.executions), dtype=bool)
-    for asked, expected in (
-        (PreprocessParams(clip_from=2.0, clip_at=3.0), (2.0, 3.0)),
-        (PreprocessParams(variant="paper"), None),  # min-max has no limit
-    ):
-        scales = learn_inputs(small, everything, ModelParams(), asked, ScoreParams())
-        assert inputs_of(small, scales, ModelParams()).clip == expected

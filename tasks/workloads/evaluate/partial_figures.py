@@ -8,6 +8,7 @@ import pandas as pd
 from tasks.workloads.evaluate.cohort import Cohort
 from tasks.workloads.evaluate.figures import Figures, put_summary
 from tasks.workloads.evaluate.known import METHODS, Trial
+from tasks.workloads.evaluate.known_figures import FIRST
 from tasks.workloads.evaluate.params import EvaluateParams
 from tasks.workloads.evaluate.partial import Partial, from_the_middle, online
 from tasks.workloads.evaluate.scores import summary_of
@@ -35,7 +36,7 @@ def partial_results(cohort: Cohort, trials: Sequence[Trial], params: EvaluatePar
         tables.append(found.table.assign(seconds=seconds))
     middle = from_the_middle(cohort, trials, params.identify) if trials else none
     for measure in ("accuracy", "macro_f1"):
-        _put(figures, f"window.{measure}", middle, METHODS[0], measure)
+        _put(figures, f"window.{measure}", middle, FIRST, measure)
         for method in METHODS:
             _put(figures, f"window.{measure}.{method}", middle, method, measure)
     return PartialResults(figures, {"online": pd.concat(tables, ignore_index=True), "windows": middle.table})

@@ -1,10 +1,13 @@
 import numpy as np
+import pandas as pd
 import pytest
 
+from tasks.workloads.evaluate import partial_figures
 from tasks.workloads.evaluate.cohort import cohort_of
 from tasks.workloads.evaluate.known import try_split
 from tasks.workloads.evaluate.params import EvaluateParams, SampleParams, WindowParams
-from tasks.workloads.evaluate.partial import _first, _middle, from_the_middle, online
+from tasks.workloads.evaluate.partial import Partial, _first, _middle, from_the_middle, online
+from tasks.workloads.evaluate.partial_figures import partial_results
 from tasks.workloads.evaluate.splits import splits_of
 from tasks.workloads.evaluate.windows import cut
 from tasks.workloads.identify.params import IdentifyParams, TreeParams
@@ -50,3 +53,13 @@ def test_what_cannot_be_cut_says_why(campaign):
     assert "no run lasts 90 s; the longest 60 s" in online(cohort, tried, 90, QUICK).reason
     assert "fewer than 2 samples in 3 s" in online(cohort, tried, 3, QUICK).reason
     assert online(cohort, tried, 60, QUICK).reason == ""
+
+
+def test_a_figure_without_a_method_is_of_what_names_a_run(campaign, monkeypatch):
+    """Trees and distances together, as `whorl workloads identify` names it; the trees' stand under their name."""
+    shares = {"trees": 0.5, "model": 0.75, "forest": 0.25}
+    rows = [{"split": "s", "method": method, "accuracy": x, "macro_f1": x / 2} for method, x in shares.items()]
+    monkeypatch.setattr(partial_figures, "from_the_middle", lambda *_: Partial(pd.DataFrame(rows)))
+    figures = partial_results(*trials(campaign()), PARAMS.model_copy(update={"online_s": [5]}), "").figures
+    assert (figures["window.accuracy"], figures["window.accuracy.trees"]) == (0.75, 0.5)
+    assert (figures["window.macro_f1"], figures["window.macro_f1.model"]) == (0.375, 0.375)

@@ -6,9 +6,12 @@ from datetime import datetime
 import pandas as pd
 import pytest
 
+from tasks.jobs import steps
+from tasks.jobs.outlook.params import DriftParams, LateParams, OutlookParams
 from tasks.jobs.params import WatchParams
 from tasks.jobs.watch import watch_runs
 from tasks.warehouse.alarms import read_alarms
+from tasks.warehouse.connection import writing
 from tasks.warehouse.hashes import hash_tables
 
 PARAMS = WatchParams()
@@ -115,3 +118,71 @@ def test_the_order_of_the_rows_does_not_matter(job_log):
 
 def test_a_source_without_runs_raises_nothing(job_log):
     assert watch_runs(job_log([{"runtime_s": 1.0}]), "empty", PARAMS) == []
+
+
+def slow_subjects(warehouse, source="log", **changes):
+    """The runs that the step of the watch tells of as slow."""
+    params = (WatchParams(**changes), LateParams(is_watched=False), DriftParams(is_watched=False), OutlookParams())
+    ids = steps.watch(warehouse, source, *params)
+    return sorted(read_alarms(warehouse, ids=ids)["subject"])
+
+
+def test_what_was_changed_on_purpose_is_neither_slow_nor_history(job_log):
+    rows = log_of(10, 10, 10, 10, 500)
+    rows += [{**row, "run_id": f"what-if-{i}", "what_if": "no_spare"} for i, row in enumerate(log_of(*[9e3] * 5))]
+    assert slow_subjects(job_log(rows)) == ["run-4"]
+
+
+@pytest.mark.parametrize(("last_ended", "told"), [("2026-01-20T00:00:00", []), ("2026-01-19T23:59:59", ["slow"])])
+def test_a_run_that_ended_when_the_look_back_begins_is_not_looked_at(job_log, last_ended, told):
+    ends = {"slow": (5000.0, pd.Timestamp("2026-01-13")), "last": (10.0, pd.Timestamp(last_ended))}
+    rows = [
+        {"run_id": run_id, "runtime_s": runtime_s, "submitted_at": ended_at - pd.Timedelta(seconds=runtime_s)}
+        for run_id, (runtime_s, ended_at) in ends.items()
+    ]
+    assert slow_subjects(job_log([*log_of(10, 10, 10), *rows]), look_back_days=7) == told
+
+
+def test_the_look_back_counts_from_the_last_end_of_any_run_of_the_source(job_log):
+    rows = [*log_of(10, 10, 10, 500)]
+    failed = {"run_id": "failed", "runtime_s": 1.0, "submitted_at": pd.Timestamp("2026-01-15"), "status": "failed"}
+    changed = {**failed, "run_id": "changed", "submitted_at": pd.Timestamp("2026-02-15"), "what_if": "baseline"}
+    job_log([{**failed, "run_id": "other", "submitted_at": pd.Timestamp("2026-03-15")}], source="other")
+    assert slow_subjects(job_log([*rows, changed])) == ["run-3"]
+    job_log([*rows, {**rows[3], "run_id": "run-4"}], source="ended")
+    assert slow_subjects(job_log([failed], source="ended"), "ended") == []
+
+
+def test_jobs_of_another_source_with_the_same_name_are_another_job(job_log):
+    job_log(log_of(10, 10, 10, 10), source="other")
+    late = [{**row, "submitted_at": row["submitted_at"] + pd.Timedelta(days=5)} for row in log_of(9e3, 9e3, 9e3, 9e3)]
+    assert slow_subjects(job_log(late)) == []
+
+
+def test_a_run_that_ended_at_the_moment_of_a_start_is_history_of_it(job_log):
+    start = pd.Timestamp("2026-01-04")
+    rows = [*log_of(10, 10), {"run_id": "third", "runtime_s": 10.0, "submitted_at": start - pd.Timedelta(seconds=10)}]
+    slow = {"run_id": "slow", "runtime_s": 500.0, "submitted_at": start}
+    assert slow_subjects(job_log([*rows, slow])) == ["slow"]
+    job_log([*rows, {**slow, "submitted_at": start - pd.Timedelta(seconds=0.001)}], source="before")
+    assert slow_subjects(job_log([{"runtime_s": 1.0, "group_key": "other"}], source="before"), "before") == []
+
+
+def test_where_a_log_names_no_end_or_no_start_the_rest_tells_it(job_log):
+    rows = log_of(10, 10, 10, 500)
+    warehouse = job_log(rows)
+    with writing(warehouse) as connection:
+        connection.execute("UPDATE jobs.runs SET ended_at = NULL").fetchall()
+    assert slow_subjects(warehouse) == ["run-3"]
+    warehouse = job_log(rows, source="without-start")
+    with writing(warehouse) as connection:
+        connection.execute("UPDATE jobs.runs SET started_at = NULL WHERE source = 'without-start'").fetchall()
+    assert slow_subjects(warehouse, "without-start") == ["run-3"]
+
+
+def test_a_run_that_waited_is_compared_with_what_had_ended_before_its_start(job_log):
+    at = pd.Timestamp("2026-01-02T12:00")
+    rows = [*log_of(10, 10, 10), {"run_id": "slow", "runtime_s": 500.0, "submitted_at": at}]
+    assert slow_subjects(job_log(rows), min_support=3) == []
+    rows[3] |= {"started_at": at + pd.Timedelta(days=1)}
+    assert slow_subjects(job_log(rows, source="waited"), "waited", min_support=3) == ["slow"]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
+import pandas as pd
 import pytest
 
 Whorl = Callable[..., Any]
@@ -47,6 +48,46 @@ def test_sorting_by_variation_turns_them_round(whorl: Whorl, varied_log: Any) ->
     found = json.loads(whorl("jobs", "summary", "--sort", "cov", "--top", 1, "--json").out)
     assert [job["group_key"] for job in found["jobs"]] == ["varied_export#bbbbbbbb"]
     assert (found["source"], found["n_runs"], found["n_groups"]) == ("log", 41, 3)
+
+
+def test_runs_at_a_limit_fall_on_the_stated_side(
+    whorl: Whorl, job_log: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run at the split is history; 3 times the historic and 10 times the median count, 900 s above it do not."""
+    monkeypatch.setenv("WHORL_JOBS__SUMMARY__HISTORY_SHARE", "0.6")
+    runs = [*zip(["a"] * 5, (10.0, 10.0, 10.0, 30.0, 29.0), strict=True)]
+    runs += [*zip(["b"] * 5, (100.0, 100.0, 100.0, 1000.0, 999.0), strict=True)]
+    runs += [*zip(["c"] * 5, (1e3, 1e3, 1e3, 1900.0, 1900.5), strict=True)]
+    midnight, minute = pd.Timestamp("2026-01-01"), pd.Timedelta(minutes=1)
+    rows = [
+        {"group_key": f"{job}#0000000a", "runtime_s": runtime_s, "submitted_at": midnight + (i % 5) * minute}
+        for i, (job, runtime_s) in enumerate(runs)
+    ]
+    # neither when they started nor what did not finish moves the split: the third of the five
+    rows = [{**row, "started_at": midnight + pd.Timedelta(hours=1) - i * minute} for i, row in enumerate(rows)]
+    late = {"group_key": "d#0000000a", "runtime_s": 1.0, "submitted_at": midnight + pd.Timedelta(days=1)}
+    job_log([*rows, *[{**late, "status": "failed"}] * 40, *[{**late, "what_if": "baseline"}] * 40])
+    found = json.loads(whorl("jobs", "summary", "--json", "--all").out)
+    jobs = {job["group_key"][0]: job for job in found["jobs"]}
+    assert [(jobs[job]["n_history"], jobs[job]["n_new"]) for job in "abc"] == [(3, 2)] * 3
+    assert [jobs[job]["history_median_s"] for job in "abc"] == [10, 100, 1000]
+    assert [jobs[job]["slow_share"] for job in "abc"] == [0.5, 1, 0]
+    assert [jobs[job]["outlier_share_ratio"] for job in "abc"] == [0, 0.2, 0]
+    assert [jobs[job]["outlier_share_delta"] for job in "abc"] == [0, 0, 0.2]
+    assert [jobs[job]["n_failed"] for job in "abcd"] == [0, 0, 0, 40]
+
+
+@pytest.mark.parametrize(("support", "has_figures"), [(2, True), (3, False)])
+def test_a_job_needs_just_so_many_runs_on_each_side_of_the_split(
+    whorl: Whorl, job_log: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, support: int, has_figures: bool
+) -> None:
+    monkeypatch.setenv("WHORL_JOBS__SUMMARY__MIN_SUPPORT", str(support))
+    job_log([{"runtime_s": float(x)} for x in (10, 30, 40, 80)])
+    (job,) = json.loads(whorl("jobs", "summary", "--json", "--all").out)["jobs"]
+    figures = [job[name] for name in ("history_median_s", "history_cov", "slow_share", "new_cov")]
+    # 20 ± 200 ** 0.5; 80 is three times 20 and more, 40 is not; 60 ± 800 ** 0.5
+    expected = [20, 0.5**0.5, 0.5, (2 / 9) ** 0.5] if has_figures else [None] * 4
+    assert figures == (pytest.approx(expected) if has_figures else expected)
 
 
 def test_all_shows_jobs_that_ran_once_as_well(whorl: Whorl, varied_log: Any) -> None:

@@ -178,6 +178,11 @@ def test_where_a_log_names_no_end_or_no_start_the_rest_tells_it(job_log):
     with writing(warehouse) as connection:
         connection.execute("UPDATE jobs.runs SET started_at = NULL WHERE source = 'without-start'").fetchall()
     assert slow_subjects(warehouse, "without-start") == ["run-3"]
+    warehouse = job_log(rows, source="without-both")  # nobody knows what came before it
+    with writing(warehouse) as connection:
+        unknown = "UPDATE jobs.runs SET started_at = NULL, submitted_at = NULL"
+        connection.execute(f"{unknown} WHERE source = 'without-both' AND run_id = 'run-3'").fetchall()
+    assert slow_subjects(warehouse, "without-both") == []
 
 
 def test_a_run_that_waited_is_compared_with_what_had_ended_before_its_start(job_log):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -5,6 +7,10 @@ from tasks.workloads.identify.calibration import fit_calibration
 from tasks.workloads.identify.identification import identify_all
 from tasks.workloads.identify.model import fit_model
 from tasks.workloads.identify.params import OpenSetParams
+from tasks.workloads.identify.synthetic import draw_runs, draw_workload
+
+
+N_COUNTERS = 15  # of the runs of `case`
 
 
 def auroc(known, unknown):
@@ -84,3 +90,21 @@ def test_one_known_workload_is_enough_to_call_another_one_unknown(case, quick):
     own = [run for run in case.test if run.workload == "redis"]
     assert auroc(scores(own, model), scores(case.strangers, model)) == 1
     assert not any(one.is_known for one in identify_all(case.strangers, model))
+
+
+def test_mislabelled_runs_do_not_raise_the_limit_above_even_odds(case, quick):
+    """Held out, a run of each workload is like nothing that was learned, yet is said to be known."""
+    rng, known = np.random.default_rng(5), sorted({run.workload for run in case.train})
+    strangers = draw_runs([draw_workload(f"x-{one}", N_COUNTERS, 3, rng) for one in known], 1, rng)
+    wrong = [replace(run, workload=run.workload.removeprefix("x-")) for run in strangers]
+    model = fit_model([*case.train, *wrong], quick.model_copy(update={"open_set": OpenSetParams(known_recall=0.999)}))
+    assert model.open_set.calibration.is_learned
+    assert model.open_set.limit == 0.5
+
+
+def test_where_no_workload_can_be_left_out_the_limit_is_that_of_the_held_out_runs(case, quick):
+    redis = [run for run in case.train if run.workload == "redis"]
+    wrong = [replace(one, run_id=f"{one.run_id}-wrong", workload="redis") for one in case.strangers[:2]]
+    model = fit_model([*redis, *wrong], quick.model_copy(update={"open_set": OpenSetParams(known_recall=0.999)}))
+    assert not model.open_set.calibration.is_learned
+    assert model.open_set.limit > 0.5

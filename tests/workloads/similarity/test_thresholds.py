@@ -74,3 +74,20 @@ def test_without_a_known_run_there_is_nothing_to_say():
     with pytest.raises(ValueError, match="no known run"):
         nearest_workloads(np.zeros((1, 0)), [1], [], [], {}, SimilarityParams())
     assert spread_of(np.array([])) is None
+
+
+@pytest.mark.parametrize(
+    ("longer", "offset"),
+    [([0, 9, 30, 60], 0), ([30, 0, 9, 60], 1), ([30, 60, 0, 9], 2), ([0, 9, 0, 9], 0), ([5, 9, 0], None)],
+)
+def test_the_shorter_run_may_begin_at_the_start_in_the_middle_or_end_with_the_longer_one(longer, offset):
+    params = SimilarityParams(distance="euclidean", threshold="radius")
+    part, run = np.array([[1.0], [10.0]]), np.array(longer, dtype=float)[:, None]
+    assert similar_offset(part, run, Spread(1, 0, 2), params) == offset
+    assert similar_offset(run, part, Spread(1, 0, 2), params) == offset
+
+
+def test_a_distance_at_the_threshold_is_within_it():
+    assert is_within(np.array([8.0, 12.0]), SPREAD, "within", 2).all()
+    assert is_within(10.0, SPREAD, "radius", 2) and not is_within(10.001, SPREAD, "radius", 2)
+    assert is_within(16.0, SPREAD, "one_sided", 3) and not is_within(16.001, SPREAD, "one_sided", 3)

@@ -1,19 +1,29 @@
-"""README.md: every command in it is one that the program takes, and every file that it names is there."""
+"""Every README: its commands are ones that the program takes, its knobs are settings, its files are there."""
 
 import re
 import shlex
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import pydantic
 import pytest
 import typer
 
 from flows.app import build_app, hoisted
+from tasks.settings import Settings
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text()
-NAMED = re.findall(r"\b((?:tasks|flows|tests|data|deployments|conf)/[\w./-]+\.(?:md|py|yaml))", README)
+TOP = (ROOT / "README.md").read_text()
+WHERE = ("*.md", "tasks/**/README.md", "deployments/*.md", "data/recorded/*/README.md", "tests/**/README.md")
+READMES = sorted({path for where in WHERE for path in ROOT.glob(where)} - {ROOT / "CHANGELOG.md"})
+WORDS = "jobs|workloads|nodes|whorl"
+ENDINGS = "md|py|sql|yaml|toml|service"
+FOLDERS = "tasks|flows|tests|data|deployments|conf"
+MADE_HERE = ("data/demo", "data/prefect", "conf/local", "data/landing")  # at run time
+TABLES = set(re.findall(r"^## (\S+)", (ROOT / "tasks/warehouse/DICTIONARY.md").read_text(), re.MULTILINE))
+OTHERS = {"whorl.record": "metadata of a part", "whorl.jobs.alarm": "event", "whorl.service": "unit of systemd"}
 
 
 @cache
@@ -35,16 +45,63 @@ def parsed(line: str) -> str:
         command, name = found, found.name or ""
 
 
-def shown() -> list[str]:
-    """The commands in code blocks and code spans, without prose."""
-    blocks = [line.strip() for line in README.splitlines() if line.startswith("    ")]
-    lines = [line.split("  #")[0] for line in blocks if "whorl " in line and "──" not in line]
-    spans = re.findall(r"`(whorl [a-z][^`<]*)`", README)
-    return sorted({re.sub(r"^.*?whorl ", "", line).strip() for line in [*lines, *spans]})
+def shown(text: str) -> list[str]:
+    """The commands in code blocks and code spans, without prose, and without the variables before them."""
+    blocks = [
+        part for line in text.splitlines() if line.startswith("    ") for part in re.split(r"  # (?:or: )?", line)
+    ]
+    spans = re.findall(r"`([^`]*)`", " ".join(text.split("\n")))
+    found = [re.match(r"\s*(?:[A-Z_]+=\S* +)*(?:\S*/)?whorl ([a-z-][^<;]*)", one) for one in [*blocks, *spans]]
+    commands = {re.sub(r"PATH(…|\.\.\.)", "PATH", line[1]) for line in found if line and "──" not in line[0]}
+    return sorted({" ".join(command.split()) for command in commands})
 
 
-@pytest.mark.parametrize("line", shown())
-def test_the_program_takes_every_command_of_the_readme(line: str) -> None:
+def every(find: Any) -> Iterator[Any]:
+    """What a function finds in each README, with the README's place as id."""
+    for path in READMES:
+        place = str(path.relative_to(ROOT))
+        for one in find(path.read_text()):
+            yield pytest.param(path, one, id=f"{place}: {one}")
+
+
+def files_of(text: str) -> list[str]:
+    """Paths that begin at a folder of the project, without those that stand for several files."""
+    found = re.findall(rf"(?<![\w/.])((?:{FOLDERS})/[\w./-]*[\w/])", text)
+    return sorted({one for one in found if "NNNN" not in one and not one.startswith(MADE_HERE)})
+
+
+def neighbours_of(text: str) -> list[str]:
+    """Paths in code spans with an ending that is ours, wherever they begin."""
+    found = re.findall(rf"`([\w./-]+\.(?:{ENDINGS}))`", text)
+    return sorted({one for one in found if "NNNN" not in one and not one.startswith(MADE_HERE)})
+
+
+def modules_of(text: str) -> list[str]:
+    """Modules that are run by `python -m`."""
+    return sorted(set(re.findall(r"python -m ((?:tasks|flows)[\w.]+)", text)))
+
+
+def knobs_of(text: str) -> list[str]:
+    """`word.knob.path`, alone in a code span: what is no table, no column of one, and no figure."""
+    found = set(re.findall(rf"`((?:{WORDS})(?:\.[a-z0-9_]+)+)`", text)) - OTHERS.keys()
+    figures = {one for row in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE) for one in re.findall(r"`(.*?)`", row)}
+    return sorted(one for one in found - figures if ".".join(one.split(".")[:2]) not in TABLES)
+
+
+def is_setting(path: str) -> bool:
+    """Whether the settings have such a knob, or a group of them."""
+    models: list[Any] = [Settings]
+    for part in path.split("."):
+        fields = [model.model_fields[part] for model in models if part in model.model_fields]
+        if not fields:
+            return False
+        kinds = [kind for field in fields for kind in (field.annotation, *get_args(field.annotation))]
+        models = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel)]
+    return True
+
+
+@pytest.mark.parametrize(("readme", "line"), every(shown))
+def test_the_program_takes_every_command_of_a_readme(readme: Path, line: str) -> None:
     try:
         assert parsed(line)
     except Exception as error:  # a verb may be named without what it works on
@@ -53,24 +110,48 @@ def test_the_program_takes_every_command_of_the_readme(line: str) -> None:
 
 
 def test_the_readme_shows_the_ways_in() -> None:
-    assert {"jobs ingest", "jobs summary", "report", "deploy"} <= {" ".join(line.split()[:2]) for line in shown()} | {
-        line.split()[0] for line in shown()
+    assert {"jobs ingest", "jobs summary", "report jobs", "deploy"} <= {
+        " ".join(line.split()[:2]) for line in shown(TOP)
     }
 
 
-def test_a_wrong_option_in_the_readme_would_be_found() -> None:
-    with pytest.raises(Exception, match="No such option"):
-        parsed("jobs summary --no-such-option")
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [("jobs summary --no-such-option", "No such option"), ("jobs sumary", "No such command"), ("job", "No such")],
+)
+def test_a_wrong_verb_or_option_in_a_readme_would_be_found(line: str, words: str) -> None:
+    with pytest.raises(Exception, match=words):
+        parsed(line)
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMED)))
-def test_every_file_that_the_readme_names_is_there(name: str) -> None:
+@pytest.mark.parametrize(("readme", "name"), every(files_of))
+def test_every_file_that_a_readme_names_is_there(readme: Path, name: str) -> None:
     assert (ROOT / name).exists()
+
+
+@pytest.mark.parametrize(("readme", "name"), every(neighbours_of))
+def test_every_file_that_a_readme_names_from_where_it_stands_is_there(readme: Path, name: str) -> None:
+    assert any((ROOT / folder / name).exists() for folder in readme.relative_to(ROOT).parents)
+
+
+@pytest.mark.parametrize(("readme", "module"), every(modules_of))
+def test_every_module_that_a_readme_runs_is_there(readme: Path, module: str) -> None:
+    assert (ROOT / f"{module.replace('.', '/')}.py").exists()
+
+
+@pytest.mark.parametrize(("readme", "knob"), every(knobs_of))
+def test_every_knob_that_a_readme_names_is_a_setting(readme: Path, knob: str) -> None:
+    assert is_setting(knob)
+
+
+def test_a_knob_that_is_none_would_be_found() -> None:
+    assert is_setting("jobs.summary.min_support") and is_setting("nodes.record.short")
+    assert not is_setting("jobs.summary.least_support")
 
 
 def test_every_command_of_the_makefile_is_in_the_readme() -> None:
     targets = re.search(r"\.PHONY: (.*)", (ROOT / "Makefile").read_text())
     assert targets is not None
     assert [
-        target for target in targets[1].split() if target not in ("help", "clean") and f"make {target}" not in README
+        target for target in targets[1].split() if target not in ("help", "clean") and f"make {target}" not in TOP
     ] == []

@@ -9,7 +9,6 @@ from tasks.workloads.identify.model import fit_model
 from tasks.workloads.identify.params import OpenSetParams
 from tasks.workloads.identify.synthetic import draw_runs, draw_workload
 
-
 N_COUNTERS = 15  # of the runs of `case`
 
 

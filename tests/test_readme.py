@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args
@@ -56,12 +56,13 @@ def shown(text: str) -> list[str]:
     return sorted({" ".join(command.split()) for command in commands})
 
 
-def every(find: Any) -> Iterator[Any]:
+def every(find: Callable[[str], list[str]]) -> list[Any]:
     """What a function finds in each README, with the README's place as id."""
-    for path in READMES:
-        place = str(path.relative_to(ROOT))
-        for one in find(path.read_text()):
-            yield pytest.param(path, one, id=f"{place}: {one}")
+    return [
+        pytest.param(path, one, id=f"{path.relative_to(ROOT)}: {one}")
+        for path in READMES
+        for one in find(path.read_text())
+    ]
 
 
 def files_of(text: str) -> list[str]:

@@ -66,7 +66,9 @@ def test_runs_at_a_limit_fall_on_the_stated_side(
     # neither when they started nor what did not finish moves the split: the third of the five
     rows = [{**row, "started_at": midnight + pd.Timedelta(hours=1) - i * minute} for i, row in enumerate(rows)]
     late = {"group_key": "d#0000000a", "runtime_s": 1.0, "submitted_at": midnight + pd.Timedelta(days=1)}
-    job_log([*rows, *[{**late, "status": "failed"}] * 40, *[{**late, "what_if": "baseline"}] * 40])
+    others = [("failed", 39), ("timeout", 1), ("cancelled", 2), ("running", 3)]
+    rows += [{**late, "status": status} for status, n in others for _ in range(n)]
+    job_log([*rows, *[{**late, "what_if": "baseline"}] * 40, {**late, "runtime_s": None}])
     found = json.loads(whorl("jobs", "summary", "--json", "--all").out)
     jobs = {job["group_key"][0]: job for job in found["jobs"]}
     assert [(jobs[job]["n_history"], jobs[job]["n_new"]) for job in "abc"] == [(3, 2)] * 3
@@ -74,7 +76,8 @@ def test_runs_at_a_limit_fall_on_the_stated_side(
     assert [jobs[job]["slow_share"] for job in "abc"] == [0.5, 1, 0]
     assert [jobs[job]["outlier_share_ratio"] for job in "abc"] == [0, 0.2, 0]
     assert [jobs[job]["outlier_share_delta"] for job in "abc"] == [0, 0, 0.2]
-    assert [jobs[job]["n_failed"] for job in "abcd"] == [0, 0, 0, 40]
+    assert [jobs["d"][f"n_{part}"] for part in ("failed", "cancelled", "ongoing", "finished")] == [40, 2, 3, 0]
+    assert [(jobs[job]["first_at"][11:16], jobs[job]["last_at"][11:16]) for job in "abc"] == [("00:00", "00:04")] * 3
 
 
 @pytest.mark.parametrize(("support", "has_figures"), [(2, True), (3, False)])

@@ -27,6 +27,7 @@ def fingerprint(
 
     A run whose samples and settings have not changed is not done again."""
     from flows.machine_output import show_json
+    from tasks.workloads.champions import sources_with_model
 
     invocation = invocation_of(context)
     flags = {} if ray is None else {"workloads": {"fan_out": {"ray_address": ray}}}
@@ -57,4 +58,5 @@ def fingerprint(
         }
     )
     print(f"report: {found['report']}")
-    invocation.note(f"next: {as_command('whorl', 'workloads', 'identify', 'RUN', '--source', chosen)}")
+    if chosen in sources_with_model(settings.warehouse):
+        invocation.note(f"next: {as_command('whorl', 'workloads', 'identify', 'RUN', '--source', chosen)}")

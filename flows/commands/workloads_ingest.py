@@ -61,7 +61,20 @@ def ingest(
         return
     show_read(result)
     print(f"{counted(result['n_runs'], 'run')} in source {source}, {result['n_labelled']:,} with a label")
-    invocation.note(f"next: {as_command('whorl', 'workloads', 'train', '--source', source)}")
+    invocation.note(f"next: {_next(settings.warehouse, source, result['n_labelled'])}")
+
+
+def _next(warehouse: "Warehouse", source: str, n_labelled: int) -> str:
+    """The command to go on with: runs without a label teach nothing, but have phases, and may be what is known."""
+    if n_labelled:
+        return as_command("whorl", "workloads", "train", "--source", source)
+    from tasks.workloads.champions import sources_with_model
+
+    models = sources_with_model(warehouse)
+    if source in models:
+        return as_command("whorl", "workloads", "identify", "RUN", "--source", source)
+    others = [as_command("whorl", "workloads", "identify", "FILE", "--source", one) for one in models[:1]]
+    return " or ".join([as_command("whorl", "workloads", "fingerprint", "--source", source), *others])
 
 
 def _ingested(

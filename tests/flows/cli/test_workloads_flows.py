@@ -37,6 +37,23 @@ def test_an_ingest_shows_files_and_how_many_runs_have_a_label(
     assert (told["n_runs"], told["n_labelled"], told["refused"]) == (8, 8, [])
 
 
+@pytest.mark.usefixtures("prefect_server")
+def test_what_is_suggested_after_an_ingest_without_labels_works(
+    whorl: Whorl, identifying_log: Warehouse, drawn_telemetry: Callable[..., Path]
+) -> None:
+    file = drawn_telemetry("plain", workloads="a", n_runs=1, seed=8, unlabelled=True, prefix="p-")
+    ended = whorl("workloads", "ingest", file, "--source", "mine")
+    assert ended.out.endswith("1 run in source mine, 0 with a label\n")
+    suggested = ended.err.splitlines()[-1].removeprefix("next: ").replace("FILE", str(file)).split(" or ")
+    assert [one.split()[1:3] for one in suggested] == [["workloads", "fingerprint"], ["workloads", "identify"]]
+    for command in suggested:
+        went_on = whorl(*command.split()[1:])
+        assert went_on.code == 0, went_on.err
+        assert "next:" not in went_on.err  # source mine has no model to identify a run by
+    again = whorl("workloads", "ingest", file, "--source", "log")
+    assert again.err.endswith("next: whorl workloads train --source log\n")  # which has labelled runs
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("prefect_server")
 def test_a_source_is_fingerprinted_trained_and_watched_from_the_command_line(

@@ -3,5 +3,5 @@
 `model` learns from labelled runs, `identification` judges a run, `saving` keeps a model in files without code. On the
 way lie `counters` (what is compared), `cutting` and `summarising` (phases), `fingerprinting`, `levels` (whole-run
 statistics), `features` (the table that `trees` read), `neighbours` (how far runs lie apart), `evidence`, `calibration`
-and `open_set` (known or unknown). `forest` is the plain baseline, `paper_rules` are the thresholds of V-D alone.
+and `open_set` (known or unknown). `forest` is the plain baseline.
 """

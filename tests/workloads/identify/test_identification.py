@@ -7,7 +7,6 @@ from tasks.errors import BadInput, NotFound
 from tasks.workloads.identify.forest import fit_forest
 from tasks.workloads.identify.identification import identify, identify_all
 from tasks.workloads.identify.model import fit_model
-from tasks.workloads.identify.paper_rules import threshold_verdicts
 from tasks.workloads.identify.params import FeatureParams
 from tasks.workloads.identify.proxies import find_proxies
 from tasks.workloads.identify.synthetic import shuffled
@@ -107,14 +106,6 @@ def test_a_run_without_a_label_cannot_be_learned(case, quick):
     with pytest.raises(BadInput, match="runs: none"):
         fit_model([], quick)
     assert identify_all([], case.model) == []
-
-
-def test_the_papers_rules_alone_name_runs_by_distance(case):
-    for rule in ("within", "radius", "one_sided"):
-        found = threshold_verdicts(case.test, case.model, rule)
-        assert np.mean([a == run.workload for a, run in zip(found.workloads, case.test, strict=True)]) > 0.8
-    strangers = threshold_verdicts(case.strangers, case.model, "one_sided")
-    assert strangers.is_known.mean() < 0.2  # equation 7 drops levels, which these distances would need
 
 
 def test_proxies_are_the_public_workloads_by_distance(case):

@@ -15,15 +15,12 @@ from tasks.report.workloads_moved import family_of, movement, pick_counters
 from tasks.report.workloads_open_set import OpenSetScores
 from tasks.report.workloads_phases import phases_of_runs
 from tasks.report.workloads_run_phases import AboutRun, RunPhases, on_counters, phases_of_fingerprint, phases_of_rows
-from tasks.report.workloads_series_of import series_of
 from tasks.report.workloads_thinned import thinned
 from tasks.report.workloads_timeline import runs_over_time
 from tasks.report.workloads_units import short_number, tick_words, time_unit, unit_words, whole_percent
 from tasks.report.workloads_words import called, online_accuracy, other_figures
-from tasks.workloads.changepoints.found import ChangePoints
 from tasks.workloads.fingerprints import Fingerprint
 from tasks.workloads.phases import STATISTICS
-from tasks.workloads.telemetry import Counter, Telemetry
 
 
 def run_of(levels, run_id="run", lengths=None):
@@ -100,19 +97,6 @@ def test_a_level_is_shaded_by_its_distance_from_the_usual():
     assert shade(0.1)[1] == shade(float("nan"))[1] == 0
     assert shade(-5)[0] != shade(5)[0]
     assert 0 < shade(0.5)[1] < shade(1.5)[1] < shade(3)[1] < shade(9)[1] == 1
-
-
-def test_a_series_of_a_run_shows_the_counter_that_moved_most():
-    values = np.column_stack([np.zeros(6), [0, 0, 0, 8, 8, 8.0], [0, 1, 0, 1, 0, 1.0]])
-    names = ("cpu.idle_cores", "disk.reads", "net.sent_bytes")
-    counters = tuple(Counter(name, "requests", is_rate=True) for name in names)
-    run = Telemetry("r", counters, np.arange(6.0), values, workload="redis")
-    none = ChangePoints(6, np.zeros(0, np.int64), np.zeros(0), np.zeros(6), 0.0, None)
-    found = [none, ChangePoints(6, np.array([3]), np.array([0.9]), np.zeros(6), 0.0, None), none]
-    shown = series_of(run, found, 1)
-    assert [(one.name, one.unit, one.changes.tolist()) for one in shown.counters] == [("disk.reads", "requests/s", [3])]
-    assert [one.name for one in series_of(run, found, names=["net.sent_bytes"]).counters] == ["net.sent_bytes"]
-    assert [one.name for one in series_of(run, [none] * 3, 2).counters] == list(names[:2])  # nothing moved
 
 
 def test_a_thinned_series_keeps_its_extremes():

@@ -1,6 +1,6 @@
 """What every predicted runtime distribution answers, for many instances at once; and how instances are gone through.
 
-Three kinds: `binned.Binned` (bins of normalised runtime), `empirical.Empirical` (past runs), `mixture.Mixture`."""
+Two kinds: `binned.Binned` (bins of normalised runtime) and `empirical.Empirical` (past runs)."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, Self, TypeVar

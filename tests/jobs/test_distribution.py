@@ -11,7 +11,6 @@ from tasks.jobs.binned import Binned
 from tasks.jobs.distribution import BLOCK
 from tasks.jobs.empirical import Empirical
 from tasks.jobs.history import gather_history
-from tasks.jobs.mixture import Mixture
 from tasks.jobs.tails import Tails
 
 RNG_SEED = 11
@@ -37,13 +36,7 @@ def history(n=6, seed=RNG_SEED):
     )
 
 
-def mixture(n=6, seed=RNG_SEED):
-    weights = np.random.default_rng(seed).dirichlet(np.ones(3), n)
-    weights[0] = [0.0, 1.0, 0.0]
-    return Mixture([ratio(n), delta(n), history(n)], weights)
-
-
-KINDS = [ratio, delta, history, mixture]
+KINDS = [ratio, delta, history]
 
 
 @pytest.mark.parametrize("make", KINDS)
@@ -129,17 +122,6 @@ def test_weights_over_shapes_are_the_same_as_the_mixed_bins():
     mixed = Binned(edges, weights @ shapes, medians, "ratio", Tails(1.0))
     lazy = Binned(edges, shapes, medians, "ratio", Tails(1.0), weights)
     assert lazy.crps(x) == pytest.approx(mixed.crps(x)) and lazy.cdf(x) == pytest.approx(mixed.cdf(x))
-    # and a Mixture of the shapes one by one, whose distances are exact only to its 64 values
-    parts = [Binned(edges, np.repeat(shape[None], 5, axis=0), medians, "ratio", Tails(1.0)) for shape in shapes]
-    assert Mixture(parts, weights).crps(x) == pytest.approx(mixed.crps(x), rel=1e-3)
-
-
-def test_long_histories_in_a_mixture_are_close_to_exact():
-    rng = np.random.default_rng(4)
-    values = rng.lognormal(3, 1, 3000)
-    halves = [Empirical(gather_history(part, np.zeros(1500, int)), [0]) for part in (values[:1500], values[1500:])]
-    whole = Empirical(gather_history(values, np.zeros(3000, int)), [0])
-    assert Mixture(halves, [[0.5, 0.5]]).crps([25.0]) == pytest.approx(whole.crps([25.0]), rel=1e-3)
 
 
 @pytest.mark.parametrize("make", KINDS)

@@ -9,7 +9,6 @@ from tasks.jobs.binned import Binned
 from tasks.jobs.empirical import Empirical
 from tasks.jobs.history import gather_history
 from tasks.jobs.kernels import KernelParams
-from tasks.jobs.mixture import Mixture
 from tasks.jobs.tails import Tails, fit_tails, outer_edges, without_zero_bin
 
 
@@ -86,8 +85,6 @@ def test_outer_edges_leave_the_range_to_the_inner_bins():
         (lambda: gather_history([1.0], [1]), "groups: 1 of 2 have no run"),
         (lambda: gather_history([], []), "no run of weight"),
         (lambda: Empirical(gather_history([1.0], [0]), [1]), "group: from 1 to 1; expected 0 to 0"),
-        (lambda: Mixture([], np.zeros((0, 0))), "parts: .*at least one"),
-        (lambda: Mixture([ratio(2)], [[1.0], [0.5]]), "sums of weights"),
         (lambda: ratio(2).cdf([1.0, math.nan]), "x: 1 of 2 .* row 1"),
         (lambda: ratio(2).cdf([1.0]), r"x: shape \(1,\); expected \(2,\)"),
         (lambda: ratio(2).quantile(1.0), "q: .*between 0 and 1"),

@@ -11,7 +11,6 @@ from tasks.jobs.bootstrap import bootstrap_difference
 from tasks.jobs.distances import compare_pooled, ks_by_group, pooled_quantiles
 from tasks.jobs.empirical import Empirical
 from tasks.jobs.history import gather_history
-from tasks.jobs.mixture import Mixture
 from tasks.jobs.scores import (
     calibration_of,
     coverage_of,
@@ -133,16 +132,6 @@ def test_no_runs_have_no_score_but_a_reason():
     assert coverage_of(nothing(), []).share is None
     assert calibration_of(pit_values(nothing(), [], rng)).error is None
     assert ks_by_group(nothing(), [], []).value is None
-
-
-def test_a_mixture_is_scored_like_the_others():
-    medians_s, runtime_s, rng = logs(200)
-    truth, wrong = lognormal_bins(0.4, medians_s), lognormal_bins(1.2, medians_s)
-    half = Mixture([truth, wrong], np.full((200, 2), 0.5))
-    scores = [crps_of(one, runtime_s).value for one in (truth, half, wrong)]
-    assert scores == sorted(scores) and scores[1] < (scores[0] + scores[2]) / 2  # CRPS is convex
-    assert coverage_of(half, runtime_s).share > coverage_of(truth, runtime_s).share
-    assert pit_values(half, runtime_s, rng).min() >= 0
 
 
 def test_the_bootstrap_sees_a_true_difference_and_no_false_one():

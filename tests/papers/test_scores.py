@@ -9,7 +9,6 @@ from tasks.jobs.binned import Binned
 from tasks.jobs.distances import compare_pooled, ks_by_group
 from tasks.jobs.empirical import Empirical
 from tasks.jobs.history import gather_history
-from tasks.jobs.mixture import Mixture
 from tasks.jobs.scores import calibration_of, coverage_of, crps_of, log_score_of, pit_values
 from tasks.jobs.tails import Tails
 
@@ -49,13 +48,6 @@ def test_crps_of_an_exponential_tail():
     assert tail.cdf([2.0])[0] == pytest.approx(1 - math.exp(-1))
     assert tail.quantile(0.5)[0] == pytest.approx(2 * math.log(2))
     assert tail.log_density([2.0])[0] == pytest.approx(math.log(2 * 0.5 * math.exp(-1)))
-
-
-def test_crps_of_a_mixture_of_two_sure_predictions():
-    """Half 0, half 4, x = 1: as for the past runs 0 and 4, which is 1."""
-    mixture = Mixture([past(0.0), past(4.0)], [[0.5, 0.5]])
-    assert mixture.crps([1.0])[0] == pytest.approx(1)
-    assert mixture.cdf([0.0])[0] == 0.5 and mixture.cdf_below([0.0])[0] == 0
 
 
 def test_log_score_is_the_density_of_log_runtime():

@@ -8,7 +8,6 @@ from tasks.errors import BadInput
 from tasks.jobs.binned import Binned
 from tasks.jobs.empirical import Empirical
 from tasks.jobs.history import gather_history
-from tasks.jobs.mixture import Mixture
 from tasks.jobs.outlook.costliest import costliest_jobs, mean_above
 from tasks.jobs.outlook.params import CostParams
 from tasks.jobs.tails import Tails
@@ -55,8 +54,7 @@ def test_an_exponential_tail_waits_its_mean_above_any_time_in_it():
 
 def test_time_above_equals_that_of_many_draws():
     rng = np.random.default_rng(6)
-    shape = Binned(np.linspace(0, 3, 7), rng.dirichlet(np.ones(6), 1), np.array([20.0]), "ratio", Tails(0.5))
-    predicted = Mixture([shape, past(rng.lognormal(3, 0.5, 12))], np.array([[0.7, 0.3]]))
+    predicted = Binned(np.linspace(0, 3, 7), rng.dirichlet(np.ones(6), 1), np.array([20.0]), "ratio", Tails(0.5))
     draws = predicted.sample(rng, 400_000)[0]
     for time_s in (5.0, 20.0, 45.0):
         assert mean_above(predicted, time_s)[0] == pytest.approx(np.maximum(draws - time_s, 0).mean(), rel=0.02)

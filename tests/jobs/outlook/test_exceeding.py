@@ -7,7 +7,6 @@ from tasks.errors import BadInput, BadSetting
 from tasks.jobs.binned import Binned
 from tasks.jobs.empirical import Empirical
 from tasks.jobs.history import gather_history
-from tasks.jobs.mixture import Mixture
 from tasks.jobs.outlook.exceeding import chances_beside_history, chances_to_exceed
 from tasks.jobs.outlook.limits import time_limits
 from tasks.jobs.outlook.params import OutlookParams
@@ -35,8 +34,8 @@ def test_a_time_equal_to_the_longest_run_is_not_exceeded_as_in_the_plain_history
     assert chances_to_exceed(past(TEN), 9) == pytest.approx([0.1])
 
 
-def test_the_chance_never_rises_with_the_time():
-    predicted = Mixture([past(TEN, TEN * 3), even(0, 2, 5.0, 50.0)], np.array([[0.5, 0.5], [0.2, 0.8]]))
+@pytest.mark.parametrize("predicted", [past(TEN, TEN * 3), even(0, 2, 5.0, 50.0)], ids=["past", "even"])
+def test_the_chance_never_rises_with_the_time(predicted):
     found = chances_to_exceed(predicted, np.broadcast_to(np.linspace(0, 120, 200), (2, 200)))
     assert (np.diff(found, axis=1) <= 1e-12).all()
     assert (found >= 0).all() and (found <= 1).all()
@@ -71,8 +70,8 @@ def test_limits_of_ten_past_runs_are_their_order_statistics():
     assert found.to_numpy().tolist() == [["a", 5.0, 9.0], ["b", 10.0, 18.0]]
 
 
-def test_limits_rise_with_the_level_and_are_named_by_it():
-    predicted = Mixture([past(TEN, TEN), even(0, 2, 5.0, 5.0)], np.full((2, 2), 0.5))
+@pytest.mark.parametrize("predicted", [past(TEN, TEN), even(0, 2, 5.0, 5.0)], ids=["past", "even"])
+def test_limits_rise_with_the_level_and_are_named_by_it(predicted):
     found = time_limits(predicted, ["a", "b"], OutlookParams(levels=(0.5, 0.9, 0.95, 0.99, 0.999)))
     assert found.columns[-1] == "under_99.9_s"
     assert (np.diff(found.iloc[:, 1:].to_numpy(float), axis=1) >= 0).all()

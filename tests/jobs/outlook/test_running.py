@@ -8,7 +8,6 @@ from tasks.errors import BadInput, BadSetting
 from tasks.jobs.binned import Binned
 from tasks.jobs.empirical import Empirical
 from tasks.jobs.history import gather_history
-from tasks.jobs.mixture import Mixture
 from tasks.jobs.outlook.params import OutlookParams
 from tasks.jobs.outlook.running import chances_in_time, remaining_s, running_outlook
 from tasks.jobs.tails import Tails
@@ -27,12 +26,10 @@ def even(n=1):
     return Binned([0.0, 1.0], np.ones((n, 1)), np.full(n, 100.0), "ratio")
 
 
-def mixed(n=5, seed=2):
+def binned(n=5, seed=2):
     rng = np.random.default_rng(seed)
     edges, shapes = np.linspace(0, 4, 13), rng.dirichlet(np.ones(12), n)
-    shape = Binned(edges, shapes, rng.lognormal(3, 1, n), "ratio", Tails(1.5))
-    history = past(*[rng.lognormal(3, 0.5, 15).round(1) for _ in range(n)])
-    return Mixture([shape, history], np.tile([0.6, 0.4], (n, 1)))
+    return Binned(edges, shapes, rng.lognormal(3, 1, n), "ratio", Tails(1.5))
 
 
 def test_half_way_through_100_even_seconds_the_chance_for_75_is_one_half():
@@ -52,7 +49,7 @@ def test_a_deadline_that_has_passed_has_no_chance(deadline_s):
 
 
 def test_at_elapsed_0_the_chance_is_the_predicted_one_up_to_the_beyond_level():
-    predicted = mixed()
+    predicted = binned()
     asked = np.broadcast_to(np.linspace(0, 500, 300), (5, 300))
     found, cdf = chances_in_time(predicted, 0, asked, PARAMS), predicted.cdf(asked)
     below = asked < predicted.quantile(0.99)[:, None]
@@ -67,7 +64,7 @@ def test_a_job_of_no_length_is_done_at_once_if_it_has_not_begun():
 def test_the_chance_rises_with_the_deadline_and_stays_a_probability():
     for elapsed_s in (0.0, 10.0, 40.0, 500.0, 1e7):
         asked = np.broadcast_to(np.geomspace(1, 1e9, 300), (5, 300))
-        found = chances_in_time(mixed(), elapsed_s, asked, PARAMS)
+        found = chances_in_time(binned(), elapsed_s, asked, PARAMS)
         assert (np.diff(found, axis=1) >= -1e-12).all()
         assert (found >= 0).all() and (found <= 1).all()
         assert found[:, -1] == pytest.approx(np.ones(5), abs=0.01)
@@ -105,13 +102,13 @@ def test_what_is_left_after_50_even_seconds_is_spread_over_the_other_50():
 
 
 def test_what_is_left_at_elapsed_0_is_the_predicted_quantile():
-    predicted = mixed()
+    predicted = binned()
     for q in (0.1, 0.5, 0.9, 0.98):
         assert remaining_s(predicted, 0, q, PARAMS) == pytest.approx(predicted.quantile(q), rel=1e-6)
 
 
 def test_by_the_quantile_of_what_is_left_the_chance_to_be_done_is_its_level():
-    predicted = mixed()
+    predicted = binned()
     for elapsed_s in (1.0, 20.0, 300.0, 1e5):
         for q in (0.3, 0.9, 0.999):
             left = remaining_s(predicted, elapsed_s, q, PARAMS)
@@ -124,7 +121,7 @@ def test_by_the_quantile_of_what_is_left_the_chance_to_be_done_is_its_level():
 
 def test_of_simulated_runs_that_last_long_the_stated_share_is_done_in_time():
     rng = np.random.default_rng(8)
-    predicted = mixed(n=1)
+    predicted = binned(n=1)
     runs = predicted.sample(rng, 200_000)[0]
     elapsed_s = float(np.quantile(runs, 0.6))
     left = runs[runs > elapsed_s]

@@ -112,7 +112,7 @@ N, FIRST_NEW, BLOCK = 1000, 800, 50
 
 @pytest.fixture
 def wilder(tmp_path, quick, monkeypatch):
-    """A function that writes the log of a job that varies by 5 % and, after a block of the test, by 60 %, with changed
+    """A function that writes the log of a job that varies by 5 % and, after a block of the test, by 60 %, with other
     runtimes for some of the runs, and gives what is predicted: the width follows the last 40 runs that had ended."""
     lean = {"widths": [0.5, 1, 2, 4, 8, 16], "calibration_runs": 40, "min_calibration_runs": 40, "block_runs": BLOCK}
     for key, value in _flat({**lean, "prior_runs": [1e6]}, "WHORL_JOBS__EVALUATE__PREDICT__PREDICTOR__LEAN"):
@@ -121,11 +121,11 @@ def wilder(tmp_path, quick, monkeypatch):
     runtime_s = 10.0 * np.exp(np.random.default_rng(1).normal(0, noise))
     submitted = pd.Series(pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(N) * 600, unit="s"))
 
-    def predicted(whorl, *, ended=(), at=0, times=1.0):
-        """ended: places of runs that end when run `at` is submitted, having taken `times` as long."""
+    def predicted(whorl, *, ended=(), at=0, took_s=None):
+        """ended: places of runs that end when run `at` is submitted, and may have taken another time."""
         runtimes = runtime_s.copy()
         ended = np.asarray(ended, dtype=int)
-        runtimes[ended] *= times
+        runtimes[ended] = runtimes[ended] if took_s is None else took_s
         lasted = pd.Series(pd.to_timedelta(runtimes, unit="s").round("us"))
         ended_at = submitted + lasted
         ended_at[ended] = submitted[at]
@@ -155,8 +155,8 @@ def test_intervals_widen_once_runs_that_vary_more_have_ended(whorl, wilder):
 
 def test_a_run_that_ends_when_a_block_begins_is_not_known_to_it(whorl, wilder):
     """Submitted before, and among the last of them: neither when it was submitted nor that moment counts."""
-    ended, at = np.arange(915, 945), 950
-    one, other = (wilder(whorl, ended=ended, at=at, times=times) for times in (1.0, 100.0))
+    ended, at = np.arange(912, 949), 950
+    one, other = (wilder(whorl, ended=ended, at=at, took_s=took_s) for took_s in (None, 10.0))
     quantiles = [name for name in one if name.startswith("p")]
     until = at - FIRST_NEW + 1
     pd.testing.assert_frame_equal(one[quantiles][:until], other[quantiles][:until], check_exact=True)

@@ -3,16 +3,23 @@
 import atexit
 import importlib.util
 import os
+import re
+import stat
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 WRONG_INSTALLATION = 8
 INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+TRACEBACK = "whorl-error-"  # in the folder for temporary files
+TRACEBACK_NAME = re.compile(rf"^{TRACEBACK}[a-z0-9_]{{8}}\.txt$")
+MOST_TRACEBACKS, TRACEBACK_KEPT_S = 20, 7 * 86_400
 
 
 def main() -> None:
@@ -29,6 +36,7 @@ def _say_no_more() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command; returns the exit code: 0, that of a WhorlError, 2 for wrong usage, 130 after Ctrl-C."""
+    _remove_old_tracebacks()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a name that this terminal cannot write is no reason to stop
@@ -102,10 +110,23 @@ def _tell_bug(error: Exception, *, is_verbose: bool) -> None:
     if is_verbose:
         print(text, file=sys.stderr)
         return
-    handle, name = tempfile.mkstemp(prefix="whorl-error-", suffix=".txt")
+    handle, name = tempfile.mkstemp(prefix=TRACEBACK, suffix=".txt")  # 0600
     with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
         file.write(text)
     print(f"whorl: this is a fault of whorl; the traceback is in {name}, and -v shows it", file=sys.stderr)
+
+
+def _remove_old_tracebacks() -> None:
+    """Remove this user's tracebacks but for the latest few, and those that are older than a week."""
+    with suppress(OSError):  # somebody else may tidy up at the same time; a start never fails by this
+        found = [entry for entry in os.scandir(tempfile.gettempdir()) if TRACEBACK_NAME.match(entry.name)]
+        states = {entry.path: entry.stat(follow_symlinks=False) for entry in found}
+        ours = [path for path, state in states.items() if stat.S_ISREG(state.st_mode) and state.st_uid == os.geteuid()]
+        ours.sort(key=lambda path: states[path].st_mtime, reverse=True)
+        oldest_s = time.time() - TRACEBACK_KEPT_S
+        for at, path in enumerate(ours):
+            if at >= MOST_TRACEBACKS or states[path].st_mtime < oldest_s:
+                Path(path).unlink()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from flows.server_file import running_server
+from tasks.storage import narrow
 
 FLOW_VARIABLES = {
     "PREFECT_RESULTS_DEFAULT_SERIALIZER": "json",  # never pickle: nothing that executes code is loaded
@@ -34,7 +35,8 @@ def prepare(home: Path, *, is_quiet: bool = True) -> str | None:
     The API is PREFECT_API_URL if it is set, else the running `whorl serve` of this home. Call it before anything
     that imports prefect: what prefect has read already stays as it is."""
     api_url = os.environ.get("PREFECT_API_URL") or running_server(home)
-    (home / "prefect").mkdir(parents=True, exist_ok=True)  # prefect makes the last folder only
+    (home / "prefect").mkdir(0o700, parents=True, exist_ok=True)  # prefect makes the last folder only
+    narrow(home / "prefect")  # prefect.db holds what runs were asked and logged
     os.environ.update(prefect_variables(home, api_url=api_url))
     if is_quiet:
         os.environ.update(QUIET)

@@ -55,8 +55,9 @@ def draw_riskiest_job(warehouse: Warehouse, source: str, model_id: str, least: i
 
 def _load(warehouse: Warehouse, model_id: str) -> "Trained":
     from tasks.jobs.predict.trained import load_trained
+    from tasks.warehouse.registry import folder_of
 
-    return load_trained(warehouse.models / WORD / model_id)
+    return load_trained(folder_of(warehouse.models, WORD, model_id))
 
 
 def _part(warehouse: Warehouse, source: str, trained: "Trained", job: str, next_run: pd.DataFrame | None) -> str:

@@ -18,6 +18,7 @@ from tasks.nodes.model.params import ModelParams
 from tasks.nodes.params import NodesParams
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.registry import folder_of
 
 MOST_EPOCHS, MOST_TREES = 20, 20
 LEFT_TO_VARIANT = 0  # as batch size, learning rate and mined vectors: ours then takes few large steps
@@ -54,7 +55,7 @@ def tell_learned(warehouse: Warehouse, nodes: NodesParams, source: str, names: M
     found = call(nodes_fingerprint, filled_in(NodeFingerprintParams, nodes, warehouse, source))
     call(nodes_watch, filled_in(NodeWatchParams, nodes, warehouse, source, asks_for_benchmarks=False))
     verdicts = fetch(warehouse, VERDICTS, {"source": source})
-    seen = pd.read_parquet(warehouse.models / WORD / found["model_id"] / LEARNED, columns=["execution_id"])
+    seen = pd.read_parquet(folder_of(warehouse.models, WORD, found["model_id"]) / LEARNED, columns=["execution_id"])
     states = read_states(warehouse, source)
     evidence = [json.loads(one) for one in fetch(warehouse, EVIDENCE, {"source": source})["evidence"]]
     cost = states["cost_share"].max()

@@ -1,7 +1,7 @@
 """The flow `whorl-upkeep`: a backup of the warehouse is made, and what is too old goes."""
 
 import logging
-import shutil
+import re
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,13 +14,16 @@ from prefect.settings import PREFECT_LOCAL_STORAGE_PATH
 from flows.forms import TAG, call, flow
 from flows.policies import step
 from flows.upkeep_params import UpkeepParams
+from tasks.storage import remove_inside
 from tasks.warehouse import copies, pruning
+from tasks.warehouse.kept_copies import backup_folders
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.prune_params import PruneParams
 
 logger = logging.getLogger(__name__)
 PAGE = 200  # what Prefect's API gives at once
 DAY_S = 86_400
+RESULT = re.compile(r"^[0-9a-f-]{32,64}$")
 
 
 class Kept(TypedDict):
@@ -44,11 +47,14 @@ def back_up(warehouse: Warehouse, folder: str) -> str:
 
 @step
 def remove_old_backups(folder: str, n_kept: int) -> int:
-    """Remove all whole backups but the latest; returns how many went. Other folders are left alone."""
-    made = sorted(listing.parent for listing in Path(folder).glob(f"whorl-*/{copies.MANIFEST}"))
-    old = made[: max(0, len(made) - n_kept)]
+    """Remove all whole backups but the latest, and the latest that was verified; returns how many went.
+
+    Other folders are left alone."""
+    made = sorted(one for one in backup_folders(Path(folder)) if (one / copies.MANIFEST).is_file())
+    kept = {*made[max(0, len(made) - n_kept) :], *[one for one in made if copies.is_verified(one)][-1:]}
+    old = [one for one in made if one not in kept]
     for backup in old:
-        shutil.rmtree(backup)
+        remove_inside(Path(folder), backup)
     return len(old)
 
 
@@ -70,12 +76,15 @@ def remove_old_flow_runs(kept_days: float) -> int:
 
 @step
 def remove_old_results(kept_days: float) -> int:
-    """Remove the keys that steps kept for continued runs; returns how many files went."""
+    """Remove the keys that steps kept for continued runs; returns how many files went.
+
+    The folder is Prefect's setting and may hold other things: a result is named by a hash or a UUID."""
     oldest_s = time.time() - kept_days * DAY_S
     folder = Path(PREFECT_LOCAL_STORAGE_PATH.value())
-    old = [file for file in folder.glob("*") if file.is_file() and file.stat().st_mtime < oldest_s]
+    files = [file for file in folder.glob("*") if RESULT.match(file.name) and file.is_file()]
+    old = [file for file in files if file.stat().st_mtime < oldest_s]
     for file in old:
-        file.unlink(missing_ok=True)
+        remove_inside(folder, file)
     return len(old)
 
 

@@ -96,24 +96,43 @@ def _home(settings: Settings) -> Iterator[Finding]:
     fix = "" if has_room else f"free some: {LEAST_DISK_BYTES / 2**30:.0f} GiB are enough for a million runs"
     yield Finding("whorl", "disk", "ok" if has_room else "missing", f"{free / 2**30:,.1f} GiB free", "warehouse", fix)
     yield check_warehouse(settings)
+    yield check_models(settings)
     yield _datasets(settings.whorl.datasets)
 
 
 def check_warehouse(settings: Settings) -> Finding:
-    """Whether the warehouse opens, by opening it."""
-    from tasks.warehouse.connection import fetch
+    """Whether the warehouse can be read, by reading every row of every table."""
+    from tasks.warehouse.hashes import hash_tables
 
     warehouse = settings.warehouse.model_copy(update={"lock_wait_s": LOCK_WAIT_S})
     purpose = "all answers"
     try:
-        fetch(warehouse, "SELECT 1")
+        tables = hash_tables(warehouse)
     except NoWarehouse:
         return Finding("whorl", "warehouse", "missing", "none yet", purpose, "whorl jobs ingest FILE, or whorl demo")
     except WarehouseBusy as error:
         return Finding("whorl", "warehouse", "ok", f"in use at this moment ({error})", purpose)
     except WhorlError as error:
         return Finding("whorl", "warehouse", "broken", str(error), purpose, "whorl warehouse rebuild, or restore")
-    return Finding("whorl", "warehouse", "ok", f"opens, {warehouse.file.stat().st_size / MB:,.1f} MiB", purpose)
+    found = f"all of {len(tables)} tables can be read, {warehouse.file.stat().st_size / MB:,.1f} MiB"
+    return Finding("whorl", "warehouse", "ok", found, purpose)
+
+
+def check_models(settings: Settings) -> Finding:
+    """Whether the files of all models are those that were registered."""
+    from tasks.warehouse.registry import cards, folder_of
+
+    purpose, models = "answers of models", settings.warehouse.models
+    try:
+        found = cards(models)
+        for card in found:
+            folder_of(models, card.word, card.model_id)
+    except WhorlError as error:
+        return Finding("whorl", "models", "broken", str(error), purpose, "what the line says, or train again")
+    if unsigned := [card.model_id for card in found if card.files is None]:
+        said = f"{len(found)}; by an earlier version, so without checksums: {', '.join(unsigned)}"
+        return Finding("whorl", "models", "ok", said, purpose, "train again")
+    return Finding("whorl", "models", "ok", f"{len(found)}, each file as it was registered", purpose)
 
 
 def _datasets(folder: str) -> Finding:

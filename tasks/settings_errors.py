@@ -39,13 +39,14 @@ def explain_value(key: str, value: object, problem: str, model: type[BaseModel],
 
 
 def _place(path: list[str], origins: Mapping[str, str]) -> str:
-    """What set a key last, or one above or below it; origins are in the order in which they were set."""
+    """What set a key, or one below it, last; else one above it. Origins are in the order in which they were set."""
     related = [
-        place
+        (len(known.split(".")) >= len(path), place)
         for known, place in origins.items()
         if all(one == other for one, other in zip(known.split("."), path, strict=False))
     ]
-    return related[-1] if related else "parameter"
+    nearest = [place for is_below, place in related if is_below == any(below for below, _ in related)]
+    return nearest[-1] if nearest else "parameter"
 
 
 def allowed_values(field: FieldInfo) -> str:

@@ -1,13 +1,21 @@
 """What a path means: a file of this machine, or an address that fsspec reaches."""
 
 import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
+from tasks.errors import WhorlError
+
 ADDRESS, CHAIN = "://", "::"
+OTHERS = 0o007  # rights of those who are neither the owner nor in the group
+OWNERS_FILE, OWNERS_FOLDER = 0o600, 0o700
 
 
 def storage_of(path: str) -> tuple[Any, str]:
@@ -18,3 +26,57 @@ def storage_of(path: str) -> tuple[Any, str]:
     if ADDRESS in path and not (CHAIN in path and os.path.lexists(path)):
         return fsspec.url_to_fs(path)  # type: ignore[no-any-return]
     return LocalFileSystem(), str(Path(path).expanduser().absolute())
+
+
+def remove_inside(root: Path, path: Path) -> None:
+    """Remove a file or folder below root; of a link the link alone, never what it leads to.
+
+    Raises WhorlError, and removes nothing, if the path leads out of root."""
+    prove_inside(root, path)
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def prove_inside(root: Path, path: Path) -> None:
+    """Raise WhorlError if a path that is about to be removed leads out of root."""
+    if path.name in ("", "..") or not path.parent.resolve().is_relative_to(root.resolve()):
+        raise WhorlError(f"{path}: leads out of {root}; expected a place in it; nothing was removed")
+
+
+class _Inside:
+    """Who is inside `private`, and the mask of the process before."""
+
+    def __init__(self) -> None:
+        self.lock, self.n_threads, self.before = threading.Lock(), 0, 0
+
+
+_inside = _Inside()
+
+
+@contextmanager
+def private() -> Iterator[None]:
+    """What this process makes inside the block is for its user alone: files 0600, folders 0700.
+
+    The mask is the process's: the first of its threads sets it, and the last one to leave sets it back."""
+    with _inside.lock:
+        if not _inside.n_threads:
+            _inside.before = os.umask(0o077)
+        _inside.n_threads += 1
+    try:
+        yield
+    finally:
+        with _inside.lock:
+            _inside.n_threads -= 1
+            if not _inside.n_threads:
+                os.umask(_inside.before)
+
+
+def narrow(*paths: Path) -> None:
+    """Take from everybody else what a file or folder of ours, made by an earlier version, still allows them.
+
+    Rights that its owner gave to a group alone stay."""
+    for path in paths:
+        if path.exists() and path.stat().st_mode & OTHERS and path.stat().st_uid == os.geteuid():
+            path.chmod(OWNERS_FOLDER if path.is_dir() else OWNERS_FILE)

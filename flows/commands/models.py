@@ -38,7 +38,7 @@ def list_models(context: typer.Context, as_json: Json = False) -> None:
     cards = registry.cards(folder)
     in_use = {key: registry.champion(folder, *key) for key in {(one.word, one.source, one.kind) for one in cards}}
     champions = {card.model_id for card in in_use.values() if card}
-    rows = [{**card.model_dump(), "is_champion": card.model_id in champions} for card in cards]
+    rows = [{**card.model_dump(exclude={"files"}), "is_champion": card.model_id in champions} for card in cards]
     if as_json:
         show_json(rows)
     elif rows:

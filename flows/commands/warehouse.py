@@ -59,7 +59,7 @@ def rebuild(context: typer.Context, as_json: Json = False) -> None:
     files = ", ".join(f"{counted(n, 'file')} of {word}" for word, n in found.items() if word != "kept_history")
     print(f"{warehouse.file}: rebuilt from {files}")
     if not found["kept_history"]:
-        invocation.note("runs and alarms could not be taken over: there was no usable warehouse before")
+        invocation.note("not all runs, alarms and answers could be taken over from the warehouse that was there before")
     if sources := _job_sources(warehouse):
         invocation.note(_not_made_again(sources, is_kept=bool(found["kept_history"])))
 

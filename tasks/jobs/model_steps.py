@@ -70,8 +70,9 @@ def shapes_of(warehouse: Warehouse, model_id: str) -> dict[str, str]:
     from tasks.jobs.predict.champions import WORD
     from tasks.jobs.predict.shape_names import shape_names
     from tasks.jobs.predict.trained import load_trained
+    from tasks.warehouse.registry import folder_of
 
-    return shape_names(load_trained(warehouse.models / WORD / model_id).shapes)
+    return shape_names(load_trained(folder_of(warehouse.models, WORD, model_id)).shapes)
 
 
 def predict(warehouse: Warehouse, source: str) -> Predicted:

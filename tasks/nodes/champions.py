@@ -9,7 +9,7 @@ from tasks.nodes.preprocess.saving import load_preprocessor, save_preprocessor
 from tasks.nodes.reference_fleet import ReferenceFleet
 from tasks.nodes.saved_reference import load_reference, save_reference
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import ModelCard, champion
+from tasks.warehouse.registry import ModelCard, champion, folder_of
 
 PREPROCESSOR, REFERENCE = "preprocessor.json", "reference.json"
 
@@ -28,7 +28,7 @@ def champion_of(warehouse: Warehouse, source: str) -> InUse | None:
     card = champion(warehouse.models, WORD, source, KIND)
     if card is None:
         return None
-    folder = warehouse.models / WORD / card.model_id
+    folder = folder_of(warehouse.models, WORD, card.model_id)
     return InUse(card, load_preprocessor(folder / PREPROCESSOR), load_reference(folder / REFERENCE))
 
 

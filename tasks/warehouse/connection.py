@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,9 @@ import pandas as pd
 import pyarrow as pa
 
 from tasks.errors import BadSetting, NoWarehouse, WarehouseBroken, WarehouseBusy
+from tasks.storage import narrow, private
 from tasks.warehouse import lock, migrations
-from tasks.warehouse.faults import first_line, of_duckdb, told_clearly
+from tasks.warehouse.faults import broken, first_line, of_duckdb, told_clearly
 from tasks.warehouse.logs import logs_of, move_logs, remove_with_logs, set_aside
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.spill import clear_spill
@@ -50,6 +51,7 @@ def writing(warehouse: Warehouse) -> Iterator[Connection]:
     Raises WarehouseBusy, WarehouseBroken."""
     with lock.hold(warehouse.home, "exclusive", warehouse.lock_wait_s):
         clear_spill(warehouse.spill)
+        narrow(warehouse.file)
         if not warehouse.file.exists():
             create(warehouse, warehouse.file)
         with opened(warehouse, warehouse.file, read_only=False) as connection:
@@ -124,15 +126,12 @@ def opened(warehouse: Warehouse, file: Path, *, read_only: bool) -> Iterator[Con
     """A DuckDB connection with the warehouse's limits; the caller holds the lock.
 
     Raises WarehouseBroken, WarehouseBusy if another program has the file open, and what told_clearly tells."""
-    connection = _connect(warehouse, file, read_only=read_only)
-    try:
-        with told_clearly(file):
-            with suppress(duckdb.InvalidInputException):  # `ask` in another thread has locked the settings
-                connection.execute("SET enable_progress_bar = false")  # it would be drawn among our own lines
-                connection.execute(f"SET max_temp_directory_size = '{warehouse.spill_mb}MB'")  # ignored in `config`
-            yield connection
-    finally:
-        connection.close()
+    rights = nullcontext() if read_only else private()  # DuckDB makes logs as it goes
+    with told_clearly(file), rights, _connect(warehouse, file, read_only=read_only) as connection:
+        with suppress(duckdb.InvalidInputException):  # `ask` in another thread has locked the settings
+            connection.execute("SET enable_progress_bar = false")  # it would be drawn among our own lines
+            connection.execute(f"SET max_temp_directory_size = '{warehouse.spill_mb}MB'")  # ignored in `config`
+        yield connection
 
 
 def _connect(warehouse: Warehouse, file: Path, *, read_only: bool) -> Connection:
@@ -154,7 +153,6 @@ def _connect(warehouse: Warehouse, file: Path, *, read_only: bool) -> Connection
             if isinstance(told, WarehouseBusy) and time.monotonic() < deadline:
                 time.sleep(POLL_S)
                 continue
-            raise told or WarehouseBroken(
-                f"{file}: DuckDB cannot open it ({first_line(error)}); bring back a copy with "
-                "'whorl warehouse restore', or make it again from the landing folder with 'whorl warehouse rebuild'"
-            ) from error
+            if told is None or isinstance(told, WarehouseBroken):
+                told = broken(file, f"DuckDB cannot open it ({first_line(error)})")
+            raise told from error

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import BadInput
-from tasks.storage import storage_of
+from tasks.storage import private, storage_of
 from tasks.warehouse import lock
 from tasks.warehouse.connection import finish, opened, require, transaction
-from tasks.warehouse.faults import told_clearly
+from tasks.warehouse.faults import broken, told_clearly
+from tasks.warehouse.hashes import TableHash, hashes_of
 from tasks.warehouse.landing import is_local, sha256_of
 from tasks.warehouse.logs import logs_of, move_logs, remove_with_logs, set_aside
 from tasks.warehouse.migrations import migrate, pending
@@ -28,8 +29,15 @@ UNFINISHED = (".*", "*.part")  # what a reader or a training is about to write
 def snapshot(warehouse: Warehouse, target: Path) -> Path:
     """Copy the warehouse to one file that others may open; an earlier snapshot is replaced in one step.
 
-    Readers go on while it is copied. Raises NoWarehouse, WarehouseBusy, and BadInput if the target is the warehouse
-    itself or a file that is no DuckDB file."""
+    Readers go on while it is copied. Every row of both is read and compared. Raises NoWarehouse, WarehouseBusy,
+    WarehouseBroken if one of them is damaged, and BadInput if the target is the warehouse itself or a file that is no
+    DuckDB file."""
+    _snapshot(warehouse, target)
+    return target
+
+
+def _snapshot(warehouse: Warehouse, target: Path) -> list[TableHash]:
+    """The tables of the copy."""
     require(warehouse)
     if target.resolve() == warehouse.file.resolve():
         raise BadInput(target, "is the warehouse itself", "another file", "name a new file")
@@ -38,16 +46,19 @@ def snapshot(warehouse: Warehouse, target: Path) -> Path:
     if target.exists() and not _is_duckdb(target):
         raise BadInput(target, "is a file of another kind", "a new name or an earlier snapshot", "name another file")
     draft = target.with_name(f"{target.name}.{uuid.uuid4().hex}.part")
-    with told_clearly(target.parent):
+    with told_clearly(target.parent), private():
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            while not _copied(warehouse, draft):
+            while (tables := _copied(warehouse, draft)) is None:
                 _settled(warehouse)
+            with opened(warehouse, draft, read_only=True) as connection:
+                if hashes_of(connection) != tables:
+                    raise broken(draft, f"is another than {warehouse.file}, of which it is a copy")
             move_logs(target, set_aside(target, "lost"))
             draft.replace(target)
         finally:
             draft.unlink(missing_ok=True)
-    return target
+    return tables
 
 
 def _settled(warehouse: Warehouse) -> None:
@@ -60,16 +71,17 @@ def _settled(warehouse: Warehouse) -> None:
         finish(connection, warehouse.file)
 
 
-def _copied(warehouse: Warehouse, draft: Path) -> bool:
-    """Copy the file while nobody writes; false if it is not settled, so that the file alone would not be all."""
+def _copied(warehouse: Warehouse, draft: Path) -> list[TableHash] | None:
+    """Copy the file while nobody writes; returns its tables, None if the file alone would not be all of it."""
     with lock.hold(warehouse.home, "shared", warehouse.lock_wait_s):
         if logs_of(warehouse.file):
-            return False
+            return None
         with opened(warehouse, warehouse.file, read_only=True) as connection:
             if pending(connection):
-                return False
+                return None
+            tables = hashes_of(connection)
         shutil.copyfile(warehouse.file, draft)
-    return True
+    return tables
 
 
 def _is_duckdb(file: Path) -> bool:
@@ -80,38 +92,63 @@ def _is_duckdb(file: Path) -> bool:
 def backup(warehouse: Warehouse, folder: Path) -> Path:
     """Copy warehouse, landing files and models to a new folder below `folder`; returns it.
 
-    The list with all hashes is written last: a folder without it is no backup. A remote landing folder is fetched."""
+    The list with all hashes is written last: a folder without it is no backup. A remote landing folder is fetched.
+    Raises WarehouseBroken for a damaged warehouse; what was begun goes then, and after any other error."""
     require(warehouse)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
     target = folder / f"whorl-{stamp}"
-    with told_clearly(folder):
+    with told_clearly(folder), private():
         target.mkdir(parents=True, exist_ok=False)
-        snapshot(warehouse, target / FILE)
-        fs, root = storage_of(warehouse.landing_folder)
-        for name in _finished(fs.find(root), root):
-            _fetch(fs, f"{root}/{name}", target / "landing" / name)
-        if warehouse.models.exists():
-            shutil.copytree(warehouse.models, target / "models", ignore=shutil.ignore_patterns(*UNFINISHED))
-        files = sorted(path for path in target.rglob("*") if path.is_file())
-        listing = {str(path.relative_to(target)): sha256_of(str(path)) for path in files}
-        draft = target / f"{MANIFEST}.part"
-        draft.write_text(json.dumps({"made_at": stamp, "files": listing}, indent=1), encoding="utf-8")
-        draft.replace(target / MANIFEST)
+        try:
+            _fill(warehouse, target, stamp)
+        except BaseException:
+            shutil.rmtree(target, ignore_errors=True)
+            raise
     return target
+
+
+def _fill(warehouse: Warehouse, target: Path, stamp: str) -> None:
+    tables = _snapshot(warehouse, target / FILE)
+    fs, root = storage_of(warehouse.landing_folder)
+    for name in _finished(fs.find(root), root):
+        _fetch(fs, f"{root}/{name}", target / "landing" / name)
+    if warehouse.models.exists():
+        shutil.copytree(warehouse.models, target / "models", ignore=shutil.ignore_patterns(*UNFINISHED))
+    files = sorted(path for path in target.rglob("*") if path.is_file())
+    listing = {
+        "made_at": stamp,
+        "tables": {one.table: one.hash for one in tables},
+        "files": {str(path.relative_to(target)): sha256_of(str(path)) for path in files},
+    }
+    draft = target / f"{MANIFEST}.part"
+    draft.write_text(json.dumps(listing, indent=1), encoding="utf-8")
+    draft.replace(target / MANIFEST)
+
+
+def is_verified(folder: Path) -> bool:
+    """Whether a folder is a backup whose tables were all read and compared when it was made.
+
+    Those of earlier versions of whorl, which did not do that, are not; `restore` reads each in whole."""
+    try:
+        return bool(json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["tables"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def restore(warehouse: Warehouse, folder: Path) -> int:
     """Bring back a backup; the warehouse file and the lists of champions in its place are kept beside it.
 
     Every file is checked before anything is touched. Landing files and models that came after the backup stay, so that
-    `rebuild` finds them. Returns the file count. Raises BadInput for a folder that is no whole backup."""
+    `rebuild` finds them. Returns the file count. Raises BadInput for a folder that is no whole backup, WarehouseBroken
+    for one of a damaged warehouse."""
     listing = _checked(folder)
     draft = warehouse.file.with_name(f"{FILE}.restoring")
-    with lock.hold(warehouse.home, "exclusive", warehouse.lock_wait_s), told_clearly(warehouse.home):
+    with lock.hold(warehouse.home, "exclusive", warehouse.lock_wait_s), told_clearly(warehouse.home), private():
         remove_with_logs(draft)
         shutil.copyfile(folder / FILE, draft)
         with opened(warehouse, draft, read_only=False) as connection:
-            migrate(connection)  # a newer or changed schema is refused before anything is replaced
+            hashes_of(connection)  # what is damaged, or of a newer or changed schema, is refused before anything goes
+            migrate(connection)
             finish(connection, draft)
         fs, root = storage_of(warehouse.landing_folder)
         for name in _named_last(name for name in listing if name.startswith("landing/")):

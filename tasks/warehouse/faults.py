@@ -7,7 +7,7 @@ from pathlib import Path
 
 import duckdb
 
-from tasks.errors import BadSetting, WarehouseBusy, WhorlError
+from tasks.errors import BadSetting, WarehouseBroken, WarehouseBusy, WhorlError
 
 NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -15,13 +15,16 @@ SAYS_NO_RIGHT = ("Permission denied", "Read-only file system", "Operation not pe
 SAYS_NO_SPACE = ("No space left", "quota exceeded", "File too large")
 SAYS_NO_SPILL = "max_temp_directory_size"
 SAYS_IN_USE = ("Could not set lock", "different configuration")
+SAYS_DAMAGED = "Corrupt database file"  # of a block whose checksum does not fit; the type is then plain duckdb.Error
+GAVE_UP = (duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
 
 
 @contextmanager
 def told_clearly(where: Path | str) -> Iterator[None]:
     """Faults of the disk below `where`, and those of DuckDB that more memory, space or rights would mend, as one line.
 
-    Raises BadSetting (no right, too little memory) and WhorlError (disk full); all else passes as it is."""
+    Raises BadSetting (no right, too little memory), WhorlError (disk full) and WarehouseBroken (a damaged file); all
+    else passes as it is."""
     try:
         yield
     except OSError as error:
@@ -37,6 +40,10 @@ def told_clearly(where: Path | str) -> Iterator[None]:
 def of_duckdb(where: Path | str, error: duckdb.Error) -> WhorlError | None:
     """DuckDB's error as one of ours; None if it is about the query itself."""
     text = str(error)
+    if is_damage(error):
+        return broken(where, f"is damaged: DuckDB cannot read all of it ({first_line(error)})")
+    if isinstance(error, GAVE_UP):
+        return broken(where, f"DuckDB gave up on it ({first_line(error)})")
     if SAYS_NO_SPILL in text:
         return BadSetting(
             f"{where}: DuckDB needs more disk space for what memory does not hold than it may use "
@@ -58,6 +65,19 @@ def of_duckdb(where: Path | str, error: duckdb.Error) -> WhorlError | None:
     if any(mark in text for mark in SAYS_NO_SPACE):
         return _no_space(where, first_line(error))
     return None
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether an error says that the file is damaged, whatever was asked of it."""
+    return type(error) is duckdb.Error and SAYS_DAMAGED in str(error)
+
+
+def broken(where: Path | str, problem: str) -> WarehouseBroken:
+    """The one line about a warehouse file that cannot be used."""
+    return WarehouseBroken(
+        f"{where}: {problem}; bring back a copy with 'whorl warehouse restore', or make it again from the landing "
+        "folder with 'whorl warehouse rebuild'"
+    )
 
 
 def first_line(error: Exception) -> str:

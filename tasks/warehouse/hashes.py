@@ -1,8 +1,12 @@
-"""A hash of each table: whether two warehouses, or one before and after, hold the same rows."""
+"""A hash of each table: whether two warehouses, or one before and after, hold the same rows.
+
+Hashing reads every row, so it is also how a damaged file shows: DuckDB checks each block that it reads."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from tasks.warehouse.connection import Connection, reading
+from tasks.errors import WarehouseBroken
+from tasks.warehouse.connection import Connection, opened, reading
 from tasks.warehouse.place import Warehouse
 
 
@@ -16,12 +20,41 @@ class TableHash:
 
 
 def hash_tables(warehouse: Warehouse) -> list[TableHash]:
-    """The hash of every table, by name. It is the sum of 128-bit hashes of the rows, so a doubled row shows."""
+    """The hash of every table, by name. It is the sum of 128-bit hashes of the rows, so a doubled row shows.
+
+    Raises WarehouseBroken for a damaged file."""
     with reading(warehouse) as connection:
-        names = connection.execute(
-            "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT temporary ORDER BY ALL"
-        ).fetchall()
-        return [_hash(connection, name) for (name,) in names]
+        return hashes_of(connection)
+
+
+def hashes_of(connection: Connection) -> list[TableHash]:
+    """The same of the file of an open connection."""
+    return [_hash(connection, name) for name in _names(connection)]
+
+
+def damaged_tables(warehouse: Warehouse, file: Path) -> list[str]:
+    """The tables of a file that cannot be read in whole; the caller holds the lock.
+
+    Raises WarehouseBroken if not even their names can be read."""
+    with opened(warehouse, file, read_only=True) as connection:
+        names = _names(connection)
+    damaged: list[str] = []
+    while names:
+        try:
+            with opened(warehouse, file, read_only=True) as connection:  # anew after each: DuckDB may have given up
+                while names:
+                    _hash(connection, names[0])
+                    names.pop(0)
+        except WarehouseBroken:
+            damaged.append(names.pop(0))
+    return damaged
+
+
+def _names(connection: Connection) -> list[str]:
+    found = connection.execute(
+        "SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT temporary ORDER BY ALL"
+    ).fetchall()
+    return [str(name) for (name,) in found]
 
 
 def _hash(connection: Connection, name: str) -> TableHash:

@@ -19,12 +19,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from tasks.errors import BadInput
 from tasks.params import Params
 from tasks.reading import Chunk
-from tasks.storage import storage_of
+from tasks.storage import narrow, private, storage_of
 from tasks.warehouse.faults import told_clearly
 from tasks.warehouse.packing import as_arrow, encodings, found_columns
 
@@ -39,8 +39,8 @@ SCRATCH = ".reading-"  # prefix of the folder that holds what is being read
 class LandedFile(Params):
     """One Parquet file of a batch."""
 
-    name: str
-    sha256: str
+    name: str = Field(pattern=r"^[a-z_]+-[0-9a-f]{16}\.parquet$")
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     n_rows: int
 
 
@@ -72,7 +72,7 @@ class Batch(Params):
 
     ordered_at: when this file was first read, whatever the version: later files update earlier rows."""
 
-    batch_id: str
+    batch_id: str = Field(pattern=r"^[0-9a-f]{16}$")
     origin: Origin
     landed_at: datetime
     ordered_at: datetime
@@ -113,8 +113,10 @@ def land(
     one chunk. A batch that is there already is not read again: it is returned as it is, or, if the file was read in
     another way meanwhile, put last, so that this way counts again."""
     fs, root = storage_of(f"{folder}/{origin.word}")
-    with told_clearly(root):
+    with told_clearly(root), private():
         fs.makedirs(root, exist_ok=True)
+        if is_local(fs):
+            narrow(Path(root))
         known = batches(folder, origin.word) if known is None else known
         same_file = [batch for batch in known if batch.origin.file_key == origin.file_key]
         landed_at = max([(now or datetime.now(UTC)).replace(tzinfo=None), *(one.landed_at + TICK for one in known)])
@@ -232,8 +234,9 @@ def _manifest_of(fs: Any, name: str, inode: int, changed_ns: int, n_bytes: int) 
 
 def _manifest(fs: Any, name: str) -> Batch | None:
     """One manifest; None if it is not there (any more)."""
+    fix = "remove it and read its file again"
     try:
-        return Batch.model_validate_json(fs.cat_file(name))
+        batch = Batch.model_validate_json(fs.cat_file(name))
     except FileNotFoundError:
         return None
     except ValidationError as error:
@@ -242,8 +245,13 @@ def _manifest(fs: Any, name: str) -> Batch | None:
             name,
             f"not a manifest ({'.'.join(map(str, first['loc'])) or 'JSON'}: {first['msg']})",
             "what whorl wrote there",
-            "remove it and read its file again",
+            fix,
         ) from error
+    *_, word, file = name.split("/")
+    if (batch.origin.word, f"{batch.batch_id}.json") != (word, file):
+        problem = f"is the manifest of batch {batch.batch_id} of {batch.origin.word!r}"
+        raise BadInput(name, problem, "that of the batch whose name it has", fix)
+    return batch
 
 
 def live_batches(folder: str, word: str) -> list[Batch]:

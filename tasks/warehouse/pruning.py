@@ -1,13 +1,12 @@
 """What may go: files that nothing names, old runs and recordings of what ran, and models that are no champion."""
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tasks.storage import storage_of
+from tasks.storage import remove_inside, storage_of
 from tasks.warehouse import landing, registry
 from tasks.warehouse.connection import require, transaction, writing
 from tasks.warehouse.kept_copies import old_copies
@@ -71,17 +70,21 @@ def prune(
         leftovers = _leftovers(warehouse, params, now)
         copies = old_copies(warehouse, backups or warehouse.backups, params.copies_kept_days, now)
         if not dry_run:
+            backups = backups or warehouse.backups
             for leftover in (*leftovers, *copies, *live.files):
-                shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+                remove_inside(backups if leftover.parent == backups else warehouse.home, leftover)
             for card in models:
                 registry.remove_model(warehouse.models, card.word, card.model_id)
             with transaction(connection):
                 connection.execute("DELETE FROM ops.runs WHERE started_at < ?", [oldest])
                 forget_recordings(connection, live.batches)
                 registry.index_models(connection, warehouse.models)
-            fs, _ = storage_of(warehouse.landing_folder)
+            fs, root = storage_of(warehouse.landing_folder)
             for name in _named_first(files):
-                fs.rm(name, recursive=True)
+                if landing.is_local(fs):
+                    remove_inside(Path(root), Path(name))
+                else:
+                    fs.rm(name, recursive=True)
     return Pruned(
         n_runs=int(count[0]) if count else 0,
         models=[card.model_id for card in models],

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tasks.errors import BadInput
 from tasks.warehouse.connection import Connection, reading
-from tasks.warehouse.faults import SAYS_NO_SPILL
+from tasks.warehouse.faults import SAYS_NO_SPILL, is_damage
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.values import known_to_arrow
 
@@ -43,6 +43,8 @@ def ask(warehouse: Warehouse, sql: str, *, limit: int | None = None, limit_s: fl
         except duckdb.OutOfMemoryException as error:
             raise _too_large(warehouse, error) from error
         except (duckdb.Error, OSError, pa.ArrowException) as error:  # rows are read late, and then pyarrow fails
+            if is_damage(error):
+                raise  # `reading` says what to do
             raise BadInput("query", _one_line(error), EXPECTED, FIX) from error
 
 

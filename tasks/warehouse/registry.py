@@ -1,8 +1,10 @@
 """The model registry: one folder a model, and an append-only list of champions.
 
 models/<word>/<model id>/model.json + weights      the truth; ops.models and ops.champions are its index
+models/<word>/<model id>/training.json             a note that may be written later, and is no part of the model
 models/<word>/champions.jsonl                      one line a decision, the last of a (source, kind) counts"""
 
+import hashlib
 import json
 import math
 import os
@@ -11,30 +13,38 @@ import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import ConfigDict, ValidationError
+from pydantic import ConfigDict, StringConstraints, ValidationError
 
 from tasks.errors import BadInput, NotFound
 from tasks.params import Params
+from tasks.storage import narrow, private, prove_inside, remove_inside
 from tasks.warehouse.connection import Connection, transaction, writing
 from tasks.warehouse.faults import told_clearly
 from tasks.warehouse.place import Warehouse
 
 MODEL_FILE = "model.json"
 CHAMPIONS_FILE = "champions.jsonl"
+NOTE_FILE = "training.json"
+NO_PART = {MODEL_FILE, NOTE_FILE}  # files of a model's folder that are no part of the model
+HALF = ".part"  # ending of a file that was about to be written
+Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w.+=-]*$", max_length=200)]  # it names a folder
 ROLLED_BACK = "rolled back from"  # how the reason of such a decision begins
 Direction = Literal["lower", "higher"]
 Card = TypeVar("Card", bound=Params)
 
 
 class ModelCard(Params):
-    """What model.json says of a model. metrics are on held-out data; trained_at is UTC without a zone."""
+    """What model.json says of a model. metrics are on held-out data; trained_at is UTC without a zone.
+
+    files: name to SHA-256 of all files of the model, as they were registered; None in a card of an earlier version of
+    whorl, whose models load without that check (`whorl doctor` names them)."""
 
     model_config = ConfigDict(ser_json_inf_nan="strings")  # a metric that is not a number must not break the card
 
-    model_id: str
-    word: str
+    model_id: Id
+    word: Id
     source: str
     kind: str
     trained_at: datetime
@@ -44,6 +54,7 @@ class ModelCard(Params):
     seed: int
     parameters: dict[str, Any]
     metrics: dict[str, float]
+    files: dict[str, str] | None = None
 
 
 class Decision(Params):
@@ -51,7 +62,7 @@ class Decision(Params):
 
     source: str
     kind: str
-    model_id: str
+    model_id: Id
     reason: str
     decided_at: datetime
 
@@ -62,11 +73,13 @@ def register(warehouse: Warehouse, card: ModelCard, write_weights: Callable[[Pat
     write_weights gets the folder. A model whose id is taken is left as it is."""
     folder = warehouse.models / card.word / card.model_id
     draft = folder.with_name(f".{card.model_id}-{uuid.uuid4().hex}")
-    with told_clearly(folder):
+    with told_clearly(folder), private():
+        narrow(warehouse.models)
         if not folder.exists():
             draft.mkdir(parents=True)
             try:
                 write_weights(draft)
+                card = card.model_copy(update={"files": _files_in(draft)})
                 (draft / MODEL_FILE).write_text(card.model_dump_json(indent=1), encoding="utf-8")
                 draft.rename(folder)
             finally:
@@ -81,14 +94,57 @@ def read_card(models: Path, word: str, model_id: str) -> ModelCard:
     if not file.exists():
         known = ", ".join(card.model_id for card in cards(models) if card.word == word) or "none"
         raise NotFound(f"model {model_id!r} of {word}: not in {models}; there are: {known}")
-    return _parsed(ModelCard, file, file.read_text(encoding="utf-8"))
+    return _card(file)
 
 
 def cards(models: Path) -> list[ModelCard]:
-    """All models, by word and training time."""
+    """All models, by word and training time. Raises BadInput for a card that is damaged, or that of another folder."""
     files = [file for file in models.glob(f"*/*/{MODEL_FILE}") if not file.parent.name.startswith(".")]
-    found = [_parsed(ModelCard, file, file.read_text(encoding="utf-8")) for file in files]
-    return sorted(found, key=lambda card: (card.word, card.trained_at, card.model_id))
+    return sorted(map(_card, files), key=lambda card: (card.word, card.trained_at, card.model_id))
+
+
+def _card(file: Path) -> ModelCard:
+    card = _parsed(ModelCard, file, file.read_text(encoding="utf-8"))
+    if (card.word, card.model_id) != (file.parents[1].name, file.parent.name):
+        problem = f"is the card of model {card.model_id!r} of {card.word!r}"
+        raise BadInput(file, problem, "that of the model whose folder it lies in", "move that folder away")
+    return card
+
+
+def folder_of(models: Path, word: str, model_id: str) -> Path:
+    """The folder of a model to load, after all of its files were found to be those that were registered.
+
+    Raises NotFound, and BadInput naming a file that was changed, is missing, or was added."""
+    card, folder = read_card(models, word, model_id), models / word / model_id
+    if card.files is not None and (problem := wrong_file(card, folder)):
+        name, what = problem
+        fix = f"bring it back from a backup, put another into use with 'whorl models rollback {word} {card.kind}'"
+        raise BadInput(folder / name, what, "the files that were registered", f"{fix}, or train again")
+    return folder
+
+
+def wrong_file(card: ModelCard, folder: Path) -> tuple[str, str] | None:
+    """The first file that is not as it was registered, and what is wrong with it; None if there is none."""
+    there, registered = _files_in(folder), card.files or {}
+    for name in sorted(there.keys() | registered.keys()):
+        if name not in there:
+            return name, "is missing from the model"
+        if name not in registered:
+            return name, "was added to the model"
+        if there[name] != registered[name]:
+            return name, f"has changed since the model was registered (sha256 {there[name][:12]})"
+    return None
+
+
+def _files_in(folder: Path) -> dict[str, str]:
+    """SHA-256 of each file of a model, by its path below the folder."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name not in NO_PART and path.suffix != HALF]
+    return {path.relative_to(folder).as_posix(): _sha256(path) for path in files}
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _parsed(kind: type[Card], file: Path, text: str | bytes) -> Card:
@@ -206,7 +262,10 @@ def index_models(connection: Connection, models: Path) -> int:
     connection.execute("DELETE FROM ops.models; DELETE FROM ops.champions")
     found = cards(models)
     for card in found:
-        row = card.model_dump() | {"parameters": _json(card.parameters), "metrics": _json(card.metrics)}
+        row = card.model_dump(exclude={"files"}) | {
+            "parameters": _json(card.parameters),
+            "metrics": _json(card.metrics),
+        }
         connection.execute(f"INSERT INTO ops.models VALUES ({', '.join('?' * len(row))})", list(row.values()))
     for word in sorted({card.word for card in found}):
         for sequence, one in enumerate(decisions(models, word), 1):
@@ -218,11 +277,14 @@ def index_models(connection: Connection, models: Path) -> int:
 
 
 def remove_model(models: Path, word: str, model_id: str) -> None:
-    """Delete the folder of a model in one step: it is renamed first, so that nobody reads half a model."""
+    """Delete the folder of a model in one step: it is renamed first, so that nobody reads half a model.
+
+    Raises WhorlError for a folder that lies elsewhere."""
     folder = models / word / model_id
+    prove_inside(models, folder)
     grave = folder.with_name(f".removed-{model_id}-{uuid.uuid4().hex}")
     folder.rename(grave)
-    shutil.rmtree(grave)
+    remove_inside(models, grave)
 
 
 def _json(values: dict[str, Any]) -> str:

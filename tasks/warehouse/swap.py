@@ -47,4 +47,4 @@ def second_name(file: Path, kept: Path) -> None:
     try:
         os.link(file, kept)
     except OSError:
-        shutil.copyfile(file, kept)
+        shutil.copy(file, kept)

@@ -1,12 +1,11 @@
 """The model in use for a source, loaded: what every question about a run asks. Imports no training."""
 
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks.errors import NotFound
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import ModelCard, champion, decisions
+from tasks.warehouse.registry import ModelCard, champion, decisions, folder_of
 
 if TYPE_CHECKING:
     from tasks.workloads.identify.model import Model
@@ -16,17 +15,12 @@ KIND = "identity"
 MACHINE_KIND = "identity-machine"  # on the machine's counters alone: for runs without a control group of their own
 
 
-def folder_of(warehouse: Warehouse, model_id: str) -> Path:
-    """Where the files of a model are."""
-    return warehouse.models / WORD / model_id
-
-
 def champion_of(warehouse: Warehouse, source: str, kind: str = KIND) -> "tuple[ModelCard, Model] | None":
     """The model in use for a source, loaded; None before the first training. Raises BadInput for broken files."""
     from tasks.workloads.identify.saving import load_model
 
     card = champion(warehouse.models, WORD, source, kind)
-    return (card, load_model(folder_of(warehouse, card.model_id))) if card else None
+    return (card, load_model(folder_of(warehouse.models, WORD, card.model_id))) if card else None
 
 
 def models_in_use(warehouse: Warehouse, source: str) -> "list[tuple[ModelCard, Model]]":

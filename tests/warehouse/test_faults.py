@@ -118,8 +118,8 @@ except WhorlError as error:
 
 
 @pytest.fixture
-def open_to_all(bare):
-    """A warehouse that everybody may read and nobody but its owner may write."""
+def open_to_a_group(bare):
+    """A warehouse whose owner lets a group read it."""
     if os.getuid() != 0:
         pytest.skip("only root can become another user")
     with tempfile.TemporaryDirectory(prefix="whorl-rights-") as folder:  # tmp_path lies where others may not look
@@ -127,6 +127,11 @@ def open_to_all(bare):
         shared = bare.model_copy(update={"home": Path(folder) / "home"})
         with writing(shared) as connection:
             connection.execute(INSERT)
+        assert shared.file.stat().st_mode & 0o777 == 0o600
+        os.chown(shared.file, -1, 65534)
+        shared.file.chmod(0o640)
+        with writing(shared):  # which leaves the group its right
+            pass
         yield shared
 
 
@@ -135,18 +140,18 @@ def as_nobody(home):
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
 
 
-def test_a_home_that_may_only_be_read_can_be_read_and_says_why_it_cannot_be_written(open_to_all):
-    found = as_nobody(open_to_all.home)
+def test_a_home_that_may_only_be_read_can_be_read_and_says_why_it_cannot_be_written(open_to_a_group):
+    found = as_nobody(open_to_a_group.home)
     assert found[0] == "['node']"
-    assert found[1].startswith(f"BadSetting {open_to_all.home / '.queue'}: no right to use it (Permission denied)")
+    assert found[1].startswith(f"BadSetting {open_to_a_group.home / '.queue'}: no right to use it (Permission denied)")
     assert found[1].endswith("change its rights, or name another home with WHORL_HOME")
 
 
-def test_a_home_that_may_not_even_be_read_is_one_clear_line(open_to_all):
-    open_to_all.home.chmod(0o700)
-    found = as_nobody(open_to_all.home)
+def test_a_home_that_may_not_even_be_read_is_one_clear_line(open_to_a_group):
+    open_to_a_group.home.chmod(0o700)
+    found = as_nobody(open_to_a_group.home)
     assert len(found) == 1
-    assert found[0].startswith(f"BadSetting {open_to_all.file}: no right to use it (Permission denied)")
+    assert found[0].startswith(f"BadSetting {open_to_a_group.file}: no right to use it (Permission denied)")
 
 
 def test_faults_that_nobody_can_mend_from_outside_pass_as_they_are():

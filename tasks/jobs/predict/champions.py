@@ -6,7 +6,7 @@ from tasks.errors import NotFound
 from tasks.jobs.predict.trained import Trained, load_trained
 from tasks.warehouse.connection import require
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import ModelCard, champion
+from tasks.warehouse.registry import ModelCard, champion, folder_of
 
 WORD, KIND = "jobs", "runtime"
 
@@ -14,7 +14,7 @@ WORD, KIND = "jobs", "runtime"
 def champion_of(warehouse: Warehouse, source: str) -> tuple[ModelCard, Trained] | None:
     """The model in use for a source, loaded; None before the first training."""
     card = champion(warehouse.models, WORD, source, KIND)
-    return (card, load_trained(warehouse.models / WORD / card.model_id)) if card else None
+    return (card, load_trained(folder_of(warehouse.models, WORD, card.model_id))) if card else None
 
 
 def needed_champion(warehouse: Warehouse, source: str) -> tuple[ModelCard, Trained]:

@@ -18,7 +18,7 @@ from tasks.nodes.learned.names import KIND, LEARNED, WORD
 from tasks.nodes.model.saving import load_network, save_network
 from tasks.params import Params
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import ModelCard, champion
+from tasks.warehouse.registry import ModelCard, champion, folder_of
 
 FINGERPRINT = "fingerprint.json"
 FORMAT, VERSION = "whorl.nodes.fingerprint", 1
@@ -79,4 +79,4 @@ def load_trained(folder: Path) -> TrainedModel:
 def trained_in_use(warehouse: Warehouse, source: str) -> tuple[ModelCard, TrainedModel] | None:
     """The model in use for a source, loaded; None before the first training. Raises BadInput for broken files."""
     card = champion(warehouse.models, WORD, source, KIND)
-    return (card, load_trained(warehouse.models / WORD / card.model_id)) if card else None
+    return (card, load_trained(folder_of(warehouse.models, WORD, card.model_id))) if card else None

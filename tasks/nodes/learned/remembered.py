@@ -10,10 +10,8 @@ from tasks.errors import BadInput
 from tasks.nodes.learned.names import KIND, WORD
 from tasks.params import Params
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import champion
+from tasks.warehouse.registry import NOTE_FILE, champion, folder_of
 from tasks.warehouse.versions import code_version
-
-CAME_TO = "training.json"  # in the folder of a model
 
 
 def training_key(source: str, version: str, *params: Params) -> str:
@@ -26,7 +24,7 @@ def remember(warehouse: Warehouse, key: str, found: Mapping[str, Any]) -> None:
     """Keep what a training came to. found: with `model_id`, whose folder it is kept in.
 
     Call it when the model is in use or was found to be no better: what was stopped before is done again."""
-    file = warehouse.models / WORD / found["model_id"] / CAME_TO
+    file = warehouse.models / WORD / found["model_id"] / NOTE_FILE
     draft = file.with_suffix(".part")
     draft.write_text(json.dumps({"key": key, "found": dict(found)}, allow_nan=False), encoding="utf-8")
     draft.replace(file)
@@ -44,7 +42,7 @@ def remembered(warehouse: Warehouse, source: str, key: str) -> dict[str, Any] | 
     from tasks.nodes.learned.champions import load_trained
 
     try:
-        load_trained(warehouse.models / WORD / card.model_id)
+        load_trained(folder_of(warehouse.models, WORD, card.model_id))
     except BadInput:
         return None
     return {**found.get(card.model_id, next(reversed(found.values()))), "champion_id": card.model_id}
@@ -52,14 +50,15 @@ def remembered(warehouse: Warehouse, source: str, key: str) -> dict[str, Any] | 
 
 def _kept(warehouse: Warehouse) -> list[Path]:
     """The kept ones of all models, the latest last."""
-    files = (warehouse.models / WORD).glob(f"*/{CAME_TO}")
+    files = (warehouse.models / WORD).glob(f"*/{NOTE_FILE}")
     return sorted(files, key=lambda file: (file.stat().st_mtime_ns, file.parent.name))
 
 
 def _of_key(file: Path, key: str) -> dict[str, Any] | None:
-    """What is kept in a file, if it has that key; a file that is damaged has none."""
+    """What is kept in a file, if it has that key; a file that is damaged, or of another model, has none."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-        return dict(content["found"]) if content["key"] == key else None
+        is_meant = content["key"] == key and content["found"]["model_id"] == file.parent.name
+        return dict(content["found"]) if is_meant else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

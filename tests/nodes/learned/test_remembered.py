@@ -8,7 +8,7 @@ from tasks.errors import BadInput
 from tasks.nodes import learned_steps
 from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.learned.held_out import Measured
-from tasks.nodes.learned.remembered import CAME_TO, training_key
+from tasks.nodes.learned.remembered import training_key
 from tasks.nodes.learned.train_params import TrainParams
 from tasks.nodes.learned.training import Training
 from tasks.nodes.model.params import FitParams, ModelParams
@@ -16,7 +16,7 @@ from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.new_card import new_card
-from tasks.warehouse.registry import champion, promote, register
+from tasks.warehouse.registry import NOTE_FILE, champion, promote, register
 
 ASKED = {
     "model": ModelParams(),
@@ -128,7 +128,7 @@ def test_a_model_in_use_that_cannot_be_read_is_mended_by_a_training(nodes_log, m
 def test_what_was_stopped_before_it_was_decided_is_trained_again(nodes_log, made):
     """Nothing is kept before the model is in use, or found to be no better."""
     first = train(nodes_log, "one")
-    file = nodes_log.models / "nodes" / first["model_id"] / CAME_TO
+    file = nodes_log.models / "nodes" / first["model_id"] / NOTE_FILE
     file.rename(file.with_suffix(".part"))  # as a kill in the middle of writing leaves it
     assert not train(nodes_log, "other")["is_from_before"]
     file.write_text('{"key": ')

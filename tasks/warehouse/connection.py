@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +127,7 @@ def opened(warehouse: Warehouse, file: Path, *, read_only: bool) -> Iterator[Con
 
     Raises WarehouseBroken, WarehouseBusy if another program has the file open, and what told_clearly tells."""
     rights = nullcontext() if read_only else private()  # DuckDB makes logs as it goes
-    with told_clearly(file), rights, _connect(warehouse, file, read_only=read_only) as connection:
+    with told_clearly(file), rights, closing(_connect(warehouse, file, read_only=read_only)) as connection:
         with suppress(duckdb.InvalidInputException):  # `ask` in another thread has locked the settings
             connection.execute("SET enable_progress_bar = false")  # it would be drawn among our own lines
             connection.execute(f"SET max_temp_directory_size = '{warehouse.spill_mb}MB'")  # ignored in `config`

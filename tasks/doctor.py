@@ -131,7 +131,7 @@ def check_models(settings: Settings) -> Finding:
         return Finding("whorl", "models", "broken", str(error), purpose, "what the line says, or train again")
     if unsigned := [card.model_id for card in found if card.files is None]:
         said = f"{len(found)}; by an earlier version, so without checksums: {', '.join(unsigned)}"
-        return Finding("whorl", "models", "ok", said, purpose, "train again")
+        return Finding("whorl", "models", "missing", said, purpose, "train again")
     return Finding("whorl", "models", "ok", f"{len(found)}, each file as it was registered", purpose)
 
 

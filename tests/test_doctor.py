@@ -2,15 +2,18 @@
 
 import json
 import os
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from tasks import machine
-from tasks.doctor import check_packages, check_python, check_tool, check_warehouse, examine, requirements
+from tasks.doctor import check_models, check_packages, check_python, check_tool, check_warehouse, examine, requirements
 from tasks.errors import BadSetting
 from tasks.settings import Settings, WhorlParams
 from tasks.tools import TOOLS, Tool
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.registry import ModelCard, register
 
 
 def settings_in(home: Path, **values: object) -> Settings:
@@ -54,6 +57,23 @@ def test_a_wrong_setting_is_a_finding_and_not_the_end() -> None:
 
     broken = [one for one in examine(load) if one.state == "broken"]
     assert [(one.name, one.found) for one in broken] == [("settings", "conf/local/jobs.yaml: jobs.x: no such key")]
+
+
+def test_files_of_models_are_all_checked(tmp_path: Path) -> None:
+    warehouse = Warehouse(home=tmp_path)
+    card = ModelCard(
+        model_id="m1", word="jobs", source="log", kind="shapes", trained_at=datetime(2026, 1, 1), run_id="r",
+        data_version="d", code_version="c", seed=1, parameters={}, metrics={},
+    )  # fmt: skip
+    register(warehouse, card, lambda folder: (folder / "trees.txt").touch())
+    settings = settings_in(warehouse.home)
+    assert check_models(settings).found == "1, each file as it was registered"
+    file = warehouse.models / "jobs" / "m1" / "model.json"
+    file.write_text(json.dumps({key: value for key, value in json.loads(file.read_text()).items() if key != "files"}))
+    unsigned = check_models(settings)
+    assert (unsigned.state, unsigned.found) == ("missing", "1; by an earlier version, so without checksums: m1")
+    file.write_text("{}")
+    assert check_models(settings).state == "broken"
 
 
 def test_no_warehouse_yet_is_missing_and_a_damaged_one_is_broken(tmp_path: Path) -> None:

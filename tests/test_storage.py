@@ -1,13 +1,15 @@
 """What a path means: a file of this machine wins over the chain of file systems that fsspec would read into it."""
 
+import os
 from pathlib import Path
 
 import pytest
 
+from tasks.errors import WhorlError
 from tasks.jobs.intake import find_logs
 from tasks.read_limits import ReadLimits
 from tasks.reading import read_head
-from tasks.storage import storage_of
+from tasks.storage import narrow, private, remove_inside, storage_of
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.copies import backup, restore
 from tasks.warehouse.landing import is_local, sha256_of
@@ -86,3 +88,39 @@ def test_an_address_is_left_to_fsspec() -> None:
 def test_an_address_of_the_local_disk_is_local(tmp_path: Path) -> None:
     fs, name = storage_of(f"file://{tmp_path}/x")
     assert (is_local(fs), name) == (True, f"{tmp_path}/x")
+
+
+def test_what_is_made_in_private_is_for_its_owner_alone_and_the_mask_comes_back(tmp_path):
+    """Also where two threads are inside at once, and the first one leaves first."""
+    first, second = private(), private()
+    before = os.umask(0o022)
+    try:
+        for one in (first, second):
+            one.__enter__()
+        first.__exit__(None, None, None)
+        (tmp_path / "file").touch()
+        second.__exit__(None, None, None)
+        (tmp_path / "later").touch()
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "later").stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize(("mode", "narrowed"), [(0o644, 0o600), (0o666, 0o600), (0o640, 0o640), (0o600, 0o600)])
+def test_rights_of_all_others_go_and_those_given_to_a_group_alone_stay(tmp_path, mode, narrowed):
+    file = tmp_path / "file"
+    file.touch()
+    file.chmod(mode)
+    narrow(file, tmp_path / "not there")
+    assert file.stat().st_mode & 0o777 == narrowed
+
+
+@pytest.mark.parametrize("path", ["../precious", "..", "inner/../../precious", "link/precious"])
+def test_what_leads_out_of_a_folder_is_not_removed(tmp_path, path):
+    (tmp_path / "home" / "inner").mkdir(parents=True)
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "home" / "link").symlink_to(tmp_path)
+    with pytest.raises(WhorlError, match=r"leads out of .*home; expected a place in it; nothing was removed"):
+        remove_inside(tmp_path / "home", tmp_path / "home" / path)
+    assert (tmp_path / "precious").exists()

@@ -20,11 +20,27 @@ from tasks.warehouse.prune_params import PruneParams
 DAY_S = 86_400
 
 
-def backup_in(folder: Path, stamp: str) -> Path:
+def backup_in(folder: Path, stamp: str, listing: str = "{}") -> Path:
     made = folder / f"whorl-{stamp}"
     made.mkdir(parents=True)
-    (made / MANIFEST).write_text("{}")
+    (made / MANIFEST).write_text(listing)
     return made
+
+
+def test_the_last_backup_that_was_verified_stays_however_many_came_after_it(tmp_path: Path) -> None:
+    verified = '{"tables": {"jobs.runs": "0"}}'
+    made = [backup_in(tmp_path, f"2026010{day}T000000Z", verified if day < 3 else "{}") for day in range(1, 6)]
+    assert remove_old_backups.fn(str(tmp_path), 2) == 2
+    assert [one.exists() for one in made] == [False, True, False, True, True]
+
+
+def test_a_link_among_the_backups_is_left_alone(tmp_path: Path) -> None:
+    precious = backup_in(tmp_path / "elsewhere", "20260101T000000Z")
+    (tmp_path / "backups").mkdir()
+    (tmp_path / "backups" / precious.name).symlink_to(precious)
+    backup_in(tmp_path / "backups", "20260102T000000Z")
+    assert remove_old_backups.fn(str(tmp_path / "backups"), 1) == 0
+    assert (precious / MANIFEST).exists()
 
 
 def test_only_the_latest_backups_are_kept_and_only_backups_are_removed(tmp_path: Path) -> None:
@@ -41,13 +57,13 @@ def test_only_the_latest_backups_are_kept_and_only_backups_are_removed(tmp_path:
 def test_only_old_results_are_removed(tmp_path: Path) -> None:
     from prefect.settings import PREFECT_LOCAL_STORAGE_PATH, temporary_settings
 
-    old, new = tmp_path / "old", tmp_path / "new"
-    for file in (old, new):
+    old, new, letter = tmp_path / ("0" * 32), tmp_path / ("1" * 64), tmp_path / "letter.txt"
+    for file in (old, new, letter):
         file.write_text("{}")
-    os.utime(old, (time.time() - 91 * DAY_S,) * 2)
+        os.utime(file, (time.time() - 91 * DAY_S * (file is not new),) * 2)
     with temporary_settings({PREFECT_LOCAL_STORAGE_PATH: tmp_path}):
         assert remove_old_results.fn(90) == 1
-    assert (old.exists(), new.exists()) == (False, True)
+    assert (old.exists(), new.exists(), letter.exists()) == (False, True, True)
 
 
 def test_leftovers_and_half_backups_count_among_the_files_that_went(warehouse: Warehouse, tmp_path: Path) -> None:

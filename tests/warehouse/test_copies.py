@@ -1,5 +1,6 @@
 """Snapshots and backups: whole copies, checked before they are used, and a round trip that changes nothing."""
 
+import hashlib
 import json
 import uuid
 from datetime import datetime, timedelta
@@ -166,6 +167,69 @@ def test_a_remote_landing_folder_is_backed_up_and_restored(filled, elsewhere, pu
     rebuild(remote)
     assert fetch(remote, "SELECT count(*) AS n FROM jobs.runs")["n"].tolist() == [2]
     fsspec.filesystem("memory").rm(f"/{name}", recursive=True)
+
+
+def flip_blocks(file):
+    """Damage every block of a DuckDB file that holds rows."""
+    content = bytearray(file.read_bytes())
+    with duckdb.connect(str(file), read_only=True) as connection:
+        blocks = connection.execute(
+            "SELECT DISTINCT block_id FROM pragma_storage_info('jobs.runs') WHERE block_id >= 0"
+        )
+        for (block,) in blocks.fetchall():
+            content[3 * 4096 + block * 262_144 + 1000] ^= 0xFF
+    file.write_bytes(content)
+
+
+def test_a_damaged_warehouse_is_neither_backed_up_nor_given_to_others(filled, tmp_path):
+    sound = copies.backup(filled, tmp_path / "backups")
+    flip_blocks(filled.file)
+    for copy in (copies.backup, copies.snapshot):
+        with pytest.raises(
+            WarehouseBroken, match=r"is damaged: DuckDB cannot read all of it .*; bring back a copy with"
+        ):
+            copy(filled, tmp_path / "backups" if copy is copies.backup else tmp_path / "copy.duckdb")
+    assert [path.name for path in (tmp_path / "backups").iterdir()] == [sound.name]
+    assert not list(tmp_path.glob("copy*"))
+
+
+def test_a_copy_that_is_another_than_the_warehouse_is_refused(filled, tmp_path, monkeypatch):
+    other = tmp_path / "other.duckdb"
+    copies.snapshot(filled, other)
+    with writing(filled) as connection:
+        connection.execute("DELETE FROM jobs.runs")
+    monkeypatch.setattr(copies.shutil, "copyfile", lambda _source, target: target.write_bytes(other.read_bytes()))
+    with pytest.raises(WarehouseBroken, match=r"is another than .*, of which it is a copy; bring back"):
+        copies.backup(filled, tmp_path / "backups")
+    assert list((tmp_path / "backups").iterdir()) == []
+
+
+def test_a_backup_says_which_tables_were_compared(filled, tmp_path):
+    made = copies.backup(filled, tmp_path / "backups")
+    assert json.loads((made / "backup.json").read_text())["tables"] == hashes(filled)
+    assert copies.is_verified(made)
+    (made / "backup.json").write_text('{"files": {}}')
+    assert not copies.is_verified(made)
+
+
+def test_a_backup_of_a_damaged_warehouse_is_not_restored(filled, tmp_path):
+    """As versions made them that did not look."""
+    made, before = copies.backup(filled, tmp_path / "backups"), hashes(filled)
+    flip_blocks(made / "warehouse.duckdb")
+    manifest = json.loads((made / "backup.json").read_text())
+    manifest["files"]["warehouse.duckdb"] = hashlib.sha256((made / "warehouse.duckdb").read_bytes()).hexdigest()
+    (made / "backup.json").write_text(json.dumps(manifest))
+    with pytest.raises(WarehouseBroken, match="is damaged"):
+        copies.restore(filled, made)
+    assert hashes(filled) == before
+
+
+def test_copies_are_for_their_owner_alone(filled, tmp_path):
+    made = copies.backup(filled, tmp_path / "backups")
+    snapshot = copies.snapshot(filled, tmp_path / "copy.duckdb")
+    copies.restore(filled, made)
+    paths = [made, snapshot, *made.rglob("*"), *filled.home.glob("warehouse.duckdb*")]
+    assert {path.stat().st_mode & 0o077 for path in paths} == {0}
 
 
 def damage(made, how):

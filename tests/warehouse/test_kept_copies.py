@@ -1,5 +1,6 @@
 """Copies kept aside: the old ones go, never the young ones, and never the only one that can be used."""
 
+import json
 import os
 import shutil
 from datetime import datetime, timedelta
@@ -70,6 +71,35 @@ def test_the_log_of_the_only_copy_stays_with_it(warehouse):
     log = only.with_name(f"{only.name}.wal")
     log.touch()
     assert old(warehouse) == []
+
+
+def test_of_copies_of_one_reason_three_stay_however_young_they_are(warehouse):
+    """Each swap that is killed and begun again leaves one."""
+    ages = (1, 2, 3, 4, 5)
+    made = [kept(warehouse.file, "before-restore", age, whole=age == 5) for age in ages]
+    kept(warehouse.file, "lost", 1, whole=False)
+    assert old(warehouse) == [made[3]]  # the oldest is the only one that can be used
+
+
+def test_a_copy_with_a_damaged_table_is_none_that_can_be_used(warehouse):
+    only = kept(warehouse.file, "before-restore", 40)
+    damaged = kept(warehouse.file, "before-restore", 35)
+    content = bytearray(damaged.read_bytes())
+    for place in range(12_288 + 2_000, len(content), 262_144):
+        content[place] ^= 0xFF
+    damaged.write_bytes(content)
+    assert old(warehouse) == [damaged]
+    assert only.exists()
+
+
+def test_a_backup_that_nobody_verified_is_no_reason_to_give_up_the_only_copy(warehouse):
+    only = kept(warehouse.file, "before-restore", 40)
+    manifest = backup(warehouse, warehouse.backups) / MANIFEST
+    listing = json.loads(manifest.read_text())
+    del listing["tables"]  # as earlier versions wrote it
+    manifest.write_text(json.dumps(listing))
+    assert old(warehouse) == []
+    assert only.exists()
 
 
 def test_no_copy_is_needed_where_there_is_a_whole_backup(warehouse):

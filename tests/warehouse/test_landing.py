@@ -1,6 +1,7 @@
 """Landing files: named by content, never changed, in whole or not at all, on any storage."""
 
 import hashlib
+import json
 import os
 import threading
 import uuid
@@ -259,3 +260,34 @@ def test_the_hash_of_a_file_is_that_of_its_bytes(tmp_path):
     file = tmp_path / "ä b'c.csv"
     file.write_bytes(b"abc")
     assert landing.sha256_of(str(file)) == hashlib.sha256(b"abc").hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"batch_id": "../../x"}, "not a manifest .batch_id: String should match pattern"),
+        (
+            {"batch_id": "0" * 16},
+            "is the manifest of batch 0000000000000000 of 'jobs'; expected that of the batch whose",
+        ),
+        (
+            {"tables": {"runs": {"name": "../x.parquet", "sha256": "0" * 64, "n_rows": 1}}},
+            "tables.runs.name: String should",
+        ),
+    ],
+)
+def test_a_manifest_that_names_another_place_is_refused(warehouse, land, change, told):
+    batch = land(warehouse, [{"run_id": "1"}])
+    file = Path(warehouse.landing_folder) / "jobs" / f"{batch.batch_id}.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    with pytest.raises(BadInput, match=told):
+        landing.batches(warehouse.landing_folder, "jobs")
+
+
+def test_landed_files_are_for_their_owner_alone(warehouse, land):
+    folder = Path(warehouse.landing_folder) / "jobs"
+    folder.mkdir(parents=True)
+    folder.chmod(0o755)
+    land(warehouse, [{"run_id": "1"}])
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}

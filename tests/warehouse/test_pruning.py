@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tasks.errors import NoWarehouse
+from tasks.errors import BadInput, NoWarehouse, WhorlError
 from tasks.warehouse import pruning, registry
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.hashes import hash_tables
@@ -224,3 +224,39 @@ def test_prune_never_removes_what_a_rebuild_or_a_champion_needs(migrated, put_in
 @pytest.mark.slow
 def test_prune_never_removes_what_a_rebuild_or_a_champion_needs_over_many_histories(migrated, put_in):
     property_over(120, migrated, put_in)
+
+
+def test_nothing_outside_of_the_home_is_removed_whatever_a_card_says(warehouse, tmp_path):
+    """A card that named its word `jobs/../../..` once took a folder beside the home with it."""
+    for day in (1, 2):
+        add_model(warehouse, f"m{day}", day)
+    file = warehouse.models / "jobs" / "m1" / "model.json"
+    file.write_text(file.read_text().replace('"jobs"', '"jobs/../../.."').replace('"m1"', '"precious"'))
+    (tmp_path / "precious").mkdir()
+    with pytest.raises(BadInput, match=r"not a ModelCard"):
+        prune(warehouse, ALL, LATER)
+    assert (tmp_path / "precious").exists()
+
+
+def test_links_go_without_what_they_lead_to(warehouse, put_in, tmp_path):
+    put_in(warehouse, ROWS)
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "file").write_text("mine")
+    links = [warehouse.home / "landing" / "jobs" / ".reading-x", warehouse.models / "jobs" / ".m1-x"]
+    links += [warehouse.file.with_name("warehouse.duckdb.rebuilding")]
+    links[1].parent.mkdir(parents=True)
+    for link in links:
+        link.symlink_to(precious)
+    prune(warehouse, ALL, LATER)
+    assert [link.is_symlink() for link in links] == [False] * 3
+    assert (precious / "file").read_text() == "mine"
+
+
+def test_a_word_that_is_a_link_out_of_the_home_is_refused(warehouse, tmp_path):
+    (tmp_path / "precious" / ".m1-x").mkdir(parents=True)
+    warehouse.models.mkdir()
+    (warehouse.models / "jobs").symlink_to(tmp_path / "precious")
+    with pytest.raises(WhorlError, match=r"leads out of .*; nothing was removed"):
+        prune(warehouse, ALL, LATER)
+    assert (tmp_path / "precious" / ".m1-x").exists()

@@ -138,3 +138,22 @@ def test_where_a_file_system_knows_no_links_the_old_file_is_kept_as_a_copy(fille
     filled.file.write_bytes(b"hello")
     rebuild(filled)
     assert [path.read_bytes() for path in filled.home.glob("warehouse.duckdb.broken-*")] == [b"hello"]
+
+
+@pytest.mark.parametrize(("table", "keeps"), [("jobs.runs", True), ("ops.alarms", False)])
+def test_what_can_be_read_of_a_damaged_warehouse_is_taken_over_and_it_is_kept_beside(filled, table, keeps, caplog):
+    before, content = hashes(filled), bytearray(filled.file.read_bytes())
+    with duckdb.connect(str(filled.file), read_only=True) as connection:
+        found = connection.execute(f"SELECT DISTINCT block_id FROM pragma_storage_info('{table}') WHERE block_id >= 0")
+        for (block,) in found.fetchall():
+            content[3 * 4096 + block * 262_144 + 1000] ^= 0xFF
+    filled.file.write_bytes(content)
+    with pytest.raises(WarehouseBroken, match="is damaged"):
+        hashes(filled)
+    rebuild(filled)
+    after = hashes(filled)
+    assert {name for name in before if before[name] != after[name]} <= {"ops.alarms", "ops.runs", "jobs.groups"}
+    assert len(list(filled.home.glob("warehouse.duckdb.broken-*"))) == 1
+    assert ("ops.alarms" in caplog.text) == (after["ops.alarms"] != before["ops.alarms"])
+    if not keeps:
+        assert after["ops.alarms"] != before["ops.alarms"]

@@ -1,5 +1,6 @@
 """The model registry: whole models only, an append-only list of champions, promote and roll back."""
 
+import hashlib
 import json
 import math
 from datetime import datetime, timedelta
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.errors import BadInput, BadSetting, NotFound
+from tasks.errors import BadInput, BadSetting, NotFound, WhorlError
 from tasks.warehouse import registry
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.rebuild import rebuild
@@ -48,7 +49,8 @@ def test_a_model_is_a_folder_with_card_and_weights_and_a_row_of_the_index(wareho
     made = add()
     folder = warehouse.models / "jobs" / "m1"
     assert {path.name for path in folder.iterdir()} == {"model.json", "weights.bin"}
-    assert registry.read_card(warehouse.models, "jobs", "m1") == made
+    files = {"weights.bin": hashlib.sha256(b"w").hexdigest()}
+    assert registry.read_card(warehouse.models, "jobs", "m1") == made.model_copy(update={"files": files})
     row = fetch(warehouse, "SELECT * FROM ops.models").iloc[0].to_dict()
     assert (row["model_id"], row["seed"], json.loads(row["metrics"])) == ("m1", 7, {"crps": 0.5})
     assert json.loads(row["parameters"]) == made.parameters
@@ -106,6 +108,97 @@ def test_a_broken_card_is_one_clear_line(warehouse, add):
         f"{file}: not a ModelCard (word: Field required); expected what whorl wrote there; "
         "bring it back from a backup, or move it away"
     )
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ("flipped", r"weights.bin: has changed since the model was registered \(sha256 fcb5f40df9be\)"),
+        ("missing", "weights.bin: is missing from the model"),
+        ("added", "trees-ratio.txt: was added to the model"),
+    ],
+)
+def test_a_model_whose_files_are_not_those_that_were_registered_is_not_loaded(warehouse, add, how, told):
+    add()
+    folder = warehouse.models / "jobs" / "m1"
+    assert registry.folder_of(warehouse.models, "jobs", "m1") == folder
+    if how == "flipped":
+        (folder / "weights.bin").write_bytes(b"W")
+    elif how == "missing":
+        (folder / "weights.bin").unlink()
+    else:
+        (folder / "trees-ratio.txt").write_text("trees")
+    with pytest.raises(BadInput, match=told) as error:
+        registry.folder_of(warehouse.models, "jobs", "m1")
+    assert str(error.value).endswith(
+        "bring it back from a backup, put another into use with 'whorl models rollback jobs shapes', or train again"
+    )
+
+
+def test_a_note_beside_a_model_and_half_a_file_are_no_part_of_it(warehouse, add):
+    add()
+    for name in ("training.json", "weights.bin.part"):
+        (warehouse.models / "jobs" / "m1" / name).write_text("later")
+    assert registry.folder_of(warehouse.models, "jobs", "m1").name == "m1"
+
+
+def test_a_model_of_an_earlier_version_has_no_checksums_and_loads(warehouse, add):
+    add()
+    file = warehouse.models / "jobs" / "m1" / "model.json"
+    said = json.loads(file.read_text())
+    del said["files"]
+    file.write_text(json.dumps(said))
+    (file.parent / "weights.bin").write_bytes(b"other")
+    assert registry.folder_of(warehouse.models, "jobs", "m1") == file.parent
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("word", "jobs/../../../x", "not a ModelCard .word: String should match pattern"),
+        ("model_id", "../m1", "not a ModelCard .model_id: String should match pattern"),
+        ("model_id", "m2", "is the card of model 'm2' of 'jobs'; expected that of the model whose folder it lies in"),
+        ("word", "nodes", "is the card of model 'm1' of 'nodes'"),
+    ],
+)
+def test_a_card_that_names_another_place_is_refused(warehouse, add, key, value, told):
+    add()
+    file = warehouse.models / "jobs" / "m1" / "model.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {key: value}))
+    for ask in (registry.cards, lambda models: registry.read_card(models, "jobs", "m1")):
+        with pytest.raises(BadInput, match=told):
+            ask(warehouse.models)
+
+
+def test_a_champion_whose_id_leads_elsewhere_is_refused(warehouse, add):
+    add()
+    registry.promote(warehouse, "jobs", "m1", "first")
+    file = warehouse.models / "jobs" / "champions.jsonl"
+    file.write_text(file.read_text().replace('"m1"', '"../../m1"'))
+    with pytest.raises(BadInput, match=r"not a Decision .model_id: String should match pattern"):
+        in_use(warehouse)
+
+
+def test_a_model_that_is_a_link_goes_without_what_it_leads_to(warehouse, add, tmp_path):
+    add()
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "file").write_text("mine")
+    (warehouse.models / "jobs" / "m2").symlink_to(tmp_path / "kept")
+    (warehouse.models / "elsewhere").symlink_to(tmp_path)
+    registry.remove_model(warehouse.models, "jobs", "m2")
+    with pytest.raises(WhorlError, match=r"leads out of .*; nothing was removed"):
+        registry.remove_model(warehouse.models, "elsewhere", "kept")
+    assert (tmp_path / "kept" / "file").read_text() == "mine"
+    assert [path.name for path in (warehouse.models / "jobs").iterdir()] == ["m1"]
+
+
+def test_what_is_registered_is_for_its_owner_alone(warehouse, add):
+    add()
+    (warehouse.models / "jobs").chmod(0o755)
+    warehouse.models.chmod(0o755)
+    add("m2")
+    assert warehouse.models.stat().st_mode & 0o777 == 0o700  # made by an earlier version, and narrowed
+    assert {path.stat().st_mode & 0o077 for path in (warehouse.models / "jobs" / "m2").iterdir()} == {0}
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

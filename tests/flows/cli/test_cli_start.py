@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,25 @@ def test_a_bug_is_a_short_line_and_its_traceback_is_kept(
     kept = Path(re.findall(r"the traceback is in (\S+),", ended.err)[0])
     assert "Traceback (most recent call last)" in kept.read_text()
     kept.unlink()
+
+
+def test_tracebacks_of_this_user_go_after_a_week_or_when_there_are_many(
+    whorl: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    now = time.time()
+    made = [tmp_path / f"whorl-error-{at:08}.txt" for at in range(25)]
+    for at, file in enumerate(made):
+        file.touch()
+        os.utime(file, (now - at, now - at - 8 * 86_400 * (at == 3)))
+    others = [tmp_path / name for name in ("whorl-error-notes.txt", "whorl-error-00000099.txt")]
+    others[0].touch()
+    others[1].symlink_to(made[0])
+    for other in others:
+        os.utime(other, (0, 0), follow_symlinks=False)
+    assert whorl("--version").code == 0
+    assert [file.exists() for file in made] == [at < 21 and at != 3 for at in range(25)]
+    assert all(other.is_symlink() or other.exists() for other in others)
 
 
 def test_verbose_shows_the_traceback_of_a_bug(whorl: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:

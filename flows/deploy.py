@@ -9,7 +9,7 @@ from prefect.client.schemas.actions import DeploymentUpdate, WorkPoolCreate
 from prefect.client.schemas.objects import ConcurrencyLimitStrategy, ConcurrencyOptions
 from prefect.client.schemas.responses import DeploymentResponse
 from prefect.exceptions import ObjectNotFound
-from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 from prefect.workers.process import ProcessWorker
 
 from flows.deployment_file import DeploymentEntry, read_deployments
@@ -18,7 +18,7 @@ from flows.fleet import fleet_entries, fleet_source
 from flows.form_words import form_of
 from flows.network_turn import LIMIT, make_limit
 from flows.resolved import first_parameters, resolved_parameters
-from flows.server_file import NoServer, is_healthy
+from flows.server_file import NoServer, is_healthy, key_for
 from flows.watchdog import dead_run_automation
 from tasks.settings import Settings
 
@@ -47,7 +47,9 @@ def deploy(settings: Settings, api_url: str | None = None) -> list[Registered]:
         raise NoServer(f"{url}: no Prefect server answers here; start one with 'whorl serve', or mend PREFECT_API_URL")
     entries, fleet = read_deployments(), fleet_entries(settings)
     names = {entry.work_pool.name for entry in (*entries, *(entry for entry, _ in fleet))}
-    with temporary_settings({PREFECT_API_URL: url}), get_client(sync_client=True) as client:
+    key = key_for(settings.warehouse.home, url)
+    server = {PREFECT_API_URL: url} | ({PREFECT_API_AUTH_STRING: key} if key else {})
+    with temporary_settings(server), get_client(sync_client=True) as client:
         pools = [_pool(client, name) for name in sorted(names)]
         limit = Registered("concurrency limit", LIMIT, "created" if make_limit() else "unchanged")
         deployments = [_deployment(client, entry, settings, fleet_source(settings, entry.name)) for entry in entries]

@@ -1,11 +1,11 @@
 """Prefect's environment: made from whorl's settings, and set before prefect is imported, since it reads it then."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
-from flows.server_file import running_server
-from tasks.storage import narrow
+from flows.server_file import key_for, running_server
+from tasks.jobs.readers.prefect_http import FOR_OTHER_SERVERS
 
 FLOW_VARIABLES = {
     "PREFECT_RESULTS_DEFAULT_SERIALIZER": "json",  # never pickle: nothing that executes code is loaded
@@ -18,32 +18,42 @@ FLOW_VARIABLES = {
 SERVER_VARIABLES = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
-    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",  # measured: 12 to 19 s on 2 cores
+    "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",  # Prefect would start one without a key that outlives a kill
 }
 QUIET = {"PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL"}  # the command line prints its own line
 
 
 def prefect_variables(home: Path, *, api_url: str | None = None) -> dict[str, str]:
-    """The variables that every Prefect process of this home runs with; without api_url flows start their own server."""
+    """The variables that every Prefect process of this home runs with."""
     place = {"PREFECT_HOME": str(home / "prefect")}
     return place | FLOW_VARIABLES | SERVER_VARIABLES | ({"PREFECT_API_URL": api_url} if api_url else {})
 
 
-def prepare(home: Path, *, is_quiet: bool = True) -> str | None:
-    """Set this process up for flows and return the API that they will use; None: a server of their own.
+def prepare(home: Path, *, is_quiet: bool = True, api_url: str | None = None) -> str | None:
+    """Set this process up for flows and return the API that they will use; None: there is no server yet.
 
-    The API is PREFECT_API_URL if it is set, else the running `whorl serve` of this home. Call it before anything
-    that imports prefect: what prefect has read already stays as it is."""
-    api_url = os.environ.get("PREFECT_API_URL") or running_server(home)
-    (home / "prefect").mkdir(0o700, parents=True, exist_ok=True)  # prefect makes the last folder only
-    narrow(home / "prefect")  # prefect.db holds what runs were asked and logged
-    os.environ.update(prefect_variables(home, api_url=api_url))
+    The API is api_url, else PREFECT_API_URL if it is set, else the running `whorl serve` of this home, which gets its
+    key; another server gets what the user has set. Call it before anything that imports prefect: what prefect has read
+    already stays as it is. Raises BadSetting for a key that cannot be used."""
+    url = api_url or os.environ.get("PREFECT_API_URL") or running_server(home)
+    os.environ.update(prefect_variables(home, api_url=url))
     if is_quiet:
         os.environ.update(QUIET)
-    return api_url
+    if url and (key := key_for(home, url)):
+        use_key(os.environ, key)
+    return url
 
 
-def child_environment(home: Path, *, api_url: str, base: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The whole environment of a server or worker of this home."""
-    inherited = {key: value for key, value in (base or os.environ).items() if key not in QUIET}
+def use_key(variables: MutableMapping[str, str], key: str) -> None:
+    """Let Prefect show this key to the server that the variables name; what the user has set is for other servers."""
+    for theirs, ours in FOR_OTHER_SERVERS.items():
+        variables.setdefault(ours, variables.get(theirs, ""))
+    variables.pop("PREFECT_API_KEY", None)
+    variables["PREFECT_API_AUTH_STRING"] = key
+
+
+def child_environment(home: Path, *, api_url: str, key: str, base: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The whole environment of a server or worker of this home. key: that of the server at api_url."""
+    inherited = {name: value for name, value in (base or os.environ).items() if name not in QUIET}
+    use_key(inherited, key)
     return inherited | prefect_variables(home, api_url=api_url) | {"WHORL_HOME": str(home)}

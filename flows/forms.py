@@ -13,9 +13,10 @@ from typing import Annotated, Any, TypeVar, cast, get_type_hints
 import prefect
 from prefect import Flow
 from prefect.context import TagsContext
-from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from pydantic.fields import FieldInfo
 
+from flows.home_server import has_own_server
 from flows.kept_runs import kept
 from flows.run_logs import show_errors_in_one_line, show_steps
 from tasks.errors import WhorlError
@@ -59,7 +60,7 @@ def call(called: Flow[..., Result], params: Params) -> Result:
     The run carries the tags of the flow; a deployed run has those of its deployment. A run with a server of its own
     sends no heartbeats, since nobody would miss them: it ends a second sooner."""
     fields = {name: getattr(params, name) for name in type(params).model_fields}
-    changed = {} if PREFECT_API_URL.value() else {PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
+    changed = {PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None} if has_own_server() else {}
     try:
         with temporary_settings(changed), prefect.tags(*called.fn.tags):  # type: ignore[attr-defined]
             return cast(Result, called(**fields))

@@ -2,6 +2,7 @@
 
 Prefect's worker, told to stop, kills its runs and leaves without a word: they would stay Running for ever."""
 
+import base64
 import json
 import time
 import urllib.error
@@ -18,8 +19,8 @@ LOOK_EVERY_S = 0.2
 MESSAGE = "Stopped together with 'whorl serve'; retry it to continue after its last finished step"
 
 
-def end_runs(worker_pid: int, api_url: str, *, patience_s: float) -> list[str]:
-    """End every flow run that this worker runs now; returns their ids.
+def end_runs(worker_pid: int, api_url: str, key: str, *, patience_s: float) -> list[str]:
+    """End every flow run that this worker runs now; returns their ids. key: that of the server.
 
     The run or its worker gets patience_s to write down the end; after that it is written from here."""
     found = _runs_of(worker_pid)
@@ -33,13 +34,13 @@ def end_runs(worker_pid: int, api_url: str, *, patience_s: float) -> list[str]:
             process.kill()
     deadline = time.monotonic() + patience_s
     open_ids = list(found)
-    while open_ids := [run_id for run_id in open_ids if not _has_ended(api_url, run_id)]:
+    while open_ids := [run_id for run_id in open_ids if not _has_ended(api_url, key, run_id)]:
         if time.monotonic() > deadline:
             break
         time.sleep(LOOK_EVERY_S)
     for run_id in open_ids:
         state = {"type": "CRASHED", "name": "Crashed", "message": MESSAGE}
-        _ask(f"{api_url}/flow_runs/{run_id}/set_state", {"state": state, "force": True})
+        _ask(f"{api_url}/flow_runs/{run_id}/set_state", key, {"state": state, "force": True})
     return list(found)
 
 
@@ -54,15 +55,16 @@ def _runs_of(worker_pid: int) -> dict[str, list[psutil.Process]]:
     return runs
 
 
-def _has_ended(api_url: str, run_id: str) -> bool:
-    run = _ask(f"{api_url}/flow_runs/{run_id}")
+def _has_ended(api_url: str, key: str, run_id: str) -> bool:
+    run = _ask(f"{api_url}/flow_runs/{run_id}", key)
     return run is None or run.get("state_type") in FINAL
 
 
-def _ask(url: str, body: dict[str, Any] | None = None) -> dict[str, Any] | None:
+def _ask(url: str, key: str, body: dict[str, Any] | None = None) -> dict[str, Any] | None:
     """The answer of the API; None if it gives none (the server is going, too)."""
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url, data=data, headers={"Content-Type": "application/json"})
+    told = {"Content-Type": "application/json", "Authorization": f"Basic {base64.b64encode(key.encode()).decode()}"}
+    request = urllib.request.Request(url, data=data, headers=told)
     try:
         with urllib.request.urlopen(request, timeout=REQUEST_TIMEOUT_S) as answer:
             found: dict[str, Any] = json.load(answer)

@@ -46,12 +46,26 @@ class Invocation:
             print(line, file=sys.stderr)
 
     def prepare_flows(self) -> None:
-        """Set Prefect up for this home; call it before importing a flow, since prefect reads the environment then."""
+        """Set Prefect up for this home, with a server; call it before importing a flow: prefect reads the environment.
+
+        Raises what check_home does, before a server is started, and NoServer."""
+        from flows.home_server import ready_for_flows
+
+        ready_for_flows(self._writable_home(), is_quiet=not self.is_verbose)
+
+    def prepare_client(self, api_url: str | None = None) -> None:
+        """Set Prefect up for a server that runs: that of api_url, PREFECT_API_URL or this home. Raises BadSetting."""
         from flows.environment import prepare
 
+        prepare(self._writable_home(), is_quiet=not self.is_verbose, api_url=api_url)
+
+    def _writable_home(self) -> Path:
+        from tasks.warehouse.faults import check_home
+
         home = self.warehouse.home
+        check_home(home)
         os.environ["WHORL_HOME"] = str(home)  # for processes that a flow starts
-        prepare(home, is_quiet=not self.is_verbose)
+        return home
 
 
 def invocation_of(context: typer.Context) -> Invocation:

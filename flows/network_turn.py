@@ -13,8 +13,8 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate, GlobalConcurrencyLimitUpdate
 from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
-from prefect.settings import PREFECT_API_URL
 
+from flows.home_server import has_own_server
 from tasks.errors import WhorlError
 from tasks.nodes.record.templates import BenchmarkTemplate
 
@@ -39,7 +39,7 @@ def take_back_turns() -> int:
     """Give back the turns that killed recorders hold on a server of this process's own; returns how many.
 
     A shared server does so by itself when a lease ends, and there a turn may be another node's: nothing is touched."""
-    if PREFECT_API_URL.value():
+    if not has_own_server():
         return 0
     with get_client(sync_client=True) as client:
         taken = client.read_global_concurrency_limit_by_name(LIMIT).active_slots

@@ -11,6 +11,6 @@ from flows.progress_bar import progress_bar
 @contextmanager
 def flow_running(invocation: Invocation) -> Iterator[None]:
     """A block that may import and run flows of this home; what it prints goes to stderr."""
-    invocation.prepare_flows()
     with progress_bar(invocation, first="starting Prefect"), redirect_stdout(sys.stderr):
+        invocation.prepare_flows()
         yield

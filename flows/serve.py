@@ -1,11 +1,10 @@
-"""`whorl serve`: Prefect's server, the registered flows and a worker on loopback, until Ctrl-C or SIGTERM.
+"""`whorl serve`: Prefect's server, the registered flows and a worker until Ctrl-C or SIGTERM.
 
 This process imports no prefect: it starts the parts, watches them, and stops the worker before the server, since a
 worker without a server does not end."""
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -17,13 +16,13 @@ from pathlib import Path
 from flows import child
 from flows.child import Child
 from flows.environment import child_environment
+from flows.home_server import LOOPBACK, api_url, free_port, page_host, server_environment, wait_until_healthy
 from flows.interruption import end_runs
-from flows.server_file import NoServer, is_healthy, read_server_file, remove_server_file, write_server_file
+from flows.server_file import NoServer, key_file, load_key, read_server_file, remove_server_file, write_server_file
 from tasks.settings import Settings
+from tasks.warehouse.faults import check_home
 
-HOST = "127.0.0.1"
 POOL = "whorl"
-START_WAIT_S = 180.0  # measured: healthy after 10 to 27 s on a busy machine with 2 cores, longer for a new database
 LOOK_EVERY_S = 0.5
 SHORT_LIFE_S = 30.0  # a worker that gives up sooner would give up again
 RUNS_PATIENCE_S = 20.0
@@ -32,29 +31,43 @@ SERVER_PATIENCE_S = 20.0
 REGISTER = "import sys; from flows.deploy import deploy_settings; deploy_settings(sys.stdin.read())"
 
 
-def serve(settings: Settings, *, port: int | None = None, limit: int = 2, say: Callable[[str], None] = print) -> None:
+def serve(
+    settings: Settings,
+    *,
+    host: str = LOOPBACK,
+    port: int | None = None,
+    limit: int = 2,
+    say: Callable[[str], None] = print,
+) -> None:
     """Run server and worker until this process is told to stop; then no process is left.
 
-    port: by default that of the settings; 0: a free one. limit: flow runs at a time. A worker that was killed is
-    started again. Raises NoServer if the home is served already, if the port is taken, if a part does not start, or
-    if the server ends by itself."""
+    host: the address to listen on. port: by default that of the settings; 0: a free one. limit: flow runs at a time. A
+    worker that was killed is started again. say: takes each line about what is waited for, and how to log in.
+    Raises NoServer if the home is served already, if the port is taken, if a part does not start, or if the server ends
+    by itself; BadSetting if the home cannot be written to, or its key is no key of its owner alone."""
     home = settings.warehouse.home
-    home.mkdir(parents=True, exist_ok=True)
+    check_home(home)
     if other := read_server_file(home):
         raise NoServer(f"{home}: process {other.pid} serves it already at {other.url}; stop that one first")
-    chosen = _free_port(settings.whorl.port if port is None else port)
-    api_url = f"http://{HOST}:{chosen}/api"
-    environment = child_environment(home, api_url=api_url)
+    chosen = free_port(host, settings.whorl.port if port is None else port)
+    url, key = api_url(host, chosen), load_key(home)
+    environment = child_environment(home, api_url=url, key=key)
     logs = home / "prefect" / "logs"
+    page = f"http://{page_host(host)}:{chosen}"
     with _stop_signals() as stopped:
-        server = child.start("server", _server_command(chosen), environment, logs / "server.log")
+        say(f"starting Prefect's server on {page} (logs in {logs})")
+        command = _server_command(host, chosen)
+        server = child.start("server", command, server_environment(home, host, chosen), logs / "server.log")
         try:
-            _wait_until_healthy(server, api_url, stopped)
-            write_server_file(home, api_url, os.getpid())
+            wait_until_healthy(server, url, stopped)
+            write_server_file(home, url, os.getpid())
+            if not stopped.is_set():
+                say("registering the flows")
             _register(settings, environment, logs / "deploy.log", stopped)
             if not stopped.is_set():
-                say(f"Prefect: http://{HOST}:{chosen} (logs in {logs}; Ctrl-C stops)")
-                _work(server, api_url, lambda: _start_worker(limit, environment, logs), stopped, say)
+                say("starting the worker")
+                say(f"Prefect: {page} (log in with the line in {key_file(home)}; Ctrl-C stops)")
+                _work(server, url, key, lambda: _start_worker(limit, environment, logs), stopped, say)
         finally:
             remove_server_file(home)
             say("stopping the server")
@@ -63,7 +76,8 @@ def serve(settings: Settings, *, port: int | None = None, limit: int = 2, say: C
 
 def _work(
     server: Child,
-    api_url: str,
+    url: str,
+    key: str,
     start_worker: Callable[[], Child],
     stopped: threading.Event,
     say: Callable[[str], None],
@@ -81,15 +95,15 @@ def _work(
                 worker, started_s = start_worker(), time.monotonic()
     finally:
         say("stopping the worker")
-        _stop_worker(worker, api_url)
+        _stop_worker(worker, url, key)
 
 
 def _start_worker(limit: int, environment: dict[str, str], logs: Path) -> Child:
     return child.start("worker", _worker_command(limit), environment, logs / "worker.log")
 
 
-def _server_command(port: int) -> list[str]:
-    return [sys.executable, "-m", "prefect", "server", "start", "--host", HOST, "--port", str(port)]
+def _server_command(host: str, port: int) -> list[str]:
+    return [sys.executable, "-m", "prefect", "server", "start", "--host", host, "--port", str(port)]
 
 
 def _worker_command(limit: int) -> list[str]:
@@ -108,20 +122,6 @@ def _worker_command(limit: int) -> list[str]:
     ]
 
 
-def _free_port(wanted: int) -> int:
-    """The wanted port, or any free one for 0. Raises NoServer if another process listens there."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, wanted))
-        except OSError as error:
-            raise NoServer(
-                f"port {wanted} of {HOST} is taken ({error.strerror}); stop what listens there, or choose another "
-                "with --port or the setting whorl.port"
-            ) from error
-        return int(probe.getsockname()[1])
-
-
 @contextmanager
 def _stop_signals() -> Iterator[threading.Event]:
     """An event that Ctrl-C and SIGTERM set, for the duration of the block."""
@@ -133,15 +133,6 @@ def _stop_signals() -> Iterator[threading.Event]:
     finally:
         for number, handler in old.items():
             signal.signal(number, handler)
-
-
-def _wait_until_healthy(server: Child, api_url: str, stopped: threading.Event) -> None:
-    deadline = time.monotonic() + START_WAIT_S
-    while not stopped.is_set() and not is_healthy(api_url):
-        if server.has_ended or time.monotonic() > deadline:
-            state = "ended" if server.has_ended else f"does not answer after {START_WAIT_S:g} s"
-            raise NoServer(f"Prefect's server {state}: {server.last_line()} (log: {server.log})")
-        stopped.wait(LOOK_EVERY_S)
 
 
 def _register(settings: Settings, environment: dict[str, str], log: Path, stopped: threading.Event) -> None:
@@ -156,8 +147,8 @@ def _register(settings: Settings, environment: dict[str, str], log: Path, stoppe
         raise NoServer(f"the flows could not be registered: {lines[-1]} (log: {log})")
 
 
-def _stop_worker(worker: Child, api_url: str) -> None:
+def _stop_worker(worker: Child, url: str, key: str) -> None:
     """End the runs first and let that be written down; a run that has begun meanwhile is ended as well."""
-    while not worker.has_ended and end_runs(worker.process.pid, api_url, patience_s=RUNS_PATIENCE_S):
+    while not worker.has_ended and end_runs(worker.process.pid, url, key, patience_s=RUNS_PATIENCE_S):
         pass
     child.stop(worker, patience_s=WORKER_PATIENCE_S)

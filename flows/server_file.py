@@ -1,6 +1,8 @@
-"""<home>/server.json: how a running `whorl serve` is found by the commands of the same home."""
+"""<home>/server.json and <home>/api.key: how the server of a home is found, and what it wants to be told first."""
 
 import json
+import re
+import secrets
 import urllib.error
 import urllib.request
 from contextlib import suppress
@@ -9,11 +11,15 @@ from pathlib import Path
 
 import psutil
 
-from tasks.errors import WhorlError
+from tasks.errors import BadSetting, WhorlError
+from tasks.http_server import is_same_server
 
 OK = 200
 HEALTH_TIMEOUT_S = 5.0
 CLOCK_SLACK_S = 1.0  # a start time read twice may differ by rounding
+USER, KEY_BYTES = "whorl", 32
+KEY = re.compile(USER + r":[\w-]{40,}")
+OTHERS = 0o077  # the rights of everybody but the owner
 
 
 class NoServer(WhorlError):
@@ -64,6 +70,36 @@ def read_server_file(home: Path) -> ServerFile | None:
 def remove_server_file(home: Path) -> None:
     """Forget the server."""
     server_file(home).unlink(missing_ok=True)
+
+
+def key_file(home: Path) -> Path:
+    """Where the key is: the line to log in with."""
+    return home / "api.key"
+
+
+def load_key(home: Path) -> str:
+    """The key of this home's servers, `whorl:` and a secret; made on first use, readable by its owner only.
+
+    Raises BadSetting if others may read it, or if the file holds no key."""
+    from tasks.storage import make_private_file
+
+    path = key_file(home)
+    if not path.exists():
+        make_private_file(path, f"{USER}:{secrets.token_urlsafe(KEY_BYTES)}\n".encode())
+    if path.stat().st_mode & OTHERS:
+        raise BadSetting(f"{path}: others may read the key; expected a file of its owner alone; run chmod 600 on it")
+    key = path.read_text(encoding="utf-8", errors="replace").strip()
+    if not KEY.fullmatch(key):
+        raise BadSetting(f"{path}: holds no key of a server; expected {USER}:SECRET; delete it to get another one")
+    return key
+
+
+def key_for(home: Path, api_url: str) -> str | None:
+    """The key of this home if its own server answers at this address; None for any other: nobody else gets it.
+
+    Raises BadSetting as load_key."""
+    found = read_server_file(home)
+    return load_key(home) if found and is_same_server(found.url, api_url) else None
 
 
 def running_server(home: Path) -> str | None:

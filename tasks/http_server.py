@@ -10,6 +10,7 @@ from http import HTTPStatus
 from ipaddress import ip_address
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
 
 from tasks.errors import BadInput
 
@@ -142,6 +143,21 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def is_same_server(one: str, other: str) -> bool:
+    """Whether two addresses name the same host and port; all names of loopback are one host."""
+    place = _place(one)
+    return place is not None and place == _place(other)
+
+
+def _place(url: str) -> tuple[str, int | None] | None:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return None
+    return ("loopback" if _is_loopback(host) else host, port) if host else None
 
 
 def _is_passing(status: int) -> bool:

@@ -1,10 +1,11 @@
-"""What a path means: a file of this machine, or an address that fsspec reaches."""
+"""What a path means: a file of this machine, or an address that fsspec reaches; and files for their owner alone."""
 
 import os
+import secrets
 import shutil
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -80,3 +81,18 @@ def narrow(*paths: Path) -> None:
     for path in paths:
         if path.exists() and path.stat().st_mode & OTHERS and path.stat().st_uid == os.geteuid():
             path.chmod(OWNERS_FOLDER if path.is_dir() else OWNERS_FILE)
+
+
+def make_private_file(path: Path, content: bytes) -> None:
+    """Write a whole file that its owner alone may read; one that is there already stays, whoever was faster."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)

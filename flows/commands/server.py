@@ -25,16 +25,19 @@ def add_commands(app: typer.Typer) -> None:
 def serve(
     context: typer.Context,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65_535, help="Port on loopback, instead of whorl.port; 0: a free one")
+        int | None, typer.Option(min=0, max=65_535, help="Port, instead of whorl.port; 0: a free one")
     ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0: all, for workers elsewhere")] = "127.0.0.1",
     limit: Annotated[int, typer.Option(min=1, help="Flow runs at a time")] = 2,
 ) -> None:
     """Run Prefect's server, its UI and a worker.
 
-    On loopback, with all flows registered, until Ctrl-C or SIGTERM."""
+    With all flows registered, until Ctrl-C or SIGTERM. It answers only who shows the key in api.key of the home folder,
+    which also logs in to the UI."""
     from flows import serve as serving
 
-    serving.serve(invocation_of(context).settings, port=port, limit=limit, say=lambda line: print(line, flush=True))
+    settings = invocation_of(context).settings
+    serving.serve(settings, host=host, port=port, limit=limit, say=lambda line: print(line, flush=True))
 
 
 def deploy(
@@ -51,7 +54,7 @@ def deploy(
     from flows.machine_output import plain, show_json
 
     invocation = invocation_of(context)
-    invocation.prepare_flows()
+    invocation.prepare_client(api_url)
     from flows.deploy import deploy as register  # not before: it imports prefect, which reads the environment then
 
     done = plain(register(invocation.settings, api_url))

@@ -4,11 +4,9 @@ The same name gives the same pseudonym in every export, so runs still form the s
 can try out a list of names. Queues, times and sizes stay as they are, and so do ids, except where a reader makes them
 of names: then they get pseudonyms of 32 digits that links between runs and later exports share."""
 
-import os
 import re
 import secrets
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from tasks.errors import BadSetting
 from tasks.jobs.grouping import normalise_names
 from tasks.jobs.params import GroupParams
 from tasks.jobs.pseudonymous_lists import without_hosts
+from tasks.storage import make_private_file
 
 KEY_FILE = "pseudonym.key"
 KEY_BYTES = 32
@@ -62,7 +61,7 @@ def load_key(home: Path) -> bytes:
     get other pseudonyms. Raises BadSetting if the file is damaged or others may read it."""
     path = home / KEY_FILE
     if not path.exists():
-        _make_key(path)
+        make_private_file(path, secrets.token_bytes(KEY_BYTES))
     if path.stat().st_mode & OTHERS:
         raise BadSetting(f"{path}: others may read the key; expected a file of its owner alone; run chmod 600 on it")
     key = path.read_bytes()
@@ -72,21 +71,6 @@ def load_key(home: Path) -> bytes:
             "out), or delete it to get another key and with it other pseudonyms"
         )
     return key
-
-
-def _make_key(path: Path) -> None:
-    """Write a whole key under another name, then give it its name, unless somebody else was faster."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{KEY_FILE}.{os.getpid()}.{secrets.token_hex(4)}.part")
-    try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(secrets.token_bytes(KEY_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(FileExistsError):
-            os.link(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _replaced(

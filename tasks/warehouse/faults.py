@@ -1,6 +1,8 @@
 """What the disk and DuckDB complain about, as one line that says what to do."""
 
 import errno
+import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,12 +10,16 @@ from pathlib import Path
 import duckdb
 
 from tasks.errors import BadSetting, WarehouseBroken, WarehouseBusy, WhorlError
+from tasks.machine import free_bytes
+from tasks.storage import narrow
 
 NO_RIGHT = (errno.EACCES, errno.EPERM, errno.EROFS)
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 SAYS_NO_RIGHT = ("Permission denied", "Read-only file system", "Operation not permitted")
 SAYS_NO_SPACE = ("No space left", "quota exceeded", "File too large")
 SAYS_NO_SPILL = "max_temp_directory_size"
+MB = 2**20
+LEAST_FREE_BYTES = 64 * MB  # a home without a row takes 10 MB: Prefect's database, the warehouse, their logs
 SAYS_IN_USE = ("Could not set lock", "different configuration")
 SAYS_DAMAGED = "Corrupt database file"  # of a block whose checksum does not fit; the type is then plain duckdb.Error
 GAVE_UP = (duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
@@ -35,6 +41,25 @@ def told_clearly(where: Path | str) -> Iterator[None]:
         if (told := of_duckdb(where, error)) is None:
             raise
         raise told from error
+
+
+def check_home(home: Path) -> None:
+    """Make the home folder, if need be, and see that work can be written there: at once, not in the middle of it.
+
+    Raises BadSetting if this user may not write to it, WhorlError if its disk has no room."""
+    folders = [home, home / "prefect"]
+    files = [home / "warehouse.duckdb", home / "prefect" / "prefect.db"]
+    for folder in folders:
+        with told_clearly(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.write(bytes(MB))
+    narrow(home / "prefect")  # prefect.db holds what runs were asked and logged
+    for file in files:
+        if file.exists() and not os.access(file, os.W_OK):
+            raise _no_right(file, "not writable")
+    if (free := free_bytes(home)) < LEAST_FREE_BYTES:
+        raise _no_space(home, f"{free / MB:.0f} MB free, {LEAST_FREE_BYTES / MB:.0f} MB are needed")
 
 
 def of_duckdb(where: Path | str, error: duckdb.Error) -> WhorlError | None:

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from flows import child
+from flows.home_server import start_own, wait_until_healthy
+from flows.server_file import load_key
 from tasks.warehouse.place import Warehouse
 
 ROWS = [
@@ -16,28 +19,31 @@ ROWS = [
 
 @pytest.fixture(scope="session")
 def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A server of this test session, with JSON results in a folder of its own and no heartbeats."""
+    """The server of this test session, as a command starts it: with a key. JSON results, and no heartbeats."""
     from prefect.settings import (
+        PREFECT_API_AUTH_STRING,
+        PREFECT_API_URL,
         PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
         PREFECT_LOCAL_STORAGE_PATH,
         PREFECT_RESULTS_DEFAULT_SERIALIZER,
-        PREFECT_SERVER_ANALYTICS_ENABLED,
         temporary_settings,
     )
-    from prefect.testing.utilities import prefect_test_harness
 
-    results = tmp_path_factory.mktemp("results")
+    home = tmp_path_factory.mktemp("served")
+    server, url = start_own(home)
     changed = {
+        PREFECT_API_URL: url,
+        PREFECT_API_AUTH_STRING: load_key(home),
         PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None,
-        PREFECT_LOCAL_STORAGE_PATH: results,
+        PREFECT_LOCAL_STORAGE_PATH: home / "results",
         PREFECT_RESULTS_DEFAULT_SERIALIZER: "json",
     }
-    with (
-        temporary_settings({PREFECT_SERVER_ANALYTICS_ENABLED: False}),  # the server inherits it
-        prefect_test_harness(server_startup_timeout=120),
-        temporary_settings(changed),
-    ):
-        yield
+    try:
+        wait_until_healthy(server, url)
+        with temporary_settings(changed):
+            yield
+    finally:
+        child.stop(server, patience_s=5)
 
 
 @pytest.fixture

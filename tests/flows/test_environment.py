@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -13,12 +14,15 @@ import pytest
 
 from flows import environment
 from flows.server_file import (
+    key_file,
+    load_key,
     read_server_file,
     remove_server_file,
     running_server,
     server_file,
     write_server_file,
 )
+from tasks.errors import BadSetting
 
 
 class Healthy(BaseHTTPRequestHandler):
@@ -75,12 +79,48 @@ def test_a_server_that_the_user_names_comes_first(
     assert environment.prepare(tmp_path) == "http://prefect.example/api"
 
 
+def test_the_key_of_this_home_goes_to_its_own_server_and_that_of_the_user_to_others(
+    tmp_path: Path, own_environment: dict[str, str], api_url: str
+) -> None:
+    write_server_file(tmp_path, api_url, os.getpid())
+    own_environment |= {"PREFECT_API_AUTH_STRING": "ada:secret", "PREFECT_API_KEY": "pnu_1"}
+    environment.prepare(tmp_path, api_url="http://prefect.example/api")
+    assert (own_environment["PREFECT_API_AUTH_STRING"], own_environment["PREFECT_API_KEY"]) == ("ada:secret", "pnu_1")
+    assert not key_file(tmp_path).exists()
+    environment.prepare(tmp_path, api_url=api_url.replace("127.0.0.1", "localhost"))
+    assert own_environment["PREFECT_API_AUTH_STRING"] == load_key(tmp_path)
+    assert "PREFECT_API_KEY" not in own_environment  # it would come first
+    assert own_environment["OTHER_PREFECT_API_AUTH_STRING"] == "ada:secret"
+    environment.prepare(tmp_path)
+    assert own_environment["OTHER_PREFECT_API_AUTH_STRING"] == "ada:secret"
+
+
+def test_the_key_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
+    key = load_key(tmp_path)
+    assert re.fullmatch(r"whorl:[\w-]{43}", key)
+    assert load_key(tmp_path) == key
+    assert key_file(tmp_path).stat().st_mode & 0o777 == 0o600
+    assert load_key(tmp_path / "other") != key
+
+
+def test_a_key_that_others_may_read_or_that_is_none_is_refused(tmp_path: Path) -> None:
+    load_key(tmp_path)
+    key_file(tmp_path).chmod(0o640)
+    with pytest.raises(BadSetting, match=r"api.key: others may read the key; .*; run chmod 600 on it"):
+        load_key(tmp_path)
+    key_file(tmp_path).chmod(0o600)
+    key_file(tmp_path).write_text("whorl:\n")
+    with pytest.raises(BadSetting, match="holds no key of a server; expected whorl:SECRET; delete it to get another"):
+        load_key(tmp_path)
+
+
 def test_a_worker_does_not_inherit_the_silence_of_the_command_line(
     tmp_path: Path, own_environment: dict[str, str]
 ) -> None:
     environment.prepare(tmp_path, is_quiet=True)
     assert own_environment["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] == "CRITICAL"
-    found = environment.child_environment(tmp_path, api_url="http://127.0.0.1:1/api", base=own_environment)
+    url = "http://127.0.0.1:1/api"
+    found = environment.child_environment(tmp_path, api_url=url, key="whorl:k", base=own_environment)
     assert "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL" not in found
     assert found["WHORL_HOME"] == str(tmp_path)
 

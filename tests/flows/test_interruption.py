@@ -1,5 +1,6 @@
 """Flows that are at work when `whorl serve` stops: ended, and never left Running for ever."""
 
+import base64
 import json
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from flows.interruption import RUN_ID, end_runs
 
+KEY = "whorl:secret"
 WORKER = f"""
 import os, subprocess, sys
 run = [sys.executable, "-c", "import time; time.sleep(600)"]
@@ -37,7 +39,8 @@ def api() -> Iterator[tuple[str, dict[str, Any]]]:
             self.answer({"status": "ACCEPT"})
 
         def answer(self, content: dict[str, Any]) -> None:
-            self.send_response(200)
+            has_key = self.headers["Authorization"] == f"Basic {base64.b64encode(KEY.encode()).decode()}"
+            self.send_response(200 if has_key else 401)
             self.end_headers()
             self.wfile.write(json.dumps(content).encode())
 
@@ -73,7 +76,7 @@ def test_a_run_that_cannot_say_how_it_ended_becomes_crashed(
 ) -> None:
     url, known = api
     pid, run, other = worker
-    assert end_runs(pid, url, patience_s=0.5) == ["run-1"]
+    assert end_runs(pid, url, KEY, patience_s=0.5) == ["run-1"]
     assert not run.is_running() or run.status() == psutil.STATUS_ZOMBIE
     assert other.is_running()
     assert (known["state_type"], known["path"]) == ("CRASHED", "/api/flow_runs/run-1/set_state")
@@ -85,18 +88,18 @@ def test_a_run_that_told_its_end_keeps_its_own_words(
 ) -> None:
     url, known = api
     known["state_type"] = "COMPLETED"
-    assert end_runs(worker[0], url, patience_s=0.5) == ["run-1"]
+    assert end_runs(worker[0], url, KEY, patience_s=0.5) == ["run-1"]
     assert known == {"state_type": "COMPLETED"}
 
 
 def test_a_server_that_is_gone_does_not_hold_up_the_end(worker: tuple[int, psutil.Process, psutil.Process]) -> None:
-    assert end_runs(worker[0], "http://127.0.0.1:9/api", patience_s=0.5) == ["run-1"]
+    assert end_runs(worker[0], "http://127.0.0.1:9/api", KEY, patience_s=0.5) == ["run-1"]
 
 
 def test_a_worker_without_runs_has_nothing_to_end(api: tuple[str, dict[str, Any]]) -> None:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
-        assert end_runs(process.pid, api[0], patience_s=0.5) == []
+        assert end_runs(process.pid, api[0], KEY, patience_s=0.5) == []
     finally:
         process.communicate()
-    assert end_runs(process.pid, api[0], patience_s=0.5) == []  # nor has one that is gone
+    assert end_runs(process.pid, api[0], KEY, patience_s=0.5) == []  # nor has one that is gone

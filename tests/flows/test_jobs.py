@@ -153,7 +153,7 @@ def test_a_summary_of_nothing_names_the_sources_there_are(warehouse: Warehouse, 
 
 @pytest.mark.slow
 def test_nothing_but_the_error_reaches_a_terminal(warehouse: Warehouse) -> None:
-    from prefect.settings import PREFECT_API_URL
+    from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL
 
     code = (
         "import sys; from pathlib import Path; from flows.environment import prepare; home = Path(sys.argv[1]); "
@@ -162,7 +162,8 @@ def test_nothing_but_the_error_reaches_a_terminal(warehouse: Warehouse) -> None:
         "try: summarise_jobs(SummaryFlowParams(source='nowhere', warehouse=Warehouse(home=home)))\n"
         "except NotFound as error: print(error)"
     )
-    variables = {**os.environ, "PREFECT_API_URL": PREFECT_API_URL.value()}
+    server = {"PREFECT_API_URL": PREFECT_API_URL.value(), "PREFECT_API_AUTH_STRING": PREFECT_API_AUTH_STRING.value()}
+    variables = os.environ | server
     command = [sys.executable, "-c", code, str(warehouse.home)]
     done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.startswith("source 'nowhere' has no job runs")

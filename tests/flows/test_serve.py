@@ -1,6 +1,7 @@
 """`whorl serve`: what it refuses, and how it keeps and ends its parts (stand-ins here; the slow tests run Prefect)."""
 
 import os
+import re
 import signal
 import socket
 import sys
@@ -40,7 +41,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Puts small programs in the place of Prefect's server and worker."""
 
     def put(server: str, worker: str, *arguments: str) -> None:
-        monkeypatch.setattr(serving, "_server_command", lambda port: [sys.executable, "-c", server, str(port)])
+        monkeypatch.setattr(serving, "_server_command", lambda host, port: [sys.executable, "-c", server, str(port)])
         monkeypatch.setattr(serving, "_worker_command", lambda limit: [sys.executable, "-c", worker, *arguments])
         monkeypatch.setattr(serving, "_register", lambda *_: None)
 
@@ -94,8 +95,14 @@ def test_while_it_runs_its_commands_find_it_and_afterwards_not(tmp_path: Path, s
 
     old = signal.getsignal(signal.SIGTERM)
     serve(settings_of(tmp_path), port=0, say=say)
-    assert found[0] is not None and found[0].pid == os.getpid()
-    assert said[1:] == ["stopping the worker", "stopping the server"]  # a worker without a server does not end
+    assert found[-1] is None and found[-2] is not None and found[-2].pid == os.getpid()
+    assert [line.partition(" on http://127.0.0.1:")[0] for line in said[:3]] == [
+        "starting Prefect's server",
+        "registering the flows",
+        "starting the worker",
+    ]
+    assert re.fullmatch(rf"Prefect: http://127.0.0.1:\d+ \(log in with the line in {tmp_path}/api.key; .*", said[3])
+    assert said[4:] == ["stopping the worker", "stopping the server"]  # a worker without a server does not end
     assert read_server_file(tmp_path) is None
     assert signal.getsignal(signal.SIGTERM) is old
 
@@ -104,7 +111,7 @@ def test_a_killed_worker_is_started_again(tmp_path: Path, stand_ins: Callable[..
     stand_ins(SERVER, KILLED_ONCE, str(tmp_path / "mark"))
     said: list[str] = []
     serve(settings_of(tmp_path), port=0, say=stopping_at(said, "the worker has ended (code -9)"))
-    assert said[1:] == [
+    assert said[4:] == [
         "the worker has ended (code -9); starting another",
         "stopping the worker",
         "stopping the server",

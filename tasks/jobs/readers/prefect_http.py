@@ -7,13 +7,18 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from tasks.errors import BadInput
-from tasks.http_server import Answer, HttpServer, Patience, Words
+from tasks.http_server import Answer, HttpServer, Patience, Words, is_same_server
 from tasks.jobs.params import PrefectApiParams
 
 if TYPE_CHECKING:
     import httpx
 
 EXPECTED = "the API of a Prefect server"
+FOR_OTHER_SERVERS = {
+    "PREFECT_API_KEY": "OTHER_PREFECT_API_KEY",
+    "PREFECT_API_AUTH_STRING": "OTHER_PREFECT_API_AUTH_STRING",
+}
+"""Where the user's keys are kept while this process shows the key of its own home to the server of that home."""
 FORGOT_API = "did you forget /api? A local server's address is http://127.0.0.1:4200/api"
 WORDS = Words(
     example="http://host:4200/api",
@@ -31,7 +36,7 @@ class PrefectApi(HttpServer):
     def __init__(self, url: str, params: PrefectApiParams, transport: "httpx.BaseTransport | None" = None) -> None:
         """Raises BadInput for an address that is none."""
         patience = Patience(params.timeout_s, params.tries, params.backoff_s)
-        super().__init__(url, WORDS, patience, headers=_authorization(), transport=transport)
+        super().__init__(url, WORDS, patience, headers=_authorization(url), transport=transport)
 
     def objects(self, route: str, question: dict[str, Any]) -> list[dict[str, Any]]:
         """The list of objects that the server answers with. Raises BadInput if there is none to be had."""
@@ -62,8 +67,13 @@ class PrefectApi(HttpServer):
             raise BadInput(self.shown, said, "Prefect 3", "check its version")
 
 
-def _authorization() -> dict[str, str]:
-    key, pair = os.environ.get("PREFECT_API_KEY"), os.environ.get("PREFECT_API_AUTH_STRING")
+def _authorization(url: str) -> dict[str, str]:
+    """The key of this process for the server that it works with, that of the user for any other."""
+    is_ours = is_same_server(url, os.environ.get("PREFECT_API_URL", ""))
+    key, pair = (
+        os.environ.get(name) if is_ours else os.environ.get(aside, os.environ.get(name))
+        for name, aside in FOR_OTHER_SERVERS.items()
+    )
     if key:
         return {"Authorization": f"Bearer {key}"}
     return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"} if pair else {}

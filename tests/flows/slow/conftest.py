@@ -15,7 +15,7 @@ import httpx
 import psutil
 import pytest
 
-from flows.server_file import read_server_file
+from flows.server_file import load_key, read_server_file
 from tasks.warehouse.place import Warehouse
 
 START_S = 240.0
@@ -44,7 +44,11 @@ class Served:
     home: Path
     process: "subprocess.Popen[bytes]"
     output: Path
-    http: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=60, trust_env=False))
+    http: httpx.Client = field(init=False)
+
+    def __post_init__(self) -> None:
+        user, _, secret = load_key(self.home).partition(":")
+        self.http = httpx.Client(timeout=60, trust_env=False, auth=(user, secret))
 
     until = staticmethod(until)
 
@@ -54,6 +58,12 @@ class Served:
         found = read_server_file(self.home)
         assert found
         return found.url
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment in which Prefect's own commands reach it, as the runbook says."""
+        place = {"PREFECT_API_URL": self.url, "PREFECT_HOME": str(self.home / "prefect")}
+        return os.environ | place | {"PREFECT_API_AUTH_STRING": load_key(self.home)}
 
     @property
     def warehouse(self) -> Warehouse:

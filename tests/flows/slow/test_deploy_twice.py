@@ -67,8 +67,9 @@ def test_a_new_setting_reaches_the_form_and_an_operators_choices_stay(served: An
 def test_prefects_own_deploy_accepts_the_file(served: Any) -> None:
     command = [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--name", "jobs-record"]
     command += ["--prefect-file", "deployments/prefect.yaml"]
-    variables = {**os.environ, "PREFECT_API_URL": served.url, "PREFECT_HOME": str(served.home / "prefect")}
-    done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=180, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, env=served.variables, capture_output=True, text=True, timeout=180, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert served.deployment("jobs-record")["entrypoint"] == "flows.jobs.jobs_record"
     deploy(served.home)

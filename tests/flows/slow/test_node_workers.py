@@ -14,6 +14,7 @@ import pytest
 from flows.deploy import deploy
 from flows.environment import child_environment
 from flows.fleet import POOL
+from flows.server_file import load_key
 from tasks.settings import Settings
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
@@ -32,14 +33,14 @@ SHORT = {
 
 
 @contextmanager
-def worker_of(node: str, home: Path, api_url: str) -> Iterator[None]:
+def worker_of(node: str, home: Path, server: Any) -> Iterator[None]:
     """A worker as the runbook starts it on a node."""
     home.mkdir()
     command = ["-m", "prefect", "worker", "start", "--pool", POOL, "--work-queue", node, "--type", "process"]
     with (home / "worker.log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, *command, "--limit", "1"],
-            env=child_environment(home, api_url=api_url),
+            env=child_environment(home, api_url=server.url, key=load_key(server.home)),
             stdout=log,
             stderr=log,
         )
@@ -77,7 +78,7 @@ def test_two_nodes_record_into_one_landing_folder_and_one_warehouse_has_both(
             }
         )
         deploy(settings, served.url)
-        with worker_of(NODES[0], tmp_path / "a", served.url), worker_of(NODES[1], tmp_path / "b", served.url):
+        with worker_of(NODES[0], tmp_path / "a", served), worker_of(NODES[1], tmp_path / "b", served):
             started = {
                 node: served.post(
                     f"/deployments/{served.get(f'/deployments/name/nodes-record/{node}')['id']}/create_flow_run", {}

@@ -1,0 +1,145 @@
+"""A server of a home: it answers who shows its key and no page but its own, and ends with the command that started it."""
+
+import asyncio
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from flows.home_server import page_host, server_environment
+from flows.server_file import load_key
+from tasks.errors import BadSetting
+
+ROOT = Path(__file__).parents[2]
+FOREIGN = "http://evil.example"
+START_S = 180.0
+ENDS_WITHIN_S = 10.0
+
+
+def server() -> tuple[str, str]:
+    """The API of the server of this session, and its key."""
+    from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL
+
+    return PREFECT_API_URL.value(), PREFECT_API_AUTH_STRING.value()
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_the_api_answers_who_shows_the_key_and_nobody_else() -> None:
+    url, key = server()
+    questions = [("GET", "/admin/version", None), ("POST", "/flow_runs/filter", {}), ("DELETE", "/flows/1", None)]
+    for method, path, body in questions:
+        for auth in (None, ("whorl", "guess")):
+            answer = httpx.request(method, url + path, json=body, auth=auth, trust_env=False)
+            assert answer.status_code == 401, (method, path)
+    user, _, secret = key.partition(":")
+    assert httpx.post(f"{url}/flow_runs/filter", json={}, auth=(user, secret), trust_env=False).status_code == 200
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_a_page_of_another_origin_may_neither_ask_nor_read() -> None:
+    url, key = server()
+    own = url.removesuffix("/api")
+    auth = httpx.BasicAuth(*key.split(":"))
+    for origin, allowed in ((FOREIGN, None), ("null", None), (own, own), (own.replace("127.0.0.1", "localhost"), ...)):
+        headers = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+        answers = (
+            httpx.get(f"{url}/admin/version", headers=headers, auth=auth, trust_env=False),
+            httpx.options(f"{url}/flow_runs/filter", headers=headers, trust_env=False),
+        )
+        for answer in answers:
+            assert answer.headers.get("Access-Control-Allow-Origin") == (origin if allowed is ... else allowed)
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_a_socket_without_the_key_is_closed() -> None:
+    from websockets.asyncio.client import connect
+    from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+    async def emit(*protocols: str) -> str:
+        address = server()[0].replace("http", "ws", 1) + "/events/in"
+        async with connect(address, origin=FOREIGN, subprotocols=protocols or None) as socket:
+            await socket.send(json.dumps({"type": "auth", "token": "guess"}))
+            return str(await asyncio.wait_for(socket.recv(), 20))
+
+    for protocols in ((), ("prefect",)):
+        with pytest.raises((ConnectionClosed, InvalidStatus)):
+            asyncio.run(emit(*protocols))
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_the_key_stands_in_no_argument_and_in_no_file_that_others_may_read() -> None:
+    url, key = server()
+    secret = key.partition(":")[2]
+    port = url.removesuffix("/api").rpartition(":")[2]
+    [found] = [one for one in psutil.Process().children() if port in one.cmdline()]
+    assert not [one for one in (*found.cmdline(), *psutil.Process().cmdline()) if secret in one]
+    home = Path(found.environ()["WHORL_HOME"])
+    files = [file for file in home.rglob("*") if file.is_file() and file.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH)]
+    assert files and not [file for file in files if secret.encode() in file.read_bytes()]
+
+
+def test_a_server_for_the_network_has_a_key_and_the_origin_of_its_own_pages(tmp_path: Path) -> None:
+    found = server_environment(tmp_path, "0.0.0.0", 4200)
+    assert found["PREFECT_SERVER_API_AUTH_STRING"] == load_key(tmp_path) == found["PREFECT_API_AUTH_STRING"]
+    assert found["PREFECT_API_URL"] == "http://127.0.0.1:4200/api"
+    assert found["PREFECT_SERVER_UI_API_URL"] == f"http://{page_host('0.0.0.0')}:4200/api"
+    assert f"http://{page_host('0.0.0.0')}:4200" in found["PREFECT_SERVER_CORS_ALLOWED_ORIGINS"].split(",")
+    (tmp_path / "api.key").write_text("")
+    with pytest.raises(BadSetting, match="holds no key of a server"):
+        server_environment(tmp_path, "0.0.0.0", 4200)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux ends it")
+@pytest.mark.parametrize("moment", ["server started", "server answers", "flow at work"])
+def test_a_killed_command_leaves_no_process(tmp_path: Path, moment: str) -> None:
+    home, log = tmp_path / "home", tmp_path / "log.csv"
+    rows = [f"r{i},job{i % 7},2026-01-{1 + i % 28:02d}T01:00:00,{60 + i % 9}" for i in range(200_000)]
+    log.write_text("run_id,name,started_at,runtime_s\n" + "\n".join(rows) + "\n")
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("WHORL_", "PREFECT_"))}
+    command = [sys.executable, "-m", "flows.cli", "--home", str(home), "jobs", "ingest", str(log)]
+    process = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        parent, deadline = psutil.Process(process.pid), time.monotonic() + START_S
+        while not is_reached(moment, parent, home):
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+        family = parent.children(recursive=True)
+        assert family
+        process.send_signal(signal.SIGKILL)
+        _, alive = psutil.wait_procs(family, timeout=ENDS_WITHIN_S)
+        assert [one for one in alive if one.status() != psutil.STATUS_ZOMBIE] == []
+        left = [one for one in psutil.process_iter(["environ"]) if belongs_to(home, one)]
+        assert left == []
+    finally:
+        process.kill()
+        process.wait()
+
+
+def is_reached(moment: str, parent: psutil.Process, home: Path) -> bool:
+    """Whether the command has come so far."""
+    if moment == "flow at work":
+        return (home / "landing").exists() or (home / "warehouse.duckdb").exists()
+    ports = [
+        argv[argv.index("--port") + 1] for argv in (one.cmdline() for one in parent.children()) if "--port" in argv
+    ]
+    if moment == "server started":
+        return bool(ports)
+    try:
+        return bool(ports) and httpx.get(f"http://127.0.0.1:{ports[0]}/api/health", trust_env=False).is_success
+    except httpx.HTTPError:
+        return False
+
+
+def belongs_to(home: Path, process: psutil.Process) -> bool:
+    """Whether a process that still runs was started for this home."""
+    found = (process.info["environ"] or {}).get("WHORL_HOME")  # type: ignore[attr-defined]
+    return found == str(home) and process.status() != psutil.STATUS_ZOMBIE

@@ -21,10 +21,13 @@ from flows.kept_runs import kept
 from flows.run_logs import show_errors_in_one_line, show_steps
 from tasks.errors import WhorlError
 from tasks.params import Params
+from tasks.source_names import ONLY_SOURCE
+from tasks.warehouse.sources import source_of
 
 P = TypeVar("P", bound=Params)
 Result = TypeVar("Result", bound=Mapping[str, Any])
 TAG = "whorl"
+INSTEAD = ("logs", "telemetry", "results")  # files to evaluate instead of a source
 
 
 def flow(
@@ -41,7 +44,7 @@ def flow(
         def run(**fields: Any) -> Result:
             show_errors_in_one_line()
             show_steps()
-            params = model(**fields)
+            params = with_source(name.split("-")[0], model(**fields))
             with TagsContext(current_tags=set()):  # tags are for runs: each tag of a task costs it a request
                 return kept(name, params, lambda: body(params))
 
@@ -52,6 +55,15 @@ def flow(
         return made
 
     return decorate
+
+
+def with_source(word: str, params: P) -> P:
+    """The parameters with the only source of the word where they name none, and no files instead of one.
+
+    Raises NotFound if there is no source, or several to choose from, NoWarehouse."""
+    if getattr(params, "source", None) != ONLY_SOURCE or any(getattr(params, field, None) for field in INSTEAD):
+        return params
+    return params.model_copy(update={"source": source_of(params.warehouse, word)})  # type: ignore[attr-defined]
 
 
 def call(called: Flow[..., Result], params: Params) -> Result:

@@ -2,12 +2,12 @@
 
 from pydantic import Field
 
-from flows.job_params import OF_SOURCE, WAREHOUSE, Source
+from flows.job_params import OF_SOURCE, WAREHOUSE, OfSource
 from tasks.jobs.params import GroupParams, ReadParams, SummaryParams
 from tasks.jobs.predict.evaluation_params import EvaluateParams
 from tasks.jobs.reader_names import AUTO, ReaderName
 from tasks.params import Params
-from tasks.source_names import DEFAULT_SOURCE
+from tasks.source_names import ONLY_SOURCE
 from tasks.warehouse.place import Warehouse
 
 PROTOCOL = "How the log is split, shapes are found, models are trained and measured"
@@ -16,7 +16,7 @@ PROTOCOL = "How the log is split, shapes are found, models are trained and measu
 class TrainFlowParams(Params):
     """The training of a model on a source."""
 
-    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     evaluate: EvaluateParams = Field(EvaluateParams(), description=PROTOCOL)
     warehouse: Warehouse = Field(description=WAREHOUSE)
 
@@ -24,7 +24,7 @@ class TrainFlowParams(Params):
 class PredictFlowParams(Params):
     """The next run of every job of a source."""
 
-    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     summary: SummaryParams = Field(
         SummaryParams(), description="Its min_support says how many finished runs a job needs to be listed"
     )
@@ -34,7 +34,7 @@ class PredictFlowParams(Params):
 class EvaluateFlowParams(Params):
     """An experiment: how well runtimes of a source, or of job logs, are predicted with these parameters."""
 
-    source: Source = Field(DEFAULT_SOURCE, description=f"{OF_SOURCE}; not looked at where logs are named")
+    source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; not looked at where logs are named")
     logs: list[str] = Field(
         [], description="Job logs to evaluate instead of the source: files or folders; they are not kept"
     )
@@ -48,7 +48,7 @@ class EvaluateFlowParams(Params):
 class CharacteriseFlowParams(Params):
     """The typical runtime distributions of a source."""
 
-    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     evaluate: EvaluateParams = Field(
         EvaluateParams(), description="Its part predict.characterise says how shapes are found, here as in a training"
     )

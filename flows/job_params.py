@@ -9,13 +9,16 @@ from tasks.jobs.params import GroupParams, ReadParams, ReportParams, SummaryPara
 from tasks.jobs.reader_names import AUTO, ReaderName
 from tasks.jobs.record.params import RecordParams
 from tasks.params import Params
-from tasks.source_names import DEFAULT_SOURCE, MAX_SOURCE_CHARS, checked_source
+from tasks.source_names import DEFAULT_SOURCE, MAX_SOURCE_CHARS, ONLY_SOURCE, checked_source
 from tasks.warehouse.place import Warehouse
 
 SOURCE = "Name under which the rows are kept; rows of different sources never mix"
-OF_SOURCE = "Name under which the rows were kept when they were read"
+OF_SOURCE = "Name under which the rows were kept when they were read; empty: the only source there is"
 WAREHOUSE = "Where the warehouse is, and what it may use of this machine"
 Source = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE_CHARS), AfterValidator(checked_source)]
+OfSource = Annotated[
+    str, Field(max_length=MAX_SOURCE_CHARS), AfterValidator(lambda name: checked_source(name) if name else ONLY_SOURCE)
+]
 
 
 class IngestParams(Params):
@@ -41,7 +44,7 @@ class IngestParams(Params):
 class SummaryFlowParams(Params):
     """The summary of a source, its artifact and its report."""
 
-    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     summary: SummaryParams = Field(SummaryParams(), description="What counts as a finished run and as an outlier")
     report: ReportParams = Field(ReportParams(), description="What the report shows")
     warehouse: Warehouse = Field(description=WAREHOUSE)
@@ -50,7 +53,7 @@ class SummaryFlowParams(Params):
 class WatchFlowParams(Params):
     """The check for runs that were unusually slow or are late, and for jobs that drift."""
 
-    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     watch: WatchParams = Field(WatchParams(), description="Which slow runs raise an alarm")
     late: LateParams = Field(LateParams(), description="Which runs that go on, or have just ended, are late")
     drift: DriftParams = Field(DriftParams(), description="When a job has drifted away from its earlier runs")

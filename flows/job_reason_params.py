@@ -4,17 +4,17 @@ from typing import TypedDict
 
 from pydantic import Field
 
-from flows.job_params import OF_SOURCE, WAREHOUSE, Source
+from flows.job_params import OF_SOURCE, WAREHOUSE, OfSource
 from tasks.jobs.explain.params import ExplainParams
 from tasks.params import Params
-from tasks.source_names import DEFAULT_SOURCE
+from tasks.source_names import ONLY_SOURCE
 from tasks.warehouse.place import Warehouse
 
 
 class ExplainFlowParams(Params):
     """The reasons of the runs of a source, and how far they can be trusted."""
 
-    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     explain: ExplainParams = Field(ExplainParams(), description="Which runs are explained, against what")
     warehouse: Warehouse = Field(description=WAREHOUSE)
 

@@ -1,13 +1,12 @@
 """The flow that explains the runs of a source: reasons, what counts over all, and checks of both."""
 
-from prefect.runtime import flow_run
-
 from flows.forms import call, flow
 from flows.job_reason_pages import reasons_page
 from flows.job_reason_params import ExplainFlowParams, ReasonsFound
 from flows.job_reports import fresh_page, page_part
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
+from flows.run_names import of_source
 from tasks.jobs import reason_steps
 from tasks.jobs.explain.params import ExplainParams
 from tasks.warehouse.connection import fetch
@@ -25,7 +24,7 @@ def explain_runs(warehouse: Warehouse, source: str, explain: ExplainParams, mode
     return reason_steps.explain_runs(warehouse, source, explain, model_id)
 
 
-@flow(name="jobs-explain", run_name=lambda: f"explain {flow_run.parameters['source']}", tags=TAGS)
+@flow(name="jobs-explain", run_name=lambda: of_source("explain"), tags=TAGS)
 def jobs_explain(params: ExplainFlowParams) -> ReasonsFound:
     """Say why the longest runs of the last days took so long, why the next runs of the riskiest jobs may, and what
     makes runs of this source long and its jobs variable; and check these reasons where causes were recorded."""

@@ -1,13 +1,12 @@
 """The flow about shapes of jobs: characterise."""
 
-from prefect.runtime import flow_run
-
 from flows.forms import call, flow
 from flows.job_model_params import CharacteriseFlowParams
 from flows.job_reports import fresh_page, page_part
 from flows.job_results import CharacterisedAndShown
 from flows.policies import step
 from flows.publish import artifact_key, publish
+from flows.run_names import of_source
 from tasks.jobs import model_steps
 
 WORD = "jobs"
@@ -16,7 +15,7 @@ TAGS = [WORD]
 characterise = step(model_steps.characterise)
 
 
-@flow(name="jobs-characterise", run_name=lambda: f"characterise {flow_run.parameters['source']}", tags=TAGS)
+@flow(name="jobs-characterise", run_name=lambda: of_source("characterise"), tags=TAGS)
 def jobs_characterise(params: CharacteriseFlowParams) -> CharacterisedAndShown:
     """Find the few typical runtime distributions of the first part of a source, and which of them each job follows."""
     warehouse, source = params.warehouse, params.source

@@ -2,18 +2,18 @@
 
 from pydantic import Field
 
-from flows.job_params import OF_SOURCE, WAREHOUSE, Source
+from flows.job_params import OF_SOURCE, WAREHOUSE, OfSource
 from tasks.jobs.control.named import Named
 from tasks.jobs.control.params import WhatIfParams
 from tasks.params import Params
-from tasks.source_names import DEFAULT_SOURCE
+from tasks.source_names import ONLY_SOURCE
 from tasks.warehouse.place import Warehouse
 
 
 class WhatIfFlowParams(Params):
     """Changes of the features of held-out runs, and what the model in use predicts to follow."""
 
-    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     scenarios: list[Named] = Field(
         ["no_spare", "newest_sku", "steady_load"], description="Named changes, each by itself: those of the paper"
     )

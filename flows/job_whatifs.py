@@ -1,7 +1,5 @@
 """The flow of what-if questions about jobs: what would reduce the variation of the next run."""
 
-from prefect.runtime import flow_run
-
 from flows.forms import call, flow
 from flows.job_reports import fresh_page, page_part
 from flows.job_results import AskedAndShown
@@ -9,6 +7,7 @@ from flows.job_whatif_pages import whatif_page
 from flows.job_whatif_params import WhatIfFlowParams
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
+from flows.run_names import of_source
 from tasks.jobs import whatif_steps
 
 WORD = "jobs"
@@ -17,7 +16,7 @@ TAGS = [WORD]
 ask_what_ifs = step(whatif_steps.ask_what_ifs)
 
 
-@flow(name="jobs-whatif", run_name=lambda: f"what if in {flow_run.parameters['source']}", tags=TAGS)
+@flow(name="jobs-whatif", run_name=lambda: of_source("what if in"), tags=TAGS)
 def jobs_whatif(params: WhatIfFlowParams) -> AskedAndShown:
     """Say what would follow from changes of the jobs of a source, by the model in use, and what must not be concluded.
 

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from flows.job_params import OF_SOURCE, WAREHOUSE, Source
+from flows.job_params import OF_SOURCE, WAREHOUSE, OfSource
 from flows.node_params import REPORT
 from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.evaluate.params import EvaluateParams
@@ -13,7 +13,7 @@ from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.suspect_params import SuspectParams
 from tasks.params import Params
 from tasks.report.nodes_params import NodesReportParams
-from tasks.source_names import DEFAULT_SOURCE
+from tasks.source_names import ONLY_SOURCE
 from tasks.warehouse.place import Warehouse
 
 PREPROCESS = "How metrics are selected, oriented, imputed and scaled"
@@ -23,7 +23,7 @@ SCORE = "How nodes are scored and ranked"
 class NodePreprocessParams(Params):
     """The preprocessing of the metrics of a source."""
 
-    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
     score: ScoreParams = Field(ScoreParams(), description=f"{SCORE}; its basis says what the reference is made of")
     report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
@@ -33,7 +33,7 @@ class NodePreprocessParams(Params):
 class NodeRankParams(Params):
     """The ranking of the nodes of a source, and suspicions about its executions."""
 
-    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     preprocess: PreprocessParams = Field(
         PreprocessParams(), description=f"{PREPROCESS}, where the source was not preprocessed before"
     )
@@ -47,7 +47,7 @@ class NodeRankParams(Params):
 class NodeEvaluateParams(Params):
     """An experiment: how well plain answers find stressed executions and rank nodes, on a source or on files."""
 
-    source: Source = Field(DEFAULT_SOURCE, description=f"{OF_SOURCE}; not looked at where results are named")
+    source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; not looked at where results are named")
     results: list[str] = Field(
         [], description="Results to evaluate instead of the source: files or folders; they are not kept"
     )

@@ -4,7 +4,7 @@ from typing import TypeVar
 
 from pydantic import Field
 
-from flows.job_params import OF_SOURCE, WAREHOUSE, Source
+from flows.job_params import OF_SOURCE, WAREHOUSE, OfSource
 from flows.node_answer_params import PREPROCESS, SCORE
 from flows.node_params import REPORT
 from tasks.nodes.detectors.params import DetectorParams
@@ -18,7 +18,7 @@ from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.training.search_params import SearchParams
 from tasks.params import Params
 from tasks.report.nodes_params import NodesReportParams
-from tasks.source_names import DEFAULT_SOURCE
+from tasks.source_names import ONLY_SOURCE
 from tasks.warehouse.place import Warehouse
 
 MODEL = "Graph, network, losses and fitting of the model"
@@ -42,7 +42,7 @@ class LearningParams(Params):
 class InUseParams(Params):
     """Whose parameters a training takes."""
 
-    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     as_in_use: bool = Field(
         True, description="Take graph, network, losses and fitting of the model in use, where there is one"
     )
@@ -55,7 +55,7 @@ class InUseParams(Params):
 class SearchedParams(Params):
     """What is searched, and what stays as it is."""
 
-    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     search: SearchParams = Field(SearchParams(), description="How many configurations are tried, where and how long")
     model: ModelParams = Field(ModelParams(), description=f"{MODEL}: what is not searched")
 
@@ -71,7 +71,7 @@ class NodeTuneParams(LearningParams, SearchedParams):
 class NodeFingerprintParams(Params):
     """Fingerprints and verdicts of the executions of a source, and its nodes ranked by them."""
 
-    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     fingerprint: AskingParams = Field(AskingParams(), description="How the model in use is asked")
     score: ScoreParams = Field(ScoreParams(), description=SCORE)
     report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
@@ -81,7 +81,7 @@ class NodeFingerprintParams(Params):
 class NodeWatchParams(Params):
     """The check whether nodes of a source are degrading."""
 
-    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     fingerprint: AskingParams = Field(AskingParams(), description="How the model in use is asked")
     alarm: AlarmParams = Field(
         AlarmParams(), description="When verdicts become an alarm, and what confirms or clears it"

@@ -1,7 +1,5 @@
 """The flow that watches nodes: verdicts, states by stated rules, alarms, and fresh benchmarks for the suspected."""
 
-from prefect.runtime import flow_run
-
 from flows.alarms import announce
 from flows.emulated_nodes import with_emulated
 from flows.forms import call, flow
@@ -12,6 +10,7 @@ from flows.node_model_results import NodesWatched
 from flows.node_reports import report_part, write_report
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
+from flows.run_names import of_source
 from tasks.nodes import learned_steps
 from tasks.nodes.learned.names import WORD
 from tasks.nodes.learned.rows import read_states
@@ -25,7 +24,7 @@ announce_alarms = step(announce)
 ask = step(ask_for_benchmarks)
 
 
-@flow(name="nodes-watch", run_name=lambda: f"watch the nodes of {flow_run.parameters['source']}", tags=TAGS)
+@flow(name="nodes-watch", run_name=lambda: of_source("watch the nodes of"), tags=TAGS)
 def nodes_watch(params: NodeWatchParams) -> NodesWatched:
     """Say which nodes are degrading, and raise an alarm for each; one that goes on is told once.
 

@@ -8,7 +8,7 @@ from prefect.runtime import flow_run
 
 def of_source(verb: str) -> str:
     """The verb, and the source of the run."""
-    return f"{verb} {flow_run.parameters['source']}"
+    return f"{verb} {flow_run.parameters['source'] or 'the only source'}"
 
 
 def of_ingest(key: str, otherwise: str) -> str:
@@ -24,7 +24,7 @@ def of_evaluation(key: str, called: str = "paths") -> str:
 def files_or_source(key: str, called: str = "paths") -> str:
     """The files that the run reads, else its source. key: its parameter of paths; called: what many of them are."""
     paths = flow_run.parameters.get(key) or []
-    return in_short(paths, called) if paths else str(flow_run.parameters["source"])
+    return in_short(paths, called) if paths else str(flow_run.parameters["source"] or "the only source")
 
 
 def in_short(paths: list[Any], called: str = "paths") -> str:

@@ -1,10 +1,9 @@
 """The flow about fingerprints: the phases of every run of a source, each found once."""
 
-from prefect.runtime import flow_run
-
 from flows.forms import call, flow
 from flows.policies import step
 from flows.publish import artifact_key, publish
+from flows.run_names import of_source
 from flows.workload_pages import fingerprints_page
 from flows.workload_params import FingerprintFlowParams
 from flows.workload_ray import fanned_out
@@ -23,7 +22,7 @@ clear_parts = step(fingerprint_steps.clear_parts)
 
 @flow(
     name="workloads-fingerprint",
-    run_name=lambda: f"fingerprint the runs of {flow_run.parameters['source']}",
+    run_name=lambda: of_source("fingerprint the runs of"),
     tags=TAGS,
 )
 def workloads_fingerprint(params: FingerprintFlowParams) -> Fingerprinted:

@@ -4,11 +4,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from flows.job_params import OF_SOURCE, WAREHOUSE, Source
+from flows.job_params import OF_SOURCE, WAREHOUSE, OfSource
 from flows.workload_params import REPORT
 from tasks.params import Params
 from tasks.report.workloads_params import WorkloadsReportParams
-from tasks.source_names import DEFAULT_SOURCE
+from tasks.source_names import ONLY_SOURCE
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.evaluate.params import EvaluateParams
 from tasks.workloads.identify.params import IdentifyParams
@@ -24,7 +24,7 @@ Which = Literal["new", "unlabelled", "all"]
 class WorkloadTrainParams(Params):
     """The training of a model of the workloads of a source."""
 
-    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     identify: IdentifyParams = Field(IdentifyParams(), description="How workloads are learned and identified")
     train: TrainParams = Field(TrainParams(), description="Which runs are held out to be measured on")
     left_out: list[str] = Field([], description="Ids of runs that are neither learned nor measured")
@@ -35,7 +35,7 @@ class WorkloadTrainParams(Params):
 class WorkloadIdentifyParams(Params):
     """The identification of runs of a source by its model in use."""
 
-    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     run_ids: list[str] = Field([], description="Ids of the runs to identify; empty: those that the next field names")
     which: Which = Field(
         "new", description="new: runs that the model in use has not identified; unlabelled: those without a label; all"
@@ -47,7 +47,7 @@ class WorkloadIdentifyParams(Params):
 class WorkloadWatchParams(Params):
     """The check of what runs against what should run."""
 
-    source: Source = Field(DEFAULT_SOURCE, description=f"{OF_SOURCE}; its model in use says what runs")
+    source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; its model in use says what runs")
     watch: WatchParams = Field(WatchParams(), description="What is looked at, what should run, when there is an alarm")
     record: RecordParams = Field(
         RecordParams(), description="Its interval_s, perf and machine say how what runs now is sampled"
@@ -59,7 +59,7 @@ class WorkloadWatchParams(Params):
 class WorkloadEvaluateParams(Params):
     """An experiment: how well workloads of a source, or of telemetry in files, are told apart."""
 
-    source: Source = Field(DEFAULT_SOURCE, description=f"{OF_SOURCE}; not looked at where telemetry is named")
+    source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; not looked at where telemetry is named")
     telemetry: list[str] = Field(
         [], description="Labelled telemetry to evaluate instead of the source: files or folders; it is not kept"
     )

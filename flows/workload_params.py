@@ -2,10 +2,10 @@
 
 from pydantic import Field
 
-from flows.job_params import OF_SOURCE, SOURCE, WAREHOUSE, Source
+from flows.job_params import OF_SOURCE, SOURCE, WAREHOUSE, OfSource, Source
 from tasks.params import Params
 from tasks.report.workloads_params import WorkloadsReportParams
-from tasks.source_names import DEFAULT_SOURCE
+from tasks.source_names import DEFAULT_SOURCE, ONLY_SOURCE
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.fan_out_params import FanOutParams
 from tasks.workloads.identify.params import IdentifyParams
@@ -44,7 +44,7 @@ class WorkloadIngestParams(Params):
 class FingerprintFlowParams(Params):
     """The phases of the runs of a source."""
 
-    source: Source = Field(DEFAULT_SOURCE, description=OF_SOURCE)
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     identify: IdentifyParams = Field(
         IdentifyParams(), description="Its part fingerprint says which counters count, and how runs are cut into phases"
     )

@@ -6,6 +6,7 @@ from flows.alarms import announce
 from flows.forms import call, flow
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
+from flows.run_names import of_source
 from flows.workload_model_pages import watch_page
 from flows.workload_model_params import WorkloadWatchParams
 from flows.workload_pictures import watched_part
@@ -35,7 +36,7 @@ announce_alarms = step(announce)
 
 @flow(
     name="workloads-watch",
-    run_name=lambda: f"watch the workloads of {flow_run.parameters['source']}",
+    run_name=lambda: of_source("watch the workloads of"),
     tags=TAGS,
 )
 def workloads_watch(params: WorkloadWatchParams) -> WorkloadsWatched:

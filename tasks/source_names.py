@@ -3,6 +3,7 @@
 from tasks.errors import BadSetting
 
 DEFAULT_SOURCE = "main"
+ONLY_SOURCE = ""  # as the name of a source to ask: the only one there is
 MAX_SOURCE_CHARS = 100
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.commands import completion
-from flows.commands.options import Json, Source, one_source
+from flows.commands.options import Json, Source, one_source_with_runs
 from flows.commands.shape_options import Normalisation, Out, shape_numbers
 from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
@@ -50,7 +50,7 @@ def characterise(
     numbers = shape_numbers(shapes, least=2)
     invocation = invocation_of(context)
     settings = invocation.settings
-    chosen = one_source(settings.warehouse, source)
+    chosen = one_source_with_runs(settings.warehouse, source)
     if job is None:
         _show_all(invocation, settings, chosen, out, as_json=as_json)
         return

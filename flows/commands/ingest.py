@@ -7,7 +7,7 @@ import typer
 
 from flows.commands.file_results import file_results, show_files
 from flows.commands.options import Json
-from flows.commands.reading_options import KeptUnder, Renamed, absolute_paths, renamed_columns
+from flows.commands.reading_options import KeptUnder, Renamed, absolute_paths, refuse_unreadable, renamed_columns
 from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
 from flows.shown import as_command, clean
@@ -68,10 +68,11 @@ def _run(
     invocation: Invocation, paths: list[str], source: str, reader: ReaderName, flags: dict[str, Any], *, as_json: bool
 ) -> None:
     from flows.machine_output import show_json
-    from tasks.jobs.intake import find_logs
+    from tasks.jobs.intake import Intake, begin_log, find_logs
 
     settings = invocation.resolved(flags).settings
-    find_logs(paths)  # a mistyped path is told before Prefect is started
+    intake = Intake(source, reader_asked_for(reader), settings.jobs.read, settings.jobs.group)
+    refuse_unreadable(find_logs(paths), lambda path: begin_log(path, intake))
     found = _ingested(invocation, settings, paths, source, reader)
     result = file_results(settings.warehouse, source, found["batches"]) | {
         "data_version": found["data_version"],
@@ -114,6 +115,7 @@ def _look(
     invocation: Invocation, paths: list[str], reader: ReaderName, flags: dict[str, Any], *, as_json: bool
 ) -> None:
     from flows.commands.dry_run import show_previews
+    from flows.environment import prepare
     from flows.progress_bar import progress_bar
     from tasks.errors import BadInput
     from tasks.jobs.intake import Intake, find_logs
@@ -122,6 +124,8 @@ def _look(
     jobs = invocation.resolved(flags).settings.jobs
     intake = Intake("", reader_asked_for(reader), jobs.read, jobs.group)
     logs = find_logs(paths)
+    if any("://" in log for log in logs):
+        prepare(invocation.warehouse.home)  # a server of this home wants to see its key
     previews, refused = [], []
     with progress_bar(invocation):
         for path in logs:

@@ -7,11 +7,11 @@ import typer
 from flows.commands.file_results import read_results, show_read
 from flows.commands.nodes_options import LabelFrom, Manifest, read_flags
 from flows.commands.options import Json
-from flows.commands.reading_options import KeptUnder, Renamed, TimeZone, absolute_paths
+from flows.commands.reading_options import KeptUnder, Renamed, TimeZone, absolute_paths, refuse_unreadable
 from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
 from flows.shown import as_command, counted
-from tasks.nodes.reader_names import AUTO, NodeReader
+from tasks.nodes.reader_names import AUTO, NodeReader, reader_asked_for
 from tasks.source_names import DEFAULT_SOURCE, checked_source
 
 if TYPE_CHECKING:
@@ -49,13 +49,15 @@ def ingest(
     The same file twice adds nothing. Which node a file is of, and whether it was stressed, is said by its columns, by
     --label-from, or by a manifest, which may also name the files."""
     from tasks.nodes.disturbed_parts import tell_left_out
-    from tasks.nodes.intake import find_files
+    from tasks.nodes.intake import Intake, begin_executions, find_files
 
     invocation, source = invocation_of(context), checked_source(source)
     settings = invocation.resolved({"nodes": {"read": read_flags(label_from, manifest, renamed, time_zone)}}).settings
     absolute = absolute_paths(paths)
     if absolute or manifest:
-        find_files(absolute, settings.nodes.read.manifest)  # a mistyped path is told before Prefect is started
+        intake = Intake(source, reader_asked_for(reader), settings.nodes.read)
+        files = find_files(absolute, settings.nodes.read.manifest)
+        refuse_unreadable(files, lambda path: begin_executions(path, intake))
         if line := tell_left_out(absolute):
             invocation.note(line)
     found = _ingested(invocation, settings, absolute, source, reader)

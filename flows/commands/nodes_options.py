@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.commands.options import one_source, only
 from flows.commands.reading_options import labelled_read_flags
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ Manifest = Annotated[
         show_default=False,
     ),
 ]
-SOURCES = "SELECT DISTINCT source FROM ops.files WHERE word = 'nodes' ORDER BY source"
 
 
 def read_flags(
@@ -54,10 +52,7 @@ def one_trained_source(warehouse: "Warehouse", source: str | None) -> str:
 
 
 def one_node_source(warehouse: "Warehouse", source: str | None) -> str:
-    """The named source, or the only one with executions of benchmarks. Raises BadSetting, NotFound, NoWarehouse."""
-    if source is not None:
-        return one_source(warehouse, source)
-    from tasks.warehouse.connection import fetch
+    """The named source, or the only one with executions of benchmarks. Raises as source_of."""
+    from tasks.warehouse.sources import source_of
 
-    names = [str(name) for name in fetch(warehouse, SOURCES)["source"]]
-    return only(names, f"{warehouse.file}: no executions of benchmarks yet; read some with 'whorl nodes ingest PATH'")
+    return source_of(warehouse, "nodes", source)

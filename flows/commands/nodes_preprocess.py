@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from flows.commands.nodes_options import one_node_source
+from flows.commands.nodes_options import one_learning_source
 from flows.commands.options import Json, Source
 from flows.invocation import invocation_of
 from flows.running import flow_running
@@ -30,7 +30,7 @@ def preprocess(
     invocation = invocation_of(context)
     flags: dict[str, Any] = {} if variant is None else {"nodes": {"preprocess": {"variant": variant}}}
     settings = invocation.resolved(flags).settings
-    chosen, nodes = one_node_source(settings.warehouse, source), settings.nodes
+    chosen, nodes = one_learning_source(settings.warehouse, source), settings.nodes
     with flow_running(invocation):
         from flows.node_answer_params import NodePreprocessParams
         from flows.node_answers import preprocess_nodes

@@ -67,13 +67,16 @@ def record(
     if dry_run:
         show_plan(invocation, settings.nodes.record, as_json=as_json)
         return
+    from tasks.nodes.record.campaign import runnable
+
+    runnable(settings.nodes.record)
+    told = {"source": checked_source(source)} if source is not None else {}
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "nodes"
     landing = settings.warehouse.landing_folder if source is not None else ""
     with flow_running(invocation):
         from flows.node_params import NodeRecordParams
         from flows.nodes import record_nodes
 
-        told = {"source": checked_source(source)} if source is not None else {}
         found = record_nodes(
             NodeRecordParams(folder=str(folder), record=settings.nodes.record, landing=landing, **told)
         )

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from flows.commands import completion
-from tasks.source_names import checked_source
 
 if TYPE_CHECKING:
     from tasks.warehouse.place import Warehouse
@@ -29,24 +28,20 @@ Source = Annotated[
 
 
 def one_source(warehouse: "Warehouse", source: str | None) -> str:
-    """The named source, or the only one there is. Raises BadSetting for what can be no name, NotFound if there
-    are none, or several to choose from."""
-    if source is not None:
-        return checked_source(source)
+    """The named source, or the only one with job runs. Raises as source_of."""
+    from tasks.warehouse.sources import source_of
+
+    return source_of(warehouse, "jobs", source)
+
+
+def one_source_with_runs(warehouse: "Warehouse", source: str | None) -> str:
+    """As one_source; it must have runs of one kind, so that this is told before Prefect is started.
+
+    Raises as refuse_mixture too."""
+    from tasks.jobs.summary import refuse_mixture
     from tasks.warehouse.connection import reading
 
+    chosen = one_source(warehouse, source)
     with reading(warehouse) as connection:
-        found = connection.execute("SELECT DISTINCT source FROM ops.files ORDER BY source").fetchall()
-    none = f"{warehouse.file}: no source has rows yet; fill one with 'whorl jobs ingest FILE'"
-    return only([str(name) for (name,) in found], none)
-
-
-def only(names: list[str], none: str) -> str:
-    """The only source among the names. Raises NotFound: `none` if there is no name, else with those to choose from."""
-    from tasks.errors import NotFound
-
-    if not names:
-        raise NotFound(none)
-    if len(names) > 1:
-        raise NotFound(f"there are {len(names)} sources: {', '.join(names)}; choose one with --source")
-    return names[0]
+        refuse_mixture(connection, chosen)
+    return chosen

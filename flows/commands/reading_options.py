@@ -1,9 +1,13 @@
 """Options of the verbs that read files, of every word: columns of other names, time zones, and where files are."""
 
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from flows.shown import clean
 
 KeptUnder = Annotated[
     str, typer.Option("--source", "-s", help="Name to keep the rows under; different sources never mix")
@@ -41,3 +45,26 @@ def labelled_read_flags(
         "time_zone": time_zone,
     }
     return {key: value for key, value in told.items() if value is not None}
+
+
+def refuse_unreadable(files: Sequence[str], begin: Callable[[str], object]) -> None:
+    """Refuse files of which none can be read, before Prefect is started: a line for each but the last, which is raised.
+
+    begin: reads the beginning of a file, and raises BadInput for one that is wrong as a whole. Addresses of servers
+    are not asked: that is left to the flow, which has their keys."""
+    from tasks.errors import BadInput
+
+    refused: list[BadInput] = []
+    for file in files:
+        if file.startswith(("http://", "https://")):
+            return
+        try:
+            begin(file)
+        except BadInput as error:
+            refused.append(error)
+        else:
+            return
+    for problem in refused[:-1]:
+        print(f"whorl: {clean(str(problem))}", file=sys.stderr)
+    if refused:
+        raise refused[-1]

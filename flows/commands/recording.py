@@ -38,11 +38,13 @@ def record(
     Prints the folder of the recording, for 'whorl jobs ingest'; what held the jobs to their tokens, and what the
     recorder itself took, is said beside it."""
     from flows.machine_output import show_json
+    from tasks.jobs.record.cluster import check_needs
 
     invocation = invocation_of(context)
     asked = {"minutes": minutes, "jobs": jobs, "seed": seed, "isolation": isolation}
     flags = {"jobs": {"record": {key: value for key, value in asked.items() if value is not None}}}
     settings = invocation.resolved(flags).settings
+    check_needs(settings.jobs.record)
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "jobs-{run}"
     with flow_running(invocation):
         from flows.job_params import RecordFlowParams

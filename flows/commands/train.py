@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from flows.commands.options import Json, Seed, Source, one_source
+from flows.commands.options import Json, Seed, Source, one_source_with_runs
 from flows.invocation import Invocation, invocation_of
 from flows.predictor_words import MEASURES, predictor_rows
 from flows.running import flow_running
@@ -45,7 +45,7 @@ def train(
     invocation = invocation_of(context)
     flags = {} if seed is None else {"jobs": {"evaluate": {"seed": seed}}}
     settings = invocation.resolved(flags).settings
-    chosen = one_source(settings.warehouse, source)
+    chosen = one_source_with_runs(settings.warehouse, source)
     found = _trained(invocation, settings, chosen)
     figures = read_figures(settings.warehouse, chosen, found["model_id"])
     if as_json:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from flows.commands.options import Json, Source, one_source
+from flows.commands.options import Json, Source, one_source_with_runs
 from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
 from flows.shown import counted
@@ -25,7 +25,7 @@ def watch(context: typer.Context, source: Source = None, as_json: Json = False) 
 
     invocation = invocation_of(context)
     settings = invocation.settings
-    chosen = one_source(settings.warehouse, source)
+    chosen = one_source_with_runs(settings.warehouse, source)
     with flow_running(invocation):
         from flows.job_params import WatchFlowParams
         from flows.jobs import watch_jobs

@@ -4,15 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.commands.options import one_source
+from flows.commands.workloads_options import one_workload_source
 from flows.progress_bar import progress_bar
 from flows.shown import as_command
 
 if TYPE_CHECKING:
     from flows.invocation import Invocation
-    from tasks.warehouse.place import Warehouse
-
-SOURCES = "SELECT DISTINCT source FROM ops.files WHERE word = 'workloads' ORDER BY source"
 
 
 def report_workloads(
@@ -26,7 +23,7 @@ def report_workloads(
 
     settings = invocation.settings
     warehouse, params = settings.warehouse, settings.workloads.report
-    chosen = _one_source_of_workloads(warehouse, source)
+    chosen = one_workload_source(warehouse, source)
     with progress_bar(invocation):
         if not runs:
             return {"source": chosen, "path": str(render_workloads(warehouse, chosen, params))}
@@ -41,13 +38,3 @@ def _again(source: str, runs: Sequence[str], counters: Sequence[str], out: Path 
         part for one in counters for part in ("--counter", one)
     ]
     return as_command("whorl", "report", "workloads", "--source", source, *named, *(("--out", out) if out else ()))
-
-
-def _one_source_of_workloads(warehouse: "Warehouse", source: str | None) -> str:
-    """The named source, or the only one that has runs of workloads; sources of jobs do not count."""
-    if source is not None:
-        return one_source(warehouse, source)
-    from tasks.warehouse.connection import fetch
-
-    names = [str(name) for name in fetch(warehouse, SOURCES)["source"]]
-    return names[0] if len(names) == 1 else one_source(warehouse, None)

@@ -43,6 +43,7 @@ def record(
     Prints the folder of the recording; what the sampler itself took is said beside it. Needs root for control groups
     and perf, and an otherwise idle machine."""
     from flows.machine_output import show_json
+    from tasks.workloads.record.campaign import runnable
 
     invocation = invocation_of(context)
     asked = {"minutes": minutes, "workloads": workload, "rounds": rounds, "runs": runs, "seed": seed, "perf": perf}
@@ -51,6 +52,7 @@ def record(
     if dry_run:
         show_plan(invocation, settings.workloads.record, as_json=as_json)
         return
+    runnable(settings.workloads.record)
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "workloads-{run}"
     with flow_running(invocation):
         from flows.workload_params import WorkloadRecordParams

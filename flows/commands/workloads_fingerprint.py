@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from flows.commands.options import Json, Source
-from flows.commands.workloads_options import one_workload_source
+from flows.commands.workloads_options import one_source_with_telemetry
 from flows.invocation import invocation_of
 from flows.running import flow_running
 from flows.shown import as_command
@@ -32,7 +32,7 @@ def fingerprint(
     invocation = invocation_of(context)
     flags = {} if ray is None else {"workloads": {"fan_out": {"ray_address": ray}}}
     settings = invocation.resolved(flags).settings
-    chosen, workloads = one_workload_source(settings.warehouse, source), settings.workloads
+    chosen, workloads = one_source_with_telemetry(settings.warehouse, source), settings.workloads
     with flow_running(invocation):
         from flows.workload_fingerprints import fingerprint_workloads
         from flows.workload_params import FingerprintFlowParams

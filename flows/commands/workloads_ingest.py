@@ -6,13 +6,13 @@ import typer
 
 from flows.commands.file_results import read_results, show_read
 from flows.commands.options import Json
-from flows.commands.reading_options import KeptUnder, Renamed, TimeZone, absolute_paths
+from flows.commands.reading_options import KeptUnder, Renamed, TimeZone, absolute_paths, refuse_unreadable
 from flows.commands.workloads_options import LabelFrom, Manifest, read_flags
 from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
 from flows.shown import as_command, counted
 from tasks.source_names import DEFAULT_SOURCE, checked_source
-from tasks.workloads.reader_names import AUTO, TelemetryReader
+from tasks.workloads.reader_names import AUTO, TelemetryReader, reader_asked_for
 
 if TYPE_CHECKING:
     from flows.workload_results import TelemetryIngested
@@ -42,7 +42,7 @@ def ingest(
 
     The same file twice adds nothing. Labels come from the columns of the files, from --label-from, or from a manifest,
     which may also name the files."""
-    from tasks.workloads.intake import find_files
+    from tasks.workloads.intake import Intake, begin_telemetry, find_files
 
     invocation, source = invocation_of(context), checked_source(source)
     if not paths and manifest is None:
@@ -51,7 +51,9 @@ def ingest(
         {"workloads": {"read": read_flags(label_from, manifest, renamed, time_zone)}}
     ).settings
     absolute = absolute_paths(paths)
-    find_files(absolute, settings.workloads.read.manifest)  # a mistyped path is told before Prefect is started
+    intake = Intake(source, reader_asked_for(reader), settings.workloads.read)
+    files = find_files(absolute, settings.workloads.read.manifest)
+    refuse_unreadable(files, lambda path: begin_telemetry(path, intake))
     found = _ingested(invocation, settings, absolute, source, reader)
     result = _results(settings.warehouse, source, found)
     if as_json:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.commands.options import one_source, only
 from flows.commands.reading_options import labelled_read_flags
 from tasks.source_names import checked_source
 
@@ -22,7 +21,6 @@ Manifest = Annotated[
         metavar="FILE", help="CSV or JSONL with path, workload, input, round, machine of each file", show_default=False
     ),
 ]
-SOURCES = "SELECT DISTINCT source FROM ops.files WHERE word = 'workloads' ORDER BY source"
 
 
 def read_flags(
@@ -38,20 +36,30 @@ def read_flags(
 
 
 def one_workload_source(warehouse: "Warehouse", source: str | None) -> str:
-    """The named source, or the only one with telemetry. Raises BadSetting, NotFound, NoWarehouse."""
-    if source is not None:
-        return one_source(warehouse, source)
-    from tasks.warehouse.connection import fetch
+    """The named source, or the only one with telemetry. Raises as source_of."""
+    from tasks.warehouse.sources import source_of
 
-    names = [str(name) for name in fetch(warehouse, SOURCES)["source"]]
-    return only(names, f"{warehouse.file}: no telemetry yet; read some with 'whorl workloads ingest FILE'")
+    return source_of(warehouse, "workloads", source)
+
+
+def one_source_with_telemetry(warehouse: "Warehouse", source: str | None) -> str:
+    """As one_workload_source; it must have runs, so that this is told before Prefect is started."""
+    from tasks.workloads.model_steps import newest
+
+    chosen = one_workload_source(warehouse, source)
+    newest(warehouse, chosen, 1)
+    return chosen
 
 
 def source_with_model(warehouse: "Warehouse", source: str | None) -> str:
     """The named source, or the only one with a model of workloads. Raises BadSetting, NotFound."""
-    if source is not None:
-        return checked_source(source)
-    from tasks.workloads.champions import sources_with_model
+    from tasks.errors import NotFound
+    from tasks.warehouse.sources import only
+    from tasks.workloads.champions import no_model, sources_with_model
 
+    if source is not None:
+        if checked_source(source) not in sources_with_model(warehouse):
+            raise NotFound(no_model(source))
+        return source
     none = f"{warehouse.models}: no model of workloads yet; make one with 'whorl workloads train'"
     return only(sources_with_model(warehouse), none)

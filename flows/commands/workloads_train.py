@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.commands.options import Json, Seed, Source
-from flows.commands.workloads_options import one_workload_source
+from flows.commands.workloads_options import one_source_with_telemetry
 from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
 from flows.shown import as_command, count
@@ -47,7 +47,7 @@ def train(
     flags: dict[str, Any] = {} if seed is None else {"identify": {"seed": seed}}
     flags |= {} if hold_out is None else {"train": {"hold_out": hold_out}}
     settings = invocation.resolved({"workloads": flags}).settings
-    chosen = one_workload_source(settings.warehouse, source)
+    chosen = one_source_with_telemetry(settings.warehouse, source)
     found = _trained(invocation, settings, chosen, leave_out or [])
     figures = read_figures(settings.warehouse, chosen, found["model_id"])
     if as_json:

@@ -64,6 +64,11 @@ def _files_in(path: str) -> list[str]:
     return files
 
 
+def begin_log(path: str, intake: Intake) -> None:
+    """Read the first rows of a log and drop them. Raises BadInput for a file that is wrong as a whole."""
+    next(iter(_reader(path, intake).read(path, intake.read)), None)
+
+
 def land_log(warehouse: Warehouse, path: str, intake: Intake) -> landing.Batch:
     """Read one log into the landing folder; the same log read in the same way is found there and not read again.
 

@@ -128,6 +128,11 @@ def land_executions(
     return landing.land(folder, origin, SCHEMAS, chunks, known=there)
 
 
+def begin_executions(path: str, intake: Intake) -> None:
+    """Read the first executions of a file or folder and drop them. Raises BadInput for what is wrong as a whole."""
+    next(chunks_of(path, reader_of(path, intake.reader, intake.read), intake.read), None)
+
+
 def chunks_of(path: str, reader: Reader, params: ReadParams) -> Iterator[Chunk]:
     """What a reader finds in a file or folder, part by part."""
     n_found = 0

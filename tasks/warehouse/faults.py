@@ -43,6 +43,16 @@ def told_clearly(where: Path | str) -> Iterator[None]:
         raise told from error
 
 
+def make_folder(folder: Path) -> None:
+    """Make the folder, if need be. Raises BadSetting where there can be none, or none for this user."""
+    with told_clearly(folder):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            problem = "is no folder; expected one for the warehouse; name another with WHORL_HOME"
+            raise BadSetting(f"{folder}: {problem}") from error
+
+
 def check_home(home: Path) -> None:
     """Make the home folder, if need be, and see that work can be written there: at once, not in the middle of it.
 
@@ -50,8 +60,8 @@ def check_home(home: Path) -> None:
     folders = [home, home / "prefect"]
     files = [home / "warehouse.duckdb", home / "prefect" / "prefect.db"]
     for folder in folders:
+        make_folder(folder)
         with told_clearly(folder):
-            folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder) as file:
                 file.write(bytes(MB))
     narrow(home / "prefect")  # prefect.db holds what runs were asked and logged

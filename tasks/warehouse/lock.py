@@ -15,8 +15,8 @@ from typing import Literal
 
 import psutil
 
-from tasks.errors import BadSetting, WarehouseBusy
-from tasks.warehouse.faults import NO_RIGHT, told_clearly
+from tasks.errors import WarehouseBusy
+from tasks.warehouse.faults import NO_RIGHT, make_folder, told_clearly
 
 Mode = Literal["shared", "exclusive"]
 FLAGS = {"shared": fcntl.LOCK_SH, "exclusive": fcntl.LOCK_EX}
@@ -40,10 +40,7 @@ def hold(folder: Path, mode: Mode, wait_s: float) -> Iterator[None]:
 
     Raises WarehouseBusy, naming the holder, if it is not free within wait_s seconds, and at once if this thread would
     wait for itself; BadSetting if the folder cannot be used."""
-    with told_clearly(folder):
-        if folder.exists() and not folder.is_dir():
-            raise BadSetting(f"{folder}: is no folder; expected one for the warehouse; name another with WHORL_HOME")
-        folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     key = (os.getpid(), folder.resolve())
     outer = _held.modes.get(key)
     if outer == "shared" == mode:

@@ -26,6 +26,7 @@ from tasks.workloads.telemetry import Telemetry
 logger = logging.getLogger(__name__)
 WORD = "workloads"
 REMOTE = ("http://", "https://")
+SMALL_BYTES = 2**20  # read in about a second whatever its format
 PREPARING_VERSION = 1  # raise it when the same samples give other runs
 FLAGGED = re.compile(r"(^|/)flagged-\d+\.parquet$")  # our recorder's parts of disturbed runs
 NO_OPTION = ("limits", "prometheus", "manifest")  # whether and how a file is read, not what its runs are
@@ -93,6 +94,16 @@ def read_telemetry(paths: Sequence[str], params: ReadParams, reader: str = "") -
 def read_file(path: str, params: ReadParams, reader: str = "") -> tuple[list[Prepared], Any]:
     """The runs of one file, and the frame of its refused rows (place, reason, raw)."""
     return prepare(_reader(path, reader, params).read(path, params), file_labels(path, params), params.regular)
+
+
+def begin_telemetry(path: str, intake: Intake) -> None:
+    """Find the reader of a file, and read a small file, as an ingest would; a large one is read in its turn.
+
+    Raises BadInput for a file that is wrong as a whole."""
+    reader = _reader(path, intake.reader, intake.read)
+    fs, place = storage_of(path)
+    if (fs.size(place) or 0) <= SMALL_BYTES:
+        prepare(reader.read(path, intake.read), file_labels(path, intake.read), intake.read.regular)
 
 
 def land_telemetry(warehouse: Warehouse, path: str, intake: Intake) -> landing.Batch:

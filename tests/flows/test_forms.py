@@ -1,5 +1,6 @@
 """The forms that Prefect draws: complete, and safe to override in part."""
 
+from collections.abc import Callable
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -9,9 +10,12 @@ import pytest
 
 from flows.deployment_file import DeploymentEntry, read_deployments
 from flows.form_words import bounds_of, form_of, title_of
+from flows.forms import with_source
+from flows.job_model_params import EvaluateFlowParams
 from flows.job_params import IngestParams, SummaryFlowParams, WatchFlowParams
 from flows.resolved import first_parameters, resolved_parameters
-from tasks.errors import BadSetting
+from flows.workload_params import FingerprintFlowParams
+from tasks.errors import BadSetting, NotFound
 from tasks.params import Params
 from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse
@@ -84,6 +88,29 @@ def test_overriding_the_paths_of_an_ingest_leaves_warehouse_and_settings_alone()
 def test_a_source_that_cannot_be_one_is_refused_by_every_flow(params: type[Params], tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match=r"source ' main': not a name that everyone can type; expected 1 to 100"):
         params(source=" main", warehouse=Warehouse(home=tmp_path))
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_what_asks_about_a_source_takes_the_only_one_and_what_keeps_rows_has_a_name_for_them(
+    entry: DeploymentEntry,
+) -> None:
+    source = schema_of(entry)["properties"].get("source")
+    keeps = entry.name.endswith(("-ingest", "-record"))
+    assert source is None or source["default"] == ("main" if keeps else "")
+
+
+def test_a_form_without_a_source_takes_the_only_one_of_its_word(job_log: Callable[..., Warehouse]) -> None:
+    warehouse = job_log([{"group_key": "once#cccccccc", "runtime_s": 5.0}], source="recorded")
+    assert with_source("jobs", SummaryFlowParams(warehouse=warehouse)).source == "recorded"
+    assert with_source("jobs", SummaryFlowParams(source="mine", warehouse=warehouse)).source == "mine"
+    with pytest.raises(NotFound, match="no telemetry yet; read some with 'whorl workloads ingest PATH'"):
+        with_source("workloads", FingerprintFlowParams(warehouse=warehouse))
+    job_log([{"group_key": "once#dddddddd", "runtime_s": 5.0}], source="slurm")
+    several = "there are 2 sources: recorded, slurm; choose one with --source, or in the field source of a form"
+    with pytest.raises(NotFound, match=several):
+        with_source("jobs", SummaryFlowParams(warehouse=warehouse))
+    from_files = EvaluateFlowParams(logs=["a.csv"], warehouse=warehouse)
+    assert with_source("jobs", from_files) == from_files
 
 
 def test_the_form_names_every_reader() -> None:

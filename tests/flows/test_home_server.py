@@ -1,4 +1,4 @@
-"""A server of a home: it answers who shows its key and no page but its own, and ends with the command that started it."""
+"""A server of a home: it answers who shows its key, and no page but its own, and ends with its command."""
 
 import asyncio
 import json

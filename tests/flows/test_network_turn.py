@@ -1,5 +1,6 @@
 """Network benchmarks of nodes that record at the same time: one after the other."""
 
+import contextvars
 import threading
 import time
 from typing import Any
@@ -46,7 +47,9 @@ def test_a_network_benchmark_waits_for_that_of_another_node_and_others_do_not() 
             may_leave.wait(60)
             order.append("other")
 
-    thread = threading.Thread(target=other_node)
+    thread = threading.Thread(
+        target=contextvars.copy_context().run, args=(other_node,)
+    )  # with the settings of this one
     thread.start()
     assert entered.wait(60)
     with network_turn(CPU):

@@ -1,6 +1,7 @@
 """Faults of file, disk, memory and rights: each is one line that says what to do."""
 
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -171,3 +172,66 @@ def test_a_full_disk_is_told_where_it_is_full(number):
 def test_rlimit_is_that_of_this_process():
     """The limit of the test about full disks must not leak into this process."""
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A mounted disk of 8 MB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(disk)], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"cannot mount a disk: {done.stderr.strip()}")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_disk_without_room_is_told_before_anything_starts(small_disk):
+    with pytest.raises(WhorlError) as error:
+        faults.check_home(small_disk / "home")
+    told = one_line(error)
+    assert re.search(r"the disk is full \(\d MB free, 64 MB are needed\); .*; free some and run the same again", told)
+    (small_disk / "filler").write_bytes(bytes(8 * faults.MB - 16 * 1024))
+    with pytest.raises(WhorlError, match="the disk is full"):
+        faults.check_home(small_disk / "home")
+    assert error.value.exit_code == 1
+
+
+def test_a_home_that_is_mounted_for_reading_is_told(small_disk):
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    with pytest.raises(BadSetting, match="no right to use it .*Read-only.*change its rights, or name another home"):
+        faults.check_home(small_disk / "home")
+
+
+def test_a_home_of_somebody_else_is_told(tmp_path):
+    home = tmp_path / "home"
+    faults.check_home(home)  # one that may be written passes
+    assert sorted(path.name for path in home.rglob("*")) == ["prefect"]
+    for path in (home / "prefect", home):
+        path.chmod(0o555)
+        assert "no right to use it" in as_nobody(lambda: faults.check_home(home))
+    home.chmod(0o755)
+
+
+def as_nobody(work):
+    """What an error says when a user without rights does this."""
+    reads, writes = os.pipe()
+    if not (pid := os.fork()):
+        try:
+            if os.geteuid() == 0:
+                os.setresuid(65534, 65534, 65534)
+            work()
+        except BaseException as error:
+            os.write(writes, str(error).encode())
+        os._exit(0)
+    os.close(writes)
+    os.waitpid(pid, 0)
+    with os.fdopen(reads) as told:
+        return told.read()
+
+
+@pytest.mark.parametrize("name", ["file", "file/home"])
+def test_a_home_that_cannot_be_a_folder_is_told(tmp_path, name):
+    (tmp_path / "file").touch()
+    with pytest.raises(BadSetting, match="is no folder; expected one for the warehouse; name another with WHORL_HOME"):
+        faults.check_home(tmp_path / name)

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tasks.errors import MissingTool
-from tasks.jobs.record.load import BackgroundLoad
+from tasks.jobs.record.load import BackgroundLoad, load_source
 from tasks.jobs.record.params import RecordParams
 from tasks.jobs.record.skus import TOKEN_US, TOKENS_OF_A_CORE, Sku
+from tasks.machine import read_cgroups
 from tasks.machine_groups import ROOT, UNLIMITED, Group, campaign_group, disk_of
 
 PLANNER = "planner"  # the slot that plans jobs, outside every SKU
@@ -172,6 +173,14 @@ def open_cluster(params: RecordParams, source: str, scratch: Path, root: Path = 
         for state in states.values():
             stack.callback(state.load.stop)
         yield Cluster(states, "cgroups" if main else "threads", main)
+
+
+def check_needs(params: RecordParams) -> None:
+    """Raises MissingTool for what these parameters ask for by name and this machine lacks."""
+    if params.load == "stress-ng":
+        load_source(params)
+    if params.isolation == "cgroups" and not read_cgroups().writable:
+        _without_groups(params, "control groups cannot be made here")
 
 
 def _without_groups(params: RecordParams, reason: str) -> None:

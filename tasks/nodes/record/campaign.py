@@ -11,6 +11,7 @@ from tasks.errors import BadSetting
 from tasks.machine_lock import only_recorder
 from tasks.nodes.record.bench import CLEAN, Bench
 from tasks.nodes.record.disturbance import Usages
+from tasks.nodes.record.doses import Dose
 from tasks.nodes.record.ledger import Ledger
 from tasks.nodes.record.local import nodes_of
 from tasks.nodes.record.params import RecordParams
@@ -71,6 +72,19 @@ def planned(
     )
 
 
+def runnable(
+    params: RecordParams, parsers: Mapping[str, Parser] = PARSERS
+) -> tuple[tuple[BenchmarkTemplate, ...], list[Dose]]:
+    """The benchmarks of these parameters, and the doses of stress. Raises MissingTool, BadSetting as record_nodes."""
+    templates = chosen_templates(params)
+    check_parsers(templates, parsers, params.profile)
+    names = {one.benchmark for one in templates} if params.runs and params.stressed_ratio else set()
+    doses = [dose for dose in params.doses if dose.benchmark in names]
+    check_tools(templates, doses)
+    planned(params, templates)
+    return templates, doses
+
+
 def record_nodes(
     params: RecordParams,
     out_dir: Path,
@@ -91,12 +105,7 @@ def record_nodes(
     execution and ends what the dead one has left. Raises MissingTool, BadSetting (another campaign in out_dir, another
     recording at work, an unknown benchmark, one whose logs nobody reads), BadInput (a part cannot be read)."""
     began_s = time.monotonic()
-    templates = chosen_templates(params)
-    check_parsers(templates, parsers, params.profile)
-    names = {one.benchmark for one in templates} if params.runs and params.stressed_ratio else set()
-    doses = [dose for dose in params.doses if dose.benchmark in names]
-    check_tools(templates, doses)
-    planned(params, templates)
+    templates, doses = runnable(params, parsers)
     out_dir.mkdir(parents=True, exist_ok=True)
     scratch = scratch_folder(params, out_dir)
     with sigterm_unwinds(), only_recorder("nodes", lock, wait_s=params.lock_wait_s):

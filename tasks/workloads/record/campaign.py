@@ -64,6 +64,14 @@ def planned(params: RecordParams, programs: Mapping[str, Program] = PROGRAMS) ->
     return make_plan(params, chosen(programs, params.workloads))
 
 
+def runnable(params: RecordParams, programs: Mapping[str, Program] = PROGRAMS) -> Mapping[str, Program]:
+    """The programs of these parameters by workload. Raises BadSetting for an unknown workload, MissingTool."""
+    ours = chosen(programs, params.workloads)
+    if lacking := missing_needs(ours.values()):
+        raise MissingTool("; ".join(lacking))
+    return ours
+
+
 def record_workloads(
     params: RecordParams,
     out_dir: Path,
@@ -79,9 +87,7 @@ def record_workloads(
     control group is left; after a kill the next call finds every finished run. Raises MissingTool, BadSetting (another
     campaign in out_dir, another recording at work, an unknown workload), BadInput (a part cannot be read)."""
     began = time.monotonic()
-    ours = chosen(programs, params.workloads)
-    if lacking := missing_needs(ours.values()):
-        raise MissingTool("; ".join(lacking))
+    ours = runnable(params, programs)
     out_dir.mkdir(parents=True, exist_ok=True)
     with _sigterm_unwinds(), only_recorder("workloads", lock):
         ledger = Ledger(out_dir, params, make_plan(params, ours), machine_facts())

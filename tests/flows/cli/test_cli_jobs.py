@@ -131,7 +131,7 @@ def test_one_of_several_sources_must_be_named(whorl: Whorl, job_log: Callable[..
     job_log([{"runtime_s": 1.0}], source="b")
     ended = whorl("jobs", "summary")
     assert ended.code == 4
-    assert ended.err == "whorl: there are 2 sources: a, b; choose one with --source\n"
+    assert ended.err == "whorl: there are 2 sources: a, b; choose one with --source, or in the field source of a form\n"
     assert whorl("jobs", "summary", "--source", "b").code == 0
 
 

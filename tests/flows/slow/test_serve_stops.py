@@ -23,7 +23,7 @@ def test_stopping_ends_runs_worker_and_server_and_leaves_schedules_as_they_were(
         schedule = f"/deployments/{watch['id']}/schedules/{shipped['id']}"
         served.ask("PATCH", schedule, {"active": True})
         with lock.hold(home, "exclusive", 60):  # a run that is at work when everything is stopped
-            run_id = served.start("jobs-watch", {})
+            run_id = served.start("jobs-watch", {"source": "main"})
             served.until("the run is at work", lambda: ("watch", "Running") in served.steps(run_id), 120)
             family = psutil.Process(served.process.pid).children(recursive=True)
             assert len(family) >= 3

@@ -1,0 +1,33 @@
+"""The sources that a word has rows of, and the one that is meant where none is named."""
+
+from tasks.errors import NotFound
+from tasks.source_names import checked_source
+from tasks.warehouse.connection import fetch
+from tasks.warehouse.place import Warehouse
+
+SOURCES = "SELECT DISTINCT source FROM ops.files WHERE word = $word ORDER BY source"
+NOTHING_YET = {
+    "jobs": "no job runs yet; read some with 'whorl jobs ingest PATH'",
+    "workloads": "no telemetry yet; read some with 'whorl workloads ingest PATH'",
+    "nodes": "no executions of benchmarks yet; read some with 'whorl nodes ingest PATH'",
+}
+
+
+def source_of(warehouse: Warehouse, word: str, named: str | None = None) -> str:
+    """The named source, or the only one that the word has rows of.
+
+    Raises BadSetting for what can be no name, NoWarehouse, NotFound for no source, or several to choose from."""
+    if named:
+        return checked_source(named)
+    names = [str(name) for name in fetch(warehouse, SOURCES, {"word": word})["source"]]
+    return only(names, f"{warehouse.file}: {NOTHING_YET[word]}")
+
+
+def only(names: list[str], none: str) -> str:
+    """The only source among the names. Raises NotFound: `none` if there is no name, else with those to choose from."""
+    if not names:
+        raise NotFound(none)
+    if len(names) > 1:
+        several = f"there are {len(names)} sources: {', '.join(names)}"
+        raise NotFound(f"{several}; choose one with --source, or in the field source of a form")
+    return names[0]

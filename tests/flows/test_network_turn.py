@@ -47,9 +47,8 @@ def test_a_network_benchmark_waits_for_that_of_another_node_and_others_do_not() 
             may_leave.wait(60)
             order.append("other")
 
-    thread = threading.Thread(
-        target=contextvars.copy_context().run, args=(other_node,)
-    )  # with the settings of this one
+    settings = contextvars.copy_context()  # which server: a thread would not know
+    thread = threading.Thread(target=settings.run, args=(other_node,))
     thread.start()
     assert entered.wait(60)
     with network_turn(CPU):

@@ -17,6 +17,7 @@ Whorl = Callable[..., Any]
 def _flows_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment of Prefect stays that of the test session."""
     monkeypatch.setattr(Invocation, "prepare_flows", lambda self: None)
+    monkeypatch.setattr(Invocation, "prepare_client", lambda self, api_url: None)
 
 
 @pytest.mark.usefixtures("prefect_server")
@@ -79,6 +80,7 @@ def test_the_demo_ends_with_answers_and_leaves_the_home_alone(
 
 def test_flags_of_an_ingest_reach_the_flow(whorl: Whorl, csv_log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
+    csv_log.write_text(csv_log.read_text().replace("run_id,name", "id,a=b"))
 
     def refuse(params: Any) -> None:
         asked.append(params)
@@ -128,8 +130,8 @@ def test_serve_and_deploy_hand_over_what_was_asked(whorl: Whorl, home: Path, mon
 
     asked: dict[str, Any] = {}
 
-    def serve(settings: Any, *, port: int | None, limit: int, say: Callable[[str], None]) -> None:
-        asked.update(home=settings.whorl.home, port=port, limit=limit)
+    def serve(settings: Any, *, host: str, port: int | None, limit: int, say: Callable[[str], None]) -> None:
+        asked.update(home=settings.whorl.home, host=host, port=port, limit=limit)
         say("Prefect: http://127.0.0.1:1")
 
     def deploy(settings: Any, api_url: str | None) -> list[Registered]:
@@ -141,7 +143,7 @@ def test_serve_and_deploy_hand_over_what_was_asked(whorl: Whorl, home: Path, mon
     assert whorl("serve", "--port", 0, "--limit", 3).out == "Prefect: http://127.0.0.1:1\n"
     shown = whorl("deploy", "--api-url", "http://127.0.0.1:1/api").out
     assert shown.splitlines()[1].split() == ["deployment", "jobs-ingest", "created"]
-    assert asked == {"home": str(home), "port": 0, "limit": 3, "api_url": "http://127.0.0.1:1/api"}
+    assert asked == {"home": str(home), "host": "127.0.0.1", "port": 0, "limit": 3, "api_url": "http://127.0.0.1:1/api"}
     assert json.loads(whorl("deploy", "--json").out)[0]["change"] == "created"
 
 
@@ -163,6 +165,7 @@ def test_flags_of_a_recording_of_workloads_are_checked_like_settings(
         return {"folder": params.folder} | found
 
     monkeypatch.setattr("flows.workloads.record_workloads", record)
+    monkeypatch.setattr("tasks.workloads.record.campaign.missing_needs", lambda programs: [])
     ended = whorl("workloads", "record", "--minutes", 9, "-w", "redis", "-w", "nginx", "--out", tmp_path / "out")
     assert ended.out == f"{tmp_path}/out\n"
     assert "recorded 60 runs, 200 of 210 undisturbed so far" in ended.err

@@ -83,7 +83,7 @@ def test_flags_of_an_ingest_reach_the_flow(whorl: Whorl, tmp_path: Path, monkeyp
         raise BadInput("a.csv", "nothing in it", "telemetry")
 
     monkeypatch.setattr("flows.workloads.ingest_workloads", refuse)
-    (tmp_path / "a.csv").write_text("at_s,a,b\n1,2,3\n")
+    (tmp_path / "a.csv").write_text("t,a,b\n" + "".join(f"{i},2,{i % 3}\n" for i in range(60)))
     (tmp_path / "m.csv").write_text("path,workload\na.csv,redis\n")
     flags = ["--label-from", "parent", "--map", "at_s=t", "--time-zone", "Europe/Berlin"]
     flags += ["--manifest", str(tmp_path / "m.csv")]

@@ -40,13 +40,14 @@ def train(
     It learns from the earlier runs, is measured on the later ones, and is put into use if it is better than the model
     before. 'whorl models list' shows all, 'whorl models rollback' brings the former one back."""
     from flows.machine_output import show_json
-    from tasks.jobs.predict.figure_rows import read_figures
 
     invocation = invocation_of(context)
     flags = {} if seed is None else {"jobs": {"evaluate": {"seed": seed}}}
     settings = invocation.resolved(flags).settings
     chosen = one_source_with_runs(settings.warehouse, source)
     found = _trained(invocation, settings, chosen)
+    from tasks.jobs.predict.figure_rows import read_figures  # not before: it imports seconds
+
     figures = read_figures(settings.warehouse, chosen, found["model_id"])
     if as_json:
         show_json({**found, "source": chosen, "figures": figures})

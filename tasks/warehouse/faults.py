@@ -61,9 +61,8 @@ def check_home(home: Path) -> None:
     files = [home / "warehouse.duckdb", home / "prefect" / "prefect.db"]
     for folder in folders:
         make_folder(folder)
-        with told_clearly(folder):
-            with tempfile.TemporaryFile(dir=folder) as file:
-                file.write(bytes(MB))
+        with told_clearly(folder), tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(bytes(MB))
     narrow(home / "prefect")  # prefect.db holds what runs were asked and logged
     for file in files:
         if file.exists() and not os.access(file, os.W_OK):

@@ -63,3 +63,16 @@ def test_too_few_runs_leave_the_width_of_the_training(wilder, params):
     told, at_end, model = foretold(wilder, few)
     assert at_end is model
     assert told.n == len(ROWS)
+
+
+def test_at_the_end_the_last_runs_that_the_model_did_not_learn_from_set_its_width(log_of, params):
+    noise = np.where((np.arange(N) >= FIRST_NEW) & (np.arange(N) < N - 60), 0.4, 0.1)
+    calmer = log_of(np.exp(np.random.default_rng(0).normal(0, noise)))
+    assert foretold(calmer, params)[1].width == 1
+
+
+@pytest.mark.parametrize(("least", "is_set"), [(N - FIRST_NEW, True), (N - FIRST_NEW + 1, False)])
+def test_so_many_runs_are_just_enough_and_those_learned_from_do_not_count(wilder, params, least, is_set):
+    changes = {"calibration_runs": 400, "min_calibration_runs": least}
+    changed = params.model_copy(update={"lean": params.lean.model_copy(update=changes)})
+    assert (foretold(wilder, changed)[1].width > 1) == is_set

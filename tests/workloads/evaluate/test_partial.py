@@ -22,14 +22,14 @@ PARAMS = EvaluateParams(identify=QUICK, sample=SampleParams(repeats=1))
 def test_the_first_seconds_hold_the_samples_whose_intervals_end_in_them(draw, interval_s, seconds, n):
     run = draw("redis", "a", interval_s=interval_s)
     part = _first(run, seconds)
-    np.testing.assert_array_equal(part.values, run.values[:n])
+    np.testing.assert_array_equal(part.values, run.values[:n])  # noqa: PD011
     np.testing.assert_array_equal(part.at_s, run.at_s[:n])
 
 
 def test_the_middle_is_the_half_between_the_quarters(draw):
     run = draw("redis", "a", n_samples=40)
     part = _middle(run)
-    np.testing.assert_array_equal(part.values, run.values[10:30])
+    np.testing.assert_array_equal(part.values, run.values[10:30])  # noqa: PD011
     np.testing.assert_array_equal(part.at_s, np.arange(20.0))
 
 

@@ -107,3 +107,8 @@ def test_where_no_workload_can_be_left_out_the_limit_is_that_of_the_held_out_run
     model = fit_model([*redis, *wrong], quick.model_copy(update={"open_set": OpenSetParams(known_recall=0.999)}))
     assert not model.open_set.calibration.is_learned
     assert model.open_set.limit > 0.5
+
+
+def test_two_workloads_are_enough_to_leave_one_out(case, quick):
+    two = [run for run in case.train if run.workload in ("redis", "nginx")]
+    assert fit_model(two, quick).open_set.calibration.is_learned

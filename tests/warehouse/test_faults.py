@@ -203,13 +203,13 @@ def test_a_home_that_is_mounted_for_reading_is_told(small_disk):
         faults.check_home(small_disk / "home")
 
 
-def test_a_home_of_somebody_else_is_told(open_to_all):
-    home = open_to_all.home
+def test_a_home_of_somebody_else_is_told(open_to_a_group):
+    home = open_to_a_group.home
     faults.check_home(home)
-    for path, mode in ((home, 0o777), (home / "prefect", 0o777), (open_to_all.file, 0o666)):
+    for path, mode in ((home, 0o777), (home / "prefect", 0o777), (open_to_a_group.file, 0o666)):
         path.chmod(mode)
     assert told_to_nobody(lambda: faults.check_home(home)) == ""
-    for path in (open_to_all.file, home / "prefect", home):
+    for path in (open_to_a_group.file, home / "prefect", home):
         path.chmod(0o755)
         assert told_to_nobody(lambda: faults.check_home(home)).startswith(f"{path}")
 

@@ -1,7 +1,10 @@
 """Copies of the warehouse: a snapshot of the file alone, and backups with landing files and models."""
 
+import glob
 import json
+import re
 import shutil
+import time
 import uuid
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -9,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import BadInput
-from tasks.storage import private, storage_of
+from tasks.storage import private, remove_inside, storage_of
 from tasks.warehouse import lock
 from tasks.warehouse.connection import finish, opened, require, transaction
 from tasks.warehouse.faults import broken, told_clearly
@@ -23,6 +26,8 @@ from tasks.warehouse.swap import put_in_place, second_name, settle
 
 MANIFEST = "backup.json"
 FILE = "warehouse.duckdb"
+HEX = re.compile("^[0-9a-f]{32}$")
+DRAFT_KEPT_S = 86_400
 UNFINISHED = (".*", "*.part")  # what a reader or a training is about to write
 
 
@@ -48,6 +53,7 @@ def _snapshot(warehouse: Warehouse, target: Path) -> list[TableHash]:
     draft = target.with_name(f"{target.name}.{uuid.uuid4().hex}.part")
     with told_clearly(target.parent), private():
         target.parent.mkdir(parents=True, exist_ok=True)
+        _remove_drafts(target)
         try:
             while (tables := _copied(warehouse, draft)) is None:
                 _settled(warehouse)
@@ -59,6 +65,14 @@ def _snapshot(warehouse: Warehouse, target: Path) -> list[TableHash]:
         finally:
             draft.unlink(missing_ok=True)
     return tables
+
+
+def _remove_drafts(target: Path) -> None:
+    """Remove the drafts of this snapshot that killed processes left a day ago or earlier."""
+    for draft in target.parent.glob(f"{glob.escape(target.name)}.*.part"):
+        is_ours = HEX.match(draft.name.removeprefix(f"{target.name}.").removesuffix(".part"))
+        if is_ours and draft.stat().st_mtime < time.time() - DRAFT_KEPT_S:
+            remove_inside(target.parent, draft)
 
 
 def _settled(warehouse: Warehouse) -> None:

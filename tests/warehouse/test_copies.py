@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import uuid
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -222,6 +223,16 @@ def test_a_backup_of_a_damaged_warehouse_is_not_restored(filled, tmp_path):
     with pytest.raises(WarehouseBroken, match="is damaged"):
         copies.restore(filled, made)
     assert hashes(filled) == before
+
+
+def test_what_a_killed_snapshot_left_goes_with_the_next_one_a_day_later(filled, tmp_path):
+    old, young, other = (tmp_path / f"copy.duckdb.{name}.part" for name in ("0" * 32, "1" * 32, "mine"))
+    for file in (old, young, other):
+        file.touch()
+    for file in (old, other):
+        os.utime(file, (0, 0))
+    copies.snapshot(filled, tmp_path / "copy.duckdb")
+    assert [file.exists() for file in (old, young, other)] == [False, True, True]
 
 
 def test_copies_are_for_their_owner_alone(filled, tmp_path):

@@ -17,7 +17,7 @@ def source_of(warehouse: Warehouse, word: str, named: str | None = None) -> str:
     """The named source, or the only one that the word has rows of.
 
     Raises BadSetting for what can be no name, NoWarehouse, NotFound for no source, or several to choose from."""
-    if named:
+    if named is not None:
         return checked_source(named)
     names = [str(name) for name in fetch(warehouse, SOURCES, {"word": word})["source"]]
     return only(names, f"{warehouse.file}: {NOTHING_YET[word]}")

@@ -20,8 +20,8 @@ WHERE = ("*.md", "tasks/**/README.md", "deployments/*.md", "data/recorded/*/READ
 READMES = sorted({path for where in WHERE for path in ROOT.glob(where)} - {ROOT / "CHANGELOG.md"})
 WORDS = "jobs|workloads|nodes|whorl"
 ENDINGS = "md|py|sql|yaml|toml|service"
-FOLDERS = "tasks|flows|tests|data|deployments|conf"
-MADE_HERE = ("data/demo", "data/prefect", "conf/local", "data/landing")  # at run time
+FOLDERS = "tasks|flows|tests|data/recorded|deployments|conf"
+MADE_HERE = ("conf/local",)  # by an operator; the rest of data/ is made at run time
 TABLES = set(re.findall(r"^## (\S+)", (ROOT / "tasks/warehouse/DICTIONARY.md").read_text(), re.MULTILINE))
 OTHERS = {"whorl.record": "metadata of a part", "whorl.jobs.alarm": "event", "whorl.service": "unit of systemd"}
 

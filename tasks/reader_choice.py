@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from tasks.errors import BadInput
+from tasks.reading import input_faults
 
 HEAD_SHOWN = 40
 
@@ -35,13 +36,14 @@ def reader_for(path: str, readers: Sequence[AnyReader], head_of: Callable[[], by
 
     head_of: reads the first 64 KiB, unpacked. what: they all read, such as `job log`. Raises BadInput if none fits, or
     if the file cannot be opened."""
-    for reader in readers:
-        if reader.sniff(b"", path):
-            return reader
-    head = head_of()
-    for reader in readers:
-        if reader.sniff(head, path):
-            return reader
+    with input_faults(path):
+        for reader in readers:
+            if reader.sniff(b"", path):
+                return reader
+        head = head_of()
+        for reader in readers:
+            if reader.sniff(head, path):
+                return reader
     for reader in readers:
         if path.lower().endswith(reader.endings):
             return reader

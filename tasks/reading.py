@@ -1,6 +1,15 @@
 """What every reader of every word shares: chunks of rows, refused lines, and files opened with care."""
 
+import csv
+import errno
 import gzip
+import json
+import logging
+import lzma
+import sqlite3
+import struct
+import tarfile
+import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -10,10 +19,11 @@ from typing import IO, Any, cast
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, reason_of
 from tasks.read_limits import ReadLimits
-from tasks.storage import storage_of
+from tasks.storage import CANNOT_OPEN, storage_of
 
 GZIP_MAGIC = b"\x1f\x8b"
 OTHER_PACKERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"(\xb5/\xfd": "zstd", b"PK\x03\x04": "zip"}
@@ -27,6 +37,15 @@ RAW_CHARS = 500  # how much of a refused line is kept in the quarantine
 RATIO_CHECKED_FROM_BYTES = 1024 * 1024  # a tiny file may shrink a thousandfold in good faith
 
 
+INPUT_FAULTS = (
+    ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError, NotImplementedError,
+    MemoryError, EOFError, OSError, ImportError, csv.Error, struct.error, sqlite3.Error, zlib.error, lzma.LZMAError,
+    tarfile.TarError, zipfile.BadZipFile, pa.ArrowException,
+)  # fmt: skip
+PARQUET_FAULTS = (pa.ArrowException, OSError, ValueError, LookupError)  # what pyarrow raises for a damaged file
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+
+logger = logging.getLogger(__name__)
 Opener = Callable[[str, ReadLimits], AbstractContextManager[IO[bytes]]]
 
 
@@ -81,6 +100,22 @@ def no_refusals() -> pd.DataFrame:
     return refusals([], [], [])
 
 
+def json_of(text: str | bytes) -> Any:
+    """A JSON document. Raises ValueError for what is none, and for one that is nested too deeply."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def csv_fields(line: str, delimiter: str = ",", *, strict: bool = False) -> list[str]:
+    """The fields of one line of CSV. Raises ValueError for what is none, such as a field over 131,072 characters."""
+    try:
+        return next(csv.reader([line], delimiter=delimiter, strict=strict), [])
+    except csv.Error as error:
+        raise ValueError(str(error)) from error
+
+
 def all_refusals(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Several frames of refused lines as one, in the order of the file."""
     kept = [frame for frame in frames if len(frame)]
@@ -117,11 +152,46 @@ def open_plain(path: str) -> Iterator[IO[bytes]]:
     try:
         fs, name = storage_of(path)
         raw = cast(IO[bytes], fs.open(name, "rb"))
-    except (OSError, ValueError, ImportError) as error:
-        said = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-        raise BadInput(path, f"cannot be opened ({said})", "a readable file", "check the path") from error
+    except CANNOT_OPEN as error:
+        raise BadInput(path, f"cannot be opened ({reason_of(error)})", "a readable file", "check the path") from error
+    except AttributeError as error:  # fsspec opens a FIFO or a device in a tar archive as nothing at all
+        raise BadInput(path, "cannot be opened (it is no regular file)", "a regular file", "check the path") from error
     with raw:
         yield raw
+
+
+@contextmanager
+def input_faults(path: str, n_rows: int = 0) -> Iterator[None]:
+    """Errors that the content of a file causes where it is read, as one line about the file; a full disk passes.
+
+    n_rows: how many of its rows were read before. Readers say themselves what they know to be wrong; this is for what
+    nobody thought of, so that a file never holds up those behind it. The traceback is logged at debug level."""
+    try:
+        yield
+    except INPUT_FAULTS as error:
+        if isinstance(error, OSError) and error.errno in NO_SPACE:
+            raise
+        logger.debug("%s cannot be read", path, exc_info=True)
+        behind = f" behind row {n_rows:,}" if n_rows else ""
+        problem = f"cannot be read{behind} ({type(error).__name__}: {reason_of(error)})"
+        raise BadInput(path, problem, "a whole file of a known format", "copy or export it again") from error
+
+
+def damaged_parquet(path: str, error: Exception) -> BadInput:
+    """The error for a Parquet file that cannot be read. error: one of PARQUET_FAULTS."""
+    return BadInput(path, f"the Parquet file is damaged ({reason_of(error)})", "a whole file", "copy it again")
+
+
+def guarded(path: str, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    """The chunks of a file, with the errors that its content causes in its reader as BadInput."""
+    waiting, n_rows = iter(chunks), 0
+    while True:
+        with input_faults(path, n_rows):
+            chunk = next(waiting, None)
+        if chunk is None:
+            return
+        n_rows += len(chunk.rows) + len(chunk.refused)
+        yield chunk
 
 
 class _Counted:

@@ -1,9 +1,15 @@
-"""What a path means: a file of this machine, or an address that fsspec reaches; and files for their owner alone."""
+"""What a path means: a file of this machine, or an address that fsspec reaches; what of it is read, and by whom."""
 
+import errno
+import lzma
 import os
 import secrets
 import shutil
+import stat
+import tarfile
 import threading
+import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,21 +18,59 @@ from typing import Any
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from tasks.errors import WhorlError
+from tasks.errors import BadInput, WhorlError, reason_of
 
+CANNOT_OPEN = (
+    OSError, ValueError, ImportError, TypeError, LookupError, EOFError, RuntimeError, NotImplementedError,
+    tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError,
+)  # fmt: skip
 ADDRESS, CHAIN = "://", "::"
 OTHERS = 0o007  # rights of those who are neither the owner nor in the group
 OWNERS_FILE, OWNERS_FOLDER = 0o600, 0o700
+KINDS = {stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+
+
+class RegularFiles(LocalFileSystem):  # type: ignore[misc]
+    """The files of this machine. What is opened to be read is a regular file, or a link to one.
+
+    A FIFO would be waited for, and a device may never end."""
+
+    def _open(self, path: str, mode: str = "rb", *args: Any, **more: Any) -> Any:
+        if mode != "rb":
+            return super()._open(path, mode, *args, **more)
+        _refuse_irregular(path, Path(path).stat().st_mode)  # before it is opened: that alone can move a tape
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            _refuse_irregular(path, os.fstat(handle).st_mode)  # it may have been replaced meanwhile
+        except (BadInput, OSError):
+            os.close(handle)
+            raise
+        return open(path, "rb", opener=lambda *_: handle)
+
+
+def _refuse_irregular(path: str, mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not stat.S_ISREG(mode):
+        problem = f"cannot be opened (it is {KINDS.get(stat.S_IFMT(mode), 'no file')})"
+        raise BadInput(path, problem, "a regular file", "check the path")
 
 
 def storage_of(path: str) -> tuple[Any, str]:
     """The file system of a path and the path in it; what has no '://' lies on this machine.
 
     A local file or folder that exists wins: to fsspec 'a::b' would be a chain of file systems.
-    Raises ValueError or ImportError for an address of a kind that fsspec does not know."""
-    if ADDRESS in path and not (CHAIN in path and os.path.lexists(path)):
+    Raises BadInput for an address of a kind that fsspec does not know, and for an archive in it that is none."""
+    if ADDRESS not in path or (CHAIN in path and os.path.lexists(path)):
+        return RegularFiles(), str(Path(path).expanduser().absolute())
+    for name in ("file", "local"):  # also inside a chain such as zip://member::/folder/archive.zip
+        fsspec.register_implementation(name, RegularFiles, clobber=True)
+    try:
         return fsspec.url_to_fs(path)  # type: ignore[no-any-return]
-    return LocalFileSystem(), str(Path(path).expanduser().absolute())
+    except CANNOT_OPEN as error:
+        raise BadInput(
+            path, f"cannot be opened ({reason_of(error)})", "a readable file", "check the address"
+        ) from error
 
 
 def remove_inside(root: Path, path: Path) -> None:

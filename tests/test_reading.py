@@ -1,15 +1,31 @@
 """Files opened with care: what is refused whole, what is refused line by line, and in which words."""
 
+import csv
+import errno
 import gzip
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import fsspec
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 from tasks import reading
 from tasks.errors import BadInput
 from tasks.read_limits import ReadLimits
-from tasks.reading import read_blocks, read_head, read_lines, refusals
+from tasks.reading import (
+    Chunk,
+    csv_fields,
+    guarded,
+    input_faults,
+    json_of,
+    read_blocks,
+    read_head,
+    read_lines,
+    refusals,
+)  # fmt: skip
 
 LIMITS = ReadLimits()
 KIB = 1024
@@ -154,6 +170,49 @@ def test_reading_without_a_size_is_a_programming_error(tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_bytes(b"one\n")
     with reading.open_checked(str(tmp_path / "log.txt"), LIMITS) as stream, pytest.raises(ValueError, match="bounded"):
         stream.read(-1)
+
+
+FAULTS = (
+    OverflowError("too\nlarge"),
+    RecursionError("deep"),
+    KeyError("x"),
+    csv.Error("field"),
+    MemoryError(),
+    pa.ArrowKeyError("k"),
+)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
+def test_what_nobody_thought_of_is_one_line_about_the_file_and_its_place(
+    fault: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    def chunks() -> Iterator[Chunk]:
+        yield Chunk(pd.DataFrame({"run_id": ["a", "b"]}), refusals([3], "bad", ["x"]), {})
+        raise fault
+
+    with caplog.at_level(logging.DEBUG, "tasks.reading"), pytest.raises(BadInput) as refusal:
+        list(guarded("log.csv", chunks()))
+    kind = type(fault).__name__
+    assert str(refusal.value).startswith(f"log.csv: cannot be read behind row 3 ({kind}: ")
+    assert "\n" not in str(refusal.value)
+    assert caplog.records[0].exc_info
+
+
+@pytest.mark.parametrize(
+    "fault", [OSError(errno.ENOSPC, "No space left on device"), AssertionError("ours"), BadInput("a", "b", "c")]
+)
+def test_a_full_disk_a_fault_of_ours_and_a_line_of_the_reader_pass_as_they_are(fault: Exception) -> None:
+    with pytest.raises(type(fault)) as raised, input_faults("log.csv"):
+        raise fault
+    assert raised.value is fault
+
+
+def test_json_that_is_nested_too_deeply_and_a_field_without_end_are_no_values() -> None:
+    with pytest.raises(ValueError, match="nested too deeply"):
+        json_of("[" * 100_000)
+    with pytest.raises(ValueError, match="field larger than field limit"):
+        csv_fields("a," + "b" * 140_000)
+    assert (json_of('{"a": 1}'), csv_fields('a,"b;c"')) == ({"a": 1}, ["a", "b;c"])
 
 
 def test_half_a_character_in_a_refused_line_is_written_out() -> None:

@@ -1,12 +1,16 @@
 """What a path means: a file of this machine wins over the chain of file systems that fsspec would read into it."""
 
 import os
+import socket
+import tarfile
 from pathlib import Path
 
 import pytest
 
-from tasks.errors import WhorlError
-from tasks.jobs.intake import find_logs
+from flows.file_intake import load_each
+from tasks.errors import BadInput, WhorlError
+from tasks.jobs.intake import Intake, find_logs, land_log
+from tasks.jobs.params import GroupParams, ReadParams
 from tasks.read_limits import ReadLimits
 from tasks.reading import read_head
 from tasks.storage import narrow, private, remove_inside, storage_of
@@ -15,6 +19,7 @@ from tasks.warehouse.copies import backup, restore
 from tasks.warehouse.landing import is_local, sha256_of
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.rebuild import rebuild
+from tasks.workloads.labels import manifest
 
 ODD = ["a::b.csv", "simplecache::memory.csv", "zip::x"]
 
@@ -77,6 +82,59 @@ def test_a_local_file_that_looks_like_a_chain_of_addresses_wins(
     odd.write_text("here")
     fs, name = storage_of("simplecache::memory://x")
     assert (is_local(fs), Path(name).read_text()) == (True, "here")
+
+
+@pytest.fixture
+def irregular(tmp_path: Path) -> Path:
+    """A folder with a FIFO, a socket, a link to a device, an archive that holds a FIFO, and one good log."""
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "linked.csv").symlink_to("pipe.csv")
+    (tmp_path / "endless.csv").symlink_to("/dev/zero")
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(tmp_path / "socket.csv"))
+    with tarfile.open(tmp_path / "logs.tar", "w") as archive:
+        member = tarfile.TarInfo("pipe.csv")
+        member.type = tarfile.FIFOTYPE
+        archive.addfile(member)
+    (tmp_path / "good.csv").write_text("run_id,name,started_at,runtime_s\n1,load,2026-01-01,5\n")
+    return tmp_path
+
+
+NO_FILES = {
+    "pipe.csv": "it is a FIFO",
+    "linked.csv": "it is a FIFO",
+    "endless.csv": "it is a device",
+    "socket.csv": "it is a socket",
+    "file://{}/pipe.csv": "it is a FIFO",
+    "zip://a.csv::{}/pipe.csv": "it is a FIFO",
+    "tar://pipe.csv::{}/logs.tar": "it is no regular file",
+}
+
+
+@pytest.mark.parametrize(("name", "said"), NO_FILES.items())
+def test_what_is_no_regular_file_is_refused_before_it_is_waited_for(irregular: Path, name: str, said: str) -> None:
+    path = name.format(irregular) if "{}" in name else str(irregular / name)
+    for read in (lambda: read_head(path, ReadLimits()), lambda: sha256_of(path), lambda: manifest(path)):
+        with pytest.raises(BadInput, match=rf"cannot be opened \({said}\); expected a regular file; check the path"):
+            read()
+
+
+def test_a_fifo_in_a_folder_is_one_refused_file_and_the_good_one_is_read(irregular: Path) -> None:
+    warehouse = Warehouse(home=irregular / "home", memory_mb=128, threads=1)
+    intake = Intake("log", "", ReadParams(), GroupParams())
+    loaded, refused = load_each(find_logs([str(irregular)]), lambda path: land_log(warehouse, path, intake).batch_id)
+    assert (len(loaded), len(refused)) == (1, 4)
+
+
+@pytest.mark.parametrize(
+    "where", ["foo://bar", "zip://a::{}/missing.zip", "zip://a::{}/good.csv", "tar://a::{}/good.csv"]
+)
+def test_an_address_that_nobody_knows_and_an_archive_that_is_none_are_one_line(irregular: Path, where: str) -> None:
+    path = where.format(irregular)
+    for read in (lambda: read_head(path, ReadLimits()), lambda: find_logs([path]), lambda: sha256_of(path)):
+        with pytest.raises(BadInput, match="cannot be opened") as refusal:
+            read()
+        assert str(refusal.value).startswith(path) and "\n" not in str(refusal.value)
 
 
 def test_an_address_is_left_to_fsspec() -> None:

@@ -19,6 +19,7 @@ from tasks.jobs.predict.preparation import KINDS, Prepared, prepare
 from tasks.jobs.predict.rows import read_runs
 from tasks.jobs.predict.runtime_evaluation import RuntimeEvaluation, evaluate_runtimes
 from tasks.jobs.shape_params import Kind
+from tasks.reading import open_plain
 from tasks.storage import storage_of
 from tasks.warehouse.ingest import ingest
 from tasks.warehouse.place import Warehouse
@@ -90,7 +91,7 @@ def _sha256(logs: Sequence[str]) -> str:
         files, name = storage_of(log)
         names = sorted(str(one) for one in files.find(name)) if files.isdir(name) else [name]
         for one in names:
-            with files.open(one, "rb") as content:
+            with open_plain(one) as content:
                 while chunk := content.read(CHUNK_BYTES):
                     total.update(chunk)
     return total.hexdigest()

@@ -15,7 +15,7 @@ from tasks.jobs.readers import READERS, Reader, detect
 from tasks.jobs.readers.spark_files import is_rolled, parts_of, without_parts
 from tasks.jobs.spool import Spool
 from tasks.progress import report_progress
-from tasks.reading import Chunk
+from tasks.reading import Chunk, guarded
 from tasks.source_names import checked_source
 from tasks.storage import storage_of
 from tasks.warehouse import landing
@@ -123,7 +123,7 @@ def _options(intake: Intake) -> dict[str, Any]:
 def _grouped(reader: Reader, home: Path, path: str, intake: Intake) -> Iterator[Chunk]:
     key = load_key(home) if intake.read.pseudonymise else None
     n_read = 0
-    for chunk in reader.read(path, intake.read):
+    for chunk in guarded(path, reader.read(path, intake.read)):
         rows, refused = chunk.rows, chunk.refused
         if key:
             rows = pseudonymise(rows, key, intake.group, with_ids=reader.ids_hold_names)

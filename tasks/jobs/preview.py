@@ -8,7 +8,7 @@ from tasks.jobs.grouping import group_keys
 from tasks.jobs.intake import Intake
 from tasks.jobs.readers import READERS, detect
 from tasks.progress import report_progress
-from tasks.reading import Chunk
+from tasks.reading import Chunk, guarded
 
 N_REASONS = 5
 N_EXAMPLES = 3
@@ -49,7 +49,7 @@ def preview_log(path: str, intake: Intake) -> Preview:
     support: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     places: dict[str, list[int]] = {}
-    for chunk in _reported(reader.read(path, intake.read), path):
+    for chunk in _reported(guarded(path, reader.read(path, intake.read)), path):
         support.update(group_keys(chunk.rows, intake.group))
         reasons.update(chunk.refused["reason"])
         for reason, group in chunk.refused.groupby("reason")["place"]:

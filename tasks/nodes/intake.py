@@ -18,7 +18,7 @@ from tasks.nodes.readers.logs import log_names
 from tasks.nodes.reading_params import ReadParams
 from tasks.progress import report_progress
 from tasks.read_limits import ReadLimits
-from tasks.reading import Chunk, read_head
+from tasks.reading import Chunk, guarded, read_head
 from tasks.source_names import checked_source
 from tasks.storage import storage_of
 from tasks.warehouse import landing
@@ -136,7 +136,7 @@ def begin_executions(path: str, intake: Intake) -> None:
 def chunks_of(path: str, reader: Reader, params: ReadParams) -> Iterator[Chunk]:
     """What a reader finds in a file or folder, part by part."""
     n_found = 0
-    for chunk in _labelled(path, reader, params):
+    for chunk in guarded(path, _labelled(path, reader, params)):
         n_found += len(chunk.rows) + len(chunk.refused)
         report_progress(f"reading {path}", n_found)
         yield chunk

@@ -23,7 +23,7 @@ from pydantic import Field, ValidationError
 
 from tasks.errors import BadInput
 from tasks.params import Params
-from tasks.reading import Chunk
+from tasks.reading import Chunk, input_faults, open_plain
 from tasks.storage import narrow, private, storage_of
 from tasks.warehouse.faults import told_clearly
 from tasks.warehouse.packing import as_arrow, encodings, found_columns
@@ -85,15 +85,11 @@ class Batch(Params):
 
 
 def sha256_of(path: str) -> str:
-    """Hash of the bytes of a file, local or anything fsspec reaches."""
+    """Hash of the bytes of a file, local or anything fsspec reaches. Raises BadInput if it cannot be read."""
     digest = hashlib.sha256()
-    try:
-        fs, name = storage_of(path)
-        with fs.open(name, "rb") as stream:
-            while block := stream.read(HASH_BLOCK_BYTES):
-                digest.update(block)
-    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
-        raise BadInput(path, f"cannot be opened ({error})", "a readable file", "check the path") from error
+    with open_plain(path) as stream, input_faults(path):
+        while block := stream.read(HASH_BLOCK_BYTES):
+            digest.update(block)
     return digest.hexdigest()
 
 
@@ -128,7 +124,7 @@ def land(
             origin=there.origin if there else origin,
             landed_at=landed_at,
             ordered_at=min([landed_at, *(one.ordered_at for one in same_file)]),
-            tables=there.tables if there else _land_tables(fs, root, schemas, chunks),
+            tables=there.tables if there else _land_tables(fs, root, origin.path, schemas, chunks),
         )
         _put(fs, f"{root}/{batch.batch_id}.json", batch.model_dump_json(indent=1).encode())
     return batch
@@ -145,22 +141,24 @@ def is_local(fs: Any) -> bool:
     return "file" in (fs.protocol if isinstance(fs.protocol, tuple) else (fs.protocol,))
 
 
-def _land_tables(fs: Any, root: str, schemas: dict[str, pa.Schema], chunks: Iterable[Chunk]) -> dict[str, LandedFile]:
+def _land_tables(
+    fs: Any, root: str, path: str, schemas: dict[str, pa.Schema], chunks: Iterable[Chunk]
+) -> dict[str, LandedFile]:
     """Write beside the landing files where they are local (/tmp may be memory), and put what is whole in place."""
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=root if is_local(fs) else None) as scratch:
-        n_rows = _write_tables(Path(scratch), {**schemas, "quarantine": QUARANTINE_SCHEMA}, chunks)
+        n_rows = _write_tables(Path(scratch), path, {**schemas, "quarantine": QUARANTINE_SCHEMA}, chunks)
         return {name: _publish(fs, root, name, Path(scratch) / f"{name}.parquet", n) for name, n in n_rows.items()}
 
 
-def _write_tables(scratch: Path, schemas: dict[str, pa.Schema], chunks: Iterable[Chunk]) -> dict[str, int]:
+def _write_tables(scratch: Path, path: str, schemas: dict[str, pa.Schema], chunks: Iterable[Chunk]) -> dict[str, int]:
     n_rows = dict.fromkeys(schemas, 0)
     main = next(iter(schemas))
     with ExitStack() as stack:
         writers: dict[str, pq.ParquetWriter] = {}
 
         def open_writer(name: str, schema: pa.Schema) -> None:
-            path = scratch / f"{name}.parquet"
-            writers[name] = stack.enter_context(pq.ParquetWriter(path, schema, **encodings(schema)))
+            file = scratch / f"{name}.parquet"
+            writers[name] = stack.enter_context(pq.ParquetWriter(file, schema, **encodings(schema)))
 
         for chunk in chunks:
             frames = {main: chunk.rows, "quarantine": chunk.refused, **chunk.tables}
@@ -171,7 +169,9 @@ def _write_tables(scratch: Path, schemas: dict[str, pa.Schema], chunks: Iterable
                         open_writer(name, found)
                     if late := set(found.names) - set(writers[name].schema.names):
                         raise ValueError(f"{name}: {', '.join(sorted(late))} not in the first chunk of the file")
-                    writers[name].write_table(as_arrow(frame, writers[name].schema))
+                    with input_faults(path):
+                        table = as_arrow(frame, writers[name].schema)
+                    writers[name].write_table(table)
                     n_rows[name] += len(frame)
         for name in schemas:
             if name not in writers:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tasks.errors import BadInput
 from tasks.progress import report_progress
-from tasks.reading import Chunk
+from tasks.reading import Chunk, guarded, input_faults
 from tasks.source_names import checked_source
 from tasks.storage import storage_of
 from tasks.warehouse import landing
@@ -93,7 +93,9 @@ def read_telemetry(paths: Sequence[str], params: ReadParams, reader: str = "") -
 
 def read_file(path: str, params: ReadParams, reader: str = "") -> tuple[list[Prepared], Any]:
     """The runs of one file, and the frame of its refused rows (place, reason, raw)."""
-    return prepare(_reader(path, reader, params).read(path, params), file_labels(path, params), params.regular)
+    labels = file_labels(path, params)
+    with input_faults(path):
+        return prepare(_reader(path, reader, params).read(path, params), labels, params.regular)
 
 
 def begin_telemetry(path: str, intake: Intake) -> None:
@@ -113,7 +115,8 @@ def land_telemetry(warehouse: Warehouse, path: str, intake: Intake) -> landing.B
     checked_source(intake.source)
     reader = _reader(path, intake.reader, intake.read)
     if path.startswith(REMOTE):
-        reading = reader.read(path, intake.read)
+        with input_faults(path):
+            reading = reader.read(path, intake.read)
         return _landed(warehouse, path, intake, reader, _sha256_of(reading), _chunks(path, intake, reading))
     sha256 = landing.sha256_of(path)
     return _landed(warehouse, path, intake, reader, sha256, _read_chunks(path, intake, reader))
@@ -142,7 +145,7 @@ def _landed(
         sha256=sha256,
     )
     schemas = {"runs": RUNS_SCHEMA, "counters": COUNTERS_SCHEMA}
-    return landing.land(warehouse.landing_folder, origin, schemas, chunks)
+    return landing.land(warehouse.landing_folder, origin, schemas, guarded(path, chunks))
 
 
 def _options(path: str, read: ReadParams) -> dict[str, Any]:

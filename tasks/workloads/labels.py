@@ -1,16 +1,14 @@
 """Labels of runs: from the columns of a file, from its name or folder, or from a manifest."""
 
-import csv
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, listed
 from tasks.path_labels import named_column, path_label, path_stem
 from tasks.read_limits import ReadLimits
-from tasks.reading import read_lines
+from tasks.reading import csv_fields, json_of, read_lines
 from tasks.storage import ADDRESS
 from tasks.workloads.columns import LABELS
 from tasks.workloads.reading_params import ReadParams
@@ -82,26 +80,33 @@ def manifest(path: str) -> list[dict[str, str]]:
 def _json_entries(path: str, lines: list[tuple[int, str]]) -> Iterator[dict[str, str]]:
     for place, text in lines:
         try:
-            entry: Any = json.loads(text)
+            entry: Any = json_of(text)
         except ValueError as error:
             raise BadInput(f"{path}, line {place}", f"malformed JSON ({error})", "one object a line") from error
-        if not isinstance(entry, dict) or not entry.get("path"):
+        if not isinstance(entry, dict) or not entry.get("path") or "\0" in str(entry["path"]):
             raise BadInput(f"{path}, line {place}", "no path", EXPECTED, "name the file")
         yield {str(key): str(value) for key, value in entry.items() if value is not None}
 
 
 def _csv_entries(path: str, lines: list[tuple[int, str]]) -> Iterator[dict[str, str]]:
-    rows = csv.reader([text for _, text in lines])
-    names = [name.strip() for name in next(rows)]
+    rows = [_fields(path, place, text) for place, text in lines]
+    names = [name.strip() for name in rows[0]]
     if "path" not in names:
-        raise BadInput(path, f"no column path among {', '.join(names)[:200]}", EXPECTED, "add a header line")
-    for (place, _), row in zip(lines[1:], rows, strict=True):
+        raise BadInput(path, f"no column path among {listed(names)}", EXPECTED, "add a header line")
+    for (place, _), row in zip(lines[1:], rows[1:], strict=True):
         if len(row) != len(names):
             raise BadInput(f"{path}, line {place}", f"{len(row)} fields; the header has {len(names)}", EXPECTED)
         entry = {name: value.strip() for name, value in zip(names, row, strict=True) if value.strip()}
         if "path" not in entry:
             raise BadInput(f"{path}, line {place}", "no path", EXPECTED, "name the file")
         yield entry
+
+
+def _fields(path: str, place: int, text: str) -> list[str]:
+    try:
+        return csv_fields(text)
+    except ValueError as error:
+        raise BadInput(f"{path}, line {place}", f"no line of CSV ({error})", EXPECTED, "mend the line") from error
 
 
 def _labels(entry: dict[str, str]) -> dict[str, str]:

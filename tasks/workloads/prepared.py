@@ -10,12 +10,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.reading import all_refusals, refusals
+from tasks.times import LAST_S
 from tasks.workloads.labels import FileLabels
 from tasks.workloads.reading_params import RegularParams
 from tasks.workloads.regular import Grid, cut_at_gaps, nominal_interval, to_grid
 from tasks.workloads.sampled import Reading, Sampled
 from tasks.workloads.telemetry import FloatArray, Telemetry
 from tasks.workloads.totals import as_rates, rate_of
+
+MOST = 1e30  # of a value: beyond it sums over a run may overflow
+SAME_TIME_S = 1e-9
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,11 @@ def prepare(reading: Reading, about: FileLabels, params: RegularParams) -> tuple
 def _prepare_one(
     sampled: Sampled, about: FileLabels, params: RegularParams
 ) -> tuple[list[Prepared], list[pd.DataFrame]]:
-    ordered, refused = _in_order(sampled)
+    possible, impossible = _possible(sampled)
+    if not len(possible.at_s):
+        return [], impossible
+    ordered, refused = _in_order(possible)
+    refused = impossible + refused
     ordered, resets = _without_totals(ordered)
     interval_s = nominal_interval(ordered.at_s, params)
     pieces = cut_at_gaps(ordered.at_s, interval_s, params)
@@ -82,15 +90,30 @@ def _in_order(sampled: Sampled) -> tuple[Sampled, list[pd.DataFrame]]:
     """The samples by time, the first of several at one time; the rows of the others are refused."""
     order = np.argsort(sampled.at_s, kind="stable")
     times = sampled.at_s[order]
-    is_first = np.diff(times, prepend=-np.inf) > 0
+    is_first = np.diff(times, prepend=-np.inf) > SAME_TIME_S
     if is_first.all() and (order == np.arange(len(order))).all():
         return sampled, []
-    position = np.full(len(order), -1)
-    position[order[is_first]] = np.arange(int(is_first.sum()))
+    return _chosen(sampled, order[is_first], "a second sample at the same time; the first counts")
+
+
+def _possible(sampled: Sampled) -> tuple[Sampled, list[pd.DataFrame]]:
+    """The samples without those that lie outside of all calendars, or hold values that no counter reaches."""
+    with np.errstate(invalid="ignore"):
+        is_time = np.abs(sampled.at_s) <= LAST_S  # false for what is no number
+        is_far = (np.abs(sampled.values) > MOST).any(axis=1)
+    if (is_time & ~is_far).all():
+        return sampled, []
+    reason = f"a time beyond the year 9999, or a value beyond {MOST:g}; expected a sample of a counter"
+    return _chosen(sampled, np.flatnonzero(is_time & ~is_far), reason)
+
+
+def _chosen(sampled: Sampled, chosen: NDArray[np.int64], reason: str) -> tuple[Sampled, list[pd.DataFrame]]:
+    """Some of the samples in this order; the rows of the others are refused."""
+    position = np.full(len(sampled.at_s), -1)
+    position[chosen] = np.arange(len(chosen))
     sample_of = position[sampled.sample_of]
     bad = sampled.places[sample_of < 0]
-    refused = [refusals(bad, "a second sample at the same time; the first counts", [""] * len(bad))] if len(bad) else []
-    chosen = order[is_first]
+    refused = [refusals(bad, reason, [""] * len(bad))] if len(bad) else []
     ordered = replace(
         sampled,
         at_s=sampled.at_s[chosen],

@@ -3,14 +3,13 @@
 import logging
 from collections.abc import Collection, Mapping, Sequence
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, headless, listed
 from tasks.jobs.columns import ALL_COLUMNS, LIST_COLUMNS
 
 logger = logging.getLogger(__name__)
 
 NEEDED = (("run_id",), ("name", "group_key"), ("started_at", "submitted_at"), ("runtime_s", "ended_at"))
 EXPECTED = "the columns " + ", ".join(" or ".join(names) for names in NEEDED)
-MAX_NAMED = 20  # columns that a message names
 PANDAS_INDEX = "__index_level_"
 
 
@@ -28,9 +27,7 @@ def choose_columns(
             fix = "lists need Parquet" if ours in LIST_COLUMNS else "mend --map"
             raise BadInput(path, f"cannot map '{theirs}' to '{ours}'", f"one of {', '.join(known)}", fix)
         if theirs not in names:
-            raise BadInput(
-                path, f"no column '{theirs}' to read '{ours}' from", f"one of {_listed(names)}", "mend --map"
-            )
+            raise BadInput(path, f"no column '{theirs}' to read '{ours}' from", f"one of {listed(names)}", "mend --map")
     taken = set(renamed.values())
     own = {name: name for name in names if name in known and name not in renamed and name not in taken}
     chosen = {ours: (own | dict(renamed))[ours] for ours in known if ours in own or ours in renamed}
@@ -43,9 +40,9 @@ def choose_columns(
     if missing:
         raise BadInput(
             path,
-            f"no column {' and no '.join(' or '.join(needed) for needed in missing)} among {_listed(names)}",
+            f"no column {' and no '.join(' or '.join(needed) for needed in missing)} among {listed(names)}",
             EXPECTED,
-            f"name yours, as in --map {missing[0][0]}=THEIRS",
+            headless(names) or f"name yours, as in --map {missing[0][0]}=THEIRS",
         )
     lists = [name for name in names if name in LIST_COLUMNS and name not in known]
     if lists:
@@ -57,9 +54,4 @@ def choose_columns(
 def _log_unknown(path: str, names: Sequence[str], known: set[str]) -> None:
     unknown = [name for name in names if name not in known and not name.startswith(PANDAS_INDEX)]
     if unknown:
-        logger.info("%s: %d unknown columns are ignored: %s", path, len(unknown), _listed(unknown))
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:MAX_NAMED])
-    return f"{shown} and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else shown or "none"
+        logger.info("%s: %d unknown columns are ignored: %s", path, len(unknown), listed(unknown))

@@ -13,7 +13,7 @@ from tasks.jobs.readers.own_batch import Batch
 from tasks.jobs.readers.own_columns import choose_columns
 from tasks.jobs.readers.own_values import check_type
 from tasks.read_limits import ReadLimits
-from tasks.reading import no_refusals, open_plain
+from tasks.reading import PARQUET_FAULTS, damaged_parquet, no_refusals, open_plain
 
 MAGIC = b"PAR1"
 BATCH_ROWS = 65_536
@@ -28,9 +28,8 @@ def parquet_batches(path: str, renamed: Mapping[str, str], limits: ReadLimits) -
     with open_plain(path) as stream:
         try:
             yield from _batches(path, pq.ParquetFile(stream, pre_buffer=False), renamed, limits)
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            said = str(error).splitlines()[0][:200]
-            raise BadInput(path, f"the Parquet file is damaged ({said})", "a whole file", "copy it again") from error
+        except PARQUET_FAULTS as error:
+            raise damaged_parquet(path, error) from error
 
 
 def _batches(path: str, file: pq.ParquetFile, renamed: Mapping[str, str], limits: ReadLimits) -> Iterator[Batch]:

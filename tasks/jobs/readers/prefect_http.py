@@ -1,7 +1,6 @@
 """Questions to a Prefect server's HTTP API."""
 
 import base64
-import json
 import os
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tasks.errors import BadInput
 from tasks.http_server import Answer, HttpServer, Patience, Words, is_same_server
 from tasks.jobs.params import PrefectApiParams
+from tasks.reading import json_of
 
 if TYPE_CHECKING:
     import httpx
@@ -43,7 +43,7 @@ class PrefectApi(HttpServer):
         found = self.ask("POST", route, json=question)
         self._refuse_no_answer(found)
         try:
-            answer = json.loads(found.body)
+            answer = json_of(found.body)
         except ValueError as error:
             problem = "a web page instead of JSON" if found.is_page else f"malformed JSON ({error})"
             raise BadInput(self.shown, problem, EXPECTED, FORGOT_API if found.is_page else "ask again") from error

@@ -16,7 +16,7 @@ from tasks.nodes.readers.sparecores import SpareCoresReader
 from tasks.nodes.readers.table_file import column_names
 from tasks.nodes.reading_params import ReadParams
 from tasks.read_limits import ReadLimits
-from tasks.reading import Chunk, read_head
+from tasks.reading import Chunk, input_faults, read_head
 
 HEAD_SHOWN = 40
 
@@ -66,13 +66,14 @@ def detect(path: str, limits: ReadLimits, renamed: Mapping[str, str] | None = No
 
     renamed: columns of tables, our names to theirs: a table with a column of theirs has ours. Raises BadInput if none
     fits, or if the file cannot be opened."""
-    if Folder(path).is_folder:
-        return next((reader for reader in _ALL if reader.sniff(b"", path)), READERS["logs"])
-    head = read_head(path, limits)
-    for reader in _ALL:
-        if reader.sniff(head, path):
-            return reader
-    names = set(column_names(head, path))
+    with input_faults(path):
+        if Folder(path).is_folder:
+            return next((reader for reader in _ALL if reader.sniff(b"", path)), READERS["logs"])
+        head = read_head(path, limits)
+        for reader in _ALL:
+            if reader.sniff(head, path):
+                return reader
+        names = set(column_names(head, path))
     names |= {ours for ours, theirs in (renamed or {}).items() if theirs in names}
     for reader in (READERS["azure-vm-noise"], READERS["long"]):
         if names >= OWN_COLUMNS[reader.name]:

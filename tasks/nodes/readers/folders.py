@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tasks.errors import BadInput
+from tasks.reading import open_plain
 from tasks.storage import ADDRESS, storage_of
 from tasks.warehouse.landing import sha256_of
 
@@ -52,8 +53,7 @@ class Folder:
 
     def text(self, path: str, most_bytes: int) -> str:
         """The text of a file, what is not UTF-8 replaced. Raises BadInput for one that is larger."""
-        fs, _ = storage_of(self.path)
-        with fs.open(self.absolute(path), "rb") as stream:
+        with open_plain(self.address(path)) as stream:
             data = stream.read(most_bytes + 1)
         if len(data) > most_bytes:
             raise BadInput(self.absolute(path), f"more than {most_bytes:,} bytes", "a smaller file", "take it out")

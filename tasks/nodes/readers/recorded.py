@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 
 from tasks.errors import BadInput
 from tasks.nodes.readers.recorded_rows import chunk_of
-from tasks.nodes.readers.table_file import MAGIC, check_size, column_names, damaged
+from tasks.nodes.readers.table_file import MAGIC, check_size, column_names
 from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.recorded_parts import PART_SCHEMA, record_of
-from tasks.reading import Chunk, open_plain
+from tasks.reading import PARQUET_FAULTS, Chunk, damaged_parquet, open_plain
 
 BATCH_ROWS = 4_096  # a row holds whole series
 NEEDED = ("execution_id", "node", "benchmark", "aspect", "status", "metrics")
@@ -50,8 +50,8 @@ class RecordedReader:
                     part = _in_our_types(path, table, says_simulated)
                     yield chunk_of(part, np.arange(first, first + len(part)), now, params.future_slack_s)
                     first += len(part)
-            except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-                raise damaged(path, error) from error
+            except PARQUET_FAULTS as error:
+                raise damaged_parquet(path, error) from error
 
 
 def _checked(path: str, schema: pa.Schema) -> list[str]:

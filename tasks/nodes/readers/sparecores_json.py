@@ -1,11 +1,11 @@
 """Outputs of benchmarks that are JSON."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from tasks.nodes.readers.perona_metrics import spelled
 from tasks.nodes.readers.sparecores_printed import Printed
+from tasks.reading import json_of
 
 PERCENTILES = ("avg", "p50", "p95", "p99")
 SHOWN = 40
@@ -103,7 +103,7 @@ def _add(printed: Printed, metric: str, told: object, key: str, unit: str = "") 
 
 def _object(text: str, printed: Printed, place: int = 1) -> dict[str, Any]:
     try:
-        told = json.loads(text)
+        told = json_of(text)
     except ValueError as error:
         printed.fault(place, f"malformed JSON ({error})", text)
         return {}

@@ -1,11 +1,11 @@
 """What an output of a benchmark gave: values, and lines that should have given some."""
 
-import csv
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tasks.nodes.measured import Fault, Measured
+from tasks.reading import csv_fields
 
 RAW_SHOWN = 500
 VALUE_SHOWN = 40
@@ -70,7 +70,11 @@ def csv_rows(text: str, needed: tuple[str, ...], printed: Printed) -> Iterator[t
     for place, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
-        fields = next(csv.reader([line]), [])
+        try:
+            fields = csv_fields(line)
+        except ValueError as error:
+            printed.fault(place, f"not a line of CSV ({error})", line)
+            continue
         if not names:
             names = fields
             if lacking := [name for name in needed if name not in names]:

@@ -9,14 +9,13 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, listed
 from tasks.read_limits import ReadLimits
 from tasks.reading import open_plain
 from tasks.storage import ADDRESS
 
 MAGIC = b"SQLite format 3\x00"
 BLOCK_BYTES = 4 * 2**20
-MAX_NAMED = 20
 
 
 @contextmanager
@@ -44,11 +43,12 @@ def check_tables(connection: sqlite3.Connection, path: str, needed: Mapping[str,
     names = sorted(name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'"))
     for table, columns in needed.items():
         if table not in names:
-            listed = ", ".join(names[:MAX_NAMED]) or "none"
-            raise BadInput(path, f"no table '{table}' among {listed}", what, "check that it is the right database")
+            raise BadInput(
+                path, f"no table '{table}' among {listed(names)}", what, "check that it is the right database"
+            )
         there = columns_of(connection, table)
         if missing := [column for column in columns if column not in there]:
-            problem = f"table '{table}' has no column '{missing[0]}' among {', '.join(there[:MAX_NAMED])}"
+            problem = f"table '{table}' has no column '{missing[0]}' among {listed(there)}"
             raise BadInput(path, problem, what, "check that it is the right database")
 
 

@@ -10,17 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, headless, listed
 from tasks.nodes.recorded_parts import record_of
 from tasks.read_limits import ReadLimits
-from tasks.reading import no_refusals, open_plain
+from tasks.reading import PARQUET_FAULTS, damaged_parquet, no_refusals, open_plain
 from tasks.workloads.readers.csv_rows import read_csv, split_header
 
 MAGIC = b"PAR1"
 UTF8_MARK = b"\xef\xbb\xbf"
-MAX_NAMED = 20
 EMPTY_CSV = "Empty CSV file"  # what Arrow says of a header line without rows
-DAMAGED = "the Parquet file is damaged"
 
 
 @dataclass(frozen=True)
@@ -61,14 +59,8 @@ def parquet_schema(path: str) -> pa.Schema:
     with open_plain(path) as stream:
         try:
             return pq.read_schema(stream)
-        except (pa.ArrowException, OSError) as error:
-            raise damaged(path, error) from error
-
-
-def damaged(path: str, error: Exception) -> BadInput:
-    """The error for a Parquet file that cannot be read."""
-    said = str(error).splitlines()[0][:200]
-    return BadInput(path, f"{DAMAGED} ({said})", "a whole file", "copy it again")
+        except PARQUET_FAULTS as error:
+            raise damaged_parquet(path, error) from error
 
 
 def read_table_file(path: str, limits: ReadLimits, *, as_codes: Sequence[str] = ()) -> TableFile:
@@ -90,7 +82,7 @@ def choose_columns(
             raise BadInput(table.path, f"cannot map '{theirs}' to '{ours}'", f"one of {', '.join(known)}", "mend --map")
         if theirs not in names:
             problem = f"no column '{theirs}' to read '{ours}' from"
-            raise BadInput(table.path, problem, f"one of {_listed(names)}", "mend --map")
+            raise BadInput(table.path, problem, f"one of {listed(names)}", "mend --map")
     taken = set(renamed.values())
     chosen = {
         name: renamed.get(name, name) for name in known if name in renamed or (name in names and name not in taken)
@@ -103,9 +95,9 @@ def choose_columns(
     if missing:
         raise BadInput(
             table.path,
-            f"no column {' and no '.join(' or '.join(group) for group in missing)} among {_listed(names)}",
+            f"no column {' and no '.join(' or '.join(group) for group in missing)} among {listed(names)}",
             "the columns " + ", ".join(" or ".join(group) for group in needed),
-            f"name yours, as in --map {missing[0][0]}=THEIRS",
+            headless(names) or f"name yours, as in --map {missing[0][0]}=THEIRS",
         )
     return {ours: table.columns[theirs] for ours, theirs in chosen.items()}
 
@@ -138,8 +130,8 @@ def _from_parquet(path: str, limits: ReadLimits, as_codes: Sequence[str]) -> Tab
             check_size(path, file.metadata, limits)
             table = file.read()
             table.validate(full=True)
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise damaged(path, error) from error
+        except PARQUET_FAULTS as error:
+            raise damaged_parquet(path, error) from error
 
     def raw(row: int) -> str:
         return json.dumps(table.slice(row, 1).to_pylist()[0], default=str)
@@ -169,8 +161,3 @@ def _by_name(names: Sequence[str], columns: Sequence[pa.ChunkedArray]) -> dict[s
 
 def _twice(names: Sequence[str]) -> frozenset[str]:
     return frozenset(name for name in names if names.count(name) > 1)
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:MAX_NAMED])
-    return f"{shown} and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else shown or "none"

@@ -1,6 +1,5 @@
 """A CSV file of samples as columns of text, all lines at once; lines with another number of fields are refused."""
 
-import csv
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from tasks.errors import BadInput
 from tasks.read_limits import ReadLimits
-from tasks.reading import all_refusals, read_blocks, refusals
+from tasks.reading import all_refusals, csv_fields, read_blocks, refusals
 
 DELIMITERS = ",;\t|"
 
@@ -67,7 +66,10 @@ def read_csv(path: str, limits: ReadLimits) -> CsvRows:
 
 def split_header(line: str) -> tuple[list[str], str]:
     """The names in a header line, and the delimiter: the one that makes most of them."""
-    splits = [(next(csv.reader([line], delimiter=mark), []), mark) for mark in DELIMITERS]
+    try:
+        splits = [(csv_fields(line, mark), mark) for mark in DELIMITERS]
+    except ValueError:  # a field that is too long for a name
+        splits = [(line.split(mark), mark) for mark in DELIMITERS]
     names, mark = max(splits, key=lambda split: len(split[0]))
     return [name.strip() for name in names], mark
 

@@ -1,9 +1,11 @@
 """Lines of `perf stat -I`: CSV with any separator, or one JSON object a line; each is one count of one interval."""
 
-import json
+import math
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
+
+from tasks.reading import json_of
 
 NOT_COUNTED = ("<not counted>", "<not supported>")
 TIME = re.compile(r"^\s*(\d+[.,]\d{9})([^0-9A-Za-z])")
@@ -40,7 +42,7 @@ def separator_of(lines: Iterable[str]) -> str:
 def parse_json(line: str) -> Count | str:
     """A count from one JSON object, or why it is none."""
     try:
-        entry = json.loads(line)
+        entry = json_of(line)
     except ValueError:
         return "malformed JSON; expected one object a line"
     if not isinstance(entry, dict) or "event" not in entry or "counter-value" not in entry:
@@ -51,7 +53,9 @@ def parse_json(line: str) -> Count | str:
     fields = [str(entry.get(key, "")) for key in ("counter-value", "unit", "event", "cgroup")]
     try:
         time_s, running = float(entry["interval"]), float(entry.get("pcnt-running", 100))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
+        time_s = running = math.nan
+    if not math.isfinite(time_s) or not math.isfinite(running):
         return "interval or pcnt-running is no number"
     return _count(time_s, cpu, fields[3], fields[2], fields[1], fields[0], running)
 
@@ -109,6 +113,7 @@ def _count(time_s: float, cpu: str, group: str, event: str, unit: str, value: st
 
 def _number(text: str) -> float | None:
     try:
-        return float(text.replace(",", "."))
+        number = float(text.replace(",", "."))
     except ValueError:
         return None
+    return number if math.isfinite(number) else None

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, listed
 from tasks.reading import all_refusals, refusals
 from tasks.workloads.counter_names import described
 from tasks.workloads.labels import label_column
@@ -18,7 +18,7 @@ from tasks.workloads.readers.csv_rows import CsvRows, read_csv, split_header
 from tasks.workloads.readers.long_rows import side_by_side
 from tasks.workloads.readers.tables import Numbers
 from tasks.workloads.readers.times import start_and_offsets, unix_seconds
-from tasks.workloads.readers.wide_table import WideTable, counters_of, read_table
+from tasks.workloads.readers.wide_table import WideTable, check_counters, counters_of, read_table
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.sampled import Reading, Sampled
 from tasks.workloads.telemetry import Counter, FloatArray
@@ -52,7 +52,7 @@ class PerfSpectReader:
         if not is_third and not _is_first_version(rows.names):
             raise BadInput(
                 path,
-                f"no time series of PerfSpect (it begins with {', '.join(rows.names[:4])})",
+                f"no time series of PerfSpect (it begins with {listed(rows.names[:4])})",
                 "*_metrics.csv with TS, SKT, CPU, CID, or metric_out.sys.csv with time",
                 "a *_metrics_summary.csv holds means only: read the *_metrics.csv beside it",
             )
@@ -91,6 +91,7 @@ def _by_unit(rows: CsvRows, table: WideTable, zone: str) -> Reading:
     """Sockets and processors as counters side by side, control groups as runs of their own."""
     metrics = replace(table, names=rows.names[4:], columns=rows.columns[4:])
     counters, numbers, refused_columns = counters_of(metrics, {}, {})
+    check_counters(metrics, counters, refused_columns)
     units, seconds = _units(rows), unix_seconds(rows.columns[0], zone)
     label = _told(units["SKT"], "socket") + _told(units["CPU"], "cpu")
     is_bad = np.isnan(seconds) | units[V3].duplicated().to_numpy()

@@ -1,12 +1,12 @@
 """Questions to a Prometheus server's HTTP API."""
 
-import json
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from tasks.errors import BadInput
 from tasks.http_server import SHOWN_CHARS, HttpServer, Patience, Words
+from tasks.reading import json_of
 from tasks.workloads.reading_params import PrometheusParams
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class PrometheusApi(HttpServer):
             problem = f"the server refuses to answer ({found.status})"
             raise BadInput(self.shown, problem, EXPECTED, "put user:password@ into the address")
         try:
-            answer = json.loads(found.body)
+            answer = json_of(found.body)
         except ValueError as error:
             no_json = f"no JSON ({found.status}: {found.excerpt})"
             problem = "a web page instead of JSON" if found.is_page else no_json

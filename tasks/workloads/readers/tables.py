@@ -7,14 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, headless, listed
 from tasks.workloads.columns import KEY_COLUMNS
 from tasks.workloads.telemetry import FloatArray
 
 MISSING = ["", "-", "n/a", "na", "nan", "none", "null"]  # in lower case
 TIMES = ("timestamp", "time", "ts", "datetime", "date", "unix_time", "unixtime", "epoch", "time_s")
 TEXT_SHARE = 0.5  # of the values that are there: a column with more that are no numbers holds text
-MAX_NAMED = 20
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,8 @@ def choose_keys(path: str, names: Sequence[str], renamed: Mapping[str, str]) -> 
     time, ts, … is the timestamp. Raises BadInput for a renamed column that is not there."""
     for ours, theirs in renamed.items():
         if theirs not in names:
-            shown = ", ".join(names[:MAX_NAMED])
-            raise BadInput(path, f"no column '{theirs}' to read '{ours}' from", f"one of {shown}", "mend --map")
+            problem = f"no column '{theirs}' to read '{ours}' from"
+            raise BadInput(path, problem, f"one of {listed(names)}", headless(names) or "mend --map")
     taken = {theirs for ours, theirs in renamed.items() if ours not in KEY_COLUMNS}
     keys = {key: renamed.get(key, key) for key in KEY_COLUMNS if key in renamed or (key in names and key not in taken)}
     if "at_s" not in keys and "timestamp" not in keys:

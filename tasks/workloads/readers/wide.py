@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.errors import BadInput
-from tasks.reading import no_refusals, open_plain
+from tasks.reading import PARQUET_FAULTS, damaged_parquet, no_refusals, open_plain
 from tasks.workloads.columns import KEY_COLUMNS
 from tasks.workloads.counter_names import described, described_own, scope_of, spelled
 from tasks.workloads.labels import label_column
@@ -86,9 +86,8 @@ def _from_parquet(path: str, params: ReadParams) -> WideTable:
                 )
             table = file.read()
             table.validate(full=True)
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            said = str(error).splitlines()[0][:200]
-            raise BadInput(path, f"the Parquet file is damaged ({said})", "a whole file", "copy it again") from error
+        except PARQUET_FAULTS as error:
+            raise damaged_parquet(path, error) from error
     if not table.num_rows:
         raise BadInput(path, "no row in it", "at least one sample", "export it again")
     names = table.column_names

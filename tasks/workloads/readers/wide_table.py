@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, headless
 from tasks.reading import all_refusals, refusals
 from tasks.workloads.columns import LABELS
 from tasks.workloads.readers.tables import Numbers, as_numbers, choose_keys, fault_of, texts
@@ -51,9 +51,7 @@ def read_table(
     keys = choose_keys(table.path, table.names, renamed)
     at = {name: position for position, name in reversed(list(enumerate(table.names)))}
     counters, numbers, refused_columns = counters_of(table, keys, renamed)
-    if not counters:
-        said = "; ".join(refused_columns)[:300] or "no column beside the time and the labels"
-        raise BadInput(table.path, f"no counter in it ({said})", "columns of numbers", "name them with --map")
+    check_counters(table, counters, refused_columns)
     seconds, is_absolute = _seconds(table, keys, at, zone, interval_s)
     labels = {key: texts(table.columns[at[keys[key]]]) for key in ("run_id", *LABELS) if key in keys}
     faults = _row_faults(seconds, numbers, counters, labels)
@@ -81,6 +79,13 @@ def read_table(
         )
         runs.append(run)
     return Reading(runs, all_refusals([table.refused, refused]))
+
+
+def check_counters(table: WideTable, counters: Sequence[Counter], refused: Sequence[str]) -> None:
+    """Raises BadInput for a table without counters. refused: its columns that are none, each with its reason."""
+    if not counters:
+        said = "; ".join(refused)[:300] or "no column beside the time and the labels"
+        raise BadInput(table.path, f"no counter in it ({said})", "columns of numbers", "name them with --map")
 
 
 def counters_of(
@@ -123,7 +128,8 @@ def _seconds(
             table.path,
             "no column with the time",
             "at_s, or timestamp",
-            "name it, as in --map timestamp=THEIRS, or set read.interval_s for equally spaced rows",
+            headless(table.names)
+            or "name it, as in --map timestamp=THEIRS, or set read.interval_s for equally spaced rows",
         )
     return interval_s * np.arange(len(table.places), dtype=np.float64), False
 

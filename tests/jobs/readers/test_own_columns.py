@@ -88,6 +88,14 @@ WRONG_COLUMNS = {
 }
 
 
+def test_a_table_without_a_header_is_told_in_one_short_line(tmp_path: Path) -> None:
+    cells = [f"{'x' * 300}{number}" for number in range(400)]
+    row = ",".join(["17", "load", "2026-01-01T00:00:00", *cells]) + "\n"
+    with pytest.raises(BadInput, match="the first line seems to be a row: add a line with the names") as refusal:
+        of_csv(tmp_path, row * 2)
+    assert len(str(refusal.value).removeprefix(str(tmp_path))) < 1200
+
+
 @pytest.mark.parametrize(("header", "columns", "said"), WRONG_COLUMNS.values(), ids=WRONG_COLUMNS)
 def test_wrong_columns_are_named(tmp_path: Path, header: str, columns: dict[str, str], said: str) -> None:
     with pytest.raises(BadInput) as refusal:

@@ -89,6 +89,11 @@ def test_the_captured_runs_become_rows_with_their_status(server: CapturedServer)
     assert rows["place"].to_list() == list(range(1, 16))  # by expected start; two are only scheduled for later
 
 
+def test_an_answer_that_is_nested_too_deeply_is_one_line() -> None:
+    with pytest.raises(BadInput, match=r"malformed JSON \(nested too deeply\)"):
+        read(lambda request: httpx.Response(200, content="[" * 100_000))
+
+
 def test_a_retried_run_counts_its_running_time_not_the_wait_between_tries(server: CapturedServer) -> None:
     row = read(server)[0].set_index("name").loc["flaky-export"]
     # total_run_time 1.363417; from the first start 02:02:18.629186 to the end 02:02:21.085699 it is 2.456513

@@ -45,6 +45,11 @@ def test_an_empty_value_is_a_missing_metric_and_never_zero(found_in):
     assert (found.column("n_metrics"), found.n_read) == ([1], 3)
 
 
+def test_a_table_without_a_header_is_told_as_that(found_in):
+    with pytest.raises(BadInput, match="the first line seems to be a row: add a line with the names of the columns"):
+        found_in(ROW.format("rate", 5, "/sec") * 2)
+
+
 def test_an_unknown_unit_stays_as_it_is_written(found_in):
     assert found_in(rows(("rate", 5, "furlongs/fortnight"))).told(ID) == {"rate": (5.0, "furlongs/fortnight")}
 

@@ -148,6 +148,22 @@ def test_a_benchmark_that_failed_is_kept_as_failed(found_in, folder):
     assert (found.column("status"), found.column("n_metrics")) == (["failed", "failed"], [0, 5])
 
 
+@pytest.mark.parametrize(
+    ("benchmark", "printed", "said"),
+    [
+        ("stressng_benchmarks", '{"stressors": ' + "[" * 100_000, "malformed JSON (nested too deeply)"),
+        ("redis", "rps,latency\n1," + "2" * 140_000 + "\n", "not a line of CSV (field larger than field limit"),
+    ],
+)
+def test_an_output_that_python_gives_up_on_is_refused_with_its_line(tmp_path, found_in, benchmark, printed, said):
+    folder = tmp_path / "aws" / "c4.large" / benchmark
+    folder.mkdir(parents=True)
+    (folder / "meta.json").write_text(json.dumps(META))
+    (folder / "stdout").write_text(printed)
+    found = found_in(tmp_path)
+    assert len(found.executions) == 0 and any(said in reason for reason in found.reasons)
+
+
 REFUSED = {
     "lscpu": ("lscpu", "{}", {}, "describes the machine, is no benchmark"),
     "unknown": ("newbench", "1", {}, "no parser for the output of 'newbench'"),

@@ -18,6 +18,16 @@ BROKEN = {
     "malformed JSON": ('{"interval" : 2.0, "counter', "malformed JSON"),
     "JSON without an event": ('{"interval" : 2.0}', "no event"),
     "JSON without an interval": ('{"counter-value" : "1", "event" : "e"}', "no interval"),
+    "a count of 400 digits": (f"     2.000000000,{'9' * 400},,faults,1000,100.00,,", "the count '9999"),
+    "JSON with a count of 400 digits": (
+        f'{{"interval" : 2.0, "counter-value" : {"9" * 400}, "event" : "e"}}',
+        "the count '9999",
+    ),
+    "JSON with a time of 400 digits": (
+        f'{{"interval" : {"9" * 400}, "counter-value" : "1", "event" : "e"}}',
+        "interval or pcnt-running is no number",
+    ),
+    "JSON nested too deeply": ('{"interval" : ' + "[" * 5000, "malformed JSON"),
     "a NUL byte": ("     2.000\x00000000,10,,faults,1,1.0,,", "a NUL byte"),
 }
 

@@ -23,6 +23,14 @@ def test_version_3_has_unix_seconds_and_empty_fields_are_missing(found_in):
     assert run.refused == ("TMA_(%): no value in it",)
 
 
+@pytest.mark.parametrize("time", ["9" * 400, "1e300", "-1e300"])
+def test_a_time_beyond_all_calendars_is_refused_alone(found_in, time):
+    rows = "".join(f"{1700000000 + 5 * at},,,,2.5,10,100,1\n" for at in range(3))
+    found = found_in(V3 + rows + f"{time},,,,2.5,10,100,1\n")
+    assert (found.column("perfspect.cpu_utilization_pct"), found.n_read) == ([10, 10, 10], 4)
+    assert len(found.reasons) == 1 and "time" in found.reasons[0]
+
+
 def test_sockets_stand_side_by_side(found_in):
     rows = [
         f"{at},{socket},,,2.{socket},{at - 1700000000 + socket},1,1\n"

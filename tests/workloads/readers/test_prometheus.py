@@ -75,6 +75,12 @@ def test_counters_become_rates_from_the_first_sample_on_and_gauges_stay():
     assert (run.n_rows, len(refused)) == (11, 0)
 
 
+@pytest.mark.parametrize("data", [7, [7], {"activeTargets": 7}, {"result": [{"values": [["x", "\x00"]]}]}])
+def test_an_answer_of_another_shape_is_one_line(data):
+    with pytest.raises(BadInput, match="an answer of another shape"):
+        read(lambda request: answer(data), step_s=0)
+
+
 def test_a_counter_that_falls_has_no_rate_there():
     server = Server([(named("x_total"), lambda at: 5 * (at - START + (100 if at < START + 4 else 0))),
                      (named("load"), lambda at: 1)])  # fmt: skip

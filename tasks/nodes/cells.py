@@ -1,7 +1,6 @@
 """Cells of tables of any type as times, flags and texts; what cannot be read is bad, what is empty is missing."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -10,17 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tasks.times import utc_times
 from tasks.workloads.readers.tables import MISSING
 
-UTC = "UTC"
-MICROSECOND = pa.timestamp("us")
 FLAGS = {"true": True, "t": True, "yes": True, "1": True, "false": False, "f": False, "no": False, "0": False}
-EPOCH = r"^[+-]?[0-9]+(?:\.[0-9]*)?$"
-ZONED = r"(?:[Zz]|UTC|[+-][0-9]{2}(?::?[0-9]{2})?)$"
-EPOCH_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))  # from this size on: nanoseconds, microseconds, milliseconds
-LAST_S = 253_402_300_799.0  # the year 9999; later times are cut there, to be refused as lying in the future
-FIRST_ZONED, LAST_ZONED = pd.Timestamp("1900-01-01"), pd.Timestamp("9000-01-01")
-NOT_A_TIME = np.datetime64("NaT", "us")
 
 
 @dataclass(frozen=True)
@@ -75,65 +67,10 @@ def flag_of(text: str) -> bool | None:
 
 
 def times(column: pa.ChunkedArray | pa.Array, zone: str) -> Cells:
-    """UTC times (datetime64[us]): timestamps, dates, ISO text or Unix time in any unit.
+    """UTC times (datetime64[us]) of a column of any type; tasks.times says what is read as what.
 
-    zone: of times that name none; an hour that clocks showed twice is the first, one that they skipped is bad."""
-    told = plain(column)
-    if pa.types.is_timestamp(told.type) or pa.types.is_date(told.type):
-        return _in_utc(told.cast(pa.timestamp("us", getattr(told.type, "tz", None)), safe=False).to_pandas(), zone)
-    if _is_text(told.type):
-        return _times_in_text(told, zone)
-    if pa.types.is_null(told.type):
-        return Cells(np.full(len(told), NOT_A_TIME), np.zeros(len(told), dtype=bool))
-    if not (pa.types.is_integer(told.type) or pa.types.is_floating(told.type) or pa.types.is_decimal(told.type)):
-        return Cells(np.full(len(told), NOT_A_TIME), pc.is_valid(told).to_numpy(zero_copy_only=False))
-    return _from_epoch(told.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
-
-
-def time_of(text: str, zone: str = UTC) -> datetime | None:
-    """One time in UTC, without a zone; None for what is no time."""
-    found = times(pa.array([text], pa.string()), zone).values[0]  # noqa: PD011
-    return None if np.isnat(found) else found.astype("datetime64[us]").item()
-
-
-def _times_in_text(told: pa.Array, zone: str) -> Cells:
-    for kind in (MICROSECOND, pa.timestamp("us", UTC)):
-        try:
-            return _in_utc(told.cast(kind).to_pandas(), zone)
-        except pa.ArrowInvalid:
-            continue
-    text = told.to_pandas().astype("str").str.replace(r"\s*UTC$", "Z", regex=True)
-    is_epoch, is_zoned = (text.str.contains(kind, na=False, regex=True) for kind in (EPOCH, ZONED))
-    epoch = _from_epoch(pd.to_numeric(text.where(is_epoch), errors="coerce").to_numpy(dtype="float64", na_value=np.nan))
-    zoned = pd.to_datetime(text.where(is_zoned & ~is_epoch), format="ISO8601", utc=True, errors="coerce")
-    local = pd.to_datetime(text.where(~is_zoned & ~is_epoch), format="ISO8601", errors="coerce")
-    parts = (epoch, _in_utc(zoned, zone), _in_utc(local.astype("datetime64[us]"), zone))
-    values = np.full(len(text), NOT_A_TIME)
-    for part in parts:
-        values = np.where(np.isnat(values), part.values, values)
-    return Cells(values, text.notna().to_numpy() & np.isnat(values))
-
-
-def _in_utc(moments: pd.Series, zone: str) -> Cells:
-    is_given = moments.notna().to_numpy()
-    if moments.dt.tz is None and zone and zone != UTC:
-        is_far = (moments < FIRST_ZONED) | (moments > LAST_ZONED)  # refused later; no zone has rules for them
-        near = moments.mask(is_far).dt.tz_localize(zone, ambiguous=np.ones(len(moments), bool), nonexistent="NaT")
-        moments = near.dt.tz_convert(UTC).dt.tz_localize(None).mask(is_far, moments)
-    if moments.dt.tz is not None:
-        moments = moments.dt.tz_convert(UTC).dt.tz_localize(None)
-    values = moments.astype("datetime64[us]").to_numpy()
-    return Cells(values, is_given & np.isnat(values))
-
-
-def _from_epoch(numbers: NDArray[np.float64]) -> Cells:
-    """Unix times in one unit, told by the size of the median."""
-    known = numbers[np.isfinite(numbers)]
-    size = float(np.median(np.abs(known))) if len(known) else 0.0
-    seconds = numbers / next((per_second for least, per_second in EPOCH_UNITS if size >= least), 1.0)
-    is_known = np.isfinite(seconds)
-    whole = np.rint(np.clip(np.where(is_known, seconds, 0), -LAST_S, LAST_S) * 1e6).astype("int64")
-    return Cells(np.where(is_known, whole.view("datetime64[us]"), NOT_A_TIME), np.isinf(numbers))
+    zone: of times that name none."""
+    return Cells(*utc_times(plain(column), zone))
 
 
 def _whole(value: float | None) -> str | None:

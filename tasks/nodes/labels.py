@@ -9,11 +9,12 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from tasks.errors import BadInput
-from tasks.nodes.cells import flag_of, time_of
+from tasks.nodes.cells import flag_of
 from tasks.nodes.dose_words import is_dose
 from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.template_hashes import template_hash
 from tasks.path_labels import named_column, path_label, path_stem
+from tasks.times import time_of
 from tasks.workloads import labels as telemetry_labels
 from tasks.workloads.labels import absolute
 

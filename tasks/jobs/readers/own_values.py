@@ -10,19 +10,13 @@ import pyarrow.compute as pc
 
 from tasks.errors import BadInput
 from tasks.jobs.columns import ALL_COLUMNS, LIST_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, TIME_COLUMNS
-from tasks.jobs.epochs import from_epoch_s
 from tasks.jobs.readers.missing_words import MISSING_WORDS
 from tasks.jobs.readers.own_lists import check_list_type, to_lists
 from tasks.jobs.readers.own_times import in_microseconds
+from tasks.times import utc_times
 
 FLAGS = {"true": True, "t": True, "yes": True, "1": True, "false": False, "f": False, "no": False, "0": False}
 STATUS_SPELLINGS = {"canceled": "cancelled"}
-SECOND = pa.scalar(1, pa.duration("s"))
-MICROSECOND = pa.timestamp("us")
-UTC = "UTC"
-FIRST_ZONED, LAST_ZONED = pd.Timestamp("1900-01-01"), pd.Timestamp("9000-01-01")
-ZONED = r"[0-9](?:[Zz]| ?[+-][0-9]{2}(?::?[0-9]{2})?)$"
-EPOCH = r"^[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?$"
 
 
 @dataclass(frozen=True)
@@ -128,41 +122,6 @@ def _flags(column: pa.Array) -> Converted:
 
 def _times(column: pa.Array, zone: str) -> Converted:
     if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
-        return _in_utc(in_microseconds(column).to_pandas(), zone)
-    if _is_text(column.type):
-        return _times_in_text(column, zone)
-    seconds = column.cast(pa.float64(), safe=False).to_pandas().to_numpy(dtype="float64")
-    return Converted(pd.Series(from_epoch_s(seconds)), np.isinf(seconds))
-
-
-def _times_in_text(column: pa.Array, zone: str) -> Converted:
-    for kind in (MICROSECOND, pa.timestamp("us", UTC)):
-        try:
-            return _in_utc(column.cast(kind).to_pandas(), zone)
-        except pa.ArrowInvalid:
-            continue
-    return _times_one_by_one(column.to_pandas(), zone)
-
-
-def _times_one_by_one(text: pd.Series, zone: str) -> Converted:
-    """Texts of several kinds in one column: epoch seconds, ISO with a zone, ISO without."""
-    is_epoch, is_zoned = (text.str.contains(kind, na=False) for kind in (EPOCH, ZONED))
-    epoch = pd.Series(from_epoch_s(pd.to_numeric(text.where(is_epoch), errors="coerce")), index=text.index)
-    zoned = pd.to_datetime(text.where(is_zoned & ~is_epoch), format="ISO8601", utc=True, errors="coerce")
-    naive = pd.to_datetime(text.where(~is_zoned & ~is_epoch), format="ISO8601", errors="coerce")
-    here = _in_utc(naive.astype("datetime64[us]"), zone).column
-    times = epoch.fillna(zoned.dt.tz_localize(None).astype("datetime64[us]")).fillna(here)
-    return Converted(times, (text.notna() & times.isna()).to_numpy())
-
-
-def _in_utc(times: pd.Series, zone: str) -> Converted:
-    """Without a zone of their own they are of `zone`: the hour that occurs twice is the first (summer time), one
-    that was skipped is no time."""
-    is_given = times.notna().to_numpy()
-    if times.dt.tz is None and zone and zone != UTC:
-        is_far = (times < FIRST_ZONED) | (times > LAST_ZONED)  # refused later; no zone has rules for them
-        near = times.mask(is_far).dt.tz_localize(zone, ambiguous=np.ones(len(times), dtype=bool), nonexistent="NaT")
-        times = near.dt.tz_convert(UTC).dt.tz_localize(None).mask(is_far, times)
-    if times.dt.tz is not None:
-        times = times.dt.tz_convert(UTC).dt.tz_localize(None)
-    return Converted(times.astype("datetime64[us]"), is_given & times.isna().to_numpy())
+        column = in_microseconds(column)
+    values, is_bad = utc_times(column, zone)
+    return Converted(pd.Series(values), is_bad)

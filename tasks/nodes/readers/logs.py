@@ -19,7 +19,6 @@ import numpy as np
 
 from tasks.errors import BadInput
 from tasks.nodes.benchmark_names import slug
-from tasks.nodes.cells import time_of
 from tasks.nodes.execution import Execution
 from tasks.nodes.labels import HOW_TO_NAME, node_of, read_manifest, stem_of
 from tasks.nodes.landed import as_chunk
@@ -28,9 +27,11 @@ from tasks.nodes.readers.folders import Folder
 from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.template_hashes import hash_of
 from tasks.nodes.tools import PARSERS, detect
+from tasks.nodes.tools.lines import unreadable
 from tasks.nodes.tools.settings import template_of
 from tasks.nodes.vetting import completed_times, vet
 from tasks.reading import Chunk, open_checked, refusals
+from tasks.times import time_of
 from tasks.workloads.labels import absolute
 
 ENDINGS = (".log", ".txt", ".out", ".json", ".log.gz", ".txt.gz", ".out.gz", ".json.gz")
@@ -113,7 +114,8 @@ def _execution(
         raise NoExecution(f"no parser for {benchmark}; expected one of {', '.join(PARSERS)}")
     log: ParsedLog = parser.parse(text)
     bad += [
-        (place, f"{PurePosixPath(file).name}, line {fault.place}: {fault.reason}", fault.raw) for fault in log.faults
+        (place, f"{PurePosixPath(file).name}, line {fault.place}: {fault.reason}", fault.raw.replace("\0", "\\0"))
+        for fault in (*log.faults, *unreadable(text, log.faults))
     ]
     if all(parser.metrics[one.metric].higher_is_better is None for one in log.measured):
         raise NoExecution("no result in it, at most settings; expected the results of a benchmark")

@@ -4,7 +4,6 @@ A folder of a benchmark is one execution on the node <vendor>/<instance>. What o
 not ended, printed nothing or prints what no parser here knows is refused with the reason. A benchmark that failed is
 kept as failed, with the values that can be read. A manifest may name all, an instance, or a folder of a benchmark."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +14,6 @@ import numpy as np
 
 from tasks.errors import BadInput
 from tasks.nodes.benchmark_names import slug
-from tasks.nodes.cells import time_of
 from tasks.nodes.execution import Execution
 from tasks.nodes.labelled import IDENTITY
 from tasks.nodes.labels import Manifest, read_manifest
@@ -25,8 +23,10 @@ from tasks.nodes.readers.folders import Folder
 from tasks.nodes.readers.sparecores_outputs import OUTPUTS, Output
 from tasks.nodes.readers.sparecores_printed import Printed
 from tasks.nodes.reading_params import ReadParams
+from tasks.nodes.tools.lines import unreadable
 from tasks.nodes.vetting import vet
-from tasks.reading import Chunk, refusals
+from tasks.reading import Chunk, json_of, refusals
+from tasks.times import time_of
 
 META, MARK = "meta.json", '"exit_code"'
 LOOKED_AT = 20  # files that tell whether a folder is one of the inspector's
@@ -107,7 +107,7 @@ def _execution(
     text = _text(folder, meta, output)
     if text.strip():
         told = output.parse(text)
-        printed.faults += told.faults
+        printed.faults += [*told.faults, *unreadable(text, told.faults)]
         printed.measured += told.measured
         printed.missing += told.lacking()
     if not printed.measured and facts["status"] == "completed":
@@ -126,7 +126,7 @@ def _told(folder: Folder, meta: str, manifest: Manifest) -> dict[str, Any]:
 
 def _meta(folder: Folder, meta: str) -> dict[str, Any]:
     try:
-        about = json.loads(folder.text(meta, LONG_OUTPUT))
+        about = json_of(folder.text(meta, LONG_OUTPUT))
     except ValueError as error:
         raise NoExecution(f"{META} is malformed ({error})") from error
     if not isinstance(about, dict):

@@ -5,6 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from tasks.nodes.measured import Fault
+from tasks.reading import RAW_CHARS
+
+NO_TEXT = ("\0", "\ufffd")  # NUL, and what stands for bytes that are not UTF-8
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -26,6 +30,21 @@ def lines_of(text: str) -> list[Line]:
         is_last = place == len(rows)
         found += [Line(place, piece, is_last and at == len(pieces)) for at, piece in enumerate(pieces, 1)]
     return found
+
+
+def unreadable(text: str, faults: Sequence[Fault]) -> list[Fault]:
+    """A fault for each line with bytes that are no text, which no other fault is about: its value may be lost."""
+    known = {fault.place for fault in faults}
+    rows = enumerate(text.split("\n"), 1) if any(mark in text for mark in NO_TEXT) else ()
+    return [
+        Fault(
+            place,
+            "bytes that are no text in the line (was the disk full?); what it says may be missing",
+            row[:RAW_CHARS],
+        )
+        for place, row in rows
+        if place not in known and any(mark in row for mark in NO_TEXT)
+    ]
 
 
 def parts_of(lines: Sequence[Line], *starts: re.Pattern[str]) -> list[list[Line]]:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, reason_of
 from tasks.reading import no_refusals
+from tasks.times import time_of
 from tasks.workloads.counter_names import spelled
 from tasks.workloads.readers.prometheus_http import EXPECTED, PrometheusApi
 from tasks.workloads.readers.times import start_and_offsets
@@ -71,15 +72,19 @@ class PrometheusReader:
             start_s = _moment(api.shown, asked.start) if asked.start else end_s - asked.last_s
             if start_s >= end_s:
                 raise BadInput(api.shown, "the range ends before it starts", "start before end", "mend --start, --end")
-            span = Range(matches, start_s, end_s, asked.step_s or _scrape_interval(api))
-            n_series = _count_series(api, span, asked)
-            types = {name: str(one[0].get("type", "")) for name, one in api.data("metadata", {}).items() if one}
-            found = _Found(span)
-            for question in _questions(span, max(2, asked.max_points // n_series)):
-                answer = api.data("query_range", question)
-                for series in answer.get("result", []):
-                    found.add(series)
-            runs = list(found.runs(types, asked.run_by))
+            try:
+                span = Range(matches, start_s, end_s, asked.step_s or _scrape_interval(api))
+                n_series = _count_series(api, span, asked)
+                found = _Found(span)
+                types = {name: str(one[0].get("type", "")) for name, one in api.data("metadata", {}).items() if one}
+                for question in _questions(span, max(2, asked.max_points // n_series)):
+                    answer = api.data("query_range", question)
+                    for series in answer.get("result", []):
+                        found.add(series)
+                runs = list(found.runs(types, asked.run_by))
+            except (AttributeError, TypeError, ValueError, LookupError, OverflowError) as error:
+                problem = f"an answer of another shape ({reason_of(error)})"
+                raise BadInput(api.shown, problem, EXPECTED, "is it Prometheus?") from error
         if not runs:
             raise BadInput(api.shown, "no sample in this range", EXPECTED, "ask for another range or selector")
         return Reading(runs, no_refusals())
@@ -202,12 +207,6 @@ def _duration(text: str) -> float:
 
 
 def _moment(where: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        pass
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise BadInput(where, f"{text!r} is no time", "an ISO time or Unix seconds", "mend --start, --end") from error
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    if (moment := time_of(text)) is None:
+        raise BadInput(where, f"{text!r} is no time", "an ISO time or Unix seconds", "mend --start, --end")
+    return moment.replace(tzinfo=UTC).timestamp()

@@ -247,3 +247,22 @@ def test_a_log_in_which_the_tool_reports_an_error_is_kept_as_failed(found_in):
     assert (found.column("status"), found.n_read) == (["failed"], 1)
     assert found.reasons[0].startswith("cpu.log, line 31: sysbench reported an error: FATAL")
     assert found_in(SYSBENCH, "n1/cpu.log", label_from="parent").column("status") == ["completed"]
+
+
+@pytest.mark.parametrize("hurt", [b"\x00", b"\xff"])
+@pytest.mark.parametrize(
+    ("log", "label", "metric"),
+    [
+        ("sysbench/memory-1.0.20.txt", b"Total operations", "total_operations"),
+        ("sysbench/cpu-1.0.20.txt", b"total number of events", "total_number_of_events"),
+        ("fio/3.33.txt", b"read: IOPS", "read_iops"),
+        ("ioping/1.3.txt", b"requests completed in", "requests"),
+    ],
+)
+def test_a_line_with_bytes_that_are_no_text_stands_in_the_quarantine(found_in, log, label, metric, hurt):
+    good = (Path(__file__).parents[1] / "tools" / "logs" / log).read_bytes()
+    assert good.count(label) == 1
+    at = good.index(label)
+    place = good[:at].count(b"\n") + 1
+    found = found_in(good[: at + 2] + hurt + good[at + 3 :], "node1/log.txt", label_from="parent")
+    assert any(f"log.txt, line {place}: " in reason for reason in found.reasons), found.reasons

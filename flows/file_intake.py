@@ -1,7 +1,8 @@
 """What the flows that read files share: which files there are, and one line about those that could not be read."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from tasks.errors import BadInput
 from tasks.warehouse.place import Warehouse
@@ -36,8 +37,23 @@ def load_each(files: list[str], load: Callable[[str], str]) -> tuple[list[str], 
     return loaded, refused
 
 
-def all_in_one(refused: list[BadInput], n_files: int, expected: str) -> BadInput:
-    """One line about all files that could not be read. expected: what they should have been."""
+class NotAllRead(BadInput):
+    """Some files could not be read. result: of the flow, about those that are loaded; refused: a line a file."""
+
+    result: Mapping[str, Any]
+    refused: list[str]
+
+
+def not_all_read(refused: list[BadInput], n_files: int, expected: str, result: Mapping[str, Any]) -> NotAllRead:
+    """What a flow raises at its end, whose result is not lost. expected: what the files should have been."""
+    line = _all_in_one(refused, n_files, expected)
+    error = NotAllRead(line.where, line.problem, line.expected, line.fix)
+    error.result, error.refused = result, [str(one) for one in refused]
+    return error
+
+
+def _all_in_one(refused: list[BadInput], n_files: int, expected: str) -> BadInput:
+    """One line about all files that could not be read."""
     n_loaded = n_files - len(refused)
     rest = f"the other {n_loaded} of {n_files} files are loaded" if n_loaded else ""
     first = refused[0]

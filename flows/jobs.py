@@ -5,7 +5,7 @@ import logging
 from prefect.runtime import flow_run
 
 from flows.alarms import announce
-from flows.file_intake import all_in_one, files_or_inbox, load_each
+from flows.file_intake import files_or_inbox, load_each, not_all_read
 from flows.forms import call, flow
 from flows.job_pages import alarms_page, ingest_page
 from flows.job_params import IngestParams, RecordFlowParams, SummaryFlowParams, WatchFlowParams
@@ -71,9 +71,7 @@ def jobs_ingest(params: IngestParams) -> Ingested:
     has_rows = any(batch.tables["runs"].n_rows for batch in batches)
     is_wanted = params.with_summary and has_rows
     found = _summary(warehouse, source, params.summary, params.report, ids) if is_wanted else None
-    if refused:
-        raise all_in_one(refused, len(logs), "job logs")
-    return Ingested(
+    result = Ingested(
         batches=ids,
         n_rows=sum(batch.tables["runs"].n_rows for batch in batches),
         n_quarantined=sum(batch.n_quarantined for batch in batches),
@@ -81,6 +79,9 @@ def jobs_ingest(params: IngestParams) -> Ingested:
         report=found["report"] if found else "",
         predictions_report=found["predictions_report"] if found else "",
     )
+    if refused:
+        raise not_all_read(refused, len(logs), "job logs", result)
+    return result
 
 
 @flow(name="jobs-summary", run_name=lambda: of_source("summarise"), tags=TAGS)

@@ -16,6 +16,7 @@ from tasks.warehouse.runs import RunRecord, record_run
 Result = TypeVar("Result", bound=Mapping[str, Any])
 logger = logging.getLogger(__name__)
 HIDDEN = "(pseudonymised)"
+PATHS = ("paths", "telemetry", "results")  # what flows that read files call them
 
 
 def kept(flow: str, params: Params, work: Callable[[], Result]) -> Result:
@@ -68,12 +69,14 @@ def _write(
 def _hidden_paths(params: Params) -> list[str]:
     """Paths of logs that are pseudonymised: files and folders may be called after users."""
     is_hidden = getattr(getattr(params, "read", None), "pseudonymise", False)
-    return list(getattr(params, "paths", [])) if is_hidden else []
+    return [path for name in PATHS for path in getattr(params, name, [])] if is_hidden else []
 
 
 def _parameters(params: Params) -> dict[str, Any]:
-    paths = [HIDDEN] * len(_hidden_paths(params))
-    return params.model_dump(mode="json") | ({"paths": paths} if paths else {})
+    told = params.model_dump(mode="json")
+    return told | (
+        {name: [HIDDEN] * len(told[name]) for name in PATHS if told.get(name)} if _hidden_paths(params) else {}
+    )
 
 
 def _without_paths(params: Params, message: str) -> str:

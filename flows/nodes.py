@@ -2,7 +2,7 @@
 
 from prefect.runtime import flow_run
 
-from flows.file_intake import all_in_one, files_or_inbox, load_each
+from flows.file_intake import files_or_inbox, load_each, not_all_read
 from flows.forms import call, flow
 from flows.network_turn import make_limit, network_turn, take_back_turns
 from flows.node_pages import executions_page
@@ -80,15 +80,16 @@ def nodes_ingest(params: NodeIngestParams) -> ResultsIngested:
     n_emulated = count_emulated(warehouse, source, ids) if ids else 0
     page = executions_page(source, batches, [str(error) for error in refused], n_emulated)
     publish(artifact_key(WORD, source, "ingest"), page, f"Executions of benchmarks read into source {source}")
-    if refused:
-        raise all_in_one(refused, len(files), "results of benchmarks")
-    return ResultsIngested(
+    result = ResultsIngested(
         batches=ids,
         n_landed=len(landed),
         n_executions=sum(batch.tables["executions"].n_rows for batch in batches),
         n_quarantined=sum(batch.n_quarantined for batch in batches),
         data_version=source_version(warehouse, source, ids) if ids else "",
     )
+    if refused:
+        raise not_all_read(refused, len(files), "results of benchmarks", result)
+    return result
 
 
 def record_nodes(params: NodeRecordParams) -> NodesRecorded:

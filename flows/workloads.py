@@ -2,7 +2,7 @@
 
 from prefect.runtime import flow_run
 
-from flows.file_intake import all_in_one, files_or_inbox, load_each
+from flows.file_intake import files_or_inbox, load_each, not_all_read
 from flows.forms import call, flow
 from flows.policies import step
 from flows.publish import artifact_key, publish
@@ -56,14 +56,15 @@ def workloads_ingest(params: WorkloadIngestParams) -> TelemetryIngested:
     batches = [find_batch(warehouse.landing_folder, WORD, batch_id) for batch_id in ids]
     page = telemetry_page(source, batches, [str(error) for error in refused])
     publish(artifact_key(WORD, source, "ingest"), page, f"Telemetry read into source {source}")
-    if refused:
-        raise all_in_one(refused, len(files), "telemetry")
-    return TelemetryIngested(
+    result = TelemetryIngested(
         batches=ids,
         n_runs=sum(batch.tables["runs"].n_rows for batch in batches),
         n_quarantined=sum(batch.n_quarantined for batch in batches),
         data_version=source_version(warehouse, source, ids) if ids else "",
     )
+    if refused:
+        raise not_all_read(refused, len(files), "telemetry", result)
+    return result
 
 
 def record_workloads(params: WorkloadRecordParams) -> Recording:

@@ -1,11 +1,20 @@
-"""The handful of errors that a user can meet. Each is one line: what, where, expected, what to do."""
+"""The handful of errors that a user can meet. Each is one line: what, where, expected, what to do.
+
+What a message quotes of a file stands in quotes (`quoted`, or '{value}' in a text), so that it can be left out where
+names are replaced by pseudonyms: see quoting_nothing and without_quotes."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
+QUOTES = re.compile(r"'.*'|\".*\"", re.DOTALL)
+HIDDEN = "'…'"
+QUOTED_CHARS = 200
+NAME_CHARS = 40
 REASON_CHARS = 200
-NAMES_SHOWN, NAME_CHARS = 20, 40
 VALUE = re.compile(r"-?[0-9.]+(e[+-]?[0-9]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}.*", re.IGNORECASE)  # what no header holds
+_quotes_nothing: ContextVar[bool] = ContextVar("quotes_nothing", default=False)
 
 
 class WhorlError(Exception):
@@ -23,8 +32,38 @@ class BadInput(WhorlError):
         self.where, self.problem, self.expected, self.fix = str(where), problem, expected, fix
         super().__init__(f"{where}: {problem}; expected {expected}" + (f"; {fix}" if fix else ""))
 
-    def __reduce__(self) -> tuple[type, tuple[str, str, str, str]]:
-        return type(self), (self.where, self.problem, self.expected, self.fix)
+    def __reduce__(self) -> tuple[type, tuple[str, str, str, str], dict[str, object]]:
+        return type(self), (self.where, self.problem, self.expected, self.fix), self.__dict__
+
+
+def quoted(values: str | Iterable[object], most: int = 20) -> str:
+    """A text of a file, or several (names of columns) with commas between them, in quotes, as a message shows them."""
+    n_chars = QUOTED_CHARS if isinstance(values, str) else NAME_CHARS
+    told = [value for value in ([values] if isinstance(values, str) else [str(value) for value in values]) if value]
+    if told and _quotes_nothing.get():
+        return HIDDEN
+    shown = ", ".join(f"'{value[:n_chars]}'" for value in told[:most])
+    return f"{shown} and {len(told) - most} more" if len(told) > most else shown
+
+
+def without_quotes(text: str) -> str:
+    """A message without what it quotes."""
+    return QUOTES.sub(HIDDEN, text)
+
+
+@contextmanager
+def quoting_nothing(is_wanted: bool = True) -> Iterator[None]:
+    """A block whose BadInput, and what `quoted` shows in it, quote nothing of the file that is read in it."""
+    token = _quotes_nothing.set(_quotes_nothing.get() or is_wanted)
+    try:
+        yield
+    except BadInput as error:
+        if not is_wanted:
+            raise
+        told = map(without_quotes, (error.problem, error.expected, error.fix))
+        raise BadInput(error.where, *told) from None  # what led to it quotes the file as well
+    finally:
+        _quotes_nothing.reset(token)
 
 
 class BadSetting(WhorlError):
@@ -64,15 +103,13 @@ class MissingTool(WhorlError):
 
 
 def reason_of(error: BaseException) -> str:
-    """What an error of Python or a library says, in at most 200 characters of one line; else its kind."""
+    """What an error of Python or a library says, in at most 200 characters of one line; else its kind.
+
+    It may quote the file, so it is left out where nothing is quoted."""
+    if _quotes_nothing.get():
+        return type(error).__name__
     said = (error.strerror if isinstance(error, OSError) else None) or str(error).strip() or type(error).__name__
     return " ".join(said.split())[:REASON_CHARS]
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names as a message shows them: at most 20, of each at most 40 characters."""
-    shown = ", ".join(name[:NAME_CHARS] for name in names[:NAMES_SHOWN])
-    return f"{shown} and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else shown or "none"
 
 
 def headless(names: Sequence[str]) -> str:

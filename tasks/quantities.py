@@ -1,13 +1,55 @@
-"""Quantities as people read them: 0.04 s is 40 ms, 5,400 s is 1.5 h, 0.0478 is 4.8 %."""
+"""Quantities as people read and write them: 0.04 s is 40 ms, 5,400 s is 1.5 h, 0.0478 is 4.8 %; 3 GB are 3e9 bytes."""
 
 import math
+import re
 from decimal import Decimal
+from typing import Literal
 
 UNITS_S = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"))
 MISSING = "–"
 LONG_FROM = 2  # 90 s rather than 1.5 min: a unit is used for one of it, and from two of it on
 TINY_SHARE = 0.0005
 TINY = 1e-6  # smaller numbers are said to be under it
+
+Dimension = Literal["s", "bytes"]
+SPELLINGS: dict[Dimension, dict[str, tuple[float, tuple[str, ...]]]] = {  # unit: how many base units, other spellings
+    "s": {
+        "ns": (1e-9, ("nanosecond", "nanoseconds")),
+        "us": (1e-6, ("µs", "usec", "microsecond", "microseconds")),
+        "ms": (1e-3, ("msec", "millis", "millisecond", "milliseconds")),
+        "s": (1.0, ("sec", "secs", "second", "seconds")),
+        "min": (60.0, ("mins", "minute", "minutes")),
+        "h": (3_600.0, ("hr", "hrs", "hour", "hours")),
+        "d": (86_400.0, ("day", "days")),
+    },
+    "bytes": {
+        "B": (1.0, ("byte", "bytes")),
+        **{f"{prefix}B": (1e3**power, ()) for power, prefix in enumerate("kMGTP", 1)},
+        **{f"{prefix}iB": (2.0 ** (10 * power), ()) for power, prefix in enumerate("KMGTP", 1)},
+    },
+}
+FACTORS: dict[Dimension, dict[str, float]] = {
+    dimension: {word.lower(): factor for unit, (factor, more) in units.items() for word in (unit, *more)}
+    for dimension, units in SPELLINGS.items()
+}
+UNCLEAR: dict[Dimension, tuple[str, ...]] = {"s": ("m",), "bytes": ("k", "m", "g", "t")}  # minutes? MB or MiB?
+WORDS = re.compile(r"[A-Z]+i?B(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-zµ]+")
+
+
+def factor_of(unit: str, dimension: Dimension) -> float | None:
+    """How many seconds or bytes a unit is; None for one that is not known. kB is 1,000 bytes, KiB 1,024."""
+    return FACTORS[dimension].get(unit.strip().lower())
+
+
+def unit_in_name(column: str, dimension: Dimension) -> str | None:
+    """The unit at the end of a column's name, as in input_gb, runtimeMs, Memory (MiB); None if there is none.
+
+    Raises ValueError where the end of the name may be several units."""
+    words = WORDS.findall(column)
+    last = words[-1] if len(words) > 1 else ""
+    if last.lower() in UNCLEAR[dimension]:
+        raise ValueError(f"'{last}' may be several units")
+    return last if last.lower() in FACTORS[dimension] else None
 
 
 def duration(seconds: float | None) -> str:

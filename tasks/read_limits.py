@@ -13,3 +13,6 @@ class ReadLimits(Params):
         1000, gt=1, le=1_000_000, description="Largest ratio of unpacked to packed bytes (gzip bombs)"
     )
     max_line_bytes: int = Field(2**20, ge=2**10, le=2**30, description="Longest line of a text file, in bytes")
+    max_refused_share: float = Field(
+        0.2, ge=0, le=1, description="A file of which a larger share of the rows is refused is not loaded"
+    )

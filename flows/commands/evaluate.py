@@ -7,7 +7,7 @@ import typer
 
 from flows.commands.ingest import read_flags
 from flows.commands.options import Json, Seed, TablesOut
-from flows.commands.reading_options import Renamed, absolute_paths
+from flows.commands.reading_options import MappedValues, MaxRefusedShare, Renamed, Units, absolute_paths, intake_flags
 from flows.invocation import invocation_of
 from flows.predictor_words import predictor_rows
 from flows.tables import Column, show_facts, show_table
@@ -32,6 +32,9 @@ def evaluate(
         str | None, typer.Option(help="Time zone of logs that name none, such as Europe/Berlin", show_default=False)
     ] = None,
     renamed: Renamed = None,
+    statuses: MappedValues = None,
+    units: Units = None,
+    max_refused_share: MaxRefusedShare = None,
     seed: Seed = None,
     out: TablesOut = None,
     as_json: Json = False,
@@ -40,8 +43,8 @@ def evaluate(
 
     Only the paths are read, into a temporary warehouse; nothing is kept."""
     invocation = invocation_of(context)
-    flags: dict[str, Any] = {"jobs": {"read": read_flags(time_zone, renamed or [], pseudonymise=False)}}
-    settings = invocation.resolved(flags).settings
+    read = read_flags(time_zone, renamed, statuses, units) | intake_flags(max_refused_share, pseudonymise=False)
+    settings = invocation.resolved({"jobs": {"read": read}}).settings
     from flows.progress_bar import progress_bar
     from tasks.jobs.evaluate import SOURCE, evaluate_logs
     from tasks.jobs.intake import Intake

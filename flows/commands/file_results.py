@@ -1,15 +1,18 @@
 """What became of the files of an ingest: rows kept and refused, and why, as the warehouse has it."""
 
+from collections.abc import Callable
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from flows.shown import count, text
 from flows.tables import Column, show_facts, show_table
 from tasks.quantities import share
 
 if TYPE_CHECKING:
+    from flows.file_intake import NotAllRead
     from tasks.warehouse.place import Warehouse
 
+Found = TypeVar("Found")
 MOST_REASONS = 5
 FILES = """
     SELECT batch_id, origin AS path, reader, n_read, n_kept, n_quarantined
@@ -19,6 +22,10 @@ REASONS = """
     SELECT reason, count(*) AS n_rows, min(place) AS first_place FROM ops.quarantine
     WHERE source = $source AND ($ids IS NULL OR list_contains($ids, batch_id))
     GROUP BY reason ORDER BY n_rows DESC, reason LIMIT $most
+"""
+JOBS_WITHOUT_USERS = """
+    SELECT count(DISTINCT coalesce(replace(group_key, ' · ' || user_name, ''), group_key)) AS n
+    FROM jobs.runs WHERE source = $source
 """
 SHARES = ("recurring_share", "support_3_share", "support_20_share")
 FILE_COLUMNS = (
@@ -35,11 +42,28 @@ REASON_COLUMNS = (
 )
 
 
+def partly(ingested: Callable[[], Found]) -> tuple[Found, "NotAllRead | None"]:
+    """What a flow that reads files found, also if it could not read all of them: then with the error that says so."""
+    from flows.file_intake import NotAllRead
+
+    try:
+        return ingested(), None
+    except NotAllRead as error:
+        return cast(Found, error.result), error
+
+
+def not_loaded(error: "NotAllRead | None") -> dict[str, list[str]]:
+    """The lines about files that are not loaded, as part of a result."""
+    return {"not_loaded": error.refused if error else []}
+
+
 def read_results(warehouse: "Warehouse", source: str, batches: list[str] | None) -> dict[str, Any]:
     """Files and most frequent reasons of refusal. batches: only these files; None for all of the source."""
     from flows.machine_output import records
     from tasks.warehouse.connection import fetch
 
+    if not warehouse.file.exists():  # there was nothing to read
+        return {"source": source, "files": [], "refused": []}
     files = records(fetch(warehouse, FILES, {"source": source, "ids": batches}))
     reasons = records(fetch(warehouse, REASONS, {"source": source, "ids": batches, "most": MOST_REASONS}))
     return {"source": source, "files": files, "refused": reasons}
@@ -50,15 +74,18 @@ def file_results(warehouse: "Warehouse", source: str, batches: list[str] | None 
 
     batches: only these files; by default all of the source."""
     from tasks.jobs.summary import read_summary
+    from tasks.warehouse.connection import fetch
 
     found, totals = read_results(warehouse, source, batches), read_summary(warehouse, source)
     kept = ("n_runs", "n_groups", *SHARES)
-    return found | {key: totals[key] for key in kept}
+    without_users = int(fetch(warehouse, JOBS_WITHOUT_USERS, {"source": source})["n"].iloc[0])
+    return found | {key: totals[key] for key in kept} | {"n_groups_without_users": without_users}
 
 
 def show_read(result: dict[str, Any]) -> None:
     """Print files and reasons of refusal."""
-    show_table(result["files"], FILE_COLUMNS)
+    if result["files"]:
+        show_table(result["files"], FILE_COLUMNS)
     if result["refused"]:
         print()
         show_table(result["refused"], REASON_COLUMNS)
@@ -69,6 +96,12 @@ def show_files(result: dict[str, Any]) -> None:
     show_read(result)
     print()
     show_facts(recurrence_facts(result))
+    n_apart = result["n_groups"] - result["n_groups_without_users"]
+    if n_apart > 0:
+        print(
+            f"{count(n_apart)} of the jobs differ from another one by their user alone; runs of all users are one job "
+            "with group.by_user: false in conf/jobs.yaml"
+        )
 
 
 def recurrence_facts(totals: dict[str, Any]) -> dict[str, str]:

@@ -1,16 +1,28 @@
 """`whorl jobs ingest`: job logs into the warehouse, or only a look at what they would give."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.commands.file_results import file_results, show_files
+from flows.commands.file_results import file_results, not_loaded, partly, read_results, show_files, show_read
 from flows.commands.options import Json
-from flows.commands.reading_options import KeptUnder, Renamed, absolute_paths, refuse_unreadable, renamed_columns
+from flows.commands.reading_options import (
+    DryRun,
+    KeptUnder,
+    MappedValues,
+    MaxRefusedShare,
+    Pseudonymise,
+    Renamed,
+    Units,
+    absolute_paths,
+    intake_flags,
+    refuse_unreadable,
+    renamed_columns,
+    table_flags,
+)
 from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
-from flows.shown import as_command, clean
+from flows.shown import as_command
 from tasks.jobs.reader_names import AUTO, ReaderName, reader_asked_for
 from tasks.source_names import DEFAULT_SOURCE, checked_source
 
@@ -30,23 +42,19 @@ def ingest(
         str | None, typer.Option(help="Time zone of logs that name none, such as Europe/Berlin", show_default=False)
     ] = None,
     renamed: Renamed = None,
-    pseudonymise: Annotated[
-        bool,
-        typer.Option(
-            "--pseudonymise",
-            help="Replace users, names, hosts and ids made of names by keyed hashes before anything is kept",
-        ),
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be read, kept and refused; keep nothing")
-    ] = False,
+    statuses: MappedValues = None,
+    units: Units = None,
+    max_refused_share: MaxRefusedShare = None,
+    pseudonymise: Pseudonymise = False,
+    dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Read job logs into the warehouse.
 
     The recurring jobs of the source are summarised afterwards. The same file twice adds nothing."""
     invocation, source = invocation_of(context), checked_source(source)
-    flags = {"jobs": {"read": read_flags(time_zone, renamed or [], pseudonymise=pseudonymise)}}
+    read = read_flags(time_zone, renamed, statuses, units) | intake_flags(max_refused_share, pseudonymise=pseudonymise)
+    flags = {"jobs": {"read": read}}
     absolute = absolute_paths(paths)
     if dry_run:
         _look(invocation, absolute, reader, flags, as_json=as_json)
@@ -54,13 +62,15 @@ def ingest(
         _run(invocation, absolute, source, reader, flags, as_json=as_json)
 
 
-def read_flags(time_zone: str | None, renamed: list[str], *, pseudonymise: bool) -> dict[str, Any]:
-    """Flags of the command line as settings of jobs.read. Raises BadParameter for a --map that is none."""
+def read_flags(
+    time_zone: str | None, renamed: list[str] | None, statuses: list[str] | None, units: list[str] | None
+) -> dict[str, Any]:
+    """Flags of the command line as settings of jobs.read. Raises BadParameter for a --map and the like that is none."""
     columns = renamed_columns(renamed, "run_id=job")
     return {
         **({"time_zone": time_zone} if time_zone is not None else {}),
         **({"columns": columns} if columns else {}),
-        **({"pseudonymise": True} if pseudonymise else {}),
+        **table_flags(statuses, units),
     }
 
 
@@ -73,20 +83,26 @@ def _run(
     settings = invocation.resolved(flags).settings
     intake = Intake(source, reader_asked_for(reader), settings.jobs.read, settings.jobs.group)
     refuse_unreadable(find_logs(paths), lambda path: begin_log(path, intake))
-    found = _ingested(invocation, settings, paths, source, reader)
-    result = file_results(settings.warehouse, source, found["batches"]) | {
+    found, failed = partly(lambda: _ingested(invocation, settings, paths, source, reader))
+    results = file_results if found["data_version"] else read_results
+    result = results(settings.warehouse, source, found["batches"]) | {
         "data_version": found["data_version"],
         "report": found["report"],
         "predictions_report": found["predictions_report"],
+        **not_loaded(failed),
     }
     if as_json:
         show_json(result)
-        return
-    show_files(result)
-    print(f"report: {found['report']}")
-    if found["predictions_report"]:
-        print(f"what comes next: {found['predictions_report']}")
-    invocation.note(f"next: {as_command('whorl', 'jobs', 'summary', '--source', source)}")
+    elif not found["data_version"]:
+        show_read(result)
+    else:
+        show_files(result)
+        print(f"report: {found['report']}")
+        if found["predictions_report"]:
+            print(f"what comes next: {found['predictions_report']}")
+        invocation.note(f"next: {as_command('whorl', 'jobs', 'summary', '--source', source)}")
+    if failed:
+        raise failed
 
 
 def _ingested(
@@ -114,28 +130,19 @@ def _ingested(
 def _look(
     invocation: Invocation, paths: list[str], reader: ReaderName, flags: dict[str, Any], *, as_json: bool
 ) -> None:
-    from flows.commands.dry_run import show_previews
+    from flows.commands.dry_run import look
     from flows.environment import prepare
-    from flows.progress_bar import progress_bar
-    from tasks.errors import BadInput
-    from tasks.jobs.intake import Intake, find_logs
-    from tasks.jobs.preview import preview_log
+    from tasks.jobs.intake import Intake, find_logs, preview_log
 
-    jobs = invocation.resolved(flags).settings.jobs
-    intake = Intake("", reader_asked_for(reader), jobs.read, jobs.group)
+    settings = invocation.resolved(flags).settings
+    intake = Intake("", reader_asked_for(reader), settings.jobs.read, settings.jobs.group)
     logs = find_logs(paths)
     if any("://" in log for log in logs):
         prepare(invocation.warehouse.home)  # a server of this home wants to see its key
-    previews, refused = [], []
-    with progress_bar(invocation):
-        for path in logs:
-            try:
-                previews.append(preview_log(path, intake))
-            except BadInput as error:
-                refused.append(error)
-    if previews or as_json:
-        show_previews(invocation, previews, as_json=as_json)
-    for problem in refused[:-1]:
-        print(f"whorl: {clean(str(problem))}", file=sys.stderr)
-    if refused:
-        raise refused[-1]
+    look(
+        invocation,
+        logs,
+        lambda path: preview_log(settings.warehouse.home, path, intake),
+        settings.jobs.read.limits.max_refused_share,
+        as_json=as_json,
+    )

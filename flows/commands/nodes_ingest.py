@@ -4,10 +4,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.commands.file_results import read_results, show_read
+from flows.commands.file_results import not_loaded, partly, read_results, show_read
 from flows.commands.nodes_options import LabelFrom, Manifest, read_flags
 from flows.commands.options import Json
-from flows.commands.reading_options import KeptUnder, Renamed, TimeZone, absolute_paths, refuse_unreadable
+from flows.commands.reading_options import (
+    DryRun,
+    KeptUnder,
+    MaxRefusedShare,
+    Pseudonymise,
+    Renamed,
+    TimeZone,
+    absolute_paths,
+    intake_flags,
+    refuse_unreadable,
+)
 from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
 from flows.shown import as_command, counted
@@ -42,6 +52,9 @@ def ingest(
     manifest: Manifest = None,
     renamed: Renamed = None,
     time_zone: TimeZone = None,
+    max_refused_share: MaxRefusedShare = None,
+    pseudonymise: Pseudonymise = False,
+    dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Read results of benchmarks into the warehouse.
@@ -52,28 +65,50 @@ def ingest(
     from tasks.nodes.intake import Intake, begin_executions, find_files
 
     invocation, source = invocation_of(context), checked_source(source)
-    settings = invocation.resolved({"nodes": {"read": read_flags(label_from, manifest, renamed, time_zone)}}).settings
+    asked = intake_flags(max_refused_share, pseudonymise=pseudonymise)
+    read = read_flags(label_from, manifest, renamed, time_zone) | asked
+    settings = invocation.resolved({"nodes": {"read": read}}).settings
     absolute = absolute_paths(paths)
+    if not absolute and not manifest and (pseudonymise or dry_run):
+        raise typer.BadParameter(
+            "name files: what recorders have landed is written already, with its names", param_hint="PATH"
+        )
     if absolute or manifest:
-        intake = Intake(source, reader_asked_for(reader), settings.nodes.read)
         files = find_files(absolute, settings.nodes.read.manifest)
-        refuse_unreadable(files, lambda path: begin_executions(path, intake))
+        if not dry_run:
+            intake = Intake(source, reader_asked_for(reader), settings.nodes.read)
+            refuse_unreadable(files, lambda path: begin_executions(path, intake))
         if line := tell_left_out(absolute):
             invocation.note(line)
-    found = _ingested(invocation, settings, absolute, source, reader)
-    result = _results(settings.warehouse, source, found)
+        if dry_run:
+            _look(invocation, settings, files, reader, as_json=as_json)
+            return
+    found, failed = partly(lambda: _ingested(invocation, settings, absolute, source, reader))
+    result = _results(settings.warehouse, source, found) | not_loaded(failed)
     if as_json:
         from flows.machine_output import show_json
 
         show_json(result)
-        return
-    show_read(result)
-    stressed = f", {result['n_stressed']:,} of them stressed" if result["n_stressed"] else ""
-    emulated = f" ({result['n_emulated']:,} of them emulated)" if result["n_emulated"] else ""
-    on = f"{counted(result['n_nodes'], 'node')}{emulated}"
-    told = f"{counted(result['n_executions'], 'execution')} on {on}{stressed}"
-    print(f"source {source}: {told}")
-    invocation.note(f"next: {as_command('whorl', 'nodes', 'rank', '--source', source)}")
+    elif result["files"] or not failed:
+        show_read(result)
+        stressed = f", {result['n_stressed']:,} of them stressed" if result["n_stressed"] else ""
+        emulated = f" ({result['n_emulated']:,} of them emulated)" if result["n_emulated"] else ""
+        on = f"{counted(result['n_nodes'], 'node')}{emulated}"
+        told = f"{counted(result['n_executions'], 'execution')} on {on}{stressed}"
+        print(f"source {source}: {told}")
+        invocation.note(f"next: {as_command('whorl', 'nodes', 'rank', '--source', source)}")
+    if failed:
+        raise failed
+
+
+def _look(invocation: Invocation, settings: "Settings", files: list[str], reader: NodeReader, *, as_json: bool) -> None:
+    from flows.commands.dry_run import look
+    from tasks.nodes.intake import Intake, preview_executions
+
+    intake = Intake("", reader_asked_for(reader), settings.nodes.read)
+    most = intake.read.limits.max_refused_share
+    home = settings.warehouse.home
+    look(invocation, files, lambda path: preview_executions(home, path, intake), most, as_json=as_json)
 
 
 def _ingested(
@@ -100,6 +135,6 @@ def _results(warehouse: "Warehouse", source: str, found: "ResultsIngested") -> d
 
     if not warehouse.file.exists():  # there was nothing to read
         counts = dict.fromkeys(("n_executions", "n_nodes", "n_stressed", "n_emulated"), 0)
-        return {"source": source, "files": [], "refused": [], **counts}
+        return read_results(warehouse, source, []) | counts
     [totals] = fetch(warehouse, TOTALS, {"source": source}).to_dict("records")
     return read_results(warehouse, source, found["batches"]) | {str(key): int(value) for key, value in totals.items()}

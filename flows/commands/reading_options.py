@@ -9,6 +9,7 @@ import typer
 
 from flows.shown import clean
 
+STATUS_VALUE = "status:"
 KeptUnder = Annotated[
     str, typer.Option("--source", "-s", help="Name to keep the rows under; different sources never mix")
 ]
@@ -20,6 +21,32 @@ TimeZone = Annotated[
     str | None, typer.Option(help="Time zone of times that name none, such as Europe/Berlin", show_default=False)
 ]
 
+Pseudonymise = Annotated[
+    bool,
+    typer.Option("--pseudonymise", help="Replace names and hosts by keyed hashes before anything is kept or logged"),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be read, kept and refused; keep nothing")]
+MaxRefusedShare = Annotated[
+    float | None,
+    typer.Option(
+        min=0, max=1, help="Load a file of which at most this share of the rows is refused", show_default=False
+    ),
+]
+MappedValues = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map-value",
+        metavar="status:THEIRS=OURS",
+        help="What a status of the log means, such as status:passed=completed; repeatable",
+    ),
+]
+Units = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--unit", metavar="OURS=UNIT", help="Unit of a column, such as input_bytes=GB, runtime_s=min; repeatable"
+    ),
+]
+
 
 def absolute_paths(paths: list[str] | None) -> list[str]:
     """The paths as they are named from anywhere; addresses stay as they are."""
@@ -28,10 +55,36 @@ def absolute_paths(paths: list[str] | None) -> list[str]:
 
 def renamed_columns(renamed: list[str] | None, example: str) -> dict[str, str]:
     """Names of columns in the file by ours. example: an OURS=THEIRS. Raises BadParameter for a --map that is none."""
-    pairs = [pair.partition("=") for pair in renamed or []]
-    if wrong := [ours + sign for ours, sign, theirs in pairs if not (ours and theirs)]:
-        raise typer.BadParameter(f"{wrong[0]!r} is not OURS=THEIRS, such as {example}", param_hint="--map")
-    return {ours: theirs for ours, _, theirs in pairs}
+    return _pairs(renamed, "--map", "OURS=THEIRS", example)
+
+
+def table_flags(statuses: list[str] | None, units: list[str] | None) -> dict[str, Any]:
+    """--map-value and --unit as settings of jobs.read. Raises BadParameter for one that is none."""
+    if wrong := [one for one in statuses or [] if not one.startswith(STATUS_VALUE)]:
+        raise typer.BadParameter(
+            f"{wrong[0]!r}: statuses alone can be mapped: status:THEIRS=OURS", param_hint="--map-value"
+        )
+    values = [one.removeprefix(STATUS_VALUE) for one in statuses or []]
+    told = {
+        "statuses": _pairs(values, "--map-value", "status:THEIRS=OURS", "status:passed=completed"),
+        "units": _pairs(units, "--unit", "OURS=UNIT", "input_bytes=GB"),
+    }
+    return {key: value for key, value in told.items() if value}
+
+
+def intake_flags(max_refused_share: float | None, *, pseudonymise: bool) -> dict[str, Any]:
+    """--max-refused-share and --pseudonymise as settings of <word>.read."""
+    share = {} if max_refused_share is None else {"limits": {"max_refused_share": max_refused_share}}
+    return {**share, **({"pseudonymise": True} if pseudonymise else {})}
+
+
+def _pairs(given: list[str] | None, flag: str, shape: str, example: str) -> dict[str, str]:
+    """Left to right of the sign; theirs may hold one."""
+    is_theirs_left = shape.index("THEIRS") < shape.index("=") if "THEIRS" in shape else False
+    pairs = [pair.rpartition("=") if is_theirs_left else pair.partition("=") for pair in given or []]
+    if wrong := [f"{left}{sign}{right}" for left, sign, right in pairs if not (left and right)]:
+        raise typer.BadParameter(f"{wrong[0]!r} is not {shape}, such as {example}", param_hint=flag)
+    return {left: right for left, _, right in pairs}
 
 
 def labelled_read_flags(

@@ -4,9 +4,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.commands.file_results import read_results, show_read
+from flows.commands.file_results import not_loaded, partly, read_results, show_read
 from flows.commands.options import Json
-from flows.commands.reading_options import KeptUnder, Renamed, TimeZone, absolute_paths, refuse_unreadable
+from flows.commands.reading_options import (
+    DryRun,
+    KeptUnder,
+    MaxRefusedShare,
+    Pseudonymise,
+    Renamed,
+    TimeZone,
+    absolute_paths,
+    intake_flags,
+    refuse_unreadable,
+)
 from flows.commands.workloads_options import LabelFrom, Manifest, read_flags
 from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
@@ -36,6 +46,9 @@ def ingest(
     manifest: Manifest = None,
     renamed: Renamed = None,
     time_zone: TimeZone = None,
+    max_refused_share: MaxRefusedShare = None,
+    pseudonymise: Pseudonymise = False,
+    dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Read telemetry into the warehouse.
@@ -47,23 +60,40 @@ def ingest(
     invocation, source = invocation_of(context), checked_source(source)
     if not paths and manifest is None:
         raise typer.BadParameter("name files, folders or an address, or a --manifest that does", param_hint="PATH...")
-    settings = invocation.resolved(
-        {"workloads": {"read": read_flags(label_from, manifest, renamed, time_zone)}}
-    ).settings
+    asked = intake_flags(max_refused_share, pseudonymise=pseudonymise)
+    read = read_flags(label_from, manifest, renamed, time_zone) | asked
+    settings = invocation.resolved({"workloads": {"read": read}}).settings
     absolute = absolute_paths(paths)
-    intake = Intake(source, reader_asked_for(reader), settings.workloads.read)
     files = find_files(absolute, settings.workloads.read.manifest)
+    if dry_run:
+        _look(invocation, settings, files, reader, as_json=as_json)
+        return
+    intake = Intake(source, reader_asked_for(reader), settings.workloads.read)
     refuse_unreadable(files, lambda path: begin_telemetry(path, intake))
-    found = _ingested(invocation, settings, absolute, source, reader)
-    result = _results(settings.warehouse, source, found)
+    found, failed = partly(lambda: _ingested(invocation, settings, absolute, source, reader))
+    result = _results(settings.warehouse, source, found) | not_loaded(failed)
     if as_json:
         from flows.machine_output import show_json
 
         show_json(result)
-        return
-    show_read(result)
-    print(f"{counted(result['n_runs'], 'run')} in source {source}, {result['n_labelled']:,} with a label")
-    invocation.note(f"next: {_next(settings.warehouse, source, result['n_labelled'])}")
+    elif result["files"]:
+        show_read(result)
+        print(f"{counted(result['n_runs'], 'run')} in source {source}, {result['n_labelled']:,} with a label")
+        invocation.note(f"next: {_next(settings.warehouse, source, result['n_labelled'])}")
+    if failed:
+        raise failed
+
+
+def _look(
+    invocation: Invocation, settings: "Settings", files: list[str], reader: TelemetryReader, *, as_json: bool
+) -> None:
+    from flows.commands.dry_run import look
+    from tasks.workloads.intake import Intake, preview_telemetry
+
+    intake = Intake("", reader_asked_for(reader), settings.workloads.read)
+    most = intake.read.limits.max_refused_share
+    home = settings.warehouse.home
+    look(invocation, files, lambda path: preview_telemetry(home, path, intake), most, as_json=as_json)
 
 
 def _next(warehouse: "Warehouse", source: str, n_labelled: int) -> str:
@@ -101,6 +131,8 @@ def _results(warehouse: "Warehouse", source: str, found: "TelemetryIngested") ->
     """Files and most frequent reasons of refusal of this ingest, and how many runs the whole source has."""
     from tasks.warehouse.connection import fetch
 
+    if not found["batches"]:
+        return read_results(warehouse, source, []) | {"n_runs": 0, "n_labelled": 0}
     totals = fetch(
         warehouse,
         "SELECT count(*) AS n_runs, count(workload) AS n_labelled FROM workloads.runs WHERE source = $source",

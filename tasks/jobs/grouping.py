@@ -28,7 +28,8 @@ def group_keys(rows: pd.DataFrame, params: GroupParams = DEFAULTS) -> pd.Series:
     of the whole. Returns text with the index of rows, never missing."""
     given, name, plan = (_coded(rows, column) for column in ("group_key", "name", "plan_signature"))
     name = _renamed(name, normalise_names(name.texts, params))
-    user, size = (column.only(plan.codes < 0) for column in (_coded(rows, "user_name"), _sizes(rows)))
+    has_user = (plan.codes < 0) & params.by_user
+    user, size = _coded(rows, "user_name").only(has_user), _sizes(rows).only(plan.codes < 0)
     columns = (given, name, plan, user, size)
     group, example = _distinct(*(column.codes for column in columns))
     parts = zip(*(column.at(example) for column in columns), strict=True)

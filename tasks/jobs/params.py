@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.explain.params import ExplainParams
@@ -10,8 +10,13 @@ from tasks.jobs.outlook.params import CostParams, DriftParams, LateParams, Outlo
 from tasks.jobs.predict.evaluation_params import EvaluateParams
 from tasks.jobs.record.params import RecordParams
 from tasks.params import Params
+from tasks.quantities import SPELLINGS, Dimension, factor_of
 from tasks.read_limits import ReadLimits
 
+Measured = Literal[
+    "wait_s", "runtime_s", "requested_runtime_s", "cpu_s", "requested_memory_bytes", "peak_memory_bytes", "input_bytes",
+    "read_bytes", "temp_bytes",
+]  # fmt: skip
 Status = Literal["completed", "failed", "cancelled", "timeout", "running", "pending", "unknown"]
 
 
@@ -37,6 +42,12 @@ class ReadParams(Params):
     columns: dict[str, str] = Field(
         {}, description="Renames columns of tables: our name to the name in the file (ours: theirs)"
     )
+    statuses: dict[str, Status] = Field(
+        {}, description="What statuses of logs mean that are not known by themselves (theirs: ours)"
+    )
+    units: dict[Measured, str] = Field(
+        {}, description="Units of columns of tables that are not in seconds or bytes, such as GB, MiB, ms, min"
+    )
     pseudonymise: bool = Field(
         False, description="Replace users, names, hosts and ids made of names by keyed hashes before anything is kept"
     )
@@ -50,9 +61,27 @@ class ReadParams(Params):
     prefect_api: PrefectApiParams = PrefectApiParams()
     limits: ReadLimits = ReadLimits()
 
+    @field_validator("units")
+    @classmethod
+    def _known(cls, units: dict[Measured, str]) -> dict[Measured, str]:
+        for column, unit in units.items():
+            if factor_of(unit, dimension_of(column)) is None:
+                known = ", ".join(SPELLINGS[dimension_of(column)])
+                raise ValueError(f"{unit!r} is no unit of {column}; expected one of {known}")
+        return units
+
+
+def dimension_of(column: str) -> Dimension:
+    """What a column of Measured is in: seconds or bytes."""
+    return "bytes" if column.endswith("_bytes") else "s"
+
 
 class GroupParams(Params):
-    """Which numbers in a job's name are part of the name when its group key is made."""
+    """Which runs are of one job: whether users are told apart, and which numbers in its name are part of the name."""
+
+    by_user: bool = Field(
+        True, description="Runs of two users are two jobs, also where name and size are the same and no plan is known"
+    )
 
     kept_after: list[str] = Field(
         ["app", "level", "phase", "q", "query", "stage", "step", "tier", "tpcds", "tpch", "v", "version"],

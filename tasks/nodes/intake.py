@@ -3,9 +3,10 @@
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, quoting_nothing
 from tasks.nodes.columns import SCHEMAS
 from tasks.nodes.disturbed_parts import without_disturbed
 from tasks.nodes.labelled import labelled
@@ -17,10 +18,21 @@ from tasks.nodes.readers.logs import ENDINGS as LOG_ENDINGS
 from tasks.nodes.readers.logs import log_names
 from tasks.nodes.reading_params import ReadParams
 from tasks.progress import report_progress
+from tasks.pseudonyms import (
+    HOST,
+    ID_BYTES,
+    PSEUDONYM_BYTES,
+    hidden_options,
+    hidden_path,
+    load_key,
+    replaced,
+    without_reasons,
+)
 from tasks.read_limits import ReadLimits
 from tasks.reading import Chunk, guarded, read_head
 from tasks.source_names import checked_source
 from tasks.storage import storage_of
+from tasks.tally import Preview, preview_of
 from tasks.warehouse import landing
 from tasks.warehouse.faults import told_clearly
 from tasks.warehouse.place import Warehouse
@@ -31,6 +43,7 @@ WORD = "nodes"
 VETTING_VERSION = 1  # raise it when the same rows give other executions whatever the reader
 NAMED_BY_PATH = ("logs", "sparecores")  # readers that call executions after folders and files
 PARTS_THAT_NAME = 3
+NAMES = {"node": (HOST, PSEUDONYM_BYTES), "execution_id": ("execution_id", ID_BYTES)}  # that pseudonyms replace
 NO_OPTION = ("limits", "manifest", "future_slack_s")  # whether and how a file is read, not what its executions are
 
 
@@ -104,33 +117,57 @@ def land_executions(
     Raises BadInput for a file that is wrong as a whole, and for one with names of such a file that was the first;
     single bad rows go to the quarantine."""
     checked_source(intake.source)
-    reader = reader_of(path, intake.reader, intake.read)
-    sha256 = sha256_of(path, intake.read)
-    options, chunks = _options(path, reader, intake.read), chunks_of(path, reader, intake.read)
-    folder = warehouse.landing_folder
-    with told_clearly(folder):
-        there = landing.batches(folder, WORD) if known is None else known
-    local = {one.name for one in READERS.values() if one.has_local_nodes}
-    if reader.name not in local:
-        own = [one for one in there if one.origin.source == intake.source]
-        chunks = not_shared(chunks, path, folder, own, local)
-    elif name := name_in_source(there, intake.source, path, sha256):
-        options, chunks = options | {NODES_OF: name}, told_apart(chunks, name)
-    origin = landing.Origin(
-        word=WORD,
-        source=intake.source,
-        reader=reader.name,
-        reader_version=f"{reader.version}.{VETTING_VERSION}",
-        options=options,
-        path=path,
-        sha256=sha256,
-    )
-    return landing.land(folder, origin, SCHEMAS, chunks, known=there)
+    with quoting_nothing(intake.read.pseudonymise):
+        key = load_key(warehouse.home) if intake.read.pseudonymise else None
+        reader = reader_of(path, intake.reader, intake.read)
+        sha256 = sha256_of(path, intake.read)
+        options, chunks = _options(path, reader, intake.read), chunks_of(path, reader, intake.read)
+        options, shown = (hidden_options(options, key), hidden_path(absolute(path), key)) if key else (options, path)
+        folder = warehouse.landing_folder
+        with told_clearly(folder):
+            there = landing.batches(folder, WORD) if known is None else known
+        local = {one.name for one in READERS.values() if one.has_local_nodes}
+        is_local = reader.name in local
+        if is_local and (name := name_in_source(there, intake.source, shown, sha256)):
+            options, chunks = options | {NODES_OF: name}, told_apart(chunks, name)
+        chunks = _without_names(chunks, key) if key else chunks
+        if not is_local:
+            own = [one for one in there if one.origin.source == intake.source]
+            chunks = not_shared(chunks, path, folder, own, local)
+        origin = landing.Origin(
+            word=WORD,
+            source=intake.source,
+            reader=reader.name,
+            reader_version=f"{reader.version}.{VETTING_VERSION}",
+            options=options,
+            path=shown,
+            sha256=sha256,
+        )
+        most = intake.read.limits.max_refused_share
+        return landing.land(folder, origin, SCHEMAS, chunks, known=there, path=path, max_refused_share=most)
+
+
+def preview_executions(home: Path, path: str, intake: Intake) -> Preview:
+    """Read one file or folder as an ingest would, and count. Raises BadInput for one that is wrong as a whole."""
+    with quoting_nothing(intake.read.pseudonymise):
+        key = load_key(home, is_kept=False) if intake.read.pseudonymise else None
+        reader = reader_of(path, intake.reader, intake.read)
+        chunks = chunks_of(path, reader, intake.read)
+        return preview_of(WORD, path, reader.name, _without_names(chunks, key) if key else chunks)
+
+
+def _without_names(chunks: Iterator[Chunk], key: bytes) -> Iterator[Chunk]:
+    """The chunks with pseudonyms, and without what tools printed and how they were called: both may hold names."""
+    for chunk in chunks:
+        rows = replaced(chunk.rows, NAMES, key)
+        tables = {name: replaced(table, NAMES, key) for name, table in chunk.tables.items() if name != "logs"}
+        yield Chunk(rows.drop(columns="template", errors="ignore"), without_reasons(chunk.refused), tables)
 
 
 def begin_executions(path: str, intake: Intake) -> None:
     """Read the first executions of a file or folder and drop them. Raises BadInput for what is wrong as a whole."""
-    next(chunks_of(path, reader_of(path, intake.reader, intake.read), intake.read), None)
+    with quoting_nothing(intake.read.pseudonymise):
+        next(chunks_of(path, reader_of(path, intake.reader, intake.read), intake.read), None)
 
 
 def chunks_of(path: str, reader: Reader, params: ReadParams) -> Iterator[Chunk]:

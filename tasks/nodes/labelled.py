@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, quoted
 from tasks.nodes.benchmark_names import slug
 from tasks.nodes.columns import EXECUTIONS_SCHEMA
 from tasks.nodes.labels import Manifest
@@ -46,9 +46,9 @@ def labelled(chunks: Iterator[Chunk], path: str, manifest: Manifest) -> Iterator
     if n_executions and idle:
         told = "; ".join(_told(entry) for entry in idle[:3])
         if len(idle) == len(entries):
-            problem = f"what it says of {path} fits none of its {n_executions:,} executions ({told})"
+            problem = f"what it says of {path} fits none of its {n_executions:,} executions ({quoted(told)})"
             raise BadInput(manifest.path, problem, "node, benchmark and start as the file has them", "mend the lines")
-        logger.warning("%s: %d entries fit no execution of %s: %s", manifest.path, len(idle), path, told)
+        logger.warning("%s: %d entries fit no execution of %s: %s", manifest.path, len(idle), path, quoted(told))
 
 
 def _fitting(rows: pa.Table, entry: Mapping[str, Any]) -> pa.ChunkedArray | pa.Array:

@@ -26,6 +26,10 @@ class ReadParams(Params):
         {}, description="Renames columns of tables: our name to the name in the file (ours: theirs)"
     )
     time_zone: str = Field("UTC", min_length=1, max_length=100, description="Time zone of times that name none")
+    pseudonymise: bool = Field(
+        False,
+        description="Replace nodes and ids by keyed hashes and drop logs and command lines before anything is kept",
+    )
     future_slack_s: float = Field(
         DAY_S, ge=0, le=1e9, description="Executions that begin later than this after now are refused, in seconds"
     )

@@ -25,6 +25,7 @@ from tasks.errors import BadInput
 from tasks.params import Params
 from tasks.reading import Chunk, input_faults, open_plain
 from tasks.storage import narrow, private, storage_of
+from tasks.tally import Tally
 from tasks.warehouse.faults import told_clearly
 from tasks.warehouse.packing import as_arrow, encodings, found_columns
 
@@ -99,6 +100,8 @@ def land(
     schemas: dict[str, pa.Schema],
     chunks: Iterable[Chunk],
     *,
+    path: str = "",
+    max_refused_share: float = 1,
     now: datetime | None = None,
     known: Sequence[Batch] | None = None,
 ) -> Batch:
@@ -107,8 +110,11 @@ def land(
     schemas: the main table first, then those in Chunk.tables; a batch has those columns that its first chunk
     has. known: the batches that are there, for callers that land many files and look only once. Memory stays that of
     one chunk. A batch that is there already is not read again: it is returned as it is, or, if the file was read in
-    another way meanwhile, put last, so that this way counts again."""
+    another way meanwhile, put last, so that this way counts again. path: what
+    the user calls the file, if the origin calls it by a pseudonym. Raises BadInput, and keeps nothing, if more than
+    max_refused_share of the rows of the file is refused."""
     fs, root = storage_of(f"{folder}/{origin.word}")
+    shown = path or origin.path
     with told_clearly(root), private():
         fs.makedirs(root, exist_ok=True)
         if is_local(fs):
@@ -124,10 +130,18 @@ def land(
             origin=there.origin if there else origin,
             landed_at=landed_at,
             ordered_at=min([landed_at, *(one.ordered_at for one in same_file)]),
-            tables=there.tables if there else _land_tables(fs, root, origin.path, schemas, chunks),
+            tables=there.tables
+            if there
+            else _land_tables(fs, root, shown, schemas, _required(shown, origin, chunks, max_refused_share)),
         )
         _put(fs, f"{root}/{batch.batch_id}.json", batch.model_dump_json(indent=1).encode())
     return batch
+
+
+def _required(path: str, origin: Origin, chunks: Iterable[Chunk], max_refused_share: float) -> Iterator[Chunk]:
+    tally = Tally(origin.word)
+    yield from tally.counted(chunks)
+    tally.preview(path, origin.reader).require(max_refused_share)
 
 
 def _is_whole(fs: Any, root: str, batch: Batch) -> bool:

@@ -3,15 +3,27 @@
 import hashlib
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, quoting_nothing
 from tasks.progress import report_progress
-from tasks.reading import Chunk, guarded, input_faults
+from tasks.pseudonyms import (
+    HOST,
+    ID_BYTES,
+    PSEUDONYM_BYTES,
+    hidden_options,
+    hidden_path,
+    load_key,
+    replaced,
+    without_reasons,
+)
+from tasks.reading import Chunk, input_faults
 from tasks.source_names import checked_source
 from tasks.storage import storage_of
+from tasks.tally import Preview, preview_of
 from tasks.warehouse import landing
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.columns import COUNTERS_SCHEMA, RUNS_SCHEMA
@@ -29,6 +41,7 @@ REMOTE = ("http://", "https://")
 SMALL_BYTES = 2**20  # read in about a second whatever its format
 PREPARING_VERSION = 1  # raise it when the same samples give other runs
 FLAGGED = re.compile(r"(^|/)flagged-\d+\.parquet$")  # our recorder's parts of disturbed runs
+NAMES = {"run_id": ("run_id", ID_BYTES), "machine": (HOST, PSEUDONYM_BYTES)}  # columns that pseudonyms replace
 NO_OPTION = ("limits", "prometheus", "manifest")  # whether and how a file is read, not what its runs are
 
 
@@ -102,10 +115,13 @@ def begin_telemetry(path: str, intake: Intake) -> None:
     """Find the reader of a file, and read a small file, as an ingest would; a large one is read in its turn.
 
     Raises BadInput for a file that is wrong as a whole."""
-    reader = _reader(path, intake.reader, intake.read)
-    fs, place = storage_of(path)
-    if (fs.size(place) or 0) <= SMALL_BYTES:
-        prepare(reader.read(path, intake.read), file_labels(path, intake.read), intake.read.regular)
+    with quoting_nothing(intake.read.pseudonymise):
+        reader = _reader(path, intake.reader, intake.read)
+        fs, place = storage_of(path)
+        if (fs.size(place) or 0) <= SMALL_BYTES:
+            labels = file_labels(path, intake.read)
+            with input_faults(path):
+                prepare(reader.read(path, intake.read), labels, intake.read.regular)
 
 
 def land_telemetry(warehouse: Warehouse, path: str, intake: Intake) -> landing.Batch:
@@ -113,39 +129,55 @@ def land_telemetry(warehouse: Warehouse, path: str, intake: Intake) -> landing.B
 
     Raises BadInput for a file that is wrong as a whole; single bad rows go to the quarantine."""
     checked_source(intake.source)
-    reader = _reader(path, intake.reader, intake.read)
-    if path.startswith(REMOTE):
-        with input_faults(path):
-            reading = reader.read(path, intake.read)
-        return _landed(warehouse, path, intake, reader, _sha256_of(reading), _chunks(path, intake, reading))
-    sha256 = landing.sha256_of(path)
-    return _landed(warehouse, path, intake, reader, sha256, _read_chunks(path, intake, reader))
+    with quoting_nothing(intake.read.pseudonymise):
+        key = load_key(warehouse.home) if intake.read.pseudonymise else None
+        reader = _reader(path, intake.reader, intake.read)
+        if path.startswith(REMOTE):
+            with input_faults(path):
+                reading = reader.read(path, intake.read)
+            sha256, chunks = _sha256_of(reading), _chunks(path, intake.read, lambda: reading, key)
+        else:
+            sha256 = landing.sha256_of(path)
+            chunks = _chunks(path, intake.read, lambda: reader.read(path, intake.read), key)
+        options, shown = _options(path, intake.read), path.partition("?")[0] if path.startswith(REMOTE) else path
+        origin = landing.Origin(
+            word=WORD,
+            source=intake.source,
+            reader=reader.name,
+            reader_version=f"{reader.version}.{PREPARING_VERSION}",
+            options=hidden_options(options, key) if key else options,
+            path=hidden_path(absolute(path), key) if key else shown,
+            sha256=sha256,
+        )
+        schemas, most = {"runs": RUNS_SCHEMA, "counters": COUNTERS_SCHEMA}, intake.read.limits.max_refused_share
+        return landing.land(warehouse.landing_folder, origin, schemas, chunks, path=path, max_refused_share=most)
 
 
-def _read_chunks(path: str, intake: Intake, reader: Reader) -> Iterator[Chunk]:
-    yield from _chunks(path, intake, reader.read(path, intake.read))
+def preview_telemetry(home: Path, path: str, intake: Intake) -> Preview:
+    """Read one file as an ingest would, and count. Raises BadInput for a file that is wrong as a whole."""
+    with quoting_nothing(intake.read.pseudonymise):
+        key = load_key(home, is_kept=False) if intake.read.pseudonymise else None
+        reader = _reader(path, intake.reader, intake.read)
+        return preview_of(
+            WORD, path, reader.name, _chunks(path, intake.read, lambda: reader.read(path, intake.read), key)
+        )
 
 
-def _chunks(path: str, intake: Intake, reading: Reading) -> Iterator[Chunk]:
-    runs, refused = prepare(reading, file_labels(path, intake.read), intake.read.regular)
+def _chunks(path: str, read: ReadParams, reading: Callable[[], Reading], key: bytes | None) -> Iterator[Chunk]:
+    labels = file_labels(path, read)
+    with input_faults(path):
+        runs, refused = prepare(reading(), labels, read.regular)
     report_progress(f"reading {path}", sum(run.n_rows for run in runs) + len(refused))
-    yield as_chunk(runs, refused)
-
-
-def _landed(
-    warehouse: Warehouse, path: str, intake: Intake, reader: Reader, sha256: str, chunks: Iterator[Chunk]
-) -> landing.Batch:
-    origin = landing.Origin(
-        word=WORD,
-        source=intake.source,
-        reader=reader.name,
-        reader_version=f"{reader.version}.{PREPARING_VERSION}",
-        options=_options(path, intake.read),
-        path=path.partition("?")[0] if path.startswith(REMOTE) else path,
-        sha256=sha256,
-    )
-    schemas = {"runs": RUNS_SCHEMA, "counters": COUNTERS_SCHEMA}
-    return landing.land(warehouse.landing_folder, origin, schemas, guarded(path, chunks))
+    chunk = as_chunk(runs, refused)
+    if not key:
+        yield chunk
+        return
+    rows = replaced(chunk.rows, NAMES, key)
+    if len(rows):  # what is said of columns that are no counters names them
+        none: list[Any] = [[] for _ in range(len(rows))]
+        rows = rows.assign(refused_columns=none)
+    counters = {name: replaced(table, NAMES, key) for name, table in chunk.tables.items()}
+    yield Chunk(rows, without_reasons(chunk.refused), counters)
 
 
 def _options(path: str, read: ReadParams) -> dict[str, Any]:

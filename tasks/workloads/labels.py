@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tasks.errors import BadInput, listed
+from tasks.errors import BadInput, quoted
 from tasks.path_labels import named_column, path_label, path_stem
 from tasks.read_limits import ReadLimits
 from tasks.reading import csv_fields, json_of, read_lines
@@ -92,7 +92,7 @@ def _csv_entries(path: str, lines: list[tuple[int, str]]) -> Iterator[dict[str, 
     rows = [_fields(path, place, text) for place, text in lines]
     names = [name.strip() for name in rows[0]]
     if "path" not in names:
-        raise BadInput(path, f"no column path among {listed(names)}", EXPECTED, "add a header line")
+        raise BadInput(path, f"no column path among {quoted(names)}", EXPECTED, "add a header line")
     for (place, _), row in zip(lines[1:], rows[1:], strict=True):
         if len(row) != len(names):
             raise BadInput(f"{path}, line {place}", f"{len(row)} fields; the header has {len(names)}", EXPECTED)

@@ -84,6 +84,9 @@ class ReadParams(Params):
         {}, description="Renames columns of tables: our name to the name in the file (ours: theirs)"
     )
     time_zone: str = Field("UTC", min_length=1, max_length=100, description="Time zone of times that name none")
+    pseudonymise: bool = Field(
+        False, description="Replace machines and names of runs by keyed hashes, before anything is kept"
+    )
     interval_s: float = Field(
         0, ge=0, le=86_400, description="Seconds between the rows of tables without a time; 0: such a table is refused"
     )

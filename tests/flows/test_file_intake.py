@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from flows import run_names
-from flows.file_intake import all_in_one, load_each
+from flows.file_intake import load_each, not_all_read
 from flows.run_names import in_short, of_evaluation, of_ingest
 from tasks.errors import BadInput
 
@@ -20,14 +20,14 @@ def load(path: str) -> str:
 def test_a_file_that_cannot_be_read_does_not_hold_up_the_others() -> None:
     loaded, refused = load_each(["a", "bad-1", "b"], load)
     assert loaded == ["A", "B"]
-    assert str(all_in_one(refused, 3, "results")) == (
+    assert str(not_all_read(refused, 3, "results", {})) == (
         "bad-1: no results; expected results; name another; the other 2 of 3 files are loaded"
     )
 
 
 def test_several_that_cannot_be_read_are_one_line_with_the_first() -> None:
     _, refused = load_each(["bad-1", "bad-2"], load)
-    assert str(all_in_one(refused, 2, "results")) == (
+    assert str(not_all_read(refused, 2, "results", {})) == (
         "2 of 2 files: could not be read, the first: bad-1: no results; expected results; name another; "
         "expected results"
     )

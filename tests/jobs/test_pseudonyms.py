@@ -12,7 +12,8 @@ import pytest
 
 from tasks.errors import BadSetting
 from tasks.jobs.grouping import group_keys, normalise_name
-from tasks.jobs.pseudonyms import KEY_BYTES, KEY_FILE, load_key, pseudonymise, without_names
+from tasks.jobs.pseudonyms import pseudonymise
+from tasks.pseudonyms import KEY_BYTES, KEY_FILE, load_key, without_names
 
 KEY, OTHER_KEY = bytes(range(32)), bytes(32)
 ROWS = pd.DataFrame(
@@ -97,7 +98,7 @@ def test_the_key_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
 def test_processes_that_start_at_once_get_the_same_key(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     code = (
-        "import sys, time; from pathlib import Path; from tasks.jobs.pseudonyms import load_key\n"
+        "import sys, time; from pathlib import Path; from tasks.pseudonyms import load_key\n"
         "print('ready', flush=True)\n"
         "while not Path(sys.argv[1]).exists(): time.sleep(0.001)\n"
         "print(load_key(Path(sys.argv[2])).hex())"

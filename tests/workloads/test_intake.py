@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tasks.errors import BadInput
+from tasks.read_limits import ReadLimits
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.hashes import hash_tables
 from tasks.warehouse.place import Warehouse
@@ -16,7 +17,8 @@ from tasks.workloads.reading_params import ReadParams, RegularParams
 from tasks.workloads.stored import fetch_runs
 
 FIXTURES = Path(__file__).parent / "readers" / "fixtures"
-READ = ReadParams(regular=RegularParams(min_samples=2), label_from="stem")
+LENIENT = ReadLimits(max_refused_share=1)
+READ = ReadParams(regular=RegularParams(min_samples=2), label_from="stem", limits=LENIENT)
 
 
 @pytest.fixture

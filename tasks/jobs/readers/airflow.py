@@ -79,7 +79,7 @@ def _chunk(batch: list[Found], params: ReadParams, now: datetime) -> tuple[Chunk
             bad.append((found.place, found.reason, found.raw))
             continue
         try:
-            row = run_row(found.record, found.place)
+            row = run_row(found.record, found.place, params.statuses)
         except ValueError as error:
             bad.append((found.place, str(error), found.raw))
             continue

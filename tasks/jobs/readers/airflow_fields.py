@@ -6,23 +6,11 @@ from typing import Any
 
 import pandas as pd
 
+from tasks.jobs.params import Status
+from tasks.jobs.statuses import status_of, unknown_status
+
 Record = Mapping[str, Any]
 
-STATUS_OF_STATE = {
-    "success": "completed",
-    "failed": "failed",
-    "up_for_retry": "failed",  # this try; the next one is a run of its own
-    "restarting": "failed",
-    "upstream_failed": "cancelled",  # never began
-    "skipped": "cancelled",
-    "removed": "cancelled",
-    "running": "running",
-    "deferred": "running",  # has begun, and waits in a triggerer
-    "up_for_reschedule": "running",  # a sensor between two looks
-    "awaiting_input": "running",
-    "queued": "pending",
-    "scheduled": "pending",
-}
 NOT_YET = ("", "none", "null")  # no state: nobody has decided yet whether the task runs
 NEEDED = ("dag_id", "task_id", "state", "start_date", "end_date")
 RUN_IDS = ("dag_run_id", "run_id", "execution_date")  # the API, the database, and both before Airflow 2.2
@@ -41,23 +29,23 @@ def missing_fields(names: set[str]) -> list[str]:
     return lacks if names & set(RUN_IDS) else [*lacks, RUN_IDS[0]]
 
 
-def run_row(record: Record, place: int) -> dict[str, object] | None:
+def run_row(record: Record, place: int, mapped: Mapping[str, Status]) -> dict[str, object] | None:
     """One row of jobs.runs, or None for a task that nobody has scheduled yet. Raises ValueError for a wrong field.
 
-    Times without an offset are UTC, as Airflow's database holds them."""
+    mapped: statuses of states, as the user says. Times without an offset are UTC, as Airflow's database holds them."""
     _refuse_halves(record)
     dag, task, run = _text(record, "dag_id"), _text(record, "task_id"), _text(record, _first(record, RUN_IDS))
     state = str(record.get("state") or "").strip().lower()
-    if state not in STATUS_OF_STATE and state not in NOT_YET:
-        raise ValueError(f"state '{state[:SHOWN_CHARS]}' is not a state of a task instance")
+    status = status_of(state, mapped)
+    if status is None and state not in NOT_YET:
+        raise ValueError(unknown_status(state))
     map_index = _whole(record, "map_index", WITHOUT_MAP)
     tries = _whole(record, "try_number", 1)
     started, ended = _time(record, "start_date"), _time(record, "end_date")
     queued = _time(record, _first(record, QUEUED)) or _time(record, _first(record, SCHEDULED))
     duration_s = _seconds(record, "duration")
-    if state in NOT_YET:
+    if status is None:
         return None
-    status = STATUS_OF_STATE[state]
     if status == "pending":
         tries, started = max(tries, 1), None  # a queued first try is counted when it begins
     if state in ("upstream_failed", "skipped", "removed") and not duration_s:

@@ -5,22 +5,25 @@ or epoch seconds; one without a zone is of params.time_zone, UTC if that is empt
 logged; params.columns says what ours are called in the file. CSV has one header line and a comma, a semicolon or
 a tab between fields; an empty field is missing. Lists (vertices, skyline, skus) need Parquet."""
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import get_args
 
 import numpy as np
 
 from tasks.jobs.columns import COLUMNS
 from tasks.jobs.local_times import check_zone
-from tasks.jobs.params import ReadParams
+from tasks.jobs.params import Measured, ReadParams, dimension_of
 from tasks.jobs.readers.own_batch import Batch
 from tasks.jobs.readers.own_csv import csv_batches, split_header
 from tasks.jobs.readers.own_parquet import MAGIC, parquet_batches
-from tasks.jobs.readers.own_values import to_runs
+from tasks.jobs.readers.own_values import to_runs, unit_of
 from tasks.jobs.vetting import vet_runs
 from tasks.reading import Chunk, all_refusals, open_plain, refusals
 
+logger = logging.getLogger(__name__)
 ENOUGH_NAMES = 3  # of our columns in a header line, run_id among them, that tell our CSV from others
 
 
@@ -29,7 +32,7 @@ class OwnReader:
     """Reads whorl's own Parquet and CSV."""
 
     name: str = "own"
-    version: int = 2  # 2: the columns of CONDITIONS
+    version: int = 3  # 2: the columns of CONDITIONS; 3: statuses in other people's words, units in names
     ids_hold_names: bool = False
     title: str = "whorl's own columns (.parquet, .csv, .csv.gz)"
     endings: tuple[str, ...] = (".parquet", ".csv", ".csv.gz")
@@ -49,12 +52,20 @@ class OwnReader:
             is_parquet = stream.read(len(MAGIC)) == MAGIC
         batches = (parquet_batches if is_parquet else csv_batches)(path, params.columns, params.limits)
         now = datetime.now(UTC).replace(tzinfo=None)
+        units = {
+            ours: unit for ours in get_args(Measured) if (unit := unit_of(path, ours, params)) != dimension_of(ours)
+        }
+        for ours in units.keys() - params.units:
+            logger.warning(
+                "%s: '%s' is read in %s, as its name says; if it is not: --unit %s=%s",
+                path, params.columns[ours], units[ours], ours, "B" if dimension_of(ours) == "bytes" else "s",
+            )  # fmt: skip
         for batch in batches:
-            yield _chunk(batch, params, now)
+            yield _chunk(batch, params, units, now)
 
 
-def _chunk(batch: Batch, params: ReadParams, now: datetime) -> Chunk:
-    rows, faults = to_runs(batch.table, params.time_zone)
+def _chunk(batch: Batch, params: ReadParams, units: Mapping[str, str], now: datetime) -> Chunk:
+    rows, faults = to_runs(batch.table, params, units)
     bad = [row for row, fault in enumerate(faults) if fault]
     unread = refusals(batch.places[bad], [faults[row] for row in bad], [batch.raw(row) for row in bad])
     chunk = vet_runs(rows.assign(place=batch.places).drop(index=bad), params, now)

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Collection, Mapping, Sequence
 
-from tasks.errors import BadInput, headless, listed
+from tasks.errors import BadInput, headless, quoted
 from tasks.jobs.columns import ALL_COLUMNS, LIST_COLUMNS
 
 logger = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ def choose_columns(
             fix = "lists need Parquet" if ours in LIST_COLUMNS else "mend --map"
             raise BadInput(path, f"cannot map '{theirs}' to '{ours}'", f"one of {', '.join(known)}", fix)
         if theirs not in names:
-            raise BadInput(path, f"no column '{theirs}' to read '{ours}' from", f"one of {listed(names)}", "mend --map")
+            raise BadInput(path, f"no column '{theirs}' to read '{ours}' from", f"one of {quoted(names)}", "mend --map")
     taken = set(renamed.values())
     own = {name: name for name in names if name in known and name not in renamed and name not in taken}
     chosen = {ours: (own | dict(renamed))[ours] for ours in known if ours in own or ours in renamed}
@@ -40,7 +40,7 @@ def choose_columns(
     if missing:
         raise BadInput(
             path,
-            f"no column {' and no '.join(' or '.join(needed) for needed in missing)} among {listed(names)}",
+            f"no column {' and no '.join(' or '.join(needed) for needed in missing)} among {quoted(names)}",
             EXPECTED,
             headless(names) or f"name yours, as in --map {missing[0][0]}=THEIRS",
         )
@@ -54,4 +54,4 @@ def choose_columns(
 def _log_unknown(path: str, names: Sequence[str], known: set[str]) -> None:
     unknown = [name for name in names if name not in known and not name.startswith(PANDAS_INDEX)]
     if unknown:
-        logger.info("%s: %d unknown columns are ignored: %s", path, len(unknown), listed(unknown))
+        logger.info("%s: %d unknown columns are ignored: %s", path, len(unknown), quoted(unknown))

@@ -21,7 +21,7 @@ def check_list_type(path: str, ours: str, theirs: str, kind: pa.DataType) -> Non
     if pa.types.is_null(kind) or (inner is not None and pa.types.is_null(inner)):
         return
     if inner is None or not pa.types.is_struct(inner):
-        raise BadInput(path, f"column '{theirs}' ({ours}) is of type {_cut(kind)}", expected, "convert it")
+        raise BadInput(path, f"column '{theirs}' ({ours}) is of type '{_cut(kind)}'", expected, "convert it")
     names = [field.name for field in inner]
     for key in KEYS[ours]:
         if key not in names:
@@ -31,7 +31,7 @@ def check_list_type(path: str, ours: str, theirs: str, kind: pa.DataType) -> Non
             raise BadInput(path, f"field '{wanted.name}' stands twice in '{theirs}'", expected, "convert it")
         if wanted.name in names and not _fits(inner.field(wanted.name).type, wanted.type):
             found = _cut(inner.field(wanted.name).type)
-            raise BadInput(path, f"field '{wanted.name}' of '{theirs}' is of type {found}", expected, "convert it")
+            raise BadInput(path, f"field '{wanted.name}' of '{theirs}' is of type '{found}'", expected, "convert it")
 
 
 def to_lists(ours: str, column: pa.Array, zone: str) -> pa.ListArray:

@@ -1,5 +1,6 @@
 """Columns of tables, of whatever type, as columns of jobs.runs; values that are no such thing are faults."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,21 +11,26 @@ import pyarrow.compute as pc
 
 from tasks.errors import BadInput
 from tasks.jobs.columns import ALL_COLUMNS, LIST_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, TIME_COLUMNS
+from tasks.jobs.params import Measured, ReadParams, dimension_of
 from tasks.jobs.readers.missing_words import MISSING_WORDS
 from tasks.jobs.readers.own_lists import check_list_type, to_lists
 from tasks.jobs.readers.own_times import in_microseconds
+from tasks.jobs.statuses import SHOWN_CHARS, is_exit_code, status_of, status_of_exit_code, unknown_status
+from tasks.quantities import SPELLINGS, factor_of, unit_in_name
 from tasks.times import utc_times
 
 FLAGS = {"true": True, "t": True, "yes": True, "1": True, "false": False, "f": False, "no": False, "0": False}
-STATUS_SPELLINGS = {"canceled": "cancelled"}
 
 
 @dataclass(frozen=True)
 class Converted:
-    """A column in our type, and which of its values could not be read (those are missing in it)."""
+    """A column in our type, and which of its values could not be read (those are missing in it).
+
+    reasons: why, of the bad ones, where each has a reason of its own."""
 
     column: pd.Series
     is_bad: Any
+    reasons: list[str] | None = None
 
 
 def check_type(path: str, ours: str, theirs: str, kind: pa.DataType) -> None:
@@ -45,22 +51,55 @@ def check_type(path: str, ours: str, theirs: str, kind: pa.DataType) -> None:
     else:
         is_fit, expected = is_text or is_number or pa.types.is_boolean(kind), "true or false"
     if not is_fit:
-        raise BadInput(path, f"column '{theirs}' ({ours}) is of type {kind}", expected, "convert it")
+        raise BadInput(path, f"column '{theirs}' ({ours}) is of type '{kind}'", expected, "convert it")
 
 
 def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def to_runs(table: pa.Table, zone: str) -> tuple[pd.DataFrame, list[str]]:
+def unit_of(path: str, ours: Measured, params: ReadParams) -> str:
+    """The unit of a column of a table: as the user says, else as the name says that the user gave, else our own.
+
+    Raises BadInput for a name that ends in what may be several units."""
+    theirs = params.columns.get(ours, ours)
+    dimension = dimension_of(ours)
+    if ours in params.units or theirs == ours:
+        return params.units.get(ours, dimension)
+    try:
+        unit = unit_in_name(theirs, dimension)
+    except ValueError as error:
+        known = ", ".join(SPELLINGS[dimension])
+        raise BadInput(
+            path, f"the unit of '{theirs}' ({ours}) is not clear: {error}", known, f"--unit {ours}=UNIT"
+        ) from error
+    return unit or dimension
+
+
+def to_runs(table: pa.Table, params: ReadParams, units: Mapping[str, str]) -> tuple[pd.DataFrame, list[str]]:
     """The table in our types, and for each row what could not be read (empty: nothing).
 
-    table: columns named as in jobs.runs. zone: of times that name none, UTC if empty."""
-    converted = {name: _convert(name, table[name], zone) for name in ALL_COLUMNS if name in table.column_names}
+    table: columns named as in jobs.runs. units: of columns that are not in seconds or bytes."""
+    converted = {
+        name: _statuses(table[name], params) if name == "status" else _convert(name, table[name], params.time_zone)
+        for name in ALL_COLUMNS
+        if name in table.column_names
+    }
     faults = np.full(table.num_rows, "", dtype=object)
     for name in reversed(converted):
-        faults[converted[name].is_bad] = f"{name} is not {_meaning(name)}"
+        found = converted[name]
+        faults[found.is_bad] = (
+            found.reasons or f"{name}{_example(name, table[name], found.is_bad)} is not {_meaning(name)}"
+        )
+        if name in units and not pa.types.is_duration(table[name].type):
+            converted[name] = Converted(found.column * (factor_of(units[name], dimension_of(name)) or 1), found.is_bad)
     return pd.DataFrame({name: found.column for name, found in converted.items()}), faults.tolist()
+
+
+def _example(name: str, column: pa.ChunkedArray, is_bad: Any) -> str:
+    """The first value that could not be read, as an example for all."""
+    rows = np.flatnonzero(is_bad if name not in TIME_COLUMNS else [])
+    return f" '{str(column[int(rows[0])])[:SHOWN_CHARS]}'" if len(rows) else ""
 
 
 def _meaning(name: str) -> str:
@@ -79,7 +118,7 @@ def _convert(name: str, column: pa.ChunkedArray, zone: str) -> Converted:
     if _is_text(column.type) or pa.types.is_null(column.type):
         column = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
     if name in TEXT_COLUMNS:
-        return _texts(name, column)
+        return _texts(column)
     if _is_text(column.type):
         column = pc.if_else(pc.is_in(column, pa.array(MISSING_WORDS, pa.large_string())), None, column)
     if name in TIME_COLUMNS:
@@ -87,7 +126,7 @@ def _convert(name: str, column: pa.ChunkedArray, zone: str) -> Converted:
     return _numbers(column) if name in NUMBER_COLUMNS else _flags(column)
 
 
-def _texts(name: str, column: pa.Array) -> Converted:
+def _texts(column: pa.Array) -> Converted:
     if pa.types.is_floating(column.type):  # 17.0 is 17: a missing id makes a column of integers float
         whole = pc.and_(pc.equal(pc.floor(column), column), pc.less(pc.abs(column), float(2**53)))
         integers = pc.if_else(whole, column, None).cast(pa.int64()).cast(pa.large_string())
@@ -96,9 +135,19 @@ def _texts(name: str, column: pa.Array) -> Converted:
         pc.if_else(pc.equal(column.cast(pa.large_string()), ""), None, column.cast(pa.large_string())).to_pandas(),
         dtype="str",
     )
-    if name == "status":
-        text = text.str.lower().replace(STATUS_SPELLINGS)
     return Converted(text, np.zeros(len(text), dtype=bool))
+
+
+def _statuses(column: pa.ChunkedArray, params: ReadParams) -> Converted:
+    """Statuses of the words, or of the exit codes if the column is called so."""
+    has_codes = is_exit_code(params.columns.get("status", ""))
+    text = _convert("run_id", column, "").column
+    text = text.mask(text.isin(MISSING_WORDS))
+    codes, words = pd.factorize(text)
+    known = [status_of(word, params.statuses) or (status_of_exit_code(word) if has_codes else None) for word in words]
+    status = pd.Series(pd.array([*known, None], dtype="str").take(codes), index=text.index)
+    is_bad = (status.isna() & text.notna()).to_numpy()
+    return Converted(status, is_bad, [unknown_status(words[code]) for code in codes[is_bad]])
 
 
 def _numbers(column: pa.Array) -> Converted:

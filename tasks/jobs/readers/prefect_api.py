@@ -1,7 +1,7 @@
 """Prefect's own flow-run history, over its HTTP API: a job log that every Prefect user has already."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
@@ -14,6 +14,7 @@ from tasks.http_server import HTTP
 from tasks.jobs.params import ReadParams, Status
 from tasks.jobs.readers.prefect_http import PrefectApi
 from tasks.jobs.readers.prefect_pages import Names, Raw, read_pages
+from tasks.jobs.statuses import status_of
 from tasks.jobs.vetting import vet_runs
 from tasks.reading import Chunk, all_refusals, refusals
 
@@ -26,20 +27,6 @@ TIMED_OUT = "TimedOut"  # the name of the FAILED state of a flow that ran into i
 StateType = Literal[
     "SCHEDULED", "PENDING", "RUNNING", "PAUSED", "CANCELLING", "COMPLETED", "FAILED", "CRASHED", "CANCELLED"
 ]
-STATUS_OF_STATE: dict[StateType | None, Status] = {
-    None: "pending",
-    "SCHEDULED": "pending",
-    "PENDING": "pending",
-    "RUNNING": "running",
-    "PAUSED": "running",  # has begun and not ended
-    "CANCELLING": "running",
-    "COMPLETED": "completed",
-    "FAILED": "failed",
-    "CRASHED": "failed",
-    "CANCELLED": "cancelled",
-}
-
-
 ROW_TIMES = ("submitted_at", "started_at", "ended_at")
 ROW_COLUMNS = ("run_id", "name", "user_name", "queue", *ROW_TIMES, "runtime_s", "status")
 NAME_OF_TWO = "{0}/{1}"  # flow and deployment, as Prefect writes them: many flows have a deployment `prod`
@@ -124,7 +111,7 @@ def _chunk(page: list[Raw], first: int, names: Names, params: ReadParams, now: d
     runs = [(place, run) for place, run in good if not _is_only_planned(run, now)]
     flows = names.learn("flows", {str(run.flow_id) for _, run in runs})
     deployments = names.learn("deployments", {str(run.deployment_id) for _, run in runs if run.deployment_id})
-    rows = [{"place": place, **_row(run, flows, deployments)} for place, run in runs]
+    rows = [{"place": place, **_row(run, flows, deployments, params.statuses)} for place, run in runs]
     vetted = vet_runs(_frame(rows), params, now.replace(tzinfo=None))
     raws = [_shown(page[place - first]) for place in [*(place for place, _ in bad), *vetted.refused["place"]]]
     refused = pd.concat([refusals([p for p, _ in bad], [why for _, why in bad], [""] * len(bad)), vetted.refused])
@@ -135,7 +122,9 @@ def _is_only_planned(run: FlowRun, now: datetime) -> bool:
     return run.state_type == "SCHEDULED" and run.start_time is None and run.expected_start_time > now
 
 
-def _row(run: FlowRun, flows: dict[str, str], deployments: dict[str, str]) -> dict[str, object]:
+def _row(
+    run: FlowRun, flows: dict[str, str], deployments: dict[str, str], mapped: Mapping[str, Status]
+) -> dict[str, object]:
     flow, deployment = flows[str(run.flow_id)], deployments.get(str(run.deployment_id), "")
     # Prefect sets the start of a run that never began to the time when it was cancelled
     never_began = run.state_type == "CANCELLED" and run.total_run_time == 0
@@ -152,7 +141,7 @@ def _row(run: FlowRun, flows: dict[str, str], deployments: dict[str, str]) -> di
         "started_at": started,
         "ended_at": run.end_time,
         "runtime_s": run.total_run_time if has_run else None,
-        "status": "timeout" if run.state_name == TIMED_OUT else STATUS_OF_STATE[run.state_type],
+        "status": status_of(TIMED_OUT if run.state_name == TIMED_OUT else run.state_type or "PENDING", mapped),
     }
 
 

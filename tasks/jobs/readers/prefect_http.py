@@ -5,7 +5,7 @@ import os
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, quoted
 from tasks.http_server import Answer, HttpServer, Patience, Words, is_same_server
 from tasks.jobs.params import PrefectApiParams
 from tasks.reading import json_of
@@ -57,13 +57,13 @@ class PrefectApi(HttpServer):
             there = found.headers.get("location", "another address")
             raise BadInput(self.shown, f"redirects to {there}", EXPECTED, "name that address instead")
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            problem = f"the server refuses to answer ({found.status}) {found.excerpt}".rstrip()
+            problem = f"the server refuses to answer ({found.status}) {quoted(found.excerpt)}".rstrip()
             fix = "set PREFECT_API_KEY (Prefect Cloud) or PREFECT_API_AUTH_STRING (own server)"
             raise BadInput(self.shown, problem, "a key that may read flow runs", fix)
         if status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
             raise BadInput(self.shown, f"no Prefect API at this address ({found.status})", EXPECTED, FORGOT_API)
         if status >= HTTPStatus.BAD_REQUEST:
-            said = f"the server refuses the question ({found.status}) {found.excerpt}".rstrip()
+            said = f"the server refuses the question ({found.status}) {quoted(found.excerpt)}".rstrip()
             raise BadInput(self.shown, said, "Prefect 3", "check its version")
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from tasks.errors import BadInput
 from tasks.jobs.local_times import check_zone
 from tasks.jobs.params import ReadParams
-from tasks.jobs.readers.slurm_fields import STATUS_OF_STATE, memory_bytes
+from tasks.jobs.readers.slurm_fields import is_state, memory_bytes
 from tasks.jobs.readers.slurm_layout import BAR, STEP_MARK, Layout, find_layout, sacct_fields_in
 from tasks.jobs.readers.slurm_rows import STEP_PEAK, job_rows, read_numbers, run_ids
 from tasks.jobs.readers.slurm_table import join_blocks, raw_lines, read_table, split_before_last_job
@@ -66,7 +66,7 @@ class SlurmReader:
 
 def _looks_like_a_job(line: str) -> bool:
     fields = line.split(BAR)
-    has_state = any(field.split(" ")[0].rstrip("+") in STATUS_OF_STATE for field in fields)
+    has_state = any(map(is_state, fields))
     kinds = [any(kind.fullmatch(field) for field in fields) for kind in (SOME_JOB_ID, SOME_TIME, SOME_DURATION)]
     return kinds[0] and kinds[1] and (has_state or kinds[2])
 

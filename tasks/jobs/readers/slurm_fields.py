@@ -4,9 +4,11 @@ Each function takes one text and raises ValueError where it is not what it shoul
 that there is no value give NaN. Source: man sacct, "JOB ACCOUNTING FIELDS" and "JOB STATE CODES"."""
 
 import re
+from collections.abc import Mapping
 from math import nan
 
 from tasks.jobs.params import Status
+from tasks.jobs.statuses import KNOWN_TO_SLURM, status_of
 
 NO_VALUE = frozenset(
     {"", "Unknown", "None", "NONE", "N/A", "n/a", "INVALID", "UNLIMITED", "Partition_Limit", "Not set"}
@@ -21,35 +23,6 @@ COUNT = re.compile(r"[0-9]{1,18}")
 AMOUNT = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,9})?)([KMGTPE]?)")
 REQUESTED_MEMORY = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,9})?)([KMGTPE]?)([nc]?)")
 STATE = re.compile(r"([A-Z_]+)\+?(?: by \S+)?")
-
-STATUS_OF_STATE: dict[str, Status] = {
-    "COMPLETED": "completed",
-    "FAILED": "failed",
-    "NODE_FAIL": "failed",
-    "OUT_OF_MEMORY": "failed",
-    "BOOT_FAIL": "failed",
-    "LAUNCH_FAILED": "failed",
-    "RECONFIG_FAIL": "failed",
-    "CANCELLED": "cancelled",
-    "PREEMPTED": "cancelled",  # stopped by somebody else's job, not by its own fault
-    "REVOKED": "cancelled",  # a federated job that another cluster took
-    "TIMEOUT": "timeout",
-    "DEADLINE": "timeout",
-    "RUNNING": "running",
-    "COMPLETING": "running",
-    "SUSPENDED": "running",
-    "STOPPED": "running",
-    "SIGNALING": "running",
-    "STAGE_OUT": "running",
-    "RESIZING": "running",
-    "PENDING": "pending",
-    "CONFIGURING": "pending",
-    "REQUEUED": "pending",
-    "REQUEUE_HOLD": "pending",
-    "REQUEUE_FED": "pending",
-    "RESV_DEL_HOLD": "pending",
-    "SPECIAL_EXIT": "pending",
-}
 
 
 def duration_s(text: str) -> float:
@@ -107,16 +80,22 @@ def tres_memory_bytes(text: str) -> float:
     return _amount(_resources(text).get("mem", ""), "M", "has no amount for mem=") or nan
 
 
-def status(text: str) -> Status:
-    """Our status for a job state; a state of a newer Slurm that we do not know is `unknown`.
+def status(text: str, mapped: Mapping[str, Status]) -> Status:
+    """Our status for a job state; a state of a newer Slurm that we do not know is `unknown`. mapped: the user's words.
 
     `CANCELLED by 380693` names who did it, `CANCELLED+` is a state cut at ten characters."""
     if text in NO_VALUE:
         return "unknown"
-    found = STATE.fullmatch(text)
-    if not found:
+    known = status_of(text, mapped, KNOWN_TO_SLURM)
+    if known is None and not STATE.fullmatch(text):
         raise ValueError("is not a job state")
-    return STATUS_OF_STATE.get(found[1], "unknown")
+    return known or "unknown"
+
+
+def is_state(text: str) -> bool:
+    """Whether a text is a state as sacct prints it."""
+    found = STATE.fullmatch(text)
+    return bool(found and len(found[1]) > 2 and status_of(found[1], {}, KNOWN_TO_SLURM))
 
 
 def _requested_memory(text: str, wanted_per: str) -> float:

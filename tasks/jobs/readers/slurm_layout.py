@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from tasks.errors import BadInput, BadSetting
+from tasks.errors import BadInput, BadSetting, quoted
 
 BAR = "|"
 STEP_MARK = "."  # 123.batch, 123.0, 123.extern
@@ -95,6 +95,6 @@ def _misfit(path: str, lines: list[str], layout: Layout) -> BadInput:
     return BadInput(
         path,
         f"lines of {n_fields} fields, but {listed} names {len(layout.fields)}",
-        f"the fields {','.join(layout.fields)}",
+        f"the fields {quoted(layout.fields)}",
         "export with a header (sacct --parsable2, no --noheader) or list the fields in read.sacct_fields",
     )

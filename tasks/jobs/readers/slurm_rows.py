@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from math import nan
 
 import numpy as np
@@ -19,7 +20,6 @@ JOB_ID = r"[0-9]+(?:_(?:[0-9]+|\[.+\])|\+[0-9]+)?"  # 123, task 123_4, tasks 123
 STEP_PEAK = "step_peak_bytes"  # column that the reader adds: largest MaxRSS of the job's steps
 SHOWN_CHARS = 60  # of a wrong value, in the reason
 PARSERS: dict[str, tuple[str, Callable[[str], object]]] = {  # our value: (Slurm's field, how it is read)
-    "state": ("State", fields.status),
     "elapsed_s": ("Elapsed", fields.duration_s),
     "elapsed_raw_s": ("ElapsedRaw", fields.count),
     "limit_s": ("Timelimit", fields.duration_s),
@@ -49,10 +49,14 @@ def job_rows(jobs: pd.DataFrame, params: ReadParams, now: datetime, *, path: str
     since their ids may coincide. Raises BadInput if times name no zone and params.time_zone is empty."""
     submission = "Submit" if "Submit" in jobs else "Eligible"
     times = {name: _read_times(jobs, name, params.time_zone, path) for name in (submission, "Start", "End")}
-    values = {ours: read_numbers(jobs, field, parse) for ours, (field, parse) in PARSERS.items()}
+    parsers: dict[str, tuple[str, Callable[[str], object]]] = {
+        "state": ("State", partial(fields.status, mapped=params.statuses)),
+        **PARSERS,
+    }
+    values = {ours: read_numbers(jobs, field, parse) for ours, (field, parse) in parsers.items()}
     problems = [_wrong_ids(jobs), _other_clusters(jobs, cluster)]
     problems += [_about(jobs, name, reading.problem) for name, reading in times.items()]
-    problems += [_about(jobs, PARSERS[ours][0], problem) for ours, (_, problem) in values.items()]
+    problems += [_about(jobs, parsers[ours][0], problem) for ours, (_, problem) in values.items()]
     reasons = pd.concat(problems)
     reasons = reasons[~reasons.index.duplicated()].sort_index()
     rows = _rows(jobs, {ours: value for ours, (value, _) in values.items()}, *times.values())

@@ -35,6 +35,7 @@ from tasks.jobs.readers.swf_lines import (
 )
 from tasks.jobs.vetting import vet_runs
 from tasks.reading import Block, Chunk, all_refusals, read_blocks, refusals
+from tasks.tally import PART_OF_A_JOB
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,7 @@ STATUS = {-1: "unknown", 0: "failed", 1: "completed", 5: "cancelled"}
 CANCELLED, MISSING = 5, -1
 PARTS = (2, 3, 4)
 KILOBYTE = 1024
+LARGEST_KB = 4 * 2**30  # 4 TiB a processor: no machine has so much
 PLAIN_EPOCH_S = 631_152_000  # 1990: without UnixStartTime, such submit times are seconds since 1970 themselves
 EXACT_BELOW = 2**53  # larger job numbers lose digits
 
@@ -66,6 +68,7 @@ class SwfReader:
         """See Reader.read."""
         header, first_job, now = SwfHeader(), math.inf, datetime.now(UTC).replace(tzinfo=None)
         shape: Shape | None = None
+        warned = False
         for block in read_blocks(path, params.limits):
             text = split_jobs(block)
             first_job = min([first_job, *text.places[:1]])
@@ -77,6 +80,7 @@ class SwfReader:
             places, values, refused = parse_jobs(text, shape or Shape())
             if is_first and header.unix_start_s is None:
                 _warn_of_start(path, values)
+            warned = warned or _warn_of_memory(path, values)
             chunk = _vetted(places, values, header, params, now)
             vetoed = chunk.refused.assign(raw=_raws(block, chunk.refused["place"]))
             yield Chunk(chunk.rows, all_refusals([block.refused, refused, vetoed]), {})
@@ -94,6 +98,19 @@ def _warn_of_start(path: str, values: Any) -> None:
         )
 
 
+def _warn_of_memory(path: str, values: Any) -> bool:
+    """Whether a warning was logged: that memory is more than machines have, so that its unit may be another one."""
+    in_kb = values[:, [FIELDS.index("used_kb"), FIELDS.index("requested_kb")]]
+    n_large = int((in_kb > LARGEST_KB).any(axis=1).sum())
+    if n_large:
+        logger.warning(
+            "%s: %d jobs with more than %d TiB of memory a processor; the format counts kilobytes: if the log counts "
+            "bytes, divide fields 7 and 10 by 1024",
+            path, n_large, LARGEST_KB // 2**30,
+        )  # fmt: skip
+    return n_large > 0
+
+
 def _raws(block: Block, places: pd.Series) -> pd.Series:
     lines = block.data.split(b"\n") if len(places) else []
     return pd.Series([lines[place - block.first].decode() for place in places], index=places.index, dtype="str")
@@ -105,11 +122,7 @@ def _vetted(places: Any, values: Any, header: SwfHeader, params: ReadParams, now
     is_part, is_known = np.isin(status, PARTS), np.isin(status, list(STATUS))
     with np.errstate(over="ignore"):  # what becomes infinite is refused
         rows = _runs(numbers, header).assign(place=places)
-    parts = refusals(
-        places[is_part],
-        "a part of an interrupted job (status 2 to 4); expected its own line",
-        [""] * int(is_part.sum()),
-    )
+    parts = refusals(places[is_part], PART_OF_A_JOB, [""] * int(is_part.sum()))
     is_odd = ~is_part & ~is_known
     odd = refusals(
         places[is_odd], [f"status {code:g}; expected -1 to 5" for code in status[is_odd]], [""] * int(is_odd.sum())

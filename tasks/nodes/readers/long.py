@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, quoted
 from tasks.nodes.cells import Cells, are_none, flags, texts, times
 from tasks.nodes.dose_words import is_dose
 from tasks.nodes.labelled import IDENTITY
@@ -85,7 +85,7 @@ def _columns(table: TableFile, params: ReadParams, entries: Entries) -> dict[str
         raise
     unknown = [name for name in table.columns if name not in {*chosen, *renamed.values()}]
     if unknown:
-        logger.info("%s: %d unknown columns are ignored: %s", table.path, len(unknown), ", ".join(unknown)[:500])
+        logger.info("%s: %d unknown columns are ignored: %s", table.path, len(unknown), quoted(unknown))
     return chosen
 
 

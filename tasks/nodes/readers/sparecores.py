@@ -26,6 +26,7 @@ from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.tools.lines import unreadable
 from tasks.nodes.vetting import vet
 from tasks.reading import Chunk, json_of, refusals
+from tasks.tally import NO_BENCHMARK
 from tasks.times import time_of
 
 META, MARK = "meta.json", '"exit_code"'
@@ -96,7 +97,7 @@ def _execution(
         raise NoExecution("no vendor and instance above it; expected <vendor>/<instance>/<benchmark>")
     benchmark, node = parts[BENCHMARK], f"{parts[VENDOR]}/{parts[INSTANCE]}"
     if benchmark in DESCRIBES:
-        raise NoExecution("describes the machine, is no benchmark")
+        raise NoExecution(NO_BENCHMARK)
     about = _meta(folder, meta)
     output = next((one for one in OUTPUTS if one.fits(benchmark)), None)
     if output is None:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from tasks.errors import BadInput, listed
+from tasks.errors import BadInput, quoted
 from tasks.read_limits import ReadLimits
 from tasks.reading import open_plain
 from tasks.storage import ADDRESS
@@ -34,7 +34,10 @@ def opened(path: str, limits: ReadLimits) -> Iterator[sqlite3.Connection]:
                 yield connection
         except sqlite3.DatabaseError as error:
             raise BadInput(
-                path, f"the database is damaged ({error})", "a whole SQLite file", "copy it again"
+                path,
+                f"the database is damaged ({quoted(str(error))})",
+                "a whole SQLite file",
+                "copy it again",
             ) from error
 
 
@@ -44,11 +47,11 @@ def check_tables(connection: sqlite3.Connection, path: str, needed: Mapping[str,
     for table, columns in needed.items():
         if table not in names:
             raise BadInput(
-                path, f"no table '{table}' among {listed(names)}", what, "check that it is the right database"
+                path, f"no table '{table}' among {quoted(names)}", what, "check that it is the right database"
             )
         there = columns_of(connection, table)
         if missing := [column for column in columns if column not in there]:
-            problem = f"table '{table}' has no column '{missing[0]}' among {listed(there)}"
+            problem = f"table '{table}' has no column '{missing[0]}' among {quoted(there)}"
             raise BadInput(path, problem, what, "check that it is the right database")
 
 

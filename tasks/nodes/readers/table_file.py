@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from tasks.errors import BadInput, headless, listed
+from tasks.errors import BadInput, headless, quoted
 from tasks.nodes.recorded_parts import record_of
 from tasks.read_limits import ReadLimits
 from tasks.reading import PARQUET_FAULTS, damaged_parquet, no_refusals, open_plain
@@ -82,7 +82,7 @@ def choose_columns(
             raise BadInput(table.path, f"cannot map '{theirs}' to '{ours}'", f"one of {', '.join(known)}", "mend --map")
         if theirs not in names:
             problem = f"no column '{theirs}' to read '{ours}' from"
-            raise BadInput(table.path, problem, f"one of {listed(names)}", "mend --map")
+            raise BadInput(table.path, problem, f"one of {quoted(names)}", "mend --map")
     taken = set(renamed.values())
     chosen = {
         name: renamed.get(name, name) for name in known if name in renamed or (name in names and name not in taken)
@@ -95,7 +95,7 @@ def choose_columns(
     if missing:
         raise BadInput(
             table.path,
-            f"no column {' and no '.join(' or '.join(group) for group in missing)} among {listed(names)}",
+            f"no column {' and no '.join(' or '.join(group) for group in missing)} among {quoted(names)}",
             "the columns " + ", ".join(" or ".join(group) for group in needed),
             headless(names) or f"name yours, as in --map {missing[0][0]}=THEIRS",
         )

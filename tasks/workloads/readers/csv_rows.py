@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, quoted
 from tasks.read_limits import ReadLimits
 from tasks.reading import all_refusals, csv_fields, read_blocks, refusals
 
@@ -99,7 +99,7 @@ def _parsed(path: str, lines: list[bytes], n_columns: int, delimiter: str) -> tu
         )
     except pa.ArrowInvalid as error:
         said = str(error).splitlines()[0][:200]
-        raise BadInput(path, f"no CSV ({said})", "one record a line", "check quotes and delimiters") from error
+        raise BadInput(path, f"no CSV ({quoted(said)})", "one record a line", "check quotes and delimiters") from error
     return table, bad
 
 

@@ -16,6 +16,7 @@ import pandas as pd
 
 from tasks.errors import BadInput
 from tasks.reading import all_refusals, read_lines, refusals
+from tasks.tally import CUT_OFF, UNSUPPORTED_EVENT
 from tasks.workloads.readers.long_rows import side_by_side
 from tasks.workloads.readers.perf_lines import TIME, Count, parse_csv, parse_json, separator_of
 from tasks.workloads.readers.perf_names import counter_of
@@ -26,7 +27,6 @@ STARTED = "# started on "
 STARTED_FORMAT = "%a %b %d %H:%M:%S %Y"
 JSON_LINE = re.compile(rb'^\{"interval" ?:', re.MULTILINE)
 WHOLE_SHARE = 0.9  # of the usual interval: a shorter last one is cut off
-UNSUPPORTED = "this machine does not support the event"
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _run(recording: Recording, params: PerfParams, part: str) -> tuple[Sampled |
     if lines.empty:
         return None, refused
     unsupported = sorted(set(bad.loc[~bad["is_supported"], "event"]) - set(lines["event"]))
-    return _sampled(recording, lines, params, part, [f"{event}: {UNSUPPORTED}" for event in unsupported]), refused
+    return _sampled(recording, lines, params, part, [f"{event}: {UNSUPPORTED_EVENT}" for event in unsupported]), refused
 
 
 def _faults(lines: pd.DataFrame) -> pd.Series:
@@ -126,8 +126,8 @@ def _faults(lines: pd.DataFrame) -> pd.Series:
     reasons[lines.duplicated(keys)] = "the event stands twice in its interval; the first counts"
     if is_short or is_cut:
         told = "is shorter than the others" if is_short else "lacks events of the others"
-        reasons[lines["time_s"] == times[-1]] = f"the last interval {told}: it was cut off"
-    reasons[~lines["is_supported"]] = UNSUPPORTED
+        reasons[lines["time_s"] == times[-1]] = f"the last interval {told}: {CUT_OFF}"
+    reasons[~lines["is_supported"]] = UNSUPPORTED_EVENT
     return reasons
 
 

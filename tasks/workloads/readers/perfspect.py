@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tasks.errors import BadInput, listed
+from tasks.errors import BadInput, quoted
 from tasks.reading import all_refusals, refusals
 from tasks.workloads.counter_names import described
 from tasks.workloads.labels import label_column
@@ -52,7 +52,7 @@ class PerfSpectReader:
         if not is_third and not _is_first_version(rows.names):
             raise BadInput(
                 path,
-                f"no time series of PerfSpect (it begins with {listed(rows.names[:4])})",
+                f"no time series of PerfSpect (it begins with {quoted(rows.names[:4])})",
                 "*_metrics.csv with TS, SKT, CPU, CID, or metric_out.sys.csv with time",
                 "a *_metrics_summary.csv holds means only: read the *_metrics.csv beside it",
             )

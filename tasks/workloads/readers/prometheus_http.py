@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from tasks.errors import BadInput
-from tasks.http_server import SHOWN_CHARS, HttpServer, Patience, Words
+from tasks.errors import BadInput, quoted
+from tasks.http_server import HttpServer, Patience, Words
 from tasks.reading import json_of
 from tasks.workloads.reading_params import PrometheusParams
 
@@ -44,5 +44,5 @@ class PrometheusApi(HttpServer):
         if not isinstance(answer, dict) or answer.get("status") != "success" or "data" not in answer:
             said = answer.get("error", found.status) if isinstance(answer, dict) else "no object"
             fix = "shorten the range or mend the selector"
-            raise BadInput(self.shown, f"the server refuses the question ({str(said)[:SHOWN_CHARS]})", EXPECTED, fix)
+            raise BadInput(self.shown, f"the server refuses the question ({quoted(str(said))})", EXPECTED, fix)
         return answer["data"]

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.errors import BadInput, headless, listed
+from tasks.errors import BadInput, headless, quoted
 from tasks.workloads.columns import KEY_COLUMNS
 from tasks.workloads.telemetry import FloatArray
 
@@ -34,7 +34,7 @@ def choose_keys(path: str, names: Sequence[str], renamed: Mapping[str, str]) -> 
     for ours, theirs in renamed.items():
         if theirs not in names:
             problem = f"no column '{theirs}' to read '{ours}' from"
-            raise BadInput(path, problem, f"one of {listed(names)}", headless(names) or "mend --map")
+            raise BadInput(path, problem, f"one of {quoted(names)}", headless(names) or "mend --map")
     taken = {theirs for ours, theirs in renamed.items() if ours not in KEY_COLUMNS}
     keys = {key: renamed.get(key, key) for key in KEY_COLUMNS if key in renamed or (key in names and key not in taken)}
     if "at_s" not in keys and "timestamp" not in keys:

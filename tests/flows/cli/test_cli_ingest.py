@@ -72,3 +72,45 @@ def test_a_log_is_ingested_once_watched_and_a_bad_file_does_not_hold_up_the_othe
     runs = json.loads(whorl(home, "runs", "list", "--json").stdout)
     assert [run["status"] for run in runs] == ["failed", "completed", "completed", "completed"]
     assert json.loads(whorl(home, "query", "SELECT count(*) AS n FROM jobs.runs", "--json").stdout) == [{"n": 11}]
+
+
+SECRET = "zqsecretname"
+HALF_BAD = {
+    "jobs": (
+        "log.csv",
+        "run_id,name,user_name,started_at,runtime_s,status\n",
+        "{n},etl,{secret},2026-01-0{n},{n},{word}\n",
+    ),
+    "workloads": ("series.csv", "run_id,workload,machine,at_s,cpu\n", "r,kmeans,{secret},{n},{word}\n"),
+    "nodes": (
+        "results.csv",
+        "execution_id,node,benchmark,metric,value,unit,started_at\n",
+        "e{n},{secret},cpu-x,speed,{word},1/s,2026-01-0{n}T00:00:00Z\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("word", HALF_BAD)
+def test_a_refused_file_leaves_nothing_of_it_and_the_result_of_the_others_is_printed(tmp_path: Path, word: str) -> None:
+    home, files = tmp_path / "home", tmp_path / "files"
+    files.mkdir()
+    name, header, line = HALF_BAD[word]
+    good = "ok" if word == "jobs" else "7"
+    lines = [line.format(n=n, secret=SECRET, word=good) for n in range(1, 9)]
+    spoilt = [line.format(n=n, secret=SECRET, word=f"{SECRET}{n}") for n in range(1, 9)]
+    (files / name).write_text(header + "".join(lines))
+    (files / f"half-{name}").write_text(header + "".join(lines[:4] + spoilt[4:]))
+    (files / f"other-{name}").write_text(header.replace(",", f",{SECRET},"))
+    ended = whorl(home, word, "ingest", files, "--pseudonymise", "--json")
+    assert ended.returncode == 3, ended.stderr
+    found = json.loads(ended.stdout)
+    assert [file["n_kept"] for file in found["files"]] == [8]
+    assert [Path(line.partition(": ")[0]).name for line in found["not_loaded"]] == [f"half-{name}", f"other-{name}"]
+    assert "4 of 8 rows are refused" in ended.stderr + found["not_loaded"][0]
+    export = tmp_path / "rows.csv"
+    rows = whorl(home, "query", f"SELECT * FROM {word}.{'executions' if word == 'nodes' else 'runs'}", "--json")
+    kept = whorl(home, "query", "SELECT * FROM ops.runs", "--json")
+    export.write_text(rows.stdout + kept.stdout + ended.stdout + ended.stderr)
+    assert json.loads(rows.stdout) and json.loads(kept.stdout)
+    left = [path for path in [*home.rglob("*"), export] if path.is_file() and SECRET.encode() in path.read_bytes()]
+    assert left == []

@@ -169,9 +169,12 @@ r3,weekly,2026-01-03T01:00:00,-5
 """
 
 
+LENIENT = ("--max-refused-share", "0.5")
+
+
 def test_a_dry_run_counts_and_keeps_nothing(whorl: Whorl, home: Path, tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text(LOG)
-    ended = whorl("jobs", "ingest", tmp_path / "log.csv", "--map", "name=what", "--dry-run", "--json")
+    ended = whorl("jobs", "ingest", tmp_path / "log.csv", "--map", "name=what", "--dry-run", "--json", *LENIENT)
     (found,) = json.loads(ended.out)
     counted = (found["reader"], found["n_read"], found["n_kept"], found["n_refused"], found["n_groups"])
     assert counted == ("own", 3, 2, 1, 1)
@@ -182,7 +185,7 @@ def test_a_dry_run_counts_and_keeps_nothing(whorl: Whorl, home: Path, tmp_path: 
 
 def test_a_dry_run_says_why_rows_are_refused(whorl: Whorl, tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text(LOG.replace("what", "name"))
-    ended = whorl("jobs", "ingest", tmp_path / "log.csv", "--dry-run")
+    ended = whorl("jobs", "ingest", tmp_path / "log.csv", "--dry-run", *LENIENT)
     assert "runtime" in ended.out[ended.out.index("because") :]
     assert ended.err == "nothing was kept: this was a dry run\n"
 
@@ -218,9 +221,41 @@ def test_a_dry_run_looks_at_all_files_of_a_folder_and_tells_the_bad_ones(whorl: 
     ended = whorl("jobs", "ingest", tmp_path, "--dry-run")
     assert ended.code == 3
     assert "c.csv" in ended.out and "a.csv" not in ended.out
-    note, first, second = ended.err.splitlines()
+    note, first, second, third = ended.err.splitlines()
     assert note == "nothing was kept: this was a dry run"
     assert first.startswith(f"whorl: {tmp_path}/a.csv: the file is empty; expected")
     assert second.startswith(f"whorl: {tmp_path}/b.csv: no column run_id and no name or group_key")
+    assert third.startswith(
+        f"whorl: {tmp_path}/c.csv: not loaded: 1 of 3 rows are refused, most of them (1, in line 4)"
+    )
     shown = whorl("jobs", "ingest", tmp_path, "--dry-run", "--json")
     assert (shown.code, len(json.loads(shown.out))) == (3, 1)
+
+
+def test_a_mapping_of_values_or_a_unit_that_is_none_is_told(whorl: Whorl, tmp_path: Path) -> None:
+    for flags, said in (
+        (("--map-value", "queue:a=b"), "'queue:a=b': statuses alone can be mapped"),
+        (("--map-value", "status:green"), "'green' is not status:THEIRS=OURS, such as status:passed=completed"),
+        (("--map-value", "status:green=fine"), "statuses"),
+        (("--unit", "input_bytes"), "'input_bytes' is not OURS=UNIT, such as input_bytes=GB"),
+        (("--unit", "input_bytes=GX"), "'GX' is no unit of input_bytes; expected one of B, kB, MB"),
+    ):
+        ended = whorl("jobs", "ingest", tmp_path, *flags)
+        assert ended.code == 2 and said in ended.err, ended.err
+
+
+GOOD = {
+    "workloads": "run_id,workload,machine,at_s,cpu\n" + "".join(f"r,k,m,{n},{n % 5}\n" for n in range(9)),
+    "nodes": "execution_id,node,benchmark,metric,value,unit,started_at\n"
+    + "".join(f"e{n},m,cpu-x,speed,{n},1/s,2026-01-0{n}T00:00:00Z\n" for n in range(1, 10)),
+}
+
+
+@pytest.mark.parametrize("word", GOOD)
+def test_every_word_that_ingests_can_look_first(whorl: Whorl, home: Path, tmp_path: Path, word: str) -> None:
+    (tmp_path / "good.csv").write_text(GOOD[word])
+    (tmp_path / "bad.csv").write_text(GOOD[word].splitlines()[0] + "\n")
+    for flags in ((), ("--pseudonymise",)):
+        ended = whorl(word, "ingest", tmp_path, "--dry-run", "--json", *flags)
+        assert (ended.code, [row["n_kept"] for row in json.loads(ended.out)]) == (3, [9]), ended.err
+        assert "bad.csv" in ended.err and not home.exists()

@@ -10,7 +10,6 @@ import pytest
 
 from tasks.jobs import intake
 from tasks.jobs.params import GroupParams, ReadParams
-from tasks.jobs.preview import preview_log
 from tasks.jobs.pseudonyms import pseudonymise
 from tasks.jobs.readers import READERS, detect
 from tasks.jobs.readers.airflow import AirflowReader
@@ -105,7 +104,7 @@ def test_a_later_export_updates_what_was_running(tmp_path: Path) -> None:
 
 
 def test_recurring_tasks_are_counted_and_pseudonyms_keep_them() -> None:
-    preview = preview_log(str(JSON), intake.Intake("s", "", ReadParams(), GroupParams()))
+    preview = intake.preview_log(Path("unused"), str(JSON), intake.Intake("s", "", ReadParams(), GroupParams()))
     assert (preview.reader, preview.n_kept, preview.n_groups) == ("airflow", 49, 7)
     assert (preview.recurring_share, preview.support_3_share) == (1.0, 1.0)
     hidden = pseudonymise(read(JSON)[0], b"k" * 32)

@@ -10,8 +10,8 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.jobs.params import ReadParams
-from tasks.jobs.pseudonyms import without_names
 from tasks.jobs.readers.airflow import AirflowReader
+from tasks.pseudonyms import without_names
 from tasks.read_limits import ReadLimits
 
 EXPORTS = Path(__file__).parent / "fixtures" / "airflow"
@@ -27,7 +27,7 @@ def read(path: Path, params: ReadParams | None = None) -> tuple[pd.DataFrame, pd
 BROKEN_FIELDS: list[tuple[str, object, str]] = [
     ("start_date", "yesterday", "start_date 'yesterday' is not a time (YYYY-MM-DDTHH:MM:SS+00:00)"),
     ("end_date", "2026-13-01T00:00:00Z", "end_date '2026-13-01T00:00:00Z' is not a time"),
-    ("state", "happy", "state 'happy' is not a state of a task instance"),
+    ("state", "happy", "status 'happy' is not known; expected a word such as completed"),
     ("dag_id", None, "dag_id 'None' is not a text"),
     ("task_id", "", "task_id '' is not a text"),
     ("dag_run_id", 7, "dag_run_id '7' is not a text"),

@@ -40,7 +40,7 @@ def test_unknown_columns_are_ignored_and_named_once(tmp_path: Path, caplog: pyte
     rows, _ = of_csv(tmp_path, f"{HEADER},mood,colour\n" + f"{LINE},good,red\n" * 3)
     assert len(rows) == 3
     (message,) = [record.getMessage() for record in caplog.records]
-    assert message.endswith("log.csv: 2 unknown columns are ignored: mood, colour")
+    assert message.endswith("log.csv: 2 unknown columns are ignored: 'mood', 'colour'")
 
 
 def test_rows_keep_a_group_key_that_the_log_gives(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ WRONG_COLUMNS = {
     "no id": (
         "name,started_at,runtime_s",
         {},
-        "no column run_id among name, started_at, runtime_s; expected the columns run_id, name or group_key, "
+        "no column run_id among 'name', 'started_at', 'runtime_s'; expected the columns run_id, name or group_key, "
         "started_at or submitted_at, runtime_s or ended_at; name yours, as in --map run_id=THEIRS",
     ),
     "no times": ("run_id,name", {}, "no column started_at or submitted_at and no runtime_s or ended_at among"),
@@ -81,10 +81,10 @@ WRONG_COLUMNS = {
     "mapped from nowhere": (
         HEADER,
         {"name": "title"},
-        "no column 'title' to read 'name' from; expected one of run_id,",
+        "no column 'title' to read 'name' from; expected one of 'run_id',",
     ),
     "mapped to nowhere": (HEADER, {"nam": "name"}, "cannot map 'name' to 'nam'; expected one of run_id, group_key,"),
-    "many columns": (",".join(f"c{i}" for i in range(30)), {}, "c18, c19 and 10 more; expected"),
+    "many columns": (",".join(f"c{i}" for i in range(30)), {}, "'c18', 'c19' and 10 more; expected"),
 }
 
 

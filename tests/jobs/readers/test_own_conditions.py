@@ -192,17 +192,17 @@ def test_a_skyline_may_start_again_lower_in_the_next_run(tmp_path: Path) -> None
 
 
 WRONG_TYPES = {
-    "text": (pa.string(), "x", "column 'vertices' (vertices) is of type string; expected a list of structs (vertex"),
-    "numbers": (pa.list_(pa.int64()), [1], "column 'vertices' (vertices) is of type list<element: int64>; expected"),
+    "text": (pa.string(), "x", "column 'vertices' (vertices) is of type 'string'; expected a list of structs (vertex"),
+    "numbers": (pa.list_(pa.int64()), [1], "column 'vertices' (vertices) is of type 'list<element: int64>'; expected"),
     "text for a number": (
         pa.list_(pa.struct([("vertex", pa.int64()), ("cpu_s", pa.string())])),
         [{"vertex": 1, "cpu_s": "fast"}],
-        "field 'cpu_s' of 'vertices' is of type string; expected a list of structs (vertex int32, stage string",
+        "field 'cpu_s' of 'vertices' is of type 'string'; expected a list of structs (vertex int32, stage string",
     ),
     "fractions of vertices": (
         pa.list_(pa.struct([("vertex", pa.float64())])),
         [{"vertex": 1.5}],
-        "field 'vertex' of 'vertices' is of type double; expected a list of structs",
+        "field 'vertex' of 'vertices' is of type 'double'; expected a list of structs",
     ),
     "no number": (
         pa.list_(pa.struct([("stage", pa.string())])),

@@ -41,7 +41,11 @@ def read(path: Path, limits: ReadLimits = LIMITS) -> tuple[pd.DataFrame, pd.Data
 NO_RUNTIME = {"runtime_s": None, "ended_at": None}
 ROW_FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "no id": ({"run_id": None}, "no run id; expected one that is unique in its source"),
-    "an unknown status": ({"status": "ok"}, f"unknown status; expected one of {', '.join(STATUSES)}"),
+    "an unknown status": (
+        {"status": "meh"},
+        f"status 'meh' is not known; expected a word such as {', '.join(STATUSES)}; map it: "
+        "--map-value 'status:meh=completed'",
+    ),
     "a negative runtime": ({"runtime_s": -0.1}, "negative runtime; expected 0 s or more"),
     "an infinite number": ({"cpu_s": float("inf")}, "an infinite number; expected a finite one or none"),
     "no runtime": (
@@ -109,13 +113,13 @@ LINE_FAULTS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "a field more": (lambda line: line + b",7", "20 fields; the header has 19"),
     "a quote that is not closed": (replace(b'"', b""), "20 fields; the header has 19"),
     "a quote that is never closed": (lambda line: b'"' + line.replace(b'"', b""), "a quote that is not closed"),
-    "a word for a number": (with_field("runtime_s", b"fast"), "runtime_s is not a number"),
-    "a decimal comma": (with_field("runtime_s", b'"1,5"'), "runtime_s is not a number"),
+    "a word for a number": (with_field("runtime_s", b"fast"), "runtime_s 'fast' is not a number"),
+    "a decimal comma": (with_field("runtime_s", b'"1,5"'), "runtime_s '1,5' is not a number"),
     "a date that does not exist": (
         with_field("started_at", b"2026-02-30T10:00:00"),
         "started_at is not a time; expected ISO text or epoch seconds",
     ),
-    "a word for a flag": (with_field("is_simulated", b"maybe"), "is_simulated is not true or false"),
+    "a word for a flag": (with_field("is_simulated", b"maybe"), "is_simulated 'maybe' is not true or false"),
     "a NUL byte": (replace(b"load", b"lo\0d"), "a NUL byte in the line; expected text (was the disk full?)"),
     "Latin-1": (replace(b"load", b"l\xf6ad"), "the line is not UTF-8; convert the file"),
     "an endless line": (
@@ -206,27 +210,27 @@ def flip(share: float) -> Callable[[pa.Table], bytes]:
 
 NOT_UTF8 = pa.array([b"\xff\xfe"] * N_RUNS, pa.binary())
 WHOLE_PARQUET_FAULTS: dict[str, tuple[Callable[[pa.Table], bytes], str]] = {
-    "cut off": (lambda table: as_bytes(table)[:-100], "the Parquet file is damaged (Parquet magic bytes not found"),
-    "only its first bytes": (lambda table: as_bytes(table)[:4], "the Parquet file is damaged (Parquet file size is 4"),
+    "cut off": (lambda table: as_bytes(table)[:-100], "the Parquet file is damaged ('Parquet magic bytes not found"),
+    "only its first bytes": (lambda table: as_bytes(table)[:4], "the Parquet file is damaged ('Parquet file size is 4"),
     "zeros in the data": (flip(0.01), "the Parquet file is damaged ("),
     "zeros in the footer": (flip(0.95), "the Parquet file is damaged ("),
     "no rows": (lambda table: as_bytes(table[:0]), "no row in it; expected at least one run; export it again"),
-    "no ids": (lambda table: as_bytes(table.drop_columns("run_id")), "no column run_id among name, plan_signature"),
+    "no ids": (lambda table: as_bytes(table.drop_columns("run_id")), "no column run_id among 'name', 'plan_signature'"),
     "a column twice": (
         lambda table: as_bytes(table.append_column("name", table["name"])),
         "the column 'name' stands there twice; expected each column once; export it again",
     ),
     "lists for runtimes": (
         with_column("runtime_s", pa.array([[1.0]] * N_RUNS)),
-        "column 'runtime_s' (runtime_s) is of type list<element: double>; expected numbers; convert it",
+        "column 'runtime_s' (runtime_s) is of type 'list<element: double>'; expected numbers; convert it",
     ),
     "flags for times": (
         with_column("started_at", pa.array([True] * N_RUNS)),
-        "column 'started_at' (started_at) is of type bool; expected a timestamp, ISO text or epoch seconds",
+        "column 'started_at' (started_at) is of type 'bool'; expected a timestamp, ISO text or epoch seconds",
     ),
     "bytes for names": (
         with_column("name", NOT_UTF8),
-        "column 'name' (name) is of type binary; expected text; convert it",
+        "column 'name' (name) is of type 'binary'; expected text; convert it",
     ),
     "text that is not UTF-8": (
         with_column("name", pa.StringArray.from_buffers(N_RUNS, *NOT_UTF8.buffers()[1:])),
@@ -259,9 +263,9 @@ def test_a_parquet_file_over_the_limits_is_refused_before_it_is_unpacked(
 
 
 TEXT_IN_PARQUET = {
-    "runtime_s": ("fast", "runtime_s is not a number"),
+    "runtime_s": ("fast", "runtime_s 'fast' is not a number"),
     "started_at": ("yesterday", "started_at is not a time; expected ISO text or epoch seconds"),
-    "is_simulated": ("perhaps", "is_simulated is not true or false"),
+    "is_simulated": ("perhaps", "is_simulated 'perhaps' is not true or false"),
 }
 
 

@@ -255,7 +255,7 @@ BROKEN_SERVERS: list[tuple[str, Answer, str]] = [
     ("no /api", saying(404, json.dumps(CAPTURED["refusals"]["404"])), "no Prefect API at this address (404)"),
     ("static pages", saying(405), "did you forget /api? A local server's address is http://127.0.0.1:4200/api"),
     ("a web page", saying(200, "<!doctype html><html>"), "a web page instead of JSON"),
-    ("no key", saying(401, "Unauthorized"), "the server refuses to answer (401) Unauthorized; expected a key"),
+    ("no key", saying(401, "Unauthorized"), "the server refuses to answer (401) 'Unauthorized'; expected a key"),
     ("wrong key", saying(403), "set PREFECT_API_KEY (Prefect Cloud) or PREFECT_API_AUTH_STRING (own server)"),
     ("another version", saying(422, json.dumps(CAPTURED["refusals"]["422"])), "refuses the question (422)"),
     ("cut off", saying(200, FIRST_PAGE[:-9]), "malformed JSON"),

@@ -13,7 +13,6 @@ import pytest
 from tasks.errors import BadInput
 from tasks.jobs import intake
 from tasks.jobs.params import GroupParams, ReadParams
-from tasks.jobs.preview import preview_log
 from tasks.jobs.pseudonyms import pseudonymise
 from tasks.jobs.readers import READERS, detect
 from tasks.jobs.readers.spark import SparkReader
@@ -172,7 +171,9 @@ def test_the_end_decides_what_became_of_a_run(tmp_path: Path) -> None:
 def test_several_applications_in_one_file_are_several_runs_and_recur(tmp_path: Path) -> None:
     logs = [path for path in sorted(LOGS.glob("local-*")) if not path.suffix]
     (tmp_path / "all.eventlog.gz").write_bytes(gzip.compress(b"".join(path.read_bytes() for path in logs)))
-    preview = preview_log(str(tmp_path / "all.eventlog.gz"), intake.Intake("s", "", ReadParams(), GroupParams()))
+    preview = intake.preview_log(
+        Path("unused"), str(tmp_path / "all.eventlog.gz"), intake.Intake("s", "", ReadParams(), GroupParams())
+    )
     assert (preview.reader, preview.n_read, preview.n_kept, preview.n_refused) == ("spark", 7, 7, 0)
     # daily_sales: 3 with one plan, 1 with another; shop_report: 2, and the failed one
     assert preview.recurring_share == pytest.approx(5 / 7) and preview.support_3_share == pytest.approx(3 / 7)

@@ -123,7 +123,7 @@ def test_a_broken_row_is_refused_alone(found, changes, reason):
 
 
 def test_a_table_without_its_values_is_refused(found_in):
-    with pytest.raises(BadInput, match="no column sku and no value among test_suite"):
+    with pytest.raises(BadInput, match="no column sku and no value among 'test_suite'"):
         found_in(table(FIO).drop_columns(["sku", "value"]), "a.parquet", reader="azure-vm-noise")
 
 

@@ -117,7 +117,7 @@ def test_a_table_without_a_column_that_is_needed_is_for_the_reader_that_says_whi
     (tmp_path / "r.csv").write_text("node,benchmark,metric\nn,x,m\n")
     assert detect(str(tmp_path / "r.csv"), LIMITS).name == "long"
     with pytest.raises(
-        BadInput, match="no column value and no started_at or execution_id among node, benchmark, metric"
+        BadInput, match="no column value and no started_at or execution_id among 'node', 'benchmark', 'metric'"
     ):
         found_in(tmp_path / "r.csv")
 

@@ -82,7 +82,7 @@ def test_recorded_and_azure_tables_are_labelled_too(labelled):
 
 
 def test_a_manifest_that_fits_nothing_of_its_file_is_an_error(labelled):
-    problem = "what it says of .*run.csv fits none of its 3 executions .node c.; expected node, benchmark and start"
+    problem = "what it says of .*run.csv fits none of its 3 executions .'node c'.; expected node, benchmark and start"
     with pytest.raises(BadInput, match=problem):
         labelled("path,node,is_stressed\nset/run.csv,c,yes\n")
 

@@ -186,14 +186,14 @@ def test_rows_that_contradict_their_execution_are_refused(found_in):
 FILES = {
     "no value": (
         "node,benchmark,started_at,metric\nn,x,2026-01-31,m\n",
-        r"no column value among node, benchmark, started_at, metric; expected the columns node, benchmark, metric, "
-        r"value, started_at or execution_id; name yours, as in --map value=THEIRS",
+        r"no column value among 'node', 'benchmark', 'started_at', 'metric'; expected the columns node, benchmark, "
+        r"metric, value, started_at or execution_id; name yours, as in --map value=THEIRS",
     ),
     "no node": (
         "benchmark,started_at,metric,value\nx,2026-01-31,m,1\n",
         r"name yours, as in --map node=THEIRS, or --label-from stem\|parent",
     ),
-    "no start and no id": ("node,benchmark,metric,value\nn,x,m,1\n", "no column started_at or execution_id among node"),
+    "no start and no id": ("node,benchmark,metric,value\nn,x,m,1\n", "started_at or execution_id among 'node'"),
     "twice": (
         "node,benchmark,started_at,metric,value,value\nn,x,2026-01-31,m,1,1\n", "the column 'value' stands there twice",
     ),
@@ -210,7 +210,7 @@ def test_a_file_that_is_wrong_as_a_whole_is_refused_with_one_line(found_in, cont
 
 
 def test_a_column_renamed_from_nowhere_is_refused(found_in):
-    with pytest.raises(BadInput, match="no column 'v' to read 'value' from; expected one of node"):
+    with pytest.raises(BadInput, match="no column 'v' to read 'value' from; expected one of 'node'"):
         found_in(rows(("m", 1, "")), columns={"value": "v"})
     with pytest.raises(BadInput, match="cannot map 'unit' to 'units'; expected one of execution_id"):
         found_in(rows(("m", 1, "")), columns={"units": "unit"})

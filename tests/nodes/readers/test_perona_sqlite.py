@@ -139,7 +139,7 @@ def test_a_broken_sample_is_refused_alone(found_in, database):
 def test_a_database_without_a_table_is_refused(found_in, database):
     path = database(statements=["DROP TABLE benchmark_metrics_2"])
     expected = (
-        "no table 'benchmark_metrics_2' among benchmarks, node_metrics; expected the tables benchmarks and "
+        "no table 'benchmark_metrics_2' among 'benchmarks', 'node_metrics'; expected the tables benchmarks and "
         "benchmark_metrics_2 of Perona's operator; check that it is the right database"
     )
     with pytest.raises(BadInput, match=expected):
@@ -148,7 +148,7 @@ def test_a_database_without_a_table_is_refused(found_in, database):
 
 def test_a_database_without_a_column_is_refused(found_in, database):
     path = database(statements=["ALTER TABLE benchmarks RENAME COLUMN chaos_applied TO chaos"])
-    with pytest.raises(BadInput, match="table 'benchmarks' has no column 'chaos_applied' among id, type"):
+    with pytest.raises(BadInput, match="table 'benchmarks' has no column 'chaos_applied' among 'id', 'type'"):
         found_in(path)
 
 

@@ -152,7 +152,7 @@ FAULTS = {
     "no JSON": (lambda request: httpx.Response(200, text="oops"), "no JSON (200: oops)"),
     "a refusal": (
         lambda request: httpx.Response(400, json={"status": "error", "error": "parse error"}),
-        "the server refuses the question (parse error)",
+        "the server refuses the question ('parse error')",
     ),
     "no right": (lambda request: httpx.Response(401), "the server refuses to answer (401)"),
     "a failing server": (

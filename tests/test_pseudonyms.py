@@ -1,0 +1,161 @@
+"""Nothing of a file's content is left where pseudonyms are asked for, in any word; one machine has one pseudonym."""
+
+import logging
+import random
+import re
+import stat
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tasks.errors import BadInput, quoted, quoting_nothing, without_quotes
+from tasks.jobs import intake as jobs
+from tasks.jobs.params import GroupParams
+from tasks.jobs.params import ReadParams as JobsRead
+from tasks.nodes import intake as nodes
+from tasks.nodes.reading_params import ReadParams as NodesRead
+from tasks.pseudonyms import HOST, KEY_FILE, load_key, pseudonym
+from tasks.read_limits import ReadLimits
+from tasks.warehouse.connection import fetch
+from tasks.warehouse.ingest import ingest
+from tasks.warehouse.place import Warehouse
+from tasks.workloads import intake as workloads
+from tasks.workloads.reading_params import ReadParams as WorkloadsRead
+
+SECRET = "zqsecretname"
+JOBS, WORKLOADS, NODES = "jobs", "workloads", "nodes"
+FIXTURES = Path(__file__).parent
+LOG = "run_id,name,user_name,started_at,runtime_s,status,queue\n" + "".join(
+    f"r{n},etl,ada,2026-01-0{n}T00:00:00Z,{n},ok,day\n" for n in range(1, 10)
+)
+SWF = "; UnixStartTime: 749458803\n" + "".join(f"{n} {n} 1 5 2 -1 -1 2 -1 -1 1 3 1 1 1 1 -1 -1\n" for n in range(1, 9))
+SACCT = "JobID|JobName|User|Submit|Start|End|State|Partition\n" + "".join(
+    f"{n}|etl|ada|2026-01-01T00:00:00Z|2026-01-01T00:00:00Z|2026-01-01T00:0{n}:00Z|COMPLETED|day\n" for n in range(1, 9)
+)
+TELEMETRY = "run_id,workload,machine,at_s,cpu,mem\n" + "".join(f"r1,kmeans,m1,{n},{n % 5},{n * 2}\n" for n in range(9))
+RESULTS = "execution_id,node,benchmark,metric,value,unit,started_at\n" + "".join(
+    f"e{n},m1,cpu-x,speed,{n},1/s,2026-01-0{n}T00:00:00Z\n" for n in range(1, 10)
+)
+FILES: dict[str, tuple[str, str, str]] = {
+    "own": (JOBS, "log.csv", LOG),
+    "swf": (JOBS, "log.swf", SWF),
+    "slurm": (JOBS, "sacct.txt", SACCT),
+    "airflow": (JOBS, "task_instance.csv", ""),
+    "airflow json": (JOBS, "task_instances.json", ""),
+    "spark": (JOBS, "local-1", ""),
+    "telemetry": (WORKLOADS, "series.csv", TELEMETRY),
+    "perf": (WORKLOADS, "a.perf", "workloads/readers/fixtures/perf.csv"),
+    "perf json": (WORKLOADS, "a.perf.json", "workloads/readers/fixtures/perf.json"),
+    "sadf": (WORKLOADS, "sadf.csv", "workloads/readers/fixtures/sadf.csv"),
+    "results": (NODES, "results.csv", RESULTS),
+}
+Land = Callable[[Warehouse, Path], None]
+
+
+def text_of(name: str) -> str:
+    text = FILES[name][2]
+    if text.startswith("workloads/"):
+        return (FIXTURES / text).read_text()
+    if text:
+        return text
+    folder = FIXTURES / "jobs" / "readers" / "fixtures"
+    endings = {"airflow": "airflow/*.csv", "airflow json": "airflow/*.json", "spark": "spark/local-*"}
+    return next(path for path in sorted(folder.glob(endings[name])) if path.suffix != ".gz").read_text()
+
+
+def land(warehouse: Warehouse, word: str, path: Path, *, is_hidden: bool = True, share: float = 0.2) -> str:
+    read = {"pseudonymise": is_hidden, "limits": ReadLimits(max_refused_share=share)}
+    if word == JOBS:
+        asked = jobs.Intake("s", "", JobsRead(time_zone="UTC", **read), GroupParams())  # type: ignore[arg-type]
+        return jobs.land_log(warehouse, str(path), asked).batch_id
+    if word == WORKLOADS:
+        telemetry = workloads.Intake("s", "", WorkloadsRead(**read))  # type: ignore[arg-type]
+        return workloads.land_telemetry(warehouse, str(path), telemetry).batch_id
+    return nodes.land_executions(warehouse, str(path), nodes.Intake("s", "", NodesRead(**read))).batch_id  # type: ignore[arg-type]
+
+
+def planted(text: str, rng: random.Random) -> str:
+    """The text with the secret in place of some of its words, or behind them, and now and then cut off."""
+    words = re.split(r"(\w+)", text)
+    for at in rng.sample(range(1, len(words), 2), min(len(words) // 2, rng.choice([1, 1, 3, 30]))):
+        words[at] = rng.choice([SECRET, f"{words[at]} {SECRET}", f"{SECRET}'{SECRET}", f'{SECRET}"s {SECRET}'])
+    whole = "".join(words)
+    return whole[: rng.randrange(1, len(whole))] if rng.random() < 0.2 else whole
+
+
+def names_left(root: Path) -> list[str]:
+    return [str(path) for path in root.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_message_log_or_quarantine_quotes_what_stands_in_a_file(
+    tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    warehouse, rng, (word, file, _) = Warehouse(home=tmp_path / "home"), random.Random(name), FILES[name]
+    path, text, n_told = tmp_path / file, text_of(name), 0
+    for _ in range(25):
+        path.write_text(planted(text, rng))
+        try:
+            land(warehouse, word, path, share=rng.choice([0.0, 1.0]))
+        except BadInput as error:
+            assert SECRET not in str(error) and error.__suppress_context__
+            assert SECRET not in "".join(traceback.format_exception(error))
+            n_told += 1
+    assert SECRET not in caplog.text
+    for landed in (tmp_path / "home").rglob("quarantine-*.parquet"):
+        assert SECRET not in pd.read_parquet(landed).to_json()
+    assert n_told
+
+
+def test_the_header_of_a_refused_file_is_told_only_without_pseudonyms(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(f"{SECRET},b\n1,2\n")
+    with pytest.raises(BadInput, match=r"no column run_id and no name or group_key .* among '…'; expected the columns"):
+        land(Warehouse(home=tmp_path), JOBS, tmp_path / "log.csv")
+    with pytest.raises(BadInput, match=f"among '{SECRET}', 'b'; expected"):
+        land(Warehouse(home=tmp_path), JOBS, tmp_path / "log.csv", is_hidden=False)
+
+
+def test_machines_have_one_pseudonym_in_all_words_and_nothing_else_names_them(tmp_path: Path) -> None:
+    warehouse = Warehouse(home=tmp_path / "home")
+    (tmp_path / "results.csv").write_text(RESULTS.replace("m1", SECRET))
+    (tmp_path / "series.csv").write_text(TELEMETRY.replace("m1", SECRET).replace("r1", f"{SECRET}-run"))
+    for word, file in ((NODES, "results.csv"), (WORKLOADS, "series.csv")):
+        ingest(warehouse, word, land(warehouse, word, tmp_path / file))
+    key = load_key(warehouse.home)
+    assert stat.S_IMODE((warehouse.home / KEY_FILE).stat().st_mode) == 0o600
+    shown = [pseudonym(SECRET, HOST, key)]
+    assert fetch(warehouse, "SELECT DISTINCT node FROM nodes.executions")["node"].to_list() == shown
+    assert fetch(warehouse, "SELECT DISTINCT machine FROM workloads.runs")["machine"].to_list() == shown
+    assert fetch(warehouse, "SELECT node FROM ops.machines")["node"].to_list() == shown
+    assert fetch(warehouse, "SELECT count(*) AS n FROM nodes.executions")["n"].to_list() == [9]
+    paths = fetch(warehouse, "SELECT origin FROM ops.files")["origin"]
+    assert paths.str.startswith("pseudonymised-").all()
+    assert names_left(warehouse.home) == []
+
+
+def test_the_same_export_later_gives_the_same_ids_and_so_updates(tmp_path: Path) -> None:
+    warehouse, path = Warehouse(home=tmp_path / "home"), tmp_path / "results.csv"
+    path.write_text(RESULTS)
+    ingest(warehouse, NODES, land(warehouse, NODES, path))
+    path.write_text(RESULTS.replace("e9,m1,cpu-x,speed,9", "e9,m1,cpu-x,speed,90"))
+    ingest(warehouse, NODES, land(warehouse, NODES, path))
+    assert fetch(warehouse, "SELECT count(*) AS n FROM nodes.executions")["n"].to_list() == [9]
+
+
+def test_a_look_leaves_no_key_behind(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(LOG)
+    asked = jobs.Intake("s", "", JobsRead(pseudonymise=True), GroupParams())
+    assert jobs.preview_log(tmp_path / "home", str(tmp_path / "log.csv"), asked).n_kept == 9
+    assert not (tmp_path / "home").exists()
+
+
+def test_what_is_quoted_is_left_out_whatever_quotes_it_holds() -> None:
+    for value in ("ada", "O'Brien", 'a "b" c', "x'y\"z"):
+        assert value not in without_quotes(f"column {value!r} twice").removeprefix("column").removesuffix("twice")
+    with quoting_nothing():
+        assert quoted(["ada", "bob"]) == "'…'"
+    assert quoted(["ada", "bob"]) == "'ada', 'bob'" and quoted([*"abc"], most=2) == "'a', 'b' and 1 more"

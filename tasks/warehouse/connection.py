@@ -4,11 +4,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pandas as pd
-import pyarrow as pa
 
 from tasks.errors import BadSetting, NoWarehouse, WarehouseBroken, WarehouseBusy
 from tasks.storage import narrow, private
@@ -17,6 +15,10 @@ from tasks.warehouse.faults import broken, first_line, of_duckdb, told_clearly
 from tasks.warehouse.logs import logs_of, move_logs, remove_with_logs, set_aside
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.spill import clear_spill
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 Connection = duckdb.DuckDBPyConnection
 RELEASE_S = 1.0  # a killed process lets go of our lock a little before it lets go of DuckDB's
@@ -107,7 +109,7 @@ def transaction(connection: Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-def fetch(warehouse: Warehouse, sql: str, values: Mapping[str, Any] | None = None) -> pd.DataFrame:
+def fetch(warehouse: Warehouse, sql: str, values: Mapping[str, Any] | None = None) -> "pd.DataFrame":
     """The rows of one query ($name parameters) as a pandas frame; the connection is closed again."""
     with reading(warehouse) as connection:
         return connection.execute(sql, dict(values or {})).df()
@@ -115,7 +117,7 @@ def fetch(warehouse: Warehouse, sql: str, values: Mapping[str, Any] | None = Non
 
 def fetch_arrow(
     warehouse: Warehouse, queries: Sequence[str], values: Mapping[str, Any] | None = None
-) -> list[pa.Table]:
+) -> "list[pa.Table]":
     """The rows of several queries ($name parameters) as Arrow tables of one moment; the connection is closed again."""
     with reading(warehouse) as connection:
         return [connection.sql(sql, params=dict(values or {})).to_arrow_table() for sql in queries]

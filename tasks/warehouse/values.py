@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    import duckdb
 
 # Arrow has no such type or loses a part of it (the largest UHUGEINT would become -1, 24:00 o'clock midnight)
 UNKNOWN_TO_ARROW = {"interval", "uhugeint", "bignum", "bit", "time", "time with time zone", "time_ns"}
@@ -14,7 +16,7 @@ NESTED = {"list", "array", "struct", "map", "union"}
 BATCH_ROWS = 10_000
 
 
-def known_to_arrow(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+def known_to_arrow(relation: "duckdb.DuckDBPyRelation") -> "duckdb.DuckDBPyRelation":
     """The same rows, columns of types that Arrow does not know as texts."""
     types = relation.types
     if not any(_is_unknown(kind) for kind in types):
@@ -73,6 +75,8 @@ def _value(one: pa.Scalar, text: str | None) -> Any:
 
 def _texts(column: pa.Array) -> list[str | None]:
     """The values as DuckDB writes them, in order."""
+    import duckdb
+
     with duckdb.connect(":memory:", config={"threads": "1"}) as connection:
         table = pa.table({"a": column})
         return [text for (text,) in connection.from_arrow(table).project("a::VARCHAR").fetchall()]

@@ -1,13 +1,19 @@
-"""The time limit of a query: nobody waits for a question that somebody forgot."""
+"""Limits of a query: nobody waits for a question that somebody forgot, and it takes no more memory than it may."""
 
+import os
+import signal
+import subprocess
+import sys
 import threading
-import time
+from pathlib import Path
 
+import psutil
 import pytest
 
 from tasks.errors import BadInput
 from tasks.settings import Settings
 from tasks.warehouse.connection import writing
+from tasks.warehouse.lock import holders_of as lock_holders
 from tasks.warehouse.query import ask
 
 ENDLESS = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE hash(a.range, b.range) = 1"
@@ -52,9 +58,92 @@ def test_the_shipped_limit_lets_a_writer_wait_for_it(warehouse):
     assert 0 < common.query_limit_s < common.lock_wait_s
 
 
-def test_the_connection_is_closed_after_a_stop(warehouse):
-    with pytest.raises(BadInput, match="its time limit"):
-        ask(warehouse, ENDLESS, limit_s=0.01)
-    begun = time.monotonic()
-    with writing(warehouse):
-        assert time.monotonic() - begun < warehouse.lock_wait_s
+ONE_CALL = {
+    "repeat": "SELECT length(repeat('x', 4000000000))",
+    "list_sort": "SELECT len(list_sort(range(200000000)))",
+    "levenshtein": "SELECT levenshtein(repeat('ab', 200000), repeat('ba', 200000))",
+    "regexp": "SELECT length(regexp_replace(repeat('ab', 500000000), '(a|b)', 'xyz', 'g'))",
+    "sum": "SELECT list_sum(range(300000000))",
+}
+
+
+@pytest.mark.parametrize("call", ONE_CALL)
+def test_a_limit_binds_inside_one_call_of_a_function(warehouse, call):
+    """By its time or by its memory: DuckDB itself looks for neither in there."""
+    with pytest.raises(BadInput, match=r"its time limit|MB that DuckDB may use|too little memory"):
+        ask(warehouse, ONE_CALL[call], limit_s=1)
+    with writing(warehouse.model_copy(update={"lock_wait_s": 0})):
+        pass
+    assert not psutil.Process().children()
+
+
+def test_memory_is_bounded_whatever_a_query_does(warehouse):
+    """Rows that have left DuckDB count too."""
+    with pytest.raises(BadInput, match="more than the 256 MB that DuckDB may use"):
+        ask(warehouse, "SELECT repeat('x', 1000000) AS a, range FROM range(100000)")
+
+
+ASKING = """
+import sys
+from pathlib import Path
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.query import ask
+ask(Warehouse(home=Path(sys.argv[1])), sys.argv[2])
+"""
+
+
+@pytest.fixture
+def asking(warehouse):
+    """Another program with an endless query at work, and the child that answers it."""
+    with subprocess.Popen(
+        [sys.executable, "-c", ASKING, str(warehouse.home), ENDLESS], stderr=subprocess.PIPE
+    ) as other:
+        while not holders_of(warehouse.home / ".lock"):
+            assert other.poll() is None
+        [child] = psutil.Process(other.pid).children()
+        yield other, child
+        other.kill()
+
+
+def holders_of(lock: Path) -> list[int]:
+    return lock_holders(lock) if lock.exists() else []
+
+
+def test_a_query_ends_with_the_program_that_asks(warehouse, asking):
+    other, child = asking
+    other.kill()
+    child.wait(60)
+    with writing(warehouse.model_copy(update={"lock_wait_s": 0})):
+        pass
+
+
+def test_control_c_ends_the_query_too(warehouse, asking):
+    other, child = asking
+    other.send_signal(signal.SIGINT)
+    assert b"KeyboardInterrupt" in other.communicate(timeout=60)[1]
+    assert not child.is_running()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
+def test_a_query_whose_process_dies_is_one_clear_line(warehouse, how):
+    def kill():
+        while not holders_of(warehouse.home / ".lock"):
+            pass
+        [pid] = holders_of(warehouse.home / ".lock")
+        os.kill(pid, how)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    with pytest.raises(BadInput) as error:
+        ask(warehouse, ENDLESS)
+    killer.join()
+    assert str(error.value) == (
+        f"query: its process was ended by {how.name}; often that means too little memory; "
+        "expected a query that fits; ask for less"
+    )
+
+
+def test_no_module_of_the_working_folder_is_imported(warehouse, tmp_path, monkeypatch):
+    (tmp_path / "duckdb.py").write_text("raise SystemExit(9)")
+    monkeypatch.chdir(tmp_path)
+    assert ask(warehouse, "SELECT 1 AS a").rows.to_pylist() == [{"a": 1}]

@@ -1,58 +1,63 @@
-"""One recording at a time on a machine, whichever word it is for: a second one would be measured by the first."""
+"""One recording at a time on a machine, whichever word it is for: a second one would be measured by the first.
+
+The lock is the name of an abstract Unix socket. It lies in no folder: there is no file that another user could have put
+there, as a link or otherwise, none to sign and none to clean up; the kernel gives the name back when its holder ends,
+however that ends, and says who holds it. It counts for all users in one network namespace."""
 
 import contextlib
-import fcntl
+import errno
 import os
-import tempfile
+import pwd
+import socket
+import struct
 import time
 from collections.abc import Iterator
-from pathlib import Path
+
+import psutil
 
 from tasks.errors import BadSetting
 
-LOCK_NAME = "whorl-recorders.lock"
+LOCK = "whorl-recorders"
 NAP_S = 0.5
-MOST_TOLD = 100
-
-
-def machine_lock() -> Path:
-    """The lock file of this machine. The file stays; the lock on it ends with whoever holds it."""
-    return Path(tempfile.gettempdir()) / LOCK_NAME
+ASK_S = 1.0
+COMMAND_CHARS = 80
+CREDENTIALS = struct.Struct("3i")  # process, user and group, as the kernel knows them
 
 
 @contextlib.contextmanager
-def only_recorder(what: str, lock: Path | None = None, *, wait_s: float = 0.0) -> Iterator[None]:
-    """Nobody else records on this machine meanwhile. what: of what, as those that wait for us are told.
+def only_recorder(what: str, lock: str | None = None, *, wait_s: float = 0.0) -> Iterator[None]:
+    """Nobody else records on this machine meanwhile. what: of what; lock: another name than that of the machine.
 
     wait_s: how long to wait for another recording's end. Raises BadSetting that names it when that is over."""
-    path = lock or machine_lock()
-    handle = _opened(path)
-    try:
-        _take(handle, path, what, time.monotonic() + wait_s)
-        with contextlib.suppress(OSError):  # the file of another user: we hold it, but cannot sign it
-            path.write_text(f"{what} {os.getpid()}")
+    address, ends_s = f"\0{lock or LOCK}", time.monotonic() + wait_s
+    with socket.socket(socket.AF_UNIX) as held:
+        while not _is_bound(held, address):
+            left_s = ends_s - time.monotonic()
+            if left_s <= 0:
+                raise BadSetting(f"{what}: another recording is at work{_holder(address)}; wait for its end")
+            time.sleep(min(NAP_S, left_s))
+        held.listen()  # so that others can ask who we are
         yield
-    finally:
-        os.close(handle)
 
 
-def _opened(path: Path) -> int:
+def _is_bound(held: socket.socket, address: str) -> bool:
     try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        held.bind(address)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        return False
+    return True
 
 
-def _take(handle: int, path: Path, what: str, ends_s: float) -> None:
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError as error:
-            if time.monotonic() >= ends_s:
-                theirs, _, pid = path.read_text(errors="replace")[:MOST_TOLD].partition(" ")
-                told = f" (process {pid})" if pid else ""
-                raise BadSetting(
-                    f"{path}: another recording of {theirs or what} is at work{told}; wait for its end"
-                ) from error
-        time.sleep(min(NAP_S, max(0.0, ends_s - time.monotonic())))
+def _holder(address: str) -> str:
+    """Who holds the lock, as the kernel says; empty if it has just ended or is in another container."""
+    with contextlib.suppress(OSError, psutil.Error, KeyError), socket.socket(socket.AF_UNIX) as asking:
+        asking.settimeout(ASK_S)
+        asking.connect(address)
+        told = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+        pid, user, _ = CREDENTIALS.unpack(told)
+        command = " ".join(" ".join(psutil.Process(pid).cmdline()).split())[:COMMAND_CHARS]
+        other = "" if user == os.geteuid() else f" of user {pwd.getpwuid(user).pw_name}"
+        return f" (process {pid}{other}: {command})"
+    return ""

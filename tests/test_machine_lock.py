@@ -1,7 +1,10 @@
 """One recording at a time on a machine, whichever word it is for."""
 
+import os
+import socket
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
@@ -9,69 +12,98 @@ import pytest
 from tasks.errors import BadSetting
 from tasks.machine_lock import only_recorder
 
+ROOT = Path(__file__).parents[1]
+NOBODY = 65534
 HOLDER = """
 import sys
-from pathlib import Path
 from tasks.machine_lock import only_recorder
-with only_recorder("workloads", Path(sys.argv[1])):
+with only_recorder("workloads", sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()
+"""
+SQUATTER = """
+import os, socket, sys
+os.setuid(int(sys.argv[2]))
+held = socket.socket(socket.AF_UNIX)
+held.bind("\\0" + sys.argv[1])
+held.listen()
+print("held", flush=True)
+sys.stdin.read()
 """
 
 
 @pytest.fixture
-def lock(tmp_path: Path) -> Path:
-    return tmp_path / "lock"
+def lock() -> str:
+    return f"whorl-test-{uuid.uuid4()}"
 
 
 @pytest.fixture
-def holder(lock):
-    root = Path(__file__).parents[1]
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(lock)], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout.readline() == "held\n"
-    yield process
-    process.kill()
-    process.wait()
-    process.stdin.close()
-    process.stdout.close()
+def begin(lock):
+    processes = []
+
+    def begin(program, *more):
+        command = [sys.executable, "-c", program, lock, *map(str, more)]
+        process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        processes.append(process)
+        assert process.stdout.readline() == "held\n"
+        return process
+
+    yield begin
+    for process in processes:
+        process.kill()
+        process.communicate()
 
 
-def test_a_second_recorder_is_told_who_holds_the_machine(lock, holder):
-    told = rf"another recording of workloads is at work \(process {holder.pid}\); wait for its end"
+def test_a_second_recorder_is_told_who_holds_the_machine(lock, begin):
+    holder = begin(HOLDER)
+    told = rf"nodes: another recording is at work \(process {holder.pid}: .*python.*\); wait for its end"
     with pytest.raises(BadSetting, match=told):
         with only_recorder("nodes", lock):
             pass
 
 
-def test_the_lock_ends_with_its_holder_however_that_ends(lock, holder):
+def test_the_lock_ends_with_its_holder_however_that_ends(lock, begin):
+    holder = begin(HOLDER)
     holder.kill()
     holder.wait()
     with only_recorder("nodes", lock):
         pass
 
 
-def test_one_that_may_wait_gets_its_turn(lock, holder):
+def test_one_that_may_wait_gets_its_turn(lock, begin):
+    holder = begin(HOLDER)
     holder.kill()
     with only_recorder("nodes", lock, wait_s=30):
-        assert lock.read_text().startswith("nodes ")
+        pass
 
 
 def test_after_the_end_the_machine_is_free(lock):
     with only_recorder("nodes", lock):
-        with pytest.raises(BadSetting, match="another recording of nodes"):
+        with pytest.raises(BadSetting, match="jobs: another recording is at work"):
             with only_recorder("jobs", lock):
                 pass
     with only_recorder("jobs", lock):
         pass
 
 
-def test_a_lock_file_that_nobody_signed_is_still_a_lock(lock):
-    import fcntl
+def test_no_file_is_made_for_it_or_needed(lock, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with only_recorder("nodes", lock):
+        assert list(tmp_path.iterdir()) == []
 
-    with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(BadSetting, match="another recording of nodes is at work; wait"):
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_users_keep_each_other_waiting_and_are_named(lock, begin):
+    """Nor can a name that somebody else has taken be more than a reason to wait, with who has it."""
+    holder = begin(SQUATTER, NOBODY)
+    with pytest.raises(BadSetting, match=rf"\(process {holder.pid} of user nobody: "):
+        with only_recorder("nodes", lock):
+            pass
+
+
+def test_a_holder_that_does_not_answer_is_still_one(lock):
+    with socket.socket(socket.AF_UNIX) as held:
+        held.bind(f"\0{lock}")
+        with pytest.raises(BadSetting, match="nodes: another recording is at work; wait"):
             with only_recorder("nodes", lock):
                 pass

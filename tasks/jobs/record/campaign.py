@@ -2,17 +2,15 @@
 
 import contextlib
 import fcntl
-import hashlib
 import logging
 import os
-import shutil
 import signal
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from tempfile import gettempdir
 
 from tasks.errors import BadSetting
 from tasks.jobs.record.cluster import PLANNER, open_cluster
@@ -27,8 +25,8 @@ from tasks.jobs.record.session import Session
 from tasks.jobs.record.whatifs import Plan, make_plan
 from tasks.jobs.record.writer import PartWriter
 from tasks.machine_lock import only_recorder
+from tasks.machine_scratch import remove_scratch, scratch_folder
 
-DIGEST_DIGITS = 10
 SIGTERM_STATUS = 128 + signal.SIGTERM
 logger = logging.getLogger(__name__)
 
@@ -75,13 +73,10 @@ def _sigterm_unwinds() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def scratch_folder(params: RecordParams, out_dir: Path) -> Path:
-    """Where the campaign's data sets live: the same folder whenever it is continued."""
-    if params.scratch:
-        return Path(params.scratch)
-    told = f"{out_dir.resolve()}\n{params.seed}\n{params.data_scale}"
-    digest = hashlib.sha256(told.encode()).hexdigest()[:DIGEST_DIGITS]
-    return Path(tempfile.gettempdir()) / f"whorl-record-{digest}"
+def _scratch(params: RecordParams, out_dir: Path) -> Path:
+    """Where the campaign's data sets live."""
+    campaign = f"{out_dir.resolve()}\n{params.seed}\n{params.data_scale}"
+    return scratch_folder("record", campaign, place=params.scratch, shared=Path(gettempdir()))
 
 
 @contextlib.contextmanager
@@ -154,13 +149,13 @@ def record_jobs(
     read), RecorderFailed.
     """
     began = time.monotonic()
-    scratch = scratch_folder(params, out_dir)
-    for folder in (out_dir, scratch):
-        folder.mkdir(parents=True, exist_ok=True)
-    with _sigterm_unwinds(), _alone_in(out_dir), _alone_in(scratch), only_recorder("jobs"):
-        found = _record(params, out_dir, scratch, progress or _say_nothing)
-        if not params.scratch and found.already + sum(found.statuses.values()) >= found.planned:
-            shutil.rmtree(scratch, ignore_errors=True)
+    out_dir.mkdir(parents=True, exist_ok=True)
+    with _sigterm_unwinds(), _alone_in(out_dir), only_recorder("jobs"):
+        scratch = _scratch(params, out_dir)
+        with _alone_in(scratch):
+            found = _record(params, out_dir, scratch, progress or _say_nothing)
+            if found.already + sum(found.statuses.values()) >= found.planned:
+                remove_scratch(scratch, params.scratch)
     return RecordSummary(
         **asdict(found),
         jobs=params.jobs,

@@ -19,7 +19,7 @@ from tasks.nodes.record.parts import part_paths
 from tasks.nodes.record.plan import Plan, make_plan
 from tasks.nodes.record.possible_stress import lacking_stress, possible_doses
 from tasks.nodes.record.schedule import Schedule, Tell, Turn
-from tasks.nodes.record.staging import Stage, scratch_folder, staged
+from tasks.nodes.record.staging import Stage, staged
 from tasks.nodes.record.steady import Past
 from tasks.nodes.record.templates import BenchmarkTemplate
 from tasks.nodes.record.tools import check_parsers, check_tools, chosen_templates
@@ -93,7 +93,7 @@ def record_nodes(
     history: Mapping[str, Sequence[Past]] | None = None,
     turn: Turn | None = None,
     parsers: Mapping[str, Parser] = PARSERS,
-    lock: Path | None = None,
+    lock: str | None = None,
 ) -> RecordSummary:
     """Record executions into `executions-NNNN.parquet` under out_dir; disturbed ones go to `flagged-NNNN.parquet`.
 
@@ -107,9 +107,8 @@ def record_nodes(
     began_s = time.monotonic()
     templates, doses = runnable(params, parsers)
     out_dir.mkdir(parents=True, exist_ok=True)
-    scratch = scratch_folder(params, out_dir)
     with sigterm_unwinds(), only_recorder("nodes", lock, wait_s=params.lock_wait_s):
-        with staged(params, templates, doses, scratch) as bare:
+        with staged(params, templates, doses, str(out_dir.resolve())) as bare:
             plan = planned(params, bare.templates, has_groups=bare.group is not None)
             stage = _with_lacking_stress(bare, params, plan)
             ledger = Ledger(out_dir, params, plan, stage.facts())

@@ -11,7 +11,6 @@ import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import yaml
 
@@ -25,7 +24,7 @@ from tasks.nodes.record.doses import Dose
 from tasks.nodes.record.ladder import WATCHED, candidates_for
 from tasks.nodes.record.params import RecordParams
 from tasks.nodes.record.plan import PlannedExecution
-from tasks.nodes.record.staging import scratch_folder, staged
+from tasks.nodes.record.staging import staged
 from tasks.nodes.record.templates import BenchmarkTemplate
 from tasks.nodes.record.tools import check_tools, chosen_templates
 from tasks.nodes.record.unwinding import sigterm_unwinds
@@ -50,7 +49,7 @@ def measure_doses(
     candidates: Mapping[str, Sequence[Dose]] | None = None,
     n_calm: int = 8,
     n_stressed: int = 4,
-    lock: Path | None = None,
+    lock: str | None = None,
 ) -> dict[str, list[Rung]]:
     """The distance that each candidate moves its benchmark by, over the nodes of the parameters.
 
@@ -60,10 +59,9 @@ def measure_doses(
     tried = {one.benchmark: (candidates or {}).get(one.benchmark, candidates_for(one.benchmark)) for one in templates}
     doses = [dose for some in tried.values() for dose in some]
     check_tools(templates, doses)
-    scratch = scratch_folder(params, Path("doses"))
     seen = {one.benchmark: Seen() for one in templates}
     with sigterm_unwinds(), only_recorder("nodes", lock, wait_s=params.lock_wait_s):
-        with staged(params, templates, doses, scratch) as stage:
+        with staged(params, templates, doses, "doses") as stage:
             by_name = {one.benchmark: one for one in stage.templates}
             bench = Bench(params, "doses", by_name, stage.places, PARSERS, Usages(stage.group))
             cases = _cases(list(stage.places), stage.templates, tried, n_calm, n_stressed, params.seed)

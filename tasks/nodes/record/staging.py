@@ -1,7 +1,6 @@
 """What a call of the recorder sets up on the machine, and takes down however it ends."""
 
 import contextlib
-import hashlib
 import logging
 import os
 import tempfile
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.machine_groups import ROOT, Group, campaign_group
+from tasks.machine_scratch import scratch_folder
 from tasks.nodes.record.doses import Dose
 from tasks.nodes.record.limits import CONTROLLERS, PREFIX, end_abandoned
 from tasks.nodes.record.local import machine_facts, nodes_of
@@ -19,10 +19,10 @@ from tasks.nodes.record.node_metrics import NodeReader
 from tasks.nodes.record.params import RecordParams
 from tasks.nodes.record.place import Place, make_place
 from tasks.nodes.record.sampler import NodeSampler
-from tasks.nodes.record.surroundings import REGISTER, end_registered
+from tasks.nodes.record.surroundings import REGISTER
 from tasks.nodes.record.templates import BenchmarkTemplate
+from tasks.workloads.record.programs.session import end_registered
 
-DIGEST_DIGITS = 10
 ON_DISK = Path("/var/tmp")
 KEPT_S = 60.0  # samples are kept this much longer than the two longest executions
 logger = logging.getLogger(__name__)
@@ -54,22 +54,15 @@ class Stage:
         }
 
 
-def scratch_folder(params: RecordParams, out_dir: Path) -> Path:
-    """Where the benchmarks' data lives: the same folder whenever the campaign is continued."""
-    if params.scratch:
-        return Path(params.scratch)
-    digest = hashlib.sha256(str(out_dir.resolve()).encode()).hexdigest()[:DIGEST_DIGITS]
-    base = ON_DISK if os.access(ON_DISK, os.W_OK) else Path(tempfile.gettempdir())
-    return base / f"whorl-nodes-{digest}"
-
-
 @contextlib.contextmanager
 def staged(
-    params: RecordParams, templates: Sequence[BenchmarkTemplate], doses: Sequence[Dose], scratch: Path
+    params: RecordParams, templates: Sequence[BenchmarkTemplate], doses: Sequence[Dose], campaign: str
 ) -> Iterator[Stage]:
     """Everything that the nodes need for these benchmarks and doses. What a killed recorder has left is ended first.
 
-    Raises MissingTool, NotPrepared."""
+    campaign: what tells its data from that of others. Raises MissingTool, NotPrepared."""
+    shared = ON_DISK if os.access(ON_DISK, os.W_OK) else Path(tempfile.gettempdir())
+    scratch = scratch_folder("nodes", campaign, place=params.scratch, shared=shared)
     end_leftovers(scratch)
     with _group(params) as group, _places(params, templates, scratch, group) as places:
         possible = tuple(one for one in templates if not any(_is_open(one, place) for place in places.values()))
@@ -83,7 +76,7 @@ def staged(
 
 def end_leftovers(scratch: Path) -> None:
     """End what a recorder that was killed has left: its processes, groups and namespaces."""
-    n = end_registered(scratch / REGISTER)
+    n = end_registered(scratch / REGISTER, scratch)
     groups, namespaces = end_abandoned(ROOT), remove_abandoned()
     if n or groups or namespaces:
         logger.warning("ended what a killed recorder had left: %s", ", ".join((*groups, *namespaces)) or "processes")

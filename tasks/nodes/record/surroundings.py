@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tasks.machine_groups import Group
 from tasks.nodes.record.limits import end_processes
-from tasks.workloads.record.programs.session import end_session, started, wait_for_end
+from tasks.workloads.record.programs.session import end_session, started, wait_for_end, write_down
 
 # the process moves itself into the control groups before it becomes anything else
 JOIN = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 97; shift; done; shift; exec "$@"'
@@ -101,23 +101,8 @@ def start(words: Sequence[str], around: Surroundings, out: Path) -> Running:
         )
     running = Running(process, started(process.pid) or "", out, None if around.is_shared else around.group)
     if around.register:
-        with around.register.open("a") as register:
-            register.write(f"{process.pid} {running.started or 0}\n")
+        write_down(around.register, process.pid)
     return running
-
-
-def end_registered(register: Path) -> int:
-    """End the sessions that a killed recorder has left; returns how many it had written down and forgets them."""
-    try:
-        lines = register.read_text().splitlines()
-    except FileNotFoundError:
-        return 0
-    for line in lines:
-        pid, _, ticks = line.partition(" ")
-        if pid.isdigit() and ticks:
-            end_session(int(pid), ticks, signal.SIGKILL)
-    register.unlink()
-    return len(lines)
 
 
 def run(words: Sequence[str], around: Surroundings, out: Path, limit_s: float) -> tuple[Running, int | None]:

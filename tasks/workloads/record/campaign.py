@@ -1,21 +1,21 @@
 """A recording of workloads from end to end: rounds, runs, part files. The way in is `record_workloads`."""
 
 import contextlib
-import hashlib
 import logging
 import shutil
 import signal
-import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import gettempdir
 
 from tasks.errors import MissingTool
 from tasks.machine_groups import campaign_group
 from tasks.machine_lock import only_recorder
+from tasks.machine_scratch import remove_scratch, scratch_folder
 from tasks.workloads.record.bench import Bench, Outcome
 from tasks.workloads.record.ledger import Ledger
 from tasks.workloads.record.machine import machine_facts, machine_name
@@ -29,7 +29,6 @@ from tasks.workloads.record.rounds import Clock, Round
 from tasks.workloads.record.subjects import CONTROLLERS
 
 PREFIX = "whorl-workloads-"
-DIGEST_DIGITS = 10
 SIGTERM_STATUS = 128 + signal.SIGTERM
 Tell = Callable[[int, int], None]
 logger = logging.getLogger(__name__)
@@ -51,14 +50,6 @@ class RecordSummary:
     duration_s: float
 
 
-def scratch_folder(params: RecordParams, out_dir: Path) -> Path:
-    """Where the workloads' data lives: the same folder whenever the campaign is continued."""
-    if params.scratch:
-        return Path(params.scratch)
-    digest = hashlib.sha256(str(out_dir.resolve()).encode()).hexdigest()[:DIGEST_DIGITS]
-    return Path(tempfile.gettempdir()) / f"whorl-workloads-{digest}"
-
-
 def planned(params: RecordParams, programs: Mapping[str, Program] = PROGRAMS) -> Plan:
     """The plan of these parameters, as a dry run shows it. Raises BadSetting for an unknown workload."""
     return make_plan(params, chosen(programs, params.workloads))
@@ -78,7 +69,7 @@ def record_workloads(
     progress: Tell | None = None,
     *,
     programs: Mapping[str, Program] = PROGRAMS,
-    lock: Path | None = None,
+    lock: str | None = None,
 ) -> RecordSummary:
     """Record a campaign into `runs-NNNN.parquet` under out_dir; disturbed runs go to `flagged-NNNN.parquet`.
 
@@ -92,9 +83,11 @@ def record_workloads(
     with _sigterm_unwinds(), only_recorder("workloads", lock):
         ledger = Ledger(out_dir, params, make_plan(params, ours), machine_facts())
         before = dict(ledger.statuses)
+        scratch = scratch_folder("workloads", str(out_dir.resolve()), place=params.scratch, shared=Path(gettempdir()))
         try:
-            isolation = _record(params, ours, ledger, scratch_folder(params, out_dir), progress or (lambda *_: None))
+            isolation = _record(params, ours, ledger, scratch, progress or (lambda *_: None))
         finally:
+            remove_scratch(scratch, params.scratch)
             ledger.write_parts()
             shutil.rmtree(out_dir / "finished", ignore_errors=True)
     new = {run_id: status for run_id, status in ledger.statuses.items() if run_id not in before}

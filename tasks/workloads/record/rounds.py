@@ -13,7 +13,7 @@ from tasks.workloads.record.bench import Bench, Outcome, joined, own_group
 from tasks.workloads.record.plan import PlannedRun
 from tasks.workloads.record.programs.program import Place, Program, make_place
 
-OPEN_TO_ENTER = 0o711  # the workloads' folders belong to another user
+MAY_BE_ENTERED = 0o011  # the workloads' folders belong to another user
 logger = logging.getLogger(__name__)
 
 
@@ -41,8 +41,7 @@ class Round:
 
     def record(self, runs: Sequence[PlannedRun], keep: Callable[[Outcome], None]) -> None:
         """Prepare, run one after the other, hand each outcome to `keep`, and stop all services at the end."""
-        self.scratch.mkdir(parents=True, exist_ok=True)
-        self.scratch.chmod(OPEN_TO_ENTER)
+        self.scratch.chmod(self.scratch.stat().st_mode | MAY_BE_ENTERED)
         try:
             lost = self._prepare(list(dict.fromkeys(run.workload for run in runs)))
             for run in runs:
@@ -85,7 +84,7 @@ class Round:
         """End all services and remove their data."""
         for name, place in self.places.items():
             self.programs[name].stop(place)
-        shutil.rmtree(self.scratch, ignore_errors=True)
+            shutil.rmtree(self.scratch / name, ignore_errors=True)
 
 
 def stop_leftovers(program: Program, folder: Path) -> None:

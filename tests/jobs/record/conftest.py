@@ -1,6 +1,7 @@
 """What the tests of the recorder share: hand-made templates, jobs, runs and submissions, and tiny data sets."""
 
 import time
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -136,11 +137,10 @@ class Stage:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_machine_lock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _own_machine_lock() -> Iterator[None]:
     """Tests at the same time do not keep each other waiting, nor does a recording that is at work here."""
-    path = tmp_path_factory.mktemp("machine") / "lock"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tasks.machine_lock.machine_lock", lambda: path)
+        patch.setattr("tasks.machine_lock.LOCK", f"whorl-test-{uuid.uuid4()}")
         yield
 
 

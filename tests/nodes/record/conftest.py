@@ -4,6 +4,7 @@ import re
 import shutil
 import sys
 import tempfile
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -153,12 +154,13 @@ def parsers() -> dict[str, Parser]:
 
 
 @pytest.fixture
-def lock(tmp_path: Path) -> Path:
-    return tmp_path / "lock"
+def lock() -> str:
+    """The name of a lock that no other test waits for."""
+    return f"whorl-test-{uuid.uuid4()}"
 
 
 @pytest.fixture
-def record(quick: RecordParams, tmp_path: Path, lock: Path, parsers: dict[str, Parser]) -> Callable[..., RecordSummary]:
+def record(quick: RecordParams, tmp_path: Path, lock: str, parsers: dict[str, Parser]) -> Callable[..., RecordSummary]:
     """Record with changed parameters into one folder."""
 
     def go(progress: Any = None, **changes: Any) -> RecordSummary:

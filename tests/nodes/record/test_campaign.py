@@ -10,9 +10,7 @@ import pytest
 
 from tasks.errors import BadSetting, MissingTool
 from tasks.nodes.record.campaign import planned
-from tasks.nodes.record.params import RecordParams
 from tasks.nodes.record.parts import part_paths
-from tasks.nodes.record.staging import scratch_folder
 from tasks.nodes.record.steady import Past
 from tasks.nodes.recorded_parts import record_of
 
@@ -237,8 +235,3 @@ def test_a_part_says_how_it_was_made(record, tmp_path, quick):
 def test_two_nodes_of_one_name_are_refused(quick):
     with pytest.raises(BadSetting, match="two nodes of the same name"):
         planned(quick.model_copy(update={"emulated": (quick.emulated[0],) * 2}))
-
-
-def test_the_scratch_folder_is_the_same_whenever_a_campaign_is_continued(tmp_path):
-    assert scratch_folder(RecordParams(), tmp_path) == scratch_folder(RecordParams(), tmp_path)
-    assert scratch_folder(RecordParams(), tmp_path) != scratch_folder(RecordParams(), tmp_path / "other")

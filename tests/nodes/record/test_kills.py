@@ -22,7 +22,7 @@ from tasks.nodes.record.campaign import record_nodes
 from tasks.nodes.record.params import RecordParams
 record_nodes(
     RecordParams.model_validate_json({params!r}), Path({out!r}), lambda done, _: print(done, flush=True),
-    parsers=PARSERS, lock=Path({lock!r}),
+    parsers=PARSERS, lock={lock!r},
 )
 """
 WAIT_S = 30
@@ -42,7 +42,7 @@ def child(quick, tmp_path, lock):
             path=[str(modules), str(Path.cwd())],
             params=params.model_dump_json(),
             out=str(tmp_path / "out"),
-            lock=str(lock),
+            lock=lock,
         )
         process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
         processes.append(process)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.nodes.record.surroundings import REGISTER, Surroundings, end_registered, run, start
+from tasks.nodes.record.surroundings import REGISTER, Surroundings, run, start
+from tasks.workloads.record.programs.session import end_registered, started
 
 FAMILY = "sleep 60 & echo $!; wait"
 
@@ -59,18 +60,21 @@ def test_a_killed_recorder_s_programs_are_found_by_its_register(around, tmp_path
     running = start(["sh", "-c", FAMILY], around, tmp_path / "log")
     assert wait_until(lambda: running.said().endswith("\n"))
     child = int(running.said())
-    assert end_registered(tmp_path / REGISTER) == 1
+    assert end_registered(tmp_path / REGISTER, tmp_path) == 1
     assert wait_until(lambda: not lives(child))
     assert not (tmp_path / REGISTER).exists()
-    assert end_registered(tmp_path / REGISTER) == 0
+    assert end_registered(tmp_path / REGISTER, tmp_path) == 0
     running.process.wait()
 
 
-def test_a_later_process_with_a_registered_id_is_left_alone(around, tmp_path):
+@pytest.mark.parametrize("line", ["{pid} 1 9", "{pid} {start} 9", "{pid}", "{pid} {start} 999", "0 0 9", "-1 0 9", "x"])
+def test_no_process_from_elsewhere_is_ended_whatever_a_register_says(tmp_path, line):
+    """A later one with the same id, and one whose id and start somebody has written in there."""
     bystander = subprocess.Popen(["sleep", "60"], start_new_session=True)
-    (tmp_path / REGISTER).write_text(f"{bystander.pid} 1\n")
-    end_registered(tmp_path / REGISTER)
+    (tmp_path / REGISTER).write_text(line.format(pid=bystander.pid, start=started(bystander.pid)) + "\n")
+    end_registered(tmp_path / REGISTER, tmp_path)
     assert lives(bystander.pid)
+    assert bystander.poll() is None
     bystander.kill()
     bystander.wait()
 

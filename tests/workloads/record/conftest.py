@@ -1,8 +1,8 @@
 """What the tests of the recorder share: a made-up machine, and a program that keeps a core busy for its time."""
 
 import sys
+import uuid
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -79,7 +79,6 @@ def stat_text() -> Callable[..., str]:
 
 
 @pytest.fixture
-def lock(tmp_path: Path) -> Path:
-    folder = tmp_path / "locks"
-    folder.mkdir()
-    return folder / "lock"
+def lock() -> str:
+    """The name of a lock that no other test waits for."""
+    return f"whorl-test-{uuid.uuid4()}"

@@ -15,7 +15,7 @@ import pytest
 
 from tasks.errors import BadSetting, MissingTool
 from tasks.machine_groups import ROOT
-from tasks.workloads.record.campaign import PREFIX, planned, record_workloads, scratch_folder
+from tasks.workloads.record.campaign import PREFIX, planned, record_workloads
 from tasks.workloads.record.parts import part_paths
 from tasks.workloads.record.programs.need import Need
 from tasks.workloads.record.programs.place import ProgramFailed
@@ -29,7 +29,7 @@ from tasks.workloads.record.campaign import record_workloads
 from tasks.workloads.record.params import RecordParams
 record_workloads(
     RecordParams.model_validate_json({params!r}), Path({out!r}), lambda done, _: print(done, flush=True),
-    programs={{"busy": Busy()}}, lock=Path({lock!r}),
+    programs={{"busy": Busy()}}, lock={lock!r},
 )
 """
 
@@ -185,7 +185,7 @@ def test_a_kill_loses_nothing_that_was_finished_and_leaves_no_process(
     (module / "busy_program.py").write_text(program.read_text())
     code = KILLED.format(
         path=[str(module), str(Path.cwd())], module="busy_program", params=params.model_dump_json(), out=str(out),
-        lock=str(lock),
+        lock=lock,
     )  # fmt: skip
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert child.stdout.readline() == "1\n"
@@ -221,8 +221,3 @@ def test_the_dry_plan_is_that_of_the_campaign_and_knows_its_time(busy, quick):
     assert plan.duration_s(quick.model_copy(update={"samples": 30, "interval_s": 1.0})) > 6 * 30
     with pytest.raises(BadSetting):
         planned(quick.model_copy(update={"workloads": ("nobody",)}), programs)
-
-
-def test_the_scratch_folder_is_the_same_whenever_a_campaign_is_continued(quick, tmp_path):
-    assert scratch_folder(quick, tmp_path) == scratch_folder(quick, tmp_path)
-    assert scratch_folder(quick, tmp_path) != scratch_folder(quick, tmp_path / "other")

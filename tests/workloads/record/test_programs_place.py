@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -56,13 +57,13 @@ def place() -> Iterator[Place]:
     made = make_place(Path(tempfile.mkdtemp(prefix="whorl-test-")))
     yield made
     made.stop()
-    shutil.rmtree(made.folder)
+    shutil.rmtree(made.folder.parent)
 
 
 @contextlib.contextmanager
 def recorder(place: Place, first_signal: str, command: list[str]) -> Iterator[tuple["subprocess.Popen[str]", int]]:
     """Another recorder, with one process at work in the place: its id is given too."""
-    arguments = [sys.executable, "-c", RECORDER, str(place.folder), first_signal, *command]
+    arguments = [sys.executable, "-c", RECORDER, str(place.folder.parent), first_signal, *command]
     process = subprocess.Popen(arguments, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout
@@ -147,6 +148,47 @@ def test_a_folder_that_the_unprivileged_user_cannot_enter_is_refused(tmp_path: P
     tmp_path.chmod(0o700)
     with pytest.raises(BadSetting, match=f"the user {USER} may not enter .*; choose a folder below"):
         make_place(tmp_path / "place")
+
+
+def test_no_process_from_elsewhere_is_ended_though_the_register_names_it(place: Place) -> None:
+    bystander = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    try:
+        place.register.write_text(f"{bystander.pid} {started(bystander.pid)} 9\ntorn")
+        place.stop()
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
+def test_what_the_workload_writes_is_apart_from_what_the_recorder_keeps(place: Place) -> None:
+    kept = place.register.parent
+    assert {place.log("x").parent, kept} == {place.folder.parent}
+    assert not kept.stat().st_mode & 0o022
+    if os.geteuid() == 0:
+        assert (kept.stat().st_uid, place.folder.stat().st_uid) == (0, pwd.getpwnam(USER).pw_uid)
+
+
+def test_nothing_is_written_or_given_away_through_a_link(place: Place, tmp_path: Path) -> None:
+    outside, folder = tmp_path / "outside", tmp_path / "folder"
+    outside.write_text("precious")
+    folder.mkdir()
+    (place.folder / "settings").symlink_to(outside)
+    (place.folder / "linked").symlink_to(folder)
+    before = (outside.stat().st_uid, folder.stat().st_uid)
+    assert place.write("settings", "x").read_text() == "x"
+    place.give(place.folder)
+    assert outside.read_text() == "precious"
+    assert (outside.stat().st_uid, folder.stat().st_uid) == before
+
+
+def test_a_folder_that_others_write_to_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    for name in ("link", "open"):
+        with pytest.raises(BadSetting, match="others may write there"):
+            make_place(tmp_path / name)
 
 
 def test_a_load_that_ends_too_early_is_an_error_with_its_last_words(place: Place) -> None:

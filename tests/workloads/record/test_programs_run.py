@@ -40,7 +40,7 @@ def place() -> Iterator[Place]:
     made = make_place(Path(tempfile.mkdtemp(prefix="whorl-test-")), seed=3)
     yield made
     made.stop()
-    shutil.rmtree(made.folder)
+    shutil.rmtree(made.folder.parent)
 
 
 def leaders(place: Place) -> list[int]:
@@ -123,7 +123,7 @@ def test_a_recorder_that_is_killed_in_a_run_leaves_no_process_of_the_workload(na
     if missing := lacks(program.needs):
         pytest.skip("; ".join(missing))
     program.prepare(place)
-    recorder = subprocess.Popen([sys.executable, "-c", RECORDER, name, str(place.folder)], cwd=ROOT)
+    recorder = subprocess.Popen([sys.executable, "-c", RECORDER, name, str(place.folder.parent)], cwd=ROOT)
     while not place.log("load").exists() or not inside(place):
         assert recorder.poll() is None
     recorder.kill()

@@ -31,9 +31,7 @@ class Compress(Service):
         words = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(2, 9))) for _ in range(VOCABULARY)]
         drawn = rng.choices(words, weights=[1 / rank for rank in range(1, VOCABULARY + 1)], k=LINES * WORDS_A_LINE)
         lines = (" ".join(drawn[first : first + WORDS_A_LINE]) for first in range(0, len(drawn), WORDS_A_LINE))
-        text = place.folder / "text"
-        text.write_text("\n".join(lines))
-        place.give(text)
+        place.write("text", "\n".join(lines))
 
     def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":
         """Compress the text again and again."""

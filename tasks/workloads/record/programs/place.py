@@ -15,11 +15,13 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from tasks.errors import BadSetting, WhorlError
-from tasks.workloads.record.programs.session import end_session, started
+from tasks.machine_scratch import is_ours
+from tasks.workloads.record.programs.session import end_registered, write_down
 
 USER = "nobody"
 LOOPBACK = "127.0.0.1"
 LOG_TAIL = 300
+OPEN_TO_ENTER = 0o711  # the data in it belong to another user
 READS_ALL = "-all,+dac_read_search"
 # the process moves itself into the control groups before it becomes anything else
 JOIN = 'while [ "$1" != -- ]; do echo $$ > "$1"; shift; done; shift; exec "$@"'
@@ -35,8 +37,9 @@ class Stopped(Exception):
 
 @dataclass(frozen=True)
 class Place:
-    """One workload's surroundings. folder: owned by the user that runs it; joins: the `cgroup.procs` files of the
-    control groups that its processes move into; seed: of everything random, the run's number."""
+    """One workload's surroundings. folder: owned by the user that runs it, in one that the recorder alone writes to and
+    keeps logs in; joins: the `cgroup.procs` files of the control groups that its processes move into; seed: of
+    everything random, the run's number."""
 
     folder: Path
     joins: tuple[Path, ...] = ()
@@ -49,11 +52,11 @@ class Place:
     @property
     def register(self) -> Path:
         """The file that names every process started here: id, start, first signal; for whoever comes after us."""
-        return self.folder / "processes"
+        return self.folder.parent / "processes"
 
     def log(self, name: str) -> Path:
         """Where the process of this name writes what it says."""
-        return self.folder / f"{name}.log"
+        return self.folder.parent / f"{name}.log"
 
     def spawn(
         self,
@@ -91,8 +94,7 @@ class Place:
                 start_new_session=True,
             )
             self.processes.append(process)
-            with self.register.open("a") as register:
-                register.write(f"{process.pid} {started(process.pid)} {int(first_signal)}\n")
+            write_down(self.register, process.pid, first_signal)
         return process
 
     def _environment(self) -> dict[str, str]:
@@ -116,11 +118,7 @@ class Place:
         """End every process that was started here, the last first, also by another recorder; may be called twice."""
         self.is_stopped.set()
         with self.lock:
-            with contextlib.suppress(FileNotFoundError):
-                for line in reversed(self.register.read_text().splitlines()):
-                    pid, start, first_signal = line.split()
-                    end_session(int(pid), start, signal.Signals(int(first_signal)))
-                self.register.unlink()
+            end_registered(self.register, self.folder, ours=[process.pid for process in self.processes])
             while self.processes:
                 self.processes.pop().wait()
 
@@ -142,9 +140,20 @@ class Place:
         if os.geteuid() == 0:
             user = pwd.getpwnam(USER)
             os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
-            for folder, folders, files in os.walk(path):  # not into links: they lead to the system's own
+            for _, folders, files, inside in os.fwalk(path):  # not into links: they lead to the system's own
                 for name in (*folders, *files):
-                    os.chown(Path(folder, name), user.pw_uid, user.pw_gid, follow_symlinks=False)
+                    os.chown(name, user.pw_uid, user.pw_gid, dir_fd=inside, follow_symlinks=False)
+
+    def write(self, name: str, text: str) -> Path:
+        """A new file of the unprivileged user in the folder; what lay there under its name, a link too, goes."""
+        path = self.folder / name
+        path.unlink(missing_ok=True)
+        with path.open("x") as file:  # never through a link
+            file.write(text)
+            if os.geteuid() == 0:
+                user = pwd.getpwnam(USER)
+                os.fchown(file.fileno(), user.pw_uid, user.pw_gid)
+        return path
 
 
 def _demoted(first_signal: signal.Signals, reads_all: bool) -> list[str]:
@@ -161,14 +170,18 @@ def _demoted(first_signal: signal.Signals, reads_all: bool) -> list[str]:
 
 
 def make_place(folder: Path, *, joins: Sequence[Path] = (), seed: int = 1) -> Place:
-    """A place in a folder, made if need be, that belongs to the unprivileged user and is closed to others.
+    """A place in a folder of ours, made if need be: its data lie in one that belongs to the unprivileged user alone.
 
-    Raises BadSetting where that user cannot enter it."""
-    folder.mkdir(parents=True, exist_ok=True)
+    Raises BadSetting where that user cannot enter it, or others can write to it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not is_ours(folder):
+        raise BadSetting(f"{folder}: others may write there; expected a folder of this user alone; choose another")
     closed = [one for one in folder.resolve().parents if not one.stat().st_mode & stat.S_IXOTH]
     if closed and os.geteuid() == 0:
         raise BadSetting(f"{folder}: the user {USER} may not enter {closed[0]}; choose a folder below {gettempdir()}")
-    folder.chmod(0o700)
-    place = Place(folder, tuple(joins), seed)
-    place.give(folder)
+    folder.chmod(OPEN_TO_ENTER)
+    data = folder / "data"
+    data.mkdir(mode=0o700, exist_ok=True)
+    place = Place(data, tuple(joins), seed)
+    place.give(data)
     return place

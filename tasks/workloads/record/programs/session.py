@@ -5,9 +5,11 @@ import os
 import select
 import signal
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 NAP_S = 0.02
+SIGNALS = {int(one) for one in signal.Signals}
 GRACE_S = 10.0  # a database server writes its pages before it ends
 KILL_S = 5.0
 STATE, SESSION, START = 0, 3, 19  # fields of /proc/PID/stat, counted from the one behind the name
@@ -48,19 +50,59 @@ def wait_for_end(pid: int, timeout_s: float) -> bool:
         os.close(descriptor)
 
 
-def end_session(leader: int, leader_started: str, first: signal.Signals, *, grace_s: float = GRACE_S) -> None:
-    """Signal the leader, wait for it, then kill all that is left of its session; nothing if the id means another."""
+def end_session(
+    leader: int, leader_started: str, first: signal.Signals, *, home: Path | None = None, grace_s: float = GRACE_S
+) -> None:
+    """Signal the leader, wait for it, then kill all that is left of its session; nothing if the id means another.
+
+    home: of those that were not started by this process: none is ended that does not live there."""
     now = started(leader)
-    if now not in (None, leader_started):
+    if now not in (None, leader_started) or (now is not None and not _lives_in(leader, home)):
         return
     if now is not None:
         _signal(leader, first)
         wait_for_end(leader, grace_s)
     ends = time.monotonic() + KILL_S
-    while (left := members(leader)) and time.monotonic() < ends:
+    while (left := [pid for pid in members(leader) if _lives_in(pid, home)]) and time.monotonic() < ends:
         for pid in left:
             _signal(pid, signal.SIGKILL)
         wait_for_end(left[0], NAP_S)
+
+
+def _lives_in(pid: int, home: Path | None) -> bool:
+    """Whether the kernel says that a process works below this folder, or was started with it as its HOME."""
+    if home is None:
+        return True
+    with contextlib.suppress(OSError):
+        if Path(f"/proc/{pid}/cwd").readlink().is_relative_to(home):
+            return True
+        homes = [one[5:] for one in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if one.startswith(b"HOME=")]
+        return any(Path(os.fsdecode(one)).is_relative_to(home) for one in homes)
+    return False
+
+
+def write_down(register: Path, pid: int, first: signal.Signals = signal.SIGKILL) -> None:
+    """Note a process that was started here, for whoever comes after us."""
+    with register.open("a") as file:
+        file.write(f"{pid} {started(pid)} {int(first)}\n")
+
+
+def end_registered(register: Path, home: Path, *, ours: Collection[int] = ()) -> int:
+    """End the sessions in a register, the last first, and forget them; returns how many there were.
+
+    A register says only where to look. home: the folder, closed to others, that the processes must live in, however
+    their ids and start times fit; ours: those that this process has started itself."""
+    try:
+        lines = register.read_text(errors="replace").splitlines()
+    except FileNotFoundError:
+        return 0
+    for line in reversed(lines):
+        match line.split():
+            case [pid, start, first] if pid.isdecimal() and first.isdecimal() and int(first) in SIGNALS:
+                place = None if int(pid) in ours else home.resolve()
+                end_session(int(pid), start, signal.Signals(int(first)), home=place)
+    register.unlink()
+    return len(lines)
 
 
 def _signal(pid: int, number: signal.Signals) -> None:

@@ -49,10 +49,9 @@ DELAY = "function delay() return math.random(0, {most_ms}) end"
 
 def start_nginx(workload: str, place: Place, *, root: str, locations: str = "") -> int:
     """Start nginx over a folder of the place and wait until it listens. Returns its port."""
-    port, settings = place.free_port(), place.folder / "nginx.conf"
+    port = place.free_port()
     text = SETTINGS.format(folder=place.folder, address=LOOPBACK, port=port, root=root, locations=locations)
-    settings.write_text(text)
-    place.give(settings)
+    settings = place.write("nginx.conf", text)
     command = [NGINX.path(), "-e", "stderr", "-p", str(place.folder), "-c", str(settings)]
     # SIGTERM: the master must live long enough to end its workers
     server = place.spawn(command, name="nginx", first_signal=signal.SIGTERM)
@@ -64,10 +63,8 @@ def start_wrk(place: Place, input: Input, port: int, pages: Sequence[str]) -> "s
     """Start wrk on random pages, one thread: `connections` and the mean `pause_ms` before a request are options."""
     pause_ms = int(input.options.get("pause_ms", 0))
     delay = DELAY.format(most_ms=2 * pause_ms) if pause_ms else ""
-    script = place.folder / "visitors.lua"
     listed = ", ".join(f'"{page}"' for page in pages)
-    script.write_text(VISITORS.format(pages=listed, seed=place.seed, delay=delay))
-    place.give(script)
+    script = place.write("visitors.lua", VISITORS.format(pages=listed, seed=place.seed, delay=delay))
     size = [f"-c{input.options['connections']}", "-t1", f"-d{LONGEST_S}s"]
     url = f"http://{LOOPBACK}:{port}/"
     return place.spawn([WRK.path(), *size, f"--timeout={TIMEOUT_S}s", "-s", str(script), url], name="load")

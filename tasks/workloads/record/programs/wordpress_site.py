@@ -92,10 +92,12 @@ class WordPress(Service):
             with build_opener(ProxyHandler({})).open(url, timeout=SETUP_S) as answer:
                 told = answer.read().decode(errors="replace").strip()
         except (URLError, OSError) as error:
-            raise ProgramFailed(f"{self.name}: the installation did not answer: {error}; see {place.folder}") from None
+            raise ProgramFailed(
+                f"{self.name}: the installation did not answer: {error}; see {place.folder.parent}"
+            ) from None
         if not told.endswith(f"{POSTS} posts"):
             raise ProgramFailed(
-                f"{self.name}: the installation failed: {told[-300:] or 'no message'}; see {place.folder}"
+                f"{self.name}: the installation failed: {told[-300:] or 'no message'}; see {place.folder.parent}"
             )
 
     def start(self, place: Place) -> None:
@@ -104,9 +106,8 @@ class WordPress(Service):
         self._serve(place)
 
     def _serve(self, place: Place) -> None:
-        settings, socket = place.folder / "php-fpm.conf", place.folder / "php.sock"
-        settings.write_text(FPM_SETTINGS.format(folder=place.folder))
-        place.give(settings)
+        settings = place.write("php-fpm.conf", FPM_SETTINGS.format(folder=place.folder))
+        socket = place.folder / "php.sock"
         socket.unlink(missing_ok=True)
         # SIGTERM: the master must live long enough to end its workers
         fpm = place.spawn([FPM.path(), "-F", "-y", str(settings)], name="php-fpm", first_signal=signal.SIGTERM)

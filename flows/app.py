@@ -3,18 +3,23 @@
 import logging
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperArgument, TyperGroup
 
 from flows.commands import ask, datasets, doctor, jobs, models, nodes, pages, runs, server, warehouse, workloads
 from flows.invocation import Invocation
+
+if TYPE_CHECKING:
+    from typer._click import Command, HelpFormatter
 
 WITH_VALUE, WITHOUT_VALUE = ("--home",), ("-q", "--quiet", "-v", "--verbose")
 TITLE = "Fingerprints for big-data infrastructure: nodes, workloads and recurring jobs."
 EPILOG = "Every setting has its place in conf/; 'whorl config' shows each of them and where its value came from."
 LOG_FORMAT = "%(name)s: %(message)s"
 WRONG_USAGE = 2
+WHOLE = 1_000  # characters of a sentence, none of which is cut
 
 
 def run_app(arguments: list[str]) -> None:
@@ -43,6 +48,7 @@ def build_app(*, is_rich: bool = False) -> typer.Typer:
     """All commands; help and usage errors are drawn with rich on a terminal and are plain elsewhere."""
     app = typer.Typer(
         name="whorl",
+        cls=Group,
         help=TITLE,
         epilog=EPILOG,
         invoke_without_command=True,
@@ -51,18 +57,36 @@ def build_app(*, is_rich: bool = False) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(help=TITLE, epilog=EPILOG)(shared_options)
-    app.add_typer(jobs.app, name="jobs")
-    app.add_typer(workloads.app, name="workloads")
-    app.add_typer(nodes.app, name="nodes")
+    app.add_typer(jobs.app, name="jobs", cls=Group)
+    app.add_typer(workloads.app, name="workloads", cls=Group)
+    app.add_typer(nodes.app, name="nodes", cls=Group)
     pages.add_commands(app)
     ask.add_commands(app)
-    app.add_typer(runs.app, name="runs")
-    app.add_typer(models.app, name="models")
-    app.add_typer(warehouse.app, name="warehouse")
-    app.add_typer(datasets.app, name="datasets")
+    app.add_typer(runs.app, name="runs", cls=Group)
+    app.add_typer(models.app, name="models", cls=Group)
+    app.add_typer(warehouse.app, name="warehouse", cls=Group)
+    app.add_typer(datasets.app, name="datasets", cls=Group)
     doctor.add_commands(app)
     server.add_commands(app)
     return app
+
+
+class Group(TyperGroup):
+    """Commands with the whole first sentence of their help, and arguments without the type that Python has for them."""
+
+    def format_commands(self, ctx: typer.Context, formatter: "HelpFormatter") -> None:
+        """Write the list of commands; a sentence that is longer than the line goes on in the next one."""
+        named = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, found.get_short_help_str(WHOLE)) for name, found in named if found])
+
+    def get_command(self, ctx: typer.Context, cmd_name: str) -> "Command | None":
+        """The command of that name."""
+        found = super().get_command(ctx, cmd_name)
+        for one in found.params if found else ():
+            if isinstance(one, TyperArgument) and one.metavar:
+                one.display_type_rich = lambda **_: None  # the metavar says it
+        return found
 
 
 def shared_options(

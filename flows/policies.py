@@ -1,7 +1,6 @@
 """How every step runs as a Prefect task: when it is tried again, what a continued run skips, how results are kept."""
 
 import functools
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,8 @@ from prefect.tasks import exponential_backoff
 
 import tasks
 from tasks.errors import WarehouseBusy
+from tasks.progress import report_progress
+from tasks.warehouse.versions import CODE_SUFFIXES, contents_hash
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -24,7 +25,6 @@ RETRIES = 3
 FIRST_DELAY_S = 2  # then 4 and 8, each with jitter
 JITTER = 0.5
 FOR_GOOD = (FileNotFoundError, FileExistsError, NotADirectoryError, IsADirectoryError, PermissionError)
-CODE_SUFFIXES = {".py", ".sql"}
 
 
 @dataclass
@@ -45,10 +45,7 @@ CONTINUE_RUN = INPUTS + RUN_ID + SameCode()
 @functools.cache
 def code_hash() -> str:
     """SHA-256 over the source of tasks/, as this process found it first."""
-    folder, digest = Path(tasks.__file__).parent, hashlib.sha256()
-    for file in sorted(file for file in folder.rglob("*") if file.suffix in CODE_SUFFIXES):
-        digest.update(file.relative_to(folder).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
-    return digest.hexdigest()
+    return contents_hash(Path(tasks.__file__).parent, suffixes=CODE_SUFFIXES)
 
 
 def is_io_error(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
@@ -63,6 +60,13 @@ def is_io_error(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool
 
 def step(function: Callable[P, R]) -> Task[P, R]:
     """The task of a step of tasks/: retried on I/O errors only, its key kept as JSON, skipped by a continued run."""
+    words = f"{function.__module__.split('.')[1]}: {function.__name__.replace('_', ' ')}"
+
+    @functools.wraps(function)
+    def shown(*args: P.args, **kwargs: P.kwargs) -> R:
+        report_progress(words, 0)
+        return function(*args, **kwargs)
+
     made = task(
         name=function.__name__.replace("_", "-"),
         retries=RETRIES,
@@ -73,4 +77,4 @@ def step(function: Callable[P, R]) -> Task[P, R]:
         persist_result=True,
         result_serializer="json",
     )
-    return made(function)
+    return made(shown)

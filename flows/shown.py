@@ -36,6 +36,12 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
+def runs_or_windows(n: Any, n_windows: Any) -> str:
+    """What so many traces are, n_windows of them cut from longer runs: 12 runs, 84 windows, 90 runs and windows."""
+    n, n_windows = int(n or 0), int(n_windows or 0)
+    return counted(n, "run" if not n_windows else "window" if n_windows == n else "runs and window")
+
+
 def figure(value: Any) -> str:
     """A number of a table that may hold numbers and texts."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)

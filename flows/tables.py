@@ -2,6 +2,7 @@
 
 Rich knows the terminal; the rows are put together here, since rich takes half a second for a thousand of them."""
 
+import logging
 import os
 import sys
 import textwrap
@@ -15,10 +16,12 @@ from flows.shown import clean, shorten, text
 if TYPE_CHECKING:
     from rich.console import Console
 
+logger = logging.getLogger(__name__)
 GAP = "  "  # between two columns
-LEAST_KEY = 16  # a shortened key keeps at least so many characters
+LEAST_KEY = 10  # a shortened key keeps at least so many characters
 LEAST_TEXT = 20  # wrapped text is at least so wide
 UNLIMITED = 10_000
+PIPED = 100  # of what is read by people alone, also where nobody looks at a terminal
 
 Kind = Literal["text", "key", "name", "number"]
 Painter = Callable[[str, str], str]
@@ -39,13 +42,16 @@ class Column:
     style: Callable[[Any], str] | None = None
 
 
-def show_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> None:
-    """Print rows under the titles of the columns."""
+def show_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], *, piped_width: int = UNLIMITED) -> None:
+    """Print rows under the titles of the columns. Which columns a terminal has no room for is said on stderr."""
     console = stdout_console()
     paint = _painter(console)
     cells = {column.key: [column.show(row.get(column.key)) for row in rows] for column in columns}
-    widths = fitted(columns, cells, console.width)
+    width = min(console.width, UNLIMITED if is_limited() else piped_width)
+    widths = fitted(columns, cells, width)
     chosen = [column for column in columns if column.key in widths]
+    if gone := [column.title for column in columns if column.key not in widths]:
+        logger.warning("left out at a width of %d: %s (--json has all)", width, ", ".join(gone))
     titles = [_lines(column, clean(column.title), widths[column.key]) for column in chosen]
     bold = ["bold"] * len(chosen)
     for line in _beside(chosen, titles, widths, bold, paint):

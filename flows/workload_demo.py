@@ -1,6 +1,5 @@
 """What the demo shows of workloads: the recording that whorl ships is read, learned but for one run, which is named."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from flows.forms import call
@@ -8,6 +7,7 @@ from flows.workload_model_params import WorkloadIdentifyParams, WorkloadTrainPar
 from flows.workload_models import workloads_identify, workloads_train
 from flows.workload_params import WorkloadIngestParams
 from flows.workloads import workloads_ingest
+from tasks import datasets
 from tasks.errors import BadInput
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, champion, read_card
@@ -21,7 +21,6 @@ from tasks.workloads.stored import fetch_runs
 if TYPE_CHECKING:
     from tasks.workloads.identify.identification import Identification
 
-RECORDED = Path(__file__).parents[1] / "data" / "recorded" / WORD
 UNDISTURBED = "runs-*.parquet"  # beside them lie the runs that something disturbed
 
 
@@ -56,9 +55,10 @@ def tell_workload(warehouse: Warehouse, workloads: WorkloadsParams, source: str)
     """Read the recorded workloads, learn all runs but the last one, and say what that is. Raises WhorlError.
 
     A model of these very data that has not seen the run is used again."""
-    paths = [str(path) for path in sorted(RECORDED.glob(UNDISTURBED))]
+    recorded = datasets.RECORDED / WORD
+    paths = [str(path) for path in sorted(recorded.glob(UNDISTURBED))]
     if not paths:
-        raise BadInput(RECORDED, "no recording of workloads", UNDISTURBED, "bring the files back")
+        raise BadInput(recorded, "no recording of workloads", UNDISTURBED, "bring the files back")
     read = call(
         workloads_ingest,
         WorkloadIngestParams(telemetry=paths, source=source, read=workloads.read, warehouse=warehouse),

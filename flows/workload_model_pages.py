@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from flows.publish import joined, table
-from flows.shown import counted
+from flows.shown import counted, runs_or_windows
 from flows.workload_pages import MAX_ROWS, rest
 from tasks.markdown import plain
 from tasks.quantities import digits, number, share
@@ -26,7 +26,9 @@ def training_page(source: str, found: TrainedModel, figures: Mapping[str, Any], 
     """Which model was trained on what, whether it is in use, and what it made of the held-out runs."""
     is_used = found["champion_id"] == found["model_id"]
     in_use = "It is in use now." if is_used else f"{plain(found['champion_id'])} stays in use: it is no worse."
-    n, n_trained = int(figures.get("held_out.n") or 0), int(figures.get("trained.n") or 0)
+    learned, held_out = (
+        runs_or_windows(figures.get(f"{part}.n"), figures.get(f"{part}.n_windows")) for part in ("trained", "held_out")
+    )
     rows = [(words, share(figures.get(key))) for key, words in SHARES]
     wrong = confusion[confusion["workload"] != confusion["identified_as"]]
     rows_of_wrong = wrong[["workload", "identified_as", "n_runs"]].to_numpy().tolist()
@@ -35,9 +37,9 @@ def training_page(source: str, found: TrainedModel, figures: Mapping[str, Any], 
         [
             f"# A model of the workloads of source {plain(source)}",
             f"{plain(found['model_id'])}, trained on data version {found['data_version']}: "
-            f"{counted(n_trained, 'run')} of {int(figures.get('trained.classes') or 0)} workloads. {in_use}",
-            f"## On {counted(n, 'run')} that were held out ({plain(found['held_out'])})",
-            table(("measure", "share of the runs"), rows),
+            f"{learned} of {int(figures.get('trained.classes') or 0)} workloads. {in_use}",
+            f"## On {held_out} that were held out ({plain(found['held_out'])})",
+            table(("measure", "share of them"), rows),
             _new_workloads(figures),
             "## Taken for something else" if taken else "",
             table(("what ran", "taken for", "runs"), taken[:MAX_ROWS]) + rest(len(taken)) if taken else "",

@@ -1,6 +1,7 @@
 """`whorl query` and `whorl config`: what stands in the warehouse, and what is set."""
 
 import sys
+import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,13 +10,14 @@ import typer
 from flows.commands import completion
 from flows.commands.options import Json
 from flows.invocation import Invocation, invocation_of
-from flows.shown import count, counted, setting, text
-from flows.tables import Column, is_limited, show_table
+from flows.shown import clean, count, counted, setting, text
+from flows.tables import PIPED, Column, is_limited, show_table, stdout_console
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 NESTED_CHARS = 60  # of a list or struct in a table on a terminal
+VALUE_CHARS = 150  # of a setting for a person; --json and conf/ have all of it
 TABLE_ROWS = 100  # of a query for a person; machines get all rows
 
 
@@ -78,7 +80,7 @@ def config(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show each setting and where it came from."""
+    """Show each setting and where it came from, those that differ from the defaults first."""
     from flows.machine_output import show_json
     from tasks.settings import leaves
 
@@ -99,14 +101,10 @@ def config(
     if as_json:
         show_json({row["key"]: {"value": row["value"], "from": row["from"]} for row in rows})
         return
-    show_table(
-        rows,
-        (
-            Column("key", "key", kind="name"),
-            Column("value", "value", setting),
-            Column("from", "from", style=lambda place: "dim" if place == "default" else "green"),
-        ),
-    )
+    width = stdout_console().width if is_limited() else PIPED
+    for row in sorted(rows, key=lambda row: row["from"] == "default"):
+        line = f"{row['key']}: {_cut(setting(row['value']), VALUE_CHARS)}  ({row['from']})"
+        print(textwrap.fill(clean(line), width, subsequent_indent="    ", break_on_hyphens=False))
 
 
 def _known_word(word: str) -> str:
@@ -128,8 +126,11 @@ def _column(field: "pa.Field") -> Column:
 
 def _cut_cell(value: Any) -> str:
     """A list or struct in one line; a list of vertices would fill the screen. Machines get all of it."""
-    whole = text(value)
-    return whole if len(whole) <= NESTED_CHARS else f"{whole[: NESTED_CHARS - 1]}…"
+    return _cut(text(value), NESTED_CHARS)
+
+
+def _cut(whole: str, most: int) -> str:
+    return whole if len(whole) <= most else f"{whole[: most - 1]}…"
 
 
 def _cell(value: Any) -> str:

@@ -9,7 +9,7 @@ from flows.commands import completion
 from flows.commands.options import Json
 from flows.invocation import invocation_of
 from flows.progress_bar import progress_bar
-from flows.tables import Column, show_table
+from flows.tables import PIPED, Column, show_table
 
 if TYPE_CHECKING:
     from tasks.settings import Settings
@@ -39,7 +39,7 @@ def list_data_sets(context: typer.Context, as_json: Json = False) -> None:
     if as_json:
         show_json(rows)
         return
-    show_table(rows, LISTED)
+    show_table(rows, LISTED, piped_width=PIPED)
     invocation.note(f"looked in {folder} (WHORL_DATASETS); 'whorl datasets fetch NAME' fetches or says where to look")
 
 

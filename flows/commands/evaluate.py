@@ -26,7 +26,7 @@ COLUMNS = (
 
 def evaluate(
     context: typer.Context,
-    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Job logs: files or folders")],
+    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Job logs: files or folders")],
     reader: Annotated[ReaderName, typer.Option(help="Format; auto looks into each file")] = AUTO,
     time_zone: Annotated[
         str | None, typer.Option(help="Time zone of logs that name none, such as Europe/Berlin", show_default=False)

@@ -37,7 +37,7 @@ INSIGHTS = (
     Column("rho", "rho", ratio, kind="number"),
     Column("interval", "95 % interval", kind="number"),
     Column("measured_verdict", "as measured", kind="name"),
-    Column("measured_rho", "rho", ratio, kind="number"),
+    Column("measured_rho", "rho", ratio, kind="number", is_extra=True),
     Column("reason", "because", is_extra=True),
 )
 ORDERS = {

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def ingest(
     context: typer.Context,
     paths: Annotated[
-        list[str], typer.Argument(metavar="PATH...", help="Job logs: files, folders, or the address of a Prefect API")
+        list[str], typer.Argument(metavar="PATH", help="Job logs: files, folders, or the address of a Prefect API")
     ],
     source: KeptUnder = DEFAULT_SOURCE,
     reader: Annotated[ReaderName, typer.Option(help="Format; auto looks into each file")] = AUTO,

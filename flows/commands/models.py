@@ -21,8 +21,8 @@ LISTED = (
     Column("source", "source", kind="key"),
     Column("kind", "kind", kind="key"),
     Column("is_champion", "in use", lambda is_champion: "yes" if is_champion else "", style=lambda _: "green"),
-    Column("trained_at", "trained (UTC)", moment, kind="number"),
-    Column("metrics", "metrics on held-out data", lambda all_: _first(all_)),
+    Column("trained_at", "trained (UTC)", moment, kind="number", is_extra=True),
+    Column("metrics", "figures of its training", lambda all_: _first(all_)),
     Column("data_version", "data version", kind="name", is_extra=True),
 )
 

@@ -50,7 +50,7 @@ def evaluate(
     context: typer.Context,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PATH...", help="Results: files or folders; not needed with --manifest"),
+        typer.Argument(metavar="PATH", help="Results: files or folders; not needed with --manifest"),
     ] = None,
     reader: Annotated[NodeReader, typer.Option(help="Format; auto looks into each file")] = AUTO,
     label_from: LabelFrom = None,

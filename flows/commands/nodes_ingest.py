@@ -41,7 +41,7 @@ def ingest(
     paths: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="PATH...",
+            metavar="PATH",
             help="Results: files or folders; without any, what recorders have put into the landing folder",
             show_default=False,
         ),

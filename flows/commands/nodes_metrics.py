@@ -14,7 +14,7 @@ from tasks.quantities import share
 
 COLUMNS = (
     Column("benchmark_type", "benchmark", kind="key"),
-    Column("metric", "metric", kind="name"),
+    Column("metric", "metric", kind="key"),
     Column("unit", "unit", kind="name"),
     Column("unit_written", "written", is_extra=True),
     Column("n_values", "values", count, kind="number", is_extra=True),
@@ -22,8 +22,8 @@ COLUMNS = (
     Column("decision", "kept or dropped", style=lambda told: "" if told == "kept" else "dim"),
     Column("counts_as", "counts as", kind="name"),
     Column("orientation_from", "said by", kind="name", is_extra=True),
-    Column("rule", "paper's rule", kind="name"),
-    Column("without", "without stressed", kind="name"),
+    Column("rule", "paper's rule", kind="name", is_extra=True),
+    Column("without", "without stressed", kind="name", is_extra=True),
 )
 
 

@@ -23,7 +23,7 @@ def record(
     context: typer.Context,
     node: Annotated[str | None, typer.Option(help="Name of this machine as a node; otherwise its host name")] = None,
     benchmark: Annotated[
-        list[str] | None, typer.Option("--benchmark", "-b", help="Only this one; may be repeated")
+        list[str] | None, typer.Option("--benchmark", "-b", metavar="NAME", help="Only this one; may be repeated")
     ] = None,
     runs: Annotated[
         int | None,

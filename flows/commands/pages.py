@@ -1,23 +1,15 @@
-"""`whorl demo` and `whorl report`: the whole story on recorded data, and the page that tells it."""
+"""`whorl report`: the page that tells what is known of a source."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from flows.commands.demo_ending import show_riskiest
-from flows.commands.demo_nodes import show_nodes
-from flows.commands.demo_workload import show_workload
-from flows.commands.file_results import file_results, show_files
+from flows.commands.demo import demo
 from flows.commands.options import Json, Source, one_source
 from flows.commands.summaries import fresh_summary
-from flows.commands.summary import show_jobs, show_next_run
-from flows.commands.watch import show_alarms
 from flows.invocation import invocation_of
 from flows.progress_bar import progress_bar
-from flows.running import flow_running
-from flows.shown import as_command
 
 if TYPE_CHECKING:
     from flows.invocation import Invocation
@@ -27,77 +19,28 @@ if TYPE_CHECKING:
 Word = Literal["jobs", "workloads", "nodes"]
 Runs = Annotated[
     list[str] | None,
-    typer.Option("--run", help="Figures of this run, of workloads; once for each", show_default=False),
+    typer.Option(
+        "--run", metavar="RUN_ID", help="Figures of this run, of workloads; once for each", show_default=False
+    ),
 ]
 Counters = Annotated[
     list[str] | None,
     typer.Option(
-        "--counter", help="With --run: draw this counter; by default those that moved most", show_default=False
+        "--counter",
+        metavar="NAME",
+        help="With --run: draw this counter; by default those that moved most",
+        show_default=False,
     ),
 ]
 Out = Annotated[
     Path | None, typer.Option("--out", file_okay=False, help="With --run: folder of the page and its images")
 ]
-SHOWN_JOBS = 10
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Add the two verbs to the root."""
+    """Add the verbs to the root."""
     app.command()(demo)
     app.command()(report)
-
-
-def demo(context: typer.Context, as_json: Json = False) -> None:
-    """Tell the whole story on recorded jobs, workloads and nodes.
-
-    The log that whorl ships is read, summarised, watched and predicted, a recorded run of a workload that was held out
-    is named, and recorded nodes are ranked, in a home of its own: --home, or demo/ in the home folder. The same demo
-    again adds nothing."""
-    from flows.machine_output import show_json
-    from tasks.jobs.exceedance import next_run
-    from tasks.jobs.groups import read_groups
-
-    invocation = invocation_of(context)
-    if invocation.home is None:
-        invocation = replace(invocation, home=invocation.warehouse.home / "demo")
-    settings = invocation.settings
-    with flow_running(invocation):
-        from flows.demo import DemoParams, tell_demo
-
-        asked = DemoParams(
-            warehouse=settings.warehouse, jobs=settings.jobs, workloads=settings.workloads, nodes=settings.nodes
-        )
-        told = tell_demo(asked)
-    if as_json:
-        show_json(told)
-        return
-    show_files(file_results(settings.warehouse, told["source"]))
-    print()
-    totals = fresh_summary(settings.warehouse, told["source"], settings.jobs.summary)
-    show_jobs(invocation, totals, sort="waiting", top=SHOWN_JOBS)
-    costliest = read_groups(settings.warehouse, told["source"], order="waiting", limit=1)["group_key"]
-    for key in costliest:
-        print()
-        show_next_run(next_run(settings.warehouse, told["source"], key, settings.jobs.summary))
-    print()
-    show_alarms(invocation, settings.warehouse, told["alarms"])
-    print()
-    show_riskiest(settings, told["source"])
-    print()
-    show_workload(told["workload"])
-    print()
-    show_nodes(told["nodes"])
-    print()
-    print(f"report: {told['report']}")
-    print(f"what comes next: {told['predictions_report']}")
-    print(f"what ran: {told['workload']['report']}")
-    print(f"nodes: {told['nodes']['report']}")
-    invocation.note(f"look further: {look_further(settings.warehouse.home)}")
-
-
-def look_further(home: Path) -> str:
-    """The command that asks the home of a demo."""
-    return as_command("whorl", "jobs", "summary", "--home", home)
 
 
 def report(

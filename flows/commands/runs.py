@@ -89,7 +89,8 @@ def compare(context: typer.Context, first: RunId, second: RunId, as_json: Json =
 
     invocation = invocation_of(context)
     first, second = (one_run(invocation.warehouse, run) for run in (first, second))
-    rows: list[dict[str, Any]] = records(runs.compare_runs(invocation.warehouse, first, second))
+    found = records(runs.compare_runs(invocation.warehouse, first, second))
+    rows: list[dict[str, Any]] = [row for row in found if row["key"] != "run_id"]  # of two runs it always differs
     if as_json:
         show_json(rows)
         return
@@ -98,7 +99,7 @@ def compare(context: typer.Context, first: RunId, second: RunId, as_json: Json =
         return
     show_facts({"first": first, "second": second})
     print()
-    show_table([row for row in rows if row["key"] != "run_id"], COMPARED)
+    show_table(rows, COMPARED)
     invocation.note(f"{counted(len(rows), 'difference')}; ratio: second over first")
 
 

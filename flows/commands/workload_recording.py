@@ -22,7 +22,7 @@ def record(
         typer.Option(help="How long runs are started; the next call with the same folder goes on", show_default=False),
     ] = None,
     workload: Annotated[
-        list[str] | None, typer.Option("--workload", "-w", help="Only this one; may be repeated")
+        list[str] | None, typer.Option("--workload", "-w", metavar="NAME", help="Only this one; may be repeated")
     ] = None,
     rounds: Annotated[int | None, typer.Option(help="Rounds, with a full stop in between", show_default=False)] = None,
     runs: Annotated[

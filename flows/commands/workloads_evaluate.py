@@ -9,7 +9,7 @@ from flows.commands.options import Json, Seed, TablesOut
 from flows.commands.reading_options import Renamed, absolute_paths
 from flows.commands.workloads_options import read_flags
 from flows.invocation import invocation_of
-from flows.shown import counted
+from flows.shown import counted, runs_or_windows
 from flows.tables import Column, show_facts, show_table
 from tasks.quantities import number, share
 from tasks.workloads.reader_names import AUTO, TelemetryReader, reader_asked_for
@@ -28,7 +28,7 @@ def evaluate(
     context: typer.Context,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PATH...", help="Labelled telemetry: files or folders; not needed with --manifest"),
+        typer.Argument(metavar="PATH", help="Labelled telemetry: files or folders; not needed with --manifest"),
     ] = None,
     reader: Annotated[TelemetryReader, typer.Option(help="Format; auto looks into each file")] = AUTO,
     label_from: Annotated[
@@ -94,11 +94,11 @@ def _facts(figures: dict[str, Any]) -> dict[str, str]:
         value = figures[key]
         return figures[f"{key}.reason"] if value is None else share(value) if as_share else number(value)
 
-    windows = f", {figures['n_windows']:,} of them windows" if figures["n_windows"] else ""
     n_given, n_odd = figures["counters.giveaways"], figures["counters.not_common"]
+    evaluated = runs_or_windows(figures["n"], figures["n_windows"])
     n_pairs = counted(figures["unknown.pairs"], "pair")
     return {
-        "evaluated": f"{counted(figures['n'], 'run')} of {counted(figures['classes'], 'workload')}{windows}",
+        "evaluated": f"{evaluated} of {counted(figures['classes'], 'workload')}",
         "counters": f"{figures['counters.n']:,}; left out: {n_given:,} give-aways, {n_odd:,} not in every run",
         "unknown": f"AUROC {told('unknown.auroc', as_share=False)}, {n_pairs} of workloads held out",
         "threshold": f"rejects {told('threshold.false_reject')} of a workload's own runs, "

@@ -35,7 +35,7 @@ def ingest(
     paths: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="PATH...",
+            metavar="PATH",
             help="Telemetry: files, folders, or the address of a Prometheus server",
             show_default=False,
         ),

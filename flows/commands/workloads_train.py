@@ -8,7 +8,7 @@ from flows.commands.options import Json, Seed, Source
 from flows.commands.workloads_options import one_source_with_telemetry
 from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
-from flows.shown import as_command, count
+from flows.shown import as_command, count, runs_or_windows
 from flows.tables import show_facts
 from tasks.quantities import share
 from tasks.workloads.choices import HoldOut
@@ -77,13 +77,16 @@ def _trained(invocation: Invocation, settings: "Settings", source: str, left_out
 
 
 def _facts(found: "WorkloadTrained", figures: dict[str, Any]) -> dict[str, str]:
+    learned, held_out = (
+        runs_or_windows(figures[f"{part}.n"], figures.get(f"{part}.n_windows")) for part in ("trained", "held_out")
+    )
     champion = found["champion_id"]
     in_use = "this model" if champion == found["model_id"] else f"{champion}: no worse on the same runs, so it stays"
     facts = {
         "model": found["model_id"],
         "in use": in_use,
-        "learned": f"{count(figures['trained.n'])} runs of {count(figures['trained.classes'])} workloads",
-        "held out": f"{count(figures['held_out.n'])} runs ({found['held_out']}), which the figures below are of",
+        "learned": f"{learned} of {count(figures['trained.classes'])} workloads",
+        "held out": f"{held_out} ({found['held_out']}), which the figures below are of",
         **{words: share(figures[key]) for key, words in SHARES.items()},
     }
     if found["machine_id"]:

@@ -21,7 +21,7 @@ POINTS = """
     FROM jobs.runs JOIN jobs.groups USING (source, group_key), jobs.summaries
     WHERE runs.source = $source AND summaries.source = $source AND history_median_s IS NOT NULL
         AND isfinite(runtime_s) AND list_contains($statuses, status)
-        AND coalesce(submitted_at, started_at, ended_at) > split_at
+        AND what_if IS NULL AND coalesce(submitted_at, started_at, ended_at) > split_at
 """
 SHARES = """
 WITH points AS ({points}),

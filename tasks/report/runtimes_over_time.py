@@ -39,7 +39,7 @@ RUNS = """
 WITH runs AS (
     SELECT group_key, runtime_s, coalesce(submitted_at, started_at, ended_at) AS queued_at
     FROM jobs.runs
-    WHERE source = $source AND list_contains($keys, group_key)
+    WHERE source = $source AND what_if IS NULL AND list_contains($keys, group_key)
         AND isfinite(runtime_s) AND list_contains($statuses, status)
 ),
 extent AS (

@@ -61,14 +61,14 @@ def writing(warehouse: Warehouse) -> Iterator[Connection]:
             yield connection
 
 
-def require(warehouse: Warehouse) -> None:
-    """Raise NoWarehouse if nobody has filled it yet."""
+def require(warehouse: Warehouse, word: str = "jobs") -> None:
+    """Raise NoWarehouse if nobody has filled it yet. word: of the rows that are missed, for the advice."""
     with told_clearly(warehouse.file):
         is_there = warehouse.file.exists()
     if not is_there:
         raise NoWarehouse(
             f"{warehouse.file}: there is no warehouse yet; fill one, for instance with "
-            "'whorl jobs ingest FILE', or name another home with WHORL_HOME"
+            f"'whorl {word} ingest FILE', or name another home with WHORL_HOME"
         )
 
 

@@ -1,6 +1,8 @@
 """Versions of data and code: what a figure names so that it can be made again."""
 
+import hashlib
 import subprocess
+from collections.abc import Container
 from importlib import metadata
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from tasks.warehouse.connection import Connection
 VERSION_CHARS = 12
 ROOT = Path(__file__).parents[2]
 GIT_WAIT_S = 5
+CODE_SUFFIXES = {".py", ".sql"}
 
 
 def data_version(connection: Connection, word: str, source: str) -> str:
@@ -33,3 +36,18 @@ def code_version() -> str:
     except (OSError, subprocess.SubprocessError):
         return version
     return f"{version}+{commit.strip()}"
+
+
+def contents_hash(*paths: Path, suffixes: Container[str] | None = None) -> str:
+    """SHA-256 over names and contents of files and of all below folders, those with these suffixes; order counts.
+
+    A path that is missing counts as an empty folder. Raises OSError for a file that cannot be read."""
+    digest = hashlib.sha256()
+    for path in paths:
+        below = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
+        for file in below:
+            if file.is_file() and (suffixes is None or file.suffix in suffixes):
+                digest.update(file.relative_to(path).as_posix().encode() + b"\0")
+                digest.update(hashlib.sha256(file.read_bytes()).digest())
+        digest.update(b"\0\0")
+    return digest.hexdigest()

@@ -39,9 +39,13 @@ def figures_of(parts: HeldOut, told: Sequence[Identification]) -> Figures:
         "held_out.nearest_accuracy": sum(a == b for a, (b, _) in zip(nearest, ours, strict=True)) / len(ours),
         "held_out.confidence": sum(one.confidence for _, one in ours) / len(ours),
         "held_out.n": len(ours),
+        "held_out.n_windows": sum(
+            is_window for run, is_window in zip(parts.test, parts.is_window, strict=True) if run.workload in classes
+        ),
         "held_out.n_new": len(new),
         "held_out.n_new_unknown": sum(not one.is_known for one in new),
         "trained.n": len(parts.train),
+        "trained.n_windows": parts.n_windows,
         "trained.classes": len(classes),
     }
 

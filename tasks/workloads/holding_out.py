@@ -15,11 +15,15 @@ from tasks.workloads.training_params import TrainParams
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Runs, or windows of long traces, to learn from and to be measured on. name: of the split, such as `round 5`."""
+    """Runs, or windows of long traces, to learn from and to be measured on. name: of the split, such as `round 5`.
+
+    n_windows: windows among train; is_window: of each of test."""
 
     train: list[Telemetry]
     test: list[Telemetry]
     name: str
+    n_windows: int
+    is_window: list[bool]
 
 
 def hold_out(runs: Sequence[Telemetry], params: TrainParams) -> HeldOut:
@@ -35,7 +39,9 @@ def hold_out(runs: Sequence[Telemetry], params: TrainParams) -> HeldOut:
             "two rounds, or runs of each workload that say when they started",
             "record or ingest more runs, or choose another train.hold_out",
         )
-    return HeldOut([items[at].run for at in found.train], [items[at].run for at in found.test], found.name)
+    train, test = ([items[at] for at in part] for part in (found.train, found.test))
+    n_windows, is_window = sum(item.is_window for item in train), [item.is_window for item in test]
+    return HeldOut([item.run for item in train], [item.run for item in test], found.name, n_windows, is_window)
 
 
 def thinned(items: Sequence[Item], most: int) -> list[Item]:

@@ -80,6 +80,15 @@ def test_the_figure_and_the_summary_agree_on_the_slow_share(summarised, varied_r
     assert medians.n_points == found["n_compared"]
 
 
+def test_runs_that_were_changed_on_purpose_are_in_no_figure(summarised):
+    rows = [{"runtime_s": 10.0} for _ in range(6)]
+    rows += [{"runtime_s": 90.0, "what_if": "no_spare", "matched_run_id": "5"} for _ in range(4)]
+    warehouse = summarised(rows)
+    medians = medians_of(warehouse)
+    assert (medians.n_points, medians.slow_share) == (3, 0.0)  # half of the six runs are new, and none is slow
+    assert lines_of(warehouse).n_runs == 6
+
+
 def test_runs_of_no_length_are_counted_as_not_shown(summarised):
     medians = medians_of(summarised([{"runtime_s": x} for x in (1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 2.0, 2.0)]))
     assert (medians.n_points, medians.n_hidden) == (2, 2)

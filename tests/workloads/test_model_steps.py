@@ -104,7 +104,10 @@ def test_a_workload_of_the_held_out_part_alone_is_counted_apart(workloads_log, q
 def test_long_traces_are_learned_and_identified_in_windows(workloads_log, quick_identify):
     windows = WindowParams(width_s=10, long_windows=2)
     train = TrainParams(windows=windows, held_out_share=0.4, with_machine=False, hold_out="time")
-    model_steps.train(workloads_log, "log", quick_identify, train, [], "run")
+    trained = model_steps.train(workloads_log, "log", quick_identify, train, [], "run")
+    figures = read_figures(workloads_log, "log", trained["model_id"])
+    for part in ("trained", "held_out"):  # windows, and no runs
+        assert figures[f"{part}.n_windows"] == figures[f"{part}.n"] > 0
     _, model = champion_of(workloads_log, "log")
     assert all("@" in run_id for run_id in known_to(model))
     found = model_steps.identify(workloads_log, "log", ["a-00"], "all")

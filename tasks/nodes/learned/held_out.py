@@ -13,14 +13,16 @@ from tasks.nodes.model.network import PeronaNetwork
 from tasks.nodes.type_tables import Bools
 from tasks.warehouse.registry import Direction
 
-DETECTED = ("f1_outlier", "f1_normal", "weighted_f1", "balanced_accuracy", "auprc", "false_alarms_per_1000")
+DETECTED = ("auprc", "weighted_f1", "false_alarms_per_1000", "f1_outlier", "f1_normal", "balanced_accuracy")
 BY_LABELS, WITHOUT = "auprc", "error_ratio"
 Figures = dict[str, float]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """figures: of held-out executions, those that can be had. metric: which of them parts the better from the worse."""
+    """figures: of held-out executions, those that can be had, what matters most first, as lists show the first few.
+
+    metric: which of them parts the better from the worse."""
 
     figures: Figures
     metric: str
@@ -40,7 +42,8 @@ def measure(
     better: mean squared error as a share of that of the type's mean (error_ratio)."""
     found = measures_of(inputs, network, is_learned, is_tested)
     own, by_mean = found["mse_own"], found["mse_own_mean_predictor"]
-    found[WITHOUT] = own / by_mean if by_mean > 0 else np.nan
+    ratio = own / by_mean if by_mean > 0 else np.nan
+    found = {WITHOUT: ratio, "mse_own": own, "mse_own_mean_predictor": by_mean} | found
     is_known = is_tested & (labels != UNKNOWN) & np.isfinite(judged.logit)
     stressed = labels[is_known] == STRESSED
     metric = WITHOUT
@@ -48,7 +51,7 @@ def measure(
         told = detection_measures(
             judged.logit[is_known], judged.is_flagged[is_known], stressed, series_of(inputs)[is_known]
         )
-        found |= {name: value for name in DETECTED if (value := told[name]) is not None}
+        found = {name: value for name in DETECTED if (value := told[name]) is not None} | found
         metric = BY_LABELS
     return Measured({name: float(value) for name, value in found.items() if np.isfinite(value)}, metric)
 

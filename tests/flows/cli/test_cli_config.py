@@ -34,9 +34,23 @@ def test_a_relative_home_starts_where_the_user_stands(
 
 def test_a_word_shows_its_own_keys_only(whorl: Whorl) -> None:
     shown = whorl("config", "jobs").out.splitlines()
-    assert shown[0].split() == ["key", "value", "from"]
-    assert {line.split(".")[0] for line in shown[1:]} == {"jobs"}
-    assert any(line.split() == ["jobs.read.time_zone", "''", "default"] for line in shown)
+    assert {line.split(".")[0] for line in shown if not line.startswith(" ")} == {"jobs"}
+    assert "jobs.read.time_zone: ''  (default)" in shown
+
+
+@pytest.mark.parametrize("columns", [None, "80", "100"])
+def test_no_line_is_wider_than_the_terminal_and_what_was_set_comes_first(
+    whorl: Whorl, monkeypatch: pytest.MonkeyPatch, columns: str | None
+) -> None:
+    monkeypatch.setenv("WHORL_NODES__SCORE__RESAMPLES", "700")
+    if columns:
+        monkeypatch.setenv("COLUMNS", columns)
+    shown = whorl("config").out.splitlines()
+    assert "nodes.score.resamples: 700  (WHORL_NODES__SCORE__RESAMPLES)" in shown[:6]  # beside the path of the home
+    assert max(map(len, shown)) <= int(columns or 100)
+    listed = whorl("datasets", "list")
+    assert max(map(len, listed.out.splitlines())) <= int(columns or 100)
+    assert "left out at a width of" in listed.err and "licence, public home (--json has all)" in listed.err
 
 
 def test_the_defaults_of_a_word_are_yaml_that_can_be_used(whorl: Whorl) -> None:

@@ -1,6 +1,7 @@
 """Verbs that run a flow: what they ask of it, and what they show of its result."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,37 +46,40 @@ def test_an_ingest_shows_files_reasons_and_what_recurs(whorl: Whorl, csv_log: Pa
 
 @pytest.mark.usefixtures("prefect_server")
 @pytest.mark.slow
-def test_the_demo_ends_with_answers_and_leaves_the_home_alone(
+def test_the_demo_answers_speaks_while_it_works_and_leaves_the_home_alone(
     whorl: Whorl,
     csv_log: Path,
     home: Path,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     drawn_telemetry: Callable[..., Path],
     drawn_executions: Callable[..., Path],
 ) -> None:
-    monkeypatch.setattr("flows.demo.RECORDED", csv_log)
-    recorded = drawn_telemetry("runs-0001")
-    monkeypatch.setattr("flows.workload_demo.RECORDED", recorded.parent)
-    executions = drawn_executions(runs=10, types=2, is_emulated=True)
-    monkeypatch.setattr("flows.node_demo.RECORDED", executions.parent)
+    recorded = tmp_path / "recorded"
+    for word, file in (
+        ("jobs", csv_log),
+        ("workloads", drawn_telemetry("runs-0001")),
+        ("nodes", drawn_executions(runs=10, types=2, is_emulated=True)),
+    ):
+        (recorded / word).mkdir(parents=True)
+        shutil.copy(file, recorded / word / file.name)
+    monkeypatch.setattr("tasks.datasets.RECORDED", recorded)
     ended = whorl("demo")
     assert ended.code == 0, ended.err
-    assert "50 % stay under" in ended.out
-    assert "nightly_load: run r10 took 100 min" in ended.out
-    assert "riskiest job" in ended.out and "would help    not known" in ended.out
-    assert "held-out run  d-05\n" in ended.out
-    assert "of 4 workloads; right for" in ended.out
-    assert "60 executions of benchmarks on 3 nodes, 3 of them emulated" in ended.out
-    assert "best node " in ended.out and "most suspicious " in ended.out
+    assert ended.out.startswith("Which job's next run is most at risk?\n")
+    assert "half of its " in ended.out and "would help  not known" in ended.out
+    assert "d-05, which was held out\n" in ended.out
+    assert "60 executions of benchmarks on 3 nodes, 3 of them emulated, from 1 file\n" in ended.out
     pages = home / "demo" / "reports"
-    assert ended.out.endswith(
-        f"report: {pages}/jobs-recorded.html\nwhat comes next: {pages}/jobs-recorded-predictions.html\n"
-        f"what ran: {pages}/workloads-recorded.html\nnodes: {pages}/nodes-recorded.html\n"
-    )
-    assert (pages / "jobs-recorded-predictions.html").exists()
-    assert (pages / "workloads-recorded.html").exists()
-    assert (pages / "nodes-recorded.html").exists()
+    for name in ("jobs-recorded", "jobs-recorded-predictions", "workloads-recorded", "nodes-recorded"):
+        assert f"{pages}/{name}.html\n" in ended.out
+        assert (pages / f"{name}.html").exists()
+    steps = ("jobs: land log", "jobs: predict", "workloads: identify", "nodes: train")
+    assert all(f" s  {step}\n" in ended.err for step in steps), ended.err
     assert [path.name for path in home.iterdir()] == ["demo"]
+    monkeypatch.setattr("flows.demo.tell_demo", None)  # what asks again fails
+    again = whorl("demo")
+    assert (again.code, again.out, again.err) == (0, ended.out, "")
 
 
 def test_flags_of_an_ingest_reach_the_flow(whorl: Whorl, csv_log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +93,8 @@ def test_flags_of_an_ingest_reach_the_flow(whorl: Whorl, csv_log: Path, monkeypa
     monkeypatch.setattr("flows.jobs.ingest_jobs", refuse)
     flags = ["--time-zone", "Europe/Berlin", "--map", "run_id=id", "--map", "name=a=b", "--pseudonymise"]
     ended = whorl("jobs", "ingest", csv_log, "-s", "mine", "--reader", "own", *flags)
-    assert (ended.code, ended.err) == (3, "whorl: a.csv: nothing in it; expected rows\n")
+    assert ended.code == 3
+    assert ended.err.endswith("whorl: a.csv: nothing in it; expected rows\n")
     (params,) = asked
     assert (params.paths, params.source, params.reader) == ([str(csv_log)], "mine", "own")
     assert (params.read.time_zone, params.read.pseudonymise) == ("Europe/Berlin", True)

@@ -1,4 +1,4 @@
-"""Progress is for a person at a terminal, and for nobody else."""
+"""Progress: a bar on a terminal, a line for each step elsewhere, nothing for a quiet user."""
 
 import sys
 
@@ -28,13 +28,37 @@ def test_a_terminal_sees_what_is_done_and_how_much(
     assert "5 of 10" in written.err
 
 
-@pytest.mark.parametrize("invocation", [Invocation(), Invocation(is_quiet=True)])
-def test_a_program_and_a_quiet_user_see_nothing(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, invocation: Invocation
+def test_without_a_terminal_there_is_one_line_for_each_step(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if invocation.is_quiet:
-        monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    work(invocation)
+    monkeypatch.setattr("time.monotonic", lambda: 7.0)
+    with progress_bar(Invocation(), first="getting ready"):
+        for name in ("a.csv", "b\x1b.csv"):
+            report_progress("land log", 0)
+            report_progress(f"reading {name}", 1_000)
+        report_progress("judging", 0, 12)
+    written = capsys.readouterr()
+    assert written.out == ""
+    assert written.err == "   0 s  land log\n   0 s  judging\n"  # how far it is: seldom
+
+
+def test_a_step_that_lasts_says_now_and_then_how_far_it_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter([0.0, 1.0, 20.0, 31.0, 40.0, 62.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    with progress_bar(Invocation()):
+        for done in range(5):
+            report_progress("writing", done, 10)
+    assert capsys.readouterr().err == "   1 s  writing\n  31 s  writing 2 of 10\n  62 s  writing 4 of 10\n"
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_quiet_user_sees_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    work(Invocation(is_quiet=True))
     written = capsys.readouterr()
     assert (written.out, written.err) == ("", "")
 
@@ -46,4 +70,4 @@ def test_what_a_flow_prints_does_not_reach_stdout(
     with flow_running(Invocation()):
         print("a chatty library")
     written = capsys.readouterr()
-    assert (written.out, written.err) == ("", "a chatty library\n")
+    assert (written.out, written.err) == ("", "   0 s  starting Prefect\na chatty library\n")

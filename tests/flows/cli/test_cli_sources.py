@@ -62,7 +62,18 @@ def test_the_next_command_after_an_ingest_can_be_pasted(
     assert shlex.split(noted.removeprefix("next: ")) == ["whorl", "jobs", "summary", "--source", source]
 
 
-def test_the_homes_of_the_demo_can_be_pasted() -> None:
-    from flows.commands.pages import look_further
-
-    assert shlex.split(look_further(Path("/tmp/my home"))) == ["whorl", "jobs", "summary", "--home", "/tmp/my home"]
+@pytest.mark.parametrize(
+    ("verb", "word"),
+    [
+        (("nodes", "rank"), "nodes"),
+        (("nodes", "summary", "--source", "mine"), "nodes"),
+        (("workloads", "train"), "workloads"),
+        (("report", "workloads"), "workloads"),
+        (("jobs", "summary"), "jobs"),
+    ],
+    ids=str,
+)
+def test_an_empty_home_is_filled_by_the_ingest_of_the_same_word(whorl: Whorl, verb: tuple[str, ...], word: str) -> None:
+    ended = whorl(*verb)
+    assert (ended.code, ended.out) == (4, "")
+    assert f"for instance with 'whorl {word} ingest FILE', or name another home" in ended.err

@@ -29,6 +29,13 @@ def in_use(warehouse):
     return champion(warehouse.models, "nodes", "log", "fingerprint").model_id
 
 
+def test_the_first_figures_of_a_model_are_those_that_decide(trained_log):
+    """Errors over all columns, most of which an execution has no value of, stand behind those of its own metrics."""
+    names = list(champion(trained_log.models, "nodes", "log", "fingerprint").metrics)
+    assert names[0] in ("auprc", "error_ratio")
+    assert "mse" not in names[:3] and names.index("mse_own_mean_predictor") < names.index("mse")
+
+
 def test_a_model_that_is_no_better_on_the_same_executions_is_not_used(trained_log, train, monkeypatch):
     before = in_use(trained_log)
     monkeypatch.setattr(promoting, "compared", lambda *_: came_to(0.9, 0.8))

@@ -1,0 +1,235 @@
+"""`whorl demo`: four answers first, and nothing is asked again while what they rest on is as it was."""
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.commands.demo import show_told
+from flows.demo import Riskiest, Told
+from flows.invocation import Invocation
+from flows.node_demo import BestIn, NodesTold
+from flows.node_model_demo import LearnedTold
+from flows.node_verdicts_demo import Degrading, OfDose
+from flows.workload_demo import Near, WorkloadTold
+
+RISKIEST = Riskiest(
+    group_key="load#1a2b3c4d",
+    usual_s=20.0,
+    exceeds_2x_share=0.35,
+    p95_s=90.0,
+    because="half of its 40 runs took 15 s to 30 s, one in twenty over 80 s; nothing that is known before tells which",
+    would_help="steadier load: 95 % under 60 s in place of 90 s, by the model",
+)
+WORKLOAD = WorkloadTold(
+    run_id="5-nginx-large-09",
+    label="nginx",
+    workload="redis",
+    confidence=0.734,
+    nearest=[Near(workload="redis", distance=1.25), Near(workload="nginx", distance=2.0)],
+    reasons=["net sent bytes in phase 2: 3 MB a second, as in redis (3.1 MB a second)"],
+    model_id="m",
+    accuracy=0.975,
+    n_held_out=40,
+    n_runs=159,
+    n_workloads=10,
+    report="workloads.html",
+)
+DEGRADING = Degrading(
+    node="small (emulated)",
+    aspect="disk",
+    state="confirmed",
+    since="2026-01-05 10:07",
+    n_flagged=5,
+    n_stressed=4,
+    worst="read_clat_avg of disk-fio (-9.1 deviations)",
+)
+LEARNED = LearnedTold(
+    model_id="f",
+    n_executions=1800,
+    n_flagged=361,
+    unseen=[OfDose(dose_level=0, n_executions=288, n_flagged=4), OfDose(dose_level=3, n_executions=24, n_flagged=23)],
+    degrading=[],
+    cost_share=0.1184,
+)
+NODES = NodesTold(
+    n_executions=1800,
+    n_nodes=3,
+    n_emulated=3,
+    best=[
+        BestIn(aspect="all", nodes=["large (emulated)"], score=1.62),
+        BestIn(aspect="cpu", nodes=["large (emulated)", "small (emulated)"], score=1.5),
+        BestIn(aspect="disk", nodes=["large (emulated)"], score=1.7),
+    ],
+    learned=LEARNED,
+    model_id="m",
+    report="nodes.html",
+)
+TOLD = Told(
+    source="recorded",
+    n_files={"jobs": 33, "workloads": 7, "nodes": 1},
+    n_rows=26_415,
+    n_quarantined=2,
+    n_runs=22_215,
+    n_jobs=228,
+    data_version="v",
+    alarms=["a"],
+    riskiest=RISKIEST,
+    report="jobs.html",
+    predictions_report="predictions.html",
+    model_id="m",
+    workload=WORKLOAD,
+    nodes=NODES,
+)
+
+
+def shown(
+    told: Told, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, home: str = "/home/me/demo"
+) -> list[str]:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    show_told(told, Path(home))
+    return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_the_answers_come_first_then_reports_then_what_was_read(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shown(TOLD, capsys, monkeypatch) == [
+        "Which job's next run is most at risk?",
+        "answer load#1a2b3c4d",
+        "how sure over twice its usual 20 s with probability 35.0 %; 95 % under 90 s",
+        f"because {RISKIEST['because']}",
+        "would help steadier load: 95 % under 60 s in place of 90 s, by the model",
+        "",
+        "What ran here?",
+        "answer redis, a known workload (labelled nginx, so that is wrong): 5-nginx-large-09, which was held out",
+        "how sure 73.4 %; the model is right for 97.5 % of 40 other runs that it has not seen",
+        "because net sent bytes in phase 2: 3 MB a second, as in redis (3.1 MB a second)",
+        "",
+        "Which node is best?",
+        "answer large (emulated), 1.62 times the reference fleet",
+        "because it is best in disk; large (emulated) and small (emulated) (tied) in cpu",
+        "",
+        "Is a node degrading?",
+        "answer none: no node was flagged often enough for an alarm",
+        "how sure the model flags 361 of 1,800 executions; of those that it has not seen 4 of 288 without stress; "
+        "under recorded stress 23 of 24 strong",
+        "costs 11.8 % of a node's time at most, at the pace of the recording",
+        "",
+        "reports jobs.html",
+        "predictions predictions.html",
+        "workloads workloads.html",
+        "nodes nodes.html",
+        "",
+        "read jobs 22,215 runs of 228 jobs, 2 rows refused, from 33 files",
+        "read workloads 200 runs of 10 workloads, from 7 files",
+        "read nodes 1,800 executions of benchmarks on 3 nodes, 3 of them emulated, from 1 file",
+        "",
+        "look further whorl jobs summary --home /home/me/demo",
+        "all alarms whorl query 'SELECT word, raised_at, message FROM ops.alarms' --home /home/me/demo",
+    ]
+
+
+def test_the_commands_of_any_home_can_be_pasted(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = shown(TOLD, capsys, monkeypatch, home="/my data/demo")[-2].removeprefix("look further")
+    assert shlex.split(command) == ["whorl", "jobs", "summary", "--home", "/my data/demo"]
+
+
+def test_a_log_without_enough_runs_and_a_workload_that_nobody_knows_are_answers_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told(**TOLD | {"riskiest": None, "workload": WorkloadTold(**WORKLOAD | {"workload": None})})
+    lines = shown(told, capsys, monkeypatch)
+    assert lines[1] == "answer none: no job has enough runs for a prediction"
+    assert lines[4].startswith("answer an unknown workload (labelled nginx, so that is wrong)")
+
+
+def test_a_degrading_node_is_named_with_its_worst_metric_and_the_stress_behind_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = Degrading(**DEGRADING | {"aspect": "cpu", "state": "suspected", "worst": ""})
+    cleared = Degrading(**DEGRADING | {"state": "cleared", "since": "2026-01-05 09:00"})
+
+    def answer(*found: Degrading) -> str:
+        learned = LearnedTold(**LEARNED | {"degrading": list(found), "cost_share": None})
+        lines = shown(Told(**TOLD | {"nodes": NodesTold(**NODES | {"learned": learned})}), capsys, monkeypatch)
+        at = lines.index("Is a node degrading?")
+        assert lines[at + 3] == "costs not known"
+        return lines[at + 1].removeprefix("answer ")
+
+    flags = "5 executions flagged, 4 of them under recorded stress"
+    assert answer(DEGRADING, second, cleared) == (
+        f"small (emulated) in disk (confirmed): {flags}, most in read_clat_avg of disk-fio (-9.1 deviations); "
+        "also small (emulated) in cpu (suspected)"
+    )
+    assert answer(second) == f"small (emulated) in cpu (suspected): {flags}"
+    later = Degrading(**cleared | {"aspect": "cpu", "since": "2026-01-05 11:00"})
+    assert answer(cleared, later) == "none now; the last was small (emulated) in cpu, cleared 2026-01-05 11:00 UTC"
+
+
+@pytest.fixture
+def runs_of_the_flow(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the flow is asked, each time it runs; it leaves a report, a model, a warehouse and a recording behind."""
+    asked: list[Any] = []
+    recorded = tmp_path / "recorded"
+    (recorded / "jobs").mkdir(parents=True)
+    (recorded / "jobs" / "runs.csv").write_text("1,2\n")
+    monkeypatch.setattr("tasks.datasets.RECORDED", recorded)
+    monkeypatch.setattr(Invocation, "prepare_flows", lambda self: None)
+
+    def tell(params: Any) -> Told:
+        asked.append(params)
+        for name in ("reports/jobs.html", "models/jobs/m/model.json", "landing/jobs/b.parquet", "warehouse.duckdb"):
+            (home / "demo" / name).parent.mkdir(parents=True, exist_ok=True)
+            (home / "demo" / name).write_text(f"made of {params.jobs.summary.min_support}")
+        return TOLD
+
+    monkeypatch.setattr("flows.demo.tell_demo", tell)
+    return asked
+
+
+def test_the_second_demo_gives_the_same_answers_and_runs_no_flow(
+    whorl: Callable[..., Any], runs_of_the_flow: list[Any]
+) -> None:
+    first, second = whorl("demo"), whorl("demo")
+    assert (first.code, first.out) == (second.code, second.out) == (0, first.out)
+    assert "starting Prefect" in first.err
+    assert second.err == ""
+    assert len(runs_of_the_flow) == 1
+    told = json.loads(whorl("demo", "--json").out)
+    assert told == {**TOLD, "alarms": []}  # none of them is new
+    assert len(runs_of_the_flow) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["reports/jobs.html", "models/jobs/m/model.json", "landing/jobs/b.parquet", "warehouse.duckdb", "demo.json"]
+)
+def test_what_was_deleted_or_damaged_is_made_again(
+    whorl: Callable[..., Any], home: Path, runs_of_the_flow: list[Any], name: str
+) -> None:
+    whorl("demo")
+    file = home / "demo" / name
+    file.write_bytes(file.read_bytes()[:-1])
+    whorl("demo")
+    assert len(runs_of_the_flow) == 2
+    file.unlink()
+    whorl("demo")
+    assert len(runs_of_the_flow) == 3
+    assert file.exists()
+
+
+def test_another_setting_and_another_recording_are_noticed(
+    whorl: Callable[..., Any], tmp_path: Path, runs_of_the_flow: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whorl("demo")
+    monkeypatch.setenv("WHORL_JOBS__SUMMARY__MIN_SUPPORT", "7")
+    whorl("demo")
+    assert [params.jobs.summary.min_support for params in runs_of_the_flow] == [3, 7]
+    (tmp_path / "recorded" / "jobs" / "runs.csv").write_text("1,3\n")
+    whorl("demo")
+    assert len(runs_of_the_flow) == 3

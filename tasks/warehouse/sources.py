@@ -2,7 +2,7 @@
 
 from tasks.errors import NotFound
 from tasks.source_names import checked_source
-from tasks.warehouse.connection import fetch
+from tasks.warehouse.connection import fetch, require
 from tasks.warehouse.place import Warehouse
 
 SOURCES = "SELECT DISTINCT source FROM ops.files WHERE word = $word ORDER BY source"
@@ -19,6 +19,7 @@ def source_of(warehouse: Warehouse, word: str, named: str | None = None) -> str:
     Raises BadSetting for what can be no name, NoWarehouse, NotFound for no source, or several to choose from."""
     if named is not None:
         return checked_source(named)
+    require(warehouse, word)
     names = [str(name) for name in fetch(warehouse, SOURCES, {"word": word})["source"]]
     return only(names, f"{warehouse.file}: {NOTHING_YET[word]}")
 

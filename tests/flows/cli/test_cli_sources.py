@@ -66,7 +66,7 @@ def test_the_next_command_after_an_ingest_can_be_pasted(
     ("verb", "word"),
     [
         (("nodes", "rank"), "nodes"),
-        (("nodes", "summary", "--source", "mine"), "nodes"),
+        (("nodes", "summary"), "nodes"),
         (("workloads", "train"), "workloads"),
         (("report", "workloads"), "workloads"),
         (("jobs", "summary"), "jobs"),

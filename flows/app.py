@@ -12,7 +12,7 @@ from flows.commands import ask, datasets, doctor, jobs, models, nodes, pages, ru
 from flows.invocation import Invocation
 
 if TYPE_CHECKING:
-    from typer._click import Command, HelpFormatter
+    from typer._click import Command, Context, HelpFormatter
 
 WITH_VALUE, WITHOUT_VALUE = ("--home",), ("-q", "--quiet", "-v", "--verbose")
 TITLE = "Fingerprints for big-data infrastructure: nodes, workloads and recurring jobs."
@@ -74,18 +74,18 @@ def build_app(*, is_rich: bool = False) -> typer.Typer:
 class Group(TyperGroup):
     """Commands with the whole first sentence of their help, and arguments without the type that Python has for them."""
 
-    def format_commands(self, ctx: typer.Context, formatter: "HelpFormatter") -> None:
+    def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:
         """Write the list of commands; a sentence that is longer than the line goes on in the next one."""
         named = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
         with formatter.section("Commands"):
             formatter.write_dl([(name, found.get_short_help_str(WHOLE)) for name, found in named if found])
 
-    def get_command(self, ctx: typer.Context, cmd_name: str) -> "Command | None":
+    def get_command(self, ctx: "Context", cmd_name: str) -> "Command | None":
         """The command of that name."""
         found = super().get_command(ctx, cmd_name)
         for one in found.params if found else ():
             if isinstance(one, TyperArgument) and one.metavar:
-                one.display_type_rich = lambda **_: None  # the metavar says it
+                one.display_type_rich = lambda **_: None  # type: ignore[method-assign]  # the metavar says it
         return found
 
 

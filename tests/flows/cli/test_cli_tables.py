@@ -41,7 +41,7 @@ def test_extras_go_first_then_keys_shrink_then_text_wraps() -> None:
     tight = fitted(WIDE, CELLS, 90)
     assert (tight["key"], tight["n"], tight["note"]) == (17, 9, 60)
     tighter = fitted(WIDE, CELLS, 70)
-    assert (tighter["key"], tighter["n"], tighter["note"]) == (16, 9, 41)
+    assert (tighter["key"], tighter["n"], tighter["note"]) == (10, 9, 47)
 
 
 def test_a_number_is_never_cut(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,13 +84,13 @@ class Lines:
 
 def refusals(places: Iterable[int], reasons: Sequence[str] | str, raws: Iterable[str]) -> pd.DataFrame:
     """The frame of refused lines that a Chunk carries; one reason may stand for all of them."""
-    told = _encodable(reasons) if isinstance(reasons, str) else [_encodable(reason) for reason in reasons]
-    shown = [_encodable(raw[:RAW_CHARS]) for raw in raws]
+    told = encodable(reasons) if isinstance(reasons, str) else [encodable(reason) for reason in reasons]
+    shown = [encodable(raw[:RAW_CHARS]) for raw in raws]
     frame = pd.DataFrame({"place": pd.Series(list(places), dtype="int64"), "reason": told, "raw": shown})
     return frame.astype({"reason": "str", "raw": "str"})
 
 
-def _encodable(text: str) -> str:
+def encodable(text: str) -> str:
     """A text that UTF-8 can hold: half a character (a lone surrogate, as JSON can name one) is written as \\ud800."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 

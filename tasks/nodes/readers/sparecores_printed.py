@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tasks.nodes.measured import Fault, Measured
-from tasks.reading import csv_fields
+from tasks.reading import csv_fields, encodable
 
 RAW_SHOWN = 500
 VALUE_SHOWN = 40
@@ -23,6 +23,7 @@ class Printed:
     def add(self, metric: str, value: object, unit: str = "", *, place: int = 1, raw: str = "") -> None:
         """A value that was told, a number or its text; None and 0 are missing: a rate or a latency of nothing is a test
         that did not run. Anything else that is no finite number above 0 is a fault at that line."""
+        metric = encodable(metric)
         number = number_of(value) if isinstance(value, str) else _checked(value)
         told = f"{metric} ({_shown(value)})"
         if value is None or number == 0:

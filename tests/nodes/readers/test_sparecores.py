@@ -148,6 +148,14 @@ def test_a_benchmark_that_failed_is_kept_as_failed(found_in, folder):
     assert (found.column("status"), found.column("n_metrics")) == (["failed", "failed"], [0, 5])
 
 
+def test_half_a_character_in_the_name_of_a_metric_is_written_out(tmp_path, found_in):
+    folder = tmp_path / "aws" / "c4.large" / "compression_text"
+    folder.mkdir(parents=True)
+    (folder / "meta.json").write_text(json.dumps(META))
+    (folder / "stdout").write_text('{"zstd": {"1": [{"threads": "\\ud800", "ratio": 40.5}]}}')
+    assert found_in(tmp_path).metrics["metric"].to_list() == ["zstd_1_threads_\\ud800_ratio"]
+
+
 @pytest.mark.parametrize(
     ("benchmark", "printed", "said"),
     [

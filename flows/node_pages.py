@@ -11,8 +11,18 @@ from tasks.markdown import plain
 from tasks.nodes.answer_steps import Preprocessed, Ranked
 from tasks.nodes.evaluate.figures import THEIRS
 from tasks.nodes.model_names import left_out
-from tasks.nodes.node_words import agreement, agreement_without, called, called_all, counts_as, decision, interval
-from tasks.quantities import number, ratio, share
+from tasks.nodes.node_words import (
+    agreement,
+    agreement_without,
+    called,
+    called_all,
+    counts_as,
+    decision,
+    interval,
+    slow_time,
+    standing_out,
+)
+from tasks.quantities import number, ratio
 from tasks.report.nodes_learned_evaluated import falls_short, is_learned
 from tasks.report.nodes_verdict import summary_words, verdict_tables
 from tasks.warehouse.landing import Batch
@@ -87,23 +97,20 @@ def decisions_page(source: str, found: Preprocessed, rows: pd.DataFrame) -> str:
 
 
 def ranking_page(source: str, found: Ranked, scores: pd.DataFrame, watched: pd.DataFrame) -> str:
-    """The nodes in order, by aspect, and those that look worse than they used to."""
+    """The nodes in order, by aspect, and those with slow executions."""
     names = {str(row["node"]): called(str(row["node"]), row["is_emulated"]) for row in scores.to_dict("records")}
     best = ", ".join(names[node] for node in found["best"]) or "none"
-    suspicious = names.get(found["most_suspicious"], found["most_suspicious"]) or "none"
-    n_suspicious = counted(found["n_suspicious"], "execution")
     header = ("aspect", "place", "node", "score", "interval", "tied", "executions")
     rows = [_scored(row, names) for row in scores.head(MAX_ROWS).to_dict("records")]
     low = _low(watched, names)
     return joined(
         [
             f"# The nodes of source {plain(source)}",
-            f"Best: {plain(best)}. Most suspicious: {plain(suspicious)}. {n_suspicious} of {found['n_executions']:,} "
-            "suspicious to some detector.",
+            f"Best: {plain(best)}. Most suspicious: {plain(standing_out(watched.to_dict('records'), names))}.",
             plain(left_out(found["n_left_out"], source)),
             table(header, rows) + rest(len(scores)) if rows else "No node has a score.",
-            "## Nodes that look worse than they used to" if low else "",
-            table(("node", "executions far below itself", "of", "most in", "there at"), low) if low else "",
+            "## Nodes by slow executions" if low else "",
+            table(("node", "slow", "of", "most in", "there at", "p", "in time"), low) if low else "",
         ]
     )
 
@@ -118,10 +125,12 @@ def _low(watched: pd.DataFrame, names: Mapping[str, str]) -> list[tuple[object, 
     return [
         (
             names.get(row["node"], row["node"]),
-            share(row["low_share"]),
+            int(row["n_low"]),
             int(row["n_executions"]),
             row["worst_type"],
             ratio(row["worst_ratio"]),
+            number(row["p_value"]),
+            slow_time(row),
         )
         for row in rows
     ]

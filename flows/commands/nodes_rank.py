@@ -1,6 +1,6 @@
-"""`whorl nodes rank`: nodes by score, with intervals and ties, and the one that looks worst."""
+"""`whorl nodes rank`: nodes by score, with intervals and ties, and those that stand out."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -8,11 +8,15 @@ from flows.commands.nodes_options import one_node_source
 from flows.commands.options import Json, Source
 from flows.invocation import invocation_of
 from flows.progress_bar import progress_bar
-from flows.shown import as_command, count, counted, text
+from flows.shown import as_command, count, text
 from flows.tables import Column, show_table
+from tasks.errors import NotFound
 from tasks.nodes.model_names import left_out
-from tasks.nodes.node_words import called, interval
-from tasks.quantities import MISSING, number, ratio, share
+from tasks.nodes.node_words import called, interval, standing_out
+from tasks.quantities import MISSING, number, ratio
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = (
     Column("aspect", "aspect", kind="name"),
@@ -25,10 +29,19 @@ COLUMNS = (
     Column("machine_type", "machine type", text, is_extra=True),
     Column("pc1", "first component", number, kind="number", is_extra=True),
 )
+MOST_NAMED = 10
 LACKS = Column("lacks", "did not run", text)
 
 
-def rank(context: typer.Context, source: Source = None, as_json: Json = False) -> None:
+def rank(
+    context: typer.Context,
+    source: Source = None,
+    node: Annotated[str | None, typer.Option(help="Only this node", show_default=False)] = None,
+    machine_type: Annotated[str | None, typer.Option(help="Only nodes of this type", show_default=False)] = None,
+    aspect: Annotated[str | None, typer.Option(help="Only this aspect, or all", show_default=False)] = None,
+    top: Annotated[int | None, typer.Option(min=1, help="Only the first of each aspect", show_default=False)] = None,
+    as_json: Json = False,
+) -> None:
     """Rank the nodes of a source, as one number and by aspect.
 
     A score is a ratio to the reference fleet: 1 is the reference, 2 is twice as good. Tied nodes share their place:
@@ -45,25 +58,35 @@ def rank(context: typer.Context, source: Source = None, as_json: Json = False) -
     with progress_bar(invocation, first="reading executions"):
         answer_steps.preprocess_once(warehouse, chosen, nodes.preprocess, nodes.score)
         found = answer_steps.rank(warehouse, chosen, nodes.score, nodes.detect, nodes.suspect, "")
-    rows, watched = records(read_scores(warehouse, chosen)), records(read_watched(warehouse, chosen))
+    scores, stood = read_scores(warehouse, chosen), read_watched(warehouse, chosen).to_dict("records")
+    rows = records(_chosen(scores, node, machine_type, aspect, top))
     if as_json:
-        show_json({"source": chosen, **found, "scores": rows, "watched": watched})
+        show_json({"source": chosen, **found, "scores": rows, "watched": records(read_watched(warehouse, chosen))})
         return
     show_table([_shown(row) for row in rows], (*COLUMNS, LACKS) if any(row["lacks"] for row in rows) else COLUMNS)
     print()
-    names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
+    names = {row.node: called(row.node, row.is_emulated) for row in scores.itertuples()}
     if line := left_out(found["n_left_out"], chosen):
         invocation.note(line)
     print(f"best: {', '.join(names[node] for node in found['best']) or 'none'}")
-    if watched and watched[0]["n_low"]:
-        first = watched[0]
-        below = f"{share(first['low_share'])} of its executions far below its own earlier level, most in "
-        below += str(first["worst_type"])
-        print(f"most suspicious: {names.get(first['node'], first['node'])}: {below}")
-    else:
-        print("most suspicious: none, no execution lies far below the earlier level of its own node")
-    told = f"{counted(found['n_suspicious'], 'execution')} of {found['n_executions']:,} suspicious to some detector"
-    invocation.note(f"{told}; {as_command('whorl', 'report', 'nodes', '--source', chosen)} shows them")
+    print(f"most suspicious: {standing_out(stood, names)}")
+    line = as_command("whorl", "report", "nodes", "--source", chosen)
+    invocation.note(f"what each detector says of single executions, at which threshold: {line}")
+
+
+def _chosen(
+    scores: "pd.DataFrame", node: str | None, machine_type: str | None, aspect: str | None, top: int | None
+) -> "pd.DataFrame":
+    """The rows that are asked for; places stay those among all nodes. Raises NotFound where there are none."""
+    asked = {"node": node, "machine_type": machine_type, "aspect": aspect}
+    for column, value in asked.items():
+        if value is not None:
+            known = sorted(scores[column].dropna().unique())
+            if value not in known:
+                what = column.replace("_", " ")
+                raise NotFound(f"no {what} {value!r} in the ranking; expected one of {', '.join(known[:MOST_NAMED])}")
+            scores = scores[scores[column] == value]
+    return scores if top is None else scores.groupby("aspect", sort=False).head(top)
 
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:

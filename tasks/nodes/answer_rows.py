@@ -99,7 +99,7 @@ def read_scores(warehouse: Warehouse, source: str) -> pd.DataFrame:
 
 
 def read_watched(warehouse: Warehouse, source: str) -> pd.DataFrame:
-    """The nodes of a source, the most suspicious first."""
+    """The nodes of a source, those that stand out by slow executions first."""
     return fetch(warehouse, "SELECT * FROM nodes.watched WHERE source = $source ORDER BY place", {"source": source})
 
 
@@ -121,18 +121,16 @@ def read_overview(warehouse: Warehouse, source: str) -> dict[str, Any]:
         SELECT (SELECT count(*) FROM nodes.scores WHERE source = $source AND aspect = 'all') AS n_nodes,
             (SELECT count(*) FROM nodes.executions WHERE source = $source) AS n_executions,
             coalesce((SELECT n_left_out FROM nodes.rankings WHERE source = $source), 0) AS n_left_out,
-            (SELECT count(DISTINCT execution_id) FROM nodes.suspicions WHERE source = $source AND is_suspicious)
-                AS n_suspicious,
             (SELECT list(node ORDER BY score DESC, node) FROM nodes.scores
                 WHERE source = $source AND aspect = 'all' AND rank = 1) AS best,
-            (SELECT arg_min(node, place) FROM nodes.watched WHERE source = $source AND n_low > 0) AS most_suspicious
+            (SELECT arg_min(node, place) FROM nodes.watched WHERE source = $source AND stands_out) AS most_suspicious
         """,
         {"source": source},
     )
     row = rows.iloc[0]
     suspicious = row["most_suspicious"]
     return {
-        **{name: int(row[name]) for name in ("n_nodes", "n_executions", "n_left_out", "n_suspicious")},
+        **{name: int(row[name]) for name in ("n_nodes", "n_executions", "n_left_out")},
         "best": [str(node) for node in row["best"]] if hasattr(row["best"], "__len__") else [],
         "most_suspicious": suspicious if isinstance(suspicious, str) else "",
     }

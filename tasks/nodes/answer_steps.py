@@ -43,16 +43,15 @@ class Preprocessed(TypedDict):
 
 
 class Ranked(TypedDict):
-    """best: the node at the first place, or those that share it; most_suspicious: farthest below itself, or empty.
+    """best: the node at the first place, or those that share it; most_suspicious: stands out most (`suspicion`), or empty.
 
     n_executions: of the source; n_left_out: of them those of which the preprocessing knows no metric, such as of a new
-    benchmark or template: they are in no answer until it is made anew. n_suspicious: by any detector."""
+    benchmark or template: they are in no answer until it is made anew."""
 
     model_id: str
     n_nodes: int
     n_executions: int
     n_left_out: int
-    n_suspicious: int
     best: list[str]
     most_suspicious: str
 
@@ -148,7 +147,6 @@ def rank(
         n_nodes=overview["n_nodes"],
         n_executions=overview["n_executions"],
         n_left_out=overview["n_left_out"],
-        n_suspicious=overview["n_suspicious"],
         best=overview["best"],
         most_suspicious=overview["most_suspicious"],
     )

@@ -32,7 +32,7 @@ MOST_NAMED = 3  # nodes of a reference, by their names
 
 @dataclass(frozen=True)
 class Answers:
-    """ranking: nodes by score; watched: nodes by how far they fell below themselves (`suspicious_nodes`).
+    """ranking: nodes by score; watched: nodes by their slow executions (`suspicious_nodes`), with first_at and last_at.
 
     suspicions: execution_id, detector, score, threshold, is_suspicious; one row an execution and detector that had
     something to say. calm: the tables of the executions that were neither stressed nor disturbed, which all but
@@ -79,10 +79,18 @@ def answer(
     calm = tables.of_executions(is_calm)
     return Answers(
         ranking=rank_nodes(calm, reference, score),
-        watched=suspicious_nodes(calm, reference, score),
+        watched=_timed(suspicious_nodes(calm, reference, score), history),
         suspicions=judge(history, tables, detect, suspect),
         repeated=repeatability_of(tables, is_calm, score.min_executions),
         calm=calm,
+    )
+
+
+def _timed(watched: pd.DataFrame, history: History) -> pd.DataFrame:
+    """With the starts of executions in place of their rows."""
+    at = history.executions["started_at"].reset_index(drop=True)
+    return watched.drop(columns=["first", "last"]).assign(
+        **{f"{end}_at": watched[end].map(at).astype("datetime64[us]") for end in ("first", "last")}
     )
 
 

@@ -1,12 +1,14 @@
 """Nodes and decisions as words; an emulated node is called so wherever it is shown. Light: no pandas, no figures."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from tasks.quantities import ratio
+from tasks.quantities import number, ratio
 
 EMULATED = "emulated"
 NOT_TOLD = "–"
+MOST_COUNTS = 6  # of nodes of which none stands out
+CHANCE = 0.01  # as suspicion.ALPHA, which needs numpy
 UNDECLARED = ("rule", "none")  # origins of an orientation that nobody declared
 
 
@@ -56,6 +58,40 @@ def interval(row: Mapping[Any, Any]) -> str:
     """The interval of a score; empty where nobody repeated an execution."""
     is_unknown = is_missing(row["low"]) or is_missing(row["high"])
     return "" if is_unknown else f"{ratio(row['low'])} to {ratio(row['high'])}"
+
+
+def standing_out(watched: Sequence[Mapping[Any, Any]], names: Mapping[str, str]) -> str:
+    """Which nodes stand out by slow executions, since when, and how sure that is; or that none does, and why.
+
+    watched: rows as in nodes.watched, in their order; names: of the nodes, as they are shown."""
+    told = [_slow_node(row, names.get(row["node"], row["node"])) for row in watched if is_true(row["stands_out"])]
+    if told:
+        return "; ".join(told)
+    if not watched:
+        return "cannot be told: no node ran a benchmark often enough"
+    if len(watched) == 1:
+        return "cannot be told: no other node to compare with"
+    first = watched[0]
+    most = [f"{row['n_low']:,} of {row['n_executions']:,}" for row in watched[:MOST_COUNTS]]
+    counts = ", ".join(most) + (" …" if len(watched) > MOST_COUNTS else "")
+    why = f"p = {number(first['p_value'])}" if first["p_value"] >= CHANCE else "too few of any benchmark to matter"
+    return f"no node stands out: {counts} executions slow ({why})"
+
+
+def slow_time(row: Mapping[Any, Any]) -> str:
+    """How the slow executions of a node lie in time; empty without any. row: as in nodes.watched."""
+    first, last = ("" if is_missing(row[at]) else f"{row[at]:%Y-%m-%d %H:%M}" for at in ("first_at", "last_at"))
+    if row["course"] == "lasting":
+        return f"slow since {first} UTC" if first else "slow until now"
+    if row["course"] == "recovered":
+        return (f"was slow from {first} to {last} UTC" if first else "was slow") + ", has recovered"
+    return ("now and then" + (f", last {last} UTC" if last else "")) if row["course"] else ""
+
+
+def _slow_node(row: Mapping[Any, Any], name: str) -> str:
+    counts = f"{row['n_low']:,} of {row['n_executions']:,} executions slow"
+    worst = f"most in {row['worst_type'].partition('@')[0]}, there at {ratio(row['worst_ratio'])} of its level"
+    return f"{name}: {counts}, {worst}; {slow_time(row)} (p = {number(row['p_value'])})"
 
 
 def is_true(value: Any) -> bool:

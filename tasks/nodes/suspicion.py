@@ -1,74 +1,238 @@
-"""Which nodes look worse than they used to: executions far below the node's own earlier level, or a level that fell."""
+"""Which nodes stand out by slow executions: more of them than chance lets expect beside the other nodes.
+
+An execution of node i is slow where its log score x lies below the bar of its node and benchmark type,
+
+    bar_i = max( level_i - max(3.5 σ_i, -log 0.9),  peers_i - max(3.5 σ_i, -log 0.8) )
+
+level_i: what the node has shown that it can do. It begins as the highest median of five executions in a row, and becomes
+the median of the executions near it, over and over. So it is the upper one of two levels, whether 5 or 95 % of the
+executions lie at the lower one, and wherever these lie in time.
+σ_i: the robust deviation of these executions around it, or the median one of all nodes where that is larger.
+peers_i: the median level of the other nodes of its machine type, where there are two or more. It sees what the node's own
+executions cannot show, a node that was hardly ever well. Nodes of other machine types are no measure of its level.
+
+Node i stands out where P( Σ_t H_t >= k_i ) < 0.01 after Holm's correction over the nodes, with k_i its slow executions,
+H_t ~ Hypergeometric of the n_it executions of type t that it ran, out of the N_t of all nodes, K_t of them slow: the
+exact test of equal shares within types (Zelen 1971). Outliers that all nodes have alike, of heavy tails say, thus accuse
+nobody; and where executions are few, nothing can be told."""
+
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
+from scipy.special import gammaln  # type: ignore[import-untyped, unused-ignore]
 
-from tasks.nodes.group_medians import SD_OF_MAD, group_medians, within_deviation
 from tasks.nodes.reference_fleet import ReferenceFleet
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.scores import execution_scores
 from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables
 
-DEVIATIONS = 3.5  # robust deviations below a node's own level: Iglewicz & Hoaglin 1993
+DEVIATIONS = 3.5  # Iglewicz & Hoaglin 1993
+NEAR = 3.0  # deviations from the level, of what it is learned from: slow ones must not creep in
+QUARTILES = 1.349  # deviations that lie between those of a normal distribution
+OWN_LOSS, PEER_LOSS = -np.log(0.9), -np.log(0.8)  # the least that matters; nodes of a machine type are not quite alike
+RUN = 5  # executions in a row: three of them are not drawn together out of the tail
+ROUNDS = 8
+FIRST = 2.0  # deviations for one estimated from what lies above a first guess: the tail of a normal distribution
+LEAST_PEERS = 2
+ALPHA = 0.01  # of the family: a false name in one of a hundred fleets
+LEAST_SHARE = (
+    0.1  # of the executions of a benchmark: nodes that are quite alike do not exist, and many tell any difference
+)
+SHARES_KUIPER = 1.747  # of slow executions over time, at 5 %
+RECOVERED = 3  # executions after the last slow ones, as those that clear an alarm
 COLUMNS = ["node", "machine_type", "n_executions", "n_low", "low_share", "worst_type", "worst_ratio"]
+COLUMNS += ["p_value", "stands_out", "course", "first", "last"]
+Course = Literal["lasting", "recovered", "scattered", ""]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The executions of one type that were judged, in time order, (n,) each: rows of the history, nodes, log of score
+    over the level of the node, or that of its peers where it is higher, and whether that is slow."""
+
+    name: str
+    executions: Ints
+    nodes: Ints
+    apart: Floats
+    is_slow: Bools
 
 
 def suspicious_nodes(tables: NodeTables, reference: ReferenceFleet, params: ScoreParams) -> pd.DataFrame:
-    """One row a node, the most suspicious first: node, machine_type, n_executions, n_low (executions more than 3.5
-    robust deviations of their type below the node's own level), low_share, worst_type (with most of them), worst_ratio
-    (their median score over that level; NaN without a low one).
+    """One row a node, those that stand out first: node, machine_type, n_executions, n_low (slow ones), low_share,
+    worst_type (with the largest share of them), worst_ratio (their median score there over the level; NaN without one),
+    p_value (after Holm; NaN where there is no other node), stands_out, and how they lie in time, course: lasting (until
+    now), recovered, scattered, or empty without any; first, last: rows of the history that they begin and end with, or
+    -1.
 
-    The level is the median of the first half of the node's executions of a type, so that a node that got worse for good
-    does not become its own measure. Deviations are within the halves: those of the type, or of the node itself where it
-    varies more than the others. Fewer executions than twice min_executions are not halved. tables: of executions
-    without known stress, in time order. Nodes with fewer than min_executions of a type are not judged by it, and left
-    out if there is no other."""
-    parts = []
+    tables: of executions without known stress, in time order. Nodes with fewer than min_executions of a type, or five,
+    are not judged by it, and left out if there is no other."""
+    types = []
     for table in tables.of_aspects(params.left_out_aspects).tables:
         scores = execution_scores(table, reference, params)
-        kept = ~np.isnan(scores)
-        if not kept.any():
-            continue
-        nodes = table.nodes[kept]
-        n_own, is_early = _early(nodes, 2 * params.min_executions)
-        apart, deviation = _fallen(scores[kept], nodes, is_early, len(tables.nodes))
-        is_judged = n_own >= params.min_executions
-        is_low = (apart < -DEVIATIONS * deviation) & (deviation > 0)
-        rows = {"node": nodes, "type": table.name, "apart": apart, "is_low": is_low}
-        parts.append(pd.DataFrame(rows)[is_judged])
-    found = [_of_node(tables, int(number), own) for number, own in _each_node(parts)]
-    listed = pd.DataFrame(found, columns=COLUMNS)
-    order = ["low_share", "worst_ratio", "node"]
-    return listed.sort_values(order, ascending=[False, True, True], ignore_index=True)
+        n_own = np.bincount(table.nodes[~np.isnan(scores)], minlength=len(tables.nodes))
+        kept = ~np.isnan(scores) & (n_own >= max(params.min_executions, RUN))[table.nodes]
+        if kept.any():
+            nodes = table.nodes[kept]
+            told = slow_executions(scores[kept], nodes, tables.machine_types)
+            types.append(Judged(table.name, table.executions[kept], nodes, *told))
+    if not types:
+        return pd.DataFrame(columns=COLUMNS)
+    n_slow, n_all = (np.stack([_counts(one, of, len(tables.nodes)) for one in types]) for of in ("is_slow", "nodes"))
+    seen = np.flatnonzero(n_all.sum(0))
+    p_values = dict(zip(seen.tolist(), excess_p_values(n_slow[:, seen], n_all[:, seen]), strict=True))
+    rows = [_row(tables, int(number), types, n_slow, n_all, p_values[number]) for number in seen]
+    order = ["stands_out", "p_value", "low_share", "node"]
+    return pd.DataFrame(rows, columns=COLUMNS).sort_values(
+        order, ascending=[False, True, False, True], ignore_index=True
+    )
 
 
-def _fallen(scores: Floats, nodes: Ints, is_early: Bools, n_nodes: int) -> tuple[Floats, Floats]:
-    """How far each score lies from the early level of its node, and the deviation of one score there: (n,) each."""
-    halves = 2 * nodes + is_early
-    levels = group_medians(scores[is_early, None], nodes[is_early], n_nodes)[:, 0]
-    within = within_deviation(scores[:, None], halves, 2 * n_nodes)[0]
-    apart = np.abs(scores - group_medians(scores[:, None], halves, 2 * n_nodes)[halves, 0])
-    own = SD_OF_MAD * group_medians(apart[:, None], nodes, n_nodes)[:, 0]
-    return scores - levels[nodes], np.fmax(own, within)[nodes]
+def slow_executions(scores: Floats, nodes: Ints, machine_types: tuple[str, ...]) -> tuple[Floats, Bools]:
+    """How far each log score lies from the level of its node, or its peers' where that is higher, and which are slow.
+
+    scores, nodes: (n,) of one benchmark type, in time order; each node has RUN of them at least. machine_types:
+    (n_nodes,), empty where nobody says. Returns (n,) each."""
+    n_nodes = len(machine_types)
+    is_early = 2 * pd.Series(nodes).groupby(nodes).cumcount().to_numpy() < np.bincount(nodes)[nodes]
+    kept = _best_runs(scores[is_early], nodes[is_early], n_nodes)
+    levels, sigma = _settled(np.fmax(kept, _medians(scores, nodes, n_nodes)), scores, nodes)
+    kinds, of = np.unique(np.array(machine_types, dtype=str), return_inverse=True)
+    is_stated, others = (kinds != "")[of], _medians_of_others(levels, of)
+    if not is_stated.all():
+        reached, _ = _settled(_best_runs(scores, nodes, n_nodes), scores, nodes)
+        is_like_others = ~is_stated & (np.abs(reached - others) <= OWN_LOSS)
+        levels = np.where(is_like_others, np.fmax(levels, reached), levels)
+    peers, margins = np.where(is_stated, others, np.nan), DEVIATIONS * sigma
+    bars = np.fmax(levels - np.maximum(margins, OWN_LOSS), peers - np.maximum(margins, PEER_LOSS))
+    return scores - np.fmax(levels, peers)[nodes], scores < bars[nodes]
 
 
-def _early(nodes: Ints, least: int) -> tuple[Ints, Bools]:
-    """How many rows the node of each row has, and which rows are of its first half; all of fewer than least. (n,)"""
-    place = pd.Series(nodes).groupby(nodes).cumcount().to_numpy(dtype=np.int64)
-    n_own = np.bincount(nodes)[nodes]
-    return n_own, (2 * place < n_own) | (n_own < least)
+def excess_p_values(n_slow: Ints, n_all: Ints) -> Floats:
+    """How likely so many slow executions or more are in each node if all had the same share of each type: (n_nodes,),
+    after Holm. n_slow, n_all: (n_types, n_nodes). NaN if there is one node alone."""
+    n_nodes = n_slow.shape[1]
+    if n_nodes < 2:
+        return np.full(n_nodes, np.nan)
+    found = np.ones(n_nodes)
+    expected = (n_all * n_slow.sum(1, keepdims=True) / np.maximum(n_all.sum(1, keepdims=True), 1)).sum(0)
+    for node in np.flatnonzero(n_slow.sum(0) > expected):
+        chances = np.ones(1)
+        for k, n in zip(n_slow, n_all, strict=True):
+            chances = np.convolve(chances, _hypergeometric(int(n.sum()), int(k.sum()), int(n[node])))
+        found[node] = chances[n_slow[:, node].sum() :].sum()
+    order = np.argsort(found, kind="stable")
+    found[order] = np.minimum(np.maximum.accumulate(found[order] * np.arange(n_nodes, 0, -1)), 1.0)
+    return found
 
 
-def _each_node(parts: list[pd.DataFrame]) -> list[tuple[int, pd.DataFrame]]:
-    judged = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-    return [(int(number), own) for number, own in judged.groupby("node")] if len(judged) else []  # type: ignore[arg-type]
+def _hypergeometric(total: int, marked: int, drawn: int) -> Floats:
+    """The chances that 0, 1, … of the marked ones are among those drawn out of the total."""
+    least, most = max(0, drawn + marked - total), min(marked, drawn)
+    h = np.arange(least, most + 1)
+    found = _log_choose(marked, h) + _log_choose(total - marked, drawn - h) - _log_choose(total, np.array(drawn))
+    return np.concatenate([np.zeros(least), np.exp(found)])
 
 
-def _of_node(tables: NodeTables, number: int, own: pd.DataFrame) -> tuple[object, ...]:
-    low = own[own["is_low"]]
-    worst_type, worst_ratio = "", np.nan
-    if len(low):
-        worst_type = str(low["type"].value_counts().index[0])
-        worst_ratio = float(np.exp(low["apart"][low["type"] == worst_type].median()))
-    told = (tables.nodes[number], tables.machine_types[number], len(own), len(low))
-    return (*told, len(low) / len(own), worst_type, worst_ratio)
+def _log_choose(n: int, k: Ints) -> Floats:
+    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+
+def slow_stretch(is_slow: Bools) -> tuple[Course, int, int]:
+    """How the slow executions of a node lie in time, and the first and the last of them; "", -1, -1 without any.
+
+    The stretch is where slow ones are above their share, S_t = Σ_{s<=t} (slow_s - share), by the largest rise of S
+    (Page 1955). Without a rise beyond chance (Kuiper's test) they are scattered."""
+    slow = np.flatnonzero(is_slow)
+    n, share = len(is_slow), float(is_slow.mean()) if len(is_slow) else 0.0
+    if not len(slow):
+        return "", -1, -1
+    total = np.concatenate([[0.0], np.cumsum(is_slow - share)])
+    rises = total - np.minimum.accumulate(total)
+    end = int(rises.argmax())
+    if share == 1:
+        return "lasting", 0, n - 1
+    if rises[end] < SHARES_KUIPER * np.sqrt(n * share * (1 - share)):
+        return "scattered", int(slow[0]), int(slow[-1])
+    begin = int(total[: end + 1].argmin())
+    return ("recovered" if n - end >= RECOVERED else "lasting"), begin, end - 1
+
+
+def _settled(levels: Floats, scores: Floats, nodes: Ints) -> tuple[Floats, Floats]:
+    """The level of each node, from where it begins, and its deviation, by quartiles: (n_nodes,) each."""
+    ordered = scores[np.lexsort((scores, nodes))]
+    sizes = np.bincount(nodes, minlength=len(levels))
+    starts = np.cumsum(sizes) - sizes
+    low, high = levels, np.full(len(levels), np.inf)
+    for at_round in range(ROUNDS):  # those near the level are neighbours in the sorted scores of a node
+        begin = starts + np.bincount(nodes[scores < low[nodes]], minlength=len(levels))
+        n_near = starts + np.bincount(nodes[scores <= high[nodes]], minlength=len(levels)) - begin
+        quarter, levels, three = (
+            np.where(n_near > 0, ordered[np.minimum(begin + at * n_near // 4, len(ordered) - 1)], np.nan)
+            for at in (1, 2, 3)
+        )
+        own = (three - quarter) / QUARTILES
+        usual = np.full(len(levels), np.nanmedian(own))
+        sigma = np.fmax(own, usual) if at_round else FIRST * usual  # above a first guess may lie another level
+        low, high = levels - NEAR * sigma, levels + NEAR * sigma
+    return levels, sigma
+
+
+def _best_runs(scores: Floats, nodes: Ints, n_nodes: int) -> Floats:
+    """The highest median of RUN executions in a row of each node: (n_nodes,), NaN for one with fewer."""
+    found = np.full(n_nodes, np.nan)
+    if len(scores) >= RUN:
+        order = np.argsort(nodes, kind="stable")
+        runs = np.sort(np.lib.stride_tricks.sliding_window_view(scores[order], RUN), axis=1)[:, RUN // 2]
+        of = nodes[order]
+        is_one_node = of[RUN - 1 :] == of[: len(runs)]
+        np.fmax.at(found, of[: len(runs)][is_one_node], runs[is_one_node])
+    return found
+
+
+def _medians(values: Floats, groups: Ints, n_groups: int) -> Floats:
+    """The median of each group, of two in the middle the upper one: a value that was measured. NaN without any."""
+    sizes = np.bincount(groups, minlength=n_groups)
+    places = np.cumsum(sizes) - sizes + sizes // 2
+    ordered = np.append(values[np.lexsort((values, groups))], np.nan)
+    return np.where(sizes > 0, ordered[places], np.nan)
+
+
+def _medians_of_others(levels: Floats, kinds: Ints) -> Floats:
+    """The median level of the other nodes of the same kind: (n_nodes,), NaN with fewer than LEAST_PEERS of them."""
+    found = np.full(len(levels), np.nan)
+    for kind in np.unique(kinds):
+        members = np.flatnonzero((kinds == kind) & ~np.isnan(levels))
+        m = len(members) - 1
+        if m >= LEAST_PEERS:
+            ordered, own = np.sort(levels[members]), levels[members]
+            place = np.searchsorted(ordered, own)
+            pair = [ordered[at + (place <= at)] for at in ((m - 1) // 2, m // 2)]
+            found[members] = (pair[0] + pair[1]) / 2
+    return found
+
+
+def _counts(one: Judged, of: str, n_nodes: int) -> Ints:
+    return np.bincount(one.nodes[one.is_slow] if of == "is_slow" else one.nodes, minlength=n_nodes)
+
+
+def _row(
+    tables: NodeTables, number: int, types: list[Judged], n_slow: Ints, n_all: Ints, p_value: float
+) -> tuple[object, ...]:
+    shares = n_slow[:, number] / np.maximum(n_all[:, number], 1)
+    worst, worst_type, worst_ratio = int(shares.argmax()), "", np.nan
+    course, first, last = slow_stretch(np.zeros(0, dtype=bool))
+    if shares[worst] > 0:
+        is_own = types[worst].nodes == number
+        worst_type = types[worst].name
+        worst_ratio = float(np.exp(np.median(types[worst].apart[is_own & types[worst].is_slow])))
+        affected = [one for one, share in zip(types, shares, strict=True) if share >= shares[worst] / 2]
+        executions = np.concatenate([one.executions[one.nodes == number] for one in affected])
+        order = np.argsort(executions)
+        is_slow = np.concatenate([one.is_slow[one.nodes == number] for one in affected])[order]
+        course, *edges = slow_stretch(is_slow)
+        first, last = (int(executions[order][at]) for at in edges)
+    k, n = int(n_slow[:, number].sum()), int(n_all[:, number].sum())
+    told = (tables.nodes[number], tables.machine_types[number], n, k, k / n, worst_type, worst_ratio)
+    return (*told, p_value, bool(p_value < ALPHA and shares[worst] >= LEAST_SHARE), course, first, last)

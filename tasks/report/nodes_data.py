@@ -81,6 +81,7 @@ WHERE source = $source ORDER BY place
 DETECTORS = """
 SELECT detector, count(*) AS n_executions, count(*) FILTER (suspicions.is_suspicious) AS n_suspicious,
     count(*) FILTER (is_stressed) AS n_stressed, count(*) FILTER (is_stressed AND is_suspicious) AS n_found,
+    count(*) FILTER (is_stressed = false AND is_suspicious) AS n_false,
     any_value(threshold) AS threshold
 FROM nodes.suspicions AS suspicions JOIN nodes.executions USING (source, execution_id)
 WHERE source = $source GROUP BY detector ORDER BY detector
@@ -124,7 +125,7 @@ class NodesData:
     """Tables and figures of one source; tables are empty where their step has not been taken yet.
 
     nodes: one row a node; types: one a benchmark type; shown: the best nodes, which the figure has; watched: nodes by
-    how far they fell below their own level; pairs: how many executions tell nodes apart. ranked_version and
+    their slow executions; pairs: how many executions tell nodes apart. ranked_version and
     evaluated_version: data versions that answers and evaluation rest on; n_left_out: executions that the answers could
     not look at. learned: what a trained model says; None before it was asked."""
 

@@ -9,7 +9,16 @@ from typing import Any
 import pandas as pd
 
 from tasks.nodes.model_names import left_out
-from tasks.nodes.node_words import agreement, agreement_without, counts_as, decision, interval
+from tasks.nodes.node_words import (
+    agreement,
+    agreement_without,
+    counts_as,
+    decision,
+    interval,
+    is_true,
+    slow_time,
+    standing_out,
+)
 from tasks.quantities import digits, number, share
 from tasks.report.jobs_page import Total, drawn
 from tasks.report.nodes_data import NodesData, fetch_nodes_data
@@ -58,7 +67,8 @@ def nodes_text(data: NodesData, params: NodesReportParams = DEFAULTS) -> str:
             "repeatability": drawn(reruns_figure(data.reruns)),
             "learned": learned_values(data.learned, data.data_version, params.n_rows),
             **_scores(data, params),
-            "watched": _named(data.watched.head(params.n_rows)),
+            "watched": [row | {"slow_time": slow_time(row)} for row in _named(data.watched.head(params.n_rows))],
+            "standing_out": _standing_out(data),
             "detectors": data.detectors.to_dict("records"),
             "repeats": _repeats(data.repeatability[data.repeatability["is_counted"]].head(params.n_rows)),
             "repeat_heads": REPEAT_HEADS,
@@ -108,6 +118,11 @@ def _named(rows: pd.DataFrame) -> list[dict[Any, Any]]:
         }
         for row in rows.to_dict("records")
     ]
+
+
+def _standing_out(data: NodesData) -> str:
+    rows = data.watched.to_dict("records")
+    return sentence(standing_out(rows, {str(row["node"]): node_name(row) for row in rows}))
 
 
 def _repeats(rows: pd.DataFrame) -> list[dict[Any, Any]]:
@@ -187,10 +202,8 @@ def _totals(data: NodesData) -> list[Total]:
     if len(first):
         best = ", ".join(node_name(row) for row in first.head(3).to_dict("records"))
         totals.append(Total(digits(float(first["score"].iloc[0]), 3), f"best score: {best}"))
-    low = data.watched[data.watched["n_low"] > 0]
-    if len(low):
-        row = low.iloc[0].to_dict()
-        totals.append(Total(share(row["low_share"]), f"of the executions of {node_name(row)} far below itself"))
+    for row in data.watched[data.watched["stands_out"].map(is_true)].head(1).to_dict("records"):
+        totals.append(Total(share(row["low_share"]), f"of the executions of {node_name(row)} slow, {slow_time(row)}"))
     if data.learned:
         told = f"of {data.learned.n_fingerprints:,} executions flagged by the trained model"
         totals.append(Total(f"{data.learned.n_flagged:,}", told))

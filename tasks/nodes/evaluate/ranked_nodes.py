@@ -16,7 +16,7 @@ from tasks.nodes.type_tables import Bools, NodeTables
 ALL_NODES = "all nodes, their executions without known stress"
 NO_SCORE = "no node has a metric that counts in a score"
 NO_COMPONENT = "no benchmark varies between nodes"
-NO_LOW = "no execution lies far below the earlier level of its own node"
+NONE = "no node stands out by slow executions"
 
 
 def ranked_nodes(tables: NodeTables, is_calm: Bools, params: EvaluateParams) -> tuple[dict[str, pd.DataFrame], Figures]:
@@ -62,7 +62,7 @@ def _best(nodes: pd.DataFrame) -> Figures:
 
 
 def _most_suspicious(suspicious: pd.DataFrame, min_executions: int) -> Figures:
-    if len(suspicious) and suspicious["n_low"].iloc[0] > 0:
+    if len(suspicious) and suspicious["stands_out"].iloc[0]:
         return {"nodes.most_suspicious": str(suspicious["node"].iloc[0])}
-    reason = NO_LOW if len(suspicious) else f"no node ran a benchmark {min_executions} times"
+    reason = NONE if len(suspicious) else f"no node ran a benchmark {min_executions} times"
     return {"nodes.most_suspicious": None, "nodes.most_suspicious.reason": reason}

@@ -42,7 +42,7 @@ def nodes_preprocess(params: NodePreprocessParams) -> NodesPreprocessed:
 
 @flow(name="nodes-rank", run_name=lambda: of_source("rank the nodes of"), tags=TAGS)
 def nodes_rank(params: NodeRankParams) -> NodesRanked:
-    """Rank the nodes of a source by aspect, with intervals and ties, and say which executions are suspicious.
+    """Rank the nodes of a source by aspect, with intervals and ties, and say which stand out by slow executions.
 
     A source that was never preprocessed is so first; later its reference stays as it is."""
     warehouse, source = params.warehouse, params.source

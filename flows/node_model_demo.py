@@ -70,14 +70,11 @@ def tell_learned(warehouse: Warehouse, nodes: NodesParams, source: str, names: M
 
 
 def quick(model: ModelParams) -> ModelParams:
-    """The parameters with few epochs of large steps, for a first look; the network stays.
-
-    Without node metrics: those of an emulated node show that a stressor runs, however little it disturbs."""
+    """The parameters with few epochs of large steps, for a first look; the network stays."""
     epochs = min(model.fit.epochs_in(model.variant), MOST_EPOCHS)
     steps = {"epochs": epochs, "batch_size": LEFT_TO_VARIANT, "learning_rate": float(LEFT_TO_VARIANT)}
     loss = model.loss.model_copy(update={"mined_per_type": LEFT_TO_VARIANT})
-    graph = model.graph.model_copy(update={"node_metrics": False})
-    return model.model_copy(update={"graph": graph, "fit": model.fit.model_copy(update=steps), "loss": loss})
+    return model.model_copy(update={"fit": model.fit.model_copy(update=steps), "loss": loss})
 
 
 def quick_detection(detect: DetectorParams) -> DetectorParams:

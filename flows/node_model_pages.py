@@ -9,6 +9,7 @@ from flows.node_pages import MAX_ROWS, rest
 from flows.publish import joined, table
 from flows.shown import counted
 from tasks.markdown import plain
+from tasks.nodes.learned.names import TOO_GOOD
 from tasks.nodes.learned_steps import FingerprintedNodes, TrainedNodes, TunedNodes, WatchedNodes
 from tasks.nodes.node_words import called, interval
 from tasks.quantities import number, ratio
@@ -27,6 +28,7 @@ def training_page(source: str, found: TrainedNodes) -> str:
             f"Model {plain(found['model_id'])}, data version {plain(found['data_version'])}. In use: {plain(in_use)}.",
             f"It learned {counted(found['n_learned'], 'execution')}; the figures are of the latest "
             f"{found['n_tested']:,}, which it did not see. The better model is chosen by {plain(found['metric'])}.",
+            f"Too good: {TOO_GOOD}." if found["sees_node_metrics"] and "auprc" in found["figures"] else "",
             table(("figure", "value"), rows) if rows else "",
         ]
     )

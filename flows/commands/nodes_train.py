@@ -10,6 +10,7 @@ from flows.invocation import invocation_of
 from flows.running import flow_running
 from flows.shown import as_command, count
 from flows.tables import show_facts
+from tasks.nodes.learned.names import TOO_GOOD
 from tasks.nodes.model.variants import Variant
 from tasks.quantities import number
 
@@ -103,6 +104,7 @@ def facts_of(found: "TrainedNodes") -> dict[str, str]:
         "in use": in_use,
         "learned": f"{count(found['n_learned'])} executions{', before' if found['is_from_before'] else ''}",
         "held out": f"{count(found['n_tested'])} executions, the latest, which the figures below are of",
+        **({"too good": TOO_GOOD} if found["sees_node_metrics"] and "auprc" in figures else {}),
         **{words: number(figures[key]) for key, words in WORDS.items() if key in figures},
         "data version": found["data_version"],
     }

@@ -43,7 +43,7 @@ class Preprocessed(TypedDict):
 
 
 class Ranked(TypedDict):
-    """best: the node at the first place, or those that share it; most_suspicious: stands out most (`suspicion`), or empty.
+    """best: the node at the first place, or those that share it; most_suspicious: that stands out most, or empty.
 
     n_executions: of the source; n_left_out: of them those of which the preprocessing knows no metric, such as of a new
     benchmark or template: they are in no answer until it is made anew."""

@@ -32,7 +32,8 @@ class TrainedNodes(TypedDict):
     """model_id: of the new model; champion_id: of the one in use now. metric: by which the better one is chosen.
 
     figures: of the new one, on the executions that were held out. n_learned, n_tested: executions. is_from_before: the
-    same data, parameters and code had made this model already, and nothing was learned."""
+    same data, parameters and code had made this model already, and nothing was learned. sees_node_metrics: it does, and
+    where stress was put on for the recording, figures of detection are too good."""
 
     model_id: str
     champion_id: str
@@ -42,6 +43,7 @@ class TrainedNodes(TypedDict):
     n_learned: int
     n_tested: int
     is_from_before: bool
+    sees_node_metrics: bool
 
 
 class TunedNodes(TypedDict):
@@ -96,7 +98,7 @@ def train(
     key = training_key(source, version_of(warehouse, source), model, train, preprocess, score, detect)
     if not again and (known := remembered(warehouse, source, key)):
         logger.info("%s was made of the same data, parameters and code before: nothing to learn", known["model_id"])
-        return cast(TrainedNodes, {**known, "is_from_before": True})
+        return cast(TrainedNodes, {**known, "is_from_before": True, "sees_node_metrics": model.graph.node_metrics})
     from tasks.nodes.learned.cases import asked_of
     from tasks.nodes.learned.training import train_source
 
@@ -112,6 +114,7 @@ def train(
         n_learned=found.n_learned,
         n_tested=found.n_tested,
         is_from_before=False,
+        sees_node_metrics=model.graph.node_metrics,
     )
     remember(warehouse, key, told)
     return told

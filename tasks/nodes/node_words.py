@@ -74,7 +74,7 @@ def standing_out(watched: Sequence[Mapping[Any, Any]], names: Mapping[str, str])
     first = watched[0]
     most = [f"{row['n_low']:,} of {row['n_executions']:,}" for row in watched[:MOST_COUNTS]]
     counts = ", ".join(most) + (" …" if len(watched) > MOST_COUNTS else "")
-    why = f"p = {number(first['p_value'])}" if first["p_value"] >= CHANCE else "too few of any benchmark to matter"
+    why = _chance(first["p_value"]) if first["p_value"] >= CHANCE else "too few of any benchmark to matter"
     return f"no node stands out: {counts} executions slow ({why})"
 
 
@@ -91,7 +91,12 @@ def slow_time(row: Mapping[Any, Any]) -> str:
 def _slow_node(row: Mapping[Any, Any], name: str) -> str:
     counts = f"{row['n_low']:,} of {row['n_executions']:,} executions slow"
     worst = f"most in {row['worst_type'].partition('@')[0]}, there at {ratio(row['worst_ratio'])} of its level"
-    return f"{name}: {counts}, {worst}; {slow_time(row)} (p = {number(row['p_value'])})"
+    return f"{name}: {counts}, {worst}; {slow_time(row)} ({_chance(row['p_value'])})"
+
+
+def _chance(p_value: float) -> str:
+    told = number(p_value)
+    return f"p {told}" if told.startswith("<") else f"p = {told}"
 
 
 def is_true(value: Any) -> bool:

@@ -2,19 +2,21 @@
 
 An execution of node i is slow where its log score x lies below the bar of its node and benchmark type,
 
-    bar_i = max( level_i - max(3.5 σ_i, -log 0.9),  peers_i - max(3.5 σ_i, -log 0.8) )
+    bar_i = max( level_i - max(3.5 sigma_i, -log 0.9),  peers_i - max(3.5 sigma, -log 0.8) )
 
-level_i: what the node has shown that it can do. It begins as the highest median of five executions in a row, and becomes
-the median of the executions near it, over and over. So it is the upper one of two levels, whether 5 or 95 % of the
-executions lie at the lower one, and wherever these lie in time.
-σ_i: the robust deviation of these executions around it, or the median one of all nodes where that is larger.
-peers_i: the median level of the other nodes of its machine type, where there are two or more. It sees what the node's own
-executions cannot show, a node that was hardly ever well. Nodes of other machine types are no measure of its level.
+level_i: what the node has shown that it can do: from the highest median of five executions in a row of its earlier
+half, or the median of all where that is higher, to the median of the executions near it, over and over. So it is the
+upper one of two levels, whether 5 or 95 % of the executions lie at the lower one. What a node reached in its later half
+alone, for less than half of its executions, is an improvement, unless others of its kind say that such nodes do it.
+sigma_i: the robust deviation of these executions around it, at least sigma, the median one of all nodes.
+peers_i: the median level of the other nodes of its machine type, where there are two or more; it sees what the node's
+own executions cannot show. Nodes of other types are no measure of its level. Nodes of which nobody says the type have
+no peers, but a level that they reached late counts where it is that of the others, within 10 %.
 
-Node i stands out where P( Σ_t H_t >= k_i ) < 0.01 after Holm's correction over the nodes, with k_i its slow executions,
-H_t ~ Hypergeometric of the n_it executions of type t that it ran, out of the N_t of all nodes, K_t of them slow: the
-exact test of equal shares within types (Zelen 1971). Outliers that all nodes have alike, of heavy tails say, thus accuse
-nobody; and where executions are few, nothing can be told."""
+Node i stands out where P( sum_t H_t >= k_i ) < 0.01 after Holm's correction over the nodes, with k_i its slow
+executions, H_t ~ Hypergeometric of the n_it executions of type t that it ran, out of the N_t of all nodes, K_t of them
+slow: the exact test of equal shares within types (Zelen 1971). Outliers that all nodes have alike accuse nobody; where
+executions are few, nothing can be told. A node that is slow in less than 10 % of every type does not stand out."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -37,9 +39,7 @@ ROUNDS = 8
 FIRST = 2.0  # deviations for one estimated from what lies above a first guess: the tail of a normal distribution
 LEAST_PEERS = 2
 ALPHA = 0.01  # of the family: a false name in one of a hundred fleets
-LEAST_SHARE = (
-    0.1  # of the executions of a benchmark: nodes that are quite alike do not exist, and many tell any difference
-)
+LEAST_SHARE = 0.1  # of a type: no two nodes are quite alike, and many executions tell any difference
 SHARES_KUIPER = 1.747  # of slow executions over time, at 5 %
 RECOVERED = 3  # executions after the last slow ones, as those that clear an alarm
 COLUMNS = ["node", "machine_type", "n_executions", "n_low", "low_share", "worst_type", "worst_ratio"]
@@ -104,8 +104,8 @@ def slow_executions(scores: Floats, nodes: Ints, machine_types: tuple[str, ...])
         reached, _ = _settled(_best_runs(scores, nodes, n_nodes), scores, nodes)
         is_like_others = ~is_stated & (np.abs(reached - others) <= OWN_LOSS)
         levels = np.where(is_like_others, np.fmax(levels, reached), levels)
-    peers, margins = np.where(is_stated, others, np.nan), DEVIATIONS * sigma
-    bars = np.fmax(levels - np.maximum(margins, OWN_LOSS), peers - np.maximum(margins, PEER_LOSS))
+    peers, usual = np.where(is_stated, others, np.nan), np.nanmin(sigma)
+    bars = np.fmax(levels - np.maximum(DEVIATIONS * sigma, OWN_LOSS), peers - np.maximum(DEVIATIONS * usual, PEER_LOSS))
     return scores - np.fmax(levels, peers)[nodes], scores < bars[nodes]
 
 
@@ -142,7 +142,7 @@ def _log_choose(n: int, k: Ints) -> Floats:
 def slow_stretch(is_slow: Bools) -> tuple[Course, int, int]:
     """How the slow executions of a node lie in time, and the first and the last of them; "", -1, -1 without any.
 
-    The stretch is where slow ones are above their share, S_t = Σ_{s<=t} (slow_s - share), by the largest rise of S
+    The stretch is where slow ones are above their share, S_t = sum_{s<=t} (slow_s - share), by the largest rise of S
     (Page 1955). Without a rise beyond chance (Kuiper's test) they are scattered."""
     slow = np.flatnonzero(is_slow)
     n, share = len(is_slow), float(is_slow.mean()) if len(is_slow) else 0.0
@@ -168,13 +168,16 @@ def _settled(levels: Floats, scores: Floats, nodes: Ints) -> tuple[Floats, Float
     for at_round in range(ROUNDS):  # those near the level are neighbours in the sorted scores of a node
         begin = starts + np.bincount(nodes[scores < low[nodes]], minlength=len(levels))
         n_near = starts + np.bincount(nodes[scores <= high[nodes]], minlength=len(levels)) - begin
-        quarter, levels, three = (
+        quartiles = [
             np.where(n_near > 0, ordered[np.minimum(begin + at * n_near // 4, len(ordered) - 1)], np.nan)
             for at in (1, 2, 3)
-        )
-        own = (three - quarter) / QUARTILES
+        ]
+        own = (quartiles[2] - quartiles[0]) / QUARTILES
         usual = np.full(len(levels), np.nanmedian(own))
-        sigma = np.fmax(own, usual) if at_round else FIRST * usual  # above a first guess may lie another level
+        sigma = np.fmax(own, usual)
+        if at_round == 0:  # above a first guess may lie another level
+            sigma, quartiles[1] = FIRST * usual, levels
+        levels = quartiles[1]
         low, high = levels - NEAR * sigma, levels + NEAR * sigma
     return levels, sigma
 

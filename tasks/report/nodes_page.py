@@ -202,7 +202,8 @@ def _totals(data: NodesData) -> list[Total]:
     if len(first):
         best = ", ".join(node_name(row) for row in first.head(3).to_dict("records"))
         totals.append(Total(digits(float(first["score"].iloc[0]), 3), f"best score: {best}"))
-    for row in data.watched[data.watched["stands_out"].map(is_true)].head(1).to_dict("records"):
+    if len(data.watched) and is_true(data.watched["stands_out"].iloc[0]):
+        row = data.watched.iloc[0].to_dict()
         totals.append(Total(share(row["low_share"]), f"of the executions of {node_name(row)} slow, {slow_time(row)}"))
     if data.learned:
         told = f"of {data.learned.n_fingerprints:,} executions flagged by the trained model"

@@ -60,7 +60,7 @@ def test_the_page_shows_ranking_decisions_suspicions_and_repeatability(page, wor
     for title in (
         "How good each node is",
         "Scores by aspect",
-        "Nodes that look worse than they used to",
+        "Nodes by slow executions",
         "Suspicious executions over time",
         "What each detector suspects",
         "How much a rerun differs",

@@ -5,6 +5,10 @@ import shlex
 WORD = "nodes"
 KIND = "fingerprint"
 LEARNED = "learned.parquet"  # in the folder of a model: what it has seen
+TOO_GOOD = (
+    "figures of detection, where stress was put on for the recording: this model sees node metrics, and a stressor "
+    "shows in them; train --fresh with model.graph.node_metrics: false for figures of what benchmarks say"
+)
 
 
 def no_trained_model(source: str) -> str:

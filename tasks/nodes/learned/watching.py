@@ -100,7 +100,7 @@ def _reasons(behind: pd.DataFrame, reasons: pd.DataFrame) -> list[str]:
     said = reasons[reasons["execution_id"].isin(flagged)]
     each = said.groupby("metric")["deviation"].agg(["size", "median"])
     ordered = each.sort_values(["size", "median"], ascending=[False, True]).head(MOST_REASONS)
-    return [f"{_metric(str(name))} ({row['median']:+.1f} deviations)" for name, row in ordered.iterrows()]
+    return [f"{_metric(str(name))} ({-row['median']:.1f} deviations worse)" for name, row in ordered.iterrows()]
 
 
 def _metric(column: str) -> str:

@@ -27,7 +27,11 @@ class GraphParams(Params):
     """Which earlier executions an execution is seen beside, and what is told of the time between."""
 
     predecessors: int = Field(3, ge=1, le=50, description="Earlier executions of the same node and type (paper: 3)")
-    node_metrics: bool = Field(True, description="Edges tell what the nodes' own metrics did before and during both")
+    node_metrics: bool = Field(
+        False,
+        description="Edges tell what the nodes' own metrics did before and during both; where stress was put on for "
+        "the recording they show the stressor, and figures are too good",
+    )
     interval_scales_s: tuple[Annotated[float, Field(gt=0, le=1e10)], ...] = Field(
         (60.0, 3600.0, 86_400.0, 604_800.0), max_length=20, description="Time constants of the encodings of intervals"
     )

@@ -38,6 +38,7 @@ TRAINED = {
     "n_learned": 1216,
     "n_tested": 72,
     "is_from_before": False,
+    "sees_node_metrics": False,
     "report": "/pages/nodes-log.html",
 }
 WATCHED = {"model_id": "m", "n_nodes": 3, "alarms": [], "suspected": [], "excluded": ["node-2"], "asked": []}
@@ -182,6 +183,12 @@ def test_a_training_tells_what_is_in_use_and_what_it_rests_on(
     assert "0.875" not in ended.out  # how well types are told says nothing where they are among the inputs
     assert ended.out.endswith("report: /pages/nodes-log.html\n")
     assert "nothing was learned" not in ended.err
+    assert "too good" not in facts
+    asked_by(monkeypatch, "flows.node_models.train_nodes", {**TRAINED, "sees_node_metrics": True})
+    assert (
+        "this model sees node metrics, and a stressor shows in them"
+        in facts_of(whorl("nodes", "train").out)["too good"]
+    )
     other = {**TRAINED, "champion_id": "fingerprint-u-2", "is_from_before": True}
     asked_by(monkeypatch, "flows.node_models.train_nodes", other)
     again = whorl("nodes", "train")

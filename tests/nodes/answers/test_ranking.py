@@ -8,7 +8,6 @@ from tasks.nodes.evaluate.ranked_nodes import ranked_nodes
 from tasks.nodes.ranking import is_tie, rank_nodes
 from tasks.nodes.reference_fleet import learn_reference
 from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.suspicion import suspicious_nodes
 
 PARAMS = ScoreParams(resamples=400)
 
@@ -70,6 +69,20 @@ def test_another_node_moves_neither_scores_nor_intervals(table, together):
     assert after[["score", "low", "high"]].to_numpy() == pytest.approx(before[["score", "low", "high"]].to_numpy())
 
 
+def levels_of(*levels):
+    """Rows of as many nodes, each with ten executions from 1.5 % below its level to 1.5 % above."""
+    return [(node, level * (0.985 + 0.03 * at / 9)) for node, level in enumerate(levels) for at in range(10)]
+
+
+@pytest.mark.parametrize(("level", "is_tied"), [(100.0, True), (104.0, False), (96.0, False)])
+def test_nodes_are_tied_by_their_intervals_and_not_by_how_near_they_are(table, together, level, is_tied):
+    """By hand: whatever is drawn anew, the median of ten lies within 0.985 and 1.015 of the level, so the ratio of two
+    medians within 1.031 of that of the levels: 4 % apart is never tied, though it is less than 5 %."""
+    found = ranked(together(table(levels_of(100.0, level)))).nodes
+    assert found["place"].tolist() == ([1, 1] if is_tied else [1, 2])
+    assert found["n_tied"].tolist() == ([2, 2] if is_tied else [1, 1])
+
+
 def test_the_order_of_drawn_nodes_is_found_in_every_aspect(campaign):
     """known_quality: node-1 leads the CPU, node-2 memory, node-3 disk, each 1.25 times as good as the next."""
     _, tables = campaign(nodes=3, runs=40, stressed=0.0)
@@ -98,26 +111,9 @@ def test_a_tie_is_an_interval_that_holds_one():
     assert is_tie(ones, np.zeros(101), 0.95)
     assert not is_tie(ones + 1, np.zeros(101), 0.95)
     assert is_tie(np.full(101, np.nan), np.zeros(101), 0.95)
-
-
-def test_the_node_whose_executions_fall_is_the_most_suspicious(table, together):
-    low = [(1, 60.0)] * 4
-    tables = together(table(around(0, 100, n=30) + around(1, 100, n=30) + low))
-    found = suspicious_nodes(tables, learn_reference(tables, np.ones(64, dtype=bool), PARAMS), PARAMS)
-    assert found["node"].iloc[0] == "b" and found["n_low"].iloc[0] == 4
-    assert found["low_share"].iloc[0] == pytest.approx(4 / 34)
-    assert found["worst_type"].iloc[0] == "cpu-test" and found["worst_ratio"].iloc[0] == pytest.approx(0.6, rel=0.03)
-    assert found["n_low"].iloc[1] == 0
-
-
-def test_a_node_that_fell_for_good_is_not_its_own_measure(table, together):
-    """From the 40th of 100 executions on node b has lost 40 %: most of its executions lie at the new level."""
-    falls = [*around(1, 100, n=40), *around(1, 60, n=60, seed=1)]
-    tables = together(table(around(0, 100, n=100) + falls))
-    found = suspicious_nodes(tables, learn_reference(tables, np.ones(200, dtype=bool), PARAMS), PARAMS)
-    assert found["node"].tolist() == ["b", "a"]
-    assert found["n_low"].tolist()[0] == 60 and found["n_low"].tolist()[1] <= 2
-    assert found["worst_ratio"].iloc[0] == pytest.approx(0.6, rel=0.03)
+    # the quantiles of -1, -0.98, … 1 at 0.025 and 0.975 are -0.95 and 0.95: a shift by 0.94 leaves 0 inside
+    for shift, is_tied in ((0.94, True), (-0.94, True), (0.96, False), (-0.96, False)):
+        assert is_tie(ones + shift, np.zeros(101), 0.95) is is_tied
 
 
 def part_of_a_fleet(table, together):
@@ -162,7 +158,7 @@ def test_without_an_execution_far_below_no_node_is_the_most_suspicious(table, to
     tables = together(table([(node, 100 + run) for run in range(5) for node in (0, 1)]))
     _, figures = ranked_nodes(tables, np.ones(10, dtype=bool), EvaluateParams(score=PARAMS))
     assert figures["nodes.most_suspicious"] is None
-    assert "no execution lies far below" in figures["nodes.most_suspicious.reason"]
+    assert "no node stands out" in figures["nodes.most_suspicious.reason"]
 
 
 def test_the_first_component_stands_beside_the_one_number_alone(table, together):
@@ -178,11 +174,3 @@ def test_the_first_component_stands_beside_the_one_number_alone(table, together)
     assert found.loc[found["aspect"] != "all", "pc1"].isna().all()
     alone = ranked(together(table(around(0, 100)), nodes=("a",))).nodes
     assert alone["pc1"].isna().all()
-
-
-def test_a_node_that_varies_more_than_the_others_is_not_suspicious_for_that(table, together):
-    """Limits make nodes a and c steady; b runs freely, and varies ten times as much."""
-    rows = around(0, 100, n=30, spread=0.005) + around(1, 300, n=30, spread=0.05) + around(2, 50, n=30, spread=0.005)
-    tables = together(table(rows), nodes=("a", "b", "c"))
-    found = suspicious_nodes(tables, learn_reference(tables, np.ones(90, dtype=bool), PARAMS), PARAMS)
-    assert found.set_index("node").loc["b", "n_low"] <= 1

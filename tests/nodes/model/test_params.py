@@ -51,3 +51,7 @@ def test_settled_twice_is_settled_once_and_nothing_else_changes(params):
     assert found.settled(7) == found
     left = {"fit": {"epochs", "batch_size", "learning_rate"}, "loss": {"mined_per_type"}}
     assert found.model_dump(exclude=left) == params.model_dump(exclude=left)
+
+
+def test_node_metrics_in_which_a_stressor_shows_are_not_looked_at_unless_asked_for():
+    assert not OURS.graph.node_metrics

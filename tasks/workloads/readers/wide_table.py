@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tasks.errors import BadInput, headless
+from tasks.errors import BadInput, headless, quoted
 from tasks.reading import all_refusals, refusals
 from tasks.workloads.columns import LABELS
 from tasks.workloads.readers.tables import Numbers, as_numbers, choose_keys, fault_of, texts
@@ -84,7 +84,7 @@ def read_table(
 def check_counters(table: WideTable, counters: Sequence[Counter], refused: Sequence[str]) -> None:
     """Raises BadInput for a table without counters. refused: its columns that are none, each with its reason."""
     if not counters:
-        said = "; ".join(refused)[:300] or "no column beside the time and the labels"
+        said = quoted(refused) or "no column beside the time and the labels"
         raise BadInput(table.path, f"no counter in it ({said})", "columns of numbers", "name them with --map")
 
 

@@ -65,7 +65,7 @@ def rank(
         return
     show_table([_shown(row) for row in rows], (*COLUMNS, LACKS) if any(row["lacks"] for row in rows) else COLUMNS)
     print()
-    names = {row.node: called(row.node, row.is_emulated) for row in scores.itertuples()}
+    names = {str(row.node): called(str(row.node), bool(row.is_emulated)) for row in scores.itertuples()}
     if line := left_out(found["n_left_out"], chosen):
         invocation.note(line)
     print(f"best: {', '.join(names[node] for node in found['best']) or 'none'}")

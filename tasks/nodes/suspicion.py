@@ -82,7 +82,7 @@ def suspicious_nodes(tables: NodeTables, reference: ReferenceFleet, params: Scor
     n_slow, n_all = (np.stack([_counts(one, of, len(tables.nodes)) for one in types]) for of in ("is_slow", "nodes"))
     seen = np.flatnonzero(n_all.sum(0))
     p_values = dict(zip(seen.tolist(), excess_p_values(n_slow[:, seen], n_all[:, seen]), strict=True))
-    rows = [_row(tables, int(number), types, n_slow, n_all, p_values[number]) for number in seen]
+    rows = [_row(tables, number, types, n_slow, n_all, p) for number, p in p_values.items()]
     order = ["stands_out", "p_value", "low_share", "node"]
     return pd.DataFrame(rows, columns=COLUMNS).sort_values(
         order, ascending=[False, True, False, True], ignore_index=True

@@ -105,7 +105,7 @@ def test_how_slow_executions_lie_in_time(marks, told):
 
 def table_of(scores, table, together, **named):
     """Scores (n, nodes) as executions in time order, nodes taking turns."""
-    n, m = scores.shape
+    m = scores.shape[1]
     return together(table([(at % m, float(np.exp(value))) for at, value in enumerate(scores.ravel())]), **named)
 
 
@@ -167,8 +167,8 @@ def test_words_name_who_stands_out_since_when_or_say_that_nobody_does():
     about |= {"first_at": datetime(2026, 1, 3, 10), "last_at": datetime(2026, 1, 5, 9, 30)}
     now = about | {"stands_out": True, "course": "lasting"}
     assert standing_out([now], {"a": "a (emulated)"}) == (
-        "a (emulated): 32 of 80 executions slow, most in cpu, there at 0.60 of its level; slow since 2026-01-03 10:00 UTC "
-        "(p < 0.000001)"
+        "a (emulated): 32 of 80 executions slow, most in cpu, there at 0.60 of its level; "
+        "slow since 2026-01-03 10:00 UTC (p < 0.000001)"
     )
     over = about | {"course": "recovered"}
     assert slow_time(over) == "was slow from 2026-01-03 10:00 to 2026-01-05 09:30 UTC, has recovered"

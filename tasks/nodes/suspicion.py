@@ -35,6 +35,7 @@ NEAR = 3.0  # deviations from the level, of what it is learned from: slow ones m
 QUARTILES = 1.349  # deviations that lie between those of a normal distribution
 OWN_LOSS, PEER_LOSS = -np.log(0.9), -np.log(0.8)  # the least that matters; nodes of a machine type are not quite alike
 RUN = 5  # executions in a row: three of them are not drawn together out of the tail
+FEW = 8  # executions that say nothing of their own deviation
 ROUNDS = 8
 FIRST = 2.0  # deviations for one estimated from what lies above a first guess: the tail of a normal distribution
 LEAST_PEERS = 2
@@ -174,7 +175,7 @@ def _settled(levels: Floats, scores: Floats, nodes: Ints) -> tuple[Floats, Float
         ]
         own = (quartiles[2] - quartiles[0]) / QUARTILES
         usual = np.full(len(levels), np.nanmedian(own))
-        sigma = np.fmax(own, usual)
+        sigma = np.where(n_near >= FEW, np.fmax(own, usual), usual)
         if at_round == 0:  # above a first guess may lie another level
             sigma, quartiles[1] = FIRST * usual, levels
         levels = quartiles[1]

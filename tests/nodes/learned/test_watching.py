@@ -42,7 +42,7 @@ def test_a_suspected_node_is_told_with_its_metrics_and_asked_for_a_benchmark():
     [alarm] = found.raised
     assert (alarm.kind, alarm.subject) == ("suspected-degradation", "a/cpu/a-cpu-007")
     assert "node a, cpu: looks degraded since a-cpu-007 at 2026-01-01 07:00 UTC; 3 of 3 executions" in alarm.message
-    assert alarm.message.endswith("it shows in events_per_second of cpu-sysbench (-4.0 deviations)")
+    assert alarm.message.endswith("it shows in events_per_second of cpu-sysbench (4.0 deviations worse)")
     assert alarm.evidence["model_id"] == "m"
     assert found.watched.asking.to_dict("records") == [{"node": "a", "aspect": "cpu"}]
     assert found.watched.excluded == ()
@@ -98,7 +98,7 @@ def test_reasons_are_of_the_executions_of_the_alarm_alone():
     rows = judged([True] + [False] * 5 + [True] * 3)
     said = reasons(rows).assign(metric=["old/m", *["new/m"] * 3])
     [alarm] = degradations("log", rows, said, "m", RULES).raised
-    assert alarm.message.endswith("it shows in m of new (-4.0 deviations)")
+    assert alarm.message.endswith("it shows in m of new (4.0 deviations worse)")
 
 
 def test_an_alarm_that_the_present_model_does_not_have_is_withdrawn():

@@ -37,7 +37,8 @@ from tasks.workloads.training_params import TrainParams
 from tasks.workloads.watch_params import WatchParams
 
 NOON = datetime(2026, 1, 1, 12)
-TIMES = {*kill_scenarios.TIMES, "trained_at", "identified_at", "evaluated_at", "raised_at", "landed_at", "ordered_at"}
+TIMES = {*kill_scenarios.TIMES, "trained_at", "identified_at", "fingerprinted_at", "evaluated_at", "raised_at"}
+TIMES |= {"landed_at", "ordered_at"}
 
 
 def identifying() -> IdentifyParams:

@@ -27,7 +27,7 @@ SEED = 2026
 ROOT = Path(__file__).parents[3]
 RECORDED = ROOT / "data" / "recorded"
 WHORL = "from flows.cli import main; main()"
-LONGEST_S = 1200.0
+LONGEST_S, GONE_S = 1200.0, 60.0
 QUICK = {
     "JOBS__EVALUATE__WITH_RIVALS": "false",
     "JOBS__EVALUATE__FOREST_TREES": "5",
@@ -81,15 +81,16 @@ STORY = [  # how often each is killed, before it may end; {} is the home, {new} 
     (3, "warehouse prune --runs-kept-days 0 --orphans-kept-hours 0 --copies-kept-days 0"),
 ]
 OF_ITS_OWN = 3  # kills of the first command while it starts a Prefect server of its own, as in a plain shell
-WHEN = ("_at", "model_id", "champion_id", "run_id")  # of this machine, or made anew where a flow was run again
+IDS = {"model_id", "champion_id", "key"}  # made anew where a flow that was killed late is run again
+DATA_TIMES = {"submitted_at", "started_at", "ended_at", "queued_at", "first_at", "last_at"}
 
 
 @dataclass
 class Home:
-    """A home, and how its commands are run. api_url: of a Prefect server; None: each starts its own."""
+    """A home, and how its commands are run. api: the variables that name a Prefect server, and its key."""
 
     folder: Path
-    api_url: str | None
+    api: dict[str, str]
     took_s: dict[int, float] = field(default_factory=dict)
 
     @property
@@ -101,7 +102,7 @@ class Home:
         """Start a command. alone: with a server of its own."""
         inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PREFECT_", "WHORL_"))}
         quick = {f"WHORL_{key}": value for key, value in QUICK.items()}
-        api = {"PREFECT_API_URL": self.api_url} if self.api_url and not alone else {}
+        api = {} if alone else self.api
         environment = inherited | quick | api | {"WHORL_HOME": str(self.folder), "OMP_NUM_THREADS": "1"}
         with (self.folder.parent / f"{self.folder.name}.log").open("wb") as log:
             return subprocess.Popen(
@@ -159,9 +160,8 @@ def kill(home: Home, command: str, took_s: float, rng: random.Random, *, alone: 
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGKILL)
     killed = process.wait() == -signal.SIGKILL
-    for left in home.processes():  # a server that outlives its command a moment, or for good
-        with suppress(psutil.Error):
-            left.kill()
+    _, left = psutil.wait_procs(home.processes(), timeout=GONE_S)  # what dies with it takes a moment
+    assert left == [], command
     return killed
 
 
@@ -181,10 +181,10 @@ def rows(home: Home) -> dict[str, Any]:
 
 
 def is_of_this_machine(table: str, column: str) -> bool:
-    is_data = column in ("submitted_at", "started_at", "ended_at") or (
-        column == "run_id" and not table.startswith("ops")
-    )
-    return column.endswith(WHEN) and not is_data
+    """Whether a column says when something was done here, or which run of a flow did it."""
+    if column == "run_id":
+        return table.startswith("ops")
+    return column in IDS or (column.endswith("_at") and column not in DATA_TIMES)
 
 
 def champions(home: Home) -> dict[tuple[str, str, str], Any]:
@@ -216,9 +216,11 @@ def left_over(home: Home) -> list[str]:
 @pytest.fixture
 def homes(tmp_path: Path, prefect_server: None) -> Iterator[tuple[Home, Home]]:
     """The calm one and the killed one."""
-    from prefect.settings import PREFECT_API_URL
+    from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL
 
-    made = tuple(Home(tmp_path / name, PREFECT_API_URL.value()) for name in ("calm", "killed"))
+    key = str(PREFECT_API_AUTH_STRING.value())
+    api = {"PREFECT_API_URL": PREFECT_API_URL.value(), "PREFECT_API_AUTH_STRING": key}
+    made = tuple(Home(tmp_path / name, api) for name in ("calm", "killed"))
     for home in made:
         home.folder.mkdir()
     yield made[0], made[1]

@@ -1,5 +1,6 @@
 """Programs that the recorder starts: ended in time, with all they have started, and nothing else."""
 
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -65,6 +66,14 @@ def test_a_killed_recorder_s_programs_are_found_by_its_register(around, tmp_path
     assert not (tmp_path / REGISTER).exists()
     assert end_registered(tmp_path / REGISTER, tmp_path) == 0
     running.process.wait()
+
+
+def test_a_program_whose_recorder_was_killed_before_it_wrote_it_down_is_ended(around, tmp_path):
+    running = start(["sleep", "60"], around, tmp_path / "log")
+    (tmp_path / REGISTER).unlink()
+    assert wait_until(lambda: "sleep" in Path(f"/proc/{running.process.pid}/cmdline").read_text())
+    assert end_registered(tmp_path / REGISTER, tmp_path) == 1
+    assert running.process.wait() == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("line", ["{pid} 1 9", "{pid} {start} 9", "{pid}", "{pid} {start} 999", "0 0 9", "-1 0 9", "x"])

@@ -71,11 +71,13 @@ def end_session(
 
 def _lives_in(pid: int, home: Path | None) -> bool:
     """Whether the kernel says that a process works below this folder, or was started with it as its HOME."""
-    if home is None:
-        return True
     with contextlib.suppress(OSError):
-        if Path(f"/proc/{pid}/cwd").readlink().is_relative_to(home):
-            return True
+        return home is None or Path(f"/proc/{pid}/cwd").readlink().is_relative_to(home) or _is_home_of(pid, home)
+    return False
+
+
+def _is_home_of(pid: int, home: Path) -> bool:
+    with contextlib.suppress(OSError):
         homes = [one[5:] for one in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if one.startswith(b"HOME=")]
         return any(Path(os.fsdecode(one)).is_relative_to(home) for one in homes)
     return False
@@ -91,18 +93,20 @@ def end_registered(register: Path, home: Path, *, ours: Collection[int] = ()) ->
     """End the sessions in a register, the last first, and forget them; returns how many there were.
 
     A register says only where to look. home: the folder, closed to others, that the processes must live in, however
-    their ids and start times fit; ours: those that this process has started itself."""
-    try:
-        lines = register.read_text(errors="replace").splitlines()
-    except FileNotFoundError:
-        return 0
+    their ids and start times fit; what was started with it as its HOME, and not written down before its recorder was
+    killed, is ended too. ours: those that this process has started itself."""
+    lines = register.read_text(errors="replace").splitlines() if register.exists() else []
     for line in reversed(lines):
         match line.split():
             case [pid, start, first] if pid.isdecimal() and first.isdecimal() and int(first) in SIGNALS:
                 place = None if int(pid) in ours else home.resolve()
                 end_session(int(pid), start, signal.Signals(int(first)), home=place)
-    register.unlink()
-    return len(lines)
+    all_pids = [int(folder.name) for folder in Path("/proc").glob("[0-9]*")]
+    late = [pid for pid in all_pids if pid != os.getpid() and _is_home_of(pid, home.resolve())]
+    for pid in late:
+        _signal(pid, signal.SIGKILL)
+    register.unlink(missing_ok=True)
+    return len(lines) + len(late)
 
 
 def _signal(pid: int, number: signal.Signals) -> None:

@@ -178,12 +178,15 @@ def benchmarks() -> dict[str, Sample]:
         "sku": "Standard_D8s_v5", "unit": "MB/s", "vm_id": "7", "started_at": "2023-05-01T12:00:00",
         "runtime_s": "30.5", "value": "812.0",
     }  # fmt: skip
+    rows = [azure | {"vm_id": str(at)} for at in range(30)]
     recorded = RECORDED / "nodes/executions-0007.parquet"
     made = {
         "executions": one("nodes", recorded.name, recorded.read_bytes()),
         "long-csv": one("nodes", "results.csv", long),
-        "azure-csv": one("nodes", "eastus.csv", f"{','.join(azure)}\n" + f"{','.join(azure.values())}\n" * 30),
-        "azure-parquet": one("nodes", "eastus.parquet", parquet(pa.table({k: [v] * 30 for k, v in azure.items()}))),
+        "azure-csv": one(
+            "nodes", "eastus.csv", f"{','.join(azure)}\n" + "".join(f"{','.join(row.values())}\n" for row in rows)
+        ),
+        "azure-parquet": one("nodes", "eastus.parquet", parquet(pa.Table.from_pylist(rows))),
         "perona": one("nodes", "run.db", perona()),
     }
     return {**tools, **made, **sparecores()}

@@ -80,9 +80,13 @@ def test_dates_as_numbers_are_dates_in_a_table_of_samples_and_seconds_are_second
 
 def test_a_log_with_dates_as_numbers_has_runs_of_those_days_and_serial_numbers_are_refused(tmp_path: Path) -> None:
     log = tmp_path / "log.csv"
-    log.write_text("run_id,name,submitted_at,runtime_s\n1,load,20260101,5\n2,load,46023,5\n")
+    log.write_text(
+        "run_id,name,submitted_at,runtime_s\n"
+        + "".join(f"{i},load,20260101,5\n" for i in range(1, 6))
+        + "6,load,46023,5\n"
+    )
     (chunk,) = OwnReader().read(str(log), ReadParams())
-    assert chunk.rows["submitted_at"].to_list() == [pd.Timestamp("2026-01-01")]
+    assert chunk.rows["submitted_at"].to_list() == [pd.Timestamp("2026-01-01")] * 5
     assert chunk.refused["reason"].to_list() == ["submitted_at is not a time; expected ISO text or epoch seconds"]
     batch = land_log(Warehouse(home=tmp_path / "home"), str(log), Intake("log", "", ReadParams(), GroupParams()))
-    assert (batch.tables["runs"].n_rows, batch.n_quarantined) == (1, 1)
+    assert (batch.tables["runs"].n_rows, batch.n_quarantined) == (5, 1)

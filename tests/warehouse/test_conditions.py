@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.jobs.columns import COLUMNS, CONDITIONS, RUNS_SCHEMA
-from tasks.reading import Chunk
+from tasks.reading import Chunk, no_refusals
 from tasks.warehouse import landing
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.copies import snapshot
@@ -37,7 +37,7 @@ def land_plain(origin, noon):
             for place, row in enumerate(rows, 1)
         ]
         schema = pa.schema([field for field in RUNS_SCHEMA if field.name not in CONDITIONS])
-        chunk = Chunk(pa.Table.from_pylist(filled, schema=schema).to_pandas(), pa.table({}).to_pandas(), {})
+        chunk = Chunk(pa.Table.from_pylist(filled, schema=schema).to_pandas(), no_refusals(), {})
         now = noon + timedelta(minutes=at)
         folder = warehouse.landing_folder
         return landing.land(folder, origin(file, **how), {"runs": RUNS_SCHEMA}, [chunk], now=now)

@@ -107,6 +107,7 @@ from pathlib import Path
 from tasks.errors import WhorlError
 from tasks.warehouse.connection import fetch, writing
 from tasks.warehouse.place import Warehouse
+import pandas, pyarrow  # while Python's own files can be read
 os.setgid(65534); os.setuid(65534)
 warehouse = Warehouse(home=Path(sys.argv[1]), memory_mb=128, threads=1)
 try:

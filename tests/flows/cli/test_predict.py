@@ -88,7 +88,8 @@ def test_a_broken_model_is_one_line(whorl: Whorl, trained_log: Warehouse) -> Non
         ended = whorl("jobs", "predict", *asked)
         assert ended.code == 3
         assert ended.err.startswith(f"whorl: {trained_log.models}/jobs/")
-        assert ended.err.endswith("expected the files of 'whorl jobs train'; train again\n")
+        assert "location.txt: has changed since the model was registered" in ended.err
+        assert ended.err.endswith("or train again\n")
 
 
 def test_runs_that_go_on_are_told_as_of_the_end_of_the_log(whorl: Whorl, trained_log: Warehouse) -> None:

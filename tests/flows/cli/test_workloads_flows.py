@@ -88,7 +88,7 @@ def test_flags_of_an_ingest_reach_the_flow(whorl: Whorl, tmp_path: Path, monkeyp
     flags = ["--label-from", "parent", "--map", "at_s=t", "--time-zone", "Europe/Berlin"]
     flags += ["--manifest", str(tmp_path / "m.csv")]
     ended = whorl("workloads", "ingest", tmp_path / "a.csv", "-s", "mine", "--reader", "wide", *flags)
-    assert (ended.code, ended.err) == (3, "whorl: a.csv: nothing in it; expected telemetry\n")
+    assert (ended.code, ended.err) == (3, "   0 s  starting Prefect\nwhorl: a.csv: nothing in it; expected telemetry\n")
     [params] = asked
     assert (params.telemetry, params.source, params.reader) == ([str(tmp_path / "a.csv")], "mine", "wide")
     assert (params.read.label_from, params.read.columns) == ("parent", {"at_s": "t"})

@@ -82,7 +82,7 @@ def test_a_broken_file_is_one_line_that_says_train_again(trained_log, file, text
     if text is not None:
         (model / file).write_text(text)
     with pytest.raises(BadInput, match=r"no trained model \(.*\); expected .*; train again$") as raised:
-        champion_of(trained_log, "log")
+        load_trained(model)
     assert "\n" not in str(raised.value)
     assert str(model) in str(raised.value)
 
@@ -92,7 +92,7 @@ def test_leaves_of_another_model_are_noticed(trained_log):
     leaves = pd.read_parquet(model / "leaves.parquet")
     leaves.iloc[:, :-1].to_parquet(model / "leaves.parquet", index=False)
     with pytest.raises(BadInput, match="no trained model"):
-        champion_of(trained_log, "log")
+        load_trained(model)
 
 
 def test_the_number_of_features_must_agree(trained_log):
@@ -100,7 +100,7 @@ def test_the_number_of_features_must_agree(trained_log):
     main = json.loads((model / MAIN).read_text())
     (model / MAIN).write_text(json.dumps({**main, "columns": main["columns"][1:]}))
     with pytest.raises(BadInput, match="no trained model"):
-        champion_of(trained_log, "log")
+        load_trained(model)
 
 
 def test_a_source_without_a_model_says_how_to_make_one(job_log):

@@ -210,8 +210,8 @@ def flip(share: float) -> Callable[[pa.Table], bytes]:
 
 NOT_UTF8 = pa.array([b"\xff\xfe"] * N_RUNS, pa.binary())
 WHOLE_PARQUET_FAULTS: dict[str, tuple[Callable[[pa.Table], bytes], str]] = {
-    "cut off": (lambda table: as_bytes(table)[:-100], "the Parquet file is damaged ('Parquet magic bytes not found"),
-    "only its first bytes": (lambda table: as_bytes(table)[:4], "the Parquet file is damaged ('Parquet file size is 4"),
+    "cut off": (lambda table: as_bytes(table)[:-100], "the Parquet file is damaged (Parquet magic bytes not found"),
+    "only its first bytes": (lambda table: as_bytes(table)[:4], "the Parquet file is damaged (Parquet file size is 4"),
     "zeros in the data": (flip(0.01), "the Parquet file is damaged ("),
     "zeros in the footer": (flip(0.95), "the Parquet file is damaged ("),
     "no rows": (lambda table: as_bytes(table[:0]), "no row in it; expected at least one run; export it again"),

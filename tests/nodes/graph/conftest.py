@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 
 from tasks.nodes.graph.inputs import Inputs
-from tasks.nodes.model.params import ModelParams
+from tasks.nodes.model.params import GraphParams, ModelParams
 from tasks.nodes.synthetic import synthetic_history
+
+WITH_NODE_METRICS = GraphParams(node_metrics=True)
 
 SAMPLED = {"cpu_busy": ("%", 40.0), "disk_write_bytes": ("B/s", 3e7), "network_in_errors": ("%", 0.0)}
 
@@ -70,11 +72,11 @@ def small():
 
 @pytest.fixture(scope="session")
 def ours():
-    """Parameters of our variant."""
-    return ModelParams()
+    """Parameters of our variant, with node metrics."""
+    return ModelParams(graph=WITH_NODE_METRICS)
 
 
 @pytest.fixture(scope="session")
 def paper():
-    """Parameters of the paper's variant."""
-    return ModelParams(variant="paper")
+    """Parameters of the paper's variant, with node metrics as there."""
+    return ModelParams(variant="paper", graph=WITH_NODE_METRICS)

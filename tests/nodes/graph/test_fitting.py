@@ -21,9 +21,9 @@ def learned(history, params=None, is_train=None):
 
 
 @pytest.fixture(scope="session")
-def scales(small):
+def scales(small, ours):
     """What all executions teach our variant."""
-    return learned(small)
+    return learned(small, ours)
 
 
 @pytest.fixture(scope="session")
@@ -63,7 +63,8 @@ def first_rows(history, count):
 
 @pytest.mark.parametrize("variant", ["ours", "paper"])
 def test_executions_that_are_not_of_training_teach_nothing(small, variant):
-    params, is_train = ModelParams(variant=variant), first_rows(small, 30)
+    params = ModelParams(variant=variant, graph=GraphParams(node_metrics=True))
+    is_train = first_rows(small, 30)
     other = changed_from(small, 30)
     scales, again = learned(small, params, is_train), learned(other, params, is_train)
     assert scales.preprocessor.model_dump_json() == again.preprocessor.model_dump_json()

@@ -11,7 +11,8 @@ alone, for less than half of its executions, is an improvement, unless others of
 sigma_i: the robust deviation of these executions around it, at least sigma, the median one of all nodes.
 peers_i: the median level of the other nodes of its machine type, where there are two or more; it sees what the node's
 own executions cannot show. Nodes of other types are no measure of its level. Nodes of which nobody says the type have
-no peers, but a level that they reached late counts where it is that of the others, within 10 %.
+no peers, but a level that they reached late counts where it is that of the others, within 10 %; and where the others
+but one have one level, within 5 %, that level counts for a node that showed it, clear of its own, at least twice.
 
 Node i stands out where P( sum_t H_t >= k_i ) < 0.01 after Holm's correction over the nodes, with k_i its slow
 executions, H_t ~ Hypergeometric of the n_it executions of type t that it ran, out of the N_t of all nodes, K_t of them
@@ -39,6 +40,9 @@ FEW = 8  # executions that say nothing of their own deviation
 ROUNDS = 8
 FIRST = 2.0  # deviations for one estimated from what lies above a first guess: the tail of a normal distribution
 LEAST_PEERS = 2
+LEAST_LIKE = 2  # executions at the level of the others, of a node of which nobody says the type
+APART = 4.0  # deviations above its own level, of such executions: no tail of that level
+ALIKE = np.log(1.05)  # nodes of which nobody says the type, and which have one level
 ALPHA = 0.01  # of the family: a false name in one of a hundred fleets
 LEAST_SHARE = 0.1  # of a type: no two nodes are quite alike, and many executions tell any difference
 SHARES_KUIPER = 1.620  # of slow executions over time, at 10 %
@@ -104,7 +108,12 @@ def slow_executions(scores: Floats, nodes: Ints, machine_types: tuple[str, ...])
     if not is_stated.all():
         reached, _ = _settled(_best_runs(scores, nodes, n_nodes), scores, nodes)
         is_like_others = ~is_stated & (np.abs(reached - others) <= OWN_LOSS)
+        near = np.abs(scores - others[nodes]) <= NEAR * sigma[nodes]
+        near &= scores > (levels + APART * sigma)[nodes]
+        n_like = np.bincount(nodes[near], minlength=n_nodes)
+        is_one_of_them = ~is_stated & _agree(levels, others) & (n_like >= LEAST_LIKE)
         levels = np.where(is_like_others, np.fmax(levels, reached), levels)
+        levels = np.where(is_one_of_them, np.fmax(levels, others), levels)
     peers, usual = np.where(is_stated, others, np.nan), np.nanmin(sigma)
     bars = np.fmax(levels - np.maximum(DEVIATIONS * sigma, OWN_LOSS), peers - np.maximum(DEVIATIONS * usual, PEER_LOSS))
     return scores - np.fmax(levels, peers)[nodes], scores < bars[nodes]
@@ -215,6 +224,14 @@ def _medians_of_others(levels: Floats, kinds: Ints) -> Floats:
             pair = [ordered[at + (place <= at)] for at in ((m - 1) // 2, m // 2)]
             found[members] = (pair[0] + pair[1]) / 2
     return found
+
+
+def _agree(levels: Floats, others: Floats) -> Bools:
+    """Whether all of the other nodes but one, from three on, have one level, within ALIKE: (n_nodes,)."""
+    is_near = np.abs(levels[None, :] - others[:, None]) <= ALIKE  # of node (column) for each node (row)
+    np.fill_diagonal(is_near, False)
+    n_others = np.sum(~np.isnan(levels)) - 1
+    return np.asarray(is_near.sum(1) >= max(LEAST_PEERS + 1, n_others - 1))
 
 
 def _counts(one: Judged, of: str, n_nodes: int) -> Ints:

@@ -101,10 +101,10 @@ def end_registered(register: Path, home: Path, *, ours: Collection[int] = ()) ->
             case [pid, start, first] if pid.isdecimal() and first.isdecimal() and int(first) in SIGNALS:
                 place = None if int(pid) in ours else home.resolve()
                 end_session(int(pid), start, signal.Signals(int(first)), home=place)
-    all_pids = [int(folder.name) for folder in Path("/proc").glob("[0-9]*")]
-    late = [pid for pid in all_pids if pid != os.getpid() and _is_home_of(pid, home.resolve())]
-    for pid in late:
-        _signal(pid, signal.SIGKILL)
+    there = [int(folder.name) for folder in Path("/proc").glob("[0-9]*")]
+    late = [process for process in there if process != os.getpid() and _is_home_of(process, home.resolve())]
+    for process in late:
+        _signal(process, signal.SIGKILL)
     register.unlink(missing_ok=True)
     return len(lines) + len(late)
 

@@ -61,7 +61,7 @@ STORY = [  # how often each is killed, before it may end; {} is the home, {new} 
     (3, "jobs characterise -s log"),
     (2, "jobs explain -s log"),
     (2, "jobs whatif -s log --scenario no_spare"),
-    (2, "workloads identify -s log"),
+    (2, "workloads identify round1-001-memcached-reads -s log"),
     (3, "workloads watch -s log --newest 5"),
     (3, "nodes rank -s log"),
     (3, "nodes watch -s log"),

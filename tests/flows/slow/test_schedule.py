@@ -4,11 +4,19 @@ from typing import Any
 
 import pytest
 
+from tasks.jobs.intake import Intake, land_log
+from tasks.jobs.params import GroupParams, ReadParams
+from tasks.warehouse.ingest import ingest
+
 pytestmark = pytest.mark.slow
 EVERY_S = 15
 
 
 def test_an_interval_schedule_makes_runs_that_a_worker_completes(served: Any) -> None:
+    log = served.home / "log.csv"
+    log.write_text("run_id,name,submitted_at,runtime_s\n" + "".join(f"{n},load,2026-01-0{n},60\n" for n in range(1, 9)))
+    batch = land_log(served.warehouse, str(log), Intake("main", "", ReadParams(), GroupParams()))
+    ingest(served.warehouse, "jobs", batch.batch_id)
     deployment = served.deployment("jobs-watch")
     path = f"/deployments/{deployment['id']}/schedules"
     [made] = served.post(
@@ -25,7 +33,7 @@ def test_an_interval_schedule_makes_runs_that_a_worker_completes(served: Any) ->
 
     try:
         [run, *_] = served.until("a run that the schedule made", made_by_schedule, 180)
-        assert run["name"] == "watch main"
+        assert run["name"] == "watch the only source"
         assert run["created_by"]["type"] == "SCHEDULE"
     finally:
         served.ask("DELETE", f"{path}/{made['id']}")

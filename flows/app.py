@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperArgument, TyperGroup
 
-from flows.commands import ask, datasets, doctor, jobs, models, nodes, pages, runs, server, warehouse, workloads
+from flows.commands import advice, ask, datasets, doctor, jobs, models, nodes, pages, runs, server, warehouse, workloads
 from flows.invocation import Invocation
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
 
 WITH_VALUE, WITHOUT_VALUE = ("--home",), ("-q", "--quiet", "-v", "--verbose")
-TITLE = "Fingerprints for big-data infrastructure: nodes, workloads and recurring jobs."
+TITLE = "Fingerprints for big-data infrastructure: nodes, workloads, recurring jobs, and advice on machines."
 EPILOG = "Every setting has its place in conf/; 'whorl config' shows each of them and where its value came from."
 LOG_FORMAT = "%(name)s: %(message)s"
 WRONG_USAGE = 2
@@ -60,6 +60,7 @@ def build_app(*, is_rich: bool = False) -> typer.Typer:
     app.add_typer(jobs.app, name="jobs", cls=Group)
     app.add_typer(workloads.app, name="workloads", cls=Group)
     app.add_typer(nodes.app, name="nodes", cls=Group)
+    app.add_typer(advice.app, name="advice", cls=Group)
     pages.add_commands(app)
     ask.add_commands(app)
     app.add_typer(runs.app, name="runs", cls=Group)

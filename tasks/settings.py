@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 from pydantic import Field, ValidationError
 
+from tasks.advice.params import AdviceParams
 from tasks.errors import BadSetting
 from tasks.jobs.params import JobsParams
 from tasks.nodes.params import NodesParams
@@ -53,6 +54,7 @@ class Settings(Params):
     jobs: JobsParams = JobsParams()
     workloads: WorkloadsParams = WorkloadsParams()
     nodes: NodesParams = NodesParams()
+    advice: AdviceParams = AdviceParams()
 
     @property
     def warehouse(self) -> Warehouse:

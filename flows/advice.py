@@ -1,0 +1,95 @@
+"""The flows of the word `advice`: where to run next, how well that is found."""
+
+from pathlib import Path
+from typing import Any
+
+from prefect.runtime import flow_run
+from pydantic import Field
+
+from flows.forms import call, flow
+from flows.job_params import WAREHOUSE
+from flows.policies import step
+from flows.publish import artifact_key, publish
+from tasks.advice import steps
+from tasks.advice.next_run import SearchParams
+from tasks.advice.replay import ReplayParams
+from tasks.params import Params
+from tasks.warehouse.place import Warehouse
+
+WORD = "advice"
+TAGS = [WORD]
+MACHINES = "Table of machine types with vCPU, memory and price; empty: that of the settings"
+COLUMNS = "Columns of the table that have other names (ours: theirs)"
+
+
+class SearchFlowParams(Params):
+    """A search for the cheapest configuration of one job."""
+
+    history: str = Field(min_length=1, description="Table of runs so far: job, machine_type, nodes, runtime_s, status")
+    job: str = Field("", description="The job; empty: the only one of the table")
+    machines: str = Field("", description=MACHINES)
+    memory_gb: float | None = Field(None, gt=0, description="Memory that the job needs over all nodes, in GB; empty: not known")
+    peaks_of: str = Field("", description="Source of job runs in the warehouse whose peaks say how much memory it needs")
+    max_runtime_s: float | None = Field(None, gt=0, description="Longest runtime that will do, in seconds; empty: any")
+    columns: dict[str, str] = Field({}, description=COLUMNS)
+    search: SearchParams = Field(SearchParams(), description="Which configurations are considered")
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class AdviceEvaluateParams(Params):
+    """A replay of all search methods on a table of runs."""
+
+    runs: str = Field(min_length=1, description="Table of runs: jobs with one run on each of many configurations")
+    machines: str = Field("", description=MACHINES)
+    needs: str = Field("", description="Table of memory needs by job (job, need_gb); empty: not known")
+    columns: dict[str, str] = Field({}, description=COLUMNS)
+    search: SearchParams = Field(SearchParams(), description="Where machine types stand")
+    evaluate: ReplayParams = Field(ReplayParams(), description="How searches are replayed")
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+search = step(steps.search_page)
+evaluate = step(steps.evaluate_page)
+
+
+@flow(name="advice-search", run_name=lambda: f"search for {flow_run.parameters['job'] or 'the only job'}", tags=TAGS)
+def advice_search(params: SearchFlowParams) -> dict[str, Any]:
+    """Say on which configuration a job should run next, what that is expected to cost, and when to stop."""
+    need = {"memory_gb": params.memory_gb, "recorded": params.peaks_of or None, "warehouse": params.warehouse}
+    found = search(
+        params.warehouse,
+        params.history,
+        params.job or None,
+        params.machines or None,
+        params.search,
+        need,
+        params.max_runtime_s,
+        params.columns,
+    )
+    publish(artifact_key(WORD, found["job"], "search"), found.pop("markdown"), f"Where to run {found['job']} next")
+    return found
+
+
+@flow(
+    name="advice-evaluate",
+    run_name=lambda: f"replay searches on {Path(flow_run.parameters['runs']).name}",
+    tags=TAGS,
+)
+def advice_evaluate(params: AdviceEvaluateParams) -> dict[str, Any]:
+    """Replay every search method on a table of runs; a run that is continued does not search again what it has."""
+    folder = params.warehouse.home / "reports" / f"advice-evaluation-{str(flow_run.id)[:8]}"
+    found = evaluate(
+        params.runs, params.machines or None, params.needs or None, params.search, params.evaluate, params.columns, str(folder)
+    )
+    publish(artifact_key(WORD, Path(params.runs).name, "evaluation"), found.pop("markdown"), f"Searches on {params.runs}")
+    return found
+
+
+def search_configuration(params: SearchFlowParams) -> dict[str, Any]:
+    """Run advice-search here and now. Raises WhorlError."""
+    return call(advice_search, params)
+
+
+def evaluate_advice(params: AdviceEvaluateParams) -> dict[str, Any]:
+    """Run advice-evaluate here and now. Raises WhorlError."""
+    return call(advice_evaluate, params)

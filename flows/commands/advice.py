@@ -1,0 +1,199 @@
+"""`whorl advice`: which machines and cluster sizes should I use?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from flows.commands.options import Json, Seed
+from flows.commands.reading_options import Renamed, absolute_paths, renamed_columns
+from flows.invocation import invocation_of
+from flows.tables import Column, show_table
+
+if TYPE_CHECKING:
+    from tasks.report.result import Result
+
+app = typer.Typer(help="Advice: which machines and cluster sizes should I use?", no_args_is_help=True)
+EXAMPLE = "job=workload"
+Machines = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Machine types with vCPU, memory and price; without it those of the settings"),
+]
+Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Write a page with figures, and tables, there")]
+
+
+@app.command()
+def search(
+    context: typer.Context,
+    history: Annotated[Path, typer.Option(metavar="FILE", help="Runs so far: job, machine_type, nodes, runtime_s, status")],
+    machines: Machines = None,
+    job: Annotated[str | None, typer.Option(help="The job; not needed while the table has only one")] = None,
+    nodes: Annotated[
+        str | None, typer.Option(metavar="N,N…", help="Numbers of nodes to consider, such as 4,8,16", show_default=False)
+    ] = None,
+    max_vcpu: Annotated[int | None, typer.Option(help="Largest cluster to consider, in vCPU", show_default=False)] = None,
+    memory_gb: Annotated[
+        float | None, typer.Option(min=0, help="Memory that the job needs over all nodes, in GB", show_default=False)
+    ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Runs with smaller inputs (job, input_bytes, peak_bytes) that say how much memory"),
+    ] = None,
+    input_gb: Annotated[float | None, typer.Option(help="Size of the whole input, for --profile", show_default=False)] = None,
+    peaks_of: Annotated[
+        str | None, typer.Option(metavar="SOURCE", help="Source of job runs whose recorded peaks say how much memory")
+    ] = None,
+    max_runtime: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Longest runtime that will do, such as 30min", show_default=False)
+    ] = None,
+    ran: Annotated[
+        str | None,
+        typer.Option(metavar="TYPE:NODES", help="Add a run to the history first, such as m4.xlarge:8", show_default=False),
+    ] = None,
+    took: Annotated[str | None, typer.Option(metavar="TIME", help="How long that run took", show_default=False)] = None,
+    status: Annotated[
+        Literal["completed", "failed", "killed"], typer.Option(help="How that run ended")
+    ] = "completed",
+    renamed: Renamed = None,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Say on which configuration to run next, and when to stop.
+
+    Ask, run it, and tell what came of it with --ran and --took: the table of runs is all that is remembered, and asking
+    again with the same table gives the same answer."""
+    from tasks.advice import steps
+
+    invocation = invocation_of(context)
+    asked = {"nodes": whole_numbers(nodes), "max_vcpu": max_vcpu}
+    flags = {"advice": {"search": {key: value for key, value in asked.items() if value is not None}}}
+    settings = invocation.resolved(flags).settings
+    columns = renamed_columns(renamed, EXAMPLE)
+    if ran is not None:
+        machine_type, n = parse_configuration(ran)
+        run = (machine_type, n, seconds("--took", took), status)
+        steps.tell(str(history.absolute()), job, machines, settings.advice.search, run, columns)
+    found = steps.search(
+        str(history.absolute()),
+        job,
+        machines,
+        settings.advice.search,
+        {
+            "memory_gb": memory_gb,
+            "profile": profile,
+            "input_gb": input_gb,
+            "recorded": peaks_of,
+            "warehouse": settings.warehouse if peaks_of else None,
+        },
+        None if max_runtime is None else seconds("--max-runtime", max_runtime),
+        columns,
+    )
+    if as_json:
+        from flows.machine_output import show_json
+
+        show_json(found)
+    if as_json and out is None:
+        return
+    from tasks.report.advice_results import next_run_result
+    from tasks.report.result import write_result
+
+    result = next_run_result(found, f"whorl advice search --history {history} --job {found.job}")
+    if out is not None:
+        invocation.note(f"page: {write_result(out.absolute(), f'advice-search-{found.job}', result)}")
+    if not as_json:
+        show_result(result)
+
+
+@app.command()
+def evaluate(
+    context: typer.Context,
+    runs: Annotated[str, typer.Argument(metavar="RUNS", help="Table of jobs with a run on each of many configurations")],
+    machines: Machines = None,
+    needs: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Memory needs: job, need_gb (0: any will do, empty: not clear)")
+    ] = None,
+    searches: Annotated[int | None, typer.Option(help="Searches of each method for each job", show_default=False)] = None,
+    seed: Seed = None,
+    renamed: Renamed = None,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Replay every search method on a table of runs, and say what each would have found.
+
+    With --out the searches are kept there, and a call that was interrupted goes on."""
+    from flows.progress_bar import progress_bar
+    from tasks.advice import steps
+
+    invocation = invocation_of(context)
+    asked = {"searches": searches, "seed": seed}
+    flags = {"advice": {"evaluate": {key: value for key, value in asked.items() if value is not None}}}
+    settings = invocation.resolved(flags).settings
+    [path], columns = absolute_paths([runs]), renamed_columns(renamed, EXAMPLE)
+    folder = None if out is None else str(out.absolute())
+    with progress_bar(invocation):
+        figures = steps.evaluate(
+            path, machines, needs, settings.advice.search, settings.advice.evaluate, columns, folder
+        )
+    from tasks.report.advice_results import evaluation_result
+    from tasks.report.result import write_result
+
+    result = evaluation_result(figures, Path(path).name, f"whorl advice evaluate {runs}")
+    if folder is not None:
+        invocation.note(f"page: {write_result(Path(folder), 'advice-evaluation', result)}")
+    if as_json:
+        from flows.machine_output import show_json
+
+        show_json(figures)
+        return
+    show_result(result)
+
+
+def show_result(result: "Result") -> None:
+    """Print a result: the answer, how sure, why, then its tables."""
+    print(result.answer)
+    if result.certainty:
+        print(result.certainty)
+    for reason in result.reasons:
+        print(f"- {reason}")
+    for table in result.tables:
+        if table.rows:
+            print(f"\n{table.title}")
+            kinds = {True: "number", False: "text"}
+            columns = [Column(one.key, one.title, one.show, kind=kinds[one.is_number]) for one in table.columns]  # type: ignore[arg-type]
+            show_table(table.rows, columns)
+    if result.made_of:
+        print(f"\n{result.made_of}")
+
+
+def whole_numbers(text: str | None) -> list[int] | None:
+    """Numbers of nodes from 4,8,16. Raises BadParameter."""
+    if text is None:
+        return None
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise typer.BadParameter(f"--nodes {text!r}: expected whole numbers such as 4,8,16") from error
+    if min(numbers) < 1:
+        raise typer.BadParameter(f"--nodes {text!r}: expected numbers from 1")
+    return numbers
+
+
+def parse_configuration(text: str) -> tuple[str, int]:
+    """Machine type and number of nodes from m4.xlarge:8. Raises BadParameter."""
+    machine_type, _, n = text.rpartition(":")
+    if not machine_type or not n.isdecimal() or int(n) < 1:
+        raise typer.BadParameter(f"--ran {text!r}: expected TYPE:NODES, such as m4.xlarge:8")
+    return machine_type, int(n)
+
+
+def seconds(option: str, text: str | None) -> float:
+    """A time from 90s, 30min or 1.5h; a bare number is seconds. Raises BadParameter."""
+    import re
+
+    from tasks.quantities import factor_of
+
+    matched = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*", text or "")
+    factor = factor_of({"": "s", "m": "min"}.get(matched[2], matched[2]), "s") if matched else None
+    if matched is None or factor is None or float(matched[1]) <= 0:
+        raise typer.BadParameter(f"{option} {text!r}: expected a time above 0, such as 90s, 30min or 1.5h")
+    return float(matched[1]) * factor

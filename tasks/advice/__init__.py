@@ -1,0 +1,1 @@
+"""The word `advice`: which machines and cluster sizes should I use?"""

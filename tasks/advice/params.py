@@ -1,0 +1,12 @@
+"""The parameters of `advice`: what an operator changes stands in conf/advice.yaml."""
+
+from tasks.advice.next_run import SearchParams
+from tasks.advice.replay import ReplayParams
+from tasks.params import Params
+
+
+class AdviceParams(Params):
+    """Everything of the word `advice` that can be set."""
+
+    search: SearchParams = SearchParams()
+    evaluate: ReplayParams = ReplayParams()

@@ -1,0 +1,181 @@
+"""Tables of runs, machine types and memory profiles, CSV or Parquet, as data frames with our columns.
+
+Column names of scout and Ruya are known by themselves; others are named by --map ours=theirs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tasks.advice.machines import MachineType
+from tasks.advice.memory import MemoryNeed, stated_need
+from tasks.errors import BadInput, quoted
+from tasks.nodes.readers.table_file import choose_columns, read_table_file
+from tasks.read_limits import ReadLimits
+
+STATUSES = {
+    **dict.fromkeys(("true", "1", "yes", "completed", "complete", "ok", "success", "succeeded", "finished"), True),
+    **dict.fromkeys(("false", "0", "no", "failed", "fail", "error", "killed", "timeout", "oom", "cancelled"), False),
+}
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column: its type, other names that it is known by, and whether a table may be without it."""
+
+    kind: type
+    known_as: tuple[str, ...] = ()
+    is_needed: bool = True
+
+
+RUNS = {
+    "job": Field(str, ("workload",)),
+    "machine_type": Field(str, ("vm_type", "instance_type", "machine")),
+    "nodes": Field(int, ("node_count", "n_nodes", "scale_out")),
+    "runtime_s": Field(float, ("elapsed_time_s",)),
+    "completed": Field(bool, ("status",), is_needed=False),
+    "application": Field(str, (), is_needed=False),
+    "framework": Field(str, (), is_needed=False),
+    "input_bytes": Field(float, ("input_size_bytes",), is_needed=False),
+}
+MACHINES = {
+    "machine_type": Field(str, ("vm_type", "instance_type", "machine", "name")),
+    "vcpu": Field(float, ("vcpus", "cores")),
+    "memory_gb": Field(float, ("memory", "ram_gb")),
+    "price_per_h": Field(float, ("price", "price_usd_per_h")),
+    "priced_on": Field(str, is_needed=False),
+}
+PROFILE = {
+    "job": Field(str),
+    "input_bytes": Field(float, ("dataset_size",)),
+    "peak_bytes": Field(float, ("max_memory_used", "peak_memory_bytes")),
+}
+NEEDS = {"job": Field(str), "need_gb": Field(object)}
+SCORES = {"machine_type": Field(str, ("node", "instance")), "aspect": Field(str), "score": Field(float)}
+
+
+def read_columns(path: str, fields: Mapping[str, Field], renamed: Mapping[str, str], limits: ReadLimits) -> pd.DataFrame:
+    """The rows of a table with our columns, those that it does not need only where it has them.
+
+    renamed: ours to theirs. Raises BadInput for a column that is missing, and for a value that is none of its kind,
+    with its line."""
+    table = read_table_file(path, limits)
+    names = set(table.columns)
+    known_as = {ours: next((name for name in one.known_as if name in names), ours) for ours, one in fields.items()}
+    aliases = {ours: theirs for ours, theirs in known_as.items() if ours not in names and theirs != ours}
+    needed = [(ours,) for ours, one in fields.items() if one.is_needed]
+    chosen = choose_columns(table, list(fields), needed, {**aliases, **renamed})
+    if len(table.refused):
+        line = table.refused.iloc[0]
+        raise BadInput(path, f"line {line['place']}: {line['reason']}", "a row of the table", "mend that line")
+    return pd.DataFrame(
+        {
+            ours: _values(path, ours, fields[ours].kind, pd.Series(column.to_pylist()), table.places)
+            for ours, column in chosen.items()
+        }
+    )
+
+
+def _values(path: str, name: str, kind: type, texts: pd.Series, places: np.ndarray) -> pd.Series:  # type: ignore[type-arg]
+    """A column in its type."""
+    if kind is str:
+        empty = texts.isna() | (texts.astype(str).str.strip() == "")
+        return _sound(path, name, texts.astype(str).str.strip(), empty, places, "a name")
+    if kind is bool:
+        meant = texts.astype(str).str.strip().str.lower().map(STATUSES)
+        return _sound(path, name, texts, meant.isna(), places, "completed, failed or killed, or true and false", meant)
+    if kind is object:
+        return texts
+    numbers = pd.to_numeric(texts, errors="coerce").astype(float)
+    if kind is int:
+        bad = ~(numbers >= 1) | (numbers % 1 != 0)
+        return _sound(path, name, texts, bad, places, "a whole number from 1", numbers)
+    return _sound(path, name, texts, ~np.isfinite(numbers), places, "a number", numbers)
+
+
+def _sound(
+    path: str, name: str, texts: pd.Series, bad: pd.Series, places: np.ndarray, expected: str,  # type: ignore[type-arg]
+    values: pd.Series | None = None,
+) -> pd.Series:  # fmt: skip
+    if bad.any():
+        at = int(np.flatnonzero(bad.to_numpy())[0])
+        problem = f"line {places[at]}: {name} is {quoted(str(texts.iloc[at]))}"
+        raise BadInput(path, problem, expected, "mend that line, or name another column with --map")
+    return texts if values is None else values
+
+
+def read_runs(path: str, renamed: Mapping[str, str], limits: ReadLimits = ReadLimits()) -> pd.DataFrame:  # noqa: B008
+    """Runs: job, machine_type, nodes, runtime_s (> 0), completed (True where the table does not say), application,
+    family, and input_bytes where known.
+
+    application: as the table says, else the part of the job's name before the first underscore; family: with the
+    framework, jobs of one family differ in their input. Raises BadInput."""
+    runs = read_columns(path, RUNS, renamed, limits)
+    if "completed" not in runs:
+        runs["completed"] = True
+    runs["completed"] = runs["completed"].astype(bool)
+    if (bad := ~(runs["runtime_s"] > 0)).any():
+        row = runs[bad].iloc[0]
+        problem = f"a run of {quoted(row['job'])} took {row['runtime_s']:g} s"
+        raise BadInput(path, problem, "runtimes above 0", "leave out runs that never started")
+    if "application" not in runs:
+        runs["application"] = runs["job"].str.split("_").str[0]
+    runs["family"] = runs["application"] + (" " + runs["framework"] if "framework" in runs else "")
+    runs["nodes"] = runs["nodes"].astype("int64")
+    return runs.drop(columns="framework", errors="ignore")
+
+
+@dataclass(frozen=True)
+class Machines:
+    """Machine types by name, and the date of their prices, empty where the table does not say."""
+
+    types: dict[str, MachineType]
+    priced_on: str
+
+
+def read_machines(path: str, renamed: Mapping[str, str], limits: ReadLimits = ReadLimits()) -> Machines:  # noqa: B008
+    """Machine types: machine_type, vcpu, memory_gb, price_per_h, and the day of the price (priced_on).
+
+    Raises BadInput for one without a price, one that stands there twice, and for vCPU, memory or price not above 0."""
+    table = read_columns(path, MACHINES, renamed, limits)
+    for row in table.itertuples():
+        for name in ("vcpu", "memory_gb", "price_per_h"):
+            if not getattr(row, name) > 0:
+                problem = f"machine type {quoted(row.machine_type)}: {name} is {getattr(row, name):g}"
+                raise BadInput(path, problem, "a number above 0", "mend that line")
+    if (twice := table["machine_type"].duplicated()).any():
+        problem = f"machine type {quoted(table['machine_type'][twice].iloc[0])} stands there twice"
+        raise BadInput(path, problem, "each machine type once", "leave one of its lines out")
+    types = {
+        row.machine_type: MachineType(row.machine_type, row.vcpu, row.memory_gb, row.price_per_h)
+        for row in table.itertuples()
+    }
+    dates = sorted(set(table["priced_on"])) if "priced_on" in table else []
+    return Machines(types, " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else "")
+
+
+def read_profile(path: str, renamed: Mapping[str, str], limits: ReadLimits = ReadLimits()) -> pd.DataFrame:  # noqa: B008
+    """Runs with down-sampled input: job, input_bytes, peak_bytes. Raises BadInput."""
+    return read_columns(path, PROFILE, renamed, limits)
+
+
+def read_needs(path: str, renamed: Mapping[str, str], limits: ReadLimits = ReadLimits()) -> dict[str, MemoryNeed]:  # noqa: B008
+    """Memory needs by job: need_gb, 0 where more input needs no more, empty where it is not clear. Raises BadInput."""
+    table = read_columns(path, NEEDS, renamed, limits)
+    texts = table["need_gb"].map(lambda value: "" if value is None else str(value).strip())
+    numbers = pd.to_numeric(texts, errors="coerce")
+    if (bad := (texts != "") & ~(numbers >= 0)).any():
+        problem = f"need_gb of {quoted(table['job'][bad].iloc[0])} is {quoted(texts[bad].iloc[0])}"
+        raise BadInput(path, problem, "GB from 0, or nothing where it is not clear", "mend that line")
+    return {job: stated_need(need) for job, need in zip(table["job"], numbers, strict=True)}
+
+
+def read_scores(path: str, renamed: Mapping[str, str], limits: ReadLimits = ReadLimits()) -> pd.DataFrame:  # noqa: B008
+    """Scores of machine types: machine_type, aspect, score (> 0). Raises BadInput."""
+    scores = read_columns(path, SCORES, renamed, limits)
+    if (bad := ~(scores["score"] > 0)).any():
+        row = scores[bad].iloc[0]
+        raise BadInput(path, f"score {row['score']:g} of {quoted(row['machine_type'])}", "scores above 0")
+    return scores
+

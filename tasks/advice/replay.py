@@ -1,0 +1,376 @@
+"""Searches replayed on runs that are there: what a method would have found, and what finding it would have cost.
+
+A job's runs on all configurations are looked up instead of run. Each method searches each job from many seeds; the
+cost of the best valid configuration so far stands as a multiple of the optimum. A search that has found nothing valid
+counts as infinite, so that no method gains by failing. Where something is learned (kernel, portfolio), all jobs of the
+application are left out."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import Field as Knob
+
+from tasks.advice.baselines import VCPU_ONLY, cherrypick, portfolio, portfolio_order, ruya
+from tasks.advice.machines import Configurations, Floats, MachineType, configurations
+from tasks.advice.memory import MemoryNeed
+from tasks.advice.search import Method, Outcome, Problem, at_random, by_improvement, search
+from tasks.advice.surrogate import FIXED, LEARNED, Bools, Example, Runs, SurrogateParams, learned
+from tasks.errors import BadInput
+from tasks.params import Params
+from tasks.progress import report_progress
+
+CandidateSet = Literal["completed", "all"]
+CHECKPOINTS = (1, 3, 6, 9, 12)
+PORTFOLIO_SIZE = 12
+N_RESAMPLES = 2_000
+INTERVAL = (0.05, 0.95)
+OPTIMAL = 1 + 1e-9
+
+
+class ReplayParams(Params):
+    """How searches are replayed."""
+
+    searches: int = Knob(200, ge=1, le=100_000, description="Searches of each method for each job, from seeds of their own")
+    runs: int = Knob(12, ge=1, le=1_000, description="Runs of each search")
+    target_percentiles: tuple[float, ...] = Knob(
+        (10, 30, 50, 70, 90), description="Runtime targets, as percentiles of a job's completed runtimes; empty: none"
+    )
+    seed: int = Knob(0, ge=0, description="Seed of all searches")
+    ray_address: str = Knob("", max_length=500, description="Ray that searches, such as ray://head:10001; local; empty: none")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job with one run on each candidate. runtime_s: (n,), of a failed run until it ended."""
+
+    name: str
+    application: str
+    family: str
+    candidates: Configurations
+    runtime_s: Floats
+    is_completed: Bools
+    need: MemoryNeed | None = None
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """What searches get to see."""
+        return Outcome(np.log(self.candidates.cost(self.runtime_s)), self.is_completed)
+
+    def only_completed(self) -> "Job":
+        """Without the candidates whose run failed."""
+        rows = np.flatnonzero(self.is_completed)
+        return replace(
+            self,
+            candidates=self.candidates.subset(rows),
+            runtime_s=self.runtime_s[rows],
+            is_completed=self.is_completed[rows],
+        )
+
+
+def jobs_of(runs: pd.DataFrame, machines: Mapping[str, MachineType], needs: Mapping[str, MemoryNeed]) -> list[Job]:
+    """Jobs from rows of runs, repeats by their median. Raises BadInput for a machine type without a description, a job
+    with fewer than two completed configurations, and runs on one configuration alone."""
+    unknown = sorted(set(runs["machine_type"]) - set(machines))
+    if unknown:
+        raise BadInput("machines", f"nothing about {', '.join(unknown[:5])}", "a row for each machine type of the runs")
+    jobs = []
+    for name, rows in runs.groupby("job", sort=True):
+        medians = rows.groupby(["machine_type", "nodes", "completed"], as_index=False)["runtime_s"].median()
+        medians = medians.sort_values("completed").drop_duplicates(["machine_type", "nodes"], keep="last")
+        medians = medians.sort_values(["machine_type", "nodes"])
+        if medians["completed"].sum() < 2:
+            raise BadInput("runs", f"job {name}: fewer than two configurations completed", "two or more", "leave it out")
+        jobs.append(
+            Job(
+                str(name),
+                str(rows["application"].iloc[0]),
+                str(rows["family"].iloc[0]),
+                configurations([(machines[row.machine_type], row.nodes) for row in medians.itertuples()]),
+                medians["runtime_s"].to_numpy(dtype=float),
+                medians["completed"].to_numpy(dtype=bool),
+                needs.get(str(name)),
+            )
+        )
+    return jobs
+
+
+@dataclass
+class Training:
+    """What may be learned for a job: the jobs of other applications, and runs of its own with other inputs."""
+
+    jobs: Sequence[Job]
+    kernels: dict[str, SurrogateParams] = field(default_factory=dict)
+
+    def kernel(self, application: str) -> SurrogateParams:
+        """Kernel parameters learned on all other applications; those that ship where there is none."""
+        if application not in self.kernels:
+            others = [job for job in self.jobs if job.application != application]
+            examples = [Example(job.candidates, job.outcome.log_cost, job.is_completed) for job in others]
+            self.kernels[application] = learned(examples) if examples else LEARNED
+        return self.kernels[application]
+
+    def portfolio(self, job: Job) -> Method:
+        """The portfolio of other applications, among the job's candidates."""
+        costs = [_as_multiples(other, job.candidates) for other in self.jobs if other.application != job.application]
+        return portfolio(portfolio_order(costs, PORTFOLIO_SIZE) if costs else [])
+
+    def other_inputs(self, job: Job) -> tuple[Runs, ...]:
+        """Runs of the same application and framework with other inputs, on the job's candidates."""
+        found = []
+        for other in self.jobs:
+            if other.family != job.family or other.name == job.name:
+                continue
+            places = [job.candidates.index(*pair) for pair in zip(other.candidates.machine_type, other.candidates.nodes.tolist(), strict=True)]
+            rows = [at for at, place in enumerate(places) if place is not None]
+            there = np.array([places[at] for at in rows], dtype=np.int64)
+            found.append(Runs(there, other.outcome.log_cost[rows], other.is_completed[rows]))
+        return tuple(found)
+
+
+def _as_multiples(job: Job, candidates: Configurations) -> Floats:
+    """Its cost on candidates of another job as a multiple of its optimum, infinite where it has no completed run."""
+    log_cost = np.where(job.is_completed, job.outcome.log_cost, np.inf)
+    places = [job.candidates.index(name, int(n)) for name, n in zip(candidates.machine_type, candidates.nodes, strict=True)]
+    return np.exp(np.array([np.inf if at is None else log_cost[at] for at in places]) - log_cost.min())
+
+
+Setting = Callable[[Job, Training], tuple[Problem, Method]]
+
+
+def _plain(method: Method, *, with_memory: bool = False) -> Setting:
+    return lambda job, _: (Problem(job.candidates, job.need if with_memory else None, params=FIXED), method)
+
+
+def _ours(is_learned: bool, *, with_memory: bool, other_inputs: bool = False) -> Setting:
+    def setting(job: Job, training: Training) -> tuple[Problem, Method]:
+        params = training.kernel(job.application) if is_learned else FIXED
+        others = training.other_inputs(job) if other_inputs else ()
+        return Problem(job.candidates, job.need if with_memory else None, params=params, others=others), by_improvement
+
+    return setting
+
+
+METHODS: dict[str, Setting] = {
+    "random": _plain(at_random),
+    "portfolio": lambda job, training: (Problem(job.candidates, params=FIXED), training.portfolio(job)),
+    "cherrypick": _plain(cherrypick),
+    "vcpu": lambda job, _: (Problem(job.candidates, params=VCPU_ONLY), by_improvement),
+    "fixed": _ours(False, with_memory=False),
+    "learned": _ours(True, with_memory=False),
+    "ruya": _plain(ruya, with_memory=True),
+    "portfolio_memory": lambda job, training: (
+        Problem(job.candidates, job.need, params=FIXED),
+        training.portfolio(job),
+    ),
+    "fixed_memory": _ours(False, with_memory=True),
+    "learned_memory": _ours(True, with_memory=True),
+    "other_inputs": _ours(True, with_memory=False, other_inputs=True),
+    "other_inputs_memory": _ours(True, with_memory=True, other_inputs=True),
+}
+OURS = {False: "learned", True: "learned_memory"}  # what `whorl advice search` does, without and with a memory need
+WORDS = {
+    "random": "random",
+    "portfolio": "portfolio of other applications",
+    "cherrypick": "CherryPick",
+    "vcpu": "processors alone",
+    "fixed": "ours, fixed kernel",
+    "learned": "ours",
+    "ruya": "Ruya (memory need)",
+    "portfolio_memory": "portfolio (memory need)",
+    "fixed_memory": "ours, fixed kernel (memory need)",
+    "learned_memory": "ours (memory need)",
+    "other_inputs": "ours, after runs with another input",
+    "other_inputs_memory": "ours, after another input (memory need)",
+}
+
+
+def replay(job: Job, training: Training, method: str, candidates: CandidateSet, params: ReplayParams) -> pd.DataFrame:
+    """The searches of one method for one job: a row for each and run of it.
+
+    Columns: method, job, candidates, percentile (NaN without a target), seed, run (from 1), ratio (best valid so far to
+    the optimum, infinite before any), spent (cost of all runs so far, to the optimum), is_failed, is_late, cpu_s (of
+    the whole search)."""
+    subject = job.only_completed() if candidates == "completed" else job
+    problem, choose = METHODS[method](subject, training)
+    cost = np.exp(subject.outcome.log_cost)
+    targets: list[tuple[float, float | None, int]] = [(np.nan, None, params.searches)]
+    for percentile in params.target_percentiles:
+        limit = float(np.percentile(subject.runtime_s[subject.is_completed], percentile))
+        targets.append((percentile, limit, max(1, params.searches // len(params.target_percentiles))))
+    frames = []
+    for percentile, limit, n_searches in targets:
+        stated = replace(problem, max_runtime_s=limit)
+        is_late = np.zeros(len(cost), dtype=bool) if limit is None else subject.runtime_s > limit
+        valid_cost = np.where(subject.is_completed & ~is_late, cost, np.inf)
+        for seed in range(n_searches):
+            began = time.process_time()
+            rng = np.random.default_rng([params.seed, seed])
+            tried = search(stated, subject.outcome, params.runs, choose, rng)
+            frames.append(
+                {
+                    "percentile": percentile,
+                    "seed": seed,
+                    "ratio": np.minimum.accumulate(valid_cost[tried]) / valid_cost.min(),
+                    "spent": np.cumsum(cost[tried]) / valid_cost.min(),
+                    "is_failed": ~subject.is_completed[tried],
+                    "is_late": is_late[tried],
+                    "cpu_s": time.process_time() - began,
+                }
+            )
+    table = pd.DataFrame(frames)
+    table["run"] = [list(range(1, len(ratio) + 1)) for ratio in table["ratio"]]
+    table = table.explode(["ratio", "spent", "is_failed", "is_late", "run"], ignore_index=True)
+    table = table.astype({"ratio": float, "spent": float, "is_failed": bool, "is_late": bool, "run": int})
+    return table.assign(method=method, job=job.name, application=job.application, candidates=candidates)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Searches of one method for one job, which are done, and kept, together."""
+
+    method: str
+    job: str
+    candidates: CandidateSet
+
+    @property
+    def file(self) -> str:
+        """The name of its table."""
+        return f"{self.candidates}-{self.method}-{self.job}.parquet".replace("/", "_")
+
+
+def parts_of(jobs: Sequence[Job], methods: Sequence[str]) -> list[Part]:
+    """All that is replayed. Methods that need a memory need, or runs with other inputs, are left out for jobs without."""
+    families = pd.Series([job.family for job in jobs]).value_counts()
+    sets: tuple[CandidateSet, ...] = ("completed", "all")
+    if all(job.is_completed.all() for job in jobs):
+        sets = ("completed",)
+    found = []
+    for job in jobs:
+        for method in methods:
+            if ("memory" in method or method == "ruya") and job.need is None:
+                continue
+            if method.startswith("other_inputs") and families[job.family] < 2:
+                continue
+            found += [Part(method, job.name, candidates) for candidates in sets]
+    return found
+
+
+def replay_all(
+    jobs: Sequence[Job], params: ReplayParams, folder: Path | None = None, methods: Sequence[str] = tuple(METHODS)
+) -> pd.DataFrame:
+    """The searches of all methods for all jobs; those whose table is in the folder already are not done again."""
+    training, by_name, parts = Training(jobs), {job.name: job for job in jobs}, parts_of(jobs, methods)
+    there = {part for part in parts if folder is not None and (folder / part.file).exists()}
+    tables = [pd.read_parquet(folder / part.file) for part in parts if folder is not None and part in there]
+    waiting = [part for part in parts if part not in there]
+    for at, (part, table) in enumerate(_replayed(waiting, by_name, training, params), len(there) + 1):
+        tables.append(table)
+        if folder is not None:
+            _keep(table, folder / part.file)
+        report_progress("searches", at, len(parts))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _replayed(
+    parts: Sequence[Part], jobs: Mapping[str, Job], training: Training, params: ReplayParams
+) -> Iterator[tuple[Part, pd.DataFrame]]:
+    if not params.ray_address:
+        for part in parts:
+            yield part, replay(jobs[part.job], training, part.method, part.candidates, params)
+        return
+    yield from _on_ray(parts, jobs, training, params)
+
+
+def _on_ray(
+    parts: Sequence[Part], jobs: Mapping[str, Job], training: Training, params: ReplayParams
+) -> Iterator[tuple[Part, pd.DataFrame]]:
+    """Parts as they end on Ray. Raises MissingTool without ray, BadSetting if the address does not answer."""
+    from tasks.nodes.training.ray_address import connected
+    from tasks.nodes.training.search_params import SearchParams
+
+    with connected(SearchParams(ray_address=params.ray_address)):
+        import ray
+
+        shared = ray.put((dict(jobs), training, params))
+
+        def work(of: tuple[dict[str, Job], Training, ReplayParams], part: Part) -> pd.DataFrame:
+            return replay(of[0][part.job], of[1], part.method, part.candidates, of[2])
+
+        running = {ray.remote(work).remote(shared, part): part for part in parts}
+        while running:
+            ended, _ = ray.wait(list(running))
+            for reference in ended:
+                yield running.pop(reference), ray.get(reference)
+
+
+def _keep(table: pd.DataFrame, path: Path) -> None:
+    """Write a table whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    waiting = path.with_name(f".{path.name}.part")
+    table.to_parquet(waiting)
+    waiting.rename(path)
+
+
+def figures_of(table: pd.DataFrame, params: ReplayParams) -> dict[str, Any]:
+    """The measures `<candidates>.<method>.<measure>[.<runs>]`, and with a target `<candidates>.target.<method>…`.
+
+    measures: mean, median, hit (share that found the optimum), valid (share that found anything valid), spent (cost of
+    the runs, as a multiple of the optimum's), cpu_s of a search, failed and late (shares of runs); minus_ours: mean
+    difference from ours, with a 90 % interval over jobs. A mean over searches that found nothing is null."""
+    found: dict[str, Any] = {}
+    for (candidates, has_target), half in table.groupby(["candidates", table["percentile"].notna()]):
+        prefix = f"{candidates}.target" if has_target else str(candidates)
+        for method, rows in half.groupby("method"):
+            found |= _measures(rows, f"{prefix}.{method}", params)
+            ours = OURS["memory" in str(method) or method == "ruya"]
+            if method != ours and (half["method"] == ours).any():
+                found |= _difference(rows, half[half["method"] == ours], f"{prefix}.{method}", params)
+    return found
+
+
+def _measures(rows: pd.DataFrame, prefix: str, params: ReplayParams) -> dict[str, Any]:
+    found: dict[str, Any] = {f"{prefix}.n": len(rows.groupby(["job", "percentile", "seed"], dropna=False))}
+    for n in (n for n in CHECKPOINTS if n <= params.runs):
+        at = rows[rows["run"] == n]
+        is_valid = np.isfinite(at["ratio"])
+        median = float(at["ratio"].median())
+        found[f"{prefix}.mean.{n}"] = float(at["ratio"].mean()) if is_valid.all() else None
+        if not is_valid.all():
+            found[f"{prefix}.mean.{n}.reason"] = f"{(~is_valid).mean():.1%} of the searches had found nothing valid"
+        found[f"{prefix}.median.{n}"] = median if np.isfinite(median) else None
+        found[f"{prefix}.hit.{n}"] = float((at["ratio"] < OPTIMAL).mean())
+        found[f"{prefix}.valid.{n}"] = float(is_valid.mean())
+        found[f"{prefix}.spent.{n}"] = float(at["spent"].mean())
+    searches = rows[rows["run"] == 1]
+    return found | {
+        f"{prefix}.cpu_s": float(searches["cpu_s"].mean()),
+        f"{prefix}.failed": float(rows["is_failed"].mean()),
+        f"{prefix}.late": float(rows["is_late"].mean()),
+    }
+
+
+def _difference(rows: pd.DataFrame, ours: pd.DataFrame, prefix: str, params: ReplayParams) -> dict[str, Any]:
+    """Mean of the logarithms' difference from ours after each number of runs, by job, with an interval over jobs."""
+    found: dict[str, Any] = {}
+    for n in (n for n in CHECKPOINTS if n <= params.runs):
+        means = [
+            np.log(one[one["run"] == n]["ratio"].clip(upper=1e3)).groupby(one["job"]).mean() for one in (rows, ours)
+        ]
+        differences = (means[0] - means[1]).dropna().to_numpy()
+        if not len(differences):
+            continue
+        rng = np.random.default_rng(params.seed)
+        resampled = rng.choice(differences, (N_RESAMPLES, len(differences))).mean(1)
+        low, high = np.quantile(resampled, INTERVAL)
+        found |= {
+            f"{prefix}.minus_ours.{n}": float(differences.mean()),
+            f"{prefix}.minus_ours.{n}.low": float(low),
+            f"{prefix}.minus_ours.{n}.high": float(high),
+        }
+    return found

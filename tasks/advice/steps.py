@@ -1,0 +1,190 @@
+"""The steps of `advice`: what is asked in, the answer out. They read tables, and the warehouse where peaks stand."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tasks.advice.memory import MemoryNeed, memory_need, need_of_peaks, stated_need
+from tasks.advice.next_run import NextRun, SearchParams, Status, add_run, job_of, next_run
+from tasks.advice.readers.tables import read_machines, read_needs, read_profile, read_runs
+from tasks.advice.replay import ReplayParams, figures_of, jobs_of, replay_all
+from tasks.errors import BadSetting, NotFound
+from tasks.settings import ROOT
+from tasks.warehouse.connection import reading
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.versions import contents_hash
+
+logger = logging.getLogger(__name__)
+BYTES_PER_GB = 1e9
+NO_RUNS = pd.DataFrame(
+    {name: pd.Series(dtype=kind) for name, kind in {"job": "str", "machine_type": "str", "nodes": "int64"}.items()}
+    | {"runtime_s": pd.Series(dtype=float), "completed": pd.Series(dtype=bool), "family": pd.Series(dtype="str")}
+)
+
+
+def machines_path(machines: str | None, params: SearchParams) -> str:
+    """The table of machine types: the given one, or that of the settings."""
+    return machines if machines else str(ROOT / params.machines)
+
+
+def need_for(
+    job: str,
+    *,
+    memory_gb: float | None = None,
+    profile: str | None = None,
+    input_gb: float | None = None,
+    recorded: str | None = None,
+    warehouse: Warehouse | None = None,
+    renamed: dict[str, str] | None = None,
+) -> MemoryNeed | None:
+    """A job's need of memory from what a user knows, None if that is nothing.
+
+    memory_gb: it is known; profile: a table of runs with smaller inputs, input_gb: that of the whole run; recorded: a
+    source of job runs with peaks in the warehouse. Raises BadSetting for more than one, NotFound, BadInput."""
+    given = [name for name, value in (("--memory-gb", memory_gb), ("--profile", profile), ("--peaks-of", recorded)) if value]
+    if len(given) > 1:
+        raise BadSetting(f"{' and '.join(given)}: two memory needs; expected one of them")
+    if memory_gb:
+        return stated_need(memory_gb)
+    if profile:
+        if not input_gb:
+            raise BadSetting("--profile needs --input-gb; expected the size of the whole input, in GB")
+        rows = read_profile(profile, renamed or {})
+        rows = rows[rows["job"] == job]
+        sizes, peaks = rows["input_bytes"].to_numpy(float), rows["peak_bytes"].to_numpy(float)
+        return memory_need(sizes, peaks, input_gb * BYTES_PER_GB)
+    if recorded and warehouse is not None:
+        return need_of_peaks(recorded_peaks(warehouse, recorded, job).to_numpy(float))
+    return None
+
+
+def recorded_peaks(warehouse: Warehouse, source: str, job: str) -> pd.Series:
+    """Peaks of memory of a recurring job's completed runs in the warehouse, in bytes. Raises NotFound, NoWarehouse."""
+    query = """
+        SELECT peak_memory_bytes FROM jobs.runs
+        WHERE source = ? AND (group_key = ? OR name = ?) AND status = 'completed' AND peak_memory_bytes > 0
+        ORDER BY run_id"""
+    with reading(warehouse) as connection:
+        peaks = connection.execute(query, [source, job, job]).df()["peak_memory_bytes"]
+    if peaks.empty:
+        raise NotFound(f"no peak of memory of job {job!r} in source {source!r}; expected its name or group key")
+    return peaks
+
+
+def tell(
+    history: str,
+    job: str | None,
+    machines: str | None,
+    params: SearchParams,
+    run: tuple[str, int, float, Status],
+    renamed: dict[str, str],
+) -> None:
+    """Add a run to the history: machine type, nodes, runtime in seconds, and how it ended.
+
+    Raises BadSetting for a machine type that is not described, or a job that has to be named, and as add_run."""
+    kinds = read_machines(machines_path(machines, params), {}).types
+    if run[0] not in kinds:
+        raise BadSetting(f"machine type {run[0]!r}: not described; expected one of {', '.join(kinds)}")
+    runs = read_runs(history, renamed) if Path(history).exists() else NO_RUNS
+    if job is None and runs.empty:
+        raise BadSetting(f"{history}: the first run needs a job; expected --job")
+    add_run(Path(history), job or job_of(runs, job), *run)
+
+
+def search(
+    history: str,
+    job: str | None,
+    machines: str | None,
+    params: SearchParams,
+    need: dict[str, Any],
+    max_runtime_s: float | None,
+    renamed: dict[str, str],
+) -> NextRun:
+    """What to run next. history: a table of runs, which need not be there yet; need: arguments of need_for.
+
+    Raises BadInput, BadSetting, NotFound."""
+    runs = read_runs(history, renamed) if Path(history).exists() or "://" in history else NO_RUNS
+    named = job_of(runs, job)
+    kinds = read_machines(machines_path(machines, params), {})
+    found = next_run(
+        runs,
+        named,
+        kinds.types,
+        params,
+        need=need_for(named, **need),
+        max_runtime_s=max_runtime_s,
+        priced_on=kinds.priced_on,
+    )
+    logger.info("%s after %d runs: %s", named, len(found.tried), found.answer)
+    return found
+
+
+def evaluate(
+    runs: str,
+    machines: str | None,
+    needs: str | None,
+    search: SearchParams,
+    params: ReplayParams,
+    renamed: dict[str, str],
+    out: str | None,
+) -> dict[str, Any]:
+    """Every method replayed on a table of runs; returns the figures of figures_of, with n, jobs, seed and data_sha256.
+
+    out: a folder for the searches, from which a call that was interrupted goes on. Raises BadInput."""
+    kinds = read_machines(machines_path(machines, search), {})
+    jobs = jobs_of(read_runs(runs, renamed), kinds.types, read_needs(needs, {}) if needs else {})
+    digest = contents_hash(Path(runs))
+    parts = None if out is None else Path(out) / "searches" / f"{digest[:12]}-{params.seed}-{params.searches}-{params.runs}"
+    table = replay_all(jobs, params, parts)
+    if out is not None:
+        table.to_parquet(Path(out) / "searches.parquet")
+    return {
+        "n": sum(len(job.candidates) for job in jobs),
+        "jobs": len(jobs),
+        "seed": params.seed,
+        "data_sha256": digest,
+        "priced_on": kinds.priced_on,
+        **figures_of(table, params),
+    }
+
+
+def search_page(
+    warehouse: Warehouse,
+    history: str,
+    job: str | None,
+    machines: str | None,
+    params: SearchParams,
+    need: dict[str, Any],
+    max_runtime_s: float | None,
+    renamed: dict[str, str],
+) -> dict[str, Any]:
+    """As search, with a page in the reports of the home; returns its path, the answer in figures, and markdown."""
+    from tasks.report.advice_results import next_run_result
+    from tasks.report.result import as_markdown, write_result
+
+    found = search(history, job, machines, params, need, max_runtime_s, renamed)
+    result = next_run_result(found, f"whorl advice search --history {history} --job {found.job}")
+    path = write_result(warehouse.home / "reports", f"advice-search-{found.job}", result)
+    keys = ("job", "answer", "certainty", "is_finished", "machine_type", "nodes", "n_candidates", "n_promising")
+    return {key: getattr(found, key) for key in keys} | {"report": str(path), "markdown": as_markdown(result)}
+
+
+def evaluate_page(
+    runs: str,
+    machines: str | None,
+    needs: str | None,
+    search: SearchParams,
+    params: ReplayParams,
+    renamed: dict[str, str],
+    out: str,
+) -> dict[str, Any]:
+    """As evaluate, with a page in the folder `out`; returns the figures, its path, and markdown."""
+    from tasks.report.advice_results import evaluation_result
+    from tasks.report.result import as_markdown, write_result
+
+    figures = evaluate(runs, machines, needs, search, params, renamed, out)
+    result = evaluation_result(figures, Path(runs).name, f"whorl advice evaluate {runs} --out DIR")
+    path = write_result(Path(out), "advice-evaluation", result)
+    return {**figures, "report": str(path), "markdown": as_markdown(result)}

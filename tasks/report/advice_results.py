@@ -1,0 +1,154 @@
+"""The results of `advice`, described once for terminal, artifact and page."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure as Drawing
+
+from tasks.advice.next_run import NextRun
+from tasks.advice.replay import CHECKPOINTS, OURS, WORDS
+from tasks.quantities import duration, number, share
+from tasks.report.result import Column, Figure, Result, Table
+from tasks.report.style import BLUE, GRID, INK, MUTED, ORANGE, new_figure
+
+RATIO = "{:.3f}".format
+HEIGHT_IN = 3.2
+LIMIT = 2.5  # of the axis of Figure 5 in Perona
+
+
+def ratio_text(value: float | None) -> str:
+    """A multiple of the optimum with three decimals."""
+    return "–" if value is None or value != value else RATIO(value)
+
+
+def next_run_result(found: NextRun, again: str) -> Result:
+    """What to run next, with the runs so far."""
+    columns = (
+        Column("machine_type", "machine type"),
+        Column("nodes", "nodes", str, is_number=True),
+        Column("runtime_s", "runtime", duration, is_number=True),
+        Column("cost", "cost", number, is_number=True),
+        Column("status", "ended"),
+    )
+    tried = Table("Runs so far", "In their order.", columns, [vars(run) for run in found.tried])
+    figures = (_cost_figure(found),) if len(found.tried) > 1 else ()
+    prices = f"prices of {found.priced_on}" if found.priced_on else "prices without a date"
+    made_of = f"{len(found.tried)} runs of {found.job}, {found.n_candidates} configurations, {prices}"
+    title = f"Where to run {found.job} next"
+    return Result(title, found.answer, found.certainty, found.reasons, (tried,), figures, made_of, again)
+
+
+def _cost_figure(found: NextRun) -> Figure:
+    def draw(width_in: float) -> Drawing:
+        figure = new_figure(width_in, HEIGHT_IN)
+        axes = figure.subplots()
+        cost = np.array([run.cost for run in found.tried])
+        valid = np.array([run.is_valid for run in found.tried])
+        at = np.arange(1, len(cost) + 1)
+        axes.plot(at[valid], cost[valid], "o", color=BLUE, label="will do")
+        axes.plot(at[~valid], cost[~valid], "x", color=ORANGE, label="failed or too slow")
+        best = np.minimum.accumulate(np.where(valid, cost, np.inf))
+        axes.step(at[np.isfinite(best)], best[np.isfinite(best)], where="post", color=INK, label="best so far")
+        proposal = found.proposal
+        if proposal is not None and not found.is_finished and np.isfinite(proposal.cost):
+            reach = [[proposal.cost - proposal.cost_low], [proposal.cost_high - proposal.cost]]
+            axes.errorbar([len(cost) + 1], [proposal.cost], reach, fmt="D", color=MUTED, capsize=3, label="proposed")
+        axes.set_xlabel("run")
+        axes.set_ylabel("cost of a run")
+        axes.set_ylim(bottom=0)
+        axes.set_xticks(np.arange(1, len(cost) + 2))
+        axes.grid(axis="y", color=GRID)
+        axes.legend(frameon=False, fontsize="small")
+        return figure
+
+    words = "Each run so far, the best of those that will do, and what the next one is expected to cost."
+    return Figure("cost-by-run", "What runs cost", words, f"n = {len(found.tried)} runs", draw)
+
+
+def evaluation_result(figures: Mapping[str, Any], name: str, again: str) -> Result:
+    """How good each method is on a table of runs: the table and Figure 5 of Perona."""
+    tables, drawn = [], []
+    for candidates, words in (("completed", "configurations that completed"), ("all", "all configurations")):
+        for prefix, target in ((candidates, ""), (f"{candidates}.target", ", with a runtime target")):
+            rows = [_row(figures, prefix, method) for method in WORDS if f"{prefix}.{method}.n" in figures]
+            if rows:
+                tables.append(Table(f"Among {words}{target}", _TABLE_WORDS, _columns(rows), rows))
+        methods = [method for method in WORDS if f"{candidates}.{method}.n" in figures]
+        if methods:
+            drawn.append(_search_figure(figures, candidates, words, methods))
+    made_of = f"{name}: {figures['jobs']} jobs, {figures['n']:,} configurations, seed {figures['seed']}"
+    answer, certainty = _verdict(figures)
+    title = f"How well the cheapest configuration is found: {name}"
+    return Result(title, answer, certainty, (), tuple(tables), tuple(drawn), made_of, again)
+
+
+_TABLE_WORDS = (
+    "Cost of the best valid configuration after so many runs, as a multiple of the optimum: mean and median over "
+    "searches; a dash where searches had found nothing valid. Against ours: mean log difference after 6 runs, with a "
+    "90 % interval over jobs; above 0 ours is cheaper."
+)
+
+
+def _columns(rows: list[dict[str, Any]]) -> tuple[Column, ...]:
+    found = [Column("words", "method")]
+    for n in CHECKPOINTS:
+        if any(f"mean.{n}" in row for row in rows):
+            found.append(Column(f"mean.{n}", f"mean, {n}", ratio_text, is_number=True))
+            found.append(Column(f"median.{n}", f"median, {n}", ratio_text, is_number=True))
+    return (
+        *found,
+        Column("hit.6", "optimum in 6", share, is_number=True),
+        Column("spent.6", "spent in 6", number, is_number=True),
+        Column("against", "against ours, 6"),
+        Column("cpu_s", "CPU of a search", duration, is_number=True),
+    )
+
+
+def _row(figures: Mapping[str, Any], prefix: str, method: str) -> dict[str, Any]:
+    start = f"{prefix}.{method}."
+    row = {key.removeprefix(start): value for key, value in figures.items() if key.startswith(start)}
+    if "minus_ours.6" in row:
+        low, high = row["minus_ours.6.low"], row["minus_ours.6.high"]
+        row["against"] = f"{row['minus_ours.6']:+.3f} ({low:+.3f} to {high:+.3f})"
+    return {**row, "words": WORDS[method]}
+
+
+def _verdict(figures: Mapping[str, Any]) -> tuple[str, str]:
+    key = next((f"completed.{ours}" for ours in (OURS[True], OURS[False]) if f"completed.{ours}.mean.6" in figures), None)
+    if key is None:
+        return "Searches were too short to say what is found in six runs.", ""
+    mean, hit = figures[f"{key}.mean.6"], figures[f"{key}.hit.6"]
+    said = "nothing valid in some searches" if mean is None else f"{mean - 1:.1%} above the optimum on average"
+    rival = "ruya" if key.endswith("memory") else "cherrypick"
+    certainty = ""
+    if f"completed.{rival}.minus_ours.6" in figures:
+        low, high = (figures[f"completed.{rival}.minus_ours.6.{end}"] for end in ("low", "high"))
+        certainty = f"{WORDS[rival]} costs {low:+.1%} to {high:+.1%} against that (90 % interval over jobs)."
+    return f"After six runs: {said}, and the optimum itself in {share(hit)} of the searches.", certainty
+
+
+def _search_figure(figures: Mapping[str, Any], candidates: str, words: str, methods: list[str]) -> Figure:
+    shown = [name for name in ("random", "portfolio", "cherrypick", "ruya", *OURS.values()) if name in methods]
+
+    def draw(width_in: float) -> Drawing:
+        figure = new_figure(width_in, HEIGHT_IN)
+        axes = figure.subplots()
+        styles = dict(zip(shown, (":", "-.", "--", "--", "-", "-"), strict=False))
+        colours = {"random": MUTED, "portfolio": MUTED, "cherrypick": BLUE, "ruya": ORANGE}
+        colours |= {OURS[False]: BLUE, OURS[True]: ORANGE}
+        for method in shown:
+            points = [(n, figures.get(f"{candidates}.{method}.mean.{n}")) for n in CHECKPOINTS]
+            there = [(n, value) for n, value in points if value is not None]
+            axes.plot(*zip(*there, strict=True), styles[method], color=colours[method], marker=".", label=WORDS[method])
+        axes.set_ylim(1, LIMIT)
+        axes.set_xlabel("profiling runs")
+        axes.set_ylabel("best cost / optimum (mean)")
+        axes.set_xticks(CHECKPOINTS)
+        axes.grid(axis="y", color=GRID)
+        axes.legend(frameon=False, fontsize="small")
+        return figure
+
+    n = figures[f"{candidates}.{shown[0]}.n"]
+    text = "The best valid configuration so far, mean over searches (Figure 5 of Perona; searches without one count)."
+    return Figure(f"search-{candidates}", f"Cost after so many runs, {words}", text, f"n = {n:,} searches", draw)

@@ -28,8 +28,12 @@ class SearchFlowParams(Params):
     history: str = Field(min_length=1, description="Table of runs so far: job, machine_type, nodes, runtime_s, status")
     job: str = Field("", description="The job; empty: the only one of the table")
     machines: str = Field("", description=MACHINES)
-    memory_gb: float | None = Field(None, gt=0, description="Memory that the job needs over all nodes, in GB; empty: not known")
-    peaks_of: str = Field("", description="Source of job runs in the warehouse whose peaks say how much memory it needs")
+    memory_gb: float | None = Field(
+        None, gt=0, description="Memory that the job needs over all nodes, in GB; empty: not known"
+    )
+    peaks_of: str = Field(
+        "", description="Source of job runs in the warehouse whose peaks say how much memory it needs"
+    )
     max_runtime_s: float | None = Field(None, gt=0, description="Longest runtime that will do, in seconds; empty: any")
     columns: dict[str, str] = Field({}, description=COLUMNS)
     search: SearchParams = Field(SearchParams(), description="Which configurations are considered")
@@ -79,9 +83,17 @@ def advice_evaluate(params: AdviceEvaluateParams) -> dict[str, Any]:
     """Replay every search method on a table of runs; a run that is continued does not search again what it has."""
     folder = params.warehouse.home / "reports" / f"advice-evaluation-{str(flow_run.id)[:8]}"
     found = evaluate(
-        params.runs, params.machines or None, params.needs or None, params.search, params.evaluate, params.columns, str(folder)
+        params.runs,
+        params.machines or None,
+        params.needs or None,
+        params.search,
+        params.evaluate,
+        params.columns,
+        str(folder),
     )
-    publish(artifact_key(WORD, Path(params.runs).name, "evaluation"), found.pop("markdown"), f"Searches on {params.runs}")
+    publish(
+        artifact_key(WORD, Path(params.runs).name, "evaluation"), found.pop("markdown"), f"Searches on {params.runs}"
+    )
     return found
 
 

@@ -16,7 +16,7 @@ CODE = sorted([*ROOT.glob("flows/**/*.py"), *ROOT.glob("tasks/**/*.py")])
 TOP_LEVEL = {"pyproject.toml", "flows", "tasks", "data", "conf", "tests", "deployments", "README.md", "Makefile"}
 BESIDE = {"constraints.txt", "LICENSE", "CHANGELOG.md"}
 ENGINE = "tasks/jobs/record/engine.py"
-WORDS = ["jobs", "workloads", "nodes"]
+WORDS = ["jobs", "workloads", "nodes", "advice"]
 
 
 def name_of(path: Path) -> str:

@@ -246,16 +246,16 @@ def test_an_unknown_word_is_refused_in_each_place(conf, monkeypatch):
     (conf / "local" / "job.yaml").write_text("a: 1")
     assert refusal(conf) == (
         f"{conf / 'local' / 'job.yaml'}: no word of that name; expected whorl.yaml, jobs.yaml, workloads.yaml, "
-        "nodes.yaml; rename or remove the file"
+        "nodes.yaml, advice.yaml; rename or remove the file"
     )
     (conf / "local" / "job.yaml").unlink()
-    allowed = "whorl, jobs, workloads, nodes"
+    allowed = "whorl, jobs, workloads, nodes, advice"
     assert refusal(conf, {"job": {"a": 1}}) == f"flag: job: no such key; allowed in settings: {allowed}"
     for name in ("WHORL_JOB__A", "WHORL_JOBS", "WHORL_", "WHORL_HOMES"):
         monkeypatch.setenv(name, "1")
         assert refusal(conf) == (
             f"{name}: no such setting; expected WHORL_HOME, WHORL_DATASETS or WHORL_WHORL__<KEY>, WHORL_JOBS__<KEY>, "
-            "WHORL_WORKLOADS__<KEY>, WHORL_NODES__<KEY>"
+            "WHORL_WORKLOADS__<KEY>, WHORL_NODES__<KEY>, WHORL_ADVICE__<KEY>"
         )
         monkeypatch.delenv(name)
 

@@ -25,21 +25,30 @@ Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Write a page with
 @app.command()
 def search(
     context: typer.Context,
-    history: Annotated[Path, typer.Option(metavar="FILE", help="Runs so far: job, machine_type, nodes, runtime_s, status")],
+    history: Annotated[
+        Path, typer.Option(metavar="FILE", help="Runs so far: job, machine_type, nodes, runtime_s, status")
+    ],
     machines: Machines = None,
     job: Annotated[str | None, typer.Option(help="The job; not needed while the table has only one")] = None,
     nodes: Annotated[
-        str | None, typer.Option(metavar="N,N…", help="Numbers of nodes to consider, such as 4,8,16", show_default=False)
+        str | None,
+        typer.Option(metavar="N,N…", help="Numbers of nodes to consider, such as 4,8,16", show_default=False),
     ] = None,
-    max_vcpu: Annotated[int | None, typer.Option(help="Largest cluster to consider, in vCPU", show_default=False)] = None,
+    max_vcpu: Annotated[
+        int | None, typer.Option(help="Largest cluster to consider, in vCPU", show_default=False)
+    ] = None,
     memory_gb: Annotated[
         float | None, typer.Option(min=0, help="Memory that the job needs over all nodes, in GB", show_default=False)
     ] = None,
     profile: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Runs with smaller inputs (job, input_bytes, peak_bytes) that say how much memory"),
+        typer.Option(
+            metavar="FILE", help="Runs with smaller inputs (job, input_bytes, peak_bytes) that say how much memory"
+        ),
     ] = None,
-    input_gb: Annotated[float | None, typer.Option(help="Size of the whole input, for --profile", show_default=False)] = None,
+    input_gb: Annotated[
+        float | None, typer.Option(help="Size of the whole input, for --profile", show_default=False)
+    ] = None,
     peaks_of: Annotated[
         str | None, typer.Option(metavar="SOURCE", help="Source of job runs whose recorded peaks say how much memory")
     ] = None,
@@ -48,12 +57,12 @@ def search(
     ] = None,
     ran: Annotated[
         str | None,
-        typer.Option(metavar="TYPE:NODES", help="Add a run to the history first, such as m4.xlarge:8", show_default=False),
+        typer.Option(
+            metavar="TYPE:NODES", help="Add a run to the history first, such as m4.xlarge:8", show_default=False
+        ),
     ] = None,
     took: Annotated[str | None, typer.Option(metavar="TIME", help="How long that run took", show_default=False)] = None,
-    status: Annotated[
-        Literal["completed", "failed", "killed"], typer.Option(help="How that run ended")
-    ] = "completed",
+    status: Annotated[Literal["completed", "failed", "killed"], typer.Option(help="How that run ended")] = "completed",
     renamed: Renamed = None,
     out: Out = None,
     as_json: Json = False,
@@ -107,12 +116,16 @@ def search(
 @app.command()
 def evaluate(
     context: typer.Context,
-    runs: Annotated[str, typer.Argument(metavar="RUNS", help="Table of jobs with a run on each of many configurations")],
+    runs: Annotated[
+        str, typer.Argument(metavar="RUNS", help="Table of jobs with a run on each of many configurations")
+    ],
     machines: Machines = None,
     needs: Annotated[
         str | None, typer.Option(metavar="FILE", help="Memory needs: job, need_gb (0: any will do, empty: not clear)")
     ] = None,
-    searches: Annotated[int | None, typer.Option(help="Searches of each method for each job", show_default=False)] = None,
+    searches: Annotated[
+        int | None, typer.Option(help="Searches of each method for each job", show_default=False)
+    ] = None,
     seed: Seed = None,
     renamed: Renamed = None,
     out: Out = None,

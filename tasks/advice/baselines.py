@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 from tasks.advice.machines import Configurations, Floats, Ints
 from tasks.advice.search import Method, Problem, at_random
-from tasks.advice.surrogate import SurrogateParams, Runs
+from tasks.advice.surrogate import Runs, SurrogateParams
 
 N_STARTS = 3
 JITTER = 1e-5  # variance of observations of unit variance, as in Ruya's code
@@ -35,7 +35,8 @@ def _matern32(distance: Floats) -> Floats:
 
 
 def _distances(left: Floats, right: Floats) -> Floats:
-    return np.sqrt(((left[:, None] - right[None]) ** 2).sum(-1))
+    distances: Floats = np.sqrt(((left[:, None] - right[None]) ** 2).sum(-1))
+    return distances
 
 
 def likeliest_length(points: Floats, values: Floats) -> float:
@@ -96,8 +97,11 @@ def portfolio_order(costs: Sequence[Floats], n: int) -> list[int]:
 
     costs: (candidates,) of each job, as multiples of its optimum, infinite where it failed or did not run. Greedy: each
     adds what lowers the mean of the jobs' best most."""
-    table = np.minimum(np.stack(costs), np.nanmax(np.where(np.isfinite(costs), costs, np.nan)) * 2)  # (jobs, candidates)
-    best, order = np.full(len(table), np.inf), []
+    table = np.minimum(
+        np.stack(costs), np.nanmax(np.where(np.isfinite(costs), costs, np.nan)) * 2
+    )  # (jobs, candidates)
+    best = np.full(len(table), np.inf)
+    order: list[int] = []
     for _ in range(min(n, table.shape[1])):
         means = np.minimum(best[:, None], table).mean(0)
         means[order] = np.inf

@@ -14,7 +14,7 @@ SECONDS_PER_HOUR = 3_600
 
 @dataclass(frozen=True)
 class MachineType:
-    """A kind of machine. memory_gb: of one machine, in 1e9 bytes as far as its vendor says so; price: an hour of one."""
+    """A kind of machine: memory (in GB as its vendor says) and price of an hour, of one of them."""
 
     name: str
     vcpu: float
@@ -59,10 +59,16 @@ class Configurations:
         at = [i for i, name in enumerate(self.machine_type) if name == machine_type and self.nodes[i] == nodes]
         return at[0] if at else None
 
+    def places(self, others: "Configurations") -> list[int | None]:
+        """Where each of the others stands among these, None where it does not."""
+        at = {pair: i for i, pair in enumerate(zip(self.machine_type, self.nodes.tolist(), strict=True))}
+        return [at.get(pair) for pair in zip(others.machine_type, others.nodes.tolist(), strict=True)]
+
     def subset(self, rows: Ints) -> "Configurations":
         """Some of them, in the order of rows."""
         names = tuple(self.machine_type[i] for i in rows)
-        return Configurations(names, *(one[rows] for one in (self.nodes, self.vcpu, self.memory_gb, self.price_per_h)))
+        of_one = (self.vcpu[rows], self.memory_gb[rows], self.price_per_h[rows])
+        return Configurations(names, self.nodes[rows], *of_one)
 
     def cost(self, runtime_s: Floats) -> Floats:
         """Price of a run on each, from its runtimes in seconds."""

@@ -41,7 +41,7 @@ class SearchParams(Params):
         description="Numbers of nodes to consider of each machine type",
     )
     max_vcpu: int = Field(100, ge=1, le=1_000_000, description="Largest cluster to consider, in vCPU of all its nodes")
-    seed: int = Field(0, ge=0, description="Seed of the first run, which is drawn")
+    seed: int = Field(0, ge=0, le=2**31, description="Seed of the first run, which is drawn")
 
 
 @dataclass(frozen=True)
@@ -91,13 +91,15 @@ def candidates_of(machines: Mapping[str, MachineType], runs: pd.DataFrame, param
     pairs |= set(zip(runs["machine_type"], runs["nodes"], strict=True))
     if len(pairs) < 2:
         what = f"{len(pairs)} configurations of {len(machines)} machine types within {params.max_vcpu} vCPU"
-        raise BadSetting(f"{what}; expected at least two to choose from; name more machine types, --nodes or --max-vcpu")
+        raise BadSetting(
+            f"{what}; expected at least two to choose from; name more machine types, --nodes or --max-vcpu"
+        )
     return configurations([(machines[name], int(n)) for name, n in sorted(pairs)])
 
 
 def runs_on(candidates: Configurations, runs: pd.DataFrame) -> Runs:
     """The rows of a job as runs of candidates, repeats by their mean; a configuration that completed once can."""
-    places = [candidates.index(row.machine_type, int(row.nodes)) for row in runs.itertuples()]
+    places = [candidates.index(*pair) for pair in zip(runs["machine_type"], runs["nodes"].tolist(), strict=True)]
     at = np.array(places, dtype=np.int64)
     rate = candidates.cost(np.ones(len(candidates)))
     frame = pd.DataFrame({"at": at, "cost": rate[at] * runs["runtime_s"].to_numpy(float), "ok": runs["completed"]})
@@ -194,7 +196,9 @@ def _certainty(proposal: Proposal | None, best: Tried | None) -> str:
         return "Certain: nothing is left to try."
     if np.isnan(proposal.cost):
         return "Nothing is known of this job's cost yet; the first run is drawn among the promising configurations."
-    gain = "" if np.isnan(proposal.value_share) else f", and a saving of {share(proposal.value_share)} is to be expected"
+    gain = (
+        "" if np.isnan(proposal.value_share) else f", and a saving of {share(proposal.value_share)} is to be expected"
+    )
     known = "" if best is None else f"; the best so far is {best.nodes} × {best.machine_type} at {number(best.cost)}"
     chances = f"it completes with a chance of {share(proposal.chance_completed)}"
     if proposal.chance_in_time < 1:

@@ -36,13 +36,17 @@ OPTIMAL = 1 + 1e-9
 class ReplayParams(Params):
     """How searches are replayed."""
 
-    searches: int = Knob(200, ge=1, le=100_000, description="Searches of each method for each job, from seeds of their own")
+    searches: int = Knob(
+        200, ge=1, le=100_000, description="Searches of each method for each job, from seeds of their own"
+    )
     runs: int = Knob(12, ge=1, le=1_000, description="Runs of each search")
     target_percentiles: tuple[float, ...] = Knob(
         (10, 30, 50, 70, 90), description="Runtime targets, as percentiles of a job's completed runtimes; empty: none"
     )
-    seed: int = Knob(0, ge=0, description="Seed of all searches")
-    ray_address: str = Knob("", max_length=500, description="Ray that searches, such as ray://head:10001; local; empty: none")
+    seed: int = Knob(0, ge=0, le=2**31, description="Seed of all searches")
+    ray_address: str = Knob(
+        "", max_length=500, description="Ray that searches, such as ray://head:10001; local; empty: none"
+    )
 
 
 @dataclass(frozen=True)
@@ -81,17 +85,20 @@ def jobs_of(runs: pd.DataFrame, machines: Mapping[str, MachineType], needs: Mapp
         raise BadInput("machines", f"nothing about {', '.join(unknown[:5])}", "a row for each machine type of the runs")
     jobs = []
     for name, rows in runs.groupby("job", sort=True):
-        medians = rows.groupby(["machine_type", "nodes", "completed"], as_index=False)["runtime_s"].median()
+        medians: pd.DataFrame = rows.groupby(["machine_type", "nodes", "completed"])["runtime_s"].median().reset_index()
         medians = medians.sort_values("completed").drop_duplicates(["machine_type", "nodes"], keep="last")
         medians = medians.sort_values(["machine_type", "nodes"])
         if medians["completed"].sum() < 2:
-            raise BadInput("runs", f"job {name}: fewer than two configurations completed", "two or more", "leave it out")
+            raise BadInput(
+                "runs", f"job {name}: fewer than two configurations completed", "two or more", "leave it out"
+            )
+        pairs = zip(medians["machine_type"], medians["nodes"], strict=True)
         jobs.append(
             Job(
                 str(name),
                 str(rows["application"].iloc[0]),
                 str(rows["family"].iloc[0]),
-                configurations([(machines[row.machine_type], row.nodes) for row in medians.itertuples()]),
+                configurations([(machines[kind], int(n)) for kind, n in pairs]),
                 medians["runtime_s"].to_numpy(dtype=float),
                 medians["completed"].to_numpy(dtype=bool),
                 needs.get(str(name)),
@@ -126,7 +133,7 @@ class Training:
         for other in self.jobs:
             if other.family != job.family or other.name == job.name:
                 continue
-            places = [job.candidates.index(*pair) for pair in zip(other.candidates.machine_type, other.candidates.nodes.tolist(), strict=True)]
+            places = job.candidates.places(other.candidates)
             rows = [at for at, place in enumerate(places) if place is not None]
             there = np.array([places[at] for at in rows], dtype=np.int64)
             found.append(Runs(there, other.outcome.log_cost[rows], other.is_completed[rows]))
@@ -136,8 +143,10 @@ class Training:
 def _as_multiples(job: Job, candidates: Configurations) -> Floats:
     """Its cost on candidates of another job as a multiple of its optimum, infinite where it has no completed run."""
     log_cost = np.where(job.is_completed, job.outcome.log_cost, np.inf)
-    places = [job.candidates.index(name, int(n)) for name, n in zip(candidates.machine_type, candidates.nodes, strict=True)]
-    return np.exp(np.array([np.inf if at is None else log_cost[at] for at in places]) - log_cost.min())
+    places = job.candidates.places(candidates)
+    there = np.array([np.inf if at is None else log_cost[at] for at in places])
+    multiples: Floats = np.exp(there - log_cost.min())
+    return multiples
 
 
 Setting = Callable[[Job, Training], tuple[Problem, Method]]
@@ -201,8 +210,8 @@ def replay(job: Job, training: Training, method: str, candidates: CandidateSet, 
     cost = np.exp(subject.outcome.log_cost)
     targets: list[tuple[float, float | None, int]] = [(np.nan, None, params.searches)]
     for percentile in params.target_percentiles:
-        limit = float(np.percentile(subject.runtime_s[subject.is_completed], percentile))
-        targets.append((percentile, limit, max(1, params.searches // len(params.target_percentiles))))
+        longest_s = float(np.percentile(subject.runtime_s[subject.is_completed], percentile))
+        targets.append((percentile, longest_s, max(1, params.searches // len(params.target_percentiles))))
     frames = []
     for percentile, limit, n_searches in targets:
         stated = replace(problem, max_runtime_s=limit)
@@ -245,7 +254,7 @@ class Part:
 
 
 def parts_of(jobs: Sequence[Job], methods: Sequence[str]) -> list[Part]:
-    """All that is replayed. Methods that need a memory need, or runs with other inputs, are left out for jobs without."""
+    """All that is replayed; methods that rest on a memory need, or on other inputs, not for jobs without."""
     families = pd.Series([job.family for job in jobs]).value_counts()
     sets: tuple[CandidateSet, ...] = ("completed", "all")
     if all(job.is_completed.all() for job in jobs):

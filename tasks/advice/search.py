@@ -16,10 +16,10 @@ from tasks.advice.memory import MemoryNeed, promising
 from tasks.advice.surrogate import (
     LEARNED,
     Bools,
-    SurrogateParams,
     Posterior,
     Prior,
     Runs,
+    SurrogateParams,
     completion,
     expected_improvement,
     in_time,
@@ -31,7 +31,7 @@ from tasks.advice.surrogate import (
 CORRELATION = 0.8  # of the cost surfaces of two inputs of one application
 INTERVAL_Z = 1.645  # half of a 90 % interval, in standard deviations
 LIKELY = 0.25  # to meet the deadline
-LEAST_RUNS, LEAST_VALUE = 4, 0.02  # enough has been tried, and another run is worth less than this share of the cost
+LEAST_RUNS, LEAST_VALUE = 6, 0.02  # enough has been tried, and another run is worth less than this share of the cost
 
 
 @dataclass(frozen=True)

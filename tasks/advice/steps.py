@@ -43,7 +43,9 @@ def need_for(
 
     memory_gb: it is known; profile: a table of runs with smaller inputs, input_gb: that of the whole run; recorded: a
     source of job runs with peaks in the warehouse. Raises BadSetting for more than one, NotFound, BadInput."""
-    given = [name for name, value in (("--memory-gb", memory_gb), ("--profile", profile), ("--peaks-of", recorded)) if value]
+    given = [
+        name for name, value in (("--memory-gb", memory_gb), ("--profile", profile), ("--peaks-of", recorded)) if value
+    ]
     if len(given) > 1:
         raise BadSetting(f"{' and '.join(given)}: two memory needs; expected one of them")
     if memory_gb:
@@ -136,7 +138,9 @@ def evaluate(
     kinds = read_machines(machines_path(machines, search), {})
     jobs = jobs_of(read_runs(runs, renamed), kinds.types, read_needs(needs, {}) if needs else {})
     digest = contents_hash(Path(runs))
-    parts = None if out is None else Path(out) / "searches" / f"{digest[:12]}-{params.seed}-{params.searches}-{params.runs}"
+    parts = (
+        None if out is None else Path(out) / "searches" / f"{digest[:12]}-{params.seed}-{params.searches}-{params.runs}"
+    )
     table = replay_all(jobs, params, parts)
     if out is not None:
         table.to_parquet(Path(out) / "searches.parquet")

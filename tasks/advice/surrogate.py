@@ -117,10 +117,14 @@ def prior_after(covariance: Floats, others: Sequence[Runs], correlation: float, 
     if not others:
         return Prior(np.zeros(len(covariance)), covariance)
     own = np.concatenate([runs.candidate[runs.is_completed] for runs in others])
-    log_cost = np.concatenate([runs.log_cost[runs.is_completed] - runs.log_cost[runs.is_completed].mean() for runs in others])
+    log_cost = np.concatenate(
+        [runs.log_cost[runs.is_completed] - runs.log_cost[runs.is_completed].mean() for runs in others]
+    )
     job = np.concatenate([np.full(int(runs.is_completed.sum()), at) for at, runs in enumerate(others)])
     is_same = job[:, None] == job[None]
-    among = covariance[np.ix_(own, own)] * np.where(is_same, 1, correlation) + LEVEL * is_same + noise * np.eye(len(own))
+    among = (
+        covariance[np.ix_(own, own)] * np.where(is_same, 1, correlation) + LEVEL * is_same + noise * np.eye(len(own))
+    )
     weights = np.linalg.solve(among, correlation * covariance[own])  # (k, n)
     return Prior(weights.T @ log_cost, covariance - correlation * covariance[:, own] @ weights)
 
@@ -252,7 +256,8 @@ def _learned_completion(examples: Sequence[Example]) -> tuple[float, ...]:
     is_completed = np.concatenate([one.is_completed for one in examples])
     if is_completed.all() or not is_completed.any():
         return FIXED.completion
-    from sklearn.linear_model import LogisticRegression  # a second that a proposal need not pay
+    # a second that a proposal need not pay
+    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped, unused-ignore]
 
     axes = np.concatenate([_completion_axes(one.candidates).T[:, 1:] for one in examples])
     fitted = LogisticRegression().fit(axes, is_completed)

@@ -115,7 +115,9 @@ def _row(figures: Mapping[str, Any], prefix: str, method: str) -> dict[str, Any]
 
 
 def _verdict(figures: Mapping[str, Any]) -> tuple[str, str]:
-    key = next((f"completed.{ours}" for ours in (OURS[True], OURS[False]) if f"completed.{ours}.mean.6" in figures), None)
+    key = next(
+        (f"completed.{ours}" for ours in (OURS[True], OURS[False]) if f"completed.{ours}.mean.6" in figures), None
+    )
     if key is None:
         return "Searches were too short to say what is found in six runs.", ""
     mean, hit = figures[f"{key}.mean.6"], figures[f"{key}.hit.6"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tasks.advice.machines import MachineType
+from tasks.advice.machines import Ints, MachineType
 from tasks.advice.memory import MemoryNeed, stated_need
 from tasks.errors import BadInput, quoted
 from tasks.nodes.readers.table_file import choose_columns, read_table_file
@@ -55,7 +55,9 @@ NEEDS = {"job": Field(str), "need_gb": Field(object)}
 SCORES = {"machine_type": Field(str, ("node", "instance")), "aspect": Field(str), "score": Field(float)}
 
 
-def read_columns(path: str, fields: Mapping[str, Field], renamed: Mapping[str, str], limits: ReadLimits) -> pd.DataFrame:
+def read_columns(
+    path: str, fields: Mapping[str, Field], renamed: Mapping[str, str], limits: ReadLimits
+) -> pd.DataFrame:
     """The rows of a table with our columns, those that it does not need only where it has them.
 
     renamed: ours to theirs. Raises BadInput for a column that is missing, and for a value that is none of its kind,
@@ -71,38 +73,35 @@ def read_columns(path: str, fields: Mapping[str, Field], renamed: Mapping[str, s
         raise BadInput(path, f"line {line['place']}: {line['reason']}", "a row of the table", "mend that line")
     return pd.DataFrame(
         {
-            ours: _values(path, ours, fields[ours].kind, pd.Series(column.to_pylist()), table.places)
+            ours: _values(path, ours, fields[ours], pd.Series(column.to_pylist(), dtype=object), table.places)
             for ours, column in chosen.items()
         }
     )
 
 
-def _values(path: str, name: str, kind: type, texts: pd.Series, places: np.ndarray) -> pd.Series:  # type: ignore[type-arg]
-    """A column in its type."""
-    if kind is str:
-        empty = texts.isna() | (texts.astype(str).str.strip() == "")
-        return _sound(path, name, texts.astype(str).str.strip(), empty, places, "a name")
-    if kind is bool:
-        meant = texts.astype(str).str.strip().str.lower().map(STATUSES)
-        return _sound(path, name, texts, meant.isna(), places, "completed, failed or killed, or true and false", meant)
-    if kind is object:
+def _values(path: str, name: str, field: Field, cells: pd.Series, places: Ints) -> pd.Series:
+    """A column in its type; what may be missing is empty or NaN there."""
+    texts = cells.map(lambda cell: "" if cell is None else str(cell).strip())
+    is_empty = (texts == "") | (texts == "nan")
+    if field.kind is object:
         return texts
-    numbers = pd.to_numeric(texts, errors="coerce").astype(float)
-    if kind is int:
-        bad = ~(numbers >= 1) | (numbers % 1 != 0)
-        return _sound(path, name, texts, bad, places, "a whole number from 1", numbers)
-    return _sound(path, name, texts, ~np.isfinite(numbers), places, "a number", numbers)
-
-
-def _sound(
-    path: str, name: str, texts: pd.Series, bad: pd.Series, places: np.ndarray, expected: str,  # type: ignore[type-arg]
-    values: pd.Series | None = None,
-) -> pd.Series:  # fmt: skip
+    if field.kind is str:
+        values, bad, expected = texts, is_empty, "a name"
+    elif field.kind is bool:
+        values = texts.str.lower().map(STATUSES)
+        bad, expected = values.isna(), "completed, failed or killed, or true and false"
+    else:
+        values = pd.to_numeric(texts, errors="coerce").astype(float)
+        bad, expected = values.isna() | np.isinf(values), "a number"
+        if field.kind is int:
+            bad, expected = bad | (values < 1) | (values % 1 != 0), "a whole number from 1"
+    if not field.is_needed and field.kind is not bool:
+        bad = bad & ~is_empty
     if bad.any():
         at = int(np.flatnonzero(bad.to_numpy())[0])
-        problem = f"line {places[at]}: {name} is {quoted(str(texts.iloc[at]))}"
+        problem = f"line {places[at]}: {name} is {quoted(str(texts.iloc[at])) or 'empty'}"
         raise BadInput(path, problem, expected, "mend that line, or name another column with --map")
-    return texts if values is None else values
+    return values
 
 
 def read_runs(path: str, renamed: Mapping[str, str], limits: ReadLimits = ReadLimits()) -> pd.DataFrame:  # noqa: B008
@@ -119,9 +118,16 @@ def read_runs(path: str, renamed: Mapping[str, str], limits: ReadLimits = ReadLi
         row = runs[bad].iloc[0]
         problem = f"a run of {quoted(row['job'])} took {row['runtime_s']:g} s"
         raise BadInput(path, problem, "runtimes above 0", "leave out runs that never started")
-    if "application" not in runs:
-        runs["application"] = runs["job"].str.split("_").str[0]
-    runs["family"] = runs["application"] + (" " + runs["framework"] if "framework" in runs else "")
+    for name in ("application", "framework"):  # a row that was added by hand may leave them out
+        if name in runs:
+            runs[name] = runs.groupby("job")[name].transform("max")
+    by_name = runs["job"].str.split("_").str[0]
+    runs["application"] = (
+        runs["application"].where(runs["application"] != "", by_name) if "application" in runs else by_name
+    )
+    runs["family"] = (
+        runs["application"] + " " + runs["framework"] if "framework" in runs else runs["application"]
+    ).str.strip()
     runs["nodes"] = runs["nodes"].astype("int64")
     return runs.drop(columns="framework", errors="ignore")
 
@@ -139,18 +145,16 @@ def read_machines(path: str, renamed: Mapping[str, str], limits: ReadLimits = Re
 
     Raises BadInput for one without a price, one that stands there twice, and for vCPU, memory or price not above 0."""
     table = read_columns(path, MACHINES, renamed, limits)
-    for row in table.itertuples():
-        for name in ("vcpu", "memory_gb", "price_per_h"):
-            if not getattr(row, name) > 0:
-                problem = f"machine type {quoted(row.machine_type)}: {name} is {getattr(row, name):g}"
+    for name in ("vcpu", "memory_gb", "price_per_h"):
+        for kind, value in zip(table["machine_type"], table[name], strict=True):
+            if not value > 0:
+                problem = f"machine type {quoted(kind)}: {name} is {value:g}"
                 raise BadInput(path, problem, "a number above 0", "mend that line")
     if (twice := table["machine_type"].duplicated()).any():
         problem = f"machine type {quoted(table['machine_type'][twice].iloc[0])} stands there twice"
         raise BadInput(path, problem, "each machine type once", "leave one of its lines out")
-    types = {
-        row.machine_type: MachineType(row.machine_type, row.vcpu, row.memory_gb, row.price_per_h)
-        for row in table.itertuples()
-    }
+    rows = zip(*(table[name] for name in ("machine_type", "vcpu", "memory_gb", "price_per_h")), strict=True)
+    types = {kind: MachineType(kind, *facts) for kind, *facts in rows}
     dates = sorted(set(table["priced_on"])) if "priced_on" in table else []
     return Machines(types, " to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else "")
 
@@ -178,4 +182,3 @@ def read_scores(path: str, renamed: Mapping[str, str], limits: ReadLimits = Read
         row = scores[bad].iloc[0]
         raise BadInput(path, f"score {row['score']:g} of {quoted(row['machine_type'])}", "scores above 0")
     return scores
-

@@ -63,4 +63,4 @@ def test_the_defaults_of_a_word_are_yaml_that_can_be_used(whorl: Whorl) -> None:
 def test_an_unknown_word_names_those_that_there_are(whorl: Whorl, arguments: list[str]) -> None:
     ended = whorl("config", *arguments)
     assert ended.code == 4
-    assert ended.err == "whorl: 'jobz': no such word; there are settings of whorl, jobs, workloads, nodes\n"
+    assert ended.err == "whorl: 'jobz': no such word; there are settings of whorl, jobs, workloads, nodes, advice\n"

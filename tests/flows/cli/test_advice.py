@@ -1,0 +1,101 @@
+"""`whorl advice` as somebody at a shell uses it: ask, tell, ask again; and what is refused, in one line."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.warehouse.connection import transaction, writing
+from tasks.warehouse.place import Warehouse
+
+MACHINES = "machine_type,vcpu,memory_gb,price_per_h\na,2,4,0.1\nb,4,32,0.3\n"
+HEADER = "job,machine_type,nodes,runtime_s,status\n"
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> str:
+    path = tmp_path / "machines.csv"
+    path.write_text(MACHINES)
+    return str(path)
+
+
+def test_ask_tell_and_ask_again_go_on_where_they_were(whorl, machines, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    history = tmp_path / "runs.csv"
+    asked = ("advice", "search", "--history", history, "--machines", machines, "--job", "sort", "--json")
+    first = json.loads(whorl(*asked).out)
+    assert first["best"] is None
+    ran = f"{first['machine_type']}:{first['nodes']}"
+    second = json.loads(whorl(*asked, "--ran", ran, "--took", "20min").out)
+    assert second["best"]["runtime_s"] == 1_200
+    assert (second["machine_type"], second["nodes"]) != (first["machine_type"], first["nodes"])
+    assert json.loads(whorl(*asked).out)["answer"] == second["answer"]
+    again = whorl(*asked[:-1])
+    assert again.out.startswith(second["answer"])
+    assert "Runs so far" in again.out
+
+
+def test_a_page_is_written_beside_the_answer(whorl, machines, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    history = tmp_path / "runs.csv"
+    history.write_text(f"{HEADER}so<r>t,a,4,3600,completed\nso<r>t,b,4,600,completed\n")
+    ended = whorl("advice", "search", "--history", history, "--machines", machines, "--out", tmp_path / "out")
+    [page] = (tmp_path / "out").glob("*.html")
+    assert str(page) in ended.err
+    assert "so<r>t" not in page.read_text()
+    assert "so&lt;r&gt;t" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "code", "problem"),
+    [
+        ("sort,a,4,9,completed\n", ["--job", "x"], 4, "no run of job 'x'"),
+        ("a,a,4,9,completed\nb,a,4,9,completed\n", [], 2, "name it with --job"),
+        ("sort,z,4,9,completed\n", [], 3, "nothing about z"),
+        ("sort,a,4,9,completed\n", ["--nodes", "4", "--max-vcpu", "8"], 2, "at least two to choose from"),
+        ("sort,a,4,9,completed\n", ["--ran", "z:4", "--took", "9"], 2, "machine type 'z': not described"),
+        ("sort,a,4,9,completed\n", ["--ran", "a"], 2, "expected TYPE:NODES"),
+        ("sort,a,4,9,completed\n", ["--ran", "a:2"], 2, "--took None: expected a time"),
+        ("sort,a,4,9,completed\n", ["--max-runtime", "9q"], 2, "such as 90s, 30min or 1.5h"),
+        ("sort,a,4,9,completed\n", ["--nodes", "2,x"], 2, "expected whole numbers"),
+        ("sort,a,4,9,completed\n", ["--profile", "p.csv"], 2, "--profile needs --input-gb"),
+        ("sort,a,4,9,completed\n", ["--memory-gb", "4", "--peaks-of", "log"], 2, "two memory needs"),
+        ("", [], 3, "no row in it"),
+    ],
+)
+def test_what_cannot_be_answered_is_one_line_and_changes_nothing(  # type: ignore[no-untyped-def]
+    whorl, machines, tmp_path, rows: str, options: list[str], code: int, problem: str
+) -> None:
+    history = tmp_path / "runs.csv"
+    history.write_text(HEADER + rows)
+    ended = whorl("advice", "search", "--history", history, "--machines", machines, *options)
+    assert ended.code == code
+    assert problem in ended.err
+    assert ended.out == ""
+    assert history.read_text() == HEADER + rows
+
+
+def test_peaks_in_the_warehouse_say_how_much_memory_a_job_needs(whorl, home, machines, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    rows = pd.DataFrame({"run_id": ["1", "2"], "peak": [60e9, 90e9]})
+    with writing(Warehouse(home=home)) as connection, transaction(connection):
+        connection.register("rows", rows)
+        connection.execute(
+            "INSERT INTO jobs.runs (source, run_id, batch_id, group_key, name, status, runtime_s, peak_memory_bytes, "
+            "is_simulated) SELECT 'log', run_id, 'b', 'sort', 'sort', 'completed', 1.0, peak, false FROM rows"
+        )
+    asked = ("advice", "search", "--history", tmp_path / "runs.csv", "--machines", machines, "--job", "sort")
+    ended = whorl(*asked, "--peaks-of", "log")
+    assert "90 GB: the highest of 2 recorded peaks" in ended.out
+    assert whorl(*asked[:-1], "other", "--peaks-of", "log").code == 4
+
+
+def test_a_replay_prints_a_table_and_json_holds_the_same(whorl, machines, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    runs = tmp_path / "runs.csv"
+    rows = [f"{job},{kind},{n},{600 / n},completed" for job in ("sort_1", "join_1") for kind in "ab" for n in (2, 4, 8)]
+    runs.write_text(HEADER + "\n".join(rows))
+    asked = ("advice", "evaluate", runs, "--machines", machines, "--searches", "3", "--out", tmp_path / "out")
+    text, figures = whorl(*asked).out, json.loads(whorl(*asked, "--json").out)
+    assert "CherryPick" in text
+    assert figures["completed.learned.hit.6"] == 1
+    assert np.isclose(figures["completed.random.spent.6"], figures["completed.learned.spent.6"])  # all six
+    assert (tmp_path / "out" / "advice-evaluation.html").is_file()

@@ -1,0 +1,78 @@
+"""The flows of advice, run here and now as the command line and a worker run them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.advice import AdviceEvaluateParams, SearchFlowParams, evaluate_advice, search_configuration
+from tasks.advice.replay import ReplayParams
+from tasks.errors import BadInput
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.runs import list_runs
+
+pytestmark = pytest.mark.usefixtures("prefect_server")
+MACHINES = "machine_type,vcpu,memory_gb,price_per_h,priced_on\na,2,4,0.1,2026-01-01\nb,4,32,0.3,2026-01-01\n"
+HEADER = "job,machine_type,nodes,runtime_s,status\n"
+
+
+def artifact(key: str) -> str:
+    """The latest artifact under a key, as it reads."""
+    from prefect.artifacts import Artifact
+
+    found: Any = Artifact.get(key)
+    assert found is not None
+    return str(found.data).replace("\\", "")
+
+
+def written(path: Path, text: str) -> str:
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_search_is_kept_and_shown_with_its_answer_first(tmp_path: Path) -> None:
+    warehouse = Warehouse(home=tmp_path / "home")
+    params = SearchFlowParams(
+        history=written(tmp_path / "runs.csv", f"{HEADER}sort,a,4,3600,completed\nsort,b,4,600,failed\n"),
+        machines=written(tmp_path / "machines.csv", MACHINES),
+        memory_gb=40,
+        max_runtime_s=7200,
+        warehouse=warehouse,
+    )
+    found = search_configuration(params)
+    page = artifact("advice-sort-search")
+    assert page.startswith(f"**{found['answer']}**")
+    assert "| a | 4 | 1 h | 0.4 | completed |" in page
+    assert "prices of 2026-01-01" in page
+    assert Path(found["report"]).is_file()
+    kept = list_runs(warehouse)
+    assert kept[["flow", "status"]].to_numpy().tolist() == [["advice-search", "completed"]]
+
+
+def test_a_replay_keeps_its_figures_and_searches(tmp_path: Path) -> None:
+    rows = [f"{job},{kind},{n},{600 / n},completed" for job in ("sort_1", "join_1") for kind in "ab" for n in (2, 4, 8)]
+    warehouse = Warehouse(home=tmp_path / "home")
+    found = evaluate_advice(
+        AdviceEvaluateParams(
+            runs=written(tmp_path / "runs.csv", HEADER + "\n".join(rows)),
+            machines=written(tmp_path / "machines.csv", MACHINES),
+            evaluate=ReplayParams(searches=3, runs=6),
+            warehouse=warehouse,
+        )
+    )
+    assert found["completed.learned.hit.6"] == 1
+    assert (found["jobs"], found["n"]) == (2, 12)
+    assert (Path(found["report"]).parent / "searches.parquet").is_file()
+    assert "After six runs" in artifact("advice-runs-csv-" + _hash("runs.csv") + "-evaluation")
+
+
+def test_a_history_that_cannot_be_read_fails_in_one_line(tmp_path: Path) -> None:
+    bad = written(tmp_path / "runs.csv", f"{HEADER}sort,a,four,3600,completed\n")
+    with pytest.raises(BadInput, match="line 2: nodes is 'four'"):
+        search_configuration(SearchFlowParams(history=bad, warehouse=Warehouse(home=tmp_path / "home")))
+
+
+def _hash(name: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(name.encode()).hexdigest()[:8]

@@ -46,6 +46,7 @@ class AdviceEvaluateParams(Params):
     runs: str = Field(min_length=1, description="Table of runs: jobs with one run on each of many configurations")
     machines: str = Field("", description=MACHINES)
     needs: str = Field("", description="Table of memory needs by job (job, need_gb); empty: not known")
+    scores: str = Field("", description="Table of scores (machine_type, aspect, score); empty: methods without scores")
     columns: dict[str, str] = Field({}, description=COLUMNS)
     search: SearchParams = Field(SearchParams(), description="Where machine types stand")
     evaluate: ReplayParams = Field(ReplayParams(), description="How searches are replayed")
@@ -86,6 +87,7 @@ def advice_evaluate(params: AdviceEvaluateParams) -> dict[str, Any]:
         params.runs,
         params.machines or None,
         params.needs or None,
+        params.scores or None,
         params.search,
         params.evaluate,
         params.columns,

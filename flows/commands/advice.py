@@ -123,6 +123,9 @@ def evaluate(
     needs: Annotated[
         str | None, typer.Option(metavar="FILE", help="Memory needs: job, need_gb (0: any will do, empty: not clear)")
     ] = None,
+    scores: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Scores of machine types: machine_type, aspect, score")
+    ] = None,
     searches: Annotated[
         int | None, typer.Option(help="Searches of each method for each job", show_default=False)
     ] = None,
@@ -145,7 +148,7 @@ def evaluate(
     folder = None if out is None else str(out.absolute())
     with progress_bar(invocation):
         figures = steps.evaluate(
-            path, machines, needs, settings.advice.search, settings.advice.evaluate, columns, folder
+            path, machines, needs, scores, settings.advice.search, settings.advice.evaluate, columns, folder
         )
     from tasks.report.advice_results import evaluation_result
     from tasks.report.result import write_result

@@ -1,16 +1,17 @@
-"""What search is measured against: CherryPick, Ruya, a portfolio of other applications' best, and processors alone.
+"""What search is measured against: CherryPick, Arrow, Ruya, a portfolio of other applications, processors alone.
 
 CherryPick (Alipourfard et al. 2017) in the form that Ruya's authors replayed: a Gaussian process on (memory of a node,
 total cores), Matérn 3/2 with one length scale of greatest likelihood, three random starts, expected improvement over
 the whole plane, and the nearest configuration to its peak. Its fit over a grid of length scales equals scikit-learn's
 (tests/advice/test_baselines.py) at a hundredth of the time."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import ndtr
 
+from tasks.advice.arrow import FEWEST_PROFILED, arrow_proposal, weighted_acquisition
 from tasks.advice.machines import Configurations, Floats, Ints
 from tasks.advice.search import Method, Problem, at_random
 from tasks.advice.surrogate import Runs, SurrogateParams
@@ -19,6 +20,7 @@ N_STARTS = 3
 JITTER = 1e-5  # variance of observations of unit variance, as in Ruya's code
 LENGTHS = np.geomspace(1e-2, 1e4, 121)  # the likelihood is flat beyond both ends
 N_POINTS = 1_000  # of the plane at which the improvement is looked up
+ARROW_TREES = 25  # of 101 published: a quarter of the time, and no other result (tasks/advice/README.md)
 VCPU_ONLY = SurrogateParams(weights=(0.0, 0.0, 0.0, 0.3))
 
 
@@ -78,6 +80,88 @@ def cherrypick_among(problem: Problem, runs: Runs, among: Ints, rng: Generator) 
         worth = worth * ndtr((problem.max_runtime_s - time) / np.maximum(time_deviation, JITTER))
     peak = plane[np.argmax(worth)]
     return int(among[np.argmin(((axes[among] - peak) ** 2).sum(1))])
+
+
+Weigh = Callable[[Configurations, Floats, int], Floats]  # what scores make of an acquisition after so many runs
+
+
+def unweighted(_candidates: Configurations, acquisition: Floats, _n_runs: int) -> Floats:
+    """The acquisition as it is: without scores."""
+    return acquisition
+
+
+def by_scores(scores: Mapping[str, Mapping[str, float]]) -> Weigh:
+    """Perona's weights (IV-D): what scores well counts more, at the start. scores: by aspect, then machine type.
+
+    Every resource counts as fully used where tables of runs say nothing of that."""
+    columns = {aspect: _scaled(by_type) for aspect, by_type in scores.items()}
+
+    def weighed(candidates: Configurations, acquisition: Floats, n_runs: int) -> Floats:
+        of = {
+            aspect: np.array([[by_type.get(name, 0.0)] for name in candidates.machine_type])
+            for aspect, by_type in columns.items()
+        }
+        return weighted_acquisition(acquisition, dict.fromkeys(of, 1.0), of, n_runs)
+
+    return weighed
+
+
+def _scaled(by_type: Mapping[str, float]) -> dict[str, float]:
+    """Scores divided by their largest."""
+    largest = max(abs(score) for score in by_type.values())
+    return {name: score / largest for name, score in by_type.items()}
+
+
+def improvement_by_pairs(problem: Problem, runs: Runs, rng: Generator, scores: Floats) -> Floats:
+    """Arrow's expected improvement of each candidate, (n,). scores: (n, m), in place of metrics; m may be 0."""
+    candidates, ok = problem.candidates, runs.is_completed
+    axes = np.stack([candidates.nodes, candidates.vcpu, candidates.memory_gb / candidates.vcpu], axis=1)
+    seen = runs.candidate[ok]
+    told = arrow_proposal(axes, scores, runs.log_cost[ok], seen, rng, n_trees=ARROW_TREES)
+    best = problem.best(runs)
+    z = ((runs.log_cost[ok].min() if best is None else best) - told.mean) / told.deviation
+    improvement: Floats = told.deviation * (z * ndtr(z) + np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi))
+    return improvement
+
+
+def arrow(scores: Mapping[str, Mapping[str, float]] | None = None) -> Method:
+    """Arrow, as Perona replays it: three random starts, then pairs of runs; with scores weighed, and told, by them."""
+
+    def next_run(problem: Problem, runs: Runs, rng: Generator) -> int:
+        is_new = np.ones(len(problem.candidates), dtype=bool)
+        is_new[runs.candidate] = False
+        if len(runs.candidate) < N_STARTS or runs.is_completed.sum() < FEWEST_PROFILED:
+            return int(rng.choice(np.flatnonzero(is_new)))
+        names = problem.candidates.machine_type
+        told = [[by_type.get(name, 0.0) for name in names] for by_type in (scores or {}).values()]
+        metrics = np.array(told).T if told else np.empty((len(names), 0))
+        worth = improvement_by_pairs(problem, runs, rng, metrics)
+        if scores:
+            worth = by_scores(scores)(problem.candidates, worth, len(runs.candidate))
+        return int(np.argmax(np.where(is_new, worth, -np.inf)))
+
+    return next_run
+
+
+def cherrypick_with(weigh: Weigh) -> Method:
+    """CherryPick with an acquisition that scores weigh: its improvement at the candidates themselves."""
+
+    def next_run(problem: Problem, runs: Runs, rng: Generator) -> int:
+        is_new = np.ones(len(problem.candidates), dtype=bool)
+        is_new[runs.candidate] = False
+        seen = runs.candidate[runs.is_completed]
+        if not len(runs.candidate):
+            return int(rng.choice(np.flatnonzero(is_new)))
+        worth = np.ones(len(problem.candidates))
+        if len(runs.candidate) >= N_STARTS and len(seen):
+            axes, cost = features(problem.candidates), np.exp(runs.log_cost[runs.is_completed])
+            mean, deviation = _process(axes[seen], cost, axes)
+            z = (cost.min() - mean) / np.maximum(deviation, JITTER)
+            worth = deviation * (z * ndtr(z) + np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)) / cost.min()
+        weighed = np.where(is_new, weigh(problem.candidates, worth, len(runs.candidate)), -np.inf)
+        return int(rng.choice(np.flatnonzero(weighed == weighed.max())))  # sizes of the best type tie (IV-D)
+
+    return next_run
 
 
 def cherrypick(problem: Problem, runs: Runs, rng: Generator) -> int:

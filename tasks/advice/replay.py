@@ -16,7 +16,17 @@ import numpy as np
 import pandas as pd
 from pydantic import Field as Knob
 
-from tasks.advice.baselines import VCPU_ONLY, cherrypick, portfolio, portfolio_order, ruya
+from tasks.advice.baselines import (
+    VCPU_ONLY,
+    arrow,
+    by_scores,
+    cherrypick,
+    cherrypick_with,
+    portfolio,
+    portfolio_order,
+    ruya,
+    unweighted,
+)
 from tasks.advice.machines import Configurations, Floats, MachineType, configurations
 from tasks.advice.memory import MemoryNeed
 from tasks.advice.search import Method, Outcome, Problem, at_random, by_improvement, search
@@ -26,6 +36,7 @@ from tasks.params import Params
 from tasks.progress import report_progress
 
 CandidateSet = Literal["completed", "all"]
+ALL_THREADS = "cpu_all_threads"  # aspect of a score
 CHECKPOINTS = (1, 3, 6, 9, 12)
 PORTFOLIO_SIZE = 12
 N_RESAMPLES = 2_000
@@ -109,9 +120,12 @@ def jobs_of(runs: pd.DataFrame, machines: Mapping[str, MachineType], needs: Mapp
 
 @dataclass
 class Training:
-    """What may be learned for a job: the jobs of other applications, and runs of its own with other inputs."""
+    """What may be learned for a job: the jobs of other applications, and runs of its own with other inputs.
+
+    scores: of machine types, by aspect."""
 
     jobs: Sequence[Job]
+    scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     kernels: dict[str, SurrogateParams] = field(default_factory=dict)
 
     def kernel(self, application: str) -> SurrogateParams:
@@ -121,6 +135,12 @@ class Training:
             examples = [Example(job.candidates, job.outcome.log_cost, job.is_completed) for job in others]
             self.kernels[application] = learned(examples) if examples else LEARNED
         return self.kernels[application]
+
+    def with_speeds(self, candidates: Configurations) -> Configurations:
+        """Candidates whose vCPU count by their score for all threads, in vCPU of a machine of middling speed."""
+        by_type = self.scores[ALL_THREADS]
+        speeds = np.log([by_type[name] for name in candidates.machine_type]) - np.log(candidates.vcpu)
+        return replace(candidates, vcpu=candidates.vcpu * np.exp(speeds - np.median(speeds)))
 
     def portfolio(self, job: Job) -> Method:
         """The portfolio of other applications, among the job's candidates."""
@@ -169,6 +189,7 @@ METHODS: dict[str, Setting] = {
     "random": _plain(at_random),
     "portfolio": lambda job, training: (Problem(job.candidates, params=FIXED), training.portfolio(job)),
     "cherrypick": _plain(cherrypick),
+    "arrow": _plain(arrow()),
     "vcpu": lambda job, _: (Problem(job.candidates, params=VCPU_ONLY), by_improvement),
     "fixed": _ours(False, with_memory=False),
     "learned": _ours(True, with_memory=False),
@@ -183,10 +204,28 @@ METHODS: dict[str, Setting] = {
     "other_inputs_memory": _ours(True, with_memory=True, other_inputs=True),
 }
 OURS = {False: "learned", True: "learned_memory"}  # what `whorl advice search` does, without and with a memory need
+WITH_SCORES: dict[str, Setting] = {  # what scores of machine types add, where there are any
+    "cherrypick_starts": _plain(cherrypick_with(unweighted)),
+    "cherrypick_scores": lambda job, training: (
+        Problem(job.candidates, params=FIXED),
+        cherrypick_with(by_scores(training.scores)),
+    ),
+    "arrow_scores": lambda job, training: (Problem(job.candidates, params=FIXED), arrow(training.scores)),
+    "learned_scores": lambda job, training: (
+        Problem(training.with_speeds(job.candidates), params=training.kernel(job.application)),
+        by_improvement,
+    ),
+}
+SLOW = ("arrow", "arrow_scores")  # a tenth of the searches
 WORDS = {
     "random": "random",
     "portfolio": "portfolio of other applications",
     "cherrypick": "CherryPick",
+    "arrow": "Arrow (no metrics)",
+    "cherrypick_starts": "CherryPick, at candidates",
+    "cherrypick_scores": "the same, weighed by scores",
+    "arrow_scores": "Arrow, weighed by scores",
+    "learned_scores": "ours, vCPU × score",
     "vcpu": "processors alone",
     "fixed": "ours, fixed kernel",
     "learned": "ours",
@@ -206,12 +245,13 @@ def replay(job: Job, training: Training, method: str, candidates: CandidateSet, 
     the optimum, infinite before any), spent (cost of all runs so far, to the optimum), is_failed, is_late, cpu_s (of
     the whole search)."""
     subject = job.only_completed() if candidates == "completed" else job
-    problem, choose = METHODS[method](subject, training)
+    problem, choose = {**METHODS, **WITH_SCORES}[method](subject, training)
+    n_plain = max(1, params.searches // 10) if method in SLOW else params.searches
     cost = np.exp(subject.outcome.log_cost)
-    targets: list[tuple[float, float | None, int]] = [(np.nan, None, params.searches)]
+    targets: list[tuple[float, float | None, int]] = [(np.nan, None, n_plain)]
     for percentile in params.target_percentiles:
         longest_s = float(np.percentile(subject.runtime_s[subject.is_completed], percentile))
-        targets.append((percentile, longest_s, max(1, params.searches // len(params.target_percentiles))))
+        targets.append((percentile, longest_s, max(1, n_plain // len(params.target_percentiles))))
     frames = []
     for percentile, limit, n_searches in targets:
         stated = replace(problem, max_runtime_s=limit)
@@ -271,10 +311,17 @@ def parts_of(jobs: Sequence[Job], methods: Sequence[str]) -> list[Part]:
 
 
 def replay_all(
-    jobs: Sequence[Job], params: ReplayParams, folder: Path | None = None, methods: Sequence[str] = tuple(METHODS)
+    jobs: Sequence[Job],
+    params: ReplayParams,
+    folder: Path | None = None,
+    methods: Sequence[str] = tuple(METHODS),
+    scores: Mapping[str, Mapping[str, float]] | None = None,
 ) -> pd.DataFrame:
-    """The searches of all methods for all jobs; those whose table is in the folder already are not done again."""
-    training, by_name, parts = Training(jobs), {job.name: job for job in jobs}, parts_of(jobs, methods)
+    """The searches of all methods for all jobs; those whose table is in the folder already are not done again.
+
+    scores: of machine types, by aspect; with them the methods that use scores stand beside the others."""
+    training, by_name = Training(jobs, scores or {}), {job.name: job for job in jobs}
+    parts = parts_of(jobs, [*methods, *(usable(WITH_SCORES, scores) if scores else ())])
     there = {part for part in parts if folder is not None and (folder / part.file).exists()}
     tables = [pd.read_parquet(folder / part.file) for part in parts if folder is not None and part in there]
     waiting = [part for part in parts if part not in there]
@@ -284,6 +331,11 @@ def replay_all(
             _keep(table, folder / part.file)
         report_progress("searches", at, len(parts))
     return pd.concat(tables, ignore_index=True)
+
+
+def usable(settings: Mapping[str, Setting], scores: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """The methods that these scores are enough for: ours needs that of all threads."""
+    return [name for name in settings if name != "learned_scores" or ALL_THREADS in scores]
 
 
 def _replayed(

@@ -1,6 +1,7 @@
 """The steps of `advice`: what is asked in, the answer out. They read tables, and the warehouse where peaks stand."""
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,9 @@ import pandas as pd
 
 from tasks.advice.memory import MemoryNeed, memory_need, need_of_peaks, stated_need
 from tasks.advice.next_run import NextRun, SearchParams, Status, add_run, job_of, next_run
-from tasks.advice.readers.tables import read_machines, read_needs, read_profile, read_runs
-from tasks.advice.replay import ReplayParams, figures_of, jobs_of, replay_all
-from tasks.errors import BadSetting, NotFound
+from tasks.advice.readers.tables import read_machines, read_needs, read_profile, read_runs, read_scores
+from tasks.advice.replay import Job, ReplayParams, figures_of, jobs_of, replay_all
+from tasks.errors import BadInput, BadSetting, NotFound
 from tasks.settings import ROOT
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
@@ -127,6 +128,7 @@ def evaluate(
     runs: str,
     machines: str | None,
     needs: str | None,
+    scores: str | None,
     search: SearchParams,
     params: ReplayParams,
     renamed: dict[str, str],
@@ -141,7 +143,7 @@ def evaluate(
     parts = (
         None if out is None else Path(out) / "searches" / f"{digest[:12]}-{params.seed}-{params.searches}-{params.runs}"
     )
-    table = replay_all(jobs, params, parts)
+    table = replay_all(jobs, params, parts, scores=scores_by_aspect(scores, jobs) if scores else None)
     if out is not None:
         table.to_parquet(Path(out) / "searches.parquet")
     return {
@@ -152,6 +154,21 @@ def evaluate(
         "priced_on": kinds.priced_on,
         **figures_of(table, params),
     }
+
+
+def scores_by_aspect(path: str, jobs: Sequence[Job]) -> dict[str, dict[str, float]]:
+    """Scores of machine types by aspect. Raises BadInput for a machine type of the jobs that has none."""
+    table = read_scores(path, {})
+    types = sorted({name for job in jobs for name in job.candidates.machine_type})
+    found = {
+        str(aspect): dict(zip(rows["machine_type"], rows["score"], strict=True))
+        for aspect, rows in table.groupby("aspect")
+    }
+    for aspect, by_type in found.items():
+        if missing := [name for name in types if name not in by_type]:
+            problem = f"no score of {', '.join(missing[:5])} in aspect {aspect}"
+            raise BadInput(path, problem, "a score of each machine type that has run", "add a row for each")
+    return found
 
 
 def search_page(
@@ -179,6 +196,7 @@ def evaluate_page(
     runs: str,
     machines: str | None,
     needs: str | None,
+    scores: str | None,
     search: SearchParams,
     params: ReplayParams,
     renamed: dict[str, str],
@@ -188,7 +206,7 @@ def evaluate_page(
     from tasks.report.advice_results import evaluation_result
     from tasks.report.result import as_markdown, write_result
 
-    figures = evaluate(runs, machines, needs, search, params, renamed, out)
+    figures = evaluate(runs, machines, needs, scores, search, params, renamed, out)
     result = evaluation_result(figures, Path(runs).name, f"whorl advice evaluate {runs} --out DIR")
     path = write_result(Path(out), "advice-evaluation", result)
     return {**figures, "report": str(path), "markdown": as_markdown(result)}

@@ -9,12 +9,16 @@ from sklearn.gaussian_process.kernels import Matern
 
 from tasks.advice.baselines import (
     JITTER,
+    arrow,
+    by_scores,
     cherrypick,
+    cherrypick_with,
     features,
     likeliest_length,
     portfolio,
     portfolio_order,
     ruya,
+    unweighted,
 )
 from tasks.advice.machines import Configurations
 from tasks.advice.memory import stated_need
@@ -71,3 +75,33 @@ def test_a_portfolio_is_run_in_its_order_and_the_rest_at_random(clusters: Config
     tried = search(problem, outcome, 5, portfolio([3, 1]), np.random.default_rng(0))
     assert tried[:2].tolist() == [3, 1]
     assert len(set(tried.tolist())) == 5
+
+
+SCORES = {"cpu": {"c.small": 1.0, "c.large": 4.0, "m.small": 1.0, "m.large": 2.0}}
+
+
+def test_the_best_scored_machine_comes_second_and_third_in_any_size(clusters: Configurations) -> None:
+    outcome = Outcome(np.zeros(len(clusters)), np.ones(len(clusters), dtype=bool))
+    sizes = set()
+    for seed in range(8):
+        tried = search(Problem(clusters), outcome, 3, cherrypick_with(by_scores(SCORES)), np.random.default_rng(seed))
+        assert [clusters.machine_type[at] for at in tried[1:]] == ["c.large", "c.large"]
+        sizes |= set(clusters.nodes[tried[1:]].tolist())
+    assert sizes == {2, 4, 8, 16}
+
+
+def test_without_scores_an_acquisition_stays_as_it_is_and_the_unit_of_scores_does_not_matter(
+    clusters: Configurations,
+) -> None:
+    worth = np.linspace(0, 1, len(clusters))
+    assert unweighted(clusters, worth, 2) is worth
+    thousands = {"cpu": {name: 1_000 * score for name, score in SCORES["cpu"].items()}}
+    assert np.allclose(by_scores(SCORES)(clusters, worth, 2), by_scores(thousands)(clusters, worth, 2))
+
+
+def test_arrow_runs_each_candidate_once_and_learns_which_are_cheap(clusters: Configurations) -> None:
+    outcome = Outcome(np.log(clusters.total_vcpu), np.ones(len(clusters), dtype=bool))
+    for scores in (None, SCORES):
+        tried = search(Problem(clusters), outcome, 16, arrow(scores), np.random.default_rng(0))
+        assert sorted(tried) == list(range(16))
+        assert outcome.log_cost[tried[3:7]].mean() < outcome.log_cost.mean()

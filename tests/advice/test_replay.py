@@ -177,3 +177,15 @@ def test_ours_is_cheaper_than_cherrypick_and_ruya_on_scout(scout: list) -> None:
     assert figures["completed.learned_memory.mean.6"] < 1.1
     assert figures["completed.cherrypick.minus_ours.6.low"] > 0
     assert figures["completed.ruya.minus_ours.6.low"] > 0
+
+
+def test_scores_bring_the_methods_that_use_them() -> None:
+    jobs = jobs_of(table(), MACHINES, {})
+    one, every = {"a": 1.0, "b": 2.0}, {"a": 2.0, "b": 6.0}
+    quick = SMALL.model_copy(update={"searches": 3, "target_percentiles": ()})
+    found = replay_all(jobs, quick, methods=("learned",), scores={"cpu_one_thread": one})
+    assert set(found["method"]) == {"learned", "cherrypick_starts", "cherrypick_scores", "arrow_scores"}
+    both = replay_all(jobs, quick, methods=(), scores={"cpu_one_thread": one, "cpu_all_threads": every})
+    assert "learned_scores" in set(both["method"])
+    speeds = Training(jobs, {"cpu_all_threads": every}).with_speeds(jobs[0].candidates)
+    assert speeds.vcpu.tolist() == pytest.approx([2 / 1.5**0.5] * 2 + [4 * 1.5**0.5] * 2)  # 1 and 1.5 a vCPU

@@ -142,10 +142,11 @@ def _attached(connection: duckdb.DuckDBPyConnection, order: Order, folder: Path)
 
 
 def _profiled(text: str) -> dict[str, int]:
-    """Spilled bytes, rows scanned and bytes read and written, from the engine's own profile of the query."""
+    """Spilled and buffered bytes, rows scanned and bytes read and written, from the engine's own profile of the query."""
     profile = json.loads(text)
     return {
         "temp_bytes": int(profile.get("system", {}).get("peak_temp_dir_size", 0)),
+        "buffer_bytes": int(profile.get("system", {}).get("peak_buffer_memory", 0)),
         "input_rows": int(profile.get("query", {}).get("total_rows_scanned", 0)),
         "read_bytes": int(profile.get("io", {}).get("total_bytes_read", 0)),
         "written_bytes": int(profile.get("io", {}).get("total_bytes_written", 0)),

@@ -38,7 +38,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a vertex saw. Times in seconds; bytes as bytes."""
+    """What a vertex saw. Times in seconds; bytes as bytes. buffer_bytes: the most that the engine held in its buffers."""
 
     runtime_s: float
     lock_wait_s: float = 0.0
@@ -50,6 +50,7 @@ class Measured:
     written_bytes: int = 0
     disk_read_bytes: int = 0
     peak_memory_bytes: int = 0
+    buffer_bytes: int = 0
     error: str = ""
 
 

@@ -1,0 +1,315 @@
+"""A recording of recurring jobs on emulated machine types from end to end. The way in is `record_advice`."""
+
+import contextlib
+import json
+import logging
+import os
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tasks.advice.record.parts import NODES, Ledger, begin, deciding
+from tasks.advice.record.plan import (
+    BY_NAME,
+    MachineType,
+    PlannedRun,
+    RecordParams,
+    benchmarks_of,
+    make_plan,
+)
+from tasks.errors import BadSetting
+from tasks.jobs.record.datasets import DATA_SETS, PARTS
+from tasks.jobs.record.orders import Measured, Order
+from tasks.jobs.record.pool import Answer, WorkerPool, build_data
+from tasks.machine_groups import Group, campaign_group
+from tasks.machine_lock import only_recorder
+from tasks.machine_scratch import remove_scratch, scratch_folder
+from tasks.nodes.record.bench import CLEAN, Bench
+from tasks.nodes.record.disturbance import Usages, disturbance_between
+from tasks.nodes.record.limits import CONTROLLERS, PREFIX
+from tasks.nodes.record.local import machine_facts
+from tasks.nodes.record.params import RecordParams as NodesParams
+from tasks.nodes.record.parts import finished, write_parts
+from tasks.nodes.record.place import Place, make_place
+from tasks.nodes.record.plan import PlannedExecution
+from tasks.nodes.record.spool import SPOOL, Spooled, spooled_paths, write_spooled
+from tasks.nodes.record.staging import end_leftovers
+from tasks.nodes.record.tools import check_tools
+from tasks.nodes.record.unwinding import sigterm_unwinds
+from tasks.nodes.tools import PARSERS
+
+ON_DISK = Path("/var/tmp")
+DATA, PLACES, RESULT = "data", "types", "result"
+NAP_S, READY_S = 1.0, 30.0
+DIGITS, MB, MINUTE_S = 5, 1_000_000, 60
+SAME_TOOL = {"cpu-sysbench-one": "cpu-sysbench"}  # whose parser reads the log
+Tell = Callable[[int, int], None]
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordSummary:
+    """What a call did. planned, done, clean: runs of the campaign, those that have run so far, and those of them that
+    were not disturbed; statuses: of the runs of this call; executions: of benchmarks, so far; unavailable: limits that
+    do not work here, by type."""
+
+    planned: int
+    done: int
+    clean: int
+    statuses: dict[str, int]
+    executions: int
+    unavailable: dict[str, tuple[str, ...]]
+    duration_s: float
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every planned run has run."""
+        return self.done == self.planned
+
+
+def record_advice(
+    params: RecordParams, out_dir: Path, progress: Tell | None = None, *, lock: str | None = None
+) -> RecordSummary:
+    """Record the plan of these parameters into out_dir; the next call with the same ones goes on where this one stops.
+
+    progress: called with (runs done, runs planned). Runs that others disturbed are flagged, and repeated at the end
+    params.repeats times at most. When it ends, by return, exception or SIGTERM, every finished run is in a part and no
+    process and no control group is left; after a kill the next call ends what is left of it. Raises BadSetting (no
+    control groups here, another campaign in out_dir, another recording at work), MissingTool."""
+    began_s = time.monotonic()
+    check_tools(benchmarks_of(params), ())
+    out_dir.mkdir(parents=True, exist_ok=True)
+    with sigterm_unwinds(), only_recorder("advice", lock, wait_s=params.lock_wait_s):
+        shared = ON_DISK if os.access(ON_DISK, os.W_OK) else Path(tempfile.gettempdir())
+        scratch = scratch_folder("advice", str(out_dir.resolve()), place=params.scratch, shared=shared)
+        end_leftovers(scratch / PLACES)
+        begin(out_dir, params, make_plan(params), {"machine": machine_facts()})
+        build_data(scratch / DATA, params.data_scale, params.seed)
+        with _staged(params, scratch) as stage:
+            session = Session(params, out_dir, scratch, stage, progress or (lambda *_: None))
+            try:
+                session.run(began_s + params.minutes * MINUTE_S)
+            finally:
+                session.close()
+        summary = session.summary(time.monotonic() - began_s)
+        if summary.is_complete:
+            remove_scratch(scratch, params.scratch)
+        return summary
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What is set up on the machine. places, groups: by type, for benchmarks and for the workers of jobs."""
+
+    group: Group
+    places: Mapping[str, Place]
+    groups: Mapping[str, Group]
+    pool: WorkerPool
+
+
+@contextlib.contextmanager
+def _staged(params: RecordParams, scratch: Path) -> Iterator[Stage]:
+    """Every type's limits with a worker inside, all gone afterwards. Raises BadSetting without control groups."""
+    with campaign_group(weight=params.cpu_weight, prefix=PREFIX, controllers=CONTROLLERS) as group:
+        if group is None:
+            raise BadSetting("advice.record: no control groups here, so no machine type can be emulated; run it as root")
+        places: dict[str, Place] = {}
+        try:
+            for number, kind in enumerate(params.types, start=1):
+                places[kind.name] = make_place(
+                    kind.as_node(), number, scratch / PLACES, group, is_emulated=True, has_network=False
+                )
+                places[kind.name].prepare(benchmarks_of(params))
+            groups = {
+                name: place.groups.node.child("jobs", shares_disk=True)
+                for name, place in places.items()
+                if place.groups
+            }
+            with WorkerPool(groups, scratch / DATA) as pool:
+                yield Stage(group, places, groups, pool)
+        finally:
+            for place in places.values():
+                place.remove()
+
+
+class Session:
+    """One call at work: takes the plan's runs and benchmarks in order, keeps each as it ends."""
+
+    def __init__(self, params: RecordParams, out_dir: Path, scratch: Path, stage: Stage, progress: Tell) -> None:
+        self.params, self.scratch, self.stage, self.progress = params, scratch, stage, progress
+        self.plan, self.types = make_plan(params), {one.name: one for one in params.types}
+        self.nodes_dir = out_dir / NODES
+        (self.nodes_dir / SPOOL).mkdir(parents=True, exist_ok=True)
+        self.record = {"params": deciding(params), "plan": self.plan.digest(), "machine": machine_facts()}
+        self.ledger = Ledger(out_dir, self.record)
+        self.usages = Usages(stage.group)
+        self.bench = Bench(
+            NodesParams(place="emulated", foreign_limit_ratio=params.foreign_limit_ratio),
+            f"advice-{params.seed}",
+            {one.benchmark: one for one in benchmarks_of(params)},
+            stage.places,
+            PARSERS | {name: PARSERS[tool] for name, tool in SAME_TOOL.items()},
+            self.usages,
+        )
+        told = finished(self.nodes_dir)
+        self.executed = {one.execution_id for one in told}
+        self.clean_executions = {_without_attempt(one.execution_id) for one in told if one.status == CLEAN}
+        self.statuses: Counter[str] = Counter()
+        self.part_due_s = time.monotonic() + params.part_minutes * MINUTE_S
+
+    def run(self, until_s: float) -> None:
+        """Everything that is planned and not done, then what was disturbed, until a time (monotonic)."""
+        for attempt in range(self.params.repeats + 1):
+            for planned in (one for block in self.plan.blocks for one in block):
+                if time.monotonic() >= until_s:
+                    return
+                if isinstance(planned, PlannedRun):
+                    self._run_job(planned, attempt)
+                else:
+                    self._run_benchmark(planned, attempt)
+                if time.monotonic() >= self.part_due_s:
+                    self.write_parts()
+
+    def _run_job(self, planned: PlannedRun, attempt: int) -> None:
+        again = replace(planned, attempt=attempt)
+        if again.key in self.ledger.done or (attempt and planned.run_id in self.ledger.clean):
+            return
+        row = self._row(again)
+        self.ledger.keep(row)
+        self.statuses[row["status"]] += 1
+        self.progress(sum(not attempt for _, attempt in self.ledger.done), len(self.plan.runs))
+
+    def _run_benchmark(self, planned: PlannedExecution, attempt: int) -> None:
+        again = planned.again(attempt)
+        name = self.bench.campaign
+        if again.id_in(name) in self.executed or (attempt and planned.id_in(name) in self.clean_executions):
+            return
+        outcome = self.bench.record(again, None)
+        write_spooled(self.nodes_dir, Spooled(outcome.execution, outcome.status, outcome.facts))
+        self.executed.add(again.id_in(name))
+        if outcome.status == CLEAN:
+            self.clean_executions.add(planned.id_in(name))
+
+    def _order(self, planned: PlannedRun, kind: MachineType) -> Order:
+        template = BY_NAME[planned.job]
+        return Order(
+            vertex_id=planned.run_id,
+            sql=planned.sql,
+            data_set=template.data_set,
+            parts=planned.parts,
+            source=template.source,
+            databases=template.databases,
+            result=str(self.scratch / DATA / RESULT),
+            threads=kind.threads,
+            memory_mb=round(kind.memory_mb * self.params.engine_memory_ratio),
+            is_cold=True,  # a batch job finds nothing of its input in memory
+        )
+
+    def _row(self, planned: PlannedRun) -> dict[str, Any]:
+        """Run it to its end, whatever that is, and say what it took."""
+        kind, pool, group = self.types[planned.machine_type], self.stage.pool, self.stage.groups[planned.machine_type]
+        self._wait_for(kind.name)
+        pid = pool.workers[kind.name].process.pid
+        used, cpu_s, moved = self.usages.now(), group.usage_s(), disk_bytes_of(pid)
+        pool.give(kind.name, self._order(planned, kind))
+        answer, is_killed = self._answer(kind.name)
+        cpu_s, disturbance = group.usage_s() - cpu_s, disturbance_between(used, self.usages.now())
+        after = disk_bytes_of(pid)
+        (self.scratch / DATA / RESULT).unlink(missing_ok=True)
+        told = Measured(**answer.told) if answer.told is not None else None
+        reason = "time limit" if is_killed else (told.error if told else answer.error)
+        lived = told is not None and after is not None and moved is not None
+        return {
+            "run_id": planned.run_id,
+            "attempt": planned.attempt,
+            "job": planned.job,
+            "machine_type": planned.machine_type,
+            "role": planned.role,
+            "run": planned.number,
+            "block": planned.block,
+            "started_at": datetime.fromtimestamp(answer.started_at, UTC).replace(tzinfo=None).isoformat(),
+            "runtime_s": round(told.runtime_s if told else answer.ended_at - answer.started_at, DIGITS),
+            "status": "killed" if is_killed else "failed" if reason else "completed",
+            "reason": reason or None,
+            "input_parts": planned.parts[1],
+            "input_bytes": self._input_bytes(planned),
+            "cpu_s": round(cpu_s, DIGITS),
+            "read_bytes": float(after[0] - moved[0]) if lived and after and moved else None,
+            "written_bytes": float(after[1] - moved[1]) if lived and after and moved else None,
+            "peak_memory_bytes": float(told.peak_memory_bytes) if told else None,
+            "buffer_bytes": float(told.buffer_bytes) if told and not reason else None,
+            "spilled_bytes": float(told.temp_bytes) if told and not reason else None,
+            "foreign_cores": _known(disturbance.foreign_cores),
+            "steal_cores": _known(disturbance.steal_cores),
+            "is_disturbed": disturbance.exceeds(self.params.foreign_limit_ratio, os.cpu_count() or 1),
+        }
+
+    def _wait_for(self, slot: str) -> None:
+        """A worker that replaces a dead one has to start first. Raises RecorderFailed."""
+        ends_s = time.monotonic() + READY_S
+        while not self.stage.pool.is_idle(slot) and time.monotonic() < ends_s:
+            list(self.stage.pool.collect(NAP_S))
+
+    def _answer(self, slot: str) -> tuple[Answer, bool]:
+        """What becomes of the slot's order, and whether it was killed at the time limit."""
+        ends_s, is_killed = time.monotonic() + self.params.time_limit_s, False
+        while True:
+            for answer in self.stage.pool.collect(max(0.0, min(NAP_S, ends_s - time.monotonic()))):
+                if answer.slot == slot:
+                    return answer, is_killed
+            if not is_killed and time.monotonic() >= ends_s:
+                self.stage.pool.kill(slot)
+                ends_s, is_killed = ends_s + READY_S, True
+
+    def _input_bytes(self, planned: PlannedRun) -> float:
+        template, (first, n), folder = BY_NAME[planned.job], planned.parts, self.scratch / DATA
+        if template.source == "table":
+            return (folder / f"{template.databases[0]}.duckdb").stat().st_size * n / PARTS
+        data_set = DATA_SETS[template.data_set]
+        return float(sum((folder / data_set.path(part)).stat().st_size for part in range(first, first + n)))
+
+    def write_parts(self) -> None:
+        """Put all that has ended into parts."""
+        self.ledger.write_parts()
+        if spooled_paths(self.nodes_dir):
+            write_parts(self.nodes_dir, self.record)
+        self.part_due_s = time.monotonic() + self.params.part_minutes * MINUTE_S
+
+    def close(self) -> None:
+        """Write what is left."""
+        self.write_parts()
+        with contextlib.suppress(OSError):
+            (self.nodes_dir / SPOOL).rmdir()
+
+    def summary(self, duration_s: float) -> RecordSummary:
+        """What this call did."""
+        return RecordSummary(
+            planned=len(self.plan.runs),
+            done=sum(not attempt for _, attempt in self.ledger.done),
+            clean=len(self.ledger.clean),
+            statuses=dict(self.statuses),
+            executions=len(self.executed),
+            unavailable={name: tuple(place.faults) for name, place in self.stage.places.items() if place.faults},
+            duration_s=duration_s,
+        )
+
+
+def disk_bytes_of(pid: int) -> tuple[int, int] | None:
+    """Bytes that the disk delivered to a process, and that it wrote through the page cache; None if nobody says."""
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        told = dict(line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines())
+        return int(told["read_bytes"]), int(told["write_bytes"])
+    return None
+
+
+def _without_attempt(execution_id: str) -> str:
+    return execution_id.partition(".again")[0]
+
+
+def _known(value: float) -> float | None:
+    return round(value, DIGITS) if value == value else None

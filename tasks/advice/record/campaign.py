@@ -1,7 +1,6 @@
 """A recording of recurring jobs on emulated machine types from end to end. The way in is `record_advice`."""
 
 import contextlib
-import json
 import logging
 import os
 import tempfile
@@ -117,7 +116,9 @@ def _staged(params: RecordParams, scratch: Path) -> Iterator[Stage]:
     """Every type's limits with a worker inside, all gone afterwards. Raises BadSetting without control groups."""
     with campaign_group(weight=params.cpu_weight, prefix=PREFIX, controllers=CONTROLLERS) as group:
         if group is None:
-            raise BadSetting("advice.record: no control groups here, so no machine type can be emulated; run it as root")
+            raise BadSetting(
+                "advice.record: no control groups here, so no machine type can be emulated; run it as root"
+            )
         places: dict[str, Place] = {}
         try:
             for number, kind in enumerate(params.types, start=1):

@@ -51,6 +51,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "is_disturbed": (pa.bool_(), "whether either was more than the threshold"),
 }
 SCHEMA = pa.schema([(name, kind) for name, (kind, _) in COLUMNS.items()])
+MB_PER_GB = 1000
 EXPECTED = "parts of `whorl advice record`"
 Row = dict[str, Any]
 
@@ -174,14 +175,13 @@ def read_runs(folder: Path, role: Role) -> pd.DataFrame:
 
 
 def machines_of(campaign: Mapping[str, Any]) -> pd.DataFrame:
-    """The machine types of a campaign: machine_type, cores, memory_gb, disk_mb_per_s, price_per_hour."""
+    """The machine types of a campaign: machine_type, vcpu, memory_gb, price_per_h."""
     rows = [
         {
             "machine_type": one["name"],
-            "cores": float(one["cores"]),
-            "memory_gb": one["memory_mb"] / 1000,
-            "disk_mb_per_s": float(one["disk_mb_per_s"]),
-            "price_per_hour": float(one["price_per_hour"]),
+            "vcpu": float(one["cores"]),
+            "memory_gb": one["memory_mb"] / MB_PER_GB,
+            "price_per_h": float(one["price_per_hour"]),
         }
         for one in campaign["params"]["types"]
     ]

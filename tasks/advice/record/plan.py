@@ -1,8 +1,8 @@
 """What a story's campaign runs: emulated machine types with invented prices, recurring jobs, runs in mixed blocks.
 
-Every block holds each job the same number of times on each type, in a drawn order, so that whatever drifts in the course
-of a campaign (the machine, its other users) falls on all types alike. Deadlines, inputs and which runs are held back
-are decided here, before anything runs."""
+Every block holds each job the same number of times on each type, in a drawn order, so that whatever drifts in the
+course of a campaign (the machine, its other users) falls on all types alike. Deadlines, inputs and which runs are held
+back are decided here, before anything runs."""
 
 import hashlib
 import json
@@ -135,7 +135,7 @@ class RecordParams(Params):
                 raise ValueError(f"{what}: names that differ")
         unknown = [one.template for one in self.jobs if one.template not in BY_NAME]
         if unknown:
-            raise ValueError(f"jobs: no template {unknown[0]}; expected one of tasks/jobs/record, none that loads tables")
+            raise ValueError(f"jobs: no template {unknown[0]}; expected one that loads no tables")
         return self
 
 

@@ -1,0 +1,450 @@
+"""Which machine type for a job that has run on one type only: the cheapest on which it is rarely late.
+
+A run on the source type is taken apart into what it asks of a machine: CPU work, bytes from the disk, memory. On
+another type the CPU work takes as much longer as its scores say (with one thread and with all of them, since nobody
+knows how much of the job runs in parallel), the bytes as much as its disk is slower; the two overlap as far as they did
+on the source. Where a run needs more memory than a type has, what does not fit goes to disk and back, the CPU has more
+to do, or the run fails. The runs themselves are the distribution; what the model does not know is drawn for the whole
+job at once, so that the chance of being late has an interval."""
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import Field
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from tasks.errors import BadInput, NotFound
+from tasks.params import Params
+
+Floats = NDArray[np.float64]
+Bound = Literal["CPU", "disk", "CPU and disk", "memory", "neither CPU nor disk"]
+SECONDS_PER_HOUR, MB, GB = 3600.0, 1e6, 1e9
+LEAST_RUNS = 2
+SILVERMAN, IQR_OF_SD = 0.9, 1.349  # Silverman 1986, equation 3.31
+LEAST_BANDWIDTH = 0.02  # of log runtimes: two runs are never exactly alike
+DOMINATES = 1.25  # a part is the bound if it takes this much longer than the other
+MOSTLY = 0.5
+TINY = 1e-9
+COMPLETED = "completed"
+
+
+class ChoiceParams(Params):
+    """What counts as rarely late, and what is not known about a job on a type where it never ran."""
+
+    late_share: float = Field(0.05, gt=0, lt=1, description="Share of runs that may be late")
+    level: float = Field(0.8, gt=0, lt=1, description="Level of the interval of the chance of being late")
+    draws: int = Field(2000, ge=100, le=1_000_000, description="Draws of what is not known")
+    parallel_least: float = Field(0.7, ge=0, le=1, description="Least share of the CPU work that all threads share")
+    usable_memory_ratio: float = Field(0.6, gt=0, le=1, description="Share of a type's memory that a job may fill")
+    spill_cpu_ratio: float = Field(0.3, ge=0, le=10, description="More CPU work where memory does not suffice")
+    spill_soon_ratio: float = Field(0.1, gt=0, le=1, description="Lack of memory, over it, that costs all of that")
+    fail_chance: float = Field(0.1, ge=0, le=1, description="Chance that a job without enough memory fails")
+    fail_chance_spilled: float = Field(0.02, ge=0, le=1, description="The same for a job that has spilled before")
+    error_same: float = Field(0.04, ge=0, le=5, description="Model error of log runtimes on a type like the source")
+    error_speed: float = Field(0.06, ge=0, le=5, description="More of it where CPU or disk differ")
+    error_memory: float = Field(0.2, ge=0, le=5, description="More of it where memory does not suffice")
+    seed: int = Field(7, ge=0, le=2**31, description="Seed of the draws")
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What a type has. cpu_one, cpu_all: scores with one thread and with all; disk_bytes_per_s: NaN if unknown."""
+
+    machine_type: str
+    vcpu: float
+    memory_bytes: float
+    price_per_h: float
+    cpu_one: float
+    cpu_all: float
+    disk_bytes_per_s: float
+
+
+@dataclass(frozen=True)
+class TypeEstimate:
+    """A job on one type. late: its chance of being late; low, high: interval of that; meets: probability that it is
+    rare enough; median_s, p95_s: runtime; cost: of a mean run; cpu_s, disk_s: mean wall time of each part;
+    lacks_memory: share of the runs for which memory does not suffice; critical_s: the median run may take this long."""
+
+    machine_type: str
+    late: float
+    low: float
+    high: float
+    meets: float
+    median_s: float
+    p95_s: float
+    cost: float
+    cpu_s: float
+    disk_s: float
+    lacks_memory: float
+    critical_s: float
+    bound: Bound
+    late_draws: Floats
+
+    def is_safe(self, late_share: float) -> bool:
+        """Whether the whole interval is at or below the share, and so is the chance itself."""
+        return max(self.high, self.late) <= late_share
+
+    def is_unclear(self, late_share: float) -> bool:
+        """Whether the interval has the share inside, or a small chance of failing for good decides."""
+        return self.low <= late_share and not self.is_safe(late_share)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The answer for one job. machine_type: the cheapest safe type, or the one that is late least often if none is
+    safe; estimates: of all types; next_type: where a run would tell most, None if nothing could change; saving: what
+    that run is expected to save of the cost, as a ratio."""
+
+    job: str
+    source: str
+    deadline_s: float
+    late_share: float
+    level: float
+    n_runs: int
+    machine_type: str
+    is_safe: bool
+    estimates: tuple[TypeEstimate, ...]
+    next_type: str | None
+    saving: float
+
+    @property
+    def estimate(self) -> TypeEstimate:
+        """Of the type that is the answer."""
+        return self.of(self.machine_type)
+
+    def of(self, machine_type: str) -> TypeEstimate:
+        """Of any type."""
+        return next(one for one in self.estimates if one.machine_type == machine_type)
+
+
+def capacities(machines: pd.DataFrame, scores: pd.DataFrame | None = None) -> dict[str, Capacity]:
+    """What each type has, by name.
+
+    machines: machine_type, vcpu, memory_gb, price_per_h; scores: machine_type, aspect (cpu_one, cpu_all or cpu for
+    both; disk in MB/s), score. Without CPU scores threads are alike on all types; without a disk score disks are.
+    Raises BadInput for a column or value that is missing."""
+    _check_columns("machines", machines, ("machine_type", "vcpu", "memory_gb", "price_per_h"))
+    if machines["machine_type"].duplicated().any():
+        twice = machines["machine_type"][machines["machine_type"].duplicated()].iloc[0]
+        raise BadInput("machines", f"type {twice} stands there twice", "one row a type", "remove one")
+    if len(machines) < LEAST_RUNS:
+        raise BadInput("machines", "one type only", "two or more to choose from", "add the types that you could use")
+    for column in ("vcpu", "memory_gb", "price_per_h"):
+        bad = machines[~(pd.to_numeric(machines[column], errors="coerce") > 0)]
+        if len(bad):
+            raise BadInput(
+                "machines",
+                f"{bad['machine_type'].iloc[0]} has no {column}",
+                "a number above 0",
+                "add it, or drop the type",
+            )
+    told = _scores(scores, list(machines["machine_type"]))
+    return {str(row["machine_type"]): _capacity(row, told) for row in machines.to_dict("records")}
+
+
+def _scores(scores: pd.DataFrame | None, types: Sequence[str]) -> dict[tuple[str, str], float]:
+    """Scores by type and aspect; an aspect that only some of the types have is an error."""
+    if scores is None or scores.empty:
+        return {}
+    _check_columns("scores", scores, ("machine_type", "aspect", "score"))
+    values = pd.to_numeric(scores["score"], errors="coerce")
+    told = {
+        (str(a), str(b)): float(c) for a, b, c in zip(scores["machine_type"], scores["aspect"], values, strict=True)
+    }
+    for aspect in dict.fromkeys(scores["aspect"]):
+        lacking = [name for name in types if not told.get((name, aspect), 0.0) > 0]
+        if lacking:
+            raise BadInput(
+                "scores",
+                f"{lacking[0]} has no {aspect}",
+                "a score above 0 of every type",
+                "benchmark it, or drop the type",
+            )
+    return told
+
+
+def _capacity(row: Mapping[Hashable, Any], told: Mapping[tuple[str, str], float]) -> Capacity:
+    name, vcpu = str(row["machine_type"]), float(row["vcpu"])
+    both = told.get((name, "cpu"))
+    one = told.get((name, "cpu_one"), min(1.0, vcpu) if both is None else both / max(1.0, vcpu))
+    return Capacity(
+        machine_type=name,
+        vcpu=vcpu,
+        memory_bytes=float(row["memory_gb"]) * GB,
+        price_per_h=float(row["price_per_h"]),
+        cpu_one=one,
+        cpu_all=max(told.get((name, "cpu_all"), one * max(1.0, vcpu) if both is None else both), one),
+        disk_bytes_per_s=told.get((name, "disk"), math.nan) * MB,
+    )
+
+
+def _check_columns(what: str, table: pd.DataFrame, needed: Sequence[str]) -> None:
+    lacking = [name for name in needed if name not in table.columns]
+    if lacking:
+        raise BadInput(what, f"no column {', '.join(lacking)}", ", ".join(needed), "name it with --map ours=theirs")
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The runs of a job on its source that completed, as arrays of (n_runs,), and how many did not.
+
+    need_bytes: memory that it filled, with what it spilled; 0 where nobody recorded it."""
+
+    runtime_s: Floats
+    cpu_s: Floats
+    read_bytes: Floats
+    need_bytes: Floats
+    has_spilled: Floats
+    n_failed: int
+
+
+def runs_of(history: pd.DataFrame, job: str) -> tuple[Runs, str]:
+    """The runs of a job, and the type on which they ran.
+
+    history: job, machine_type, runtime_s; status (completed or not), cpu_s, read_bytes, memory_bytes, spilled_bytes
+    where they were recorded. Without cpu_s all of the time counts as the CPU's. Raises NotFound for an unknown job,
+    BadInput for runs on several types, fewer than two completed ones, and values that are no numbers."""
+    _check_columns("history", history, ("job", "machine_type", "runtime_s"))
+    rows = history[history["job"] == job]
+    if rows.empty:
+        known = ", ".join(map(str, dict.fromkeys(history["job"])))
+        raise NotFound(f"job {job}: not in the history; expected one of {known[:200]}")
+    types = list(dict.fromkeys(rows["machine_type"]))
+    if len(types) > 1:
+        told = f"job {job} has run on {', '.join(map(str, types))}"
+        raise BadInput("history", told, "runs on one type", "name the one to go by with --source")
+    status = rows["status"] if "status" in rows else pd.Series(COMPLETED, index=rows.index)
+    done = rows[status == COMPLETED]
+    if len(done) < LEAST_RUNS:
+        raise BadInput("history", f"job {job} has {len(done)} completed runs", "two or more", "let it run more often")
+    runtime_s = _numbers(done, "runtime_s", job)
+    if (runtime_s <= 0).any():
+        raise BadInput("history", f"job {job} has a runtime_s of 0 or less", "seconds above 0", "mend or drop the run")
+    spilled = _numbers(done, "spilled_bytes", job)
+    return Runs(
+        runtime_s=runtime_s,
+        cpu_s=_numbers(done, "cpu_s", job) if "cpu_s" in done else runtime_s,
+        read_bytes=_numbers(done, "read_bytes", job),
+        need_bytes=_numbers(done, "memory_bytes", job) + spilled,
+        has_spilled=(spilled > 0).astype(float),
+        n_failed=len(rows) - len(done),
+    ), str(types[0])
+
+
+def _numbers(rows: pd.DataFrame, column: str, job: str) -> Floats:
+    """A column of numbers of 0 or more; 0 where there is no such column."""
+    if column not in rows:
+        return np.zeros(len(rows))
+    values = pd.to_numeric(rows[column], errors="coerce").to_numpy(dtype=float)
+    if not (np.isfinite(values) & (values >= 0)).all():
+        raise BadInput(
+            "history", f"job {job} has a run without {column}", "a number of 0 or more", "drop it or the column"
+        )
+    return values
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Wall time of both parts of each run on a type for each draw, (n_draws, n_runs). lack_ratio: (n_runs,), memory
+    that is lacking over the type's."""
+
+    cpu_s: Floats
+    disk_s: Floats
+    lack_ratio: Floats
+
+
+def demand_on(runs: Runs, source: Capacity, target: Capacity, parallel: Floats, params: ChoiceParams) -> Demand:
+    """What runs on the source would ask of the target's CPU and disk.
+
+    parallel: (n_draws,), share of the CPU work that all threads share; the rest has one."""
+    lack_source = _lacking(runs, source, params) * runs.has_spilled  # what did not spill there had enough
+    lack = _lacking(runs, target, params) * (runs.has_spilled if _has_no_less(target, source) else 1.0)
+    bytes_ = np.maximum(0.0, runs.read_bytes + (lack - lack_source))  # what does not fit is written and read back once
+    more_cpu = _more_cpu(lack / target.memory_bytes, params) / _more_cpu(lack_source / source.memory_bytes, params)
+    work = runs.cpu_s * more_cpu / min(1.0, source.vcpu) * source.cpu_one  # a quota makes CPU seconds last longer
+    per_work = (1 - parallel) / target.cpu_one + parallel / target.cpu_all
+    has_disks = math.isfinite(source.disk_bytes_per_s) and math.isfinite(target.disk_bytes_per_s)
+    disk_s = bytes_ / target.disk_bytes_per_s if has_disks else np.zeros_like(bytes_)
+    cpu_s = per_work[:, None] * work  # (n_draws, n_runs)
+    return Demand(cpu_s, np.broadcast_to(disk_s, cpu_s.shape), lack / target.memory_bytes)
+
+
+def _has_no_less(target: Capacity, source: Capacity) -> bool:
+    """Whether what had memory enough on the source has it on the target."""
+    return target.memory_bytes >= source.memory_bytes * (1 - LEAST_BANDWIDTH)
+
+
+def _lacking(runs: Runs, kind: Capacity, params: ChoiceParams) -> Floats:
+    return np.maximum(0.0, runs.need_bytes - params.usable_memory_ratio * kind.memory_bytes)
+
+
+def _more_cpu(lack_ratio: Floats, params: ChoiceParams) -> Floats:
+    return 1 + params.spill_cpu_ratio * np.minimum(1.0, lack_ratio / params.spill_soon_ratio)
+
+
+def transferred(runtime_s: Floats, there: Demand, here: Demand) -> Floats:
+    """Runtimes on the target, (n_draws, n_runs): the longer part and as much of the shorter as did not overlap there.
+
+    What neither part explains stays as it is; a run that was faster than its longer part is scaled by that.
+    there: demand on the source; here: on the target."""
+    longer, shorter = np.maximum(there.cpu_s, there.disk_s), np.minimum(there.cpu_s, there.disk_s)
+    apart = np.clip((runtime_s - longer) / np.maximum(shorter, TINY), 0, 1)
+    rest = np.maximum(0.0, runtime_s - longer - apart * shorter)
+    scale = np.minimum(1.0, runtime_s / np.maximum(longer, TINY))
+    return rest + scale * (np.maximum(here.cpu_s, here.disk_s) + apart * np.minimum(here.cpu_s, here.disk_s))
+
+
+def estimate_type(
+    runs: Runs, source: Capacity, target: Capacity, deadline_s: float, params: ChoiceParams
+) -> TypeEstimate:
+    """The job on one type, from its runs on the source."""
+    rng = np.random.default_rng([params.seed, 1])  # the same draws for every type, so that types differ by type alone
+    n = len(runs.runtime_s)
+    parallel = rng.uniform(params.parallel_least, 1, params.draws)
+    error = rng.standard_normal(params.draws)
+    weights = rng.dirichlet(np.ones(n), params.draws)  # Bayesian bootstrap (Rubin 1981)
+    fails = rng.uniform(size=params.draws)
+    there, here = (demand_on(runs, source, one, parallel, params) for one in (source, target))
+    lacks = here.lack_ratio > 0
+    log_s = np.log(transferred(runs.runtime_s, there, here)) + error[:, None] * _error(
+        source, target, lacks, runs.has_spilled, params
+    )
+    bandwidth = _bandwidth(log_s.mean(axis=0))
+    margin = math.log(deadline_s) - log_s
+    chance = params.fail_chance_spilled if runs.has_spilled.any() else params.fail_chance
+    is_failing = (fails < chance)[:, None] & (lacks & (not _has_no_less(target, source)))  # it completed with no more
+    late_draws = _with_failed(
+        (weights * np.where(is_failing, 1.0, norm.cdf(-margin / bandwidth))).sum(axis=1), runs, source, target
+    )
+    low, high = np.quantile(late_draws, [(1 - params.level) / 2, (1 + params.level) / 2])
+    smooth = log_s + bandwidth * rng.standard_normal(log_s.shape)
+    centred = log_s - np.median(log_s, axis=1, keepdims=True)
+    cpu_s, disk_s = float(here.cpu_s.mean()), float(here.disk_s.mean())
+    mean_s = float((weights * np.exp(log_s)).sum(axis=1).mean())
+    return TypeEstimate(
+        machine_type=target.machine_type,
+        late=float(late_draws.mean()),
+        low=float(low),
+        high=float(high),
+        meets=float((late_draws <= params.late_share).mean()),
+        median_s=float(np.exp(np.median(smooth))),
+        p95_s=float(np.exp(np.quantile(smooth, 0.95))),
+        cost=mean_s * target.price_per_h / SECONDS_PER_HOUR,
+        cpu_s=cpu_s,
+        disk_s=disk_s,
+        lacks_memory=float(lacks.mean()),
+        critical_s=_critical_s(centred.mean(axis=0), bandwidth, deadline_s, params.late_share),
+        bound=_bound(cpu_s, disk_s, mean_s, float(lacks.mean())),
+        late_draws=late_draws,
+    )
+
+
+def _error(
+    source: Capacity, target: Capacity, lacks: NDArray[np.bool_], had_spilled: Floats, params: ChoiceParams
+) -> Floats:
+    """Standard deviation of the model's error, (n_runs,): on the source only what changes from week to week."""
+    alike = all(
+        math.isclose(getattr(source, name), getattr(target, name), rel_tol=LEAST_BANDWIDTH)
+        or (math.isnan(getattr(source, name)) and math.isnan(getattr(target, name)))
+        for name in ("cpu_one", "cpu_all", "disk_bytes_per_s")
+    )
+    is_other = not math.isclose(source.memory_bytes, target.memory_bytes, rel_tol=LEAST_BANDWIDTH)
+    spills = lacks if target.memory_bytes < source.memory_bytes else had_spilled  # with more memory it may not any more
+    memory = params.error_memory * spills * is_other
+    return np.sqrt(params.error_same**2 + (0.0 if alike else params.error_speed) ** 2 + memory**2)
+
+
+def _bandwidth(log_s: Floats) -> float:
+    """Silverman's rule on log runtimes: a few runs have no tail of their own."""
+    quarter, three = np.quantile(log_s, [0.25, 0.75])
+    spread = min(float(log_s.std(ddof=1)), float(three - quarter) / IQR_OF_SD) or float(log_s.std(ddof=1))
+    return max(LEAST_BANDWIDTH, SILVERMAN * spread * len(log_s) ** -0.2)
+
+
+def _with_failed(late: Floats, runs: Runs, source: Capacity, target: Capacity) -> Floats:
+    """Runs that failed on the source are late wherever there is no more memory; with more nobody knows."""
+    if not runs.n_failed or target.memory_bytes > source.memory_bytes:
+        return late
+    share = runs.n_failed / (runs.n_failed + len(runs.runtime_s))
+    return share + (1 - share) * late
+
+
+def _critical_s(centred: Floats, bandwidth: float, deadline_s: float, late_share: float) -> float:
+    """The median runtime with which a job of this spread is late just as often as it may be."""
+
+    def excess(log_ratio: float) -> float:
+        beyond = np.asarray(norm.sf((log_ratio - centred) / bandwidth), dtype=float)
+        return float(beyond.sum()) / len(beyond) - late_share
+
+    reach = float(np.abs(centred).max()) + 10 * bandwidth
+    return deadline_s * math.exp(-float(brentq(excess, -reach, reach)))
+
+
+def _bound(cpu_s: float, disk_s: float, mean_s: float, lacks_memory: float) -> Bound:
+    if lacks_memory > MOSTLY:
+        return "memory"
+    if max(cpu_s, disk_s) < MOSTLY * mean_s:
+        return "neither CPU nor disk"
+    if cpu_s > DOMINATES * disk_s:
+        return "CPU"
+    return "disk" if disk_s > DOMINATES * cpu_s else "CPU and disk"
+
+
+def choose_type(
+    history: pd.DataFrame,
+    machines: pd.DataFrame,
+    scores: pd.DataFrame | None,
+    job: str,
+    deadline_s: float,
+    params: ChoiceParams | None = None,
+) -> Choice:
+    """The cheapest type on which the job is late in at most params.late_share of its runs, as far as can be told.
+
+    Tables as in runs_of and capacities. Where the interval of the chance has the share inside, the type is not taken
+    for safe. Raises NotFound, BadInput (a deadline that is not above 0, a source that is no known type)."""
+    params = params or ChoiceParams()
+    if not (math.isfinite(deadline_s) and deadline_s > 0):
+        raise BadInput("deadline", f"{deadline_s:g} s", "seconds above 0", "give the time that a run may take")
+    kinds = capacities(machines, scores)
+    runs, source = runs_of(history, job)
+    if source not in kinds:
+        raise BadInput("machines", f"no type {source}, on which job {job} has run", "its row", "add it")
+    estimates = tuple(estimate_type(runs, kinds[source], kind, deadline_s, params) for kind in kinds.values())
+    safe = [one for one in estimates if one.is_safe(params.late_share)]
+    least_late = min(estimates, key=lambda one: (round(one.late, 3), one.cost))
+    answer = min(safe, key=lambda one: one.cost) if safe else least_late
+    next_type, saving = _next_run(answer, estimates, params.late_share, is_safe=bool(safe))
+    return Choice(
+        job=job,
+        source=source,
+        deadline_s=deadline_s,
+        late_share=params.late_share,
+        level=params.level,
+        n_runs=len(runs.runtime_s) + runs.n_failed,
+        machine_type=answer.machine_type,
+        is_safe=bool(safe),
+        estimates=estimates,
+        next_type=next_type,
+        saving=saving,
+    )
+
+
+def _next_run(
+    answer: TypeEstimate, estimates: Sequence[TypeEstimate], late_share: float, *, is_safe: bool
+) -> tuple[str | None, float]:
+    """The type where a run would tell most, and the expected saving: the chance that it proves safe times what it is
+    cheaper by. Where nothing is safe, the type whose verdict is most open."""
+    if not is_safe:
+        openness = {one.machine_type: one.meets * (1 - one.meets) for one in estimates}
+        best = max(openness, key=lambda name: openness[name])
+        return (best, 0.0) if openness[best] > 0 else (None, 0.0)
+    cheaper = [one for one in estimates if one.cost < answer.cost and not one.is_safe(late_share)]
+    values = {one.machine_type: one.meets * (1 - one.cost / answer.cost) for one in cheaper}
+    most = max(values.values(), default=0.0)
+    return (next(name for name in values if values[name] == most), most) if most > 0 else (None, 0.0)

@@ -1,0 +1,451 @@
+"""One story, measured end to end: a type for each job from its runs on one type, checked with runs that were held back.
+
+choices = choose_all(history, machines, scores, multiples)      what an answer may see
+story(choices, machines, scores, history, held_back)            beside plain rules, and what was true"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tasks.advice.choice import (
+    COMPLETED,
+    SECONDS_PER_HOUR,
+    Capacity,
+    Choice,
+    ChoiceParams,
+    TypeEstimate,
+    capacities,
+    choose_type,
+    runs_of,
+)
+from tasks.errors import BadInput
+
+Floats = NDArray[np.float64]
+OURS, ORACLE = "choose", "oracle (held-back runs)"
+THOUSAND, MB = 1000, 1e6
+RESAMPLES, SEED, LEVEL = 2000, 7, 0.9
+SCORED = {  # aspect -> benchmark and metric of nodes
+    "cpu_one": ("cpu-sysbench-one", "events_per_second", 1.0),
+    "cpu_all": ("cpu-sysbench", "events_per_second", 1.0),
+    "disk": ("disk-fio", "read_bw", 1 / MB),
+}
+HISTORY_NAMES = {"buffer_bytes": "memory_bytes"}
+
+
+def scores_of(executions: pd.DataFrame) -> pd.DataFrame:
+    """Scores of machine types from their benchmarks: machine_type, aspect, score; medians over executions.
+
+    executions: machine_type, benchmark, metric, value. cpu_one, cpu_all in events a second, disk in MB/s."""
+    rows = []
+    for aspect, (benchmark, metric, factor) in SCORED.items():
+        ours = executions[(executions["benchmark"] == benchmark) & (executions["metric"] == metric)]
+        medians = ours.groupby("machine_type")["value"].median() * factor
+        rows += [{"machine_type": name, "aspect": aspect, "score": score} for name, score in medians.items()]
+    return pd.DataFrame(rows, columns=["machine_type", "aspect", "score"])
+
+
+def history_of(runs: pd.DataFrame) -> pd.DataFrame:
+    """Recorded runs with the columns that choose_type reads."""
+    return runs.rename(columns=HISTORY_NAMES)
+
+
+def deadlines_of(history: pd.DataFrame, multiples: Mapping[str, float]) -> dict[str, float]:
+    """The deadline of each job in seconds: its multiple of the median of its completed runs."""
+    medians = history[history["status"] == COMPLETED].groupby("job")["runtime_s"].median()
+    return {job: float(medians[job]) * multiple for job, multiple in multiples.items()}
+
+
+def choose_all(
+    history: pd.DataFrame,
+    machines: pd.DataFrame,
+    scores: pd.DataFrame,
+    deadlines: Mapping[str, float],
+    params: ChoiceParams | None = None,
+) -> tuple[Choice, ...]:
+    """A choice for every job that has a deadline, in that order."""
+    return tuple(
+        choose_type(history, machines, scores, job, deadline_s, params) for job, deadline_s in deadlines.items()
+    )
+
+
+# plain rules: each says how a job's runtimes change from the source to a type
+
+
+def _ratio_of(of: Callable[[Capacity], float]) -> Callable[[Capacity, Capacity], float]:
+    return lambda source, target: of(source) / of(target)
+
+
+SCALINGS: Mapping[str, Callable[[Capacity, Capacity], float]] = {
+    "runtime × vCPU ratio": _ratio_of(lambda kind: kind.vcpu),
+    "runtime × CPU score ratio (all threads)": _ratio_of(lambda kind: kind.cpu_all),
+    "runtime × CPU score ratio (one thread)": _ratio_of(lambda kind: kind.cpu_one),
+    "runtime × worse of CPU and disk ratio": lambda source, target: max(
+        source.cpu_all / target.cpu_all, source.disk_bytes_per_s / target.disk_bytes_per_s
+    ),
+}
+FIXED = ("stay on the source", "cheapest an hour", "largest type")
+WITH_MEMORY = "the same, only types with no less memory"
+
+
+def rule_choices(
+    history: pd.DataFrame,
+    machines: pd.DataFrame,
+    scores: pd.DataFrame,
+    deadlines: Mapping[str, float],
+    late_share: float,
+) -> dict[str, dict[str, str]]:
+    """What plain rules choose: rule -> job -> type.
+
+    A rule that scales the runtimes takes the cheapest type on which no more than late_share of them are late, or the
+    one where fewest are; runs that failed are late."""
+    kinds = capacities(machines, scores)
+    chosen: dict[str, dict[str, str]] = {
+        name: {} for name in ("stay on the source", "cheapest an hour", "largest type")
+    }
+    cheapest = min(kinds.values(), key=lambda kind: kind.price_per_h).machine_type
+    largest = max(kinds.values(), key=lambda kind: (kind.vcpu, kind.memory_bytes, kind.price_per_h)).machine_type
+    for job, deadline_s in deadlines.items():
+        runs, name = runs_of(history, job)
+        fixed = (name, cheapest, largest)
+        for rule, kind in zip(FIXED, fixed, strict=True):
+            chosen[rule][job] = kind
+        failed = np.full(runs.n_failed, np.inf)
+        for rule, ratio in SCALINGS.items():
+            for label, able in (
+                (rule, list(kinds.values())),
+                (f"{rule}; {WITH_MEMORY}", [k for k in kinds.values() if k.memory_bytes >= kinds[name].memory_bytes]),
+            ):
+                chosen.setdefault(label, {})[job] = _cheapest(
+                    able, np.concatenate([runs.runtime_s, failed]), kinds[name], ratio, deadline_s, late_share
+                )
+    return chosen
+
+
+def _cheapest(
+    able: Sequence[Capacity],
+    runtime_s: Floats,
+    source: Capacity,
+    ratio: Callable[[Capacity, Capacity], float],
+    deadline_s: float,
+    late_share: float,
+) -> str:
+    late = {kind.machine_type: float((runtime_s * ratio(source, kind) > deadline_s).mean()) for kind in able}
+    cost = {kind.machine_type: ratio(source, kind) * kind.price_per_h for kind in able}
+    meeting = [name for name, share in late.items() if share <= late_share]
+    return (
+        min(meeting, key=lambda name: cost[name]) if meeting else min(late, key=lambda name: (late[name], cost[name]))
+    )
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What the held-back runs of a job on a type say. late: share of them, and a run that did not complete is late;
+    cost: of a mean run; median_s: of those that completed, NaN if none did; runtimes_s: of all, infinite if not."""
+
+    late: float
+    cost: float
+    median_s: float
+    runtimes_s: Floats
+
+    @property
+    def n_runs(self) -> int:
+        """How many runs it has."""
+        return len(self.runtimes_s)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What was true of each job on each type."""
+
+    cells: Mapping[tuple[str, str], Cell]
+    jobs: tuple[str, ...]
+    types: tuple[str, ...]
+
+    def of(self, job: str, kind: str) -> Cell:
+        """One job on one type."""
+        return self.cells[job, kind]
+
+    def best(self, job: str, late_share: float) -> str:
+        """The cheapest type that meets the share; where none does, the cheapest of those that are late least often."""
+        least = min(self.of(job, kind).late for kind in self.types)
+        meeting = [kind for kind in self.types if self.of(job, kind).late <= max(late_share, least)]
+        return min(meeting, key=lambda kind: self.of(job, kind).cost)
+
+
+def truth_of(held_back: pd.DataFrame, machines: pd.DataFrame, deadlines: Mapping[str, float]) -> Truth:
+    """What was true. held_back: job, machine_type, runtime_s, status. Raises BadInput for a cell without a run."""
+    prices = dict(zip(machines["machine_type"].astype(str), machines["price_per_h"].astype(float), strict=True))
+    cells: dict[tuple[str, str], Cell] = {}
+    for job, deadline_s in deadlines.items():
+        for kind, price in prices.items():
+            rows = held_back[(held_back["job"] == job) & (held_back["machine_type"] == kind)]
+            if rows.empty:
+                told = f"job {job} has no runs on {kind}"
+                raise BadInput("held-back runs", told, "every job on every type", "record them")
+            took_s, done = rows["runtime_s"].to_numpy(dtype=float), (rows["status"] == COMPLETED).to_numpy(dtype=bool)
+            cells[job, kind] = Cell(
+                late=float((~done | (took_s > deadline_s)).mean()),
+                cost=float(took_s.mean()) * price / SECONDS_PER_HOUR,
+                median_s=float(np.median(took_s[done])) if done.any() else math.nan,
+                runtimes_s=np.where(done, took_s, np.inf),
+            )
+    return Truth(cells, tuple(deadlines), tuple(prices))
+
+
+def compare(chosen: Mapping[str, Mapping[str, str]], truth: Truth, late_share: float) -> pd.DataFrame:
+    """Rules beside each other, one row each: what their choices cost and how often they were late in truth.
+
+    regret: mean over jobs of the cost over that of the best type, 0 where the choice was cheaper but missed; misses:
+    share of jobs whose runs were late more often than they may be although some type meets it; late: pooled share."""
+    rows = []
+    for rule, choices in {**chosen, ORACLE: {job: truth.best(job, late_share) for job in truth.jobs}}.items():
+        regrets, misses, late, cost = [], [], [], []
+        for job, kind in choices.items():
+            best = truth.best(job, late_share)
+            possible = truth.of(job, best).late <= late_share
+            ratio = truth.of(job, kind).cost / truth.of(job, best).cost
+            regrets.append(max(0.0, ratio - 1))
+            misses.append(bool(possible and truth.of(job, kind).late > late_share))
+            late.append(truth.of(job, kind).late)
+            cost.append(ratio)
+        rows.append(
+            {
+                "rule": rule,
+                "regret": float(np.mean(regrets)),
+                "regret_median": float(np.median(regrets)),
+                "cost_ratio": float(np.mean(cost)),
+                "misses": float(np.mean(misses)),
+                "late": float(np.mean(late)),
+                "n_jobs": len(choices),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True)
+class LateCheck:
+    """Late runs of the types that were chosen, or of all, pooled over jobs. said: mean of the chances; said_low,
+    said_high: where the share of so many runs should lie; late: their share in truth; late_low, late_high: its
+    interval, with jobs as clusters; runs, jobs: how many."""
+
+    said: float
+    said_low: float
+    said_high: float
+    late: float
+    late_low: float
+    late_high: float
+    runs: int
+    jobs: int
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether the share lies where it was said to."""
+        return self.said_low <= self.late <= self.said_high
+
+
+def check_late(choices: Sequence[Choice], truth: Truth, types: Mapping[str, Sequence[str]]) -> LateCheck:
+    """The share of late runs against what was said. types: of each job, those to count."""
+    rng = np.random.default_rng(SEED)
+    drawn, said, counts, late = [], [], [], []
+    for choice in choices:
+        cells = [(choice.of(kind), kind) for kind in types[choice.job]]
+        n = [truth.of(choice.job, kind).n_runs for _, kind in cells]
+        shares = [truth.of(choice.job, kind).late for _, kind in cells]
+        drawn.append(sum(rng.binomial(k, one.late_draws) for (one, _), k in zip(cells, n, strict=True)))
+        said.append(sum(one.late * k for (one, _), k in zip(cells, n, strict=True)))
+        late.append(sum(share * k for share, k in zip(shares, n, strict=True)))
+        counts.append(sum(n))
+    total = sum(counts)
+    predicted = np.sum([rng.permutation(one) for one in drawn], axis=0) / total  # jobs are independent of each other
+    at = rng.integers(len(choices), size=(RESAMPLES, len(choices)))
+    resampled = np.array(late)[at].sum(axis=1) / np.array(counts)[at].sum(axis=1)
+    tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    low, high = np.quantile(predicted, tails)
+    late_low, late_high = np.quantile(resampled, tails)
+    return LateCheck(
+        sum(said) / total,
+        float(low),
+        float(high),
+        sum(late) / total,
+        float(late_low),
+        float(late_high),
+        total,
+        len(late),
+    )
+
+
+@dataclass(frozen=True)
+class Story:
+    """What is told at the end. answer, sureness, reason, next_run: sentences on one job; types: its types; jobs: every
+    job's choice beside the best; rules: compare; chosen, everywhere: late shares pooled; runtimes: by type, error of
+    the median and coverage. The last five are None without held-back runs."""
+
+    answer: str
+    sureness: str
+    reason: str
+    next_run: str
+    types: pd.DataFrame
+    jobs: pd.DataFrame | None = None
+    rules: pd.DataFrame | None = None
+    chosen: LateCheck | None = None
+    everywhere: LateCheck | None = None
+    runtimes: pd.DataFrame | None = None
+
+
+def tell(choice: Choice) -> Story:
+    """One job's answer in sentences, with the table of types."""
+    return Story(answer_of(choice), sureness_of(choice), reason_of(choice), next_run_of(choice), types_table(choice))
+
+
+def story(
+    choices: Sequence[Choice],
+    machines: pd.DataFrame,
+    scores: pd.DataFrame,
+    history: pd.DataFrame,
+    held_back: pd.DataFrame,
+    about: str | None = None,
+) -> Story:
+    """The answer about one job (the first that would leave its source, if none is named) and the check over all."""
+    deadlines = {one.job: one.deadline_s for one in choices}
+    truth = truth_of(held_back, machines, deadlines)
+    late_share = choices[0].late_share
+    ours = {one.job: one.machine_type for one in choices}
+    rules = {OURS: ours} | rule_choices(history, machines, scores, deadlines, late_share)
+    moving = next((one for one in choices if one.machine_type != one.source), choices[0])
+    told = tell(next((one for one in choices if one.job == about), moving))
+    return Story(
+        told.answer,
+        told.sureness,
+        told.reason,
+        told.next_run,
+        told.types,
+        jobs=jobs_table(choices, truth),
+        rules=compare(rules, truth, late_share),
+        chosen=check_late(choices, truth, {job: [kind] for job, kind in ours.items()}),
+        everywhere=check_late(choices, truth, {one.job: [e.machine_type for e in one.estimates] for one in choices}),
+        runtimes=runtimes_table(choices, truth),
+    )
+
+
+def answer_of(choice: Choice) -> str:
+    """The type, and what it means for lateness and cost."""
+    one, source = choice.estimate, choice.of(choice.source)
+    change = one.cost / source.cost - 1
+    cost = "the source itself" if choice.machine_type == choice.source else (
+        f"{abs(change):.0%} {'cheaper' if change < 0 else 'dearer'} a run than {choice.source}"
+    )  # fmt: skip
+    if not choice.is_safe:
+        return (
+            f"{choice.job}: no type is surely late in at most {choice.late_share:.0%} of its runs; least often late is "
+            f"{choice.machine_type} ({one.late:.1%}), {cost}"
+        )
+    told = f"{choice.job}: {choice.machine_type}, late in {one.late:.1%} of its runs"
+    return f"{told} (deadline {choice.deadline_s:.3g} s), {cost}"
+
+
+def sureness_of(choice: Choice) -> str:
+    """The interval, and which cheaper types were left for it."""
+    one = choice.estimate
+    told = (
+        f"{choice.level:.0%} interval of the chance {one.low:.1%} to {one.high:.1%}, from {choice.n_runs} runs on "
+        f"{choice.source}; {one.meets:.0%} sure that it is at most {choice.late_share:.0%}"
+    )
+    unclear = [e.machine_type for e in choice.estimates if e.cost < one.cost and e.is_unclear(choice.late_share)]
+    return told + (f"; {', '.join(unclear)} would be cheaper, but cannot be told to be safe" if unclear else "")
+
+
+def reason_of(choice: Choice) -> str:
+    """What bounds the job on its source and on the answer."""
+    told = []
+    for name in dict.fromkeys((choice.source, choice.machine_type)):
+        one = choice.of(name)
+        told.append(
+            f"on {name} it is bound by {one.bound} "
+            f"(CPU {one.cpu_s:.3g} s, disk {one.disk_s:.3g} s of {one.median_s:.3g} s"
+            + (f"; memory does not suffice for {one.lacks_memory:.0%} of its runs)" if one.lacks_memory else ")")
+        )
+    named = (choice.source, choice.machine_type)
+    short = [e.machine_type for e in choice.estimates if e.lacks_memory > 0 and e.machine_type not in named]
+    return "; ".join(told) + (f"; too little memory on {', '.join(short)}" if short else "")
+
+
+def next_run_of(choice: Choice) -> str:
+    """The run that would tell most."""
+    if choice.next_type is None:
+        return "nothing: no run on another type would change the answer"
+    one = choice.of(choice.next_type)
+    told = f"one run of usual size on {choice.next_type}: safe if it takes at most {one.critical_s:.3g} s"
+    told += f" ({one.median_s:.3g} s are expected)"
+    return told + (f", which is expected to save {choice.saving:.0%} of the cost" if choice.saving > 0 else "")
+
+
+def types_table(choice: Choice) -> pd.DataFrame:
+    """One row a type, the answer first, then by cost."""
+    rows: list[dict[str, Any]] = [
+        {
+            "machine_type": one.machine_type,
+            "verdict": _verdict(one, choice),
+            "late": one.late,
+            "late_low": one.low,
+            "late_high": one.high,
+            "median_s": one.median_s,
+            "p95_s": one.p95_s,
+            "cost_1000_runs": one.cost * THOUSAND,
+            "bound": one.bound,
+            "lacks_memory": one.lacks_memory,
+        }
+        for one in choice.estimates
+    ]
+    table = pd.DataFrame(rows).sort_values("cost_1000_runs")
+    return table.sort_values(
+        "machine_type", key=lambda names: names != choice.machine_type, kind="stable", ignore_index=True
+    )
+
+
+def _verdict(one: TypeEstimate, choice: Choice) -> str:
+    if one.machine_type == choice.machine_type:
+        return "answer"
+    if one.is_safe(choice.late_share):
+        return "safe, dearer"
+    return "cannot be told" if one.is_unclear(choice.late_share) else "late too often"
+
+
+def jobs_table(choices: Sequence[Choice], truth: Truth) -> pd.DataFrame:
+    """Every job: what was said of the answer, what was true, and the best type."""
+    rows = []
+    for choice in choices:
+        one, best = choice.estimate, truth.best(choice.job, choice.late_share)
+        rows.append(
+            {
+                "job": choice.job,
+                "deadline_s": choice.deadline_s,
+                "answer": choice.machine_type,
+                "is_safe": choice.is_safe,
+                "said_late": one.late,
+                "said_low": one.low,
+                "said_high": one.high,
+                "late": truth.of(choice.job, choice.machine_type).late,
+                "best": best,
+                "best_late": truth.of(choice.job, best).late,
+                "cost_ratio": truth.of(choice.job, choice.machine_type).cost / truth.of(choice.job, best).cost,
+                "bound": choice.of(choice.source).bound,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def runtimes_table(choices: Sequence[Choice], truth: Truth) -> pd.DataFrame:
+    """By type over jobs: median absolute log error of the median runtime, and share of runs below the said p95."""
+    rows = []
+    for kind in truth.types:
+        pairs = [(choice.of(kind), truth.of(choice.job, kind)) for choice in choices]
+        errors = [abs(math.log(said.median_s / was.median_s)) for said, was in pairs if not math.isnan(was.median_s)]
+        below = np.concatenate([was.runtimes_s <= said.p95_s for said, was in pairs])
+        told = {"median_error": float(np.median(errors)), "below_p95": float(below.mean())}
+        rows.append({"machine_type": kind} | told)
+    return pd.DataFrame(rows)

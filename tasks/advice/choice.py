@@ -319,9 +319,8 @@ def estimate_type(
     margin = math.log(deadline_s) - log_s
     chance = params.fail_chance_spilled if runs.has_spilled.any() else params.fail_chance
     is_failing = (fails < chance)[:, None] & (lacks & (not _has_no_less(target, source)))  # it completed with no more
-    late_draws = _with_failed(
-        (weights * np.where(is_failing, 1.0, norm.cdf(-margin / bandwidth))).sum(axis=1), runs, source, target
-    )
+    run_late = np.where(is_failing, 1.0, norm.cdf(-margin / bandwidth))
+    late_draws = _with_failed(np.minimum(1.0, (weights * run_late).sum(axis=1)), runs, source, target)
     low, high = np.quantile(late_draws, [(1 - params.level) / 2, (1 + params.level) / 2])
     smooth = log_s + bandwidth * rng.standard_normal(log_s.shape)
     centred = log_s - np.median(log_s, axis=1, keepdims=True)
@@ -357,7 +356,8 @@ def _error(
     is_other = not math.isclose(source.memory_bytes, target.memory_bytes, rel_tol=LEAST_BANDWIDTH)
     spills = lacks if target.memory_bytes < source.memory_bytes else had_spilled  # with more memory it may not any more
     memory = params.error_memory * spills * is_other
-    return np.sqrt(params.error_same**2 + (0.0 if alike else params.error_speed) ** 2 + memory**2)
+    spread: Floats = np.sqrt(params.error_same**2 + (0.0 if alike else params.error_speed) ** 2 + memory**2)
+    return spread
 
 
 def _bandwidth(log_s: Floats) -> float:

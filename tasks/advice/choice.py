@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 Bound = Literal["CPU", "disk", "CPU and disk", "memory", "neither CPU nor disk"]
 SECONDS_PER_HOUR, MB, GB = 3600.0, 1e6, 1e9
 LEAST_RUNS = 2
-SILVERMAN, IQR_OF_SD = 0.9, 1.349  # Silverman 1986, equation 3.31
+SILVERMAN, SILVERMAN_POWER, IQR_OF_SD = 0.9, -0.2, 1.349  # Silverman 1986, equation 3.31
 LEAST_BANDWIDTH = 0.02  # of log runtimes: two runs are never exactly alike
 DOMINATES = 1.25  # a part is the bound if it takes this much longer than the other
 MOSTLY = 0.5
@@ -364,7 +364,7 @@ def _bandwidth(log_s: Floats) -> float:
     """Silverman's rule on log runtimes: a few runs have no tail of their own."""
     quarter, three = np.quantile(log_s, [0.25, 0.75])
     spread = min(float(log_s.std(ddof=1)), float(three - quarter) / IQR_OF_SD) or float(log_s.std(ddof=1))
-    return max(LEAST_BANDWIDTH, SILVERMAN * spread * len(log_s) ** -0.2)
+    return max(LEAST_BANDWIDTH, SILVERMAN * spread * math.pow(len(log_s), SILVERMAN_POWER))
 
 
 def _with_failed(late: Floats, runs: Runs, source: Capacity, target: Capacity) -> Floats:

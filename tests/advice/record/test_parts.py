@@ -106,14 +106,14 @@ def test_a_campaign_is_written_down_before_it_runs_and_no_other_one_continues_it
 
 
 def test_what_cannot_be_read_is_named_in_one_line(tmp_path):
-    with pytest.raises(BadInput, match="campaign.json: cannot be read"):
+    with pytest.raises(BadInput, match=r"campaign.json: cannot be read"):
         read_campaign(tmp_path)
-    with pytest.raises(BadInput, match="no history-NNNN.parquet; expected parts of `whorl advice record`"):
+    with pytest.raises(BadInput, match=r"no history-NNNN.parquet; expected parts of `whorl advice record`"):
         read_runs(tmp_path, "history")
     with pytest.raises(BadInput, match="nodes: no executions"):
         read_executions(tmp_path)
     (tmp_path / "history-0001.parquet").write_text("none")
-    with pytest.raises(BadInput, match="history-0001.parquet: cannot be read") as told:
+    with pytest.raises(BadInput, match=r"history-0001.parquet: cannot be read") as told:
         read_rows(tmp_path, "history")
     assert "\n" not in str(told.value)
     (tmp_path / SPOOL).write_text(json.dumps(row(1)) + "\nno json\n")

@@ -1,5 +1,6 @@
 """The plan of a story's campaign: complete, the same every time, and nothing known of what is held back."""
 
+import itertools
 from collections import Counter
 
 import pytest
@@ -67,7 +68,7 @@ def test_a_longer_campaign_begins_with_the_same_runs():
 
 def test_types_take_turns_in_a_block():
     first = [one.machine_type for one in make_plan(SMALL).blocks[0] if hasattr(one, "machine_type")]
-    changes = sum(a != b for a, b in zip(first, first[1:], strict=False))
+    changes = sum(a != b for a, b in itertools.pairwise(first))
     assert changes > len(first) / 2
 
 

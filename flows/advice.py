@@ -12,6 +12,7 @@ from flows.policies import step
 from flows.publish import artifact_key, publish
 from tasks.advice import steps
 from tasks.advice.next_run import SearchParams
+from tasks.advice.record.plan import RecordParams
 from tasks.advice.replay import ReplayParams
 from tasks.params import Params
 from tasks.warehouse.place import Warehouse
@@ -53,7 +54,15 @@ class AdviceEvaluateParams(Params):
     warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
+class AdviceRecordParams(Params):
+    """A recording of recurring jobs on machine types that the worker's machine emulates."""
+
+    folder: str = Field(min_length=1, description="Folder for the recording; the next run with the same folder goes on")
+    record: RecordParams = Field(RecordParams(), description="Which jobs run how often on which machine types")
+
+
 search = step(steps.search_page)
+record = step(steps.record)
 evaluate = step(steps.evaluate_page)
 
 
@@ -97,6 +106,17 @@ def advice_evaluate(params: AdviceEvaluateParams) -> dict[str, Any]:
         artifact_key(WORD, Path(params.runs).name, "evaluation"), found.pop("markdown"), f"Searches on {params.runs}"
     )
     return found
+
+
+@flow(name="advice-record", run_name=lambda: "record jobs on emulated machine types", tags=TAGS)
+def advice_record(params: AdviceRecordParams) -> dict[str, Any]:
+    """Run recurring jobs and benchmarks on emulated machine types and record them; a continued run goes on."""
+    return record(params.record, params.folder)
+
+
+def record_advice(params: AdviceRecordParams) -> dict[str, Any]:
+    """Run advice-record here and now. Raises WhorlError."""
+    return call(advice_record, params)
 
 
 def search_configuration(params: SearchFlowParams) -> dict[str, Any]:

@@ -164,6 +164,109 @@ def evaluate(
     show_result(result)
 
 
+@app.command()
+def choose(
+    context: typer.Context,
+    history: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Runs on one type: job, machine_type, runtime_s, cpu_s, read_bytes, …"),
+    ] = None,
+    machines: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Types to choose from: their vCPU, memory_gb and price_per_h")
+    ] = None,
+    scores: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Scores of all types: machine_type, aspect (cpu_one, cpu_all, disk), score"),
+    ] = None,
+    job: Annotated[str | None, typer.Option(help="The job; not needed while the table has only one")] = None,
+    deadline: Annotated[
+        str | None, typer.Option(metavar="TIME", help="What takes longer is late, such as 30s", show_default=False)
+    ] = None,
+    late_share: Annotated[float | None, typer.Option(help="Share of runs that may be late", show_default=False)] = None,
+    source: Annotated[
+        str | None, typer.Option(metavar="TYPE", help="The type to go by where the job has run on several")
+    ] = None,
+    recording: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="A recording of advice record: answers, checked with what was held back"),
+    ] = None,
+    renamed: Renamed = None,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Say which machine type is the cheapest on which a job is rarely late, from its runs on one type.
+
+    With scores of all types it says how sure that is, why, and which run would tell most."""
+    from tasks.advice import steps
+    from tasks.report.advice_results import choice_result, story_result
+    from tasks.report.result import write_result
+
+    invocation = invocation_of(context)
+    asked = {"choose": {"late_share": late_share}} if late_share is not None else {}
+    params = invocation.resolved({"advice": asked}).settings.advice.choose
+    if recording is not None:
+        if history or machines or scores or deadline:
+            raise typer.BadParameter("--recording has its own tables and deadlines; expected it alone, or with --job")
+        told = steps.recorded_story(str(recording.absolute()), params, job)
+        figures, name = steps.as_figures(told), "advice-story"
+        result = story_result(told, recording.name, f"whorl advice choose --recording {recording}")
+    else:
+        if history is None or machines is None:
+            raise typer.BadParameter("expected --history and --machines with --deadline, or --recording")
+        limit_s = seconds("--deadline", deadline)
+        columns = renamed_columns(renamed, EXAMPLE)
+        [table, kinds] = absolute_paths([str(history), machines])
+        found = steps.choose(table, job, kinds, scores, limit_s, params, columns, source)
+        figures, name = steps.as_figures(found), f"advice-choose-{found.job}"
+        again = f"whorl advice choose --history {history} --machines {machines} --job {found.job} --deadline {deadline}"
+        result = choice_result(found, again)
+    if as_json:
+        from flows.machine_output import show_json
+
+        show_json(figures)
+    if out is not None:
+        invocation.note(f"page: {write_result(out.absolute(), name, result)}")
+    if not as_json:
+        show_result(result)
+
+
+@app.command()
+def record(
+    context: typer.Context,
+    minutes: Annotated[
+        float | None, typer.Option(help="How long runs are started; the next call with the same folder goes on")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Decides inputs, parameters and the order of runs")] = None,
+    blocks: Annotated[int | None, typer.Option(help="Stretches, each with every job on every type")] = None,
+    repeats: Annotated[int | None, typer.Option(help="How often disturbed runs are repeated, at the end")] = None,
+    out: Annotated[Path | None, typer.Option(help="Its folder; otherwise <home>/recordings/advice")] = None,
+    as_json: Json = False,
+) -> None:
+    """Run recurring jobs and benchmarks on machine types that this machine emulates, and record them.
+
+    Needs root for control groups, and sysbench, fio and ioping. Prices are invented."""
+    from flows.running import flow_running
+    from tasks.advice.record.plan import RecordParams
+
+    invocation = invocation_of(context)
+    asked = {"minutes": minutes, "seed": seed, "blocks": blocks, "repeats": repeats}
+    params = RecordParams(**{key: value for key, value in asked.items() if value is not None})
+    settings = invocation.resolved({}).settings
+    folder = out.absolute() if out else settings.warehouse.home / "recordings" / "advice"
+    with flow_running(invocation):
+        from flows.advice import AdviceRecordParams, record_advice
+
+        found = record_advice(AdviceRecordParams(folder=str(folder), record=params))
+    if as_json:
+        from flows.machine_output import show_json
+
+        show_json(found)
+        return
+    print(found["folder"])
+    invocation.note(f"{found['n_done']:,} of {found['n_planned']:,} runs so far, {found['n_clean']:,} undisturbed")
+    invocation.note(f"next: whorl advice choose --recording {found['folder']}")
+
+
 def show_result(result: "Result") -> None:
     """Print a result: the answer, how sure, why, then its tables."""
     print(result.answer)

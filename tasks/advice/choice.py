@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field
-from scipy.optimize import brentq
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from tasks.errors import BadInput, NotFound
 from tasks.params import Params
@@ -27,6 +26,8 @@ Bound = Literal["CPU", "disk", "CPU and disk", "memory", "neither CPU nor disk"]
 SECONDS_PER_HOUR, MB, GB = 3600.0, 1e6, 1e9
 LEAST_RUNS = 2
 SILVERMAN, SILVERMAN_POWER, IQR_OF_SD = 0.9, -0.2, 1.349  # Silverman 1986, equation 3.31
+FEW, MANY = 5, 200  # points of the normal distribution around a run, where there are draws as well, and where not
+TAIL = 0.95
 LEAST_BANDWIDTH = 0.02  # of log runtimes: two runs are never exactly alike
 DOMINATES = 1.25  # a part is the bound if it takes this much longer than the other
 MOSTLY = 0.5
@@ -35,10 +36,17 @@ COMPLETED = "completed"
 
 
 class ChoiceParams(Params):
-    """What counts as rarely late, and what is not known about a job on a type where it never ran."""
+    """What counts as rarely late, and how sure that has to be."""
 
     late_share: float = Field(0.05, gt=0, lt=1, description="Share of runs that may be late")
     level: float = Field(0.8, gt=0, lt=1, description="Level of the interval of the chance of being late")
+
+
+class ModelParams(Params):
+    """What is not known of a job on a type where it never ran; what only a researcher varies.
+
+    Set before any run was held back: errors and what spilling costs on a trial of 21 jobs with one run a type."""
+
     draws: int = Field(2000, ge=100, le=1_000_000, description="Draws of what is not known")
     parallel_least: float = Field(0.7, ge=0, le=1, description="Least share of the CPU work that all threads share")
     usable_memory_ratio: float = Field(0.6, gt=0, le=1, description="Share of a type's memory that a job may fill")
@@ -259,14 +267,14 @@ class Demand:
     lack_ratio: Floats
 
 
-def demand_on(runs: Runs, source: Capacity, target: Capacity, parallel: Floats, params: ChoiceParams) -> Demand:
+def demand_on(runs: Runs, source: Capacity, target: Capacity, parallel: Floats, model: ModelParams) -> Demand:
     """What runs on the source would ask of the target's CPU and disk.
 
     parallel: (n_draws,), share of the CPU work that all threads share; the rest has one."""
-    lack_source = _lacking(runs, source, params) * runs.has_spilled  # what did not spill there had enough
-    lack = _lacking(runs, target, params) * (runs.has_spilled if _has_no_less(target, source) else 1.0)
+    lack_source = _lacking(runs, source, model) * runs.has_spilled  # what did not spill there had enough
+    lack = _lacking(runs, target, model) * (runs.has_spilled if _has_no_less(target, source) else 1.0)
     bytes_ = np.maximum(0.0, runs.read_bytes + (lack - lack_source))  # what does not fit is written and read back once
-    more_cpu = _more_cpu(lack / target.memory_bytes, params) / _more_cpu(lack_source / source.memory_bytes, params)
+    more_cpu = _more_cpu(lack / target.memory_bytes, model) / _more_cpu(lack_source / source.memory_bytes, model)
     work = runs.cpu_s * more_cpu / min(1.0, source.vcpu) * source.cpu_one  # a quota makes CPU seconds last longer
     per_work = (1 - parallel) / target.cpu_one + parallel / target.cpu_all
     has_disks = math.isfinite(source.disk_bytes_per_s) and math.isfinite(target.disk_bytes_per_s)
@@ -280,12 +288,12 @@ def _has_no_less(target: Capacity, source: Capacity) -> bool:
     return target.memory_bytes >= source.memory_bytes * (1 - LEAST_BANDWIDTH)
 
 
-def _lacking(runs: Runs, kind: Capacity, params: ChoiceParams) -> Floats:
-    return np.maximum(0.0, runs.need_bytes - params.usable_memory_ratio * kind.memory_bytes)
+def _lacking(runs: Runs, kind: Capacity, model: ModelParams) -> Floats:
+    return np.maximum(0.0, runs.need_bytes - model.usable_memory_ratio * kind.memory_bytes)
 
 
-def _more_cpu(lack_ratio: Floats, params: ChoiceParams) -> Floats:
-    return 1 + params.spill_cpu_ratio * np.minimum(1.0, lack_ratio / params.spill_soon_ratio)
+def _more_cpu(lack_ratio: Floats, model: ModelParams) -> Floats:
+    return 1 + model.spill_cpu_ratio * np.minimum(1.0, lack_ratio / model.spill_soon_ratio)
 
 
 def transferred(runtime_s: Floats, there: Demand, here: Demand) -> Floats:
@@ -300,40 +308,62 @@ def transferred(runtime_s: Floats, there: Demand, here: Demand) -> Floats:
     return rest + scale * (np.maximum(here.cpu_s, here.disk_s) + apart * np.minimum(here.cpu_s, here.disk_s))
 
 
+@dataclass(frozen=True)
+class Draws:
+    """What is not known, drawn once for all types, so that types differ by type alone.
+
+    parallel, error, fails, stretch: (n_draws,); weights: (n_draws, n_runs), of the runs, by the Bayesian bootstrap
+    (Rubin 1981); stretch: so much wider the runs may lie than these few do, by the posterior of a normal spread."""
+
+    parallel: Floats
+    error: Floats
+    fails: Floats
+    stretch: Floats
+    weights: Floats
+
+
+def draw(n_runs: int, model: ModelParams) -> Draws:
+    """model.draws draws for a job with so many runs."""
+    rng, n = np.random.default_rng(model.seed), model.draws
+    return Draws(
+        parallel=rng.uniform(model.parallel_least, 1, n),
+        error=rng.standard_normal(n),
+        fails=rng.uniform(size=n),
+        stretch=np.sqrt((n_runs - 1) / rng.chisquare(n_runs - 1, n)),
+        weights=rng.dirichlet(np.ones(n_runs), n),
+    )
+
+
 def estimate_type(
-    runs: Runs, source: Capacity, target: Capacity, deadline_s: float, params: ChoiceParams
+    runs: Runs, source: Capacity, target: Capacity, deadline_s: float, params: ChoiceParams, model: ModelParams
 ) -> TypeEstimate:
     """The job on one type, from its runs on the source."""
-    rng = np.random.default_rng([params.seed, 1])  # the same draws for every type, so that types differ by type alone
-    n = len(runs.runtime_s)
-    parallel = rng.uniform(params.parallel_least, 1, params.draws)
-    error = rng.standard_normal(params.draws)
-    weights = rng.dirichlet(np.ones(n), params.draws)  # Bayesian bootstrap (Rubin 1981)
-    fails = rng.uniform(size=params.draws)
-    there, here = (demand_on(runs, source, one, parallel, params) for one in (source, target))
+    draws = draw(len(runs.runtime_s), model)
+    there, here = (demand_on(runs, source, one, draws.parallel, model) for one in (source, target))
     lacks = here.lack_ratio > 0
-    log_s = np.log(transferred(runs.runtime_s, there, here)) + error[:, None] * _error(
-        source, target, lacks, runs.has_spilled, params
-    )
-    bandwidth = _bandwidth(log_s.mean(axis=0))
-    margin = math.log(deadline_s) - log_s
-    chance = params.fail_chance_spilled if runs.has_spilled.any() else params.fail_chance
-    is_failing = (fails < chance)[:, None] & (lacks & (not _has_no_less(target, source)))  # it completed with no more
-    run_late = np.where(is_failing, 1.0, norm.cdf(-margin / bandwidth))
-    late_draws = _with_failed(np.minimum(1.0, (weights * run_late).sum(axis=1)), runs, source, target)
+    model_error = draws.error[:, None] * _error(source, target, lacks, runs.has_spilled, model)
+    took_s = transferred(runs.runtime_s, there, here) * np.exp(model_error)  # (n_draws, n_runs)
+    log_s, middle = np.log(took_s), np.median(np.log(took_s), axis=1, keepdims=True)
+    bandwidth, shrink = _smoothing(log_s.mean(axis=0))
+    centred = (log_s - middle) * shrink
+    margin = (math.log(deadline_s) - middle) / draws.stretch[:, None] - centred
+    chance = model.fail_chance_spilled if runs.has_spilled.any() else model.fail_chance
+    is_failing = (draws.fails < chance)[:, None] & (lacks & (not _has_no_less(target, source)))
+    run_late = np.where(is_failing, 1.0, ndtr(-margin / bandwidth))
+    late_draws = _with_failed(np.minimum(1.0, (draws.weights * run_late).sum(axis=1)), runs, source, target)
     low, high = np.quantile(late_draws, [(1 - params.level) / 2, (1 + params.level) / 2])
-    smooth = log_s + bandwidth * rng.standard_normal(log_s.shape)
-    centred = log_s - np.median(log_s, axis=1, keepdims=True)
-    cpu_s, disk_s = float(here.cpu_s.mean()), float(here.disk_s.mean())
-    mean_s = float((weights * np.exp(log_s)).sum(axis=1).mean())
+    smooth = np.exp(middle[:, :, None] + draws.stretch[:, None, None] * (centred[:, :, None] + _kernel(bandwidth, FEW)))
+    cpu_s, disk_s, mean_s = (
+        float((draws.weights * one).sum(axis=1).mean()) for one in (here.cpu_s, here.disk_s, took_s)
+    )
     return TypeEstimate(
         machine_type=target.machine_type,
         late=float(late_draws.mean()),
         low=float(low),
         high=float(high),
         meets=float((late_draws <= params.late_share).mean()),
-        median_s=float(np.exp(np.median(smooth))),
-        p95_s=float(np.exp(np.quantile(smooth, 0.95))),
+        median_s=float(np.median(smooth)),
+        p95_s=float(np.quantile(smooth, TAIL)),
         cost=mean_s * target.price_per_h / SECONDS_PER_HOUR,
         cpu_s=cpu_s,
         disk_s=disk_s,
@@ -345,7 +375,7 @@ def estimate_type(
 
 
 def _error(
-    source: Capacity, target: Capacity, lacks: NDArray[np.bool_], had_spilled: Floats, params: ChoiceParams
+    source: Capacity, target: Capacity, lacks: NDArray[np.bool_], had_spilled: Floats, model: ModelParams
 ) -> Floats:
     """Standard deviation of the model's error, (n_runs,): on the source only what changes from week to week."""
     alike = all(
@@ -355,16 +385,19 @@ def _error(
     )
     is_other = not math.isclose(source.memory_bytes, target.memory_bytes, rel_tol=LEAST_BANDWIDTH)
     spills = lacks if target.memory_bytes < source.memory_bytes else had_spilled  # with more memory it may not any more
-    memory = params.error_memory * spills * is_other
-    spread: Floats = np.sqrt(params.error_same**2 + (0.0 if alike else params.error_speed) ** 2 + memory**2)
+    memory = model.error_memory * spills * is_other
+    spread: Floats = np.sqrt(model.error_same**2 + (0.0 if alike else model.error_speed) ** 2 + memory**2)
     return spread
 
 
-def _bandwidth(log_s: Floats) -> float:
-    """Silverman's rule on log runtimes: a few runs have no tail of their own."""
+def _smoothing(log_s: Floats) -> tuple[float, float]:
+    """The width of the normal distribution around a run (Silverman's rule), as a few runs have no tail of their own,
+    and the ratio by which runs move inwards, so that the spread stays what it was (Silverman and Young 1987)."""
     quarter, three = np.quantile(log_s, [0.25, 0.75])
-    spread = min(float(log_s.std(ddof=1)), float(three - quarter) / IQR_OF_SD) or float(log_s.std(ddof=1))
-    return max(LEAST_BANDWIDTH, SILVERMAN * spread * math.pow(len(log_s), SILVERMAN_POWER))
+    sd = max(float(log_s.std(ddof=1)), LEAST_BANDWIDTH)
+    spread = min(sd, float(three - quarter) / IQR_OF_SD) or sd
+    bandwidth = max(LEAST_BANDWIDTH, SILVERMAN * spread * math.pow(len(log_s), SILVERMAN_POWER))
+    return bandwidth, 1 / math.hypot(1, bandwidth / sd)
 
 
 def _with_failed(late: Floats, runs: Runs, source: Capacity, target: Capacity) -> Floats:
@@ -377,13 +410,14 @@ def _with_failed(late: Floats, runs: Runs, source: Capacity, target: Capacity) -
 
 def _critical_s(centred: Floats, bandwidth: float, deadline_s: float, late_share: float) -> float:
     """The median runtime with which a job of this spread is late just as often as it may be."""
+    beyond = np.quantile(centred[:, None] + _kernel(bandwidth, MANY), 1 - late_share)
+    return deadline_s / math.exp(float(beyond))
 
-    def excess(log_ratio: float) -> float:
-        beyond = np.asarray(norm.sf((log_ratio - centred) / bandwidth), dtype=float)
-        return float(beyond.sum()) / len(beyond) - late_share
 
-    reach = float(np.abs(centred).max()) + 10 * bandwidth
-    return deadline_s * math.exp(-float(brentq(excess, -reach, reach)))
+def _kernel(bandwidth: float, n: int) -> Floats:
+    """n points of the normal distribution around a run, each as likely as the others."""
+    points: Floats = ndtri((np.arange(n) + 0.5) / n) * bandwidth
+    return points
 
 
 def _bound(cpu_s: float, disk_s: float, mean_s: float, lacks_memory: float) -> Bound:
@@ -403,19 +437,20 @@ def choose_type(
     job: str,
     deadline_s: float,
     params: ChoiceParams | None = None,
+    model: ModelParams | None = None,
 ) -> Choice:
     """The cheapest type on which the job is late in at most params.late_share of its runs, as far as can be told.
 
     Tables as in runs_of and capacities. Where the interval of the chance has the share inside, the type is not taken
     for safe. Raises NotFound, BadInput (a deadline that is not above 0, a source that is no known type)."""
-    params = params or ChoiceParams()
+    params, model = params or ChoiceParams(), model or ModelParams()
     if not (math.isfinite(deadline_s) and deadline_s > 0):
         raise BadInput("deadline", f"{deadline_s:g} s", "seconds above 0", "give the time that a run may take")
     kinds = capacities(machines, scores)
     runs, source = runs_of(history, job)
     if source not in kinds:
         raise BadInput("machines", f"no type {source}, on which job {job} has run", "its row", "add it")
-    estimates = tuple(estimate_type(runs, kinds[source], kind, deadline_s, params) for kind in kinds.values())
+    estimates = tuple(estimate_type(runs, kinds[source], kind, deadline_s, params, model) for kind in kinds.values())
     safe = [one for one in estimates if one.is_safe(params.late_share)]
     least_late = min(estimates, key=lambda one: (round(one.late, 3), one.cost))
     answer = min(safe, key=lambda one: one.cost) if safe else least_late

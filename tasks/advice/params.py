@@ -1,5 +1,6 @@
 """The parameters of `advice`: what an operator changes stands in conf/advice.yaml."""
 
+from tasks.advice.choice import ChoiceParams
 from tasks.advice.next_run import SearchParams
 from tasks.advice.replay import ReplayParams
 from tasks.params import Params
@@ -10,3 +11,4 @@ class AdviceParams(Params):
 
     search: SearchParams = SearchParams()
     evaluate: ReplayParams = ReplayParams()
+    choose: ChoiceParams = ChoiceParams()

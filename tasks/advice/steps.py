@@ -7,10 +7,20 @@ from typing import Any
 
 import pandas as pd
 
+from tasks.advice.choice import Choice, ChoiceParams, choose_type
 from tasks.advice.memory import MemoryNeed, memory_need, need_of_peaks, stated_need
 from tasks.advice.next_run import NextRun, SearchParams, Status, add_run, job_of, next_run
-from tasks.advice.readers.tables import read_machines, read_needs, read_profile, read_runs, read_scores
+from tasks.advice.readers.tables import (
+    read_job_runs,
+    read_machines,
+    read_needs,
+    read_profile,
+    read_runs,
+    read_scores,
+)
+from tasks.advice.record.plan import RecordParams
 from tasks.advice.replay import Job, ReplayParams, figures_of, jobs_of, replay_all
+from tasks.advice.story import LateCheck, Story, choose_all, deadlines_of, history_of, scores_of, story
 from tasks.errors import BadInput, BadSetting, NotFound
 from tasks.settings import ROOT
 from tasks.warehouse.connection import reading
@@ -210,3 +220,79 @@ def evaluate_page(
     result = evaluation_result(figures, Path(runs).name, f"whorl advice evaluate {runs} --out DIR")
     path = write_result(Path(out), "advice-evaluation", result)
     return {**figures, "report": str(path), "markdown": as_markdown(result)}
+
+
+def choose(
+    history: str,
+    job: str | None,
+    machines: str,
+    scores: str | None,
+    deadline_s: float,
+    params: ChoiceParams,
+    renamed: dict[str, str],
+    source: str | None = None,
+) -> Choice:
+    """The machine type for a job that has run on one type only.
+
+    history: a table as read_job_runs takes it; source: the type to go by where it has runs on several. Raises BadInput,
+    BadSetting, NotFound."""
+    runs = read_job_runs(history, renamed)
+    named = job_of(runs, job)
+    if source is not None:
+        runs = runs[runs["machine_type"] == source]
+        if not (runs["job"] == named).any():
+            raise NotFound(f"{history}: job {named!r} has no runs on {source!r}; expected a type of the table")
+    kinds = pd.DataFrame([vars(kind) for kind in read_machines(machines, {}).types.values()])
+    told = None if scores is None else read_scores(scores, {})
+    found = choose_type(runs, kinds.rename(columns={"name": "machine_type"}), told, named, deadline_s, params)
+    logger.info("%s: %s from %d runs on %s", found.job, found.machine_type, found.n_runs, found.source)
+    return found
+
+
+def recorded_story(recording: str, params: ChoiceParams, job: str | None = None) -> Story:
+    """What a recording of `advice record` says: one job's answer from its runs on the first type, and the check of all
+    jobs' answers with the runs that were held back. Raises BadInput, NotFound."""
+    from tasks.advice.record.parts import read_recording
+    from tasks.advice.record.parts import read_runs as read_recorded
+
+    folder = Path(recording)
+    told = read_recording(folder)
+    history, scores = history_of(told.history), scores_of(told.executions)
+    if job is not None and job not in told.multiples:
+        raise NotFound(f"{folder}: no job {job!r}; expected one of {', '.join(told.multiples)}")
+    choices = choose_all(history, told.machines, scores, deadlines_of(history, told.multiples), params)
+    return story(choices, told.machines, scores, history, read_recorded(folder, "held_back"), job)
+
+
+def as_figures(found: Choice | Story) -> dict[str, Any]:
+    """The figures of an answer, as plain JSON has them."""
+    if isinstance(found, Choice):
+        told = {key: value for key, value in vars(found).items() if key != "estimates"}
+        types = [{key: value for key, value in vars(one).items() if key != "late_draws"} for one in found.estimates]
+        return told | {"types": types}
+    return {key: _plain(value) for key, value in vars(found).items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, pd.DataFrame):
+        return value.to_dict("records")
+    return vars(value) | {"is_inside": value.is_inside} if isinstance(value, LateCheck) else value
+
+
+def record(params: RecordParams, folder: str) -> dict[str, Any]:
+    """Record recurring jobs on emulated machine types into a folder; the next call with the same one goes on.
+
+    Raises BadSetting (no control groups here, another campaign in the folder), MissingTool."""
+    from tasks.advice.record.campaign import record_advice
+
+    found = record_advice(params, Path(folder))
+    logger.info("%d of %d runs recorded, %d of them undisturbed", found.done, found.planned, found.clean)
+    return {
+        "folder": folder,
+        "n_planned": found.planned,
+        "n_done": found.done,
+        "n_clean": found.clean,
+        "n_executions": found.executions,
+        "statuses": found.statuses,
+        "unavailable": {name: list(faults) for name, faults in found.unavailable.items()},
+    }

@@ -18,6 +18,7 @@ from tasks.advice.choice import (
     Capacity,
     Choice,
     ChoiceParams,
+    ModelParams,
     TypeEstimate,
     capacities,
     choose_type,
@@ -66,10 +67,11 @@ def choose_all(
     scores: pd.DataFrame,
     deadlines: Mapping[str, float],
     params: ChoiceParams | None = None,
+    model: ModelParams | None = None,
 ) -> tuple[Choice, ...]:
     """A choice for every job that has a deadline, in that order."""
     return tuple(
-        choose_type(history, machines, scores, job, deadline_s, params) for job, deadline_s in deadlines.items()
+        choose_type(history, machines, scores, job, deadline_s, params, model) for job, deadline_s in deadlines.items()
     )
 
 

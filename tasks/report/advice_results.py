@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure as Drawing
 
+from tasks.advice.choice import Choice
 from tasks.advice.next_run import NextRun
 from tasks.advice.replay import CHECKPOINTS, OURS, WORDS
+from tasks.advice.story import LateCheck, Story, tell
 from tasks.quantities import duration, number, share
 from tasks.report.result import Column, Figure, Result, Table
 from tasks.report.style import BLUE, GRID, INK, MUTED, ORANGE, new_figure
@@ -154,3 +157,83 @@ def _search_figure(figures: Mapping[str, Any], candidates: str, words: str, meth
     n = figures[f"{candidates}.{shown[0]}.n"]
     text = "The best valid configuration so far, mean over searches (Figure 5 of Perona; searches without one count)."
     return Figure(f"search-{candidates}", f"Cost after so many runs, {words}", text, f"n = {n:,} searches", draw)
+
+
+TYPES = (
+    Column("machine_type", "type"),
+    Column("verdict", "verdict"),
+    Column("late", "late", share, is_number=True),
+    Column("late_low", "from", share, is_number=True),
+    Column("late_high", "to", share, is_number=True),
+    Column("median_s", "median", duration, is_number=True),
+    Column("p95_s", "95 % within", duration, is_number=True),
+    Column("cost_1000_runs", "1,000 runs cost", number, is_number=True),
+    Column("bound", "bound by"),
+)
+JOBS = (
+    Column("job", "job"),
+    Column("deadline_s", "deadline", duration, is_number=True),
+    Column("answer", "answer"),
+    Column("said_late", "said late", share, is_number=True),
+    Column("late", "was late", share, is_number=True),
+    Column("best", "best type"),
+    Column("cost_ratio", "cost over the best's", RATIO, is_number=True),
+    Column("is_safe", "sure"),
+)
+RULES = (
+    Column("rule", "rule"),
+    Column("regret", "regret", share, is_number=True),
+    Column("misses", "jobs late too often", share, is_number=True),
+    Column("late", "late runs", share, is_number=True),
+    Column("cost_ratio", "cost over the best's", RATIO, is_number=True),
+)
+RUNTIMES = (
+    Column("machine_type", "type"),
+    Column("median_error", "error of the median (log)", RATIO, is_number=True),
+    Column("below_p95", "runs within the said 95 %", share, is_number=True),
+)
+TYPES_WORDS = "Chance of being late with its interval, and what runs cost, as expected from the runs on one type."
+
+
+def choice_result(found: Choice, again: str) -> Result:
+    """The type for one job: what it is expected to do, and what to run next."""
+    told = tell(found)
+    made_of = f"{found.n_runs} runs of {found.job} on {found.source}, {len(found.estimates)} types"
+    return _story_of(told, f"A machine type for {found.job}", (), made_of, again)
+
+
+def story_result(told: Story, name: str, again: str) -> Result:
+    """One job's answer from a recording, and the check of all answers with the runs that were held back."""
+    tables: list[Table] = []
+    checks: tuple[str, ...] = ()
+    if told.jobs is not None and told.rules is not None and told.runtimes is not None:
+        tables = [
+            Table("Every job", "The answers beside what the held-back runs say.", JOBS, _rows(told.jobs)),
+            Table("Plain rules beside it", "Regret: cost over that of the best type.", RULES, _rows(told.rules)),
+            Table("Runtimes", "Medians and tails on each type over all jobs.", RUNTIMES, _rows(told.runtimes)),
+        ]
+    if told.chosen is not None and told.everywhere is not None:
+        checks = (_check("the chosen types", told.chosen), _check("all types", told.everywhere))
+    made_of = f"{name}: machine types are emulated, their prices invented"
+    return _story_of(told, "Which machine type for each job", checks, made_of, again, tuple(tables))
+
+
+def _check(what: str, check: LateCheck) -> str:
+    verdict = "inside" if check.is_inside else "outside"
+    return (
+        f"late on {what}: {share(check.late)} of {check.runs:,} held-back runs "
+        f"(90 % over jobs: {share(check.late_low)} to {share(check.late_high)}); "
+        f"said were {share(check.said)}, {share(check.said_low)} to {share(check.said_high)}: {verdict}"
+    )
+
+
+def _story_of(
+    told: Story, title: str, checks: tuple[str, ...], made_of: str, again: str, more: tuple[Table, ...] = ()
+) -> Result:
+    types = Table("Types", TYPES_WORDS, TYPES, _rows(told.types))
+    reasons = (told.reason, f"next: {told.next_run}", *checks)
+    return Result(title, told.answer, told.sureness, reasons, (types, *more), (), made_of, again)
+
+
+def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]

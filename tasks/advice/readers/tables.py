@@ -39,6 +39,16 @@ RUNS = {
     "framework": Field(str, (), is_needed=False),
     "input_bytes": Field(float, ("input_size_bytes",), is_needed=False),
 }
+JOB_RUNS = {
+    "job": RUNS["job"],
+    "machine_type": RUNS["machine_type"],
+    "runtime_s": RUNS["runtime_s"],
+    "completed": RUNS["completed"],
+    "cpu_s": Field(float, ("cpu_seconds",), is_needed=False),
+    "read_bytes": Field(float, ("disk_read_bytes",), is_needed=False),
+    "memory_bytes": Field(float, ("buffer_bytes", "peak_memory_bytes"), is_needed=False),
+    "spilled_bytes": Field(float, ("temp_bytes",), is_needed=False),
+}
 MACHINES = {
     "machine_type": Field(str, ("vm_type", "instance_type", "machine", "name")),
     "vcpu": Field(float, ("vcpus", "cores")),
@@ -182,3 +192,12 @@ def read_scores(path: str, renamed: Mapping[str, str], limits: ReadLimits = Read
         row = scores[bad].iloc[0]
         raise BadInput(path, f"score {row['score']:g} of {quoted(row['machine_type'])}", "scores above 0")
     return scores
+
+
+def read_job_runs(path: str, renamed: Mapping[str, str], limits: ReadLimits = ReadLimits()) -> pd.DataFrame:  # noqa: B008
+    """Runs of recurring jobs: job, machine_type, runtime_s, status (completed or failed), and where the table has them
+    cpu_s, read_bytes, memory_bytes, spilled_bytes. Raises BadInput."""
+    runs = read_columns(path, JOB_RUNS, renamed, limits)
+    completed = runs["completed"].astype(bool) if "completed" in runs else pd.Series(True, index=runs.index)
+    runs["status"] = completed.map({True: "completed", False: "failed"})
+    return runs.drop(columns="completed", errors="ignore")

@@ -82,9 +82,10 @@ def _possible(cores: float) -> float:
 def kernel_threads_s(proc: Path = Path("/proc")) -> float:
     """CPU time of all threads of the kernel; 0 where none is to be seen, as in a container."""
     ticks = 0
-    for file in proc.glob("[0-9]*/stat"):
+    names = os.listdir(proc) if proc.is_dir() else []
+    for name in filter(str.isdecimal, names):  # glob would fail where a process ends while it looks
         with contextlib.suppress(OSError, ValueError, IndexError):
-            fields = file.read_text().rpartition(")")[2].split()
+            fields = (proc / name / "stat").read_text().rpartition(")")[2].split()
             if fields[PARENT] == KTHREADD:
                 ticks += sum(int(text) for text in fields[USER : USER + 2])
     return ticks / os.sysconf("SC_CLK_TCK")

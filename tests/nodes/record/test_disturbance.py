@@ -42,6 +42,12 @@ def test_threads_of_the_kernel_are_the_children_of_its_second_process(tmp_path):
     assert kernel_threads_s(tmp_path / "none") == 0.0
 
 
+def test_a_process_that_ends_while_it_is_looked_at_ends_nothing_else(tmp_path, monkeypatch):
+    (tmp_path / "5").mkdir()
+    monkeypatch.setattr(os, "listdir", lambda _: ["4", "5", "self"])  # 4 has just ended, 5 has no file any more
+    assert kernel_threads_s(tmp_path) == 0.0
+
+
 def test_nor_more_than_there_is():
     found = disturbance_between(BEFORE, Usage(10.01, 200.0, 50.0, 5.0, 60.0))
     cores = os.cpu_count()

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from tasks.advice.choice import (
     COMPLETED,
     SECONDS_PER_HOUR,
+    TINY,
     Capacity,
     Choice,
     ChoiceParams,
     ModelParams,
+    Runs,
     TypeEstimate,
     capacities,
     choose_type,
@@ -29,7 +31,7 @@ from tasks.errors import BadInput
 Floats = NDArray[np.float64]
 OURS, ORACLE = "choose", "oracle (held-back runs)"
 THOUSAND, MB = 1000, 1e6
-RESAMPLES, SEED, LEVEL = 2000, 7, 0.9
+RESAMPLES, SEED, TAILS = 2000, 7, (0.05, 0.95)  # intervals of 90 %
 SCORED = {  # aspect -> benchmark and metric of nodes
     "cpu_one": ("cpu-sysbench-one", "events_per_second", 1.0),
     "cpu_all": ("cpu-sysbench", "events_per_second", 1.0),
@@ -78,20 +80,35 @@ def choose_all(
 # plain rules: each says how a job's runtimes change from the source to a type
 
 
-def _ratio_of(of: Callable[[Capacity], float]) -> Callable[[Capacity, Capacity], float]:
-    return lambda source, target: of(source) / of(target)
+Ratio = Callable[[Runs, Capacity, Capacity], Floats]  # (n_runs,), of runtimes on the target to those on the source
 
 
-SCALINGS: Mapping[str, Callable[[Capacity, Capacity], float]] = {
+def _ratio_of(of: Callable[[Capacity], float]) -> Ratio:
+    return lambda runs, source, target: np.full(len(runs.runtime_s), of(source) / of(target))
+
+
+def _worse_ratio(runs: Runs, source: Capacity, target: Capacity) -> Floats:
+    disk = source.disk_bytes_per_s / target.disk_bytes_per_s
+    return np.full(len(runs.runtime_s), np.fmax(source.cpu_all / target.cpu_all, disk))
+
+
+def _sum_ratio(runs: Runs, source: Capacity, target: Capacity) -> Floats:
+    """CPU seconds by the score and bytes by the disk's rate, one after the other, over the same on the source."""
+    there_s = np.nan_to_num(runs.read_bytes / source.disk_bytes_per_s)
+    here_s = np.nan_to_num(runs.read_bytes / target.disk_bytes_per_s)
+    ratio: Floats = (runs.cpu_s * source.cpu_all / target.cpu_all + here_s) / np.maximum(runs.cpu_s + there_s, TINY)
+    return ratio
+
+
+SCALINGS: Mapping[str, Ratio] = {
     "runtime × vCPU ratio": _ratio_of(lambda kind: kind.vcpu),
     "runtime × CPU score ratio (all threads)": _ratio_of(lambda kind: kind.cpu_all),
     "runtime × CPU score ratio (one thread)": _ratio_of(lambda kind: kind.cpu_one),
-    "runtime × worse of CPU and disk ratio": lambda source, target: max(
-        source.cpu_all / target.cpu_all, source.disk_bytes_per_s / target.disk_bytes_per_s
-    ),
+    "runtime × worse of CPU and disk ratio": _worse_ratio,
+    "runtime × (CPU s by score + bytes by disk)": _sum_ratio,
 }
 FIXED = ("stay on the source", "cheapest an hour", "largest type")
-WITH_MEMORY = "the same, only types with no less memory"
+WITH_MEMORY = "no less memory"
 
 
 def rule_choices(
@@ -116,32 +133,22 @@ def rule_choices(
         fixed = (name, cheapest, largest)
         for rule, kind in zip(FIXED, fixed, strict=True):
             chosen[rule][job] = kind
-        failed = np.full(runs.n_failed, np.inf)
+        roomy = [kind for kind in kinds.values() if kind.memory_bytes >= kinds[name].memory_bytes]
         for rule, ratio in SCALINGS.items():
-            for label, able in (
-                (rule, list(kinds.values())),
-                (f"{rule}; {WITH_MEMORY}", [k for k in kinds.values() if k.memory_bytes >= kinds[name].memory_bytes]),
-            ):
-                chosen.setdefault(label, {})[job] = _cheapest(
-                    able, np.concatenate([runs.runtime_s, failed]), kinds[name], ratio, deadline_s, late_share
-                )
+            for label, able in ((rule, list(kinds.values())), (f"{rule}; {WITH_MEMORY}", roomy)):
+                scaled = {kind: runs.runtime_s * ratio(runs, kinds[name], kind) for kind in able}
+                chosen.setdefault(label, {})[job] = _cheapest(scaled, runs.n_failed, deadline_s, late_share)
     return chosen
 
 
-def _cheapest(
-    able: Sequence[Capacity],
-    runtime_s: Floats,
-    source: Capacity,
-    ratio: Callable[[Capacity, Capacity], float],
-    deadline_s: float,
-    late_share: float,
-) -> str:
-    late = {kind.machine_type: float((runtime_s * ratio(source, kind) > deadline_s).mean()) for kind in able}
-    cost = {kind.machine_type: ratio(source, kind) * kind.price_per_h for kind in able}
-    meeting = [name for name, share in late.items() if share <= late_share]
-    return (
-        min(meeting, key=lambda name: cost[name]) if meeting else min(late, key=lambda name: (late[name], cost[name]))
-    )
+def _cheapest(scaled: Mapping[Capacity, Floats], n_failed: int, deadline_s: float, late_share: float) -> str:
+    """The cheapest type of those that meet the share. scaled: runtimes on each type, beside runs that failed."""
+    late = {
+        kind: ((took_s > deadline_s).sum() + n_failed) / (len(took_s) + n_failed) for kind, took_s in scaled.items()
+    }
+    least = min(late.values())
+    meeting = [kind for kind in scaled if late[kind] <= max(late_share, least)]
+    return min(meeting, key=lambda kind: scaled[kind].mean() * kind.price_per_h).machine_type
 
 
 @dataclass(frozen=True)
@@ -162,11 +169,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Truth:
-    """What was true of each job on each type."""
+    """What was true of each job on each type. dearest: the type with the highest price."""
 
     cells: Mapping[tuple[str, str], Cell]
     jobs: tuple[str, ...]
     types: tuple[str, ...]
+    dearest: str
 
     def of(self, job: str, kind: str) -> Cell:
         """One job on one type."""
@@ -196,32 +204,41 @@ def truth_of(held_back: pd.DataFrame, machines: pd.DataFrame, deadlines: Mapping
                 median_s=float(np.median(took_s[done])) if done.any() else math.nan,
                 runtimes_s=np.where(done, took_s, np.inf),
             )
-    return Truth(cells, tuple(deadlines), tuple(prices))
+    return Truth(cells, tuple(deadlines), tuple(prices), max(prices, key=lambda kind: prices[kind]))
 
 
 def compare(chosen: Mapping[str, Mapping[str, str]], truth: Truth, late_share: float) -> pd.DataFrame:
     """Rules beside each other, one row each: what their choices cost and how often they were late in truth.
 
-    regret: mean over jobs of the cost over that of the best type, 0 where the choice was cheaper but missed; misses:
-    share of jobs whose runs were late more often than they may be although some type meets it; late: pooled share."""
-    rows = []
+    regret: mean over jobs of the cost over that of the best type, 0 where the choice was cheaper but missed, with its
+    interval over jobs; misses: share of jobs whose runs were late more often than they may be although some type meets
+    it; charged: regret where a job that missed is charged the dearest type, to which it would have to go; late: pooled
+    share."""
+    rows, rng = [], np.random.default_rng(SEED)
+    at = rng.integers(len(truth.jobs), size=(RESAMPLES, len(truth.jobs)))  # the same jobs for every rule
     for rule, choices in {**chosen, ORACLE: {job: truth.best(job, late_share) for job in truth.jobs}}.items():
-        regrets, misses, late, cost = [], [], [], []
+        regrets, misses, charged, late, cost = [], [], [], [], []
         for job, kind in choices.items():
             best = truth.best(job, late_share)
             possible = truth.of(job, best).late <= late_share
             ratio = truth.of(job, kind).cost / truth.of(job, best).cost
             regrets.append(max(0.0, ratio - 1))
             misses.append(bool(possible and truth.of(job, kind).late > late_share))
+            charged.append(max(0.0, truth.of(job, truth.dearest).cost / truth.of(job, best).cost - 1))
+            charged[-1] = charged[-1] if misses[-1] else regrets[-1]
             late.append(truth.of(job, kind).late)
             cost.append(ratio)
+        low, high = np.quantile(np.array(regrets)[at].mean(axis=1), TAILS)
         rows.append(
             {
                 "rule": rule,
                 "regret": float(np.mean(regrets)),
+                "regret_low": float(low),
+                "regret_high": float(high),
                 "regret_median": float(np.median(regrets)),
                 "cost_ratio": float(np.mean(cost)),
                 "misses": float(np.mean(misses)),
+                "charged": float(np.mean(charged)),
                 "late": float(np.mean(late)),
                 "n_jobs": len(choices),
             }
@@ -266,9 +283,8 @@ def check_late(choices: Sequence[Choice], truth: Truth, types: Mapping[str, Sequ
     predicted = np.sum([rng.permutation(one) for one in drawn], axis=0) / total  # jobs are independent of each other
     at = rng.integers(len(choices), size=(RESAMPLES, len(choices)))
     resampled = np.array(late)[at].sum(axis=1) / np.array(counts)[at].sum(axis=1)
-    tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    low, high = np.quantile(predicted, tails)
-    late_low, late_high = np.quantile(resampled, tails)
+    low, high = np.quantile(predicted, TAILS)
+    late_low, late_high = np.quantile(resampled, TAILS)
     return LateCheck(
         sum(said) / total,
         float(low),

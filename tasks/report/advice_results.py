@@ -183,7 +183,10 @@ JOBS = (
 RULES = (
     Column("rule", "rule"),
     Column("regret", "regret", share, is_number=True),
+    Column("regret_low", "from", share, is_number=True),
+    Column("regret_high", "to", share, is_number=True),
     Column("misses", "jobs late too often", share, is_number=True),
+    Column("charged", "regret with these on the dearest type", share, is_number=True),
     Column("late", "late runs", share, is_number=True),
     Column("cost_ratio", "cost over the best's", RATIO, is_number=True),
 )

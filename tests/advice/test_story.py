@@ -95,6 +95,15 @@ def test_rules_beside_each_other_are_worked_out_by_hand():
     assert table["misses"].to_dict() == {"stay": 0, "cheap": 1, "big": 1, ORACLE: 0}
     assert table["late"].to_dict() == {"stay": 0, "cheap": 0.5, "big": 0.5, ORACLE: 0}
     assert table["cost_ratio"]["big"] == pytest.approx(0.625)
+    assert table["charged"].to_dict() == {
+        "stay": 0,
+        "cheap": 0,
+        "big": 0,
+        ORACLE: 0,
+    }  # the dearest, large, is cheaper here
+    slower = HELD.assign(runtime_s=HELD["runtime_s"].where(HELD["machine_type"] != "large", 4.0))
+    costly = compare({"cheap": {"j": "slow"}}, truth_of(slower, MACHINES, {"j": 5.0}), 0.05).set_index("rule")
+    assert costly["charged"]["cheap"] == pytest.approx(10.0 / 3.0 - 1)
 
 
 def test_a_cell_without_held_back_runs_is_refused():
@@ -109,7 +118,7 @@ def test_plain_rules_scale_the_runtimes_as_they_say():
     assert chosen["cheapest an hour"] == {"j": "slow"}
     assert chosen["largest type"] == {"j": "large"}
     assert chosen["runtime × vCPU ratio"] == {"j": "slow"}  # 22 s at a third of the price
-    assert chosen["runtime × vCPU ratio; the same, only types with no less memory"] == {"j": "a"}
+    assert chosen["runtime × vCPU ratio; no less memory"] == {"j": "a"}
     assert rule_choices(history, MACHINES, SCORES, {"j": 6.0}, 0.05)["runtime × vCPU ratio"] == {"j": "large"}
 
 

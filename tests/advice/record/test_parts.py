@@ -1,6 +1,7 @@
 """What a campaign leaves in its folder: whole parts, each run once, nothing of the held-back ones with the rest."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -103,6 +104,21 @@ def test_a_campaign_is_written_down_before_it_runs_and_no_other_one_continues_it
         "machine_type": "standard", "vcpu": 1.0, "memory_gb": 0.256, "price_per_h": 0.1,
     }  # fmt: skip
     assert set(deadline_multiples(campaign)) == {job.template for job in PARAMS.jobs}
+
+
+def test_the_recording_of_the_project_is_complete_and_of_the_shipped_plan():
+    folder = Path(__file__).parents[3] / "data/recorded/advice"
+    assert read_campaign(folder)["plan"] == make_plan(RecordParams()).digest()
+    history, held_back = read_runs(folder, "history"), read_runs(folder, "held_back")
+    assert set(history.groupby(["job", "machine_type"]).size()) == {20}
+    assert set(held_back.groupby(["job", "machine_type"]).size()) == {10}
+    assert (len(history), len(held_back), history["job"].nunique()) == (400, 1200, 20)
+    assert set(history["machine_type"]) == {"standard"} and held_back["machine_type"].nunique() == 6
+    executions = (
+        read_executions(folder, with_flagged=True).groupby(["machine_type", "benchmark"])["started_at"].nunique()
+    )
+    assert len(executions) == 30 and executions.min() >= 5
+    assert sum(path.stat().st_size for path in folder.rglob("*.parquet")) < 2_000_000
 
 
 def test_what_cannot_be_read_is_named_in_one_line(tmp_path):

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import shutil
 import tempfile
 import time
 from collections import Counter
@@ -97,6 +98,8 @@ def record_advice(
                 session.close()
         summary = session.summary(time.monotonic() - began_s)
         if summary.is_complete:
+            for name in (DATA, PLACES):  # a folder that was given stays, without what is ours
+                shutil.rmtree(scratch / name, ignore_errors=True)
             remove_scratch(scratch, params.scratch)
         return summary
 

@@ -142,7 +142,7 @@ def _attached(connection: duckdb.DuckDBPyConnection, order: Order, folder: Path)
 
 
 def _profiled(text: str) -> dict[str, int]:
-    """Spilled and buffered bytes, rows scanned and bytes read and written, from the engine's own profile of the query."""
+    """Spilled and buffered bytes, rows scanned, bytes read and written, from the engine's own profile of the query."""
     profile = json.loads(text)
     return {
         "temp_bytes": int(profile.get("system", {}).get("peak_temp_dir_size", 0)),

@@ -38,7 +38,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a vertex saw. Times in seconds; bytes as bytes. buffer_bytes: the most that the engine held in its buffers."""
+    """What a vertex saw. Times in seconds; bytes as bytes. buffer_bytes: the most that the engine held in buffers."""
 
     runtime_s: float
     lock_wait_s: float = 0.0

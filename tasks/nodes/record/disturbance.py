@@ -82,7 +82,7 @@ def _possible(cores: float) -> float:
 def kernel_threads_s(proc: Path = Path("/proc")) -> float:
     """CPU time of all threads of the kernel; 0 where none is to be seen, as in a container."""
     ticks = 0
-    names = os.listdir(proc) if proc.is_dir() else []
+    names = [path.name for path in proc.iterdir()] if proc.is_dir() else []
     for name in filter(str.isdecimal, names):  # glob would fail where a process ends while it looks
         with contextlib.suppress(OSError, ValueError, IndexError):
             fields = (proc / name / "stat").read_text().rpartition(")")[2].split()

@@ -44,7 +44,8 @@ def test_threads_of_the_kernel_are_the_children_of_its_second_process(tmp_path):
 
 def test_a_process_that_ends_while_it_is_looked_at_ends_nothing_else(tmp_path, monkeypatch):
     (tmp_path / "5").mkdir()
-    monkeypatch.setattr(os, "listdir", lambda _: ["4", "5", "self"])  # 4 has just ended, 5 has no file any more
+    gone = [tmp_path / name for name in ("4", "5", "self")]  # 4 has just ended, 5 has no file any more
+    monkeypatch.setattr(type(tmp_path), "iterdir", lambda _: iter(gone))
     assert kernel_threads_s(tmp_path) == 0.0
 
 

@@ -45,7 +45,7 @@ class ChoiceParams(Params):
 class ModelParams(Params):
     """What is not known of a job on a type where it never ran; what only a researcher varies.
 
-    Set before any run was held back: errors and what spilling costs on a trial of 21 jobs with one run a type."""
+    Set on a trial of 21 jobs with one run on each of four types, before any held-back run was looked at."""
 
     draws: int = Field(2000, ge=100, le=1_000_000, description="Draws of what is not known")
     parallel_least: float = Field(0.7, ge=0, le=1, description="Least share of the CPU work that all threads share")

@@ -3,6 +3,7 @@
 choices = choose_all(history, machines, scores, multiples)      what an answer may see
 story(choices, machines, scores, history, held_back)            beside plain rules, and what was true"""
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from tasks.errors import BadInput
 Floats = NDArray[np.float64]
 OURS, ORACLE = "choose", "oracle (held-back runs)"
 THOUSAND, MB = 1000, 1e6
+BINS = (0.0, 0.01, 0.05, 0.2, 0.5, 0.8, 1.0)  # of chances that were said
 RESAMPLES, SEED, TAILS = 2000, 7, (0.05, 0.95)  # intervals of 90 %
 SCORED = {  # aspect -> benchmark and metric of nodes
     "cpu_one": ("cpu-sysbench-one", "events_per_second", 1.0),
@@ -301,7 +303,8 @@ def check_late(choices: Sequence[Choice], truth: Truth, types: Mapping[str, Sequ
 class Story:
     """What is told at the end. answer, sureness, reason, next_run: sentences on one job; types: its types; jobs: every
     job's choice beside the best; rules: compare; chosen, everywhere: late shares pooled; runtimes: by type, error of
-    the median and coverage. The last five are None without held-back runs."""
+    the median and coverage; calibration: chances that were said beside what was. All but the sentences and types are
+    None without held-back runs."""
 
     answer: str
     sureness: str
@@ -313,6 +316,7 @@ class Story:
     chosen: LateCheck | None = None
     everywhere: LateCheck | None = None
     runtimes: pd.DataFrame | None = None
+    calibration: pd.DataFrame | None = None
 
 
 def tell(choice: Choice) -> Story:
@@ -347,6 +351,7 @@ def story(
         chosen=check_late(choices, truth, {job: [kind] for job, kind in ours.items()}),
         everywhere=check_late(choices, truth, {one.job: [e.machine_type for e in one.estimates] for one in choices}),
         runtimes=runtimes_table(choices, truth),
+        calibration=calibration_table(choices, truth),
     )
 
 
@@ -467,3 +472,15 @@ def runtimes_table(choices: Sequence[Choice], truth: Truth) -> pd.DataFrame:
         told = {"median_error": float(np.median(errors)), "below_p95": float(below.mean())}
         rows.append({"machine_type": kind} | told)
     return pd.DataFrame(rows)
+
+
+def calibration_table(choices: Sequence[Choice], truth: Truth) -> pd.DataFrame:
+    """All jobs on all types by the chance that was said: from, to, mean chance said, share late in truth, n of them."""
+    pairs = [(one.late, truth.of(choice.job, one.machine_type).late) for choice in choices for one in choice.estimates]
+    said, was = np.array(pairs).T
+    at = np.digitize(said, BINS[1:-1])
+    return pd.DataFrame(
+        {"low": low, "high": high, "said": said[at == k].mean(), "late": was[at == k].mean(), "n": int((at == k).sum())}
+        for k, (low, high) in enumerate(itertools.pairwise(BINS))
+        if (at == k).any()
+    )

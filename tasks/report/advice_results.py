@@ -195,6 +195,13 @@ RUNTIMES = (
     Column("median_error", "error of the median (log)", RATIO, is_number=True),
     Column("below_p95", "runs within the said 95 %", share, is_number=True),
 )
+CALIBRATION = (
+    Column("low", "said from", share, is_number=True),
+    Column("high", "to", share, is_number=True),
+    Column("said", "said, mean", share, is_number=True),
+    Column("late", "was late", share, is_number=True),
+    Column("n", "jobs on types", str, is_number=True),
+)
 TYPES_WORDS = "Chance of being late with its interval, and what runs cost, as expected from the runs on one type."
 
 
@@ -209,10 +216,11 @@ def story_result(told: Story, name: str, again: str) -> Result:
     """One job's answer from a recording, and the check of all answers with the runs that were held back."""
     tables: list[Table] = []
     checks: tuple[str, ...] = ()
-    if told.jobs is not None and told.rules is not None and told.runtimes is not None:
+    if told.jobs is not None and told.rules is not None and told.runtimes is not None and told.calibration is not None:
         tables = [
             Table("Every job", "The answers beside what the held-back runs say.", JOBS, _rows(told.jobs)),
             Table("Plain rules beside it", "Regret: cost over that of the best type.", RULES, _rows(told.rules)),
+            Table("Chances", "Every job on every type, by what was said.", CALIBRATION, _rows(told.calibration)),
             Table("Runtimes", "Medians and tails on each type over all jobs.", RUNTIMES, _rows(told.runtimes)),
         ]
     if told.chosen is not None and told.everywhere is not None:

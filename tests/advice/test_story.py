@@ -135,6 +135,8 @@ def test_in_a_world_that_the_model_describes_the_story_is_cheap_and_right():
     assert (told.chosen.runs, told.chosen.jobs, told.everywhere.runs) == (60, 6, 180)
     assert (told.runtimes["median_error"] < 0.1).all()
     assert (told.runtimes["below_p95"] > 0.85).all()
+    assert told.calibration["n"].sum() == 18
+    assert (told.calibration["said"] - told.calibration["late"]).abs().max() < 0.2
     assert told.jobs["job"].tolist() == list(MULTIPLES)
 
 

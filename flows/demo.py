@@ -13,6 +13,8 @@ from flows.jobs import jobs_ingest, jobs_watch
 from flows.node_demo import NodesTold, tell_nodes
 from flows.workload_demo import WorkloadTold, tell_workload
 from tasks import datasets
+from tasks.advice.params import AdviceParams
+from tasks.advice.steps import recorded_story
 from tasks.errors import BadInput
 from tasks.jobs.control.asked_source import ask_source
 from tasks.jobs.control.scenarios import named_scenario
@@ -48,6 +50,7 @@ class DemoParams(Params):
     jobs: JobsParams = Field(JobsParams(), description="Settings of the word jobs")
     workloads: WorkloadsParams = Field(WorkloadsParams(), description="Settings of the word workloads")
     nodes: NodesParams = Field(NodesParams(), description="Settings of the word nodes")
+    advice: AdviceParams = Field(AdviceParams(), description="Settings of the word advice")
 
 
 class Riskiest(TypedDict):
@@ -61,6 +64,16 @@ class Riskiest(TypedDict):
     p95_s: float
     because: str
     would_help: str
+
+
+class AdviceTold(TypedDict):
+    """A machine type for the first job that should leave its own, and what became of the answers for all jobs."""
+
+    answer: str
+    sureness: str
+    reason: str
+    next_run: str
+    checks: list[str]
 
 
 class Told(TypedDict):
@@ -83,13 +96,14 @@ class Told(TypedDict):
     model_id: str
     workload: WorkloadTold
     nodes: NodesTold
+    advice: AdviceTold
 
 
 @flow(name="whorl-demo", run_name=lambda: "tell the story of the recordings", tags=["demo"])
 def whorl_demo(params: DemoParams) -> Told:
     """Read the recorded jobs that whorl ships, summarise them, raise an alarm for each slow run, and predict the next
     run of each job; then name a recorded run of a workload that was held out; and rank recorded nodes, learn what is
-    normal for them, and say which look degraded."""
+    normal for them, and say which look degraded; and choose a machine type for a job that has run on one alone."""
     jobs = params.jobs
     asked = IngestParams(
         paths=[str(datasets.RECORDED / "jobs")],
@@ -130,6 +144,21 @@ def whorl_demo(params: DemoParams) -> Told:
         model_id=predicted["model_id"],
         workload=workload,
         nodes=nodes,
+        advice=tell_advice(params.advice),
+    )
+
+
+def tell_advice(params: AdviceParams) -> AdviceTold:
+    """The cheapest machine type for a recorded job that is rarely late, checked with runs that were held back."""
+    from tasks.report.advice_results import story_checks
+
+    told = recorded_story(str(datasets.RECORDED / "advice"), params.choose)
+    return AdviceTold(
+        answer=told.answer,
+        sureness=told.sureness,
+        reason=told.reason,
+        next_run=told.next_run,
+        checks=list(story_checks(told)),
     )
 
 

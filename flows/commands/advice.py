@@ -209,7 +209,7 @@ def choose(
             raise typer.BadParameter("--recording has its own tables and deadlines; expected it alone, or with --job")
         told = steps.recorded_story(str(recording.absolute()), params, job)
         figures, name = steps.as_figures(told), "advice-story"
-        result = story_result(told, recording.name, f"whorl advice choose --recording {recording}")
+        result = story_result(told, recording.name, f"whorl advice choose --recording {recording}", job)
     else:
         if history is None or machines is None:
             raise typer.BadParameter("expected --history and --machines with --deadline, or --recording")

@@ -1,4 +1,4 @@
-"""`whorl demo`: the whole story on recorded data, as four short answers."""
+"""`whorl demo`: the whole story on recorded data, as five short answers."""
 
 import json
 from dataclasses import replace
@@ -15,7 +15,7 @@ from flows.tables import show_facts
 from tasks.quantities import duration, ratio, share
 
 if TYPE_CHECKING:
-    from flows.demo import Riskiest, Told
+    from flows.demo import AdviceTold, Riskiest, Told
     from flows.node_demo import BestIn, NodesTold
     from flows.node_model_demo import LearnedTold
     from flows.node_verdicts_demo import Degrading, OfDose
@@ -32,11 +32,12 @@ ALARMS = "SELECT word, raised_at, message FROM ops.alarms"
 
 
 def demo(context: typer.Context, as_json: Json = False) -> None:
-    """Tell the whole story on recorded jobs, workloads and nodes.
+    """Tell the whole story on recorded jobs, workloads, nodes and machine types.
 
     The log that whorl ships is read, summarised, watched and predicted, a recorded run of a workload that was held out
-    is named, and recorded nodes are ranked, in a home of its own: --home, or demo/ in the home folder. The same demo
-    again adds nothing, and answers at once while recordings, settings, code and that home are as they were."""
+    is named, recorded nodes are ranked, and a job gets a machine type, in a home of its own: --home, or demo/ in the
+    home folder. The same demo again adds nothing, and answers at once while recordings, settings, code and that home
+    are as they were."""
     from flows.machine_output import show_json
 
     invocation = invocation_of(context)
@@ -50,7 +51,11 @@ def demo(context: typer.Context, as_json: Json = False) -> None:
 
             told = tell_demo(
                 DemoParams(
-                    warehouse=settings.warehouse, jobs=settings.jobs, workloads=settings.workloads, nodes=settings.nodes
+                    warehouse=settings.warehouse,
+                    jobs=settings.jobs,
+                    workloads=settings.workloads,
+                    nodes=settings.nodes,
+                    advice=settings.advice,
                 )
             )
         _keep(settings, told)
@@ -88,20 +93,21 @@ def _state(settings: "Settings") -> str:
     parts = (
         settings.model_dump_json(),
         contents_hash(ROOT / "flows", ROOT / "tasks", suffixes=CODE_SUFFIXES),
-        contents_hash(*(datasets.RECORDED / word for word in ("jobs", "workloads", "nodes"))),
+        contents_hash(*(datasets.RECORDED / word for word in ("jobs", "workloads", "nodes", "advice"))),
         contents_hash(*made),
     )
     return " ".join(parts)
 
 
 def show_told(told: "Told", home: Path) -> None:
-    """Print four answers, each with how sure it is and why; then where to look, and what was read."""
+    """Print five answers, each with how sure it is and why; then where to look, and what was read."""
     workload, nodes = told["workload"], told["nodes"]
     answers = {
         "Which job's next run is most at risk?": _risk(told["riskiest"]),
         "What ran here?": _named(workload),
         "Which node is best?": _best(nodes),
         "Is a node degrading?": _health(nodes["learned"]),
+        "Which machine type should a job run on?": _advised(told["advice"]),
     }
     for question, facts in answers.items():
         print(question)
@@ -159,6 +165,16 @@ def _named(told: "WorkloadTold") -> dict[str, str]:
         "answer": f"{named} ({label}): {told['run_id']}, which was held out",
         "how sure": f"{share(told['confidence'])}; the model is right for {others}",
         "because": clean(next(iter(told["reasons"]), "no counter or phase stands out")),
+    }
+
+
+def _advised(told: "AdviceTold") -> dict[str, str]:
+    return {
+        "answer": told["answer"],
+        "how sure": told["sureness"],
+        "because": told["reason"],
+        "profile next": told["next_run"],
+        "held back": " ".join(told["checks"][:2]),
     }
 
 

@@ -30,7 +30,7 @@ from tasks.advice.choice import (
 from tasks.errors import BadInput
 
 Floats = NDArray[np.float64]
-OURS, ORACLE = "choose", "oracle (held-back runs)"
+OURS, STAY, ORACLE = "choose", "stay on the source", "oracle (held-back runs)"
 THOUSAND, MB = 1000, 1e6
 BINS = (0.0, 0.01, 0.05, 0.2, 0.5, 0.8, 1.0)  # of chances that were said
 RESAMPLES, SEED, TAILS = 2000, 7, (0.05, 0.95)  # intervals of 90 %
@@ -109,7 +109,7 @@ SCALINGS: Mapping[str, Ratio] = {
     "runtime × worse of CPU and disk ratio": _worse_ratio,
     "runtime × (CPU s by score + bytes by disk)": _sum_ratio,
 }
-FIXED = ("stay on the source", "cheapest an hour", "largest type")
+FIXED = (STAY, "cheapest an hour", "largest type")
 WITH_MEMORY = "no less memory"
 
 
@@ -125,9 +125,7 @@ def rule_choices(
     A rule that scales the runtimes takes the cheapest type on which no more than late_share of them are late, or the
     one where fewest are; runs that failed are late."""
     kinds = capacities(machines, scores)
-    chosen: dict[str, dict[str, str]] = {
-        name: {} for name in ("stay on the source", "cheapest an hour", "largest type")
-    }
+    chosen: dict[str, dict[str, str]] = {name: {} for name in (STAY, "cheapest an hour", "largest type")}
     cheapest = min(kinds.values(), key=lambda kind: kind.price_per_h).machine_type
     largest = max(kinds.values(), key=lambda kind: (kind.vcpu, kind.memory_bytes, kind.price_per_h)).machine_type
     for job, deadline_s in deadlines.items():
@@ -364,11 +362,11 @@ def answer_of(choice: Choice) -> str:
     )  # fmt: skip
     if not choice.is_safe:
         return (
-            f"{choice.job}: no type is surely late in at most {choice.late_share:.0%} of its runs; least often late is "
-            f"{choice.machine_type} ({one.late:.1%}), {cost}"
+            f"No type is surely late in at most {choice.late_share:.0%} of the runs of {choice.job}; least often late "
+            f"is {choice.machine_type} ({one.late:.1%}), {cost}."
         )
-    told = f"{choice.job}: {choice.machine_type}, late in {one.late:.1%} of its runs"
-    return f"{told} (deadline {choice.deadline_s:.3g} s), {cost}"
+    told = f"Run {choice.job} on {choice.machine_type}: late in {one.late:.1%} of its runs"
+    return f"{told} (deadline {choice.deadline_s:.3g} s), {cost}."
 
 
 def sureness_of(choice: Choice) -> str:

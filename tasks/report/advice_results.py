@@ -10,7 +10,8 @@ from matplotlib.figure import Figure as Drawing
 from tasks.advice.choice import Choice
 from tasks.advice.next_run import NextRun
 from tasks.advice.replay import CHECKPOINTS, OURS, WORDS
-from tasks.advice.story import LateCheck, Story, tell
+from tasks.advice.story import OURS as CHOICE
+from tasks.advice.story import STAY, LateCheck, Story, tell
 from tasks.quantities import duration, number, share
 from tasks.report.result import Column, Figure, Result, Table
 from tasks.report.style import BLUE, GRID, INK, MUTED, ORANGE, new_figure
@@ -212,10 +213,13 @@ def choice_result(found: Choice, again: str) -> Result:
     return _story_of(told, f"A machine type for {found.job}", (), made_of, again)
 
 
-def story_result(told: Story, name: str, again: str) -> Result:
-    """One job's answer from a recording, and the check of all answers with the runs that were held back."""
+def story_result(told: Story, name: str, again: str, job: str | None = None) -> Result:
+    """The answers from a recording and their check with the runs that were held back; job: the answer for one."""
+    made_of = f"{name}: machine types are emulated, their prices invented"
+    checks = story_checks(told)
+    if job is not None:
+        return _story_of(told, f"A machine type for {job}", checks, made_of, again)
     tables: list[Table] = []
-    checks: tuple[str, ...] = ()
     if told.jobs is not None and told.rules is not None and told.runtimes is not None and told.calibration is not None:
         tables = [
             Table("Every job", "The answers beside what the held-back runs say.", JOBS, _rows(told.jobs)),
@@ -223,18 +227,32 @@ def story_result(told: Story, name: str, again: str) -> Result:
             Table("Chances", "Every job on every type, by what was said.", CALIBRATION, _rows(told.calibration)),
             Table("Runtimes", "Medians and tails on each type over all jobs.", RUNTIMES, _rows(told.runtimes)),
         ]
-    if told.chosen is not None and told.everywhere is not None:
-        checks = (_check("the chosen types", told.chosen), _check("all types", told.everywhere))
-    made_of = f"{name}: machine types are emulated, their prices invented"
-    return _story_of(told, "Which machine type for each job", checks, made_of, again, tuple(tables))
+    answer, certainty, *reasons = checks or (told.answer,)
+    return Result("A machine type for each job", answer, certainty, tuple(reasons), tuple(tables), (), made_of, again)
+
+
+def story_checks(told: Story) -> tuple[str, ...]:
+    """The check of all answers in sentences: cost, and how often they are late; none without runs held back."""
+    if told.rules is None or told.chosen is None or told.everywhere is None:
+        return ()
+    rules = told.rules.set_index("rule")
+    ours, stay = rules.loc[CHOICE], rules.loc[STAY]
+    n_jobs = told.chosen.jobs
+    return (
+        f"The chosen types cost {share(ours['regret'])} more than the cheapest that are rarely late "
+        f"(staying where a job is: {share(stay['regret'])}), and {round(ours['misses'] * n_jobs)} of {n_jobs} jobs "
+        f"are late too often ({round(stay['misses'] * n_jobs)}).",
+        _check("the chosen types", told.chosen),
+        _check("all types", told.everywhere),
+    )
 
 
 def _check(what: str, check: LateCheck) -> str:
     verdict = "inside" if check.is_inside else "outside"
     return (
-        f"late on {what}: {share(check.late)} of {check.runs:,} held-back runs "
+        f"Late on {what}: {share(check.late)} of {check.runs:,} held-back runs "
         f"(90 % over jobs: {share(check.late_low)} to {share(check.late_high)}); "
-        f"said were {share(check.said)}, {share(check.said_low)} to {share(check.said_high)}: {verdict}"
+        f"said were {share(check.said)}, {share(check.said_low)} to {share(check.said_high)}: {verdict}."
     )
 
 

@@ -151,7 +151,7 @@ def test_a_claim_that_is_wrong_is_not_inside():
 def test_the_sentences_name_type_chance_reason_and_next_run():
     history, _ = world(1)
     told = tell(choose_type(history, MACHINES, SCORES, "job0", 40.0))
-    assert told.answer.startswith("job0: slow, late in 0.")
+    assert told.answer.startswith("Run job0 on slow: late in 0.")
     assert "% cheaper a run than a" in told.answer
     assert told.sureness.startswith("80% interval of the chance 0.0% to") and "from 20 runs on a" in told.sureness
     assert "on a it is bound by CPU" in told.reason and "on slow it is bound by CPU" in told.reason
@@ -163,7 +163,7 @@ def test_the_sentences_name_type_chance_reason_and_next_run():
 def test_an_answer_that_is_not_sure_says_so():
     history, _ = world(1)
     told = tell(choose_type(history, MACHINES, SCORES, "job0", 3.0))
-    assert "no type is surely late in at most 5%" in told.answer
+    assert "No type is surely late in at most 5%" in told.answer
     unsure = tell(choose_type(history, MACHINES, SCORES, "job0", 23.0, model=ModelParams(error_speed=0.2)))
     assert "slow would be cheaper, but cannot be told to be safe" in unsure.sureness
     assert unsure.next_run.startswith("one run of usual size on slow: safe if it takes at most")

@@ -33,7 +33,7 @@ def test_the_answer_comes_first_then_how_sure_then_why(whorl, tables):
     said = choose(whorl, tables)
     assert said.code == 0
     lines = said.out.splitlines()
-    assert lines[0].startswith("nightly: slow, late in") and "% cheaper a run than m5" in lines[0]
+    assert lines[0].startswith("Run nightly on slow: late in") and "% cheaper a run than m5" in lines[0]
     assert lines[1].startswith("80% interval of the chance")
     assert "bound by CPU" in lines[2]
     assert "safe, dearer" in said.out
@@ -48,7 +48,7 @@ def test_as_json_the_figures_are_one_object(whorl, tables):
 def test_a_page_is_written_where_it_is_asked_for(whorl, tables):
     said = choose(whorl, tables, "--out", tables / "pages")
     assert said.code == 0
-    assert "nightly: slow" in (tables / "pages" / "advice-choose-nightly.html").read_text()
+    assert "Run nightly on slow" in (tables / "pages" / "advice-choose-nightly.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -80,5 +80,5 @@ def test_the_recording_answers_and_is_checked(whorl, tmp_path):
     assert {"choose", "stay on the source", "oracle (held-back runs)"} <= {one["rule"] for one in told["rules"]}
     assert told["chosen"]["runs"] == 200 and told["everywhere"]["runs"] == 1200
     named = whorl("advice", "choose", "--recording", RECORDED, "--job", "key_overlap")
-    assert named.out.startswith("key_overlap: ")
+    assert named.out.startswith("Run key_overlap on ")
     assert "no job 'nothing'" in whorl("advice", "choose", "--recording", RECORDED, "--job", "nothing").err

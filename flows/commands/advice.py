@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from flows.commands.options import Json, Seed
+from flows.commands.options import Json, Seed, Source
 from flows.commands.reading_options import Renamed, absolute_paths, renamed_columns
 from flows.invocation import invocation_of
 from flows.tables import Column, show_table
@@ -265,6 +265,72 @@ def record(
     print(found["folder"])
     invocation.note(f"{found['n_done']:,} of {found['n_planned']:,} runs so far, {found['n_clean']:,} undisturbed")
     invocation.note(f"next: whorl advice choose --recording {found['folder']}")
+
+
+@app.command()
+def groups(
+    context: typer.Context,
+    scores: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Scores of machines: machine, aspect, score, low, high; without it those of nodes"
+        ),
+    ] = None,
+    source: Source = None,
+    aspects: Annotated[
+        str | None,
+        typer.Option(metavar="A,A…", help="Aspects that count; of a wide table, its columns", show_default=False),
+    ] = None,
+    traces: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Resource trace of a workflow, whose tasks are assigned")
+    ] = None,
+    kubectl: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a script there that labels the nodes of a cluster")
+    ] = None,
+    seed: Seed = None,
+    renamed: Renamed = None,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Say which machines are alike, which differ by more than their scores vary, and which tasks belong where."""
+    from tasks.advice import steps
+    from tasks.advice.groups import kubectl_script
+
+    invocation = invocation_of(context)
+    flags = {"advice": {"groups": {"seed": seed}}} if seed is not None else {}
+    settings = invocation.resolved(flags).settings
+    if scores is None:
+        from flows.commands.nodes_options import one_node_source
+
+        source = one_node_source(settings.warehouse, source)
+    grouping, assigned = steps.groups(
+        None if scores is None else str(scores.absolute()),
+        source,
+        settings.warehouse,
+        [part.strip() for part in aspects.split(",")] if aspects else [],
+        None if traces is None else str(traces.absolute()),
+        settings.advice.groups,
+        renamed_columns(renamed, "machine=host"),
+    )
+    if kubectl is not None:
+        kubectl.write_text(kubectl_script(grouping))
+        invocation.note(f"script: {kubectl}")
+    if as_json:
+        from flows.machine_output import show_json
+
+        show_json(grouping.as_json() | {"assigned": [vars(one) for one in assigned]})
+    if as_json and out is None:
+        return
+    from tasks.report.advice_results import groups_result
+    from tasks.report.result import write_result
+
+    name = source if scores is None else scores.stem
+    again = f"whorl advice groups --scores {scores}" if scores else f"whorl advice groups --source {source}"
+    result = groups_result(grouping, assigned, str(name), again)
+    if out is not None:
+        invocation.note(f"page: {write_result(out.absolute(), f'advice-groups-{name}', result)}")
+    if not as_json:
+        show_result(result)
 
 
 def show_result(result: "Result") -> None:

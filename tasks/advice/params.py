@@ -1,6 +1,7 @@
 """The parameters of `advice`: what an operator changes stands in conf/advice.yaml."""
 
 from tasks.advice.choice import ChoiceParams
+from tasks.advice.groups import GroupParams
 from tasks.advice.next_run import SearchParams
 from tasks.advice.replay import ReplayParams
 from tasks.params import Params
@@ -12,3 +13,4 @@ class AdviceParams(Params):
     search: SearchParams = SearchParams()
     evaluate: ReplayParams = ReplayParams()
     choose: ChoiceParams = ChoiceParams()
+    groups: GroupParams = GroupParams()

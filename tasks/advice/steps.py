@@ -8,20 +8,25 @@ from typing import Any
 import pandas as pd
 
 from tasks.advice.choice import Choice, ChoiceParams, choose_type
+from tasks.advice.demands import Assignment, assign_tasks, task_demands
+from tasks.advice.groups import Grouping, GroupParams, group_machines, scores_of_nodes
 from tasks.advice.memory import MemoryNeed, memory_need, need_of_peaks, stated_need
 from tasks.advice.next_run import NextRun, SearchParams, Status, add_run, job_of, next_run
 from tasks.advice.readers.tables import (
     read_job_runs,
+    read_machine_scores,
     read_machines,
     read_needs,
     read_profile,
     read_runs,
     read_scores,
+    read_traces,
 )
 from tasks.advice.record.plan import RecordParams
 from tasks.advice.replay import Job, ReplayParams, figures_of, jobs_of, replay_all
 from tasks.advice.story import LateCheck, Story, choose_all, deadlines_of, history_of, scores_of, story
 from tasks.errors import BadInput, BadSetting, NotFound
+from tasks.nodes.answer_rows import read_scores as read_node_scores
 from tasks.settings import ROOT
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
@@ -179,6 +184,55 @@ def scores_by_aspect(path: str, jobs: Sequence[Job]) -> dict[str, dict[str, floa
             problem = f"no score of {', '.join(missing[:5])} in aspect {aspect}"
             raise BadInput(path, problem, "a score of each machine type that has run", "add a row for each")
     return found
+
+
+def groups(
+    scores: str | None,
+    source: str | None,
+    warehouse: Warehouse,
+    aspects: list[str],
+    traces: str | None,
+    params: GroupParams,
+    renamed: dict[str, str],
+) -> tuple[Grouping, list[Assignment]]:
+    """Groups of alike machines, and the group for each task of the traces, if there are any.
+
+    scores: a table; without it those of `nodes` for the source in the warehouse, with their intervals.
+    Raises BadInput, NotFound, NoWarehouse."""
+    if scores is not None:
+        rows = read_machine_scores(scores, aspects, renamed)
+    else:
+        rows = scores_of_nodes(read_node_scores(warehouse, str(source)))
+        rows = rows[rows["aspect"].isin(aspects)] if aspects else rows
+        if rows.empty:
+            told = f" in {', '.join(aspects)}" if aspects else ""
+            raise NotFound(f"source {source!r}: no node has scores{told}; run whorl nodes rank first")
+    grouping = group_machines(rows, params)
+    assigned = assign_tasks(task_demands(read_traces(traces)), grouping) if traces else []
+    logger.info("%d machines in %d groups, %d tasks", len(grouping.group_of), len(grouping.groups), len(assigned))
+    return grouping, assigned
+
+
+def groups_page(
+    warehouse: Warehouse,
+    scores: str | None,
+    source: str | None,
+    aspects: list[str],
+    traces: str | None,
+    params: GroupParams,
+    renamed: dict[str, str],
+) -> dict[str, Any]:
+    """As groups, with a page in the reports of the home; returns the answer as JSON, the page's path, and markdown."""
+    from tasks.report.advice_results import groups_result
+    from tasks.report.result import as_markdown, write_result
+
+    grouping, assigned = groups(scores, source, warehouse, aspects, traces, params, renamed)
+    name = Path(scores).stem if scores else str(source)
+    again = f"whorl advice groups --scores {scores}" if scores else f"whorl advice groups --source {source}"
+    result = groups_result(grouping, assigned, name, again)
+    path = write_result(warehouse.home / "reports", f"advice-groups-{name}", result)
+    told = grouping.as_json() | {"assigned": [vars(one) for one in assigned]}
+    return told | {"report": str(path), "markdown": as_markdown(result)}
 
 
 def search_page(

@@ -1,6 +1,6 @@
 """The results of `advice`, described once for terminal, artifact and page."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,8 @@ import pandas as pd
 from matplotlib.figure import Figure as Drawing
 
 from tasks.advice.choice import Choice
+from tasks.advice.demands import Assignment
+from tasks.advice.groups import LEVEL_NAMES, Grouping
 from tasks.advice.next_run import NextRun
 from tasks.advice.replay import CHECKPOINTS, OURS, WORDS
 from tasks.advice.story import OURS as CHOICE
@@ -266,3 +268,42 @@ def _story_of(
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
+
+
+def groups_result(grouping: Grouping, assigned: Sequence[Assignment], name: str, again: str) -> Result:
+    """Groups of alike machines with their scores and labels, what is in doubt, and which tasks go where."""
+    aspects = tuple(grouping.noise_ratios)
+    columns = [Column("name", "group"), Column("n", "machines", str, is_number=True)]
+    for aspect in aspects:
+        columns += [Column(aspect, aspect, number, is_number=True), Column(f"{aspect} level", "level")]
+    rows = [
+        {"name": group.name, "n": len(group.machines), **group.scores}
+        | {f"{aspect} level": LEVEL_NAMES[group.levels[aspect]] for aspect in aspects}
+        for group in grouping.groups
+    ]
+    words = "Geometric means of the scores; levels by quartiles over groups that the aspect tells apart."
+    tables = [Table("Groups", words, tuple(columns), rows)]
+    machines = [{"machine": machine, "group": of} for machine, of in grouping.group_of.items()]
+    tables.append(Table("Machines", "The best group first.", _MACHINE_COLUMNS, machines))
+    if grouping.doubts:
+        words = "Machines that may belong elsewhere, given how much their scores vary."
+        tables.append(Table("In doubt", words, _DOUBT_COLUMNS, [vars(doubt) for doubt in grouping.doubts]))
+    if assigned:
+        words = "The least group that has what a task demands, so that the best stay free."
+        found = [{"task": one.task, "demands": one.demand_class, "group": one.group} for one in assigned]
+        tables.append(Table("Tasks", words, _TASK_COLUMNS, found))
+    made_of = f"{name}: scores of {len(machines)} machines in {len(aspects)} aspects ({', '.join(aspects)})"
+    certainty, reasons = grouping.certainty, grouping.reasons
+    return Result(
+        f"Kinds of machines: {name}", grouping.sentence, certainty, reasons, tuple(tables), (), made_of, again
+    )
+
+
+_MACHINE_COLUMNS = (Column("machine", "machine"), Column("group", "group"))
+_DOUBT_COLUMNS = (
+    Column("machine", "machine"),
+    Column("group", "group"),
+    Column("other", "or rather"),
+    Column("probability", "probability of its group", share, is_number=True),
+)
+_TASK_COLUMNS = (Column("task", "task"), Column("demands", "demands"), Column("group", "group"))

@@ -2,7 +2,7 @@
 
 Column names of scout and Ruya are known by themselves; others are named by --map ours=theirs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +62,13 @@ PROFILE = {
     "peak_bytes": Field(float, ("max_memory_used", "peak_memory_bytes")),
 }
 NEEDS = {"job": Field(str), "need_gb": Field(object)}
+MACHINE_SCORES = {
+    "machine": Field(str, ("node", "instance", "machine_type", "name")),
+    "aspect": Field(str),
+    "score": Field(float),
+    "low": Field(float, is_needed=False),
+    "high": Field(float, is_needed=False),
+}
 SCORES = {"machine_type": Field(str, ("node", "instance")), "aspect": Field(str), "score": Field(float)}
 
 
@@ -201,3 +208,31 @@ def read_job_runs(path: str, renamed: Mapping[str, str], limits: ReadLimits = Re
     completed = runs["completed"].astype(bool) if "completed" in runs else pd.Series(True, index=runs.index)
     runs["status"] = completed.map({True: "completed", False: "failed"})
     return runs.drop(columns="completed", errors="ignore")
+
+
+def read_machine_scores(
+    path: str,
+    aspects: Sequence[str],
+    renamed: Mapping[str, str],
+    limits: ReadLimits = ReadLimits(),  # noqa: B008
+) -> pd.DataFrame:
+    """Scores of machines: machine, aspect, score, and low and high where the table has them.
+
+    aspects: those that count; empty: all. A table without a column `aspect` may have a column for each of them instead:
+    they must be named then. Raises BadInput."""
+    names = read_table_file(path, limits).columns
+    if aspects and renamed.get("aspect", "aspect") not in names:
+        wide = {"machine": MACHINE_SCORES["machine"], **{aspect: Field(float) for aspect in aspects}}
+        return read_columns(path, wide, renamed, limits).melt("machine", var_name="aspect", value_name="score")
+    scores = read_columns(path, MACHINE_SCORES, renamed, limits)
+    if missing := [aspect for aspect in aspects if aspect not in set(scores["aspect"])]:
+        raise BadInput(
+            path, f"no score of aspect {quoted(missing)}", f"some of {quoted(sorted(set(scores['aspect'])))}"
+        )
+    return scores[scores["aspect"].isin(aspects)] if aspects else scores
+
+
+def read_traces(path: str, limits: ReadLimits = ReadLimits()) -> pd.DataFrame:  # noqa: B008
+    """Rows of a workflow's resource trace with all their columns, as text. Raises BadInput."""
+    columns = read_table_file(path, limits).columns
+    return pd.DataFrame({name: pd.Series(column.to_pylist(), dtype=object) for name, column in columns.items()})

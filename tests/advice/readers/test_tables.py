@@ -5,7 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tasks.advice.readers.tables import read_machines, read_needs, read_profile, read_runs, read_scores
+from tasks.advice.readers.tables import (
+    read_machine_scores,
+    read_machines,
+    read_needs,
+    read_profile,
+    read_runs,
+    read_scores,
+)
 from tasks.errors import BadInput
 
 RUNS = "job,machine_type,nodes,runtime_s,status\n"
@@ -101,3 +108,16 @@ def test_scores_are_above_0(tmp_path: Path) -> None:
     assert np.isclose(read_scores(written(tmp_path, text), {})["score"], 1.5).all()
     with pytest.raises(BadInput, match="score 0 of 'a'"):
         read_scores(written(tmp_path, text.replace("1.5", "0")), {})
+
+
+def test_scores_of_machines_come_in_rows_or_in_columns_by_aspect(tmp_path: Path) -> None:
+    rows = read_machine_scores(written(tmp_path, "node,aspect,score,low,high\na,cpu,2,1.9,2.1\nb,cpu,1,,\n"), [], {})
+    assert rows["machine"].tolist() == ["a", "b"]
+    assert rows["low"].tolist()[0] == 1.9
+    path = written(tmp_path, "instance,vcpu,cpu_one,ram\na,4,2,5\nb,2,1,7\n")
+    wide = read_machine_scores(path, ["cpu_one", "ram"], {})
+    assert wide.to_numpy().tolist() == [["a", "cpu_one", 2], ["b", "cpu_one", 1], ["a", "ram", 5], ["b", "ram", 7]]
+    with pytest.raises(BadInput, match="no column aspect"):
+        read_machine_scores(path, [], {})
+    with pytest.raises(BadInput, match="no score of aspect 'disk'; expected some of 'cpu'"):
+        read_machine_scores(written(tmp_path, "node,aspect,score\na,cpu,2\nb,cpu,1\n"), ["disk"], {})

@@ -99,3 +99,32 @@ def test_a_replay_prints_a_table_and_json_holds_the_same(whorl, machines, tmp_pa
     assert figures["completed.learned.hit.6"] == 1
     assert np.isclose(figures["completed.random.spent.6"], figures["completed.learned.spent.6"])  # all six
     assert (tmp_path / "out" / "advice-evaluation.html").is_file()
+
+
+def test_machines_are_grouped_labelled_and_tasks_assigned(whorl, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    scores = tmp_path / "fleet.csv"
+    rows = [
+        f"{name},{aspect},{level},{level * 0.97},{level * 1.03}"
+        for name, level in (("n1", 4), ("n2", 4), ("n3", 1))
+        for aspect in ("cpu", "memory")
+    ]
+    scores.write_text("\n".join(["node,aspect,score,low,high", *rows]) + "\n")
+    trace = tmp_path / "trace.csv"
+    trace.write_text("process,%cpu,peak_rss,rchar,wchar,realtime\nalign,800,9e9,1,1,1000\nplot,50,1e6,1,1,1000\n")
+    script = tmp_path / "label.sh"
+    asked = ("advice", "groups", "--scores", scores, "--traces", trace, "--kubectl", script)
+    told = json.loads(whorl(*asked, "--json").out)
+    assert told["answer"].startswith("3 machines are of 2 kinds: A (n1 and n2), B (n3)")
+    assert [(one["task"], one["group"]) for one in told["assigned"]] == [("align", "A"), ("plot", "B")]
+    assert "node n3 whorl.advice/group=B" in script.read_text()
+    shown = whorl(*asked, "--out", tmp_path / "page")
+    assert shown.out.startswith(told["answer"])
+    assert list((tmp_path / "page").glob("*.html"))
+
+
+def test_one_machine_is_refused_in_one_line(whorl, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    scores = tmp_path / "fleet.csv"
+    scores.write_text("node,aspect,score\nn1,cpu,1\n")
+    refused = whorl("advice", "groups", "--scores", scores)
+    assert refused.code == 3
+    assert "scores: 1 machine; expected at least 2 machines" in refused.err

@@ -11,11 +11,13 @@ from flows.job_params import WAREHOUSE
 from flows.policies import step
 from flows.publish import artifact_key, publish
 from tasks.advice import steps
+from tasks.advice.groups import GroupParams
 from tasks.advice.next_run import SearchParams
 from tasks.advice.record.plan import RecordParams
 from tasks.advice.replay import ReplayParams
 from tasks.params import Params
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.sources import source_of
 
 WORD = "advice"
 TAGS = [WORD]
@@ -61,7 +63,20 @@ class AdviceRecordParams(Params):
     record: RecordParams = Field(RecordParams(), description="Which jobs run how often on which machine types")
 
 
+class GroupsFlowParams(Params):
+    """Groups of alike machines."""
+
+    scores: str = Field("", description="Table of scores (machine, aspect, score, low, high); empty: those of nodes")
+    nodes_of: str = Field("", description="Source of nodes whose ranking says the scores; empty: the only one")
+    aspects: list[str] = Field([], description="Aspects that count; empty: all")
+    traces: str = Field("", description="Resource trace of a workflow, whose tasks are assigned; empty: none")
+    columns: dict[str, str] = Field({}, description=COLUMNS)
+    groups: GroupParams = Field(GroupParams(), description="When machines count as different")
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
 search = step(steps.search_page)
+groups = step(steps.groups_page)
 record = step(steps.record)
 evaluate = step(steps.evaluate_page)
 
@@ -81,6 +96,28 @@ def advice_search(params: SearchFlowParams) -> dict[str, Any]:
         params.columns,
     )
     publish(artifact_key(WORD, found["job"], "search"), found.pop("markdown"), f"Where to run {found['job']} next")
+    return found
+
+
+@flow(
+    name="advice-groups",
+    run_name=lambda: f"group machines of {flow_run.parameters['scores'] or flow_run.parameters['nodes_of'] or 'nodes'}",
+    tags=TAGS,
+)
+def advice_groups(params: GroupsFlowParams) -> dict[str, Any]:
+    """Say which machines are alike as far as their scores tell them apart, and which tasks belong on which."""
+    source = None if params.scores else source_of(params.warehouse, "nodes", params.nodes_of or None)
+    found = groups(
+        params.warehouse,
+        params.scores or None,
+        source,
+        params.aspects,
+        params.traces or None,
+        params.groups,
+        params.columns,
+    )
+    name = source or Path(params.scores).name
+    publish(artifact_key(WORD, name, "groups"), found.pop("markdown"), f"Which machines of {name} are alike")
     return found
 
 
@@ -117,6 +154,11 @@ def advice_record(params: AdviceRecordParams) -> dict[str, Any]:
 def record_advice(params: AdviceRecordParams) -> dict[str, Any]:
     """Run advice-record here and now. Raises WhorlError."""
     return call(advice_record, params)
+
+
+def group_machines(params: GroupsFlowParams) -> dict[str, Any]:
+    """Run advice-groups here and now. Raises WhorlError."""
+    return call(advice_groups, params)
 
 
 def search_configuration(params: SearchFlowParams) -> dict[str, Any]:

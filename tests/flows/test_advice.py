@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
-from flows.advice import AdviceEvaluateParams, SearchFlowParams, evaluate_advice, search_configuration
+from flows.advice import (
+    AdviceEvaluateParams,
+    GroupsFlowParams,
+    SearchFlowParams,
+    evaluate_advice,
+    group_machines,
+    search_configuration,
+)
 from tasks.advice.replay import ReplayParams
 from tasks.errors import BadInput
 from tasks.warehouse.place import Warehouse
@@ -76,3 +83,13 @@ def _hash(name: str) -> str:
     import hashlib
 
     return hashlib.sha256(name.encode()).hexdigest()[:8]
+
+
+def test_groups_of_machines_are_shown_with_their_answer_first(tmp_path: Path) -> None:
+    rows = [f"{name}{n},{aspect},{score * (1 + n / 1000)}" for name, score in (("a", 1), ("b", 3)) for n in range(3)
+            for aspect in ("cpu", "disk")]  # fmt: skip
+    scores = written(tmp_path / "scores.csv", "machine,aspect,score\n" + "\n".join(rows))
+    found = group_machines(GroupsFlowParams(scores=scores, warehouse=Warehouse(home=tmp_path / "home")))
+    assert sorted(sorted(one["machines"]) for one in found["groups"]) == [["a0", "a1", "a2"], ["b0", "b1", "b2"]]
+    assert artifact(f"advice-scores-csv-{_hash('scores.csv')}-groups").startswith("**6 machines are of 2 kinds")
+    assert Path(found["report"]).is_file()

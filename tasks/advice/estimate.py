@@ -154,6 +154,11 @@ def score_ratio(scores: pd.DataFrame, source: str, target: str, aspect: str = CP
     return float(np.exp(found[source] - found[target]))
 
 
+def cluster_ratio(scores: pd.DataFrame, source: str, n_source: int, target: str, n_target: int) -> float:
+    """The same for clusters that use every thread: score of all threads times nodes, source over target."""
+    return score_ratio(scores, source, target, CPU_ALL_THREADS) * n_source / n_target
+
+
 def estimate(
     runs: pd.DataFrame,
     scores: pd.DataFrame,
@@ -262,9 +267,9 @@ def lotaru_calibration(confidence: float) -> Calibration:
 
     From 1,272 estimates of 53 tasks between n1, n2 and c2 of Google Cloud (`tasks.advice.lotaru`, a test works them
     out again)."""
-    at, task, workflow = (list(row) for row in zip(*LOTARU_MULTIPLES, strict=True))
-    told = (float(np.interp(confidence, at, multiples)) for multiples in (task, workflow))
-    return Calibration(confidence, *told, "five published workflows between three machines (Lotaru)")
+    at, of_task, of_workflow = zip(*LOTARU_MULTIPLES, strict=True)
+    task, workflow = float(np.interp(confidence, at, of_task)), float(np.interp(confidence, at, of_workflow))
+    return Calibration(confidence, task, workflow, "five published workflows between three machines (Lotaru)")
 
 
 # confidence, multiple of a task's spread, of a workflow's
@@ -286,7 +291,7 @@ def errors_between(runs: pd.DataFrame, source: str, target: str, ratio: float) -
         here, there = own[own["machine"] == source], own[own["machine"] == target]
         if len(here) < LEAST_RUNS or there.empty:
             continue
-        last = there.loc[there["size"].idxmax()]
+        last = there.sort_values("size", kind="stable").iloc[-1]
         told = extrapolate(here["size"].to_numpy(float), here["runtime_s"].to_numpy(float), float(last["size"]))
         spread = told.spread + LEAST_SPREAD
         rows.append((workflow, task, target, told.runtime_s * ratio, spread, float(last["runtime_s"])))

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from scipy import stats
-from sklearn.linear_model import BayesianRidge
+from sklearn.linear_model import BayesianRidge  # type: ignore[import-untyped]
 
 from tasks.advice.estimate import (
     CPU_ONE_THREAD,
@@ -25,7 +25,6 @@ from tasks.advice.estimate import (
     calibrate,
     extrapolate,
     fit_power,
-    mean_spread,
     score_ratio,
     workflow_errors,
 )
@@ -118,7 +117,8 @@ def partitions(rows: pd.DataFrame) -> dict[int, pd.DataFrame]:
 
 def cases(executions: pd.DataFrame, source: str, targets: Sequence[str]) -> list[Case]:
     """All estimates of Perona's protocol from one machine: of each target, task, partition of the source and run."""
-    each = {key: partitions(rows) for key, rows in executions.groupby(["machine", "workflow", "task"])}
+    keyed = executions.groupby(["machine", "workflow", "task"])
+    each = {tuple(map(str, key)): partitions(rows) for key, rows in keyed}
     found = []
     for target in targets:
         for machine, workflow, task in sorted(each):
@@ -145,12 +145,12 @@ def correlation(sizes: Floats, runtimes_s: Floats) -> float:
     return float(np.corrcoef(sizes, runtimes_s)[0, 1])
 
 
-def naive(case: Case, factor: float) -> Guess:
+def naive(case: Case, _: float) -> Guess:
     """Mean runtime for each byte, times the bytes; the factor plays no part."""
     return Guess(float(np.mean(case.runtimes_s / case.sizes) * case.size), REGRESSION)
 
 
-def online_m(case: Case, factor: float) -> Guess:
+def online_m(case: Case, _: float) -> Guess:
     """The run of the nearest size in proportion where correlated above 0.8, else the median; no factor."""
     if not correlation(case.sizes, case.runtimes_s) > STRAIGHT_2022:
         return Guess(float(np.median(case.runtimes_s)), MEDIAN)
@@ -244,7 +244,7 @@ def score_factor(scores: pd.DataFrame, names: Mapping[str, str], aspect: str = C
     def factor(case: Case) -> float:
         pair = (case.source, case.target)
         if pair not in found:
-            found[pair] = score_ratio(scores, *(names.get(name, name) for name in pair), aspect=aspect)
+            found[pair] = score_ratio(scores, names.get(pair[0], pair[0]), names.get(pair[1], pair[1]), aspect)
         return found[pair]
 
     return factor

@@ -55,11 +55,11 @@ def threads_of(benchmark: str, metric: str, template: str = "") -> Threads:
 def thread_scores(
     tables: NodeTables, reference: ReferenceFleet, templates: Mapping[str, str], params: ScoreParams
 ) -> pd.DataFrame:
-    """Scores of each node for one thread and for all: node, machine_type, aspect, score (1 is the reference), n_metrics.
+    """Scores of each node for one thread and for all: node, machine_type, aspect, score, n_metrics.
 
-    As in `scores`: geometric means over metrics, the median over executions, the mean over benchmark types, each type
-    once. tables: of executions against which nothing is known. templates: of types, by name. A node without a metric
-    of one kind has no row of it."""
+    A score of 1 is that of the reference. As in `scores`: geometric means over metrics, the median over executions, the
+    mean over benchmark types, each type once. tables: of executions against which nothing is known. templates: of
+    types, by name. A node without a metric of one kind has no row of it."""
     rows = []
     cpu = [table for table in tables.tables if table.aspect == "cpu"]
     for threads, aspect in ASPECTS.items():
@@ -87,7 +87,7 @@ def thread_scores(
 def thread_scores_of(
     history: History, preprocess: PreprocessParams | None = None, score: ScoreParams | None = None
 ) -> pd.DataFrame:
-    """The same from executions: those that completed and were neither stressed nor disturbed, all nodes the reference."""
+    """The same from executions that completed, neither stressed nor disturbed; all nodes are the reference."""
     params = score or ScoreParams()
     preprocessor, reference = learn(history, preprocess or PreprocessParams(), params)
     calm = is_unstressed(history.executions).to_numpy(dtype=bool)

@@ -1,0 +1,447 @@
+"""How long a recurring job takes on a machine type on which it has not run, by its stages, with load taken apart.
+
+A vertex does its work, measured in CPU seconds for each token that it holds, and takes longer than that by a slowdown:
+
+    duration = work × slowdown          work = cpu_s / tokens,   a token being a stated share of a machine's cores
+
+Work moves with a job. The slowdown belongs to the machine type: how much of a core its tokens are worth, and the load
+of everybody else there. So a history on one type is taken apart, and put together again with the slowdowns that other
+jobs had on the target with about as much work (short vertices are hit otherwise than long ones). What is a stage's own
+is taken along: a share of how far it lies from other jobs' slowdowns on the source. How large that share is, and how
+much work and tokens differ between the two types, is learned from the stages of other jobs that ran on both.
+
+A ratio of speeds cannot do that: durations followed speed with an exponent of 1.4 where types also differed in load, of
+1.03 where they were quiet (data/recorded/jobs)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import Field
+from scipy import stats
+
+from tasks.errors import BadInput, NotFound, quoted
+from tasks.params import Params
+
+Floats = NDArray[np.float64]
+LEAST_POOL = 200  # vertices of other jobs on a machine type that its slowdowns are told from
+N_BINS = 10  # of work, alike in vertices, at most; each with LEAST_POOL of them at least
+N_QUANTILES = 20  # of the slowdowns, for each vertex of a history
+LEAST_SOURCE, LEAST_TRUTH = 10, 5  # vertices of a stage that calibration rests on, before and after
+LEAST_STAGES = 20
+LEVEL_KEPT = 0.5  # of a learned level: it is in part load that was so at the time; chosen on D1 and D2 of the recording
+LARGEST_SHARE = 2.0  # of a stage's deviation that is taken along: where types differ in load, more than all of it
+VERTEX_COLUMNS = ["run_id", "job", "stage", "machine_type", "submitted_at", "duration_s", "cpu_s", "tokens", "load"]
+
+
+class TransferParams(Params):
+    """How runtimes of recurring jobs are taken to another machine type."""
+
+    confidence: float = Field(0.9, ge=0.5, le=0.99, description="Share of runs that an interval holds")
+    min_runs: int = Field(10, ge=2, le=100_000, description="Vertices of a stage from which it is answered")
+
+
+@dataclass(frozen=True)
+class Slowdowns:
+    """What other jobs' vertices had on a machine type: quantiles of the log slowdown, by log work.
+
+    edges: (n_bins - 1,) of log work. quantiles: (n_bins, N_QUANTILES), rising. n: vertices behind them."""
+
+    edges: Floats
+    quantiles: Floats
+    n: int
+
+    def at(self, log_work: Floats) -> Floats:
+        """The quantiles for each vertex: (n, N_QUANTILES)."""
+        return np.asarray(self.quantiles[np.searchsorted(self.edges, log_work)])
+
+
+@dataclass(frozen=True)
+class Widening:
+    """How much wider than its plain quantiles an interval has to be, and how far medians lie off, as logarithms.
+
+    n_stages: of other jobs, behind it."""
+
+    interval: float
+    median: float
+    n_stages: int
+
+
+@dataclass(frozen=True)
+class TransferredRuns:
+    """A job's runtimes on the target: draws (n,) in seconds, every one as likely as the others.
+
+    low_s, high_s: interval of one run; stages: stage, n_runs, median_s, low_s, high_s. late_ratio(d) for a deadline."""
+
+    job: str
+    source: str
+    target: str
+    draws: Floats
+    low_s: float
+    high_s: float
+    widening: Widening
+    stages: pd.DataFrame
+    rests_on: str
+
+    def late_ratio(self, deadline_s: float) -> tuple[float, float, float]:
+        """Chance that a run takes longer than a deadline, and its interval, from how far medians lay off elsewhere."""
+        shift = np.exp(self.widening.median)
+        return tuple(float((self.draws * by > deadline_s).mean()) for by in (1.0, 1 / shift, shift))  # type: ignore[return-value]
+
+
+def vertices_of(runs: pd.DataFrame) -> pd.DataFrame:
+    """One row a vertex of completed runs: VERTEX_COLUMNS, of runs as jobs.runs has them.
+
+    runs: run_id, group_key, submitted_at, status, skus and vertices (lists). job: the group_key. load: of its machine
+    type just before submission, NaN where the log has none. Vertices without a positive duration are left out."""
+    kept = runs[(runs["status"] == "completed") & runs["vertices"].map(lambda one: one is not None and len(one) > 0)]
+    long = kept[["run_id", "group_key", "submitted_at", "vertices"]].explode("vertices", ignore_index=True)
+    if long.empty:
+        return pd.DataFrame(columns=VERTEX_COLUMNS)
+    each = pd.DataFrame(long["vertices"].tolist())
+    loads = {
+        (run_id, one["sku"]): one["load_mean"]
+        for run_id, skus in zip(kept["run_id"], kept["skus"], strict=True)
+        for one in (skus if skus is not None else [])
+    }
+    found = pd.DataFrame(
+        {
+            "run_id": long["run_id"],
+            "job": long["group_key"],
+            "stage": each["stage"],
+            "machine_type": each["sku"],
+            "submitted_at": long["submitted_at"],
+            "duration_s": (each["ended_at"] - each["started_at"]).dt.total_seconds(),
+            "cpu_s": each["cpu_s"].astype(float),
+            "tokens": each["mean_tokens"].astype(float),
+            "load": [loads.get(key, np.nan) for key in zip(long["run_id"], each["sku"], strict=True)],
+        }
+    )
+    return found[(found["duration_s"] > 0) & found["machine_type"].notna()].reset_index(drop=True)
+
+
+def with_slowdowns(vertices: pd.DataFrame) -> pd.DataFrame:
+    """The vertices whose CPU time and tokens are known, with log_work and log_slowdown, by submission."""
+    known = vertices[(vertices["cpu_s"] > 0) & (vertices["tokens"] > 0)]
+    log_work = np.log(known["cpu_s"] / known["tokens"])
+    found = known.assign(log_work=log_work, log_slowdown=np.log(known["duration_s"]) - log_work)
+    return found.sort_values("submitted_at", kind="stable", ignore_index=True)
+
+
+def slowdowns(vertices: pd.DataFrame) -> Slowdowns:
+    """The slowdowns of some vertices (with_slowdowns), by work. Raises ValueError for fewer than LEAST_POOL."""
+    n = len(vertices)
+    if n < LEAST_POOL:
+        raise ValueError(f"{n} vertices of other jobs; at least {LEAST_POOL} are needed")
+    log_work, log_slowdown = vertices["log_work"].to_numpy(float), vertices["log_slowdown"].to_numpy(float)
+    n_bins = min(N_BINS, n // LEAST_POOL)
+    edges = np.quantile(log_work, np.arange(1, n_bins) / n_bins)
+    bins = np.searchsorted(edges, log_work)
+    at = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
+    of_bins = [
+        np.quantile(log_slowdown[bins == one] if (bins == one).any() else log_slowdown, at) for one in range(n_bins)
+    ]
+    return Slowdowns(edges, np.stack(of_bins), n)
+
+
+@dataclass(frozen=True)
+class Habit:
+    """What stages on the target lie above other jobs' slowdowns there, as a logarithm: level + share · deviation.
+
+    deviation: how far the stage lies from other jobs' slowdowns on the source. n_stages: that it was learned from."""
+
+    level: float
+    share: float
+    n_stages: int
+
+
+NO_HABIT = Habit(0.0, 0.0, 0)
+
+
+def own_deviation(stage: pd.DataFrame, here: Slowdowns) -> float:
+    """How far the slowdowns of a stage lie from those of other jobs on its machine type: median log ratio."""
+    usual = np.median(here.at(stage["log_work"].to_numpy(float)), axis=1)
+    return float(np.median(stage["log_slowdown"].to_numpy(float) - usual))
+
+
+def transfer_stage(stage: pd.DataFrame, here: Slowdowns, there: Slowdowns, habit: Habit) -> Floats:
+    """Durations of a stage's vertices on the target, in seconds: (n_vertices, N_QUANTILES), rising in each row.
+
+    stage: its vertices on the source (with_slowdowns). here, there: slowdowns of other jobs on source and target."""
+    log_work = stage["log_work"].to_numpy(float)
+    shift = habit.level + habit.share * own_deviation(stage, here)
+    return np.asarray(np.exp(log_work[:, None] + there.at(log_work) + shift))
+
+
+def stages_on_both(history: pd.DataFrame, pools: "Pools") -> pd.DataFrame:
+    """The stages that ran on source and target, one row each: job, stage, deviation on the source, residual on the
+    target (log of its median over what work and other jobs' slowdowns say), and weight (harmonic, of the vertices)."""
+    truths = dict(list(history[history["machine_type"] == pools.target].groupby(["job", "stage"])))
+    rows = []
+    for key, stage in history[history["machine_type"] == pools.source].groupby(["job", "stage"]):
+        truth = truths.get(key)
+        if truth is None or len(stage) < LEAST_SOURCE or len(truth) < LEAST_TRUTH:
+            continue
+        here, there = pools.without(str(key[0]))
+        said = np.median(transfer_stage(stage, here, there, NO_HABIT))
+        residual = float(np.log(truth["duration_s"].median() / said))
+        weight = len(stage) * len(truth) / (len(stage) + len(truth))
+        rows.append((key[0], key[1], own_deviation(stage, here), residual, weight))
+    return pd.DataFrame(rows, columns=["job", "stage", "deviation", "residual", "weight"])
+
+
+def habit_without(stages: pd.DataFrame, job: str) -> Habit:
+    """The habit of the stages of all other jobs, by weighted least squares; none with fewer than LEAST_STAGES."""
+    others = stages[stages["job"] != job]
+    if len(others) < LEAST_STAGES:
+        return NO_HABIT
+    x, y, weight = (others[name].to_numpy(float) for name in ("deviation", "residual", "weight"))
+    centred = x - np.average(x, weights=weight)
+    spread = float(weight @ centred**2)
+    share = float(np.clip(weight @ (centred * y) / spread, 0.0, LARGEST_SHARE)) if spread > 0 else 0.0
+    level = LEVEL_KEPT * float(np.average(y - share * x, weights=weight))
+    return Habit(level, share, len(others))
+
+
+# ---- intervals that other jobs calibrate
+
+
+def stage_interval(draws: Floats, confidence: float, widening: float = 0.0) -> tuple[float, float]:
+    """The middle of some draws that holds a share `confidence`, wider by a factor exp(widening) on both sides."""
+    low, high = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low * np.exp(-widening)), float(high * np.exp(widening))
+
+
+def calibration_scores(history: pd.DataFrame, source: str, target: str, confidence: float) -> pd.DataFrame:
+    """How far durations of later vertices on the target lay outside of intervals from earlier ones on the source.
+
+    history: with_slowdowns. One row a vertex: job, stage, score (log; negative inside), weight (of all vertices of a
+    stage together 1), median (log ratio of truth to estimate, the same for all of a stage). The earlier half in time
+    stands for the history, so that load that changes with time is in the scores."""
+    middle = history["submitted_at"].quantile(0.5)
+    earlier, later = history[history["submitted_at"] <= middle], history[history["submitted_at"] > middle]
+    truths = dict(list(later[later["machine_type"] == target].groupby(["job", "stage"])))
+    rows = []
+    pools = Pools(earlier, source, target)
+    stages = stages_on_both(earlier, pools)
+    for key, stage in earlier[earlier["machine_type"] == source].groupby(["job", "stage"]):
+        truth = truths.get(key)
+        if truth is None or len(stage) < LEAST_SOURCE or len(truth) < LEAST_TRUTH:
+            continue
+        job = str(key[0])
+        draws = transfer_stage(stage, *pools.without(job), habit_without(stages, job)).ravel()
+        low, high = np.log(stage_interval(draws, confidence))
+        log_truth = np.log(truth["duration_s"].to_numpy(float))
+        off = float(np.median(log_truth) - np.log(np.median(draws)))
+        rows.append(
+            pd.DataFrame(
+                {
+                    "job": key[0], "stage": key[1], "score": np.maximum(low - log_truth, log_truth - high),
+                    "weight": 1 / len(truth), "median": off,
+                }
+            )
+        )  # fmt: skip
+    return (
+        pd.concat(rows, ignore_index=True)
+        if rows
+        else pd.DataFrame(columns=["job", "stage", "score", "weight", "median"])
+    )
+
+
+def widening_without(scores: pd.DataFrame, job: str, confidence: float) -> Widening:
+    """The widening that other jobs' stages ask for; a stage counts once, however many vertices it has.
+
+    Conformalised quantiles (Romano, Patterson and Candès 2019) with groups. Raises BadInput with fewer than
+    LEAST_STAGES stages of other jobs that ran on both machine types."""
+    others = scores[scores["job"] != job]
+    n_stages = round(float(others["weight"].sum())) if len(others) else 0
+    if n_stages < LEAST_STAGES:
+        problem = f"{n_stages} stages of other jobs ran on both machine types often enough to calibrate intervals"
+        raise BadInput("history", problem, f"at least {LEAST_STAGES}", "give a longer history, or another machine type")
+    ordered = others.sort_values("score")
+    reached = ordered["weight"].cumsum().to_numpy(float) / (n_stages + 1)
+    at = min(int(np.searchsorted(reached, confidence)), len(ordered) - 1)
+    medians = others.drop_duplicates(["job", "stage"])["median"].abs()
+    return Widening(float(ordered["score"].iloc[at]), float(np.quantile(medians, confidence)), n_stages)
+
+
+class Pools:
+    """Slowdowns of all jobs but one on two machine types, made once for each job."""
+
+    def __init__(self, history: pd.DataFrame, source: str, target: str) -> None:
+        self.source, self.target = source, target
+        self.here = history[history["machine_type"] == source]
+        self.there = history[history["machine_type"] == target]
+        self.known: dict[str, tuple[Slowdowns, Slowdowns]] = {}
+
+    def without(self, job: str) -> tuple[Slowdowns, Slowdowns]:
+        """Slowdowns of the other jobs on source and target. Raises ValueError as slowdowns."""
+        if job not in self.known:
+            each = (self.here, self.there)
+            self.known[job] = tuple(slowdowns(one[one["job"] != job]) for one in each)  # type: ignore[assignment]
+        return self.known[job]
+
+
+# ---- a job
+
+
+def transfer_job(
+    vertices: pd.DataFrame, runtimes_s: pd.Series, job: str, source: str, target: str, params: TransferParams
+) -> TransferredRuns:
+    """The runtimes of a job on a target, from its runs on a source and other jobs' runs on both.
+
+    vertices: of all jobs (vertices_of). runtimes_s: of the job's runs, by run_id. A run is put together from its
+    stages: each is as much longer as its longest vertex, all vertices of a run meeting the same quantile of slowdown,
+    since they ran beside the same load. Runs that touched another machine type are left out. Raises NotFound for a job
+    or machine type without vertices, BadInput with too few to say anything."""
+    history = with_slowdowns(vertices)
+    _check(vertices, history, job, source, target)
+    own = history[history["job"] == job]
+    elsewhere = own.loc[own["machine_type"] != source, "run_id"]
+    own = own[(own["machine_type"] == source) & ~own["run_id"].isin(elsewhere) & own["run_id"].isin(runtimes_s.index)]
+    n_runs = own["run_id"].nunique()
+    if n_runs < params.min_runs:
+        problem = f"job {quoted(job)} has {n_runs} completed runs on {source} alone"
+        raise BadInput("history", problem, f"at least {params.min_runs}", "wait for more runs")
+    pools = Pools(history, source, target)
+    try:
+        here, there = pools.without(job)
+    except ValueError as error:
+        raise BadInput("history", f"{source} or {target}: {error}", "other jobs that ran on both", "") from error
+    widening = widening_without(calibration_scores(history, source, target, params.confidence), job, params.confidence)
+    habit = habit_without(stages_on_both(history, pools), job)
+    durations = np.empty((len(own), N_QUANTILES))
+    stages = []
+    place = pd.Series(np.arange(len(own)), index=own.index)
+    for stage, rows in own.groupby("stage"):
+        there_s = transfer_stage(rows, here, there, habit)
+        durations[place[rows.index]] = there_s
+        low, high = stage_interval(there_s.ravel(), params.confidence, widening.interval)
+        stages.append((stage, rows["run_id"].nunique(), float(np.median(there_s)), low, high))
+    draws = run_draws(own, durations, runtimes_s)
+    low, high = stage_interval(draws, params.confidence, widening.interval)
+    rests_on = (
+        f"{n_runs} runs on {source}; slowdowns of {here.n:,} vertices of other jobs there and of {there.n:,} on "
+        f"{target}; intervals from {widening.n_stages} of their stages"
+    )
+    columns = ["stage", "n_runs", "median_s", "low_s", "high_s"]
+    return TransferredRuns(
+        job, source, target, draws, low, high, widening, pd.DataFrame(stages, columns=columns), rests_on
+    )
+
+
+def run_draws(own: pd.DataFrame, durations: Floats, runtimes_s: pd.Series) -> Floats:
+    """Runtimes on the target, in seconds: (n_runs · N_QUANTILES,).
+
+    own: vertices of runs. durations: (n_vertices, N_QUANTILES) on the target. A run is longer by the ratio of its
+    stages' longest vertices, added up over stages, there to here."""
+    keys = [own["run_id"].to_numpy(), own["stage"].to_numpy()]
+    there = pd.DataFrame(durations).groupby(keys).max().groupby(level=0).sum()  # (n_runs, N_QUANTILES)
+    here = own["duration_s"].reset_index(drop=True).groupby(keys).max().groupby(level=0).sum()
+    scaled = there.div(here, axis=0).mul(runtimes_s.reindex(there.index), axis=0)
+    return np.asarray(scaled.to_numpy(float).ravel())
+
+
+def _check(vertices: pd.DataFrame, history: pd.DataFrame, job: str, source: str, target: str) -> None:
+    if job not in set(vertices["job"]):
+        raise NotFound(f"no completed run of job {job!r} with vertices; name one of jobs.groups")
+    known = sorted(vertices["machine_type"].unique())
+    for name in (source, target):
+        if name not in known:
+            raise NotFound(f"no vertex ran on machine type {name!r}; known: {quoted(known)}")
+    if source == target:
+        raise BadInput("machine types", f"the job's runs are on {source} already", "another type", "mend --onto")
+    if history.empty:
+        problem, expected = "no vertex with CPU seconds and tokens", "logs that have both"
+        raise BadInput("history", problem, expected, "scale the runtimes by scores instead (--traces)")
+
+
+# ---- evaluation: every method on stages, the job left out
+
+StageMethod = Callable[[pd.DataFrame, str], Floats]  # a stage's vertices on the source, its job -> durations there
+
+
+def stage_methods(history: pd.DataFrame, source: str, target: str, speed_ratio: float) -> Mapping[str, StageMethod]:
+    """What a stage may take on the target: the history as it is, times a ratio of speeds, times the median ratio of
+    other jobs' stages that ran on both, and ours. speed_ratio: of the source to the target."""
+    pools = Pools(history, source, target)
+    stages = stages_on_both(history, pools)
+    medians = history.groupby(["job", "stage", "machine_type"])["duration_s"].median().reset_index()
+    wide = medians.pivot_table(index=["job", "stage"], columns="machine_type", values="duration_s")
+    ratios = (wide[target] / wide[source]).dropna()
+
+    def of_others(stage: pd.DataFrame, job: str) -> Floats:
+        return np.asarray(
+            stage["duration_s"] * ratios[ratios.index.get_level_values("job") != job].median(), dtype=float
+        )
+
+    return {
+        "as it is": lambda stage, _: stage["duration_s"].to_numpy(float),
+        "× speed": lambda stage, _: stage["duration_s"].to_numpy(float) * speed_ratio,
+        "× ratio of other jobs": of_others,
+        "ours": lambda stage, job: transfer_stage(stage, *pools.without(job), habit_without(stages, job)).ravel(),
+    }
+
+
+@dataclass(frozen=True)
+class StageMinima:
+    """How many vertices a stage needs to be measured: on the source, on the target before and after."""
+
+    source: int = 30
+    before: int = 10
+    after: int = 10
+
+
+def evaluate_stages(
+    history: pd.DataFrame,
+    truth: pd.DataFrame,
+    source: str,
+    target: str,
+    speed_ratio: float,
+    params: TransferParams,
+    minima: StageMinima = StageMinima(),
+) -> pd.DataFrame:
+    """Methods on the same stages, one row each: n_stages, ks (Kolmogorov and Smirnov's statistic, mean over stages),
+    coverage and width (ratio of the ends) of intervals, risk_error (mean |said - true| share of vertices that miss a
+    deadline, at deadlines that a half, a quarter and a tenth of them miss).
+
+    history, truth: with_slowdowns, all jobs. `own history there`: what the job's earlier vertices on the target say,
+    for comparison; no method has it. Ours has two rows: with plain and with calibrated intervals."""
+    scores = calibration_scores(history, source, target, params.confidence)
+    of_truth = dict(list(truth[truth["machine_type"] == target].groupby(["job", "stage"])))
+    there = dict(list(history[history["machine_type"] == target].groupby(["job", "stage"])))
+    methods = dict(stage_methods(history, source, target, speed_ratio))
+    rows = []
+    for key, stage in history[history["machine_type"] == source].groupby(["job", "stage"]):
+        counts = (len(stage), *(len(one[key]) if key in one else 0 for one in (there, of_truth)))
+        if any(n < least for n, least in zip(counts, (minima.source, minima.before, minima.after), strict=True)):
+            continue
+        job, true_s = str(key[0]), of_truth[key]["duration_s"].to_numpy(float)
+        told = {name: method(stage, job) for name, method in methods.items()}
+        told["own history there"] = there[key]["duration_s"].to_numpy(float)
+        for name, draws in told.items():
+            rows.append({"method": name, **stage_figures(draws, true_s, params.confidence)})
+        wide = widening_without(scores, job, params.confidence).interval
+        rows.append({"method": "ours, calibrated", **stage_figures(told["ours"], true_s, params.confidence, wide)})
+    found = pd.DataFrame(rows)
+    table = found.groupby("method", sort=False).mean()
+    return table.assign(n_stages=found.groupby("method").size()).reset_index()
+
+
+DEADLINES = (0.5, 0.75, 0.9)  # quantiles of the truth
+
+
+def stage_figures(draws: Floats, truth_s: Floats, confidence: float, widening: float = 0.0) -> dict[str, float]:
+    """How well draws agree with what happened; see evaluate_stages."""
+    low, high = stage_interval(draws, confidence, widening)
+    deadlines = np.quantile(truth_s, DEADLINES)
+    risks: Sequence[float] = [abs(float((draws > one).mean()) - float((truth_s > one).mean())) for one in deadlines]
+    return {
+        "ks": float(stats.ks_2samp(draws, truth_s, method="asymp").statistic),
+        "coverage": float(((truth_s >= low) & (truth_s <= high)).mean()),
+        "width": high / low,
+        "risk_error": float(np.mean(risks)),
+        "risk_error_quarter": risks[1],
+    }

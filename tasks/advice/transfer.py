@@ -33,14 +33,14 @@ LEAST_SOURCE, LEAST_TRUTH = 10, 5  # vertices of a stage that calibration rests 
 LEAST_STAGES = 20
 LEVEL_KEPT = 0.5  # of a learned level: it is in part load that was so at the time; chosen on D1 and D2 of the recording
 LARGEST_SHARE = 2.0  # of a stage's deviation that is taken along: where types differ in load, more than all of it
-VERTEX_COLUMNS = ["run_id", "job", "stage", "machine_type", "submitted_at", "duration_s", "cpu_s", "tokens", "load"]
+VERTEX_COLUMNS = ["run_id", "job", "stage", "machine_type", "submitted_at", "duration_s", "cpu_s", "tokens"]
 
 
 class TransferParams(Params):
     """How runtimes of recurring jobs are taken to another machine type."""
 
     confidence: float = Field(0.9, ge=0.5, le=0.99, description="Share of runs that an interval holds")
-    min_runs: int = Field(10, ge=2, le=100_000, description="Vertices of a stage from which it is answered")
+    min_runs: int = Field(10, ge=2, le=100_000, description="Runs of a job from which it is answered")
 
 
 @dataclass(frozen=True)
@@ -94,18 +94,13 @@ class TransferredRuns:
 def vertices_of(runs: pd.DataFrame) -> pd.DataFrame:
     """One row a vertex of completed runs: VERTEX_COLUMNS, of runs as jobs.runs has them.
 
-    runs: run_id, group_key, submitted_at, status, skus and vertices (lists). job: the group_key. load: of its machine
-    type just before submission, NaN where the log has none. Vertices without a positive duration are left out."""
+    runs: run_id, group_key, submitted_at, status and vertices (lists). job: the group_key. Vertices without a positive
+    duration or a machine type are left out."""
     kept = runs[(runs["status"] == "completed") & runs["vertices"].map(lambda one: one is not None and len(one) > 0)]
     long = kept[["run_id", "group_key", "submitted_at", "vertices"]].explode("vertices", ignore_index=True)
     if long.empty:
         return pd.DataFrame(columns=VERTEX_COLUMNS)
     each = pd.DataFrame(long["vertices"].tolist())
-    loads = {
-        (run_id, one["sku"]): one["load_mean"]
-        for run_id, skus in zip(kept["run_id"], kept["skus"], strict=True)
-        for one in (skus if skus is not None else [])
-    }
     found = pd.DataFrame(
         {
             "run_id": long["run_id"],
@@ -116,7 +111,6 @@ def vertices_of(runs: pd.DataFrame) -> pd.DataFrame:
             "duration_s": (each["ended_at"] - each["started_at"]).dt.total_seconds(),
             "cpu_s": each["cpu_s"].astype(float),
             "tokens": each["mean_tokens"].astype(float),
-            "load": [loads.get(key, np.nan) for key in zip(long["run_id"], each["sku"], strict=True)],
         }
     )
     return found[(found["duration_s"] > 0) & found["machine_type"].notna()].reset_index(drop=True)
@@ -131,10 +125,11 @@ def with_slowdowns(vertices: pd.DataFrame) -> pd.DataFrame:
 
 
 def slowdowns(vertices: pd.DataFrame) -> Slowdowns:
-    """The slowdowns of some vertices (with_slowdowns), by work. Raises ValueError for fewer than LEAST_POOL."""
+    """The slowdowns of some vertices (with_slowdowns), by work. Raises BadInput for fewer than LEAST_POOL."""
     n = len(vertices)
     if n < LEAST_POOL:
-        raise ValueError(f"{n} vertices of other jobs; at least {LEAST_POOL} are needed")
+        problem = f"{n} vertices of other jobs with CPU seconds and tokens on one of the machine types"
+        raise BadInput("history", problem, f"at least {LEAST_POOL}", "give a longer history, or another machine type")
     log_work, log_slowdown = vertices["log_work"].to_numpy(float), vertices["log_slowdown"].to_numpy(float)
     n_bins = min(N_BINS, n // LEAST_POOL)
     edges = np.quantile(log_work, np.arange(1, n_bins) / n_bins)
@@ -277,7 +272,7 @@ class Pools:
         self.known: dict[str, tuple[Slowdowns, Slowdowns]] = {}
 
     def without(self, job: str) -> tuple[Slowdowns, Slowdowns]:
-        """Slowdowns of the other jobs on source and target. Raises ValueError as slowdowns."""
+        """Slowdowns of the other jobs on source and target. Raises as slowdowns."""
         if job not in self.known:
             each = (self.here, self.there)
             self.known[job] = tuple(slowdowns(one[one["job"] != job]) for one in each)  # type: ignore[assignment]
@@ -287,49 +282,78 @@ class Pools:
 # ---- a job
 
 
-def transfer_job(
-    vertices: pd.DataFrame, runtimes_s: pd.Series, job: str, source: str, target: str, params: TransferParams
-) -> TransferredRuns:
-    """The runtimes of a job on a target, from its runs on a source and other jobs' runs on both.
+@dataclass(frozen=True)
+class Basis:
+    """What the jobs of a history say of two machine types: its vertices, their slowdowns without each of the jobs, the
+    stages that ran on both, and how far earlier ones lay off (calibration_scores)."""
 
-    vertices: of all jobs (vertices_of). runtimes_s: of the job's runs, by run_id. A run is put together from its
-    stages: each is as much longer as its longest vertex, all vertices of a run meeting the same quantile of slowdown,
-    since they ran beside the same load. Runs that touched another machine type are left out. Raises NotFound for a job
-    or machine type without vertices, BadInput with too few to say anything."""
+    history: pd.DataFrame
+    pools: Pools
+    stages: pd.DataFrame
+    scores: pd.DataFrame
+
+
+def basis_of(vertices: pd.DataFrame, source: str, target: str, params: TransferParams) -> Basis:
+    """What is learned once for all jobs. vertices: of all jobs, with VERTEX_COLUMNS.
+
+    Raises NotFound for a machine type without vertices, BadInput for one type twice, and where nothing says CPU seconds
+    and tokens."""
+    known = sorted(vertices["machine_type"].unique())
+    for name in (source, target):
+        if name not in known:
+            raise NotFound(f"no vertex ran on machine type {name!r}; known: {quoted(known) or 'none'}")
+    if source == target:
+        raise BadInput("machine types", f"runs on {source} are there already", "another machine type", "mend --onto")
     history = with_slowdowns(vertices)
-    _check(vertices, history, job, source, target)
+    if history.empty:
+        problem = "no vertex has CPU seconds and tokens"
+        raise BadInput("history", problem, "logs that have both", "estimate from traces and scores instead (--traces)")
+    pools = Pools(history, source, target)
+    scores = calibration_scores(history, source, target, params.confidence)
+    return Basis(history, pools, stages_on_both(history, pools), scores)
+
+
+def runs_on(history: pd.DataFrame, job: str, machine_type: str) -> pd.DataFrame:
+    """The vertices of a job's runs that touched no other machine type."""
     own = history[history["job"] == job]
-    elsewhere = own.loc[own["machine_type"] != source, "run_id"]
-    own = own[(own["machine_type"] == source) & ~own["run_id"].isin(elsewhere) & own["run_id"].isin(runtimes_s.index)]
+    elsewhere = own.loc[own["machine_type"] != machine_type, "run_id"]
+    return own[~own["run_id"].isin(elsewhere)]
+
+
+def transfer_job(basis: Basis, runtimes_s: pd.Series, job: str, params: TransferParams) -> TransferredRuns:
+    """The runtimes of a job on the target, from its runs on the source and other jobs' runs on both.
+
+    runtimes_s: of runs, by run_id. A run is put together from its stages, each as much longer as its longest vertex;
+    all vertices of a run meet the same quantile of slowdown, since they run beside the same load. Raises NotFound for a
+    job without vertices, BadInput for one with fewer runs on the source alone than params say."""
+    source, target = basis.pools.source, basis.pools.target
+    if job not in set(basis.history["job"]):
+        raise NotFound(f"job {job!r} has no completed run with vertices that say CPU seconds and tokens")
+    own = runs_on(basis.history, job, source)
+    own = own[own["run_id"].isin(runtimes_s.index)]
     n_runs = own["run_id"].nunique()
     if n_runs < params.min_runs:
         problem = f"job {quoted(job)} has {n_runs} completed runs on {source} alone"
-        raise BadInput("history", problem, f"at least {params.min_runs}", "wait for more runs")
-    pools = Pools(history, source, target)
-    try:
-        here, there = pools.without(job)
-    except ValueError as error:
-        raise BadInput("history", f"{source} or {target}: {error}", "other jobs that ran on both", "") from error
-    widening = widening_without(calibration_scores(history, source, target, params.confidence), job, params.confidence)
-    habit = habit_without(stages_on_both(history, pools), job)
+        raise BadInput("history", problem, f"at least {params.min_runs}", "wait for more runs, or lower min_runs")
+    here, there = basis.pools.without(job)
+    habit = habit_without(basis.stages, job)
+    widening = widening_without(basis.scores, job, params.confidence)
     durations = np.empty((len(own), N_QUANTILES))
-    stages = []
     place = pd.Series(np.arange(len(own)), index=own.index)
+    stages = []
     for stage, rows in own.groupby("stage"):
         there_s = transfer_stage(rows, here, there, habit)
         durations[place[rows.index]] = there_s
-        low, high = stage_interval(there_s.ravel(), params.confidence, widening.interval)
-        stages.append((stage, rows["run_id"].nunique(), float(np.median(there_s)), low, high))
+        interval = stage_interval(there_s.ravel(), params.confidence, widening.interval)
+        stages.append((stage, rows["run_id"].nunique(), float(np.median(there_s)), *interval))
     draws = run_draws(own, durations, runtimes_s)
-    low, high = stage_interval(draws, params.confidence, widening.interval)
+    low_s, high_s = stage_interval(draws, params.confidence, widening.interval)
     rests_on = (
         f"{n_runs} runs on {source}; slowdowns of {here.n:,} vertices of other jobs there and of {there.n:,} on "
         f"{target}; intervals from {widening.n_stages} of their stages"
     )
-    columns = ["stage", "n_runs", "median_s", "low_s", "high_s"]
-    return TransferredRuns(
-        job, source, target, draws, low, high, widening, pd.DataFrame(stages, columns=columns), rests_on
-    )
+    table = pd.DataFrame(stages, columns=["stage", "n_runs", "median_s", "low_s", "high_s"])
+    return TransferredRuns(job, source, target, draws, low_s, high_s, widening, table, rests_on)
 
 
 def run_draws(own: pd.DataFrame, durations: Floats, runtimes_s: pd.Series) -> Floats:
@@ -344,44 +368,32 @@ def run_draws(own: pd.DataFrame, durations: Floats, runtimes_s: pd.Series) -> Fl
     return np.asarray(scaled.to_numpy(float).ravel())
 
 
-def _check(vertices: pd.DataFrame, history: pd.DataFrame, job: str, source: str, target: str) -> None:
-    if job not in set(vertices["job"]):
-        raise NotFound(f"no completed run of job {job!r} with vertices; name one of jobs.groups")
-    known = sorted(vertices["machine_type"].unique())
-    for name in (source, target):
-        if name not in known:
-            raise NotFound(f"no vertex ran on machine type {name!r}; known: {quoted(known)}")
-    if source == target:
-        raise BadInput("machine types", f"the job's runs are on {source} already", "another type", "mend --onto")
-    if history.empty:
-        problem, expected = "no vertex with CPU seconds and tokens", "logs that have both"
-        raise BadInput("history", problem, expected, "scale the runtimes by scores instead (--traces)")
-
-
 # ---- evaluation: every method on stages, the job left out
 
 StageMethod = Callable[[pd.DataFrame, str], Floats]  # a stage's vertices on the source, its job -> durations there
 
 
-def stage_methods(history: pd.DataFrame, source: str, target: str, speed_ratio: float) -> Mapping[str, StageMethod]:
+def stage_methods(basis: Basis, speed_ratio: float) -> Mapping[str, StageMethod]:
     """What a stage may take on the target: the history as it is, times a ratio of speeds, times the median ratio of
     other jobs' stages that ran on both, and ours. speed_ratio: of the source to the target."""
-    pools = Pools(history, source, target)
-    stages = stages_on_both(history, pools)
-    medians = history.groupby(["job", "stage", "machine_type"])["duration_s"].median().reset_index()
-    wide = medians.pivot_table(index=["job", "stage"], columns="machine_type", values="duration_s")
+    source, target = basis.pools.source, basis.pools.target
+    wide = basis.history.pivot_table(
+        index=["job", "stage"], columns="machine_type", values="duration_s", aggfunc="median"
+    )
     ratios = (wide[target] / wide[source]).dropna()
+    jobs = ratios.index.get_level_values("job")
 
     def of_others(stage: pd.DataFrame, job: str) -> Floats:
-        return np.asarray(
-            stage["duration_s"] * ratios[ratios.index.get_level_values("job") != job].median(), dtype=float
-        )
+        return stage["duration_s"].to_numpy(float) * float(ratios[jobs != job].median())
+
+    def ours(stage: pd.DataFrame, job: str) -> Floats:
+        return transfer_stage(stage, *basis.pools.without(job), habit_without(basis.stages, job)).ravel()
 
     return {
         "as it is": lambda stage, _: stage["duration_s"].to_numpy(float),
         "× speed": lambda stage, _: stage["duration_s"].to_numpy(float) * speed_ratio,
         "× ratio of other jobs": of_others,
-        "ours": lambda stage, job: transfer_stage(stage, *pools.without(job), habit_without(stages, job)).ravel(),
+        "ours": ours,
     }
 
 
@@ -395,39 +407,70 @@ class StageMinima:
 
 
 def evaluate_stages(
-    history: pd.DataFrame,
+    basis: Basis,
     truth: pd.DataFrame,
-    source: str,
-    target: str,
     speed_ratio: float,
     params: TransferParams,
     minima: StageMinima = StageMinima(),
 ) -> pd.DataFrame:
-    """Methods on the same stages, one row each: n_stages, ks (Kolmogorov and Smirnov's statistic, mean over stages),
-    coverage and width (ratio of the ends) of intervals, risk_error (mean |said - true| share of vertices that miss a
-    deadline, at deadlines that a half, a quarter and a tenth of them miss).
+    """Methods on the same stages, one row each: n, ks (Kolmogorov and Smirnov's statistic, mean over stages), coverage
+    and width (ratio of the ends) of intervals, risk_error (mean |said - true| share of vertices that miss a deadline,
+    at deadlines that a half, a quarter and a tenth of them miss), risk_error_quarter (at the middle one alone).
 
-    history, truth: with_slowdowns, all jobs. `own history there`: what the job's earlier vertices on the target say,
-    for comparison; no method has it. Ours has two rows: with plain and with calibrated intervals."""
-    scores = calibration_scores(history, source, target, params.confidence)
+    truth: with_slowdowns, later vertices of all jobs. `own history there`: what the job's earlier vertices on the
+    target say, for comparison; no method has it. Ours has two rows: with plain and with calibrated intervals."""
+    source, target, history = basis.pools.source, basis.pools.target, basis.history
     of_truth = dict(list(truth[truth["machine_type"] == target].groupby(["job", "stage"])))
     there = dict(list(history[history["machine_type"] == target].groupby(["job", "stage"])))
-    methods = dict(stage_methods(history, source, target, speed_ratio))
+    methods = stage_methods(basis, speed_ratio)
     rows = []
     for key, stage in history[history["machine_type"] == source].groupby(["job", "stage"]):
         counts = (len(stage), *(len(one[key]) if key in one else 0 for one in (there, of_truth)))
         if any(n < least for n, least in zip(counts, (minima.source, minima.before, minima.after), strict=True)):
             continue
         job, true_s = str(key[0]), of_truth[key]["duration_s"].to_numpy(float)
-        told = {name: method(stage, job) for name, method in methods.items()}
-        told["own history there"] = there[key]["duration_s"].to_numpy(float)
-        for name, draws in told.items():
-            rows.append({"method": name, **stage_figures(draws, true_s, params.confidence)})
-        wide = widening_without(scores, job, params.confidence).interval
-        rows.append({"method": "ours, calibrated", **stage_figures(told["ours"], true_s, params.confidence, wide)})
-    found = pd.DataFrame(rows)
-    table = found.groupby("method", sort=False).mean()
-    return table.assign(n_stages=found.groupby("method").size()).reset_index()
+        said = {name: method(stage, job) for name, method in methods.items()}
+        said["own history there"] = there[key]["duration_s"].to_numpy(float)
+        rows += [{"method": name, **stage_figures(draws, true_s, params.confidence)} for name, draws in said.items()]
+        wide = widening_without(basis.scores, job, params.confidence).interval
+        rows.append({"method": "ours, calibrated", **stage_figures(said["ours"], true_s, params.confidence, wide)})
+    return _means(rows)
+
+
+def evaluate_runs(
+    basis: Basis, runtimes_s: pd.Series, truth: pd.DataFrame, speed_ratio: float, params: TransferParams
+) -> pd.DataFrame:
+    """The same for whole runs of jobs with params.min_runs of them on each machine type alone, before and after.
+
+    runtimes_s: of runs of both times, by run_id. truth: with_slowdowns, later vertices of all jobs."""
+    source, target = basis.pools.source, basis.pools.target
+    rows = []
+    for job in sorted(basis.history["job"].unique()):
+        when = ((basis.history, source), (basis.history, target), (truth, target))
+        here, there, later = (
+            runtimes_s.reindex(runs_on(one, job, kind)["run_id"].unique()).dropna() for one, kind in when
+        )
+        if min(len(here), len(there), len(later)) < params.min_runs:
+            continue
+        told, true_s = transfer_job(basis, here, job, params), later.to_numpy(float)
+        said = {
+            "as it is": here.to_numpy(float),
+            "× speed": here.to_numpy(float) * speed_ratio,
+            "ours": told.draws,
+            "own history there": there.to_numpy(float),
+        }
+        rows += [{"method": name, **stage_figures(draws, true_s, params.confidence)} for name, draws in said.items()]
+        wide = stage_figures(told.draws, true_s, params.confidence, told.widening.interval)
+        rows.append({"method": "ours, calibrated", **wide})
+    return _means(rows)
+
+
+def _means(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
+    if not rows:
+        raise BadInput("history", "nothing ran often enough on both machine types", "a longer history", "")
+    found = pd.DataFrame(list(rows))
+    by_method = found.groupby("method", sort=False)
+    return by_method.mean().assign(n=by_method.size()).reset_index()
 
 
 DEADLINES = (0.5, 0.75, 0.9)  # quantiles of the truth

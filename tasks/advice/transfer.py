@@ -15,6 +15,7 @@ A ratio of speeds cannot do that: durations followed speed with an exponent of 1
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -124,21 +125,51 @@ def with_slowdowns(vertices: pd.DataFrame) -> pd.DataFrame:
     return found.sort_values("submitted_at", kind="stable", ignore_index=True)
 
 
-def slowdowns(vertices: pd.DataFrame) -> Slowdowns:
-    """The slowdowns of some vertices (with_slowdowns), by work. Raises BadInput for fewer than LEAST_POOL."""
-    n = len(vertices)
-    if n < LEAST_POOL:
-        problem = f"{n} vertices of other jobs with CPU seconds and tokens on one of the machine types"
-        raise BadInput("history", problem, f"at least {LEAST_POOL}", "give a longer history, or another machine type")
-    log_work, log_slowdown = vertices["log_work"].to_numpy(float), vertices["log_slowdown"].to_numpy(float)
-    n_bins = min(N_BINS, n // LEAST_POOL)
-    edges = np.quantile(log_work, np.arange(1, n_bins) / n_bins)
-    bins = np.searchsorted(edges, log_work)
-    at = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
-    of_bins = [
-        np.quantile(log_slowdown[bins == one] if (bins == one).any() else log_slowdown, at) for one in range(n_bins)
-    ]
-    return Slowdowns(edges, np.stack(of_bins), n)
+class Pool:
+    """The vertices on one machine type (with_slowdowns), from which slowdowns without each of the jobs are told.
+
+    Bins of work are those of all vertices; within a bin vertices stand by slowdown, so that leaving out a job is a
+    mask."""
+
+    def __init__(self, vertices: pd.DataFrame) -> None:
+        log_work = vertices["log_work"].to_numpy(float)
+        n_bins = max(1, min(N_BINS, len(vertices) // LEAST_POOL))
+        self.edges = np.quantile(log_work, np.arange(1, n_bins) / n_bins) if len(vertices) else np.empty(0)
+        bins, log_slowdown = np.searchsorted(self.edges, log_work), vertices["log_slowdown"].to_numpy(float)
+        order = np.lexsort((log_slowdown, bins))
+        codes, self.jobs = pd.factorize(vertices["job"])
+        self.bins, self.log_slowdown, self.codes = bins[order], log_slowdown[order], codes[order]
+
+    def without(self, job: str) -> Slowdowns:
+        """The slowdowns of all other jobs. Raises BadInput for fewer than LEAST_POOL vertices."""
+        code = self.jobs.get_loc(job) if job in self.jobs else -1
+        is_other = self.codes != code
+        bins, values = self.bins[is_other], self.log_slowdown[is_other]
+        if len(values) < LEAST_POOL:
+            problem = f"{len(values)} vertices of other jobs with CPU seconds and tokens on one of the machine types"
+            fix = "give a longer history, or another machine type"
+            raise BadInput("history", problem, f"at least {LEAST_POOL}", fix)
+        at = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
+        ends = np.searchsorted(bins, np.arange(len(self.edges) + 2))
+        parts = [values[first:last] for first, last in pairwise(ends)]
+        each = [np.interp(at * (len(one) - 1), np.arange(len(one)), one) if len(one) else None for one in parts]
+        usual = np.quantile(values, at)  # of a bin that held this job alone
+        return Slowdowns(self.edges, np.stack([usual if one is None else one for one in each]), len(values))
+
+
+class Pools:
+    """Slowdowns of all jobs but one on two machine types, made once for each job."""
+
+    def __init__(self, history: pd.DataFrame, source: str, target: str) -> None:
+        self.source, self.target = source, target
+        self.here, self.there = (Pool(history[history["machine_type"] == name]) for name in (source, target))
+        self.known: dict[str, tuple[Slowdowns, Slowdowns]] = {}
+
+    def without(self, job: str) -> tuple[Slowdowns, Slowdowns]:
+        """Slowdowns of the other jobs on source and target. Raises as Pool.without."""
+        if job not in self.known:
+            self.known[job] = (self.here.without(job), self.there.without(job))
+        return self.known[job]
 
 
 @dataclass(frozen=True)
@@ -170,7 +201,7 @@ def transfer_stage(stage: pd.DataFrame, here: Slowdowns, there: Slowdowns, habit
     return np.asarray(np.exp(log_work[:, None] + there.at(log_work) + shift))
 
 
-def stages_on_both(history: pd.DataFrame, pools: "Pools") -> pd.DataFrame:
+def stages_on_both(history: pd.DataFrame, pools: Pools) -> pd.DataFrame:
     """The stages that ran on source and target, one row each: job, stage, deviation on the source, residual on the
     target (log of its median over what work and other jobs' slowdowns say), and weight (harmonic, of the vertices)."""
     truths = dict(list(history[history["machine_type"] == pools.target].groupby(["job", "stage"])))
@@ -230,19 +261,10 @@ def calibration_scores(history: pd.DataFrame, source: str, target: str, confiden
         low, high = np.log(stage_interval(draws, confidence))
         log_truth = np.log(truth["duration_s"].to_numpy(float))
         off = float(np.median(log_truth) - np.log(np.median(draws)))
-        rows.append(
-            pd.DataFrame(
-                {
-                    "job": key[0], "stage": key[1], "score": np.maximum(low - log_truth, log_truth - high),
-                    "weight": 1 / len(truth), "median": off,
-                }
-            )
-        )  # fmt: skip
-    return (
-        pd.concat(rows, ignore_index=True)
-        if rows
-        else pd.DataFrame(columns=["job", "stage", "score", "weight", "median"])
-    )
+        score = np.maximum(low - log_truth, log_truth - high)
+        rows.append((job, key[1], score, np.full(len(score), 1 / len(score)), off))
+    columns = ["job", "stage", "score", "weight", "median"]
+    return pd.DataFrame(rows, columns=columns).explode(["score", "weight"], ignore_index=True)
 
 
 def widening_without(scores: pd.DataFrame, job: str, confidence: float) -> Widening:
@@ -250,7 +272,7 @@ def widening_without(scores: pd.DataFrame, job: str, confidence: float) -> Widen
 
     Conformalised quantiles (Romano, Patterson and Candès 2019) with groups. Raises BadInput with fewer than
     LEAST_STAGES stages of other jobs that ran on both machine types."""
-    others = scores[scores["job"] != job]
+    others = scores[scores["job"] != job].astype({"score": float, "weight": float, "median": float})
     n_stages = round(float(others["weight"].sum())) if len(others) else 0
     if n_stages < LEAST_STAGES:
         problem = f"{n_stages} stages of other jobs ran on both machine types often enough to calibrate intervals"
@@ -260,23 +282,6 @@ def widening_without(scores: pd.DataFrame, job: str, confidence: float) -> Widen
     at = min(int(np.searchsorted(reached, confidence)), len(ordered) - 1)
     medians = others.drop_duplicates(["job", "stage"])["median"].abs()
     return Widening(float(ordered["score"].iloc[at]), float(np.quantile(medians, confidence)), n_stages)
-
-
-class Pools:
-    """Slowdowns of all jobs but one on two machine types, made once for each job."""
-
-    def __init__(self, history: pd.DataFrame, source: str, target: str) -> None:
-        self.source, self.target = source, target
-        self.here = history[history["machine_type"] == source]
-        self.there = history[history["machine_type"] == target]
-        self.known: dict[str, tuple[Slowdowns, Slowdowns]] = {}
-
-    def without(self, job: str) -> tuple[Slowdowns, Slowdowns]:
-        """Slowdowns of the other jobs on source and target. Raises as slowdowns."""
-        if job not in self.known:
-            each = (self.here, self.there)
-            self.known[job] = tuple(slowdowns(one[one["job"] != job]) for one in each)  # type: ignore[assignment]
-        return self.known[job]
 
 
 # ---- a job

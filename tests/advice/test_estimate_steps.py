@@ -1,0 +1,96 @@
+"""Runtimes on other machines, from a warehouse and from traces."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.advice.estimate import CPU_ONE_THREAD, EstimateParams
+from tasks.advice.estimate_steps import estimate_job, estimate_traces, read_vertices
+from tasks.advice.transfer import TransferParams
+from tasks.errors import BadInput, NotFound
+from tasks.jobs import steps
+from tasks.jobs.params import GroupParams, ReadParams
+from tasks.warehouse.place import Warehouse
+
+PARAMS = TransferParams()
+START = pd.Timestamp("2026-01-01")
+SLOWDOWN = {"old": 15.0, "new": 10.0}
+
+
+def runs_of(rng: np.random.Generator, n_jobs: int = 26, n_runs: int = 60) -> pd.DataFrame:
+    """Jobs of one stage, half of the runs on each machine type; `job-0` has run on `old` alone, `job-1` on `new`."""
+    alone = {0: "old", 1: "new"}
+    rows = []
+    for job in range(n_jobs):
+        work = 0.5 + job / 10
+        for run in range(n_runs):
+            kind = alone.get(job, ("old", "new")[run % 2])
+            cpu_s = work * float(np.exp(rng.normal(0, 0.2)))
+            duration_s = cpu_s / 2 * SLOWDOWN[kind] * float(np.exp(abs(rng.normal(0, 0.3))))
+            begin = START + pd.Timedelta(minutes=10 * (run * n_jobs + job))
+            end = begin + pd.Timedelta(seconds=duration_s)
+            vertex = {"vertex": 0, "stage": "map", "sku": kind, "started_at": begin, "ended_at": end, "cpu_s": cpu_s}
+            vertex |= {"min_tokens": 2.0, "mean_tokens": 2.0, "peak_tokens": 2.0, "read_bytes": 1.0, "temp_bytes": 0.0}
+            about = {
+                "run_id": f"{job}-{run}",
+                "name": f"job-{chr(97 + job)}",
+                "submitted_at": begin,
+                "started_at": begin,
+            }
+            rows.append(about | {"ended_at": end, "runtime_s": duration_s, "status": "completed", "vertices": [vertex]})
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
+    folder = tmp_path_factory.mktemp("home")
+    path = folder / "runs.parquet"
+    runs_of(np.random.default_rng(4)).to_parquet(path)
+    home = Warehouse(home=folder)
+    steps.ingest_batch(home, steps.land_log(home, str(path), "made", "", ReadParams(), GroupParams()))
+    return home
+
+
+def test_vertices_are_read_by_source(warehouse: Warehouse) -> None:
+    vertices, runtimes_s = read_vertices(warehouse, "made")
+    assert len(vertices) == len(runtimes_s) == 26 * 60
+    assert set(vertices["machine_type"]) == {"old", "new"}
+    assert runtimes_s.sum() == pytest.approx(vertices["duration_s"].sum(), rel=1e-4)
+
+
+def test_a_job_that_ran_on_one_type_alone_is_answered_on_another(warehouse: Warehouse) -> None:
+    told = estimate_job(warehouse, "made", "job-a", "new", PARAMS)
+    assert (told.source, told.target) == ("old", "new")
+    assert np.median(told.draws) == pytest.approx(0.5 / 2 * 10 * 1.22, rel=0.15)  # the median of e^|N(0, 0.3)| is 1.22
+    chance, low, high = told.late_ratio(float(np.median(told.draws)))
+    assert low <= chance <= high
+    assert chance == pytest.approx(0.5, abs=0.01)
+
+
+def test_a_job_that_ran_on_the_target_alone_is_sent_to_its_own_runs(warehouse: Warehouse) -> None:
+    with pytest.raises(BadInput, match="has runs on no other machine type than new"):
+        estimate_job(warehouse, "made", "job-b", "new", PARAMS)
+
+
+def test_what_is_not_there_is_named(warehouse: Warehouse) -> None:
+    with pytest.raises(NotFound, match="no vertex ran on machine type 'gen9'; known: 'new', 'old'"):
+        estimate_job(warehouse, "made", "job-a", "gen9", PARAMS)
+    with pytest.raises(NotFound, match="no job of source 'made' is called so"):
+        estimate_job(warehouse, "made", "nothing", "new", PARAMS)
+    with pytest.raises(NotFound, match="no job runs"):
+        read_vertices(warehouse, "elsewhere")
+
+
+def test_traces_are_answered_in_one_call(tmp_path: Path) -> None:
+    path = tmp_path / "local" / "trace.txt"
+    path.parent.mkdir()
+    rows = [f"{at}\tALIGN (s{at})\tCOMPLETED\t{10 * size}s\t{size} GB" for at, size in enumerate((1, 2, 4, 8))]
+    path.write_text("\n".join(["task_id\tname\tstatus\trealtime\trchar", *rows, ""]))
+    scores = pd.DataFrame({"machine_type": ["local", "n2-standard-4"], "aspect": CPU_ONE_THREAD, "score": [1.0, 2.0]})
+    told = estimate_traces([str(path)], "n2-standard-4", scores, EstimateParams(), size_ratio=2)
+    row = told.tasks.iloc[0]
+    assert (told.source, row["task"], row["n_runs"]) == ("local", "ALIGN", 4)
+    assert row["runtime_s"] == pytest.approx(80)
+    assert row["low_s"] < 80 < row["high_s"]

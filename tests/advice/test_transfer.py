@@ -1,0 +1,339 @@
+"""Recurring jobs on a machine type on which they have not run: work and slowdown apart."""
+
+import os
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.advice.transfer import (
+    LEAST_POOL,
+    LEVEL_KEPT,
+    N_QUANTILES,
+    NO_HABIT,
+    Habit,
+    Pool,
+    StageMinima,
+    TransferParams,
+    Widening,
+    basis_of,
+    evaluate_runs,
+    evaluate_stages,
+    habit_without,
+    run_draws,
+    runs_on,
+    stage_figures,
+    stage_interval,
+    transfer_job,
+    transfer_stage,
+    vertices_of,
+    widening_without,
+    with_slowdowns,
+)
+from tasks.errors import BadInput, NotFound
+
+PARAMS = TransferParams()
+RECORDED = Path(__file__).parents[2] / "data" / "recorded" / "jobs"
+START = pd.Timestamp("2026-01-01")
+
+
+def fleet(rng: np.random.Generator, *, n_jobs: int = 30, n_runs: int = 60, load: float = 0.4) -> pd.DataFrame:
+    """Vertices of jobs with one stage, half of their runs on `old`, half on `new`, which is 1.5 times as fast, and
+    less loaded: its slowdowns spread half as much."""
+    rows = []
+    for job in range(n_jobs):
+        work = 0.05 * np.exp(rng.normal(0, 1))
+        for run in range(n_runs):
+            kind = ("old", "new")[run % 2]
+            cpu_s = work * np.exp(rng.normal(0, 0.2))
+            slowdown = (15, 10)[run % 2] * np.exp(abs(rng.normal(0, (load, load / 2)[run % 2])))
+            at = START + pd.Timedelta(minutes=run * n_jobs + job)
+            rows.append((f"{job}-{run}", f"job{job}", "map", kind, at, cpu_s / 2 * slowdown, cpu_s, 2.0))
+    columns = ["run_id", "job", "stage", "machine_type", "submitted_at", "duration_s", "cpu_s", "tokens"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def runtimes_of(vertices: pd.DataFrame) -> pd.Series:
+    return vertices.groupby("run_id")["duration_s"].sum()
+
+
+@pytest.fixture(scope="module")
+def vertices() -> pd.DataFrame:
+    return fleet(np.random.default_rng(1))
+
+
+def without_runs_on(vertices: pd.DataFrame, job: str, machine_type: str) -> pd.DataFrame:
+    return vertices[(vertices["job"] != job) | (vertices["machine_type"] != machine_type)]
+
+
+# ---- worked out by hand
+
+
+def test_work_is_cpu_time_for_each_token_and_slowdown_is_the_rest() -> None:
+    """6 CPU seconds with 3 tokens are 2 of work; 10 s are 5 times that."""
+    rows = fleet(np.random.default_rng(0), n_jobs=1, n_runs=1).assign(cpu_s=6.0, tokens=3.0, duration_s=10.0)
+    row = with_slowdowns(rows).iloc[0]
+    assert np.exp(row["log_work"]) == pytest.approx(2)
+    assert np.exp(row["log_slowdown"]) == pytest.approx(5)
+
+
+def test_vertices_without_cpu_time_or_tokens_are_left_out() -> None:
+    rows = fleet(np.random.default_rng(0), n_jobs=1, n_runs=4)
+    rows.loc[0, "cpu_s"], rows.loc[1, "cpu_s"], rows.loc[2, "tokens"] = 0.0, np.nan, 0.0
+    assert with_slowdowns(rows)["run_id"].tolist() == ["0-3"]
+
+
+def test_slowdowns_leave_a_job_out() -> None:
+    rows = with_slowdowns(fleet(np.random.default_rng(2), n_jobs=10, n_runs=100))
+    strange = rows.assign(log_slowdown=rows["log_slowdown"].where(rows["job"] != "job3", 99.0))
+    told = Pool(strange).without("job3")
+    assert told.n == 900
+    assert told.quantiles.max() < 99
+    assert Pool(strange).without("job4").quantiles.max() == 99
+    assert (np.diff(told.quantiles, axis=1) >= 0).all()
+
+
+def test_slowdowns_are_the_quantiles_of_their_bin_of_work() -> None:
+    n = 2 * LEAST_POOL
+    small = np.arange(n) < LEAST_POOL
+    rows = pd.DataFrame({"job": "a", "log_work": np.where(small, 0.0, 1.0), "log_slowdown": np.where(small, 3.0, 7.0)})
+    told = Pool(rows).without("b")
+    assert told.at(np.array([-1.0, 0.0, 1.0, 2.0]))[:, 0].tolist() == [3, 3, 7, 7]
+    assert told.quantiles.shape == (2, N_QUANTILES)
+
+
+def test_a_stage_takes_its_work_times_the_slowdown_there() -> None:
+    n = LEAST_POOL
+    here = Pool(pd.DataFrame({"job": "a", "log_work": np.zeros(n), "log_slowdown": np.log(np.full(n, 10.0))})).without(
+        ""
+    )
+    there = Pool(pd.DataFrame({"job": "a", "log_work": np.zeros(n), "log_slowdown": np.log(np.full(n, 4.0))})).without(
+        ""
+    )
+    stage = pd.DataFrame({"log_work": np.log([2.0, 3.0]), "log_slowdown": np.log([20.0, 20.0])})
+    assert transfer_stage(stage, here, there, NO_HABIT)[:, 0].tolist() == pytest.approx([8, 12])
+    half = Habit(level=np.log(3), share=0.5, n_stages=9)  # twice the others' slowdown here, so √2 of it there, and 3
+    assert transfer_stage(stage, here, there, half)[0, 0] == pytest.approx(8 * 3 * np.sqrt(2))
+
+
+def test_a_habit_is_the_line_through_other_jobs_stages() -> None:
+    x = np.linspace(-1, 1, 30)
+    stages = pd.DataFrame(
+        {"job": [f"j{at}" for at in range(30)], "deviation": x, "residual": 0.2 + 0.7 * x, "weight": 5.0}
+    )
+    told = habit_without(pd.concat([stages, stages.assign(job="me", residual=50.0)]), "me")
+    assert told.share == pytest.approx(0.7)
+    assert told.level == pytest.approx(LEVEL_KEPT * 0.2)
+    assert habit_without(stages.head(10), "me") == NO_HABIT
+
+
+def test_a_run_is_longer_by_its_stages_longest_vertices() -> None:
+    """Stages of 4 (beside 1) and 6 s, 10 s together; on the target 8 and 6, 14: a run of 20 s takes 28."""
+    own = pd.DataFrame({"run_id": "r", "stage": ["a", "a", "b"], "duration_s": [1.0, 4.0, 6.0]})
+    durations = np.array([[2.0, 2.0], [8.0, 16.0], [6.0, 6.0]])
+    assert run_draws(own, durations, pd.Series({"r": 20.0})).tolist() == [28.0, 44.0]
+
+
+def test_intervals_are_widened_by_what_other_jobs_missed() -> None:
+    draws = np.arange(1.0, 101.0)
+    low, high = stage_interval(draws, 0.9)
+    assert stage_interval(draws, 0.9, np.log(2)) == (pytest.approx(low / 2), pytest.approx(high * 2))
+    scores = pd.DataFrame(
+        {"job": [f"j{at}" for at in range(20)], "stage": "s", "score": np.arange(20.0), "weight": 1.0, "median": 0.5}
+    )
+    strange = pd.DataFrame({"job": ["me"], "stage": ["s"], "score": [99.0], "weight": [1.0], "median": [9.0]})
+    told = widening_without(pd.concat([scores, strange]), "me", 0.9)
+    assert told == Widening(interval=18.0, median=0.5, n_stages=20)  # the 19th of 20: 19/21 is 0.9 at least
+
+
+def test_figures_of_draws_that_are_the_truth_are_perfect() -> None:
+    draws = np.arange(1.0, 101.0)
+    told = stage_figures(draws, draws, 0.9)
+    assert told["ks"] == 0
+    assert told["risk_error"] == 0
+    assert told["coverage"] == pytest.approx(0.9)
+    apart = stage_figures(draws, draws + 1000, 0.9)
+    assert (apart["ks"], apart["coverage"], apart["risk_error_quarter"]) == (1, 0, pytest.approx(0.25))
+
+
+def test_only_runs_that_touched_one_machine_type_count() -> None:
+    rows = pd.DataFrame({"run_id": ["a", "a", "b"], "job": "j", "machine_type": ["x", "y", "x"]})
+    assert runs_on(rows, "j", "x")["run_id"].tolist() == ["b"]
+
+
+# ---- synthetic, with known truth
+
+
+def test_a_job_on_another_machine_type_takes_what_it_takes_there(vertices: pd.DataFrame) -> None:
+    job = "job4"
+    basis = basis_of(without_runs_on(vertices, job, "new"), "old", "new", PARAMS)
+    told = transfer_job(basis, runtimes_of(vertices), job, PARAMS)
+    truth = vertices[(vertices["job"] == job) & (vertices["machine_type"] == "new")]["duration_s"].to_numpy(float)
+    assert np.median(told.draws) == pytest.approx(np.median(truth), rel=0.15)
+    assert stage_figures(told.draws, truth, 0.9)["ks"] < 0.35
+    assert told.stages["stage"].tolist() == ["map"]
+    assert told.rests_on.startswith("30 runs on old; slowdowns of 870 vertices of other jobs there and of 870 on new")
+
+
+def test_load_that_differs_is_no_speed() -> None:
+    """`new` is 1.5 times as fast, and less loaded: scaling by 1.5 leaves the load of `old` in."""
+    rows = fleet(np.random.default_rng(3), n_runs=160, load=0.8)
+    middle = rows["submitted_at"].quantile(0.5)
+    basis = basis_of(rows[rows["submitted_at"] <= middle], "old", "new", PARAMS)
+    later = with_slowdowns(rows[rows["submitted_at"] > middle])
+    told = evaluate_stages(basis, later, 1 / 1.5, PARAMS, StageMinima(10, 10, 10)).set_index("method")
+    assert told.loc["ours", "ks"] < told.loc["× speed", "ks"] < told.loc["as it is", "ks"]
+    assert told.loc["ours", "risk_error"] < told.loc["× speed", "risk_error"]
+
+
+def test_calibrated_intervals_hold_what_they_promise() -> None:
+    """Many runs, so that shares are known within a point or two; a calibration on half of the history errs upwards."""
+    rows = fleet(np.random.default_rng(7), n_jobs=40, n_runs=160)
+    middle = rows["submitted_at"].quantile(0.5)
+    basis = basis_of(rows[rows["submitted_at"] <= middle], "old", "new", PARAMS)
+    later = with_slowdowns(rows[rows["submitted_at"] > middle])
+    told = evaluate_stages(basis, later, 1 / 1.5, PARAMS, StageMinima(10, 10, 10)).set_index("method")
+    assert told.loc["ours, calibrated", "coverage"] == pytest.approx(0.9, abs=0.04)
+    whole = evaluate_runs(basis, runtimes_of(rows), later, 1 / 1.5, PARAMS).set_index("method")
+    assert whole.loc["ours, calibrated", "coverage"] == pytest.approx(0.9, abs=0.04)
+
+
+# ---- properties
+
+
+def test_another_unit_of_time_scales_runtimes(vertices: pd.DataFrame) -> None:
+    in_minutes = vertices.assign(duration_s=vertices["duration_s"] / 60, cpu_s=vertices["cpu_s"] / 60)
+    first, second = (
+        transfer_job(basis_of(rows, "old", "new", PARAMS), runtimes_of(rows), "job2", PARAMS)
+        for rows in (vertices, in_minutes)
+    )
+    assert second.draws * 60 == pytest.approx(first.draws)
+    assert second.high_s * 60 == pytest.approx(first.high_s)
+
+
+def test_a_faster_target_never_takes_longer(vertices: pd.DataFrame) -> None:
+    is_new = vertices["machine_type"] == "new"
+    faster = vertices.assign(duration_s=vertices["duration_s"] / np.where(is_new, 2.0, 1.0))
+    slow, fast = (
+        transfer_job(basis_of(rows, "old", "new", PARAMS), runtimes_of(vertices), "job2", PARAMS)
+        for rows in (vertices, faster)
+    )
+    assert (fast.draws < slow.draws).all()
+    assert fast.late_ratio(0.5)[0] <= slow.late_ratio(0.5)[0]
+
+
+def test_a_later_deadline_is_missed_less_often(vertices: pd.DataFrame) -> None:
+    told = transfer_job(basis_of(vertices, "old", "new", PARAMS), runtimes_of(vertices), "job2", PARAMS)
+    chances = [told.late_ratio(deadline) for deadline in np.linspace(0, told.draws.max() * 3, 20)]
+    assert chances[0] == (1, 1, 1)
+    assert chances[-1][0] == 0
+    assert all(low <= middle <= high for middle, low, high in chances)
+    assert all(one[0] >= other[0] for one, other in pairwise(chances))
+
+
+def test_the_jobs_own_runs_on_the_target_hardly_matter(vertices: pd.DataFrame) -> None:
+    """The answer rests on other jobs; they in turn are measured against all others, of which this is one of 30."""
+    is_own = (vertices["job"] == "job2") & (vertices["machine_type"] == "new")
+    strange = vertices.assign(duration_s=vertices["duration_s"] * np.where(is_own, 5.0, 1.0))
+    first, second = (
+        transfer_job(basis_of(rows, "old", "new", PARAMS), runtimes_of(vertices), "job2", PARAMS)
+        for rows in (vertices, strange)
+    )
+    assert second.draws == pytest.approx(first.draws, rel=0.03)
+
+
+# ---- what cannot be answered
+
+
+def test_a_machine_type_without_vertices_is_named_with_those_that_have_some(vertices: pd.DataFrame) -> None:
+    with pytest.raises(NotFound, match="no vertex ran on machine type 'gen9'; known: 'new', 'old'"):
+        basis_of(vertices, "old", "gen9", PARAMS)
+
+
+def test_one_machine_type_twice_is_refused(vertices: pd.DataFrame) -> None:
+    with pytest.raises(BadInput, match="runs on old are there already; expected another machine type; mend --onto"):
+        basis_of(vertices, "old", "old", PARAMS)
+
+
+def test_logs_without_cpu_time_are_refused(vertices: pd.DataFrame) -> None:
+    with pytest.raises(BadInput, match="no vertex has CPU seconds and tokens"):
+        basis_of(vertices.assign(cpu_s=np.nan), "old", "new", PARAMS)
+
+
+def test_an_unknown_job_and_one_with_few_runs_are_refused(vertices: pd.DataFrame) -> None:
+    basis = basis_of(vertices, "old", "new", PARAMS)
+    with pytest.raises(NotFound, match="job 'nobody' has no completed run"):
+        transfer_job(basis, runtimes_of(vertices), "nobody", PARAMS)
+    with pytest.raises(BadInput, match="job 'job2' has 30 completed runs on old alone; expected at least 31"):
+        transfer_job(basis, runtimes_of(vertices), "job2", TransferParams(min_runs=31))
+
+
+def test_a_short_history_is_refused() -> None:
+    rows = fleet(np.random.default_rng(0), n_jobs=4, n_runs=20)
+    with pytest.raises(BadInput, match=f"on one of the machine types; expected at least {LEAST_POOL}"):
+        transfer_job(basis_of(rows, "old", "new", PARAMS), runtimes_of(rows), "job1", PARAMS)
+
+
+def test_too_few_jobs_calibrate_nothing() -> None:
+    rows = fleet(np.random.default_rng(0), n_jobs=8, n_runs=200)
+    with pytest.raises(BadInput, match="stages of other jobs ran on both machine types often enough"):
+        transfer_job(basis_of(rows, "old", "new", PARAMS), runtimes_of(rows), "job1", PARAMS)
+
+
+# ---- vertices of runs
+
+
+def test_vertices_are_read_from_runs_as_the_warehouse_has_them() -> None:
+    at = pd.Timestamp("2026-01-01 00:00:10")
+    vertex = {"stage": "map", "sku": "gen3", "started_at": at, "ended_at": at + pd.Timedelta(seconds=4)}
+    vertex |= {"cpu_s": 0.6, "mean_tokens": 3.0}
+    nothing = vertex | {"ended_at": at}
+    runs = pd.DataFrame(
+        {
+            "run_id": ["a", "b", "c"],
+            "group_key": "j",
+            "submitted_at": START,
+            "status": ["completed", "timeout", "completed"],
+            "vertices": [[vertex, nothing], [vertex], None],
+        }
+    )
+    found = vertices_of(runs)
+    assert found[["run_id", "machine_type", "duration_s", "cpu_s", "tokens"]].to_numpy().tolist() == [
+        ["a", "gen3", 4.0, 0.6, 3.0]
+    ]
+    assert vertices_of(runs.iloc[1:]).empty
+
+
+# ---- the recording
+
+
+@pytest.fixture(scope="module")
+def recorded() -> tuple[pd.DataFrame, pd.Series, pd.DataFrame]:
+    """Vertices of the recorded jobs with their period, and runtimes. Two thirds of the files: D1 and some of D2."""
+    if not RECORDED.exists() or os.environ.get("WHORL_NO_RECORDED"):
+        pytest.skip("needs data/recorded/jobs")
+    names = ["run_id", "job", "plan_signature", "submitted_at", "status", "period", "vertices", "runtime_s"]
+    runs = pd.concat(
+        [pq.read_table(path, columns=names).to_pandas() for path in sorted(RECORDED.glob("runs-*.parquet"))]
+    )
+    runs = runs[runs["period"] == "D1"].assign(group_key=lambda rows: rows["job"] + rows["plan_signature"])
+    return with_slowdowns(vertices_of(runs)), runs.set_index("run_id")["runtime_s"], runs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("source", "target", "speed_ratio"), [("gen5", "gen3", 0.1 / 0.06), ("gen3", "gen5", 0.6)])
+def test_recorded_stages_are_told_better_than_by_a_ratio_of_speeds(
+    recorded: tuple[pd.DataFrame, pd.Series, pd.DataFrame], source: str, target: str, speed_ratio: float
+) -> None:
+    """On the two halves of D1, on which the method was made."""
+    rows = recorded[0]
+    middle = rows["submitted_at"].quantile(0.5)
+    basis = basis_of(rows[rows["submitted_at"] <= middle], source, target, PARAMS)
+    later = rows[rows["submitted_at"] > middle]
+    told = evaluate_stages(basis, later, speed_ratio, PARAMS, StageMinima(15, 10, 10)).set_index("method")
+    assert told.loc["ours", "ks"] < told.loc["× ratio of other jobs", "ks"] < told.loc["× speed", "ks"]
+    assert told.loc["ours", "risk_error"] < told.loc["× speed", "risk_error"]
+    assert 0.87 <= told.loc["ours, calibrated", "coverage"] <= 0.95

@@ -108,9 +108,10 @@ def backtest(sizes: Floats, runtimes_s: Floats, power: float) -> float:
     sizes: (n,), rising."""
     tiny = TINY * float(runtimes_s.min())
     errors = []
-    for k in range(max(len(sizes) - N_TRIED, LEAST_BEFORE), len(sizes)):
-        if sizes[k - 1] > sizes[0]:
-            predicted, _ = fit_power(sizes[:k], runtimes_s[:k], float(sizes[k]), power)
+    for k in range(max(len(sizes) - N_TRIED, 0), len(sizes)):
+        n_smaller = int(np.searchsorted(sizes, sizes[k]))
+        if n_smaller >= LEAST_BEFORE and sizes[n_smaller - 1] > sizes[0]:
+            predicted, _ = fit_power(sizes[:n_smaller], runtimes_s[:n_smaller], float(sizes[k]), power)
             errors.append(abs(np.log(max(predicted, tiny) / runtimes_s[k])))
     return float(np.mean(errors)) if errors else np.nan
 
@@ -133,11 +134,12 @@ def extrapolate(sizes: Floats, runtimes_s: Floats, size: float) -> Extrapolation
     predicted, deviation = fit_power(x, y, size, POWERS[shape])
     if predicted <= 0:
         return level
-    if np.isnan(errors[shape]) or np.isnan(deviation):
+    noise = level.spread / len(x) if np.isnan(deviation) else deviation / predicted
+    if np.isnan(errors[shape]):  # nothing says how well it is continued: as well as the shapes agree
         other, _ = fit_power(x, y, size, POWERS[LEVELLING])
-        spread = abs(float(np.log(predicted / max(other, TINY * float(y.min()))))) + level.spread / len(x)
-        return Extrapolation(predicted, spread, shape, len(x))
-    return Extrapolation(predicted, deviation / predicted + errors[shape], shape, len(x))
+        apart = abs(float(np.log(predicted / max(other, TINY * float(y.min())))))
+        return Extrapolation(predicted, noise + apart, shape, len(x))
+    return Extrapolation(predicted, noise + errors[shape], shape, len(x))
 
 
 def score_ratio(scores: pd.DataFrame, source: str, target: str, aspect: str = CPU_ONE_THREAD) -> float:
@@ -275,10 +277,10 @@ def lotaru_calibration(confidence: float) -> Calibration:
 # confidence, multiple of a task's spread, of a workflow's
 LOTARU_MULTIPLES = (
     (0.5, 0.4597, 0.4096),
-    (0.8, 1.1513, 0.8413),
+    (0.8, 1.1501, 0.8413),
     (0.9, 1.8644, 1.0825),
-    (0.95, 2.8236, 1.2738),
-    (0.99, 10.1656, 1.6854),
+    (0.95, 2.8236, 1.2728),
+    (0.99, 10.1656, 1.6822),
 )
 
 

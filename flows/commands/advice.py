@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from flows.commands.options import Json, Seed, Source
+from flows.commands.options import Json, Seed, Source, one_source
 from flows.commands.reading_options import Renamed, absolute_paths, renamed_columns
 from flows.invocation import invocation_of
 from flows.tables import Column, show_table
@@ -156,6 +156,83 @@ def evaluate(
     result = evaluation_result(figures, Path(path).name, f"whorl advice evaluate {runs}")
     if folder is not None:
         invocation.note(f"page: {write_result(Path(folder), 'advice-evaluation', result)}")
+    if as_json:
+        from flows.machine_output import show_json
+
+        show_json(figures)
+        return
+    show_result(result)
+
+
+@app.command()
+def estimate(
+    context: typer.Context,
+    onto: Annotated[str, typer.Option(metavar="MACHINE", help="The machine, or machine type, to estimate for")],
+    traces: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="Trace of a workflow (Nextflow's trace.txt, or a table); repeatable"),
+    ] = None,
+    job: Annotated[
+        str | None, typer.Option(help="A recurring job of `whorl jobs` in place of traces", show_default=False)
+    ] = None,
+    source: Source = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", metavar="MACHINE", help="The machine that runs are taken from", show_default=False),
+    ] = None,
+    scores: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Scores of machines: machine_type, aspect, score")
+    ] = None,
+    scores_of: Annotated[
+        str | None, typer.Option(metavar="SOURCE", help="Source of `whorl nodes` whose benchmarks say the scores")
+    ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(help="Where traces ran that do not say it; else the name of their folder", show_default=False),
+    ] = None,
+    size_ratio: Annotated[float, typer.Option(help="Size of the input, over the largest that has run")] = 1.0,
+    deadline: Annotated[
+        str | None, typer.Option(metavar="TIME", help="With --job: how often it would be late", show_default=False)
+    ] = None,
+    renamed: Renamed = None,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Say how long tasks or a recurring job take on a machine that was not tried, and how sure that is.
+
+    Tasks: from their runs on one machine, and scores of both. A job: from its stages, and what other jobs met there."""
+    from tasks.advice import estimate_steps
+    from tasks.report import estimate_results
+    from tasks.report.result import write_result
+
+    if bool(traces) == (job is not None):
+        raise typer.BadParameter("expected --traces PATH or --job JOB, one of them")
+    invocation = invocation_of(context)
+    settings = invocation.resolved().settings
+    again = f"whorl advice estimate --onto {onto}"
+    if job is not None:
+        deadline_s = None if deadline is None else seconds("--deadline", deadline)
+        params = settings.advice.transfer
+        named = one_source(settings.warehouse, source)
+        told = estimate_steps.estimate_job(settings.warehouse, named, job, onto, params, start=start or "")
+        figures = estimate_results.transfer_figures(told, params.confidence, deadline_s)
+        result = estimate_results.transfer_result(told, params.confidence, deadline_s, f"{again} --job {job}")
+    else:
+        columns = renamed_columns(renamed, "size=rchar")
+        found = estimate_steps.estimate_traces(
+            absolute_paths(traces),
+            onto,
+            estimate_steps.scores_for(scores, settings.warehouse, scores_of, columns),
+            settings.advice.estimate,
+            start=start or "",
+            machine=machine or "",
+            size_ratio=size_ratio,
+            renamed=columns,
+        )
+        figures = estimate_results.estimate_figures(found)
+        result = estimate_results.estimate_result(found, f"{again} --traces {' --traces '.join(traces or [])}")
+    if out is not None:
+        invocation.note(f"page: {write_result(out.absolute(), f'advice-estimate-{onto}', result)}")
     if as_json:
         from flows.machine_output import show_json
 

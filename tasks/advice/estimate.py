@@ -179,6 +179,7 @@ def estimate(
     BadInput for a task with fewer than two finished runs, BadSetting for a size ratio that is not above 0."""
     if not size_ratio > 0:
         raise BadSetting(f"size ratio {size_ratio:g}: expected a number above 0")
+    extrapolated = _extrapolated(runs, source, size_ratio)
     ratio = score_ratio(scores, source, target, params.aspect)
     found = [
         {
@@ -186,7 +187,7 @@ def estimate(
             "spread": told.spread + LEAST_SPREAD, "shape": told.shape, "n_runs": told.n_runs,
             "n_target_runs": int(((own["machine"] == target)).sum()),
         }
-        for workflow, task, own, size, told in _extrapolated(runs, source, size_ratio)
+        for workflow, task, own, size, told in extrapolated
     ]  # fmt: skip
     known = calibration or _calibrated(runs, source, target, ratio, params.confidence)
     tasks = pd.DataFrame(found)

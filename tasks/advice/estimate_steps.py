@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from tasks.advice.estimate import Estimate, EstimateParams, estimate
+from tasks.advice.readers.tables import SCORES, read_scores
 from tasks.advice.readers.traces import one_machine, read_traces
 from tasks.advice.transfer import TransferParams, TransferredRuns, basis_of, transfer_job
-from tasks.errors import BadInput, NotFound, quoted
+from tasks.errors import BadInput, BadSetting, NotFound, quoted
 from tasks.jobs.groups import find_group
 from tasks.jobs.summary import refuse_mixture
+from tasks.nodes.thread_scores import thread_scores_of_source
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
 
@@ -62,6 +64,22 @@ def estimate_job(
     return transfer_job(basis_of(vertices, start, onto, params), runtimes_s, key, params)
 
 
+def scores_for(table: str | None, warehouse: Warehouse, source: str | None, renamed: Mapping[str, str]) -> pd.DataFrame:
+    """Scores of machines: machine_type, aspect, score; of a table, or of a source of `nodes` in the warehouse.
+
+    A table without aspects is of one thread. Machines of a source go by their type and by their name. Raises BadSetting
+    for neither and for both, BadInput and NotFound as read."""
+    if (table is None) == (source is None):
+        given = "both --scores and --scores-of" if table else "no scores of the machines"
+        raise BadSetting(f"{given}; expected --scores FILE or --scores-of SOURCE (of `whorl nodes`)")
+    if table is not None:
+        return read_scores(table, {ours: theirs for ours, theirs in renamed.items() if ours in SCORES})
+    found = thread_scores_of_source(warehouse, str(source))
+    by_type = found[found["machine_type"] != ""].drop(columns="node")
+    by_name = found[found["node"] != found["machine_type"]].drop(columns="machine_type")
+    return pd.concat([by_type, by_name.rename(columns={"node": "machine_type"})], ignore_index=True)
+
+
 def estimate_traces(
     paths: Sequence[str],
     onto: str,
@@ -79,5 +97,6 @@ def estimate_traces(
     start: the machine that runs are taken from, where the traces have several. machine, workflow: of traces that do not
     say (read_traces). scores: machine_type, aspect, score. size_ratio: of the input to the largest that ran. Raises as
     read_traces and estimate."""
-    runs = read_traces(paths, renamed or {}, machine=machine, workflow=workflow).runs
+    columns = {ours: theirs for ours, theirs in (renamed or {}).items() if ours not in SCORES}
+    runs = read_traces(paths, columns, machine=machine, workflow=workflow).runs
     return estimate(runs, scores, one_machine(runs, start), onto, params, size_ratio=size_ratio)

@@ -2,8 +2,10 @@
 
 from tasks.advice.choice import ChoiceParams
 from tasks.advice.groups import GroupParams
+from tasks.advice.estimate import EstimateParams
 from tasks.advice.next_run import SearchParams
 from tasks.advice.replay import ReplayParams
+from tasks.advice.transfer import TransferParams
 from tasks.params import Params
 
 
@@ -14,3 +16,5 @@ class AdviceParams(Params):
     evaluate: ReplayParams = ReplayParams()
     choose: ChoiceParams = ChoiceParams()
     groups: GroupParams = GroupParams()
+    estimate: EstimateParams = EstimateParams()
+    transfer: TransferParams = TransferParams()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from tasks.advice.estimate import CPU_ONE_THREAD
 from tasks.advice.machines import Ints, MachineType
 from tasks.advice.memory import MemoryNeed, stated_need
 from tasks.errors import BadInput, quoted
@@ -69,7 +70,11 @@ MACHINE_SCORES = {
     "low": Field(float, is_needed=False),
     "high": Field(float, is_needed=False),
 }
-SCORES = {"machine_type": Field(str, ("node", "instance")), "aspect": Field(str), "score": Field(float)}
+SCORES = {
+    "machine_type": Field(str, ("node", "instance")),
+    "aspect": Field(str, is_needed=False),
+    "score": Field(object),
+}
 
 
 def read_columns(
@@ -193,12 +198,19 @@ def read_needs(path: str, renamed: Mapping[str, str], limits: ReadLimits = ReadL
 
 
 def read_scores(path: str, renamed: Mapping[str, str], limits: ReadLimits = ReadLimits()) -> pd.DataFrame:  # noqa: B008
-    """Scores of machine types: machine_type, aspect, score (> 0). Raises BadInput."""
+    """Scores of machine types: machine_type, aspect (one thread where it has none), score (> 0).
+
+    A machine whose score is empty has none. Raises BadInput for a score that is no number, or not above 0."""
     scores = read_columns(path, SCORES, renamed, limits)
-    if (bad := ~(scores["score"] > 0)).any():
-        row = scores[bad].iloc[0]
-        raise BadInput(path, f"score {row['score']:g} of {quoted(row['machine_type'])}", "scores above 0")
-    return scores
+    texts = scores["score"].map(lambda value: "" if value is None else str(value).strip())
+    numbers = pd.to_numeric(texts, errors="coerce").astype(float)
+    if (bad := (texts != "") & ~(numbers > 0)).any():
+        at = int(np.flatnonzero(bad.to_numpy())[0])
+        said = quoted(texts.iloc[at]) if np.isnan(numbers.iloc[at]) else f"{numbers.iloc[at]:g}"
+        raise BadInput(path, f"score {said} of {quoted(scores['machine_type'].iloc[at])}", "numbers above 0")
+    if "aspect" not in scores:
+        scores["aspect"] = CPU_ONE_THREAD
+    return scores.assign(score=numbers)[texts != ""].reset_index(drop=True)
 
 
 def read_job_runs(path: str, renamed: Mapping[str, str], limits: ReadLimits = ReadLimits()) -> pd.DataFrame:  # noqa: B008

@@ -1,6 +1,8 @@
 """The steps of runtimes on other machines: read by source and job, or from traces, and answer."""
 
+import logging
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -15,6 +17,10 @@ from tasks.nodes.thread_scores import thread_scores_of_source
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
 
+if TYPE_CHECKING:
+    from tasks.report.result import Result
+
+logger = logging.getLogger(__name__)
 VERTICES = """
 WITH final AS (
     SELECT
@@ -98,5 +104,59 @@ def estimate_traces(
     say (read_traces). scores: machine_type, aspect, score. size_ratio: of the input to the largest that ran. Raises as
     read_traces and estimate."""
     columns = {ours: theirs for ours, theirs in (renamed or {}).items() if ours not in SCORES}
-    runs = read_traces(paths, columns, machine=machine, workflow=workflow).runs
-    return estimate(runs, scores, one_machine(runs, start), onto, params, size_ratio=size_ratio)
+    traces = read_traces(paths, columns, machine=machine, workflow=workflow)
+    for reason, n in traces.n_left_out.items():
+        logger.warning("left out %d tasks of the traces: %s", n, reason)
+    return estimate(traces.runs, scores, one_machine(traces.runs, start), onto, params, size_ratio=size_ratio)
+
+
+def traces_page(
+    warehouse: Warehouse,
+    paths: Sequence[str],
+    onto: str,
+    scores: str | None,
+    scores_of: str | None,
+    params: EstimateParams,
+    *,
+    start: str = "",
+    machine: str = "",
+    size_ratio: float = 1.0,
+    renamed: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """As estimate_traces with scores_for, with a page in the reports of the home: figures, its path, markdown."""
+    from tasks.report.estimate_results import estimate_figures, estimate_result
+
+    columns = dict(renamed or {})
+    told = scores_for(scores, warehouse, scores_of, columns)
+    found = estimate_traces(
+        paths, onto, told, params, start=start, machine=machine, size_ratio=size_ratio, renamed=columns
+    )
+    again = f"whorl advice estimate --onto {onto} --traces {' --traces '.join(paths)}"
+    return estimate_figures(found) | _page(warehouse, f"advice-estimate-{onto}", estimate_result(found, again))
+
+
+def job_page(
+    warehouse: Warehouse,
+    source: str,
+    job: str,
+    onto: str,
+    params: TransferParams,
+    *,
+    start: str = "",
+    deadline_s: float | None = None,
+) -> dict[str, Any]:
+    """As estimate_job, with a page in the reports of the home; returns figures, its path, markdown."""
+    from tasks.report.estimate_results import transfer_figures, transfer_result
+
+    found = estimate_job(warehouse, source, job, onto, params, start=start)
+    again = f"whorl advice estimate --onto {onto} --job {found.job}"
+    result = transfer_result(found, params.confidence, deadline_s, again)
+    name = f"advice-estimate-{found.job}-{onto}"
+    return transfer_figures(found, params.confidence, deadline_s) | _page(warehouse, name, result)
+
+
+def _page(warehouse: Warehouse, name: str, result: "Result") -> dict[str, str]:
+    from tasks.report.result import as_markdown, write_result
+
+    path = write_result(warehouse.home / "reports", name, result)
+    return {"report": str(path), "answer": result.answer, "markdown": as_markdown(result)}

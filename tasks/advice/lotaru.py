@@ -6,10 +6,11 @@ largest run of each partition on n1 and c2: 53 tasks × 2 partitions × 2 target
 |estimate - runtime| / runtime, with percentiles at position p·(n + 1). All but the machines is Lotaru's protocol of
 2022; its table says neither that the source is n2 nor that Lotaru's factor is half a ratio of disks that is 1."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -30,7 +31,7 @@ from tasks.advice.estimate import (
 )
 from tasks.errors import BadInput, NotFound
 
-Source = Literal["n1", "n2", "c2", "local", "asok01", "asok02"]
+Source = Literal["n2", "n1", "c2", "local", "asok01", "asok02"]
 PUBLISHED_SOURCE, CLOUD = "n2", ("n1", "n2", "c2")  # Google Cloud's n1-, n2- and c2-standard-4
 REGRESSION = "regression"
 STRAIGHT_2022, STRAIGHT_HEAD = 0.8, 0.75  # correlation from which Lotaru draws a line: in 2022, and today
@@ -43,6 +44,7 @@ MS = 1e-3
 # what Lotaru's authors measured: linpack (flop/s), sysbench cpu of one thread (events/s), disk (MB/s)
 LINPACK = {"n1": 3620426.0, "n2": 4045289.0, "c2": 4602096.0, "local": 3959800.0}
 SYSBENCH = {"asok01": 223.0, "asok02": 223.0, "n1": 369.0, "n2": 467.0, "c2": 523.0, "local": 458.0}
+SYSBENCH_TODAY = SYSBENCH | {"local": 437.0}  # as Lotaru-G has it
 DISK = {"asok01": 303.0, "asok02": 339.0, "n1": 483.0, "n2": 483.0, "c2": 483.0, "local": 415.0}
 SWAPPED = {"asok01": "asok02", "asok02": "asok01"}  # these microbenchmark files carry each other's machine inside
 # critical statistics of Kolmogorov and Smirnov at 0.05 for 1, 2, … runs, which the code compares p-values with
@@ -117,7 +119,8 @@ def partitions(rows: pd.DataFrame) -> dict[int, pd.DataFrame]:
 
 def cases(executions: pd.DataFrame, source: str, targets: Sequence[str]) -> list[Case]:
     """All estimates of Perona's protocol from one machine: of each target, task, partition of the source and run."""
-    keyed = executions.groupby(["machine", "workflow", "task"])
+    kept = executions[executions["machine"].isin({source, *targets})]
+    keyed = kept.groupby(["machine", "workflow", "task"])
     each = {tuple(map(str, key)): partitions(rows) for key, rows in keyed}
     found = []
     for target in targets:
@@ -229,7 +232,7 @@ def published_factor(case: Case) -> float:
 
 def general_factor(case: Case) -> float:
     """Lotaru-G: half the ratio of sysbench, half that of disks."""
-    return 0.5 * SYSBENCH[case.source] / SYSBENCH[case.target] + 0.5 * DISK[case.source] / DISK[case.target]
+    return 0.5 * SYSBENCH_TODAY[case.source] / SYSBENCH_TODAY[case.target] + 0.5 * DISK[case.source] / DISK[case.target]
 
 
 def sysbench_factor(case: Case) -> float:
@@ -388,3 +391,25 @@ def _figures(errors: pd.DataFrame, is_straight: "np.ndarray[tuple[int], np.dtype
 def multiples(errors: pd.DataFrame, confidences: Sequence[float]) -> list[Calibration]:
     """Calibrations on all of some errors: what `estimate.LOTARU_MULTIPLES` was read off."""
     return [calibrate(errors, confidence, "the published workflows") for confidence in confidences]
+
+
+def main(datasets: str) -> None:
+    """Print the table for every machine with traces: `python -m tasks.advice.lotaru FOLDER`.
+
+    FOLDER has lotaru/ and sparecores/. Scores: whorl's of one thread from SpareCores' raw results, SpareCores' own of
+    stress-ng, Lotaru's of sysbench."""
+    from tasks.nodes.thread_scores import thread_scores_of_files
+
+    types = {name: f"{name}-standard-4" for name in CLOUD}
+    rows = pd.read_csv(Path(datasets) / "sparecores" / "summary_scores.csv")
+    rows = rows[rows["vendor"] == "gcp"].rename(columns={"instance": "machine_type", "stressng_1": "score"})
+    scores = {
+        "whorl": score_factor(thread_scores_of_files([str(Path(datasets) / "sparecores" / "gcp")]), types),
+        "stress-ng": score_factor(rows.assign(aspect=CPU_ONE_THREAD), types),
+    }
+    found = table(str(Path(datasets) / "lotaru"), scores, get_args(Source))
+    print(found.to_string(index=False, float_format="{:.4f}".format, na_rep="–"))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -13,9 +13,11 @@ much work and tokens differ between the two types, is learned from the stages of
 A ratio of speeds cannot do that: durations followed speed with an exponent of 1.4 where types also differed in load, of
 1.03 where they were quiet (data/recorded/jobs)."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -493,3 +495,32 @@ def stage_figures(draws: Floats, truth_s: Floats, confidence: float, widening: f
         "risk_error": float(np.mean(risks)),
         "risk_error_quarter": risks[1],
     }
+
+
+# what a token is worth there, in cores: data/recorded/jobs/README.md
+RECORDED_SPEEDS = {"gen3": 0.06, "gen4": 0.08, "gen5": 0.1}
+EARLIER, LATER = "D1", ("D2", "D3")
+
+
+def main(folder: str) -> None:
+    """Print the evaluation on recorded jobs: `python -m tasks.advice.transfer data/recorded/jobs`.
+
+    What D1 says of a machine type against what D2 and D3 were there, for stages and for whole runs."""
+    names = ["run_id", "job", "plan_signature", "submitted_at", "status", "period", "vertices", "runtime_s"]
+    paths = sorted(Path(folder).glob("runs-*.parquet"))
+    runs = pd.concat([pd.read_parquet(path, columns=names) for path in paths], ignore_index=True)
+    runs = runs.assign(group_key=runs["job"] + "#" + runs["plan_signature"])
+    vertices = with_slowdowns(vertices_of(runs).merge(runs[["run_id", "period"]], on="run_id"))
+    runtimes_s, params = runs.set_index("run_id")["runtime_s"], TransferParams()
+    history, truth = vertices[vertices["period"] == EARLIER], vertices[vertices["period"].isin(LATER)]
+    for source, target in (("gen5", "gen3"), ("gen3", "gen5")):
+        basis, ratio = basis_of(history, source, target, params), RECORDED_SPEEDS[source] / RECORDED_SPEEDS[target]
+        for what, table in (
+            ("stages", evaluate_stages(basis, truth, ratio, params)),
+            ("runs", evaluate_runs(basis, runtimes_s, truth, ratio, params)),
+        ):
+            print(f"{source} to {target}, {what}\n{table.to_string(index=False, float_format='{:.3f}'.format)}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

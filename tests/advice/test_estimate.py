@@ -284,6 +284,7 @@ def test_a_size_ratio_of_nothing_is_refused() -> None:
 # ---- the published data
 
 
+@pytest.mark.slow
 def test_the_shipped_calibration_is_what_the_published_workflows_say() -> None:
     folder = Path(os.environ.get("WHORL_DATASETS", "-"))
     if not (folder / "lotaru").exists() or not (folder / "sparecores").exists():

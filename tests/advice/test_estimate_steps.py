@@ -7,9 +7,16 @@ import pandas as pd
 import pytest
 
 from tasks.advice.estimate import CPU_ONE_THREAD, EstimateParams
-from tasks.advice.estimate_steps import estimate_job, estimate_traces, read_vertices
+from tasks.advice.estimate_steps import (
+    estimate_job,
+    estimate_traces,
+    job_page,
+    read_vertices,
+    scores_for,
+    traces_page,
+)
 from tasks.advice.transfer import TransferParams
-from tasks.errors import BadInput, NotFound
+from tasks.errors import BadInput, BadSetting, NotFound
 from tasks.jobs import steps
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.warehouse.place import Warehouse
@@ -94,3 +101,38 @@ def test_traces_are_answered_in_one_call(tmp_path: Path) -> None:
     assert (told.source, row["task"], row["n_runs"]) == ("local", "ALIGN", 4)
     assert row["runtime_s"] == pytest.approx(80)
     assert row["low_s"] < 80 < row["high_s"]
+
+
+def test_tasks_that_are_left_out_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text("workflow,task,machine,size,runtime_s\nw,a,m,1,10\nw,a,m,2,20\nw,a,m,2,0\n")
+    scores = pd.DataFrame({"machine_type": ["m", "n"], "aspect": CPU_ONE_THREAD, "score": [1.0, 2.0]})
+    estimate_traces([str(path)], "n", scores, EstimateParams())
+    assert "left out 1 tasks of the traces: no runtime above 0" in caplog.text
+
+
+def test_a_page_of_a_job_says_how_often_it_is_late(warehouse: Warehouse) -> None:
+    told = job_page(warehouse, "made", "job-a", "new", PARAMS, deadline_s=1_000)
+    assert told["late_ratio"] == told["late_ratio_high"] == 0
+    assert "longer than 16.7 min in 0" in told["answer"]
+    assert Path(told["report"]).read_text().count("job-a")
+    assert told["markdown"].startswith("**job")
+    assert [row["stage"] for row in told["stages"]] == ["map"]
+
+
+def test_a_page_of_traces_has_scores_from_a_table(warehouse: Warehouse, tmp_path: Path) -> None:
+    trace, scores = tmp_path / "trace.csv", tmp_path / "scores.csv"
+    trace.write_text("workflow,task,machine,size,runtime_s\nw,a,m,1,10\nw,a,m,2,20\n")
+    scores.write_text("instance,stressng_1\nm,1\nn,4\n")
+    told = traces_page(
+        warehouse, [str(trace)], "n", str(scores), None, EstimateParams(), renamed={"score": "stressng_1"}
+    )
+    assert told["workflows"][0]["runtime_s"] == pytest.approx(5)
+    assert Path(told["report"]).is_file()
+
+
+def test_scores_come_from_one_place(warehouse: Warehouse) -> None:
+    with pytest.raises(BadSetting, match="no scores of the machines; expected --scores FILE or --scores-of SOURCE"):
+        scores_for(None, warehouse, None, {})
+    with pytest.raises(BadSetting, match="both --scores and --scores-of"):
+        scores_for("scores.csv", warehouse, "nodes", {})

@@ -12,7 +12,8 @@ from tasks.quantities import duration, share
 from tasks.report.result import Column, Figure, Result, Table
 from tasks.report.style import BLUE, GRID, INK, MUTED, ORANGE, new_figure
 
-HEIGHT_IN, ROW_IN = 1.2, 0.24
+HEIGHT_IN, ROW_IN = 1.2, 0.36
+NAME_ABOVE = 0.22  # of a row: the name of a task above its interval
 MOST_DRAWN = 40  # tasks in a figure, the longest
 RUNTIME = (
     Column("runtime_s", "runtime", duration, is_number=True),
@@ -82,7 +83,10 @@ def _task_figure(found: Estimate) -> Figure:
         at = np.arange(len(rows))
         reach = [rows["runtime_s"] - rows["low_s"], rows["high_s"] - rows["runtime_s"]]
         axes.errorbar(rows["runtime_s"], at, xerr=reach, fmt="o", color=BLUE, ecolor=MUTED, capsize=2)
-        axes.set_yticks(at, rows["task"].tolist(), fontsize="small")
+        axes.set_yticks([])
+        for place, task, low_s in zip(at, rows["task"], rows["low_s"], strict=True):
+            axes.text(low_s, place + NAME_ABOVE, task, fontsize="small", color=INK, parse_math=False)
+        axes.set_ylim(-0.6, len(rows))
         axes.set_xscale("log")
         axes.set_xlabel(f"runtime on {found.target}, s")
         axes.grid(axis="x", color=GRID)

@@ -10,11 +10,14 @@ from flows.forms import call, flow
 from flows.job_params import WAREHOUSE
 from flows.policies import step
 from flows.publish import artifact_key, publish
-from tasks.advice import steps
+from tasks.advice import estimate_steps, steps
+from tasks.advice.estimate import EstimateParams
 from tasks.advice.groups import GroupParams
 from tasks.advice.next_run import SearchParams
 from tasks.advice.record.plan import RecordParams
 from tasks.advice.replay import ReplayParams
+from tasks.advice.transfer import TransferParams
+from tasks.errors import BadSetting
 from tasks.params import Params
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.sources import source_of
@@ -75,9 +78,30 @@ class GroupsFlowParams(Params):
     warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
+class EstimateFlowParams(Params):
+    """Runtimes on a machine that was not tried: of the tasks of traces, or of a recurring job."""
+
+    onto: str = Field(min_length=1, description="The machine, or machine type, to estimate for")
+    traces: list[str] = Field([], description="Traces of a workflow (Nextflow's trace.txt, or tables); empty: a job")
+    job: str = Field("", description="A recurring job in the warehouse, by its key or a unique part of it")
+    jobs_source: str = Field("", description="Source of the job's runs; empty: the only one")
+    start: str = Field("", description="The machine that runs are taken from; empty: the only one, or the most used")
+    scores: str = Field("", description="With traces: table of scores: machine_type, aspect, score")
+    scores_of: str = Field("", description="With traces: source of node benchmarks that say the scores instead")
+    machine: str = Field("", description="Where traces ran that do not say it; empty: the name of their folder")
+    size_ratio: float = Field(1.0, gt=0, description="Size of the input, over the largest that has run")
+    deadline_s: float | None = Field(None, gt=0, description="With a job: how often it would be late; empty: not asked")
+    columns: dict[str, str] = Field({}, description=COLUMNS)
+    estimate: EstimateParams = Field(EstimateParams(), description="How tasks are estimated")
+    transfer: TransferParams = Field(TransferParams(), description="How jobs are estimated")
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
 search = step(steps.search_page)
 groups = step(steps.groups_page)
 record = step(steps.record)
+estimate_traces = step(estimate_steps.traces_page)
+estimate_job = step(estimate_steps.job_page)
 evaluate = step(steps.evaluate_page)
 
 
@@ -159,6 +183,45 @@ def record_advice(params: AdviceRecordParams) -> dict[str, Any]:
 def group_machines(params: GroupsFlowParams) -> dict[str, Any]:
     """Run advice-groups here and now. Raises WhorlError."""
     return call(advice_groups, params)
+
+
+@flow(name="advice-estimate", run_name=lambda: f"estimate for {flow_run.parameters['onto']}", tags=TAGS)
+def advice_estimate(params: EstimateFlowParams) -> dict[str, Any]:
+    """Say how long tasks or a recurring job take on a machine that was not tried, and how sure that is."""
+    if bool(params.traces) == bool(params.job):
+        raise BadSetting("traces and job: expected one of them")
+    if params.job:
+        source = params.jobs_source or source_of(params.warehouse, "jobs", None)
+        found = estimate_job(
+            params.warehouse,
+            source,
+            params.job,
+            params.onto,
+            params.transfer,
+            start=params.start,
+            deadline_s=params.deadline_s,
+        )
+    else:
+        found = estimate_traces(
+            params.warehouse,
+            params.traces,
+            params.onto,
+            params.scores or None,
+            params.scores_of or None,
+            params.estimate,
+            start=params.start,
+            machine=params.machine,
+            size_ratio=params.size_ratio,
+            renamed=params.columns,
+        )
+    title = f"Runtimes on {params.onto}"
+    publish(artifact_key(WORD, params.job or "traces", params.onto, "estimate"), found.pop("markdown"), title)
+    return found
+
+
+def estimate_runtimes(params: EstimateFlowParams) -> dict[str, Any]:
+    """Run advice-estimate here and now. Raises WhorlError."""
+    return call(advice_estimate, params)
 
 
 def search_configuration(params: SearchFlowParams) -> dict[str, Any]:

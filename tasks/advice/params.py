@@ -1,8 +1,8 @@
 """The parameters of `advice`: what an operator changes stands in conf/advice.yaml."""
 
 from tasks.advice.choice import ChoiceParams
-from tasks.advice.groups import GroupParams
 from tasks.advice.estimate import EstimateParams
+from tasks.advice.groups import GroupParams
 from tasks.advice.next_run import SearchParams
 from tasks.advice.replay import ReplayParams
 from tasks.advice.transfer import TransferParams

@@ -7,14 +7,16 @@ import pytest
 
 from flows.advice import (
     AdviceEvaluateParams,
+    EstimateFlowParams,
     GroupsFlowParams,
     SearchFlowParams,
+    estimate_runtimes,
     evaluate_advice,
     group_machines,
     search_configuration,
 )
 from tasks.advice.replay import ReplayParams
-from tasks.errors import BadInput
+from tasks.errors import BadInput, BadSetting
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.runs import list_runs
 
@@ -93,3 +95,15 @@ def test_groups_of_machines_are_shown_with_their_answer_first(tmp_path: Path) ->
     assert sorted(sorted(one["machines"]) for one in found["groups"]) == [["a0", "a1", "a2"], ["b0", "b1", "b2"]]
     assert artifact(f"advice-scores-csv-{_hash('scores.csv')}-groups").startswith("**6 machines are of 2 kinds")
     assert Path(found["report"]).is_file()
+
+
+def test_an_estimate_is_kept_and_shown_with_its_answer_first(tmp_path: Path) -> None:
+    warehouse = Warehouse(home=tmp_path / "home")
+    trace = written(tmp_path / "trace.csv", "workflow,task,machine,size,runtime_s\nw,a,m,1,10\nw,a,m,2,20\n")
+    scores = written(tmp_path / "scores.csv", "machine_type,score\nm,1\nn,2\n")
+    found = estimate_runtimes(EstimateFlowParams(onto="n", traces=[trace], scores=scores, warehouse=warehouse))
+    assert artifact("advice-traces-n-estimate").startswith(f"**{found['answer']}**")
+    assert found["workflows"][0]["runtime_s"] == pytest.approx(10)
+    assert Path(found["report"]).is_file()
+    with pytest.raises(BadSetting, match="traces and job: expected one of them"):
+        estimate_runtimes(EstimateFlowParams(onto="n", warehouse=warehouse))

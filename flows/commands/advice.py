@@ -253,7 +253,10 @@ def choose(
     ] = None,
     scores: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Scores of all types: machine_type, aspect (cpu_one, cpu_all, disk), score"),
+        typer.Option(
+            metavar="FILE",
+            help="Scores of all types: machine_type, aspect (cpu_one_thread, cpu_all_threads, disk), score",
+        ),
     ] = None,
     job: Annotated[str | None, typer.Option(help="The job; not needed while the table has only one")] = None,
     deadline: Annotated[

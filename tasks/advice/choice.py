@@ -62,14 +62,14 @@ class ModelParams(Params):
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a type has. cpu_one, cpu_all: scores with one thread and with all; disk_bytes_per_s: NaN if unknown."""
+    """What a type has. cpu_one_thread, cpu_all_threads: scores; disk_bytes_per_s: NaN if unknown."""
 
     machine_type: str
     vcpu: float
     memory_bytes: float
     price_per_h: float
-    cpu_one: float
-    cpu_all: float
+    cpu_one_thread: float
+    cpu_all_threads: float
     disk_bytes_per_s: float
 
 
@@ -134,8 +134,8 @@ class Choice:
 def capacities(machines: pd.DataFrame, scores: pd.DataFrame | None = None) -> dict[str, Capacity]:
     """What each type has, by name.
 
-    machines: machine_type, vcpu, memory_gb, price_per_h; scores: machine_type, aspect (cpu_one, cpu_all or cpu for
-    both; disk in MB/s), score. Without CPU scores threads are alike on all types; without a disk score disks are.
+    machines: machine_type, vcpu, memory_gb, price_per_h; scores: machine_type, aspect (cpu_one_thread,
+    cpu_all_threads or cpu for both; disk in MB/s), score. Without CPU scores threads are alike on all types; without a disk score disks are.
     Raises BadInput for a column or value that is missing."""
     _check_columns("machines", machines, ("machine_type", "vcpu", "memory_gb", "price_per_h"))
     if machines["machine_type"].duplicated().any():
@@ -180,14 +180,14 @@ def _scores(scores: pd.DataFrame | None, types: Sequence[str]) -> dict[tuple[str
 def _capacity(row: Mapping[Hashable, Any], told: Mapping[tuple[str, str], float]) -> Capacity:
     name, vcpu = str(row["machine_type"]), float(row["vcpu"])
     both = told.get((name, "cpu"))
-    one = told.get((name, "cpu_one"), min(1.0, vcpu) if both is None else both / max(1.0, vcpu))
+    one = told.get((name, "cpu_one_thread"), min(1.0, vcpu) if both is None else both / max(1.0, vcpu))
     return Capacity(
         machine_type=name,
         vcpu=vcpu,
         memory_bytes=float(row["memory_gb"]) * GB,
         price_per_h=float(row["price_per_h"]),
-        cpu_one=one,
-        cpu_all=max(told.get((name, "cpu_all"), one * max(1.0, vcpu) if both is None else both), one),
+        cpu_one_thread=one,
+        cpu_all_threads=max(told.get((name, "cpu_all_threads"), one * max(1.0, vcpu) if both is None else both), one),
         disk_bytes_per_s=told.get((name, "disk"), math.nan) * MB,
     )
 
@@ -275,8 +275,10 @@ def demand_on(runs: Runs, source: Capacity, target: Capacity, parallel: Floats, 
     lack = _lacking(runs, target, model) * (runs.has_spilled if _has_no_less(target, source) else 1.0)
     bytes_ = np.maximum(0.0, runs.read_bytes + (lack - lack_source))  # what does not fit is written and read back once
     more_cpu = _more_cpu(lack / target.memory_bytes, model) / _more_cpu(lack_source / source.memory_bytes, model)
-    work = runs.cpu_s * more_cpu / min(1.0, source.vcpu) * source.cpu_one  # a quota makes CPU seconds last longer
-    per_work = (1 - parallel) / target.cpu_one + parallel / target.cpu_all
+    work = (
+        runs.cpu_s * more_cpu / min(1.0, source.vcpu) * source.cpu_one_thread
+    )  # a quota makes CPU seconds last longer
+    per_work = (1 - parallel) / target.cpu_one_thread + parallel / target.cpu_all_threads
     has_disks = math.isfinite(source.disk_bytes_per_s) and math.isfinite(target.disk_bytes_per_s)
     disk_s = bytes_ / target.disk_bytes_per_s if has_disks else np.zeros_like(bytes_)
     cpu_s = per_work[:, None] * work  # (n_draws, n_runs)
@@ -381,7 +383,7 @@ def _error(
     alike = all(
         math.isclose(getattr(source, name), getattr(target, name), rel_tol=LEAST_BANDWIDTH)
         or (math.isnan(getattr(source, name)) and math.isnan(getattr(target, name)))
-        for name in ("cpu_one", "cpu_all", "disk_bytes_per_s")
+        for name in ("cpu_one_thread", "cpu_all_threads", "disk_bytes_per_s")
     )
     is_other = not math.isclose(source.memory_bytes, target.memory_bytes, rel_tol=LEAST_BANDWIDTH)
     spills = lacks if target.memory_bytes < source.memory_bytes else had_spilled  # with more memory it may not any more

@@ -35,8 +35,8 @@ THOUSAND, MB = 1000, 1e6
 BINS = (0.0, 0.01, 0.05, 0.2, 0.5, 0.8, 1.0)  # of chances that were said
 RESAMPLES, SEED, TAILS = 2000, 7, (0.05, 0.95)  # intervals of 90 %
 SCORED = {  # aspect -> benchmark and metric of nodes
-    "cpu_one": ("cpu-sysbench-one", "events_per_second", 1.0),
-    "cpu_all": ("cpu-sysbench", "events_per_second", 1.0),
+    "cpu_one_thread": ("cpu-sysbench-one", "events_per_second", 1.0),
+    "cpu_all_threads": ("cpu-sysbench", "events_per_second", 1.0),
     "disk": ("disk-fio", "read_bw", 1 / MB),
 }
 HISTORY_NAMES = {"buffer_bytes": "memory_bytes"}
@@ -45,7 +45,7 @@ HISTORY_NAMES = {"buffer_bytes": "memory_bytes"}
 def scores_of(executions: pd.DataFrame) -> pd.DataFrame:
     """Scores of machine types from their benchmarks: machine_type, aspect, score; medians over executions.
 
-    executions: machine_type, benchmark, metric, value. cpu_one, cpu_all in events a second, disk in MB/s."""
+    executions: machine_type, benchmark, metric, value. Threads in events a second, disk in MB/s."""
     rows = []
     for aspect, (benchmark, metric, factor) in SCORED.items():
         ours = executions[(executions["benchmark"] == benchmark) & (executions["metric"] == metric)]
@@ -91,21 +91,23 @@ def _ratio_of(of: Callable[[Capacity], float]) -> Ratio:
 
 def _worse_ratio(runs: Runs, source: Capacity, target: Capacity) -> Floats:
     disk = source.disk_bytes_per_s / target.disk_bytes_per_s
-    return np.full(len(runs.runtime_s), np.fmax(source.cpu_all / target.cpu_all, disk))
+    return np.full(len(runs.runtime_s), np.fmax(source.cpu_all_threads / target.cpu_all_threads, disk))
 
 
 def _sum_ratio(runs: Runs, source: Capacity, target: Capacity) -> Floats:
     """CPU seconds by the score and bytes by the disk's rate, one after the other, over the same on the source."""
     there_s = np.nan_to_num(runs.read_bytes / source.disk_bytes_per_s)
     here_s = np.nan_to_num(runs.read_bytes / target.disk_bytes_per_s)
-    ratio: Floats = (runs.cpu_s * source.cpu_all / target.cpu_all + here_s) / np.maximum(runs.cpu_s + there_s, TINY)
+    ratio: Floats = (runs.cpu_s * source.cpu_all_threads / target.cpu_all_threads + here_s) / np.maximum(
+        runs.cpu_s + there_s, TINY
+    )
     return ratio
 
 
 SCALINGS: Mapping[str, Ratio] = {
     "runtime × vCPU ratio": _ratio_of(lambda kind: kind.vcpu),
-    "runtime × CPU score ratio (all threads)": _ratio_of(lambda kind: kind.cpu_all),
-    "runtime × CPU score ratio (one thread)": _ratio_of(lambda kind: kind.cpu_one),
+    "runtime × CPU score ratio (all threads)": _ratio_of(lambda kind: kind.cpu_all_threads),
+    "runtime × CPU score ratio (one thread)": _ratio_of(lambda kind: kind.cpu_one_thread),
     "runtime × worse of CPU and disk ratio": _worse_ratio,
     "runtime × (CPU s by score + bytes by disk)": _sum_ratio,
 }

@@ -40,7 +40,7 @@ SCORES = pd.DataFrame(
             ("quick-disk", 100, 400),
             ("quick-cpu", 200, 100),
         ]
-        for aspect, score in (("cpu_one", cpu), ("cpu_all", cpu), ("disk", disk))
+        for aspect, score in (("cpu_one_thread", cpu), ("cpu_all_threads", cpu), ("disk", disk))
     ]
 )
 EXACT = ModelParams(error_same=0, error_speed=0, error_memory=0, parallel_least=1)
@@ -223,7 +223,7 @@ def test_a_later_deadline_is_missed_no_more_often():
 
 def test_without_scores_threads_and_disks_count_as_alike():
     kinds = capacities(MACHINES.assign(vcpu=[1, 0.5, 1, 1, 4]))
-    assert [kind.cpu_all for kind in kinds.values()] == [1, 0.5, 1, 1, 4]
+    assert [kind.cpu_all_threads for kind in kinds.values()] == [1, 0.5, 1, 1, 4]
     assert all(math.isnan(kind.disk_bytes_per_s) for kind in kinds.values())
     assert choose(history(drawn(), 0.2, 1.0), 30.0, scores=None).machine_type == "slow"
 

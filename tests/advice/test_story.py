@@ -32,7 +32,7 @@ SCORES = pd.DataFrame(
     [
         {"machine_type": name, "aspect": aspect, "score": 100 * speed}
         for name, speed in SPEED.items()
-        for aspect in ("cpu_one", "cpu_all", "disk")
+        for aspect in ("cpu_one_thread", "cpu_all_threads", "disk")
     ]
 )
 
@@ -61,7 +61,7 @@ def test_scores_are_medians_of_the_benchmarks():
     rows += [("disk-fio", "read_bw", 50e6), ("disk-fio", "write_bw", 1.0)]
     executions = pd.DataFrame(rows, columns=["benchmark", "metric", "value"]).assign(machine_type="a")
     scores = scores_of(executions).set_index("aspect")["score"]
-    assert scores.to_dict() == {"cpu_all": 20.0, "disk": 50.0}
+    assert scores.to_dict() == {"cpu_all_threads": 20.0, "disk": 50.0}
 
 
 def test_a_deadline_is_a_multiple_of_the_median_of_completed_runs():

@@ -135,7 +135,8 @@ def capacities(machines: pd.DataFrame, scores: pd.DataFrame | None = None) -> di
     """What each type has, by name.
 
     machines: machine_type, vcpu, memory_gb, price_per_h; scores: machine_type, aspect (cpu_one_thread,
-    cpu_all_threads or cpu for both; disk in MB/s), score. Without CPU scores threads are alike on all types; without a disk score disks are.
+    cpu_all_threads or cpu for both; disk in MB/s), score. Without CPU scores threads are alike on all types; without
+    a disk score disks are.
     Raises BadInput for a column or value that is missing."""
     _check_columns("machines", machines, ("machine_type", "vcpu", "memory_gb", "price_per_h"))
     if machines["machine_type"].duplicated().any():

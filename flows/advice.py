@@ -10,7 +10,7 @@ from flows.forms import call, flow
 from flows.job_params import WAREHOUSE
 from flows.policies import step
 from flows.publish import artifact_key, publish
-from tasks.advice import estimate_steps, steps
+from tasks.advice import steps
 from tasks.advice.estimate import EstimateParams
 from tasks.advice.groups import GroupParams
 from tasks.advice.next_run import SearchParams
@@ -100,8 +100,8 @@ class EstimateFlowParams(Params):
 search = step(steps.search_page)
 groups = step(steps.groups_page)
 record = step(steps.record)
-estimate_traces = step(estimate_steps.traces_page)
-estimate_job = step(estimate_steps.job_page)
+estimate_traces = step(steps.traces_page)
+estimate_job = step(steps.job_page)
 evaluate = step(steps.evaluate_page)
 
 

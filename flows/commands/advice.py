@@ -201,7 +201,7 @@ def estimate(
     """Say how long tasks or a recurring job take on a machine that was not tried, and how sure that is.
 
     Tasks: from their runs on one machine, and scores of both. A job: from its stages, and what other jobs met there."""
-    from tasks.advice import estimate_steps
+    from tasks.advice import steps
     from tasks.report import estimate_results
     from tasks.report.result import write_result
 
@@ -214,15 +214,15 @@ def estimate(
         deadline_s = None if deadline is None else seconds("--deadline", deadline)
         params = settings.advice.transfer
         named = one_source(settings.warehouse, source)
-        told = estimate_steps.estimate_job(settings.warehouse, named, job, onto, params, start=start or "")
+        told = steps.estimate_job(settings.warehouse, named, job, onto, params, start=start or "")
         figures = estimate_results.transfer_figures(told, params.confidence, deadline_s)
         result = estimate_results.transfer_result(told, params.confidence, deadline_s, f"{again} --job {job}")
     else:
         columns = renamed_columns(renamed, "size=rchar")
-        found = estimate_steps.estimate_traces(
+        found = steps.estimate_traces(
             absolute_paths(traces),
             onto,
-            estimate_steps.scores_for(scores, settings.warehouse, scores_of, columns),
+            steps.scores_for(scores, settings.warehouse, scores_of, columns),
             settings.advice.estimate,
             start=start or "",
             machine=machine or "",

@@ -3,24 +3,36 @@
 CherryPick (Alipourfard et al. 2017) in the form that Ruya's authors replayed: a Gaussian process on (memory of a node,
 total cores), Matérn 3/2 with one length scale of greatest likelihood, three random starts, expected improvement over
 the whole plane, and the nearest configuration to its peak. Its fit over a grid of length scales equals scikit-learn's
-(tests/advice/test_baselines.py) at a hundredth of the time."""
+(tests/advice/test_baselines.py) at a hundredth of the time.
+
+Arrow (Hsu et al. 2018) learns from each pair of profiled runs (i, j): from configuration i, what the run on it looked
+like inside (metrics i), and configuration j, to the log cost of j. A candidate gets a prediction from every profiled
+run; their mean is the estimate, their scatter the uncertainty. Perona (Scheinert et al. 2022, IV-D) multiplies any
+acquisition by how well a machine scores in the resources that the job has used so far."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import ndtr
 
-from tasks.advice.arrow import FEWEST_PROFILED, arrow_proposal, weighted_acquisition
 from tasks.advice.machines import Configurations, Floats, Ints
 from tasks.advice.search import Method, Problem, at_random
 from tasks.advice.surrogate import Runs, SurrogateParams
+from tasks.errors import BadInput
 
 N_STARTS = 3
 JITTER = 1e-5  # variance of observations of unit variance, as in Ruya's code
 LENGTHS = np.geomspace(1e-2, 1e4, 121)  # the likelihood is flat beyond both ends
 N_POINTS = 1_000  # of the plane at which the improvement is looked up
 ARROW_TREES = 31  # of 101 published: a third of the time, and 0.04 dearer after six runs (tasks/advice/README.md)
+N_TREES, DEPTH = 101, 5  # the published settings
+SOURCE_JITTER = 1e-8  # variance added to that of the sources
+FEWEST_PROFILED = 2  # one ordered pair each way
+SEEDS = 2**31 - 1
+ACQUISITION_FLOOR = 0.01  # so that scores decide where nothing is to be gained
+LARGEST_SUM = 6  # of scores: memory 1, processor 1, disk 2, network 2 benchmarks, each at most 1
 VCPU_ONLY = SurrogateParams(weights=(0.0, 0.0, 0.0, 0.3))
 
 
@@ -82,6 +94,83 @@ def cherrypick_among(problem: Problem, runs: Runs, among: Ints, rng: Generator) 
     return int(among[np.argmin(((axes[among] - peak) ** 2).sum(1))])
 
 
+@dataclass(frozen=True)
+class PairPrediction:
+    """Estimate of the log cost of each candidate from the profiled runs: (n,) mean and standard deviation."""
+
+    mean: Floats
+    deviation: Floats
+
+
+def arrow_proposal(
+    configurations: Floats,
+    metrics: Floats,
+    log_cost: Floats,
+    profiled: Ints,
+    rng: np.random.Generator,
+    *,
+    n_trees: int = N_TREES,
+) -> PairPrediction:
+    """Log cost of each candidate as trees on pairs of profiled runs see it.
+
+    configurations: (n, d). metrics: (n, m), read at the profiled rows alone; m may be 0. log_cost: (k,) of the
+    profiled. profiled: (k,) rows of the candidates that have run. n_trees: fewer are faster and a little noisier.
+    The estimate is the mean over the k sources, the variance their sample variance plus a jitter: the diagonal of the
+    published covariance, which is all that expected improvement of one candidate needs. Raises BadInput for k < 2."""
+    from sklearn.tree import ExtraTreeRegressor  # type: ignore[import-untyped, unused-ignore]
+
+    k = len(profiled)
+    if k < FEWEST_PROFILED:
+        raise BadInput("Arrow", f"{k} profiled run", f"at least {FEWEST_PROFILED}", "run two configurations first")
+    sources = np.hstack([configurations[profiled], _minmax(metrics[profiled])])  # (k, d + m)
+    first, second = np.nonzero(~np.eye(k, dtype=bool))
+    inputs = np.hstack([sources[first], configurations[profiled][second]]).astype(np.float32)  # (k (k - 1), 2 d + m)
+    targets = log_cost[second]
+    n = len(configurations)
+    queries = np.hstack([np.repeat(sources, n, axis=0), np.tile(configurations, (k, 1))]).astype(np.float32)
+    total = np.zeros(k * n)
+    for seed in rng.integers(SEEDS, size=n_trees):  # a forest of these, without what it costs to start one
+        tree = ExtraTreeRegressor(max_depth=DEPTH, random_state=int(seed))
+        total += tree.fit(inputs, targets, check_input=False).tree_.predict(queries)[:, 0]
+    by_source = (total / n_trees).reshape(k, n)
+    return PairPrediction(by_source.mean(axis=0), np.sqrt(by_source.var(axis=0, ddof=1) + SOURCE_JITTER))
+
+
+def _minmax(metrics: Floats) -> Floats:
+    """Each column from 0 to 1 over the rows; 0 where it does not vary."""
+    low, high = metrics.min(axis=0, initial=np.inf), metrics.max(axis=0, initial=-np.inf)
+    spread = np.where(high > low, high - low, 1.0)
+    return np.asarray((metrics - low) / spread)
+
+
+def scaled_scores(scores: Floats) -> Floats:
+    """Scores of machine types, (n_types,) or (n_types, n_benchmarks): each column divided by its largest magnitude."""
+    return np.asarray(scores / np.abs(scores).max(axis=0))
+
+
+def weighted_acquisition(
+    acquisition: Floats,
+    utilisation_of: Mapping[str, float],
+    scores_of: Mapping[str, Floats],
+    n_profiled: int,
+) -> Floats:
+    """An acquisition, weighted by the scores of each candidate's machine in what the job uses: (n,).
+
+        a' = (a + 0.01) (1 + S / 6^max(1, n - 1)),   S = Σ_aspect u_aspect Σ_benchmark s_benchmark
+
+    acquisition: (n,). utilisation_of: 0 to 1 by aspect. scores_of: (n, n_benchmarks) by aspect, scaled_scores of the
+    machine of each candidate; published are 1 benchmark of memory and of processor, 2 of disk and of network.
+    n_profiled: runs so far; the weight all but vanishes from the fifth on. Raises BadInput where
+    an aspect has no scores."""
+    missing = [aspect for aspect in utilisation_of if aspect not in scores_of]
+    if missing:
+        raise BadInput("weights of the acquisition", f"no scores of {', '.join(missing)}", "scores of each aspect used")
+    score = np.zeros(len(acquisition))
+    for aspect, used in utilisation_of.items():
+        score += used * scores_of[aspect].sum(axis=1)
+    return np.asarray((acquisition + ACQUISITION_FLOOR) * (1 + score / LARGEST_SUM ** max(1, n_profiled - 1)))
+
+
 Weigh = Callable[[Configurations, Floats, int], Floats]  # what scores make of an acquisition after so many runs
 
 
@@ -94,7 +183,10 @@ def by_scores(scores: Mapping[str, Mapping[str, float]]) -> Weigh:
     """Perona's weights (IV-D): what scores well counts more, at the start. scores: by aspect, then machine type.
 
     Every resource counts as fully used where tables of runs say nothing of that."""
-    columns = {aspect: _scaled(by_type) for aspect, by_type in scores.items()}
+    columns = {
+        aspect: dict(zip(by_type, scaled_scores(np.array(list(by_type.values()))), strict=True))
+        for aspect, by_type in scores.items()
+    }
 
     def weighed(candidates: Configurations, acquisition: Floats, n_runs: int) -> Floats:
         of = {
@@ -104,12 +196,6 @@ def by_scores(scores: Mapping[str, Mapping[str, float]]) -> Weigh:
         return weighted_acquisition(acquisition, dict.fromkeys(of, 1.0), of, n_runs)
 
     return weighed
-
-
-def _scaled(by_type: Mapping[str, float]) -> dict[str, float]:
-    """Scores divided by their largest."""
-    largest = max(abs(score) for score in by_type.values())
-    return {name: score / largest for name, score in by_type.items()}
 
 
 def improvement_by_pairs(problem: Problem, runs: Runs, rng: Generator, scores: Floats) -> Floats:

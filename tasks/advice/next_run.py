@@ -19,7 +19,7 @@ from tasks.advice.memory import MemoryNeed
 from tasks.advice.readers.tables import RUNS
 from tasks.advice.search import LEAST_RUNS, Problem, Proposal, propose
 from tasks.advice.surrogate import Runs
-from tasks.errors import BadInput, BadSetting, NotFound
+from tasks.errors import BadInput, BadSetting
 from tasks.params import Params
 from tasks.quantities import duration, number, share
 
@@ -109,12 +109,10 @@ def runs_on(candidates: Configurations, runs: pd.DataFrame) -> Runs:
 
 
 def job_of(runs: pd.DataFrame, job: str | None) -> str:
-    """The job that is meant: the named one, or the only one. Raises NotFound, BadSetting."""
+    """The job that is meant: the named one, which may be new, or the only one. Raises BadSetting."""
     names = sorted(set(runs["job"]))
     if job is None and len(names) > 1:
         raise BadSetting(f"runs of {len(names)} jobs ({', '.join(names[:5])}); expected one; name it with --job")
-    if job is not None and names and job not in names:
-        raise NotFound(f"no run of job {job!r}; there are runs of {', '.join(names[:5])}")
     return job or (names[0] if names else "job")
 
 
@@ -133,8 +131,8 @@ def next_run(
     Raises BadInput, BadSetting as candidates_of."""
     own = runs[runs["job"] == job]
     candidates = candidates_of(machines, runs, params)
-    family = own["family"].iloc[0] if len(own) else None
-    alike = runs[(runs["family"] == family) & (runs["job"] != job)]
+    is_alike = runs["family"] == own["family"].iloc[0] if len(own) else runs["application"] == job.split("_")[0]
+    alike = runs[is_alike & (runs["job"] != job)]
     others = tuple(runs_on(candidates, rows) for _, rows in alike.groupby("job"))
     problem = Problem(candidates, need, max_runtime_s, others=others)
     so_far = runs_on(candidates, own)
@@ -210,6 +208,8 @@ def _reasons(
     problem: Problem, runs: Runs, proposal: Proposal | None, others: Sequence[Runs], own: pd.DataFrame
 ) -> list[str]:
     candidates, told = problem.candidates, []
+    if not len(own):
+        told.append("The table has no run of this job yet.")
     if proposal is not None:
         at = proposal.candidate
         told.append(

@@ -5,6 +5,7 @@ cost of the best valid configuration so far stands as a multiple of the optimum.
 counts as infinite, so that no method gains by failing. Where something is learned (kernel, portfolio), all jobs of the
 application are left out."""
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,7 @@ from tasks.errors import BadInput
 from tasks.params import Params
 from tasks.progress import report_progress
 
+logger = logging.getLogger(__name__)
 CandidateSet = Literal["completed", "all"]
 ALL_THREADS = "cpu_all_threads"  # aspect of a score
 CHECKPOINTS = (1, 3, 6, 9, 12)
@@ -89,8 +91,9 @@ class Job:
 
 
 def jobs_of(runs: pd.DataFrame, machines: Mapping[str, MachineType], needs: Mapping[str, MemoryNeed]) -> list[Job]:
-    """Jobs from rows of runs, repeats by their median. Raises BadInput for a machine type without a description, a job
-    with fewer than two completed configurations, and runs on one configuration alone."""
+    """Jobs from rows of runs, repeats by their median; those with fewer than two completed configurations are left out.
+
+    Raises BadInput for a machine type without a description, and where no job is left."""
     unknown = sorted(set(runs["machine_type"]) - set(machines))
     if unknown:
         raise BadInput("machines", f"nothing about {', '.join(unknown[:5])}", "a row for each machine type of the runs")
@@ -100,9 +103,8 @@ def jobs_of(runs: pd.DataFrame, machines: Mapping[str, MachineType], needs: Mapp
         medians = medians.sort_values("completed").drop_duplicates(["machine_type", "nodes"], keep="last")
         medians = medians.sort_values(["machine_type", "nodes"])
         if medians["completed"].sum() < 2:
-            raise BadInput(
-                "runs", f"job {name}: fewer than two configurations completed", "two or more", "leave it out"
-            )
+            logger.warning("job %s is left out: fewer than two of its configurations completed", name)
+            continue
         pairs = zip(medians["machine_type"], medians["nodes"], strict=True)
         jobs.append(
             Job(
@@ -115,6 +117,9 @@ def jobs_of(runs: pd.DataFrame, machines: Mapping[str, MachineType], needs: Mapp
                 needs.get(str(name)),
             )
         )
+    if not jobs:
+        problem = "no job with two configurations that completed"
+        raise BadInput("runs", problem, "jobs with a run on each of many configurations", "record more runs")
     return jobs
 
 

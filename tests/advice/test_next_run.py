@@ -10,7 +10,7 @@ from tasks.advice.machines import MachineType
 from tasks.advice.memory import stated_need
 from tasks.advice.next_run import SearchParams, add_run, candidates_of, job_of, next_run, runs_on
 from tasks.advice.readers.tables import read_runs
-from tasks.errors import BadInput, BadSetting, NotFound
+from tasks.errors import BadInput, BadSetting
 
 MACHINES = {
     name: MachineType(name, vcpu, memory, price) for name, vcpu, memory, price in (("a", 2, 4, 0.1), ("b", 4, 32, 0.3))
@@ -72,14 +72,23 @@ def test_runs_with_another_input_count_as_well() -> None:
     assert any("6 runs of the same application with other inputs" in reason for reason in found.reasons)
 
 
+def test_a_job_that_has_never_run_starts_from_runs_of_its_application() -> None:
+    log = history(
+        *[(name, n, 3_600.0 if name == "a" else 60.0, True) for name in MACHINES for n in (2, 4, 8)], job="sort_2"
+    )
+    found = next_run(log, "sort_new", MACHINES, PARAMS)
+    assert found.machine_type == "b"
+    assert found.reasons[0] == "The table has no run of this job yet."
+    assert not any("same application" in reason for reason in next_run(log, "join_new", MACHINES, PARAMS).reasons)
+
+
 def test_the_only_job_is_meant_and_several_are_named() -> None:
     both = pd.concat([history(("a", 2, 1, True)), history(("a", 2, 1, True), job="sort_2")])
     assert job_of(history(("a", 2, 1, True)), None) == "sort_1"
     assert job_of(both, "sort_2") == "sort_2"
     with pytest.raises(BadSetting, match="runs of 2 jobs"):
         job_of(both, None)
-    with pytest.raises(NotFound, match="no run of job 'x'"):
-        job_of(both, "x")
+    assert job_of(both, "a new one") == "a new one"
 
 
 def test_a_machine_type_that_nobody_describes_and_a_single_candidate_are_refused() -> None:

@@ -133,8 +133,15 @@ def test_repeats_count_by_their_median_and_one_that_completed_by_that() -> None:
 def test_runs_that_nothing_can_be_learned_from_are_refused() -> None:
     with pytest.raises(BadInput, match="nothing about b"):
         jobs_of(table(), {"a": MACHINES["a"]}, {})
-    with pytest.raises(BadInput, match="fewer than two configurations completed"):
+    with pytest.raises(BadInput, match="no job with two configurations that completed"):
         jobs_of(table().assign(completed=False), MACHINES, {})
+
+
+def test_a_job_that_hardly_ever_completed_is_left_out_and_named(caplog: pytest.LogCaptureFixture) -> None:
+    runs = table()
+    runs.loc[runs["job"] == "join_big", "completed"] = False
+    assert [job.name for job in jobs_of(runs, MACHINES, {})] == ["join_small", "sort_big", "sort_small"]
+    assert "job join_big is left out" in caplog.text
 
 
 @pytest.fixture(scope="module")

@@ -244,7 +244,7 @@ def read_machine_scores(
     return scores[scores["aspect"].isin(aspects)] if aspects else scores
 
 
-def read_traces(path: str, limits: ReadLimits = ReadLimits()) -> pd.DataFrame:  # noqa: B008
+def read_resource_trace(path: str, limits: ReadLimits = ReadLimits()) -> pd.DataFrame:  # noqa: B008
     """Rows of a workflow's resource trace with all their columns, as text. Raises BadInput."""
     columns = read_table_file(path, limits).columns
     return pd.DataFrame({name: pd.Series(column.to_pylist(), dtype=object) for name, column in columns.items()})

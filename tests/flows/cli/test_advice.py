@@ -49,7 +49,6 @@ def test_a_page_is_written_beside_the_answer(whorl, machines, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("rows", "options", "code", "problem"),
     [
-        ("sort,a,4,9,completed\n", ["--job", "x"], 4, "no run of job 'x'"),
         ("a,a,4,9,completed\nb,a,4,9,completed\n", [], 2, "name it with --job"),
         ("sort,z,4,9,completed\n", [], 3, "nothing about z"),
         ("sort,a,4,9,completed\n", ["--nodes", "4", "--max-vcpu", "8"], 2, "at least two to choose from"),

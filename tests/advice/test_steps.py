@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tasks.advice.estimate import CPU_ONE_THREAD, EstimateParams
-from tasks.advice.estimate_steps import (
+from tasks.advice.steps import (
     estimate_job,
     estimate_traces,
     job_page,

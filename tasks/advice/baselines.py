@@ -262,24 +262,6 @@ def ruya(problem: Problem, runs: Runs, rng: Generator) -> int:
     return cherrypick_among(problem, runs, problem.open_candidates(runs), rng)
 
 
-def portfolio_order(costs: Sequence[Floats], n: int) -> list[int]:
-    """The n candidates that together would have served other jobs best, the most useful first.
-
-    costs: (candidates,) of each job, as multiples of its optimum, infinite where it failed or did not run. Greedy: each
-    adds what lowers the mean of the jobs' best most."""
-    table = np.minimum(
-        np.stack(costs), np.nanmax(np.where(np.isfinite(costs), costs, np.nan)) * 2
-    )  # (jobs, candidates)
-    best = np.full(len(table), np.inf)
-    order: list[int] = []
-    for _ in range(min(n, table.shape[1])):
-        means = np.minimum(best[:, None], table).mean(0)
-        means[order] = np.inf
-        order.append(int(np.argmin(means)))
-        best = np.minimum(best, table[:, order[-1]])
-    return order
-
-
 def portfolio(order: Sequence[int]) -> Method:
     """The method that runs candidates in this order, promising ones first; the rest at random."""
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from tasks.advice.machines import Configurations, MachineType, configurations
+from tasks.advice.machines import Configurations, Floats, MachineType, configurations
 from tasks.advice.memory import MemoryNeed
 from tasks.advice.readers.tables import RUNS
 from tasks.advice.search import LEAST_RUNS, Problem, Proposal, propose
@@ -24,6 +24,7 @@ from tasks.params import Params
 from tasks.quantities import duration, number, share
 
 Status = Literal["completed", "failed", "killed"]
+LEAST_APPLICATIONS, LEAST_TRIED = 3, 5  # before other applications say where to start
 COLUMNS = ("job", "machine_type", "nodes", "runtime_s", "status")
 
 
@@ -108,6 +109,24 @@ def runs_on(candidates: Configurations, runs: pd.DataFrame) -> Runs:
     return Runs(means.index.to_numpy(np.int64), np.log(means["cost"].to_numpy(float)), means["ok"].to_numpy(bool))
 
 
+def costs_of_others(candidates: Configurations, runs: pd.DataFrame, job: str) -> tuple[Floats, ...]:
+    """Costs of jobs of other applications on the candidates, as multiples of their optimum.
+
+    None unless at least three applications have completed on five configurations each."""
+    own = runs["application"][runs["job"] == job]
+    rows = runs[runs["application"] != (own.iloc[0] if len(own) else job.split("_")[0])]
+    of_jobs = {name: runs_on(candidates, part) for name, part in rows.groupby("job")}
+    told = {name: one for name, one in of_jobs.items() if one.is_completed.sum() >= LEAST_TRIED}
+    if rows["application"][rows["job"].isin(list(told))].nunique() < LEAST_APPLICATIONS:
+        return ()
+    costs = []
+    for one in told.values():
+        on_all = np.full(len(candidates), np.inf)
+        on_all[one.candidate[one.is_completed]] = np.exp(one.log_cost[one.is_completed] - one.best)
+        costs.append(on_all)
+    return tuple(costs)
+
+
 def job_of(runs: pd.DataFrame, job: str | None) -> str:
     """The job that is meant: the named one, which may be new, or the only one. Raises BadSetting."""
     names = sorted(set(runs["job"]))
@@ -134,7 +153,8 @@ def next_run(
     is_alike = runs["family"] == own["family"].iloc[0] if len(own) else runs["application"] == job.split("_")[0]
     alike = runs[is_alike & (runs["job"] != job)]
     others = tuple(runs_on(candidates, rows) for _, rows in alike.groupby("job"))
-    problem = Problem(candidates, need, max_runtime_s, others=others)
+    costs = costs_of_others(candidates, runs, job)
+    problem = Problem(candidates, need, max_runtime_s, others=others, other_costs=costs)
     so_far = runs_on(candidates, own)
     proposal = propose(problem, so_far, np.random.default_rng(_seed(job, params.seed)))
     tried = tuple(_tried(row, candidates, max_runtime_s) for row in own.itertuples())
@@ -193,7 +213,7 @@ def _certainty(proposal: Proposal | None, best: Tried | None) -> str:
     if proposal is None:
         return "Certain: nothing is left to try."
     if np.isnan(proposal.cost):
-        return "Nothing is known of this job's cost yet; the first run is drawn among the promising configurations."
+        return "Nothing is known of this job's cost yet."
     gain = (
         "" if np.isnan(proposal.value_share) else f", and a saving of {share(proposal.value_share)} is to be expected"
     )
@@ -221,6 +241,9 @@ def _reasons(
     if problem.need is not None:
         n_fit = int(problem.is_promising.sum())
         told.append(f"Memory: {problem.need.reason}; {n_fit} of {len(candidates)} configurations are promising.")
+    starts, n_jobs = ([] if others else problem.starts), len(problem.other_costs)
+    if proposal is not None and proposal.candidate in starts and len(runs.candidate) < len(starts):
+        told.append(f"It is among the {len(starts)} that together served {n_jobs} jobs of other applications best.")
     if others:
         n_others = sum(len(one.candidate) for one in others)
         told.append(f"{n_others} runs of the same application with other inputs count as well.")

@@ -24,13 +24,21 @@ from tasks.advice.baselines import (
     cherrypick,
     cherrypick_with,
     portfolio,
-    portfolio_order,
     ruya,
     unweighted,
 )
 from tasks.advice.machines import Configurations, Floats, MachineType, configurations
 from tasks.advice.memory import MemoryNeed
-from tasks.advice.search import Method, Outcome, Problem, at_random, by_improvement, search
+from tasks.advice.search import (
+    Method,
+    Outcome,
+    Problem,
+    as_multiples,
+    at_random,
+    by_improvement,
+    portfolio_order,
+    search,
+)
 from tasks.advice.surrogate import FIXED, LEARNED, Bools, Example, Runs, SurrogateParams, learned
 from tasks.errors import BadInput
 from tasks.params import Params
@@ -149,8 +157,13 @@ class Training:
 
     def portfolio(self, job: Job) -> Method:
         """The portfolio of other applications, among the job's candidates."""
-        costs = [_as_multiples(other, job.candidates) for other in self.jobs if other.application != job.application]
+        costs = self.other_costs(job)
         return portfolio(portfolio_order(costs, PORTFOLIO_SIZE) if costs else [])
+
+    def other_costs(self, job: Job) -> tuple[Floats, ...]:
+        """Costs of jobs of other applications on the job's candidates, as multiples of their optimum."""
+        others = [other for other in self.jobs if other.application != job.application]
+        return tuple(as_multiples(other.candidates, other.outcome, job.candidates) for other in others)
 
     def other_inputs(self, job: Job) -> tuple[Runs, ...]:
         """Runs of the same application and framework with other inputs, on the job's candidates."""
@@ -165,15 +178,6 @@ class Training:
         return tuple(found)
 
 
-def _as_multiples(job: Job, candidates: Configurations) -> Floats:
-    """Its cost on candidates of another job as a multiple of its optimum, infinite where it has no completed run."""
-    log_cost = np.where(job.is_completed, job.outcome.log_cost, np.inf)
-    places = job.candidates.places(candidates)
-    there = np.array([np.inf if at is None else log_cost[at] for at in places])
-    multiples: Floats = np.exp(there - log_cost.min())
-    return multiples
-
-
 Setting = Callable[[Job, Training], tuple[Problem, Method]]
 
 
@@ -181,11 +185,13 @@ def _plain(method: Method, *, with_memory: bool = False) -> Setting:
     return lambda job, _: (Problem(job.candidates, job.need if with_memory else None, params=FIXED), method)
 
 
-def _ours(is_learned: bool, *, with_memory: bool, other_inputs: bool = False) -> Setting:
+def _ours(is_learned: bool, *, with_memory: bool, other_inputs: bool = False, is_started: bool = False) -> Setting:
     def setting(job: Job, training: Training) -> tuple[Problem, Method]:
         params = training.kernel(job.application) if is_learned else FIXED
         others = training.other_inputs(job) if other_inputs else ()
-        return Problem(job.candidates, job.need if with_memory else None, params=params, others=others), by_improvement
+        costs = training.other_costs(job) if is_started else ()
+        need = job.need if with_memory else None
+        return Problem(job.candidates, need, params=params, others=others, other_costs=costs), by_improvement
 
     return setting
 
@@ -198,6 +204,7 @@ METHODS: dict[str, Setting] = {
     "vcpu": lambda job, _: (Problem(job.candidates, params=VCPU_ONLY), by_improvement),
     "fixed": _ours(False, with_memory=False),
     "learned": _ours(True, with_memory=False),
+    "started": _ours(True, with_memory=False, is_started=True),
     "ruya": _plain(ruya, with_memory=True),
     "portfolio_memory": lambda job, training: (
         Problem(job.candidates, job.need, params=FIXED),
@@ -205,6 +212,7 @@ METHODS: dict[str, Setting] = {
     ),
     "fixed_memory": _ours(False, with_memory=True),
     "learned_memory": _ours(True, with_memory=True),
+    "started_memory": _ours(True, with_memory=True, is_started=True),
     "other_inputs": _ours(True, with_memory=False, other_inputs=True),
     "other_inputs_memory": _ours(True, with_memory=True, other_inputs=True),
 }
@@ -234,10 +242,12 @@ WORDS = {
     "vcpu": "processors alone",
     "fixed": "ours, fixed kernel",
     "learned": "ours",
+    "started": "ours, started by the portfolio",
     "ruya": "Ruya (memory need)",
     "portfolio_memory": "portfolio (memory need)",
     "fixed_memory": "ours, fixed kernel (memory need)",
     "learned_memory": "ours (memory need)",
+    "started_memory": "ours, started so (memory need)",
     "other_inputs": "ours, after runs with another input",
     "other_inputs_memory": "ours, after another input (memory need)",
 }

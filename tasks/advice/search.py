@@ -2,7 +2,7 @@
 
 Ours: expected improvement on log cost under `surrogate`, among the configurations that are promising for the job's
 memory need first, times the chance that the run completes and that it ends in time. The first run is drawn at random
-among the promising ones."""
+among the promising ones; where jobs of other applications have run, the first three are what served those best."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -28,17 +28,40 @@ from tasks.advice.surrogate import (
     prior_after,
 )
 
+FAILED_FACTOR = 2  # what a failed run counts as, times the dearest that completed
+N_STARTS = 3  # by what served other applications best
 CORRELATION = 0.8  # of the cost surfaces of two inputs of one application
 INTERVAL_Z = 1.645  # half of a 90 % interval, in standard deviations
 LIKELY = 0.25  # to meet the deadline
 LEAST_RUNS, LEAST_VALUE = 6, 0.02  # enough has been tried, and another run is worth less than this share of the cost
 
 
+def portfolio_order(costs: Sequence[Floats], n: int) -> list[int]:
+    """The n candidates that together would have served other jobs best, the most useful first.
+
+    costs: (candidates,) of each job, as multiples of its optimum, infinite where it failed or did not run. Greedy: each
+    adds what lowers the mean of the jobs' best most."""
+    stacked = np.stack(costs)  # (jobs, candidates)
+    is_known = np.isfinite(stacked)
+    if not is_known.any():
+        return []
+    table = np.where(is_known, stacked, FAILED_FACTOR * stacked[is_known].max())
+    best = np.full(len(table), np.inf)
+    order: list[int] = []
+    for _ in range(min(n, table.shape[1])):
+        means = np.minimum(best[:, None], table).mean(0)
+        means[order] = np.inf
+        order.append(int(np.argmin(means)))
+        best = np.minimum(best, table[:, order[-1]])
+    return order
+
+
 @dataclass(frozen=True)
 class Problem:
     """What is searched: candidates, the job's memory need (None: unknown), and the longest runtime that will do.
 
-    others: runs of the same application with other inputs, on the same candidates."""
+    others: runs of the same application with other inputs, on the same candidates. other_costs: (n,) costs of jobs of
+    other applications as multiples of their optimum, infinite where they failed or did not run."""
 
     candidates: Configurations
     need: MemoryNeed | None = None
@@ -46,12 +69,21 @@ class Problem:
     params: SurrogateParams = LEARNED
     others: tuple[Runs, ...] = ()
     correlation: float = CORRELATION
+    other_costs: tuple[Floats, ...] = ()
 
     @cached_property
     def prior(self) -> Prior:
         """Belief before the first run."""
         covariance = kernel(self.candidates, self.params)
         return prior_after(covariance, self.others, self.correlation, self.params.noise)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The first candidates to run, none where no other application tells: those that served the others best."""
+        if not self.other_costs:
+            return []
+        rows = np.flatnonzero(self.is_promising)
+        return [int(rows[at]) for at in portfolio_order([costs[rows] for costs in self.other_costs], N_STARTS)]
 
     @cached_property
     def is_promising(self) -> Bools:
@@ -108,6 +140,10 @@ def at_random(problem: Problem, runs: Runs, rng: Generator) -> int:
 
 def by_improvement(problem: Problem, runs: Runs, rng: Generator) -> int:
     """Ours: the greatest expected improvement, weighed by the chances to complete and to be in time."""
+    if len(runs.candidate) < len(problem.starts) and not problem.others:
+        untried = [at for at in problem.starts if at not in runs.candidate]
+        if untried:
+            return untried[0]
     candidates = problem.open_candidates(runs)
     if not len(runs.candidate) and not problem.others:
         return int(rng.choice(candidates))
@@ -187,6 +223,14 @@ class Outcome:
         """The runs of some candidates, in their order."""
         at = np.array(candidates, dtype=np.int64)
         return Runs(at, self.log_cost[at], self.is_completed[at])
+
+
+def as_multiples(candidates: Configurations, outcome: Outcome, others: Configurations) -> Floats:
+    """Costs of a job on other candidates, (n_others,), as multiples of its optimum; infinite where none completed."""
+    log_cost = np.where(outcome.is_completed, outcome.log_cost, np.inf)
+    there = np.array([np.inf if at is None else log_cost[at] for at in candidates.places(others)])
+    multiples: Floats = np.exp(there - log_cost.min())
+    return multiples
 
 
 def search(problem: Problem, outcome: Outcome, n_runs: int, method: Method, rng: Generator) -> Ints:

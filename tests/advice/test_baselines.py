@@ -18,7 +18,6 @@ from tasks.advice.baselines import (
     features,
     likeliest_length,
     portfolio,
-    portfolio_order,
     ruya,
     scaled_scores,
     unweighted,
@@ -26,7 +25,7 @@ from tasks.advice.baselines import (
 )
 from tasks.advice.machines import Configurations
 from tasks.advice.memory import stated_need
-from tasks.advice.search import Outcome, Problem, search
+from tasks.advice.search import Outcome, Problem, portfolio_order, search
 from tasks.errors import BadInput
 
 
@@ -72,6 +71,7 @@ def test_a_portfolio_takes_what_serves_all_jobs_and_then_what_the_worst_one_lack
         0,
     ]  # 1.3 on both; then 1 for the first (or the second: the first comes first)
     assert portfolio_order([np.array([1.0, np.inf])], 2) == [0, 1]
+    assert portfolio_order([np.array([np.inf, np.inf])], 2) == []  # nobody knows
 
 
 def test_a_portfolio_is_run_in_its_order_and_the_rest_at_random(clusters: Configurations) -> None:

@@ -82,6 +82,16 @@ def test_a_job_that_has_never_run_starts_from_runs_of_its_application() -> None:
     assert not any("same application" in reason for reason in next_run(log, "join_new", MACHINES, PARAMS).reasons)
 
 
+def test_three_other_applications_say_where_to_start() -> None:
+    rows = [(name, n, 60.0 if (name, n) == ("b", 4) else 3_600.0, True) for name in MACHINES for n in (2, 4, 8)]
+    logs = [history(*rows, job=f"{name}_1").assign(application=name, family=name) for name in ("join", "count", "rank")]
+    found = next_run(pd.concat(logs), "sort_1", MACHINES, PARAMS)
+    assert (found.machine_type, found.nodes) == ("b", 4)
+    assert any("served 3 jobs of other applications best" in reason for reason in found.reasons)
+    few = next_run(pd.concat(logs[:2]), "sort_1", MACHINES, PARAMS)
+    assert not any("other applications" in reason for reason in few.reasons)
+
+
 def test_the_only_job_is_meant_and_several_are_named() -> None:
     both = pd.concat([history(("a", 2, 1, True)), history(("a", 2, 1, True), job="sort_2")])
     assert job_of(history(("a", 2, 1, True)), None) == "sort_1"

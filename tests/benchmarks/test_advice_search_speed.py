@@ -1,6 +1,6 @@
 """What searches cost: 16 × 200 of 12 runs in under a minute of CPU, a proposal in under a second.
 
-    WHORL_DATASETS=… pytest -m bench -s tests/benchmarks/test_advice_search_speed.py"""
+WHORL_DATASETS=… pytest -m bench -s tests/benchmarks/test_advice_search_speed.py"""
 
 import os
 import time

@@ -121,8 +121,8 @@ def costs_of_others(candidates: Configurations, runs: pd.DataFrame, job: str) ->
         return ()
     costs = []
     for one in told.values():
-        on_all = np.full(len(candidates), np.inf)
-        on_all[one.candidate[one.is_completed]] = np.exp(one.log_cost[one.is_completed] - one.best)
+        on_all, log_cost = np.full(len(candidates), np.inf), one.log_cost[one.is_completed]
+        on_all[one.candidate[one.is_completed]] = np.exp(log_cost - log_cost.min())
         costs.append(on_all)
     return tuple(costs)
 

@@ -237,8 +237,8 @@ def story_checks(told: Story) -> tuple[str, ...]:
     """The check of all answers in sentences: cost, and how often they are late; none without runs held back."""
     if told.rules is None or told.chosen is None or told.everywhere is None:
         return ()
-    rules = told.rules.set_index("rule")
-    ours, stay = rules.loc[CHOICE], rules.loc[STAY]
+    rules = {str(row["rule"]): row for row in told.rules.to_dict("records")}
+    ours, stay = rules[CHOICE], rules[STAY]
     n_jobs = told.chosen.jobs
     return (
         f"The chosen types cost {share(ours['regret'])} more than the cheapest that are rarely late "

@@ -24,6 +24,7 @@ from tasks.warehouse.sources import source_of
 
 WORD = "advice"
 TAGS = [WORD]
+HISTORY = "advice-runs.csv"  # in the home folder
 MACHINES = "Table of machine types with vCPU, memory and price; empty: that of the settings"
 COLUMNS = "Columns of the table that have other names (ours: theirs)"
 
@@ -31,16 +32,22 @@ COLUMNS = "Columns of the table that have other names (ours: theirs)"
 class SearchFlowParams(Params):
     """A search for the cheapest configuration of one job."""
 
-    history: str = Field(min_length=1, description="Table of runs so far: job, machine_type, nodes, runtime_s, status")
+    history: str = Field(
+        "",
+        description="Table of runs so far: job, machine_type, nodes, runtime_s, status; "
+        f"empty: {HISTORY} in the home folder",
+    )
     job: str = Field("", description="The job; empty: the only one of the table")
     machines: str = Field("", description=MACHINES)
     memory_gb: float | None = Field(
-        None, gt=0, description="Memory that the job needs over all nodes, in GB; empty: not known"
+        None, gt=0, le=1e9, description="Memory that the job needs over all nodes, in GB; empty: not known"
     )
     peaks_of: str = Field(
         "", description="Source of job runs in the warehouse whose peaks say how much memory it needs"
     )
-    max_runtime_s: float | None = Field(None, gt=0, description="Longest runtime that will do, in seconds; empty: any")
+    max_runtime_s: float | None = Field(
+        None, gt=0, le=1e9, description="Longest runtime that will do, in seconds; empty: any"
+    )
     columns: dict[str, str] = Field({}, description=COLUMNS)
     search: SearchParams = Field(SearchParams(), description="Which configurations are considered")
     warehouse: Warehouse = Field(description=WAREHOUSE)
@@ -49,7 +56,11 @@ class SearchFlowParams(Params):
 class AdviceEvaluateParams(Params):
     """A replay of all search methods on a table of runs."""
 
-    runs: str = Field(min_length=1, description="Table of runs: jobs with one run on each of many configurations")
+    runs: str = Field(
+        "",
+        description="Table of runs: jobs with a run on each of many configurations; "
+        f"empty: {HISTORY} in the home folder",
+    )
     machines: str = Field("", description=MACHINES)
     needs: str = Field("", description="Table of memory needs by job (job, need_gb); empty: not known")
     scores: str = Field("", description="Table of scores (machine_type, aspect, score); empty: methods without scores")
@@ -81,7 +92,7 @@ class GroupsFlowParams(Params):
 class EstimateFlowParams(Params):
     """Runtimes on a machine that was not tried: of the tasks of traces, or of a recurring job."""
 
-    onto: str = Field(min_length=1, description="The machine, or machine type, to estimate for")
+    onto: str = Field("", description="The machine, or machine type, to estimate for; it has to be named")
     traces: list[str] = Field([], description="Traces of a workflow (Nextflow's trace.txt, or tables); empty: a job")
     job: str = Field("", description="A recurring job in the warehouse, by its key or a unique part of it")
     jobs_source: str = Field("", description="Source of the job's runs; empty: the only one")
@@ -89,8 +100,10 @@ class EstimateFlowParams(Params):
     scores: str = Field("", description="With traces: table of scores: machine_type, aspect, score")
     scores_of: str = Field("", description="With traces: source of node benchmarks that say the scores instead")
     machine: str = Field("", description="Where traces ran that do not say it; empty: the name of their folder")
-    size_ratio: float = Field(1.0, gt=0, description="Size of the input, over the largest that has run")
-    deadline_s: float | None = Field(None, gt=0, description="With a job: how often it would be late; empty: not asked")
+    size_ratio: float = Field(1.0, gt=0, le=1_000_000, description="Size of the input, over the largest that has run")
+    deadline_s: float | None = Field(
+        None, gt=0, le=1e9, description="With a job: how often it would be late; empty: not asked"
+    )
     columns: dict[str, str] = Field({}, description=COLUMNS)
     estimate: EstimateParams = Field(EstimateParams(), description="How tasks are estimated")
     transfer: TransferParams = Field(TransferParams(), description="How jobs are estimated")
@@ -111,7 +124,7 @@ def advice_search(params: SearchFlowParams) -> dict[str, Any]:
     need = {"memory_gb": params.memory_gb, "recorded": params.peaks_of or None, "warehouse": params.warehouse}
     found = search(
         params.warehouse,
-        params.history,
+        params.history or str(params.warehouse.home / HISTORY),
         params.job or None,
         params.machines or None,
         params.search,
@@ -147,14 +160,15 @@ def advice_groups(params: GroupsFlowParams) -> dict[str, Any]:
 
 @flow(
     name="advice-evaluate",
-    run_name=lambda: f"replay searches on {Path(flow_run.parameters['runs']).name}",
+    run_name=lambda: f"replay searches on {Path(flow_run.parameters['runs'] or HISTORY).name}",
     tags=TAGS,
 )
 def advice_evaluate(params: AdviceEvaluateParams) -> dict[str, Any]:
     """Replay every search method on a table of runs; a run that is continued does not search again what it has."""
     folder = params.warehouse.home / "reports" / f"advice-evaluation-{str(flow_run.id)[:8]}"
+    runs = params.runs or str(params.warehouse.home / HISTORY)
     found = evaluate(
-        params.runs,
+        runs,
         params.machines or None,
         params.needs or None,
         params.scores or None,
@@ -163,9 +177,7 @@ def advice_evaluate(params: AdviceEvaluateParams) -> dict[str, Any]:
         params.columns,
         str(folder),
     )
-    publish(
-        artifact_key(WORD, Path(params.runs).name, "evaluation"), found.pop("markdown"), f"Searches on {params.runs}"
-    )
+    publish(artifact_key(WORD, Path(runs).name, "evaluation"), found.pop("markdown"), f"Searches on {runs}")
     return found
 
 
@@ -188,6 +200,8 @@ def group_machines(params: GroupsFlowParams) -> dict[str, Any]:
 @flow(name="advice-estimate", run_name=lambda: f"estimate for {flow_run.parameters['onto']}", tags=TAGS)
 def advice_estimate(params: EstimateFlowParams) -> dict[str, Any]:
     """Say how long tasks or a recurring job take on a machine that was not tried, and how sure that is."""
+    if not params.onto:
+        raise BadSetting("onto: no machine named; expected the one to estimate for")
     if bool(params.traces) == bool(params.job):
         raise BadSetting("traces and job: expected one of them")
     if params.job:

@@ -4,7 +4,7 @@ from typing import Any
 
 from tasks.settings import Settings
 
-GO_ON = ("nodes",)  # words whose next recording goes on in the folder of the one before
+GO_ON = ("nodes", "advice")  # words whose next recording goes on in the folder of the one before
 
 
 def resolved_parameters(settings: Settings, flow_name: str, names: list[str]) -> dict[str, Any]:

@@ -243,7 +243,7 @@ def story_checks(told: Story) -> tuple[str, ...]:
     return (
         f"The chosen types cost {share(ours['regret'])} more than the cheapest that are rarely late "
         f"(staying where a job is: {share(stay['regret'])}), and {round(ours['misses'] * n_jobs)} of {n_jobs} jobs "
-        f"are late too often ({round(stay['misses'] * n_jobs)}).",
+        f"are late too often ({round(stay['misses'] * n_jobs)} if they stay).",
         _check("the chosen types", told.chosen),
         _check("all types", told.everywhere),
     )

@@ -196,3 +196,18 @@ def test_scores_bring_the_methods_that_use_them() -> None:
     assert "learned_scores" in set(both["method"])
     speeds = Training(jobs, {"cpu_all_threads": every}).with_speeds(jobs[0].candidates)
     assert speeds.vcpu.tolist() == pytest.approx([2 / 1.5**0.5] * 2 + [4 * 1.5**0.5] * 2)  # 1 and 1.5 a vCPU
+
+
+@pytest.mark.slow
+def test_searches_on_ray_are_the_same_searches() -> None:
+    pytest.importorskip("ray")
+    jobs = jobs_of(table(), MACHINES, {})
+    quick = SMALL.model_copy(update={"searches": 3, "target_percentiles": ()})
+    columns = ["method", "job", "seed", "run", "ratio"]
+    here, there = (
+        replay_all(jobs, quick.model_copy(update={"ray_address": address}), methods=("random", "fixed"))[columns]
+        .sort_values(columns)
+        .reset_index(drop=True)
+        for address in ("", "local")
+    )
+    pd.testing.assert_frame_equal(here, there)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,7 @@ from tasks.nodes.thread_scores import thread_scores_of_source
 from tasks.settings import ROOT
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.versions import contents_hash
+from tasks.warehouse.versions import code_version, contents_hash
 
 if TYPE_CHECKING:
     from tasks.report.result import Result
@@ -178,10 +179,10 @@ def evaluate(
     out: a folder for the searches, from which a call that was interrupted goes on. Raises BadInput."""
     kinds = read_machines(machines_path(machines, search), {})
     jobs = jobs_of(read_runs(runs, renamed), kinds.types, read_needs(needs, {}) if needs else {})
-    digest = contents_hash(Path(runs))
-    parts = (
-        None if out is None else Path(out) / "searches" / f"{digest[:12]}-{params.seed}-{params.searches}-{params.runs}"
-    )
+    asked = params.model_dump_json(exclude={"ray_address"}) + code_version()
+    files = [Path(file) for file in (runs, machines_path(machines, search), needs, scores) if file]
+    inputs = contents_hash(*files) + sha256(asked.encode()).hexdigest()
+    parts = None if out is None else Path(out) / "searches" / sha256(inputs.encode()).hexdigest()[:12]
     table = replay_all(jobs, params, parts, scores=scores_by_aspect(scores, jobs) if scores else None)
     if out is not None:
         table.to_parquet(Path(out) / "searches.parquet")
@@ -189,7 +190,8 @@ def evaluate(
         "n": sum(len(job.candidates) for job in jobs),
         "jobs": len(jobs),
         "seed": params.seed,
-        "data_sha256": digest,
+        "data_sha256": contents_hash(Path(runs)),
+        "version": code_version(),
         "priced_on": kinds.priced_on,
         **figures_of(table, params),
     }

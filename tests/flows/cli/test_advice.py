@@ -98,6 +98,24 @@ def test_a_replay_prints_a_table_and_json_holds_the_same(whorl, machines, tmp_pa
     assert figures["completed.learned.hit.6"] == 1
     assert np.isclose(figures["completed.random.spent.6"], figures["completed.learned.spent.6"])  # all six
     assert (tmp_path / "out" / "advice-evaluation.html").is_file()
+    assert len(figures["data_sha256"]) == 64
+    assert figures["version"]
+
+
+def test_a_replay_with_other_prices_or_needs_does_not_go_on_with_searches_of_before(whorl, machines, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    runs, needs = tmp_path / "runs.csv", tmp_path / "needs.csv"
+    rows = [f"{job},{kind},{n},{600 / n},completed" for job in ("sort_1", "join_1") for kind in "ab" for n in (2, 4, 8)]
+    runs.write_text(HEADER + "\n".join(rows))
+    needs.write_text("job,need_gb\nsort_1,100\njoin_1,100\n")
+    asked = ("advice", "evaluate", runs, "--machines", machines, "--searches", "3", "--out", tmp_path / "out", "--json")
+    first = json.loads(whorl(*asked).out)
+    Path(machines).write_text(MACHINES.replace("0.3", "0.03"))
+    dearer = json.loads(whorl(*asked).out)
+    assert dearer["completed.random.spent.6"] != first["completed.random.spent.6"]
+    whorl(*asked, "--needs", needs)
+    needs.write_text("job,need_gb\nsort_1,1\njoin_1,1\n")
+    assert whorl(*asked, "--needs", needs).code == 0
+    assert len(list((tmp_path / "out" / "searches").iterdir())) == 4
 
 
 def test_machines_are_grouped_labelled_and_tasks_assigned(whorl, tmp_path) -> None:  # type: ignore[no-untyped-def]

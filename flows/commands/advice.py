@@ -7,7 +7,7 @@ import typer
 
 from flows.commands.options import Json, Seed, Source, one_source
 from flows.commands.reading_options import Renamed, absolute_paths, renamed_columns
-from flows.invocation import invocation_of
+from flows.invocation import Invocation, invocation_of
 from flows.tables import Column, show_table
 
 if TYPE_CHECKING:
@@ -97,20 +97,10 @@ def search(
         None if max_runtime is None else seconds("--max-runtime", max_runtime),
         columns,
     )
-    if as_json:
-        from flows.machine_output import show_json
-
-        show_json(found)
-    if as_json and out is None:
-        return
     from tasks.report.advice_results import next_run_result
-    from tasks.report.result import write_result
 
     result = next_run_result(found, f"whorl advice search --history {history} --job {found.job}")
-    if out is not None:
-        invocation.note(f"page: {write_result(out.absolute(), f'advice-search-{found.job}', result)}")
-    if not as_json:
-        show_result(result)
+    tell(invocation, result, found, as_json=as_json, out=out, name=f"advice-search-{found.job}")
 
 
 @app.command()
@@ -151,17 +141,9 @@ def evaluate(
             path, machines, needs, scores, settings.advice.search, settings.advice.evaluate, columns, folder
         )
     from tasks.report.advice_results import evaluation_result
-    from tasks.report.result import write_result
 
     result = evaluation_result(figures, Path(path).name, f"whorl advice evaluate {runs}")
-    if folder is not None:
-        invocation.note(f"page: {write_result(Path(folder), 'advice-evaluation', result)}")
-    if as_json:
-        from flows.machine_output import show_json
-
-        show_json(figures)
-        return
-    show_result(result)
+    tell(invocation, result, figures, as_json=as_json, out=out, name="advice-evaluation")
 
 
 @app.command()
@@ -203,7 +185,6 @@ def estimate(
     Tasks: from their runs on one machine, and scores of both. A job: from its stages, and what other jobs met there."""
     from tasks.advice import steps
     from tasks.report import estimate_results
-    from tasks.report.result import write_result
 
     if bool(traces) == (job is not None):
         raise typer.BadParameter("expected --traces PATH or --job JOB, one of them")
@@ -231,14 +212,7 @@ def estimate(
         )
         figures = estimate_results.estimate_figures(found)
         result = estimate_results.estimate_result(found, f"{again} --traces {' --traces '.join(traces or [])}")
-    if out is not None:
-        invocation.note(f"page: {write_result(out.absolute(), f'advice-estimate-{onto}', result)}")
-    if as_json:
-        from flows.machine_output import show_json
-
-        show_json(figures)
-        return
-    show_result(result)
+    tell(invocation, result, figures, as_json=as_json, out=out, name=f"advice-estimate-{onto}")
 
 
 @app.command()
@@ -279,7 +253,6 @@ def choose(
     With scores of all types it says how sure that is, why, and which run would tell most."""
     from tasks.advice import steps
     from tasks.report.advice_results import choice_result, story_result
-    from tasks.report.result import write_result
 
     invocation = invocation_of(context)
     asked = {"choose": {"late_share": late_share}} if late_share is not None else {}
@@ -300,14 +273,7 @@ def choose(
         figures, name = steps.as_figures(found), f"advice-choose-{found.job}"
         again = f"whorl advice choose --history {history} --machines {machines} --job {found.job} --deadline {deadline}"
         result = choice_result(found, again)
-    if as_json:
-        from flows.machine_output import show_json
-
-        show_json(figures)
-    if out is not None:
-        invocation.note(f"page: {write_result(out.absolute(), name, result)}")
-    if not as_json:
-        show_result(result)
+    tell(invocation, result, figures, as_json=as_json, out=out, name=name)
 
 
 @app.command()
@@ -395,21 +361,28 @@ def groups(
     if kubectl is not None:
         kubectl.write_text(kubectl_script(grouping))
         invocation.note(f"script: {kubectl}")
-    if as_json:
-        from flows.machine_output import show_json
-
-        show_json(grouping.as_json() | {"assigned": [vars(one) for one in assigned]})
-    if as_json and out is None:
-        return
     from tasks.report.advice_results import groups_result
-    from tasks.report.result import write_result
 
     name = source if scores is None else scores.stem
     again = f"whorl advice groups --scores {scores}" if scores else f"whorl advice groups --source {source}"
+    figures = grouping.as_json() | {"assigned": [vars(one) for one in assigned]}
     result = groups_result(grouping, assigned, str(name), again)
+    tell(invocation, result, figures, as_json=as_json, out=out, name=f"advice-groups-{name}")
+
+
+def tell(
+    invocation: Invocation, result: "Result", figures: object, *, as_json: bool, out: Path | None, name: str
+) -> None:
+    """Print a result for people, or its figures as JSON; out: a folder for its page, of this name."""
     if out is not None:
-        invocation.note(f"page: {write_result(out.absolute(), f'advice-groups-{name}', result)}")
-    if not as_json:
+        from tasks.report.result import write_result
+
+        invocation.note(f"page: {write_result(out.absolute(), name, result)}")
+    if as_json:
+        from flows.machine_output import show_json
+
+        show_json(figures)
+    else:
         show_result(result)
 
 

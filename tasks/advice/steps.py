@@ -250,15 +250,13 @@ def groups_page(
 ) -> dict[str, Any]:
     """As groups, with a page in the reports of the home; returns the answer as JSON, the page's path, and markdown."""
     from tasks.report.advice_results import groups_result
-    from tasks.report.result import as_markdown, write_result
 
     grouping, assigned = groups(scores, source, warehouse, aspects, traces, params, renamed)
     name = Path(scores).stem if scores else str(source)
     again = f"whorl advice groups --scores {scores}" if scores else f"whorl advice groups --source {source}"
     result = groups_result(grouping, assigned, name, again)
-    path = write_result(warehouse.home / "reports", f"advice-groups-{name}", result)
     told = grouping.as_json() | {"assigned": [vars(one) for one in assigned]}
-    return told | {"report": str(path), "markdown": as_markdown(result)}
+    return told | _page(warehouse.home / "reports", f"advice-groups-{name}", result)
 
 
 def search_page(
@@ -273,13 +271,12 @@ def search_page(
 ) -> dict[str, Any]:
     """As search, with a page in the reports of the home; returns its path, the answer in figures, and markdown."""
     from tasks.report.advice_results import next_run_result
-    from tasks.report.result import as_markdown, write_result
 
     found = search(history, job, machines, params, need, max_runtime_s, renamed)
     result = next_run_result(found, f"whorl advice search --history {history} --job {found.job}")
-    path = write_result(warehouse.home / "reports", f"advice-search-{found.job}", result)
-    keys = ("job", "answer", "certainty", "is_finished", "machine_type", "nodes", "n_candidates", "n_promising")
-    return {key: getattr(found, key) for key in keys} | {"report": str(path), "markdown": as_markdown(result)}
+    keys = ("job", "certainty", "is_finished", "machine_type", "nodes", "n_candidates", "n_promising")
+    told = {key: getattr(found, key) for key in keys}
+    return told | _page(warehouse.home / "reports", f"advice-search-{found.job}", result)
 
 
 def evaluate_page(
@@ -294,12 +291,10 @@ def evaluate_page(
 ) -> dict[str, Any]:
     """As evaluate, with a page in the folder `out`; returns the figures, its path, and markdown."""
     from tasks.report.advice_results import evaluation_result
-    from tasks.report.result import as_markdown, write_result
 
     figures = evaluate(runs, machines, needs, scores, search, params, renamed, out)
     result = evaluation_result(figures, Path(runs).name, f"whorl advice evaluate {runs} --out DIR")
-    path = write_result(Path(out), "advice-evaluation", result)
-    return {**figures, "report": str(path), "markdown": as_markdown(result)}
+    return figures | _page(Path(out), "advice-evaluation", result)
 
 
 def choose(
@@ -474,7 +469,9 @@ def traces_page(
         paths, onto, told, params, start=start, machine=machine, size_ratio=size_ratio, renamed=columns
     )
     again = f"whorl advice estimate --onto {onto} --traces {' --traces '.join(paths)}"
-    return estimate_figures(found) | _page(warehouse, f"advice-estimate-{onto}", estimate_result(found, again))
+    return estimate_figures(found) | _page(
+        warehouse.home / "reports", f"advice-estimate-{onto}", estimate_result(found, again)
+    )
 
 
 def job_page(
@@ -494,11 +491,12 @@ def job_page(
     again = f"whorl advice estimate --onto {onto} --job {found.job}"
     result = transfer_result(found, params.confidence, deadline_s, again)
     name = f"advice-estimate-{found.job}-{onto}"
-    return transfer_figures(found, params.confidence, deadline_s) | _page(warehouse, name, result)
+    return transfer_figures(found, params.confidence, deadline_s) | _page(warehouse.home / "reports", name, result)
 
 
-def _page(warehouse: Warehouse, name: str, result: "Result") -> dict[str, str]:
+def _page(folder: Path, name: str, result: "Result") -> dict[str, str]:
+    """The answer, the path of its page, and its artifact."""
     from tasks.report.result import as_markdown, write_result
 
-    path = write_result(warehouse.home / "reports", name, result)
+    path = write_result(folder, name, result)
     return {"report": str(path), "answer": result.answer, "markdown": as_markdown(result)}

@@ -12,13 +12,12 @@ from tasks.advice.estimate import CPU_ONE_THREAD
 from tasks.advice.machines import Ints, MachineType
 from tasks.advice.memory import MemoryNeed, stated_need
 from tasks.errors import BadInput, quoted
+from tasks.jobs.statuses import status_of
 from tasks.nodes.readers.table_file import choose_columns, read_table_file
 from tasks.read_limits import ReadLimits
 
-STATUSES = {
-    **dict.fromkeys(("true", "1", "yes", "completed", "complete", "ok", "success", "succeeded", "finished"), True),
-    **dict.fromkeys(("false", "0", "no", "failed", "fail", "error", "killed", "timeout", "oom", "cancelled"), False),
-}
+FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+ENDED = {"completed": True, "failed": False, "cancelled": False, "timeout": False}  # of a run that still goes on: none
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ def _values(path: str, name: str, field: Field, cells: pd.Series, places: Ints) 
     if field.kind is str:
         values, bad, expected = texts, is_empty, "a name"
     elif field.kind is bool:
-        values = texts.str.lower().map(STATUSES)
+        values = texts.map(_is_completed)
         bad, expected = values.isna(), "completed, failed or killed, or true and false"
     else:
         values = pd.to_numeric(texts, errors="coerce").astype(float)
@@ -124,6 +123,11 @@ def _values(path: str, name: str, field: Field, cells: pd.Series, places: Ints) 
         problem = f"line {places[at]}: {name} is {quoted(str(texts.iloc[at])) or 'empty'}"
         raise BadInput(path, problem, expected, "mend that line, or name another column with --map")
     return values
+
+
+def _is_completed(text: str) -> bool | None:
+    """Whether a run completed, from a claim or a status in anybody's words; None for one that has not ended."""
+    return FLAGS.get(text.lower(), ENDED.get(status_of(text, {}) or ""))
 
 
 def read_runs(path: str, renamed: Mapping[str, str], limits: ReadLimits = ReadLimits()) -> pd.DataFrame:  # noqa: B008

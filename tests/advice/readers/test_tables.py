@@ -39,7 +39,7 @@ def test_runs_of_scout_are_known_by_their_own_names(tmp_path: Path) -> None:
 
 
 def test_columns_of_any_name_are_mapped_and_a_status_in_words_is_understood(tmp_path: Path) -> None:
-    path = written(tmp_path, "what,where,n,secs,how\nsort,a,2,10,OOM\nsort,a,4,10,Completed\n")
+    path = written(tmp_path, "what,where,n,secs,how\nsort,a,2,10,OOMKilled\nsort,a,4,10,Succeeded\n")
     mapping = {"job": "what", "machine_type": "where", "nodes": "n", "runtime_s": "secs", "completed": "how"}
     assert read_runs(path, mapping)["completed"].tolist() == [False, True]
 
@@ -56,6 +56,7 @@ def test_runs_without_a_status_have_completed(tmp_path: Path) -> None:
         ("sort,a,2,soon,completed", "line 2: runtime_s is 'soon'; expected a number"),
         ("sort,a,2,-1,completed", "a run of 'sort' took -1 s; expected runtimes above 0"),
         ("sort,a,2,10,perhaps", "line 2: completed is 'perhaps'; expected completed, failed or killed"),
+        ("sort,a,2,10,running", "line 2: completed is 'running'"),
         (",a,2,10,completed", "line 2: job is"),
     ],
 )

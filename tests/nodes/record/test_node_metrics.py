@@ -131,7 +131,5 @@ def test_a_sampler_at_work_samples_on_its_grid_and_tells_its_cost(scratch):
         sampler.covers(sampler.began_s)
     sampler.stop()
     taken = [at_s for at_s, _ in sampler.taken]
-    assert (
-        len(taken) + sampler.missed >= (taken[-1] - taken[0]) / 0.05 - 1
-    )  # each place of the grid was taken or is counted
-    assert 0 < sampler.cores
+    assert len(taken) + sampler.missed >= (taken[-1] - taken[0]) / 0.05 - 1  # taken, or counted
+    assert sampler.cores > 0

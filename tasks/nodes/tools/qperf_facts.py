@@ -40,7 +40,7 @@ def _moved(prefix: str, over: str, way: str, who: str) -> dict[str, MetricFacts]
 
 def _bandwidth() -> dict[str, MetricFacts]:
     found = {
-        "tcp_bw_bandwidth": NETWORK.more("B/s", "bytes received a second"),
+        "tcp_bw_bandwidth": NETWORK.more("B/s", "bytes received a second", is_headline=True),
         "tcp_bw_msg_rate": NETWORK.more("1/s", "messages a second"),
         "tcp_bw_access_recv": NETWORK.neither("", "setting: 1 if received data are read once more"),
         **_settings("tcp_bw"),
@@ -58,7 +58,7 @@ def _bandwidth() -> dict[str, MetricFacts]:
 
 def _latency() -> dict[str, MetricFacts]:
     found = {
-        "tcp_lat_latency": NETWORK.less("s", "time of a message one way: half of there and back"),
+        "tcp_lat_latency": NETWORK.less("s", "time of a message one way: half of there and back", is_headline=True),
         "tcp_lat_msg_rate": NETWORK.more("1/s", "messages a second"),
         **_settings("tcp_lat"),
     }

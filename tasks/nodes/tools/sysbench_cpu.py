@@ -9,11 +9,14 @@ from tasks.nodes.tools.sysbench import EPS, TOOL, Cell, parse_sysbench
 from tasks.nodes.tools.sysbench_facts import shared_facts
 
 CPU = Of("cpu")
+RATE_STEP = 0.01
 METRICS: dict[str, MetricFacts] = {
     "num_threads": CPU.neither("", "setting: threads"),
     "prime_numbers_limit": CPU.neither("", "setting: primes up to this number are looked for in each event"),
-    "events_per_second": CPU.more("1/s", "events of all threads a second; not printed before 1.0"),
-    **shared_facts("cpu"),
+    "events_per_second": CPU.more(
+        "1/s", "events of all threads a second; not printed before 1.0", is_headline=True, resolution=RATE_STEP
+    ),
+    **shared_facts("cpu", is_latency_headline=True),
 }
 ROWS = {
     "number of threads": (Cell("num_threads"),),

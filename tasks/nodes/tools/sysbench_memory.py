@@ -9,15 +9,16 @@ from tasks.nodes.tools.sysbench import TOOL, Cell, parse_sysbench
 from tasks.nodes.tools.sysbench_facts import shared_facts
 
 MEMORY = Of("memory")
+STEP, MIB = 0.01, 2**20
 METRICS: dict[str, MetricFacts] = {
     "number_of_threads": MEMORY.neither("", "setting: threads"),
     "block_size": MEMORY.neither("B", "setting: size of a block"),
     "total_size": MEMORY.neither("B", "setting: most that is transferred"),
     "total_operations": MEMORY.more("", "blocks transferred", over="total_time"),
-    "operations_per_second": MEMORY.more("1/s", "blocks transferred a second"),
-    "transfer_size": MEMORY.more("B", "bytes transferred", over="total_time"),
-    "transfer_rate": MEMORY.more("B/s", "bytes transferred a second"),
-    **shared_facts("memory"),
+    "operations_per_second": MEMORY.more("1/s", "blocks transferred a second", is_headline=True, resolution=STEP),
+    "transfer_size": MEMORY.more("B", "bytes transferred", over="total_time", resolution=STEP * MIB),
+    "transfer_rate": MEMORY.more("B/s", "bytes transferred a second", is_headline=True, resolution=STEP * MIB),
+    **shared_facts("memory", is_latency_headline=False),
 }
 OPERATIONS = (Cell("total_operations"), Cell("operations_per_second", "/sec"))
 ROWS = {

@@ -3,7 +3,7 @@
 import pytest
 
 from tasks.nodes.preprocess.units import conversion_of
-from tasks.nodes.tools import PARSERS
+from tasks.nodes.tools import PARSERS, headlines, resolution
 from tasks.nodes.tools.facts import DURATION
 from tasks.nodes.tools.units import SPELLED
 
@@ -117,3 +117,35 @@ def test_units_of_tools_mean_what_they_say(unit, factor):
 def test_a_cost_of_a_second_for_a_gigabyte_is_a_billionth_for_a_byte():
     assert conversion_of("sec/GB").factor == pytest.approx(1e-9)
     assert conversion_of("ms/GB").factor == pytest.approx(1e-12)
+
+
+HEADLINES = {
+    "cpu-sysbench": {"events_per_second": True, "latency_avg": False, "latency_95p": False},
+    "memory-sysbench": {"operations_per_second": True, "transfer_rate": True},
+    "disk-fio": {
+        f"{way}_{what}": what in ("bw", "iops")
+        for way in ("read", "write")
+        for what in ("bw", "iops", "clat_avg", "lat_avg")
+    },
+    "disk-ioping": {"iops": True, "transfer_bitrate": True, "latency_avg": False},
+    "network-qperf": {"tcp_bw_bandwidth": True, "tcp_lat_latency": False},
+    "network-iperf3": {
+        f"{way}_transfer_bitrate_{end}": True for way in ("tx_c", "rx_c") for end in ("sender", "receiver")
+    },
+}
+
+
+@pytest.mark.parametrize("benchmark", PARSERS)
+def test_the_headlines_of_a_tool_are_its_rates_and_latencies_and_say_which_way_is_better(benchmark):
+    assert headlines(benchmark) == HEADLINES[benchmark]
+
+
+def test_a_benchmark_that_nobody_declared_has_no_headlines_and_no_resolution():
+    assert headlines("foreign") == {}
+    assert resolution("foreign", "latency_avg") == resolution("disk-fio", "foreign") == 0.0
+
+
+def test_the_resolution_of_what_sysbench_prints_is_in_the_canonical_unit():
+    assert resolution("memory-sysbench", "latency_avg") == pytest.approx(0.01 * conversion_of("ms").factor)
+    assert resolution("memory-sysbench", "transfer_rate") == pytest.approx(0.01 * conversion_of("MiB/sec").factor)
+    assert resolution("network-qperf", "tcp_lat_latency") == 0.0  # three digits, whatever the size

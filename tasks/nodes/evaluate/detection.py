@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.nodes.aspects import is_stressed, is_unstressed, type_names
+from tasks.nodes.detect.contenders import OUT_OF_FOLD
 from tasks.nodes.detectors.case import Case
 from tasks.nodes.detectors.registry import Detector
 from tasks.nodes.evaluate.hidden_labels import as_told
@@ -74,10 +75,12 @@ def _judge(
 ) -> list[pd.DataFrame]:
     case = case_of(as_told(history, params), split, prepare, params.seed)
     chosen_by, share = is_stressed(case.history.executions).to_numpy(dtype=bool), params.false_alarm_share
-    return [
-        judged_rows(history, split, name, detector(case, params.detect), share, chosen_by=chosen_by)
-        for name, detector in detectors.items()
-    ]
+    judged = []
+    for name, detector in detectors.items():
+        scores = detector(case, params.detect)
+        may_choose = split.is_validation | split.is_train if name in OUT_OF_FOLD else split.is_validation
+        judged.append(judged_rows(history, split, name, scores, share, chosen_by=chosen_by, may_choose=may_choose))
+    return judged
 
 
 def judged_rows(
@@ -89,16 +92,18 @@ def judged_rows(
     *,
     threshold: float | None = None,
     chosen_by: Bools | None = None,
+    may_choose: Bools | None = None,
 ) -> pd.DataFrame:
     """One row a labelled, tested execution that a detector scored: COLUMNS but for protocol and round.
 
     scores: (n_executions,), NaN where it said nothing. threshold: None: chosen on the validation executions, by what is
-    known of their stress (chosen_by, (n_executions,); None: what the history says)."""
+    known of their stress (chosen_by, (n_executions,); None: what the history says), or on others (may_choose,
+    (n_executions,)) where a detector's scores of what it learned are out of fold."""
     is_known = history.executions["is_stressed"].notna().to_numpy()
     stressed = is_stressed(history.executions).to_numpy(dtype=bool) if chosen_by is None else chosen_by
     is_scored = is_known & ~np.isnan(scores)
     if threshold is None:
-        chosen = split.is_validation & is_scored
+        chosen = (split.is_validation if may_choose is None else may_choose) & is_scored
         threshold = choose_threshold(scores[chosen], stressed[chosen], false_alarm_share)
     tested = np.flatnonzero(split.is_test & is_scored)
     told = {"split": split.name, "detector": name, "execution": tested, "score": scores[tested]}

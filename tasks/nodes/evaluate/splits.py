@@ -1,6 +1,8 @@
 """What is learned from, what thresholds are chosen on, what is tested: by time, at random, by node.
 
-chronological: of each node and type the first share trains, the next validates, the rest tests. random: the paper's
+rolling: of each node and type, all executions before an origin train, the next tenth tests, from 40 % on in steps of a
+tenth: six rounds, each measured alone. chronological: of each node and type the first share trains, the next validates,
+the rest tests. random: the paper's
 (IV-C): stratified by node, type and stress. left_node: the other nodes train and validate, by time; all executions of
 the left node test, so that it has no history to learn from."""
 
@@ -15,8 +17,10 @@ from tasks.nodes.aspects import is_stressed
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.type_tables import Bools, Floats
 
-Protocol = Literal["chronological", "random", "left_node"]
+Protocol = Literal["rolling", "chronological", "random", "left_node"]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
+ORIGINS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+STEP = 0.1
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class Splits:
 def splits_of(executions: pd.DataFrame, types: Sequence[str], protocol: Protocol, params: EvaluateParams) -> Splits:
     """The splits of a protocol over executions in time order. types: (n_executions,) names."""
     keys = pd.DataFrame({"node": executions["node"].to_numpy(), "type": np.asarray(types)})
+    if protocol == "rolling":
+        return Splits([[_from_origin(origin, _time_places(keys), params)] for origin in ORIGINS])
     if protocol == "chronological":
         return Splits([[_by_place("all nodes", _time_places(keys), params)]])
     if protocol == "random":
@@ -66,6 +72,12 @@ def _drawn_places(strata: pd.DataFrame, repeat: int, params: EvaluateParams) -> 
     places = np.empty(len(strata))
     places[order] = _time_places(strata.iloc[order])
     return places
+
+
+def _from_origin(origin: float, places: Floats, params: EvaluateParams) -> Split:
+    share = params.train_share / (params.train_share + params.validation_share)
+    is_train, is_before = places < share * origin, places < origin
+    return Split(f"from {origin:.0%}", is_train, is_before & ~is_train, ~is_before & (places < origin + STEP))
 
 
 def _by_place(name: str, places: Floats, params: EvaluateParams) -> Split:

@@ -1,0 +1,55 @@
+"""The detectors that an evaluation compares, as functions of a case: ours, ours without labels, the plain baseline."""
+
+import numpy as np
+import pandas as pd
+
+from tasks.nodes.aspects import is_stressed, is_unstressed
+from tasks.nodes.detect.detector import BEST, LOGISTIC, FittedDetector, Recipe, fit_detector
+from tasks.nodes.detect.params import DetectorParams
+from tasks.nodes.detectors.case import Case
+from tasks.nodes.type_tables import Bools, Floats
+
+HOUR_S = 3600.0
+OUT_OF_FOLD = ("detector", "logistic")  # what they say of what they learned is by what the other stretches taught
+
+
+def hours_of(executions: pd.DataFrame) -> Floats:
+    """The start of each execution in hours since 1970: (n,), NaN where unknown."""
+    since = pd.to_datetime(executions["started_at"]) - pd.Timestamp(0)
+    return np.asarray(since.dt.total_seconds().to_numpy(dtype=np.float64) / HOUR_S)
+
+
+def detector_scores(case: Case) -> Floats:
+    """Our detector: (n_executions,), out of fold where it learned."""
+    return _by_labels(case, BEST)
+
+
+def logistic_scores(case: Case) -> Floats:
+    """One regularised logistic regression a type on deviations from the node's level: (n_executions,), likewise."""
+    return _by_labels(case, LOGISTIC)
+
+
+def headline_scores(case: Case) -> Floats:
+    """Ours without labels: the headline metrics' deviations from what the node did lately, (n_executions,)."""
+    nobody = np.zeros(len(case.is_train), dtype=bool)
+    return (
+        _fitted(case, BEST, case.is_normal, nobody, case.is_normal)
+        .score(case.tables, hours_of(case.history.executions))
+        .score
+    )
+
+
+def _by_labels(case: Case, recipe: Recipe) -> Floats:
+    executions = case.history.executions
+    is_learned = case.is_train | case.is_validation
+    known = executions["is_stressed"].notna().to_numpy()
+    stressed, calm = (one(executions).to_numpy(dtype=bool) for one in (is_stressed, is_unstressed))
+    is_learned &= stressed | calm | ~known
+    fitted = _fitted(case, recipe, is_learned, stressed, calm)
+    scores = fitted.score(case.tables, hours_of(executions)).score
+    return np.where(np.isnan(fitted.in_training), scores, fitted.in_training)
+
+
+def _fitted(case: Case, recipe: Recipe, is_learned: Bools, stressed: Bools, calm: Bools) -> FittedDetector:
+    hours = hours_of(case.history.executions)
+    return fit_detector(case.tables, hours, is_learned, stressed, calm, DetectorParams(), recipe=recipe, seed=case.seed)

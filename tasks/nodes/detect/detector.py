@@ -1,0 +1,390 @@
+"""Which executions are degraded: a linear and a tree model of deviations for each benchmark type, or, where no stress
+is known, how much worse its headline metrics are than usual.
+
+    score = (logit of a logistic regression + logit of extremely randomised trees) / 2      stress of the type is known
+    score = STEEPNESS · (levelled mean deviation of the headline metrics - HALF)            none is
+
+so that 0 is even odds either way. Features are the deviations of each metric from the level of its node and from the
+node's last 20 and 50 executions (deviations.py). What it was chosen among, and on what: tasks/nodes/README.md."""
+
+import json
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.ensemble import ExtraTreesClassifier  # type: ignore[import-untyped]
+from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+
+from tasks.nodes.detect.deviations import (
+    FEWEST,
+    RECENT,
+    Centre,
+    Normal,
+    Rows,
+    Windows,
+    headline_score,
+    headline_signs,
+    is_cold,
+    learn_normal,
+    level_deviations,
+    positive_metrics,
+    recent_deviations,
+    squashed,
+    windows_of,
+    without_fleet_drift,
+)
+from tasks.nodes.detect.params import DetectorParams
+from tasks.nodes.group_medians import SD_OF_MAD
+from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, TypeTable
+
+PENALTY = 0.05  # C of the logistic regression
+TREES, LEAF, FEATURES = 100, 4, 0.3
+FEW_STRESSED = 8  # known stressed executions up to which a leaf may hold one
+STRETCHES = 5  # in which training executions are scored by what the others taught
+STEEPNESS, HALF = 1.5, 3.0  # of the score without labels: logits a deviation, deviations at even odds
+SOFTENED = 0.01  # of a tree's share, so that its logit is finite
+TINY_SPREAD = 1e-9
+COLD = -3.0  # score, at most, of an execution that nothing is known to compare with
+
+
+Feature = Literal["level", "short", "recent"]
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A logistic regression on standardised features: (f,) each."""
+
+    mean: Floats
+    spread: Floats
+    weights: Floats
+    intercept: float
+
+    def logits(self, features: Floats) -> Floats:
+        """(n, f) to (n,)."""
+        return np.asarray((features - self.mean) / self.spread @ self.weights + self.intercept)
+
+
+@dataclass(frozen=True)
+class Trees:
+    """Trees as arrays over all their nodes: feature and threshold of a split, its two children, the share of stressed
+    executions (by class weight) in it. roots: where each tree begins. A leaf is its own child."""
+
+    feature: Ints
+    threshold: Floats
+    left: Ints
+    right: Ints
+    share: Floats
+    roots: Ints
+
+    def logits(self, features: Floats) -> Floats:
+        """The logit of the mean share over the trees: (n, f) to (n,)."""
+        at = np.repeat(self.roots[None], len(features), axis=0)  # (n, trees)
+        rows = np.arange(len(features))[:, None]
+        values = features.astype(np.float32)  # as they were grown
+        while True:
+            goes_left = values[rows, self.feature[at]] <= self.threshold[at]
+            following = np.where(goes_left, self.left[at], self.right[at])
+            if (following == at).all():
+                break
+            at = following
+        share = SOFTENED + (1 - 2 * SOFTENED) * self.share[at].mean(axis=1)
+        return np.asarray(np.log(share / (1 - share)))
+
+
+@dataclass(frozen=True)
+class TypeDetector:
+    """What was learned of one benchmark type. linear, trees: None without a known stressed execution of it.
+
+    signs: (m,) of the headline metrics. centre, spread: of their score over calm executions."""
+
+    name: str
+    metrics: tuple[str, ...]
+    normal: Normal
+    signs: Floats
+    centre: float
+    spread: float
+    linear: Linear | None = None
+    trees: Trees | None = None
+
+    @property
+    def knows_stress(self) -> bool:
+        """Whether it learned from executions that were known to be stressed."""
+        return self.linear is not None
+
+
+@dataclass(frozen=True)
+class Scores:
+    """score: (n_executions,) logits of being degraded, NaN where no metric is known. is_cold: there is nothing to
+    compare the execution with. by_labels: told by a model that knows stress of the type."""
+
+    score: Floats
+    is_cold: Bools
+    by_labels: Bools
+
+    @property
+    def probability(self) -> Floats:
+        """(n_executions,) 1 / (1 + exp(-score))."""
+        with np.errstate(over="ignore"):
+            return np.asarray(1 / (1 + np.exp(-self.score)))
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a detector is made of: which deviations it sees, those from the level first, and whether trees stand beside
+    the linear model."""
+
+    features: tuple[Feature, ...] = ("level", "short", "recent")
+    has_trees: bool = True
+
+
+BEST = Recipe()
+LOGISTIC = Recipe(("level",), has_trees=False)  # the plain baseline: one logistic regression a type
+
+
+@dataclass(frozen=True)
+class FittedDetector:
+    """types: by name. in_training: (n_executions,) scores of the training executions by what the other stretches
+    taught, NaN elsewhere; thresholds are chosen by them."""
+
+    types: dict[str, TypeDetector]
+    in_training: Floats
+    recipe: Recipe = BEST
+
+    def score(self, tables: NodeTables, at_h: Floats) -> Scores:
+        """Score executions; a type that training did not have has no score.
+
+        tables: of the same preprocessing, with all that the nodes did before. at_h: (n_executions,) hours."""
+        score = np.full(tables.n_executions, np.nan)
+        cold, by_labels = np.zeros((2, tables.n_executions), dtype=bool)
+        for table in tables.tables:
+            known = self.types.get(table.name)
+            if known is None or known.metrics != table.metrics:
+                continue
+            rows = rows_of(table, tables, at_h)
+            prepared = prepare(rows, known.normal, windows_of(table, known.normal.is_positive), self.recipe)
+            score[table.executions] = _scores(known, prepared)
+            cold[table.executions], by_labels[table.executions] = prepared.is_cold, known.knows_stress
+        return Scores(score, cold, by_labels)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """features: (n, f) squashed deviations of the recipe. recent: (n, m) from the last 50, less the fleet's drift."""
+
+    features: Floats
+    recent: Floats
+    is_cold: Bools
+
+    def where(self, is_kept: Bools) -> "Prepared":
+        """The rows of the mask (n,)."""
+        return Prepared(self.features[is_kept], self.recent[is_kept], self.is_cold[is_kept])
+
+
+def fit_detector(
+    tables: NodeTables,
+    at_h: Floats,
+    is_train: Bools,
+    is_stressed: Bools,
+    is_calm: Bools,
+    params: DetectorParams,
+    *,
+    recipe: Recipe = BEST,
+    seed: int = 0,
+) -> FittedDetector:
+    """Learn from the training executions of the mask (n_executions,); all others stand in windows alone.
+
+    is_stressed: known to be. is_calm: nothing is known against them. Each type learns alone; one without FEWEST calm
+    training executions is left out, and its executions have no score."""
+    types: dict[str, TypeDetector] = {}
+    in_training = np.full(tables.n_executions, np.nan)
+    for table in tables.tables:
+        of = table.executions
+        is_learned, calm = is_train[of], is_train[of] & is_calm[of]
+        if calm.sum() < FEWEST or not table.metrics:
+            continue
+        rows = rows_of(table, tables, at_h)
+        learner = _Learner(rows, windows_of(table, positive_metrics(table.natural, calm)), recipe, params, seed)
+        types[table.name], in_training[of[is_learned]] = learner.fit(is_learned, calm, is_stressed[of])
+    return FittedDetector(types, in_training, recipe)
+
+
+def rows_of(table: TypeTable, tables: NodeTables, at_h: Floats) -> Rows:
+    """The executions of a table with their nodes and times. at_h: (n_executions,)."""
+    return Rows(table, tables.nodes, tables.machine_types, at_h[table.executions])
+
+
+def prepare(rows: Rows, normal: Normal, windows: Windows, recipe: Recipe) -> Prepared:
+    """The deviations of all rows, by what normal executions are like."""
+    recent = without_fleet_drift(recent_deviations(rows, normal, windows, RECENT[-1]), rows)
+    parts: dict[Feature, Callable[[], Floats]] = {
+        "level": lambda: level_deviations(rows, normal, windows),
+        "short": lambda: recent_deviations(rows, normal, windows, RECENT[0]),
+        "recent": lambda: recent,
+    }
+    features = np.hstack([squashed(parts[name]()) for name in recipe.features])
+    return Prepared(features, recent, is_cold(rows, normal, windows))
+
+
+@dataclass(frozen=True)
+class _Learner:
+    """One benchmark type."""
+
+    rows: Rows
+    windows: Windows
+    recipe: Recipe
+    params: DetectorParams
+    seed: int
+
+    def fit(self, is_learned: Bools, is_calm: Bools, is_stressed: Bools) -> tuple[TypeDetector, Floats]:
+        """The type's detector, and the scores of the learned rows by what the other stretches taught. All: (n,).
+
+        The features of a learned row are its deviations from the level of the other stretches too: from a level that it
+        is part of it would look more normal than what comes later."""
+        normal = learn_normal(self.rows, self.windows, is_calm)
+        prepared = prepare(self.rows, normal, self.windows, self.recipe)
+        places = np.flatnonzero(is_learned)
+        stretch = np.full(len(is_learned), -1)
+        stretch[places] = np.arange(len(places)) * STRETCHES // max(len(places), 1)
+        features = prepared.features.copy()
+        for number in range(STRETCHES):
+            is_held, others = stretch == number, is_calm & (stretch != number)
+            if others.sum() >= FEWEST:
+                level = level_deviations(self.rows, learn_normal(self.rows, self.windows, others), self.windows)
+                features[is_held, : level.shape[1]] = squashed(level)[is_held]
+        honest = replace(prepared, features=features)
+        plain = self._without_labels(normal, prepared.recent[is_calm])
+        outside = np.full(len(is_learned), np.nan)
+        for number in range(STRETCHES):
+            is_held, others = stretch == number, is_learned & (stretch != number)
+            model = self._with_labels(plain, honest.where(others), is_stressed[others])
+            outside[is_held] = _scores(model, honest.where(is_held))
+        fitted = self._with_labels(plain, honest.where(is_learned), is_stressed[is_learned])
+        return fitted, outside[is_learned]
+
+    def _without_labels(self, normal: Normal, calm: Floats) -> TypeDetector:
+        """By the recent deviations of calm rows, (k, m)."""
+        signs = headline_signs(self.rows.table, calm, self.params)
+        worse = headline_score(calm, signs)
+        centre = float(np.median(worse))
+        spread = float(SD_OF_MAD * np.median(np.abs(worse - centre))) or 1.0
+        return TypeDetector(self.rows.table.name, self.rows.table.metrics, normal, signs, centre, spread)
+
+    def _with_labels(self, plain: TypeDetector, learned: Prepared, is_stressed: Bools) -> TypeDetector:
+        """With what labels teach; as it is where there is none of both kinds."""
+        if not is_stressed.any() or is_stressed.all():
+            return plain
+        features = learned.features
+        mean, spread = features.mean(axis=0), features.std(axis=0) + TINY_SPREAD
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an early end changes nothing that counts
+            regression = LogisticRegression(C=PENALTY, max_iter=500).fit((features - mean) / spread, is_stressed)
+        linear = Linear(mean, spread, regression.coef_[0], float(regression.intercept_[0]))
+        if not self.recipe.has_trees:
+            return replace(plain, linear=linear)
+        leaf = LEAF if is_stressed.sum() > FEW_STRESSED else 1
+        forest = ExtraTreesClassifier(
+            TREES, min_samples_leaf=leaf, max_features=FEATURES, class_weight="balanced", random_state=self.seed
+        )
+        return replace(plain, linear=linear, trees=_as_arrays(forest.fit(features, is_stressed)))
+
+
+def _as_arrays(forest: ExtraTreesClassifier) -> Trees:
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in ("feature", "threshold", "left", "right", "share")}
+    roots, offset = [], 0
+    for one in forest.estimators_:
+        tree = one.tree_
+        is_leaf = tree.children_left < 0
+        own = np.arange(tree.node_count)
+        parts["feature"].append(np.where(is_leaf, 0, tree.feature))
+        parts["threshold"].append(tree.threshold)
+        parts["left"].append(np.where(is_leaf, own, tree.children_left) + offset)
+        parts["right"].append(np.where(is_leaf, own, tree.children_right) + offset)
+        counts = tree.value[:, 0, :]
+        parts["share"].append(counts[:, 1] / counts.sum(axis=1))
+        roots.append(offset)
+        offset += tree.node_count
+    return Trees(
+        **{name: np.concatenate(values) for name, values in parts.items()}, roots=np.array(roots, dtype=np.int64)
+    )
+
+
+def _scores(known: TypeDetector, prepared: Prepared) -> Floats:
+    if known.linear is not None:
+        models: list[Linear | Trees] = [known.linear, *([known.trees] if known.trees is not None else [])]
+        found = np.asarray(np.mean([one.logits(prepared.features) for one in models], axis=0))
+    else:
+        worse = headline_score(prepared.recent, known.signs)
+        found = STEEPNESS * ((worse - known.centre) / known.spread - HALF)
+    return np.asarray(np.where(prepared.is_cold, np.minimum(found, COLD), found))
+
+
+def headline_scores(tables: NodeTables, at_h: Floats, is_calm: Bools, params: DetectorParams) -> Floats:
+    """The score without labels of all executions, (n_executions,): the baseline that needs no stress and no training.
+
+    is_calm: (n_executions,) what levels and scales are learned from; nobody has to know that it is calm."""
+    nothing = np.zeros(tables.n_executions, dtype=bool)
+    return fit_detector(tables, at_h, is_calm, nothing, is_calm, params).score(tables, at_h).score
+
+
+FILE, ARRAYS = "detector.json", "detector.npz"
+
+
+def save_detector(fitted: FittedDetector, folder: Path) -> None:
+    """Write the detector to a folder: names as JSON, numbers as arrays. What it said in training is not kept."""
+    arrays: dict[str, np.ndarray] = {}
+    described: list[dict[str, Any]] = []
+    for at, known in enumerate(fitted.types.values()):
+        normal = known.normal
+        arrays |= {f"{at}.is_positive": normal.is_positive, f"{at}.floor": normal.floor, f"{at}.pooled": normal.pooled}
+        arrays[f"{at}.signs"] = known.signs
+        groups = {"fleet": {"": normal.fleet}, "nodes": normal.nodes, "machines": normal.machines}
+        for name, centres in groups.items():
+            stacked = [np.stack([one.median, one.deviation]) for one in centres.values()]
+            arrays[f"{at}.{name}"] = np.array(stacked).reshape(len(stacked), 2, len(known.metrics))
+        for name, model in (("linear", known.linear), ("trees", known.trees)):
+            if model is not None:
+                arrays |= {f"{at}.{name}.{key}": np.asarray(value) for key, value in vars(model).items()}
+        described.append({
+            "name": known.name, "metrics": list(known.metrics), "centre": known.centre, "spread": known.spread,
+            "nodes": list(normal.nodes), "machines": list(normal.machines), "knows_stress": known.knows_stress,
+        })  # fmt: skip
+    with (folder / ARRAYS).open("wb") as file:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+    told = {"features": fitted.recipe.features, "has_trees": fitted.recipe.has_trees, "types": described}
+    (folder / FILE).write_text(json.dumps(told, indent=1))
+
+
+def load_detector(folder: Path) -> FittedDetector:
+    """The detector of a folder; it gives the same numbers. Nothing that executes is read. Raises OSError, ValueError,
+    KeyError for a folder that holds none."""
+    told = json.loads((folder / FILE).read_text())
+    types = {}
+    with np.load(folder / ARRAYS, allow_pickle=False) as arrays:
+        for at, one in enumerate(told["types"]):
+
+            def centres(name: str, keys: list[str], at: int = at) -> dict[str, Centre]:
+                return {key: Centre(*pair) for key, pair in zip(keys, arrays[f"{at}.{name}"], strict=True)}
+
+            normal = Normal(
+                arrays[f"{at}.is_positive"], arrays[f"{at}.floor"], arrays[f"{at}.pooled"], centres("fleet", [""])[""],
+                centres("nodes", one["nodes"]), centres("machines", one["machines"]),
+            )  # fmt: skip
+            models: dict[str, Any] = {}
+            if one["knows_stress"]:
+                mean, spread, weights = (arrays[f"{at}.linear.{key}"] for key in ("mean", "spread", "weights"))
+                models["linear"] = Linear(mean, spread, weights, float(arrays[f"{at}.linear.intercept"]))
+                if told["has_trees"]:
+                    models["trees"] = Trees(*(arrays[f"{at}.trees.{key}"] for key in Trees.__dataclass_fields__))
+            types[one["name"]] = TypeDetector(
+                one["name"],
+                tuple(one["metrics"]),
+                normal,
+                arrays[f"{at}.signs"],
+                one["centre"],
+                one["spread"],
+                **models,
+            )
+    return FittedDetector(types, np.empty(0), Recipe(tuple(told["features"]), has_trees=told["has_trees"]))

@@ -1,0 +1,291 @@
+"""Robust deviations of executions: from the level of their node, from what it did lately, from the fleet.
+
+    z = (ln x - median) / max(1.4826 · MAD, floor)
+
+x is a metric in base units; of one that is not always positive sign(x) ln(1 + |x|) takes the place of ln x. The level
+is the median of the node's calm training executions; recent is the median of its own last executions, whatever they
+were: no label and no verdict enters, so a level that lasts becomes the level. Floors come from all nodes of the type: a
+node that happened to vary little does not make noise look large. Source of robust z-scores: Iglewicz & Hoaglin 1993."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.nodes.detect.params import DetectorParams
+from tasks.nodes.group_medians import SD_OF_MAD
+from tasks.nodes.tools import headlines
+from tasks.nodes.type_tables import Bools, Floats, Ints, TypeTable
+
+RECENT = (20, 50)  # executions of a node and type that the two windows hold
+FEWEST = 5  # executions from which a median and a deviation are told
+LEVEL_FLOOR = 0.5  # of the median deviation of the type's nodes
+CLIPPED = 8.0  # deviations: beyond it nothing more is learned from the size
+TINY = 1e-6  # of the largest magnitude: what varies less is constant
+HEADLINE_CLIPPED = 20.0  # and of one headline metric in the score without labels
+LEAST_SCALE = 1e-3
+CELLS = 4_000_000  # numbers of all windows that are held at a time
+FLEET_LEAST = 3  # other nodes of the type that must have run at about the same time
+FLEET_MOST = 32
+FLEET_HOURS = 24.0
+ALIKE = 0.5  # correlation with the others from which a metric of an undeclared benchmark counts as a headline
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The executions of one benchmark type with what is known of where and when they ran.
+
+    names, machines: of the nodes, by number in table.nodes. at_h: (n,) hours since any time, NaN where unknown."""
+
+    table: TypeTable
+    names: tuple[str, ...]
+    machines: tuple[str, ...]
+    at_h: Floats
+
+
+@dataclass(frozen=True)
+class Centre:
+    """A median and a robust deviation of each metric: (m,) each, NaN where nothing is known."""
+
+    median: Floats
+    deviation: Floats
+
+
+@dataclass(frozen=True)
+class Normal:
+    """What the calm training executions of a type taught; arrays over its m metrics.
+
+    is_positive: metrics of which the logarithm is taken. floor, pooled: least deviations of the level and of the
+    windows. nodes, machines: levels by name of node and of machine type; fleet: of all."""
+
+    is_positive: Bools
+    floor: Floats
+    pooled: Floats
+    fleet: Centre
+    nodes: dict[str, Centre]
+    machines: dict[str, Centre]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Medians and deviations of each row's own earlier executions: (n, m) by window length; NaN for fewer than FEWEST.
+
+    is_positive: (m,) metrics of which the logarithm was taken. n_before: (n,) earlier executions of node and type."""
+
+    centres: dict[int, Centre]
+    is_positive: Bools
+    n_before: Ints
+
+
+def logarithms(natural: Floats, is_positive: Bools) -> Floats:
+    """The metrics on the scale that deviations are taken on: (n, m), NaN where not measured."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(np.where(natural > 0, natural, np.finfo(np.float64).tiny))
+        signed = np.sign(natural) * np.log1p(np.abs(natural))
+    return np.where(np.isnan(natural), np.nan, np.where(is_positive, logs, signed))
+
+
+def learn_normal(rows: Rows, windows: Windows, is_calm: Bools) -> Normal:
+    """What the calm training executions of the mask (n,) are like."""
+    table = rows.table
+    x = logarithms(table.natural, windows.is_positive)
+    fleet = _centre(x[is_calm])
+    nodes = {rows.names[node]: _centre(x[own]) for node, own in _groups(table.nodes, is_calm)}
+    kinds, kind_of = np.unique(np.array(rows.machines, dtype=object).astype(str), return_inverse=True)
+    machines = {
+        str(kinds[kind]): _centre(x[own]) for kind, own in _groups(kind_of[table.nodes], is_calm) if kinds[kind]
+    }
+    scale = np.maximum(np.nanmax(np.abs(np.nan_to_num(x)), axis=0, initial=0.0), LEAST_SCALE) * TINY
+    spreads = [one.deviation for one in nodes.values()] or [fleet.deviation]
+    floor = np.maximum(LEVEL_FLOOR * np.nan_to_num(_nanmedian(np.array(spreads))), scale)
+    residual = SD_OF_MAD * _nanmedian(np.abs(x - windows.centres[RECENT[-1]].median)[is_calm])
+    pooled = np.where(np.isnan(residual), fleet.deviation, residual)
+    return Normal(windows.is_positive, floor, np.maximum(np.nan_to_num(pooled), scale), fleet, nodes, machines)
+
+
+def positive_metrics(natural: Floats, is_calm: Bools) -> Bools:
+    """The metrics that are above 0 wherever they were measured: (m,)."""
+    return np.asarray((np.isnan(natural[is_calm]) | (natural[is_calm] > 0)).all(axis=0))
+
+
+def windows_of(table: TypeTable, is_positive: Bools) -> Windows:
+    """What each row's node had done before it: no row is part of its own window, and none of its future is."""
+    x = logarithms(table.natural, is_positive)
+    order = np.argsort(table.nodes, kind="stable")  # rows are in time order, so each node's are too
+    first = np.flatnonzero(np.append(True, np.diff(table.nodes[order]) != 0))
+    begins = np.repeat(first, np.diff(np.append(first, len(order))))
+    n_before = np.empty(len(order), dtype=np.int64)
+    n_before[order] = np.arange(len(order)) - begins
+    centres = {}
+    for length in RECENT:
+        median, deviation = (np.full(x.shape, np.nan) for _ in range(2))
+        for part in _parts(len(order), length * max(x.shape[1], 1)):
+            places = np.arange(part.start, part.stop)[:, None] - np.arange(1, length + 1)
+            is_inside = places >= begins[part][:, None]
+            window = np.where(is_inside[:, :, None], x[order[np.maximum(places, 0)]], np.nan)  # (rows, length, m)
+            rows = order[part]
+            median[rows], deviation[rows] = _median_and_deviation(window)
+        centres[length] = Centre(median, deviation)
+    return Windows(centres, is_positive, n_before)
+
+
+def level_deviations(rows: Rows, normal: Normal, windows: Windows) -> Floats:
+    """Deviations from the level: (n, m). Of the node in training; of a node that is new its own recent executions; of
+    one with fewer than FEWEST of these, its machine type; else the fleet."""
+    x = logarithms(rows.table.natural, normal.is_positive)
+    level, recent = _levels(rows, normal), windows.centres[RECENT[-1]]
+    is_new = ~np.array([name in normal.nodes for name in rows.names], dtype=bool)[rows.table.nodes]
+    is_recent = (is_new & (windows.n_before >= FEWEST))[:, None] & ~np.isnan(recent.median)
+    centre, spread = (np.where(is_recent, *pair) for pair in zip(_pair(recent), _pair(level), strict=True))
+    return np.asarray((x - centre) / np.maximum(spread, normal.floor))
+
+
+@dataclass(frozen=True)
+class Usual:
+    """centre: what each metric of each row usually is, on the scale of logarithms(), and its deviation with its floor:
+    (n, m). deviations: how far the row lies from it, (n, m)."""
+
+    centre: Centre
+    deviations: Floats
+
+
+def usual_of(rows: Rows, normal: Normal, windows: Windows, length: int) -> Usual:
+    """By the node's own last `length` executions; of one with few of these, by its level."""
+    x = logarithms(rows.table.natural, normal.is_positive)
+    level, recent = _levels(rows, normal), windows.centres[length]
+    is_few = np.isnan(recent.median)
+    centre, spread = (np.where(is_few, *pair) for pair in zip(_pair(level), _pair(recent), strict=True))
+    floored = np.fmax(spread, normal.pooled)
+    return Usual(Centre(centre, floored), np.asarray((x - centre) / floored))
+
+
+def recent_deviations(rows: Rows, normal: Normal, windows: Windows, length: int) -> Floats:
+    """Deviations from what is usual by the node's own last `length` executions: (n, m)."""
+    return usual_of(rows, normal, windows, length).deviations
+
+
+def is_cold(rows: Rows, normal: Normal, windows: Windows) -> Bools:
+    """Executions that there is nothing to compare with: (n,); of a node and a machine type that are new, the first."""
+    known = [
+        name in normal.nodes or machine in normal.machines
+        for name, machine in zip(rows.names, rows.machines, strict=True)
+    ]
+    return ~np.array(known, dtype=bool)[rows.table.nodes] & (windows.n_before < FEWEST)
+
+
+def without_fleet_drift(z: Floats, rows: Rows) -> Floats:
+    """Deviations less what the other nodes showed at about the same time: (n, m).
+
+    What is taken off is the median of the latest deviation of each other node
+    within FLEET_HOURS, where there are FLEET_LEAST of them: a drift of the whole fleet is no fault of a node. Of a
+    large fleet the FLEET_MOST nodes with most executions stand for it."""
+    nodes, at_h = rows.table.nodes, rows.at_h
+    counts = np.bincount(nodes)
+    fleet = np.argsort(-counts, kind="stable")[:FLEET_MOST]
+    fleet = fleet[counts[fleet] > 0]
+    if len(fleet) <= FLEET_LEAST:
+        return z
+    rows_of = [np.flatnonzero(nodes == node) for node in fleet.tolist()]
+    found = z.copy()
+    for part in _parts(len(z), len(fleet) * max(z.shape[1], 1)):
+        places = np.arange(part.start, part.stop)
+        others = np.full((len(places), len(fleet), z.shape[1]), np.nan)  # (rows, fleet, m)
+        for place, (node, own) in enumerate(zip(fleet.tolist(), rows_of, strict=True)):
+            before = np.searchsorted(own, places) - 1
+            latest = own[np.maximum(before, 0)]
+            is_near = (before >= 0) & (at_h[places] - at_h[latest] <= FLEET_HOURS) & (nodes[places] != node)
+            others[is_near, place] = z[latest[is_near]]
+        is_known = (~np.isnan(others)).sum(axis=1) >= FLEET_LEAST
+        found[part] -= np.where(is_known, np.nan_to_num(_nanmedian(others, axis=1)), 0.0)
+    return found
+
+
+def squashed(z: Floats) -> Floats:
+    """sign(z) ln(1 + |z|), cut at CLIPPED deviations; 0 where not measured."""
+    cut = np.clip(np.nan_to_num(z), -CLIPPED, CLIPPED)
+    return np.asarray(np.sign(cut) * np.log1p(np.abs(cut)))
+
+
+def headline_signs(table: TypeTable, z: Floats, params: DetectorParams) -> Floats:
+    """What a metric counts in the score without labels: (m,) 1 where more is better, -1 where less is, 0: nothing.
+
+    The tool's facts say so; else params.headlines (benchmark to metrics); else the metrics with a better and a worse
+    that move together: those whose deviation z (n, m) correlates by ALIKE with the median of all."""
+    benchmark = table.name.split("@")[0]
+    declared = headlines(benchmark)
+    directed = table.orientation * (table.is_directed if table.is_directed is not None else 1.0)
+    if named := params.headlines.get(benchmark):
+        declared = {name: bool(directed[table.metrics.index(name)] > 0) for name in named if name in table.metrics}
+    if known := [name for name in table.metrics if name in declared]:
+        return np.array([(1.0 if declared[name] else -1.0) if name in known else 0.0 for name in table.metrics])
+    if np.count_nonzero(directed) <= 2:
+        return directed
+    oriented = np.clip(np.nan_to_num(z), -CLIPPED, CLIPPED) * directed
+    middle = np.median(oriented[:, directed != 0], axis=1)
+    if not middle.std():
+        return directed
+    with np.errstate(invalid="ignore", divide="ignore"):
+        alike = np.nan_to_num(np.corrcoef(np.column_stack([middle, oriented]), rowvar=False)[0, 1:])
+    kept = np.where(alike >= ALIKE, directed, 0.0)
+    return kept if kept.any() else directed
+
+
+def headline_score(z: Floats, signs: Floats) -> Floats:
+    """How much worse the headline metrics are than usual, in deviations: the mean over those measured, (n,)."""
+    used = signs != 0
+    worse = np.clip(-z[:, used] * signs[used], -HEADLINE_CLIPPED, HEADLINE_CLIPPED)
+    count = (~np.isnan(worse)).sum(axis=1)
+    return np.divide(np.nansum(worse, axis=1), count, out=np.zeros(len(z)), where=count > 0)
+
+
+def _levels(rows: Rows, normal: Normal) -> Centre:
+    """The level of each row's node, else of its machine type, else of the fleet: (n, m); of a spread nobody knows 0."""
+    centre, spread = (np.empty(rows.table.natural.shape) for _ in range(2))
+    for node, own in _groups(rows.table.nodes, np.ones(len(centre), dtype=bool)):
+        known = normal.nodes.get(rows.names[node]) or normal.machines.get(rows.machines[node]) or normal.fleet
+        is_known = ~np.isnan(known.median)
+        centre[own] = np.where(is_known, known.median, normal.fleet.median)
+        spread[own] = np.nan_to_num(np.where(is_known, known.deviation, normal.fleet.deviation))
+    return Centre(centre, spread)
+
+
+def _pair(centre: Centre) -> tuple[Floats, Floats]:
+    return centre.median, centre.deviation
+
+
+def _centre(x: Floats) -> Centre:
+    if len(x) < FEWEST:
+        return Centre(*(np.full(x.shape[1], np.nan) for _ in range(2)))
+    median, deviation = _median_and_deviation(x[None])
+    return Centre(median[0], deviation[0])
+
+
+def _median_and_deviation(window: Floats) -> tuple[Floats, Floats]:
+    """Over the middle axis, of (k, w, m): median and 1.4826 MAD, (k, m) each, NaN for fewer than FEWEST values."""
+    median = _nanmedian(window, axis=1)
+    deviation = SD_OF_MAD * _nanmedian(np.abs(window - median[:, None, :]), axis=1)
+    is_few = (~np.isnan(window)).sum(axis=1) < FEWEST
+    return np.where(is_few, np.nan, median), np.where(is_few, np.nan, deviation)
+
+
+def _nanmedian(values: Floats, axis: int = 0) -> Floats:
+    """Median without what is missing, NaN where all is; by sorting, which is fast for many short rows."""
+    ordered = np.moveaxis(np.sort(values, axis=axis), axis, -1)  # NaN last
+    count = (~np.isnan(ordered)).sum(axis=-1)
+    below, above = np.maximum((count - 1) // 2, 0)[..., None], np.minimum(count // 2, ordered.shape[-1] - 1)[..., None]
+    middle = (np.take_along_axis(ordered, below, -1) + np.take_along_axis(ordered, above, -1))[..., 0] / 2
+    return np.asarray(np.where(count > 0, middle, np.nan))
+
+
+def _groups(keys: Ints, is_kept: Bools) -> Iterator[tuple[int, Ints]]:
+    """The kept rows of each key, in order."""
+    rows = np.flatnonzero(is_kept)
+    order = rows[np.argsort(keys[rows], kind="stable")]
+    for part in np.split(order, np.flatnonzero(np.diff(keys[order])) + 1) if len(order) else []:
+        yield int(keys[part[0]]), part
+
+
+def _parts(n: int, width: int) -> Iterator[slice]:
+    step = max(1, CELLS // width)
+    for begin in range(0, n, step):
+        yield slice(begin, min(begin + step, n))

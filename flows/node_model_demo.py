@@ -14,8 +14,8 @@ from flows.node_watch import nodes_watch
 from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.learned.names import LEARNED, WORD
 from tasks.nodes.learned.rows import read_states
-from tasks.nodes.model.params import ModelParams
 from tasks.nodes.params import NodesParams
+from tasks.nodes.perona.params import ModelParams
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import folder_of

@@ -11,11 +11,10 @@ from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.fingerprint.alarm_params import AlarmParams
 from tasks.nodes.fingerprint.fingerprint_params import AskingParams
 from tasks.nodes.learned.train_params import TrainParams
-from tasks.nodes.model.params import ModelParams
 from tasks.nodes.params import NodesParams
+from tasks.nodes.perona.params import ModelParams, SearchParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.training.search_params import SearchParams
 from tasks.params import Params
 from tasks.report.nodes_params import NodesReportParams
 from tasks.source_names import ONLY_SOURCE

@@ -17,7 +17,7 @@ from tasks.nodes.learned.names import WORD
 from tasks.nodes.learned.rows import read_fingerprint_scores
 from tasks.nodes.learned.train_params import TrainParams
 from tasks.nodes.learned_steps import TrainedNodes
-from tasks.nodes.model.params import ModelParams
+from tasks.nodes.perona.params import ModelParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 

@@ -11,7 +11,7 @@ from flows.running import flow_running
 from flows.shown import as_command, count
 from flows.tables import show_facts
 from tasks.nodes.learned.names import TOO_GOOD
-from tasks.nodes.model.variants import Variant
+from tasks.nodes.perona.params import Variant
 from tasks.quantities import number
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def asked_model(settings: "Settings", source: str, flags: dict[str, Any]) -> dic
 
     They are those of the settings where no model of that variant is in use. Raises BadInput as learned_steps.in_use."""
     from tasks.nodes.learned_steps import in_use
-    from tasks.nodes.model.params import ModelParams
+    from tasks.nodes.perona.params import ModelParams
 
     known = in_use(settings.warehouse, source)
     if known is None or flags.get("variant", known["variant"]) != known["variant"]:

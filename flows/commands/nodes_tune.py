@@ -34,7 +34,8 @@ def tune(
     The latest executions, which models are measured on, have no part in it. A search of the same data that was stopped
     goes on; asked for more trials it adds to them."""
     from flows.machine_output import show_json
-    from tasks.nodes.training.ray_address import check_ray
+    from tasks.nodes.perona.params import RAY_SETTING, WITHOUT_RAY
+    from tasks.ray_address import check_ray
 
     invocation = invocation_of(context)
     asked = {"n_trials": trials, "ray_address": ray_address}
@@ -42,7 +43,8 @@ def tune(
     settings = invocation.resolved({"nodes": {"search": flags} if flags else {}}).settings
     chosen = one_learning_source(settings.warehouse, source)
     if settings.nodes.search.runner == "ray":
-        check_ray(settings.nodes.search.ray_address)  # before minutes of work that would end with this line
+        address = settings.nodes.search.ray_address  # before minutes of work that would end with this line
+        check_ray(address, setting=RAY_SETTING, otherwise=WITHOUT_RAY)
     with flow_running(invocation):
         from flows.node_model_params import NodeTuneParams, filled_in
         from flows.node_models import tune_nodes
@@ -58,8 +60,8 @@ def tune(
 
 def _facts(found: "NodesTuned") -> dict[str, str]:
     """What a search came to, in words."""
-    from tasks.nodes.model.params import ModelParams
-    from tasks.nodes.training.search_space import space_of
+    from tasks.nodes.perona.params import ModelParams
+    from tasks.nodes.perona.search import space_of
 
     names = [name.split(".") for name in space_of(ModelParams.model_validate(found["best"]))]
     values = [f"{key.replace('_', ' ')} {found['best'][part][key]}" for part, key in names]

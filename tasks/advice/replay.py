@@ -367,10 +367,9 @@ def _on_ray(
     parts: Sequence[Part], jobs: Mapping[str, Job], training: Training, params: ReplayParams
 ) -> Iterator[tuple[Part, pd.DataFrame]]:
     """Parts as they end on Ray. Raises MissingTool without ray, BadSetting if the address does not answer."""
-    from tasks.nodes.training.ray_address import connected
-    from tasks.nodes.training.search_params import SearchParams
+    from tasks.ray_address import connected
 
-    with connected(SearchParams(ray_address=params.ray_address)):
+    with connected(params.ray_address, setting="replay.ray_address", otherwise="leave it empty"):
         import ray
 
         shared = ray.put((dict(jobs), training, params))

@@ -14,10 +14,9 @@ from tasks.nodes.fingerprint.fingerprint_params import AskingParams
 from tasks.nodes.learned.names import KIND, WORD, no_trained_model
 from tasks.nodes.learned.remembered import remember, remembered, training_key
 from tasks.nodes.learned.train_params import TrainParams
-from tasks.nodes.model.params import ModelParams
+from tasks.nodes.perona.params import ModelParams, SearchParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.training.search_params import SearchParams
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import champion
 

@@ -6,13 +6,12 @@ from tasks.nodes.fingerprint.alarm_params import AlarmParams
 from tasks.nodes.fingerprint.fingerprint_params import AskingParams
 from tasks.nodes.fleet_params import FleetParams
 from tasks.nodes.learned.train_params import TrainParams
-from tasks.nodes.model.params import ModelParams
+from tasks.nodes.perona.params import ModelParams, SearchParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.record.params import RecordParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.suspect_params import SuspectParams
-from tasks.nodes.training.search_params import SearchParams
 from tasks.params import Params
 from tasks.report.nodes_params import NodesReportParams
 

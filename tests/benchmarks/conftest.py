@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from tasks.nodes.graph.fitting import inputs_of, learn_inputs
-from tasks.nodes.graph.graph_set import GraphSet, graphs_of
-from tasks.nodes.graph.predecessors import predecessors_of
-from tasks.nodes.model.params import ModelParams
+from tasks.nodes.perona.graph import GraphSet, graphs_of, predecessors_of
+from tasks.nodes.perona.inputs import inputs_of, learn_inputs
+from tasks.nodes.perona.params import ModelParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.synthetic import synthetic_history

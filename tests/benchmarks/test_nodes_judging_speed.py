@@ -18,7 +18,7 @@ from tasks.nodes.evaluate.learned_params import LearnedParams
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
 from tasks.nodes.fingerprint.judging import judge
-from tasks.nodes.graph.fitting import inputs_of
+from tasks.nodes.perona.inputs import inputs_of
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.synthetic import synthetic_history
 from tasks.nodes.tabulating import learn_tables

@@ -6,10 +6,9 @@ import time
 import numpy as np
 import pytest
 
-from tasks.nodes.graph.graph_set import GraphSet
-from tasks.nodes.model.params import ModelParams
-from tasks.nodes.training.search import search
-from tasks.nodes.training.search_params import SearchParams
+from tasks.nodes.perona.graph import GraphSet
+from tasks.nodes.perona.params import ModelParams, SearchParams
+from tasks.nodes.perona.search import search
 
 pytestmark = pytest.mark.bench
 N_TRIALS = int(os.environ.get("BENCH_TRIALS", "100"))

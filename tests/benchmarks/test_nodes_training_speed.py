@@ -19,17 +19,24 @@ from pytorch_metric_learning.distances import CosineSimilarity
 from pytorch_metric_learning.losses import TripletMarginLoss
 from pytorch_metric_learning.miners import TripletMarginMiner
 from torch import Tensor
+from torch_geometric.data import Data
 from torch_geometric.loader import DataLoader
 
-from tasks.nodes.graph.batches import Batches, GraphBatch
-from tasks.nodes.graph.graph_set import GraphSet
-from tasks.nodes.graph.plain_batches import as_data_list
-from tasks.nodes.losses.total import summed
-from tasks.nodes.model.params import FitParams, ModelParams
-from tasks.nodes.training.fitting import fit_network, new_module
-from tasks.nodes.training.lean_trainer import one_thread, seeded, silent
-from tasks.nodes.training.loaders import InParts
-from tasks.nodes.training.module import PeronaModule, mean_loss, uncapped
+from tasks.nodes.perona.graph import ABSENT, Batches, GraphBatch, GraphSet, encode_intervals
+from tasks.nodes.perona.inputs import UNKNOWN, Floats32, Inputs
+from tasks.nodes.perona.losses import summed
+from tasks.nodes.perona.params import FitParams, ModelParams
+from tasks.nodes.perona.training import (
+    InParts,
+    PeronaModule,
+    fit_network,
+    mean_loss,
+    new_module,
+    one_thread,
+    seeded,
+    silent,
+    uncapped,
+)
 
 pytestmark = pytest.mark.bench
 
@@ -91,6 +98,49 @@ class Clock(pl.Callback):
 
 class Reached(Exception):
     """The loss that is timed."""
+
+
+def as_data_list(graphs: GraphSet, params: ModelParams) -> list[Data]:
+    """One Data a graph, with the fields of a GraphBatch but `graph`, which torch_geometric makes as `batch`."""
+    return [_data(graphs, number, params) for number in range(len(graphs))]
+
+
+def _data(graphs: GraphSet, number: int, params: ModelParams) -> Data:
+    inputs = graphs.inputs
+    row_of = [*graphs.predecessors[number].tolist(), int(graphs.targets[number])]
+    slots = [slot for slot, row in enumerate(row_of) if row != ABSENT]
+    rows = [row_of[slot] for slot in slots]
+    places = range(len(slots))
+    edges = [(a, b) for a in places for b in places if a < b]
+    if params.variant == "paper":
+        edges += [(a, a) for a in places]
+    attributes = [_edge_attr(inputs, rows[a], rows[b], slots[b] - slots[a], params) for a, b in edges]
+    width = _edge_attr(inputs, rows[-1], rows[-1], 0, params).shape
+    labels = inputs.labels[rows]
+    return Data(
+        x=torch.tensor(inputs.x[rows]),
+        is_own=torch.tensor(inputs.is_own[rows]),
+        type_of=torch.tensor(inputs.type_of[rows]),
+        label=torch.tensor(np.where(labels == UNKNOWN, np.nan, labels).astype(np.float32)),
+        performance=torch.tensor(inputs.performance[rows]),
+        evidence=torch.tensor(inputs.evidence[rows]),
+        slot=torch.tensor(slots),
+        is_target=torch.tensor([slot == len(row_of) - 1 for slot in slots]),
+        n_predecessors=torch.tensor(list(places)),
+        edge_index=torch.tensor(edges, dtype=torch.int64).reshape(-1, 2).T.contiguous(),
+        edge_attr=torch.tensor(np.array(attributes, dtype=np.float32).reshape(-1, *width)),
+    )
+
+
+def _edge_attr(inputs: Inputs, earlier: int, later: int, steps: int, params: ModelParams) -> Floats32:
+    """(d,). earlier, later: rows. steps: slots between them."""
+    if params.variant == "paper":
+        context = [inputs.during[earlier], inputs.during[later]]
+    else:
+        context = [inputs.before[later], inputs.during[later]]
+    elapsed = np.float64(inputs.started_s[later] - inputs.started_s[earlier])
+    intervals = encode_intervals(np.asarray(elapsed), params.graph.interval_scales_s)
+    return np.concatenate([*context, [2.0**-steps], intervals]).astype(np.float32)
 
 
 def as_graphs(batch: Any) -> GraphBatch:

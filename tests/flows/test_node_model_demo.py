@@ -4,7 +4,7 @@ import pytest
 
 from flows.node_model_demo import MOST_EPOCHS, MOST_TREES, quick, quick_detection
 from tasks.nodes.detectors.params import DetectorParams
-from tasks.nodes.model.params import FitParams, LossParams, ModelParams
+from tasks.nodes.perona.params import FitParams, LossParams, ModelParams
 
 
 def test_a_quick_training_takes_fewer_and_larger_steps_of_the_same_network() -> None:

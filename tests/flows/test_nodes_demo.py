@@ -11,8 +11,8 @@ from flows.node_verdicts_demo import OfDose
 from tasks import datasets
 from tasks.errors import BadInput
 from tasks.nodes.detectors.params import DetectorParams
-from tasks.nodes.model.params import FitParams, GraphParams, ModelParams, NetworkParams
 from tasks.nodes.params import NodesParams
+from tasks.nodes.perona.params import FitParams, GraphParams, ModelParams, NetworkParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards

@@ -11,7 +11,7 @@ from tasks.nodes.detectors.case import Case
 from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.detectors.spreads import Normal, learn_normal
 from tasks.nodes.detectors.zscore import z_scores
-from tasks.nodes.graph.node_metrics import node_metrics_of, sampled_metrics
+from tasks.nodes.perona.inputs import node_metrics_of, sampled_metrics
 from tasks.nodes.preprocess.fitting import durations
 from tasks.nodes.type_tables import Floats, TypeTable
 

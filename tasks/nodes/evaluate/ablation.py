@@ -24,8 +24,8 @@ from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.splits import Split
 from tasks.nodes.fingerprint.judging import logit_of
 from tasks.nodes.history import History
-from tasks.nodes.model.params import LossParams, ModelParams
-from tasks.nodes.training.fitting import Diverged
+from tasks.nodes.perona.params import LossParams, ModelParams
+from tasks.nodes.perona.training import Diverged
 from tasks.progress import report_progress
 
 NONE = "none"

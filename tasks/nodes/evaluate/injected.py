@@ -28,7 +28,7 @@ from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.splits import Split, splits_of
 from tasks.nodes.evaluate.thresholds import choose_threshold
 from tasks.nodes.history import History
-from tasks.nodes.training.fitting import Diverged
+from tasks.nodes.perona.training import Diverged
 from tasks.nodes.type_tables import Floats
 from tasks.progress import report_progress
 

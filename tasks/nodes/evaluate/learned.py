@@ -17,12 +17,11 @@ from tasks.nodes.evaluate.thresholds import choose_threshold, guarded
 from tasks.nodes.fingerprint.asking import targets_of
 from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
 from tasks.nodes.fingerprint.judging import judge, probability_of, undisturbed
-from tasks.nodes.graph.fitting import InputScales
-from tasks.nodes.graph.graph_set import GraphSet
-from tasks.nodes.graph.inputs import STRESSED, UNKNOWN, UNSTRESSED, Inputs
-from tasks.nodes.model.network import PeronaNetwork
-from tasks.nodes.model.params import ModelParams
-from tasks.nodes.training.fitting import FittedNetwork, fit_network
+from tasks.nodes.perona.graph import GraphSet
+from tasks.nodes.perona.inputs import STRESSED, UNKNOWN, UNSTRESSED, Inputs, InputScales
+from tasks.nodes.perona.network import PeronaNetwork
+from tasks.nodes.perona.params import ModelParams
+from tasks.nodes.perona.training import FittedNetwork, fit_network
 from tasks.nodes.type_tables import Bools, Floats
 
 LEAST_GRAPHS = 10  # to fit to

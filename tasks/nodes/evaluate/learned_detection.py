@@ -32,9 +32,8 @@ from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.splits import Split, splits_of
 from tasks.nodes.fingerprint.judging import is_metric, logit_of
 from tasks.nodes.history import History
-from tasks.nodes.model.params import ModelParams
-from tasks.nodes.model.variants import Variant
-from tasks.nodes.training.fitting import Diverged, FittedNetwork
+from tasks.nodes.perona.params import ModelParams, Variant
+from tasks.nodes.perona.training import Diverged, FittedNetwork
 from tasks.progress import report_progress
 
 PAPER_THRESHOLD = 0.0  # the logit of probability 0.5

@@ -15,12 +15,19 @@ from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.evaluate.hidden_labels import blinded
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.fingerprint.judging import can_be_judged, is_metric, undisturbed
-from tasks.nodes.graph.fitting import InputScales, as_evidence, inputs_of, learn_inputs
-from tasks.nodes.graph.graph_set import GraphSet, graphs_of, least_predecessors
-from tasks.nodes.graph.inputs import STRESSED, UNKNOWN, UNSTRESSED, Inputs
-from tasks.nodes.graph.predecessors import predecessors_of
-from tasks.nodes.model.params import ModelParams
-from tasks.nodes.training.imitated_stress import needs_imitation, with_imitated_stress
+from tasks.nodes.perona.graph import GraphSet, graphs_of, least_predecessors, predecessors_of
+from tasks.nodes.perona.imitated_stress import needs_imitation, with_imitated_stress
+from tasks.nodes.perona.inputs import (
+    STRESSED,
+    UNKNOWN,
+    UNSTRESSED,
+    Inputs,
+    InputScales,
+    as_evidence,
+    inputs_of,
+    learn_inputs,
+)
+from tasks.nodes.perona.params import ModelParams
 from tasks.nodes.type_tables import Bools, Floats, Ints
 
 FOLDS = 5  # of the training executions: what plain detectors say of one fold comes from the others

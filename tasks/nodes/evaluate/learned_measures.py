@@ -8,9 +8,9 @@ import torch
 from tasks.nodes.evaluate.correlation import spearman
 from tasks.nodes.fingerprint.fingerprints import fingerprints_of
 from tasks.nodes.fingerprint.judging import can_be_judged, is_metric
-from tasks.nodes.graph.inputs import NO_TYPE, Inputs
 from tasks.nodes.group_medians import SD_OF_MAD
-from tasks.nodes.model.network import PeronaNetwork
+from tasks.nodes.perona.inputs import NO_TYPE, Inputs
+from tasks.nodes.perona.network import PeronaNetwork
 from tasks.nodes.type_tables import Bools, Floats, Ints
 
 AT_ONCE = 65_536  # executions

@@ -16,12 +16,11 @@ from tasks.nodes.evaluate.matrices import NodeMatrix
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.fingerprint.fingerprints import fingerprints_of
 from tasks.nodes.fingerprint.judging import undisturbed
-from tasks.nodes.graph.fitting import InputScales, inputs_of, learn_inputs
-from tasks.nodes.graph.inputs import NO_TYPE, Ints
 from tasks.nodes.group_medians import group_medians
 from tasks.nodes.history import History
-from tasks.nodes.model.network import PeronaNetwork
-from tasks.nodes.model.params import SMALL_BATCH, ModelParams
+from tasks.nodes.perona.inputs import NO_TYPE, InputScales, Ints, inputs_of, learn_inputs
+from tasks.nodes.perona.network import PeronaNetwork
+from tasks.nodes.perona.params import SMALL_BATCH, ModelParams
 from tasks.nodes.scores import Levels
 from tasks.nodes.type_tables import Bools, Floats
 from tasks.progress import report_progress

@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from tasks.nodes.fingerprint.alarm_params import AlarmParams
-from tasks.nodes.model.params import ModelParams
-from tasks.nodes.model.variants import Variant
+from tasks.nodes.perona.params import ModelParams, Variant
 from tasks.params import Params
 
 LearnedProtocol = Literal["chronological", "random", "left_node", "paper"]

@@ -24,8 +24,8 @@ from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.rivals import first_component, geometric_mean, standardised_mean
 from tasks.nodes.evaluate.shared_component import shared_score
 from tasks.nodes.history import History
-from tasks.nodes.model.params import ModelParams
-from tasks.nodes.training.fitting import Diverged
+from tasks.nodes.perona.params import ModelParams
+from tasks.nodes.perona.training import Diverged
 from tasks.nodes.type_tables import Bools, Floats
 from tasks.progress import report_progress
 

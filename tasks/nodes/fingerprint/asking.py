@@ -7,10 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.nodes.graph.batches import Batches
-from tasks.nodes.graph.graph_set import ABSENT, GraphSet
-from tasks.nodes.graph.inputs import Bools, Floats, Inputs, Ints
-from tasks.nodes.model.network import PeronaNetwork
+from tasks.nodes.perona.graph import ABSENT, Batches, GraphSet
+from tasks.nodes.perona.inputs import Bools, Floats, Inputs, Ints
+from tasks.nodes.perona.network import PeronaNetwork
 
 OF_EXECUTIONS = (
     "x",

@@ -8,9 +8,8 @@ import numpy as np
 import torch
 
 from tasks.nodes.fingerprint.judging import can_be_judged
-from tasks.nodes.graph.inputs import Floats, Inputs
-from tasks.nodes.losses.norms import p_norms
-from tasks.nodes.model.network import PeronaNetwork
+from tasks.nodes.perona.inputs import Floats, Inputs
+from tasks.nodes.perona.network import PeronaNetwork, p_norms
 
 AT_ONCE = 65_536  # executions
 

@@ -10,9 +10,9 @@ import pandas as pd
 from tasks.nodes.fingerprint.asking import targets_of
 from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
 from tasks.nodes.fingerprint.settling import Question, settle
-from tasks.nodes.graph.graph_set import least_predecessors
-from tasks.nodes.graph.inputs import NO_TYPE, Bools, Floats, Inputs, Ints
-from tasks.nodes.model.network import PeronaNetwork
+from tasks.nodes.perona.graph import least_predecessors
+from tasks.nodes.perona.inputs import NO_TYPE, Bools, Floats, Inputs, Ints
+from tasks.nodes.perona.network import PeronaNetwork
 
 ONE_HOT = "type="  # how the names of columns begin that tell the type, not a measurement
 

@@ -13,7 +13,7 @@ import pandas as pd
 from tasks.nodes.aspects import is_unstressed
 from tasks.nodes.fingerprint.fingerprints import Fingerprints
 from tasks.nodes.fingerprint.settling import series_of
-from tasks.nodes.graph.inputs import UNSTRESSED, Bools, Floats, Inputs
+from tasks.nodes.perona.inputs import UNSTRESSED, Bools, Floats, Inputs
 from tasks.nodes.ranking import Ranking, rank_nodes
 from tasks.nodes.reference_fleet import COLUMNS, ReferenceFleet
 from tasks.nodes.score_params import ScoreParams

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.nodes.fingerprint.fingerprints import Fingerprints
-from tasks.nodes.graph.inputs import NO_TYPE, Floats, Inputs
+from tasks.nodes.perona.inputs import NO_TYPE, Floats, Inputs
 
 COLUMNS = ["execution", "type", "node", "x", "y", "norm"]
 SMALLEST = 1e-12  # length of a fingerprint that has a direction

@@ -12,9 +12,9 @@ import pandas as pd
 from tasks.nodes.fingerprint.asking import targets_of
 from tasks.nodes.fingerprint.fingerprint_params import AskingParams
 from tasks.nodes.fingerprint.judging import is_metric
-from tasks.nodes.graph.inputs import Bools, Floats, Inputs, Ints
 from tasks.nodes.group_medians import robust_deviation
-from tasks.nodes.model.network import PeronaNetwork
+from tasks.nodes.perona.inputs import Bools, Floats, Inputs, Ints
+from tasks.nodes.perona.network import PeronaNetwork
 from tasks.params import Params
 
 COLUMNS = ["execution", "place", "metric", "deviation", "measured", "expected", "is_beside_others"]

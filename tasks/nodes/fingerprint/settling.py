@@ -20,9 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.nodes.graph.graph_set import ABSENT
-from tasks.nodes.graph.inputs import Bools, Floats, Inputs, Ints
-from tasks.nodes.graph.predecessors import predecessors_of
+from tasks.nodes.perona.graph import ABSENT, predecessors_of
+from tasks.nodes.perona.inputs import Bools, Floats, Inputs, Ints
 
 Scorer = Callable[[Ints, Ints], Floats]  # rows (k,) and their predecessors (k, p) to their logits (k,)
 

@@ -9,10 +9,10 @@ from tasks.nodes.evaluate.learned import known_labels
 from tasks.nodes.evaluate.learned_inputs import told_of
 from tasks.nodes.fingerprint.fingerprint_params import AskingParams, FingerprintParams
 from tasks.nodes.fingerprint.judging import Judged, judge, undisturbed
-from tasks.nodes.graph.inputs import Inputs, Labels
 from tasks.nodes.history import History
 from tasks.nodes.learned.cases import case_of_model
 from tasks.nodes.learned.champions import TrainedModel
+from tasks.nodes.perona.inputs import Inputs, Labels
 from tasks.nodes.type_tables import Bools
 
 

@@ -12,7 +12,7 @@ from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.splits import Split, splits_of
 from tasks.nodes.history import History
 from tasks.nodes.learned.train_params import TrainParams
-from tasks.nodes.model.params import ModelParams
+from tasks.nodes.perona.params import ModelParams
 from tasks.nodes.preprocess.fitted import Preprocessor
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams

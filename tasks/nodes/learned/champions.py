@@ -13,9 +13,9 @@ from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.evaluate.learned import FittedModel
 from tasks.nodes.fingerprint.node_scores import NormReference
 from tasks.nodes.fingerprint.reasons import Usual
-from tasks.nodes.graph.saved_inputs import load_inputs, save_inputs
 from tasks.nodes.learned.names import KIND, LEARNED, WORD
-from tasks.nodes.model.saving import load_network, save_network
+from tasks.nodes.perona.inputs import load_inputs, save_inputs
+from tasks.nodes.perona.network import load_network, save_network
 from tasks.params import Params
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, champion, folder_of

@@ -8,8 +8,8 @@ from tasks.nodes.evaluate.alarms import measures_of as detection_measures
 from tasks.nodes.evaluate.learned_measures import measures_of
 from tasks.nodes.fingerprint.judging import Judged
 from tasks.nodes.fingerprint.settling import series_of
-from tasks.nodes.graph.inputs import STRESSED, UNKNOWN, Inputs, Labels
-from tasks.nodes.model.network import PeronaNetwork
+from tasks.nodes.perona.inputs import STRESSED, UNKNOWN, Inputs, Labels
+from tasks.nodes.perona.network import PeronaNetwork
 from tasks.nodes.type_tables import Bools
 from tasks.warehouse.registry import Direction
 

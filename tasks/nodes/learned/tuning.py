@@ -12,9 +12,8 @@ from tasks.nodes.evaluate.learned_inputs import drawn_graphs, prepare_case
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.history import History
 from tasks.nodes.learned.cases import case_by_time
-from tasks.nodes.model.params import ModelParams
-from tasks.nodes.training.search import search
-from tasks.nodes.training.search_params import SearchParams
+from tasks.nodes.perona.params import ModelParams, SearchParams
+from tasks.nodes.perona.search import search
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from tasks.nodes import steps as node_steps
 from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.fingerprint.fingerprint_params import AskingParams
 from tasks.nodes.learned.train_params import TrainParams
-from tasks.nodes.model.params import ModelParams
+from tasks.nodes.perona.params import ModelParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reading_params import ReadParams as NodeReadParams
 from tasks.nodes.score_params import ScoreParams

@@ -9,7 +9,7 @@ import pytest
 from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.evaluate.learned_params import InjectionParams, LearnedParams
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.model.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
+from tasks.nodes.perona.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.synthetic import synthetic_history
 from tasks.nodes.tabulating import learn_tables

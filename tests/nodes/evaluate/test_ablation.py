@@ -4,7 +4,7 @@ import pytest
 
 from tasks.nodes.evaluate.ablation import COLUMNS, MEASURES, NONE, TERMS, Ablation, ablate, ablation_figures, without
 from tasks.nodes.evaluate.learned_params import LearnedParams
-from tasks.nodes.model.params import LossParams, ModelParams
+from tasks.nodes.perona.params import LossParams, ModelParams
 
 
 def test_every_term_of_the_loss_is_left_out_alone():

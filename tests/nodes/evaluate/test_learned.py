@@ -24,8 +24,8 @@ from tasks.nodes.evaluate.learned_inputs import prepare_case
 from tasks.nodes.evaluate.thresholds import MOST_FALSE_ALARMS
 from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
 from tasks.nodes.fingerprint.judging import judge, logit_of
-from tasks.nodes.graph.inputs import STRESSED, UNKNOWN, UNSTRESSED
-from tasks.nodes.model.params import FitParams, GraphParams, ModelParams, NetworkParams
+from tasks.nodes.perona.inputs import STRESSED, UNKNOWN, UNSTRESSED
+from tasks.nodes.perona.params import FitParams, GraphParams, ModelParams, NetworkParams
 from tasks.nodes.synthetic import synthetic_history
 
 

@@ -27,10 +27,9 @@ from tasks.nodes.evaluate.learned_inputs import (
     without_one_hot,
 )
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.graph.fitting import inputs_of
-from tasks.nodes.graph.graph_set import ABSENT, GraphSet
-from tasks.nodes.graph.inputs import STRESSED, UNKNOWN, UNSTRESSED
-from tasks.nodes.model.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
+from tasks.nodes.perona.graph import ABSENT, GraphSet
+from tasks.nodes.perona.inputs import STRESSED, UNKNOWN, UNSTRESSED, inputs_of
+from tasks.nodes.perona.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
 
 WITH_EVIDENCE = ModelParams()
 QUICK_WITH_EVIDENCE = ModelParams(graph=GraphParams(node_metrics=False), fit=FitParams(epochs=2))

@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from tasks.nodes.evaluate.learned_measures import accuracy, learn_scale, measures_of, scores_follow, type_accuracy
-from tasks.nodes.graph.inputs import Inputs
-from tasks.nodes.model.params import ModelParams, NetworkParams
+from tasks.nodes.perona.inputs import Inputs
+from tasks.nodes.perona.params import ModelParams, NetworkParams
 
 
 class Written(nn.Module):

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from tasks.nodes.evaluate.learned_params import NAMES, InjectionParams, LearnedParams
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.model.params import FitParams, ModelParams
+from tasks.nodes.perona.params import FitParams, ModelParams
 
 
 def test_nothing_is_fitted_unless_a_variant_is_named():

@@ -29,8 +29,8 @@ from tasks.nodes.evaluate.learned_rank import (
 )
 from tasks.nodes.evaluate.matrices import NodeMatrix, node_matrix
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.graph.fitting import learn_inputs
-from tasks.nodes.model.params import FitParams, LossParams, ModelParams
+from tasks.nodes.perona.inputs import learn_inputs
+from tasks.nodes.perona.params import FitParams, LossParams, ModelParams
 from tasks.nodes.scores import Levels
 from tasks.nodes.synthetic import synthetic_history
 

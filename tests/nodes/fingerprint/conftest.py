@@ -10,7 +10,7 @@ COUNT = 3  # predecessors
 
 def make_inputs(node_of, type_of=None, *, x=None, types=("cpu-a", "disk-b"), nodes=None, **told):
     """Inputs of executions in the order of rows; x has one column, `cpu-a/rate`, that holds the row number."""
-    from tasks.nodes.graph.inputs import Inputs
+    from tasks.nodes.perona.inputs import Inputs
 
     n = len(node_of)
     values = np.arange(n, dtype=np.float32)[:, None] if x is None else np.asarray(x, dtype=np.float32)
@@ -39,7 +39,7 @@ def make_stub(answer, *, expected=None, variant="ours"):
     expected: what it decodes, as a function of the same rows; zeros if none is given."""
     import torch
 
-    from tasks.nodes.model.params import GraphParams, ModelParams
+    from tasks.nodes.perona.params import GraphParams, ModelParams
 
     class Stub(torch.nn.Module):
         def __init__(self):
@@ -80,10 +80,10 @@ def drawn():
     """A drawn history of 2 nodes, 2 types, 15 runs each, its inputs, and an untrained network of a fixed seed."""
     import torch
 
-    from tasks.nodes.graph.fitting import inputs_of, learn_inputs
-    from tasks.nodes.graph.slots import edge_size
-    from tasks.nodes.model.network import PeronaNetwork
-    from tasks.nodes.model.params import ModelParams
+    from tasks.nodes.perona.graph import edge_size
+    from tasks.nodes.perona.inputs import inputs_of, learn_inputs
+    from tasks.nodes.perona.network import PeronaNetwork
+    from tasks.nodes.perona.params import ModelParams
     from tasks.nodes.preprocess.params import PreprocessParams
     from tasks.nodes.score_params import ScoreParams
     from tasks.nodes.synthetic import synthetic_history

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.graph.inputs import Inputs
-from tasks.nodes.model.params import GraphParams, ModelParams
+from tasks.nodes.perona.inputs import Inputs
+from tasks.nodes.perona.params import GraphParams, ModelParams
 from tasks.nodes.synthetic import synthetic_history
 
 WITH_NODE_METRICS = GraphParams(node_metrics=True)

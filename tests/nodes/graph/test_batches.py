@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.nodes.graph import batches
-from tasks.nodes.graph.batches import Batches
-from tasks.nodes.graph.graph_set import graphs_of
-from tasks.nodes.graph.intervals import encode_intervals
-from tasks.nodes.graph.predecessors import predecessors_of
-from tasks.nodes.model.params import GraphParams, ModelParams
+from tasks.nodes.perona import graph as batches
+from tasks.nodes.perona.graph import Batches, encode_intervals, graphs_of, predecessors_of
+from tasks.nodes.perona.params import GraphParams, ModelParams
 
 
 def gathered(inputs, params, targets=None, is_normal=None):

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.graph.fitting import inputs_of, learn_inputs, start_seconds
-from tasks.nodes.model.params import GraphParams, ModelParams, NetworkParams
+from tasks.nodes.perona.inputs import inputs_of, learn_inputs, start_seconds
+from tasks.nodes.perona.params import GraphParams, ModelParams, NetworkParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.preprocess.transforming import transform
 from tasks.nodes.score_params import ScoreParams

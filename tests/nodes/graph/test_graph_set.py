@@ -1,10 +1,8 @@
 import numpy as np
 import pytest
 
-from tasks.nodes.graph.graph_set import graphs_of, least_predecessors
-from tasks.nodes.graph.predecessors import predecessors_of
-from tasks.nodes.graph.slots import edge_size, slot_pairs
-from tasks.nodes.model.params import GraphParams, ModelParams
+from tasks.nodes.perona.graph import edge_size, graphs_of, least_predecessors, predecessors_of, slot_pairs
+from tasks.nodes.perona.params import GraphParams, ModelParams
 
 
 def all_normal(inputs, count=3):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tasks.nodes.graph.intervals import encode_intervals
+from tasks.nodes.perona.graph import encode_intervals
 
 DAY_S = 86_400.0
 

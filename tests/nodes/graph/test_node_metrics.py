@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.graph import node_metrics
-from tasks.nodes.graph.node_metrics import node_metrics_of, percentiles_of, sampled_metrics
+from tasks.nodes.perona import inputs as node_metrics
+from tasks.nodes.perona.inputs import node_metrics_of, percentiles_of, sampled_metrics
 from tasks.nodes.synthetic import no_telemetry
 
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.nodes.graph.predecessors import predecessors_of
+from tasks.nodes.perona.graph import predecessors_of
 
 
 def one_by_one(inputs, is_normal, count):

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from tasks.errors import BadInput
-from tasks.nodes.graph.fitting import inputs_of, learn_inputs
-from tasks.nodes.graph.saved_inputs import load_inputs, save_inputs
-from tasks.nodes.model.params import ModelParams
+from tasks.nodes.perona.inputs import inputs_of, learn_inputs, load_inputs, save_inputs
+from tasks.nodes.perona.params import ModelParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from tasks.nodes.graph.node_metrics import NodeMetrics
-from tasks.nodes.graph.scaled_node_metrics import (
+from tasks.nodes.perona.inputs import (
+    NodeMetrics,
     NodeMetricScales,
     inverse_difference,
     learn_scales,

@@ -9,7 +9,7 @@ from tasks.warehouse.place import Warehouse
 
 def small(seed=0, epochs=2, evidence=True):
     """Parameters of a model that is fitted in a moment."""
-    from tasks.nodes.model.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
+    from tasks.nodes.perona.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
 
     return ModelParams(
         graph=GraphParams(node_metrics=False),

@@ -11,7 +11,7 @@ from tasks.nodes.fingerprint.alarm_params import AlarmParams
 from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
 from tasks.nodes.learned.train_params import TrainParams
 from tasks.nodes.measured import Measured
-from tasks.nodes.model.params import FitParams, GraphParams, ModelParams, NetworkParams
+from tasks.nodes.perona.params import FitParams, GraphParams, ModelParams, NetworkParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.recorded_parts import write_part

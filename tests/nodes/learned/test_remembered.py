@@ -11,7 +11,7 @@ from tasks.nodes.learned.held_out import Measured
 from tasks.nodes.learned.remembered import training_key
 from tasks.nodes.learned.train_params import TrainParams
 from tasks.nodes.learned.training import Training
-from tasks.nodes.model.params import FitParams, ModelParams
+from tasks.nodes.perona.params import FitParams, ModelParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.warehouse.connection import transaction, writing

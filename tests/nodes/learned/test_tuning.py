@@ -7,11 +7,10 @@ from tasks.errors import BadInput
 from tasks.nodes import learned_steps
 from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.learned.train_params import TrainParams
-from tasks.nodes.model.params import FitParams, GraphParams, ModelParams, NetworkParams
+from tasks.nodes.perona import search as search_here
+from tasks.nodes.perona.params import FitParams, GraphParams, ModelParams, NetworkParams, SearchParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.training import search_here
-from tasks.nodes.training.search_params import SearchParams
 from tasks.warehouse.connection import transaction, writing
 
 MODEL = ModelParams(

@@ -9,7 +9,7 @@ N_INPUTS, N_TYPES, HIDDEN = 5, 2, 4
 
 def drawn_batch(sizes=(3, 3, 2), *, seed=0, is_paper=False, stressed=(0,), unknown=()):
     """Graphs of so many vertices each, their targets last, types in turn. stressed, unknown: graphs whose target is."""
-    from tasks.nodes.graph.batches import GraphBatch
+    from tasks.nodes.perona.graph import GraphBatch
 
     generator = torch.Generator().manual_seed(seed)
     graph = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
@@ -44,7 +44,7 @@ def drawn_outputs(batch, *, seed=1, least=1):
     """Drawn answers about a batch, each of which asks for a gradient; stressed executions have large encodings.
 
     least: predecessors from which something is inferred."""
-    from tasks.nodes.model.outputs import Outputs
+    from tasks.nodes.perona.network import Outputs
 
     generator = torch.Generator().manual_seed(seed)
 

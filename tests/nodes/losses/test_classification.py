@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from tasks.nodes.losses.classification import type_cross_entropy
+from tasks.nodes.perona.losses import type_cross_entropy
 
 LOGITS = torch.tensor([[math.log(3), 0.0], [0.0, 0.0], [5.0, 0.0]])
 ALL = torch.tensor([True, True, True])

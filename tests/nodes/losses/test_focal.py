@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from tasks.nodes.losses.focal import (
+from tasks.nodes.perona.losses import (
     ClassCounts,
     detection_losses,
     focal,
@@ -13,7 +13,7 @@ from tasks.nodes.losses.focal import (
     stressed_weight,
     weighted_cross_entropy,
 )
-from tasks.nodes.model.params import LossParams
+from tasks.nodes.perona.params import LossParams
 
 STRESSED, CALM = torch.tensor([True]), torch.tensor([False])
 

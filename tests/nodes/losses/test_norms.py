@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tasks.nodes.losses.norms import p_norms
+from tasks.nodes.perona.network import p_norms
 
 
 def test_values_by_hand():

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tasks.nodes.losses.ranking import among, margin_ranking, pairs_of, ratio_ranking
+from tasks.nodes.perona.losses import among, margin_ranking, pairs_of, ratio_ranking
 
 PAIR = torch.tensor([[0], [1]])
 ONE_TYPE = torch.zeros(3, dtype=torch.int64)

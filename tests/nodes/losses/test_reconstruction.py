@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tasks.nodes.losses.reconstruction import own_squared_error, squared_error
+from tasks.nodes.perona.losses import own_squared_error, squared_error
 
 DECODED = torch.tensor([[1.0, 2.0, 9.0], [0.0, 4.0, 0.0]])
 X = torch.tensor([[0.0, 2.0, 0.0], [0.0, 1.0, 0.0]])

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from tasks.nodes.losses.stressed_ranking import (
+from tasks.nodes.perona.losses import (
     below_inferred,
     lowest_norms,
     margin_stressed_ranking,

@@ -5,8 +5,8 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
-from tasks.nodes.losses.total import TERMS, loss_terms, summed
-from tasks.nodes.model.params import ALL, LossParams, ModelParams
+from tasks.nodes.perona.losses import TERMS, loss_terms, summed
+from tasks.nodes.perona.params import ALL, LossParams, ModelParams
 
 OURS, PAPER = ModelParams(), ModelParams(variant="paper")
 VARIANTS = pytest.mark.parametrize("params", [OURS, PAPER], ids=["ours", "paper"])

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from tasks.nodes.losses import triplet
-from tasks.nodes.losses.triplet import spread_over_each, triplet_margin
+from tasks.nodes.perona import losses as triplet
+from tasks.nodes.perona.losses import spread_over_each, triplet_margin
 
 
 def drawn(seed, n=24, n_types=3):

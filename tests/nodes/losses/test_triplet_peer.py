@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tasks.nodes.losses.triplet import triplet_margin
+from tasks.nodes.perona.losses import triplet_margin
 
 pytest.importorskip("pytorch_metric_learning")
 from pytorch_metric_learning.distances import CosineSimilarity

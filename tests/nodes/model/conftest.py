@@ -11,7 +11,7 @@ def drawn_batch(sizes=(4, 4), *, seed=0, is_paper=False, is_stressed=(), types=N
     """Graphs of so many vertices each, the last one of each its target; every pair of a graph is an edge.
 
     is_stressed: numbers of graphs whose target is stressed. types: of the graphs, by default 0, 1, 2, 0, …"""
-    from tasks.nodes.graph.batches import GraphBatch
+    from tasks.nodes.perona.graph import GraphBatch
 
     generator = torch.Generator().manual_seed(seed)
 
@@ -47,8 +47,8 @@ def drawn_batch(sizes=(4, 4), *, seed=0, is_paper=False, is_stressed=(), types=N
 
 def drawn_network(params=None, *, seed=1):
     """A network of drawn weights for such batches, in evaluation mode."""
-    from tasks.nodes.model.network import PeronaNetwork
-    from tasks.nodes.model.params import ModelParams
+    from tasks.nodes.perona.network import PeronaNetwork
+    from tasks.nodes.perona.params import ModelParams
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

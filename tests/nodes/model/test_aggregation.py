@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch_geometric.nn import TAGConv
 
-from tasks.nodes.model.aggregation import Aggregation, NeighboursOnly, neighbour_means
-from tasks.nodes.model.params import NetworkParams
+from tasks.nodes.perona.network import Aggregation, NeighboursOnly, neighbour_means
+from tasks.nodes.perona.params import NetworkParams
 
 EDGES = torch.tensor([[0, 1, 0], [1, 2, 2]])
 

@@ -5,8 +5,8 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
-from tasks.nodes.model.network import Outputs, PeronaNetwork
-from tasks.nodes.model.params import ModelParams, NetworkParams
+from tasks.nodes.perona.network import Outputs, PeronaNetwork
+from tasks.nodes.perona.params import ModelParams, NetworkParams
 
 OURS, PAPER = ModelParams(), ModelParams(variant="paper")
 VARIANTS = pytest.mark.parametrize("params", [OURS, PAPER], ids=["ours", "paper"])

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from tasks.errors import BadInput
-from tasks.nodes.model.params import ModelParams, NetworkParams
-from tasks.nodes.model.saving import DESCRIPTION, WEIGHTS, load_network, save_network
+from tasks.nodes.perona.network import DESCRIPTION, WEIGHTS, load_network, save_network
+from tasks.nodes.perona.params import ModelParams, NetworkParams
 
 META = {"types": ["a", "b"], "threshold": 0.5}
 GATED = ModelParams(variant="paper", network=NetworkParams(root_weight=True, beta=True, heads=1))

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from tasks.nodes.graph.graph_set import graphs_of
-from tasks.nodes.graph.inputs import UNKNOWN, Inputs
-from tasks.nodes.graph.predecessors import predecessors_of
-from tasks.nodes.model.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
+from tasks.nodes.perona.graph import graphs_of, predecessors_of
+from tasks.nodes.perona.inputs import UNKNOWN, Inputs
+from tasks.nodes.perona.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
 
 N_TYPES, N_NODES, METRICS_EACH = 3, 2, 2
 STRESS = 4.0  # what a stressed execution's own metrics lose

@@ -12,12 +12,9 @@ from tasks.nodes.fingerprint.asking import OF_EXECUTIONS as ROWS
 from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
 from tasks.nodes.fingerprint.fingerprints import fingerprints_of
 from tasks.nodes.fingerprint.judging import judge
-from tasks.nodes.graph.batches import Batches
-from tasks.nodes.graph.graph_set import GraphSet
-from tasks.nodes.model.params import ModelParams
-from tasks.nodes.training.fitting import Diverged, class_counts, fit_network, new_module
-from tasks.nodes.training.loaders import InParts
-from tasks.nodes.training.module import mean_loss
+from tasks.nodes.perona.graph import Batches, GraphSet
+from tasks.nodes.perona.params import ModelParams
+from tasks.nodes.perona.training import Diverged, InParts, class_counts, fit_network, mean_loss, new_module
 
 
 def same_weights(one, other):

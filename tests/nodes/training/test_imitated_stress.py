@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from tasks.nodes.detectors.case import Case
 from tasks.nodes.detectors.params import DetectorParams
-from tasks.nodes.model.params import LossParams, ModelParams
+from tasks.nodes.perona import imitated_stress
+from tasks.nodes.perona.imitated_stress import needs_imitation, spreads_lost, with_imitated_stress
+from tasks.nodes.perona.params import LossParams, ModelParams
 from tasks.nodes.preprocess.fitting import fit
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.synthetic import synthetic_history
 from tasks.nodes.tabulating import tables_of
-from tasks.nodes.training import imitated_stress
-from tasks.nodes.training.imitated_stress import needs_imitation, spreads_lost, with_imitated_stress
 
 PARAMS = DetectorParams()
 

@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
-from tasks.nodes.graph.batches import Batches
-from tasks.nodes.training.loaders import InParts, ShuffledBatches
+from tasks.nodes.perona.graph import Batches
+from tasks.nodes.perona.training import InParts, ShuffledBatches
 
 
 def starts(batches):

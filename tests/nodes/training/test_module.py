@@ -6,12 +6,9 @@ import pytest
 import pytorch_lightning as pl
 import torch
 
-from tasks.nodes.graph.batches import Batches
-from tasks.nodes.model.params import ModelParams
-from tasks.nodes.training.fitting import new_module
-from tasks.nodes.training.lean_trainer import lean_trainer
-from tasks.nodes.training.loaders import InParts, ShuffledBatches
-from tasks.nodes.training.module import mean_loss, with_noise
+from tasks.nodes.perona.graph import Batches
+from tasks.nodes.perona.params import ModelParams
+from tasks.nodes.perona.training import InParts, ShuffledBatches, lean_trainer, mean_loss, new_module, with_noise
 
 
 @pytest.fixture

@@ -11,13 +11,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tasks.nodes.model.params import ModelParams
-from tasks.nodes.training import search as search_module
-from tasks.nodes.training import search_here, search_space, trial
-from tasks.nodes.training.search import search
-from tasks.nodes.training.search_params import SearchParams
-from tasks.nodes.training.search_space import space_of
-from tasks.nodes.training.trial import WORST, trial_loss
+from tasks.nodes.perona import search as search_module
+from tasks.nodes.perona.params import ModelParams, SearchParams
+from tasks.nodes.perona.search import WORST, search, space_of, trial_loss
 
 SMALL = SearchParams(runner="here", n_trials=6, warm_up_trials=2, grace_epochs=2)
 
@@ -26,11 +22,11 @@ import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from conftest import draw_inputs, small_params, split
-from tasks.nodes.training import search_here
-from tasks.nodes.training.search import search
-from tasks.nodes.training.search_params import SearchParams
+from tasks.nodes.perona import search as search_module
+from tasks.nodes.perona.search import search
+from tasks.nodes.perona.params import SearchParams
 
-own, n_fits = search_here.trial_loss, 0
+own, n_fits = search_module.trial_loss, 0
 
 def trial_loss(*arguments):
     global n_fits
@@ -39,7 +35,7 @@ def trial_loss(*arguments):
         os.kill(os.getpid(), signal.SIGKILL)
     return own(*arguments)
 
-search_here.trial_loss = trial_loss
+search_module.trial_loss = trial_loss
 train, validation, _ = split(draw_inputs())
 search(train, validation, small_params(epochs=3), SearchParams.model_validate_json({search!r}),
        journal=Path({journal!r}))
@@ -58,7 +54,7 @@ def by_formula(monkeypatch):
             report(epoch, final + 1 / epoch)
         return final + 1 / params.fit.epochs
 
-    monkeypatch.setattr(search_here, "trial_loss", loss)
+    monkeypatch.setattr(search_module, "trial_loss", loss)
     return seen
 
 
@@ -138,14 +134,14 @@ def test_a_search_of_other_values_is_another_search(parts, quick, by_formula, tm
     """Optuna refuses a study whose choices were others: a journal from before they changed is not in the way."""
     journal, one = tmp_path / "journal.log", SMALL.model_copy(update={"n_trials": 1})
     search(*parts[:2], quick(), one, journal=journal)
-    monkeypatch.setitem(search_space.OURS, "fit.learning_rate", (0.5, 0.05))
+    monkeypatch.setitem(search_module.OURS, "fit.learning_rate", (0.5, 0.05))
     found = search(*parts[:2], quick(), one, journal=journal)
     assert found.n_resumed == 0
     assert found.trials["fit.learning_rate"].iloc[0] in (0.5, 0.05)
 
 
 def test_a_trial_that_diverges_has_the_worst_loss_and_the_others_go_on(parts, quick, monkeypatch):
-    from tasks.nodes.training import fitting
+    from tasks.nodes.perona import training as fitting
 
     def diverging(train, validation, params, *, report):
         report(1, math.inf)
@@ -153,7 +149,7 @@ def test_a_trial_that_diverges_has_the_worst_loss_and_the_others_go_on(parts, qu
 
     monkeypatch.setattr(fitting, "fit_network", diverging)
     reports = []
-    assert trial.trial_loss(*parts[:2], quick(), lambda *told: reports.append(told)) == WORST
+    assert search_module.trial_loss(*parts[:2], quick(), lambda *told: reports.append(told)) == WORST
     assert reports == [(1, WORST)]
     found = search(*parts[:2], quick(), SMALL)
     assert (found.trials["validation_loss"] == WORST).all()
@@ -171,7 +167,7 @@ def test_a_killed_search_goes_on_ends_like_an_unbroken_one_and_repeats_no_finish
     assert killed.returncode == -signal.SIGKILL, killed.stderr
 
     fits = []
-    monkeypatch.setattr(search_here, "trial_loss", lambda *asked: fits.append(1) or trial_loss(*asked))
+    monkeypatch.setattr(search_module, "trial_loss", lambda *asked: fits.append(1) or trial_loss(*asked))
     resumed = search(*parts[:2], quick(epochs=3), few, journal=journal)
     assert resumed.n_resumed == 2
     assert len(fits) == 2  # of four: the one that was killed, and the last

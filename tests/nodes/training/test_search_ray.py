@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import BadSetting, MissingTool, WhorlError
-from tasks.nodes.training import ray_address
-from tasks.nodes.training import search as search_module
-from tasks.nodes.training.ray_address import check_ray, connected
-from tasks.nodes.training.search import search
-from tasks.nodes.training.search_params import SearchParams
-from tasks.nodes.training.search_space import space_of
+from tasks.nodes.perona import search as search_module
+from tasks.nodes.perona.params import RAY_SETTING, WITHOUT_RAY, SearchParams
+from tasks.nodes.perona.search import search, space_of
+from tasks.ray_address import check_ray, connected
 
 FEW = SearchParams(n_trials=4, warm_up_trials=2, grace_epochs=2, concurrency=2)
+
+NAMED = {"setting": RAY_SETTING, "otherwise": WITHOUT_RAY}
 
 KILLED = """
 import os, signal, sys
@@ -25,8 +25,8 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 from conftest import draw_inputs, small_params, split
 from ray.tune.search.optuna import OptunaSearch
-from tasks.nodes.training.search import search
-from tasks.nodes.training.search_params import SearchParams
+from tasks.nodes.perona.search import search
+from tasks.nodes.perona.params import SearchParams
 
 own, n_done = OptunaSearch.on_trial_complete, 0
 
@@ -64,19 +64,19 @@ def test_an_address_that_does_not_answer_is_one_line(parts, quick, scheme):
 @pytest.mark.parametrize("address", ["head", "head:ray", "ray://", "head:99999"])
 def test_what_is_no_address_is_one_line(address):
     with pytest.raises(BadSetting, match=r"^search.ray_address '.*': not an address; expected a running Ray"):
-        check_ray(address)
+        check_ray(address, **NAMED)
 
 
 def test_an_address_that_answers_is_taken_and_local_is_not_looked_for():
     with socket.create_server(("127.0.0.1", 0)) as server:
-        check_ray(f"127.0.0.1:{server.getsockname()[1]}")
-    check_ray("local")
+        check_ray(f"127.0.0.1:{server.getsockname()[1]}", **NAMED)
+    check_ray("local", **NAMED)
 
 
 def test_a_ray_that_is_not_installed_is_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingTool, match="the Python package ray is not installed; install it"):
-        with connected(FEW):
+        with connected("local", 2, **NAMED):
             pass
 
 
@@ -90,9 +90,9 @@ def test_a_ray_that_does_not_start_is_one_line(monkeypatch):
         def init(**_):
             raise ConnectionError("no head\nmany lines")
 
-    monkeypatch.setattr(ray_address, "_ray", lambda: Broken)
+    monkeypatch.setitem(sys.modules, "ray", Broken)
     with pytest.raises(BadSetting, match=r"Ray does not start there \(no head\); expected"):
-        with connected(FEW):
+        with connected("local", 2, **NAMED):
             pass
 
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from tasks.nodes.model.params import FitParams, ModelParams
-from tasks.nodes.training.search_params import SearchParams
-from tasks.nodes.training.search_space import space_of, with_values
+from tasks.nodes.perona.params import FitParams, ModelParams, SearchParams
+from tasks.nodes.perona.search import space_of, with_values
 
 TABLE_II = {
     "network.heads": {1, 3, 5},

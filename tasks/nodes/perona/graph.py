@@ -1,19 +1,117 @@
-"""Batches of graphs as tensors, gathered from whole arrays: no loop over graphs, no object for each.
+"""Executions beside earlier ones of the same node and type: predecessors, edges, and batches of graphs."""
 
-The same numbers, one torch_geometric Data each graph, are in plain_batches.py; a test holds the two equal."""
-
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tasks.nodes.graph.graph_set import GraphSet
-from tasks.nodes.graph.inputs import UNKNOWN, Inputs, Ints
-from tasks.nodes.graph.intervals import encode_intervals
-from tasks.nodes.graph.slots import SlotPairs, edge_size, slot_pairs
-from tasks.nodes.model.params import ModelParams
+from tasks.nodes.perona.inputs import NO_TYPE, UNKNOWN, Bools, Floats, Floats32, Inputs, Ints
+from tasks.nodes.perona.params import ModelParams
+
+ABSENT = -1  # in place of a predecessor that there is not
+
+
+@dataclass(frozen=True)
+class GraphSet:
+    """targets: (g,) rows of the inputs. predecessors: (g, p) rows, oldest first, -1 where there are fewer than p, so
+    that the latest is always the last."""
+
+    inputs: Inputs
+    targets: Ints
+    predecessors: Ints
+
+    def __len__(self) -> int:
+        """Graphs."""
+        return len(self.targets)
+
+    @property
+    def n_predecessors(self) -> Ints:
+        """Of each graph, (g,)."""
+        return np.asarray((self.predecessors != ABSENT).sum(axis=1), dtype=np.int64)
+
+    def of(self, chosen: Ints | Bools) -> "GraphSet":
+        """Some of the graphs, by number or by mask."""
+        return replace(self, targets=self.targets[chosen], predecessors=self.predecessors[chosen])
+
+
+def graphs_of(inputs: Inputs, targets: Ints, predecessors: Ints, *, least: int = 0) -> GraphSet:
+    """The graphs of some executions.
+
+    targets: (g,) rows. predecessors: (n, p), one row an execution of the inputs, as predecessors_of has them. Graphs
+    with fewer than `least` predecessors are left out (see least_predecessors). Raises ValueError for another shape."""
+    if predecessors.ndim != 2 or len(predecessors) != len(inputs):
+        raise ValueError(f"predecessors of shape {predecessors.shape}; expected one row for each of {len(inputs)}")
+    rows = np.asarray(targets, dtype=np.int64)
+    graphs = GraphSet(inputs, rows, predecessors[rows])
+    return graphs.of(graphs.n_predecessors >= least) if least else graphs
+
+
+def least_predecessors(params: ModelParams) -> int:
+    """Predecessors without which an execution has no graph: all of them in the paper's variant, none in ours."""
+    return params.graph.predecessors if params.variant == "paper" else 0
+
+
+def predecessors_of(inputs: Inputs, is_normal: Bools, count: int) -> Ints:
+    """Rows of the latest `count` earlier executions of the same node and type that are normal: (n, count).
+
+    Oldest first; -1 on the left where there are fewer. Earlier means an earlier row, so the order of the history holds
+    where starts are equal. An execution of a type that training did not have has none. is_normal: (n,). No loop over
+    executions: they are ordered by node and type, and the normal ones before each are counted."""
+    group = inputs.node_of * (len(inputs.types) + 1) + inputs.type_of
+    order = np.argsort(group, kind="stable")
+    normal = is_normal[order]
+    n_before: Ints = np.cumsum(normal) - normal  # normal ones before each row, of all groups so far
+    is_first = np.diff(group[order], prepend=-2) != 0
+    n_before_group = np.maximum.accumulate(np.where(is_first, n_before, 0))
+    back = np.arange(count, 0, -1)
+    place = n_before[:, None] - back  # among all normal ones, in this order
+    is_there = (place >= n_before_group[:, None]) & (inputs.type_of[order] != NO_TYPE)[:, None]
+    normal_rows = np.append(order[normal], ABSENT)
+    found = np.full((len(order), count), ABSENT, dtype=np.int64)
+    found[order] = np.where(is_there, normal_rows[np.where(is_there, place, -1)], ABSENT)
+    return found
+
+
+@dataclass(frozen=True)
+class SlotPairs:
+    """earlier, later: (k,) the slots that an edge of each kind joins. decay: (k,) 2^-(later - earlier)."""
+
+    earlier: Ints
+    later: Ints
+    decay: Floats32
+
+
+def slot_pairs(params: ModelParams) -> SlotPairs:
+    """The edges of a graph in which no predecessor is absent: p (p + 1) / 2, and p + 1 more in the paper's variant."""
+    n_slots = params.graph.predecessors + 1
+    earlier, later = np.triu_indices(n_slots, k=1)
+    if params.variant == "paper":
+        own = np.arange(n_slots)
+        earlier, later = np.append(earlier, own), np.append(later, own)
+    decay = np.exp2(-(later - earlier).astype(np.float64)).astype(np.float32)
+    return SlotPairs(earlier.astype(np.int64), later.astype(np.int64), decay)
+
+
+def edge_size(inputs: Inputs, params: ModelParams) -> int:
+    """Length of the attributes of an edge.
+
+    Ours: node metrics before and during the later execution. Paper: their difference, of both executions. Then the
+    decay and one encoding of the interval for each scale."""
+    if params.variant == "paper":
+        n_context: int = 2 * inputs.during.shape[1]
+    else:
+        n_context = inputs.before.shape[1] + inputs.during.shape[1]
+    return n_context + 1 + len(params.graph.interval_scales_s)
+
+
+def encode_intervals(elapsed_s: Floats, scales_s: Sequence[float]) -> Floats:
+    """g of each interval at each scale: (…, len(scales_s)). elapsed_s: (…), seconds; negative ones count as 0."""
+    elapsed = np.maximum(np.asarray(elapsed_s, dtype=np.float64), 0.0)[..., None]
+    return np.asarray(np.exp2(-np.log1p(elapsed / np.asarray(scales_s, dtype=np.float64))))
+
 
 BLOCK = 65_536  # graphs whose intervals are worked out at once
 

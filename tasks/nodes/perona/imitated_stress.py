@@ -24,7 +24,7 @@ from tasks.nodes.detectors.spreads import Normal
 from tasks.nodes.detectors.zscore import centre_and_spread, zscore_scores
 from tasks.nodes.fingerprint.judging import undisturbed
 from tasks.nodes.history import History
-from tasks.nodes.model.params import ModelParams
+from tasks.nodes.perona.params import ModelParams
 from tasks.nodes.preprocess.fitted import Preprocessor
 from tasks.nodes.tabulating import tables_of
 from tasks.nodes.type_tables import Bools, Floats, TypeTable

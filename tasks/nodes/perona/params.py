@@ -1,16 +1,19 @@
-"""The parameters of Perona's model; nothing heavy is imported here. Source: Perona, IV-B and Table II.
+"""The parameters of Perona's network and of its search; nothing heavy is imported here. Source: IV-B and Table II.
 
 Four numbers of a fit may be left to the variant: the paper's are slow. With batches of 128 graphs, a learning rate that
 falls from 0.02 to 0 in 24 epochs, and 16 vectors of each type to mine triplets from, ours comes to the same validation
 loss in a fraction of the time (tests/benchmarks/test_nodes_training_speed.py)."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tasks.nodes.model.variants import Variant
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.params import Params
+from tasks.ray_address import LOCAL
+
+Variant = Literal["ours", "paper"]
+
 
 Ratio = Annotated[float, Field(ge=0, le=0.9)]
 
@@ -148,3 +151,32 @@ class ModelParams(Params):
         """With numbers for all that is left to the variant; settled twice is settled once. n_graphs: to learn from."""
         loss = self.loss.model_copy(update={"mined_per_type": self.loss.mined_in(self.variant)})
         return self.model_copy(update={"loss": loss, "fit": self.fit.settled(self.variant, n_graphs)})
+
+
+RAY_SETTING, WITHOUT_RAY = "search.ray_address", "set search.runner to `here`"  # in lines about a Ray that is not there
+
+
+class SearchParams(Params):
+    """Trials of Table II's values and, in ours, of more batches and rates: Optuna proposes, ASHA gives up the worse."""
+
+    n_trials: int = Field(100, ge=1, le=100_000, description="Configurations tried, given up or not (paper: 100)")
+    runner: Literal["ray", "here"] = Field(
+        "ray",
+        description="ray: side by side through Ray Tune, where they end in another order each time; "
+        "here: one after the other without Ray, the same every time",
+    )
+    ray_address: str = Field(
+        LOCAL,
+        min_length=1,
+        max_length=500,
+        description="Ray that runs the trials, such as ray://head:10001; local: one on this machine, while it lasts",
+    )
+    concurrency: int = Field(
+        4, ge=1, le=1000, description="Trials at a time on Ray (paper: 4), and on this machine at most one a core"
+    )
+    warm_up_trials: int = Field(10, ge=0, le=10_000, description="Trials drawn at random before Optuna's TPE proposes")
+    grace_epochs: int = Field(
+        50, ge=1, le=10_000, description="Epochs that every trial is given, at most half of all (paper: 50)"
+    )
+    reduction: int = Field(4, ge=2, le=100, description="Of so many trials one goes on after the grace (paper: 4)")
+    seed: int = Field(42, ge=0, le=2**31 - 1, description="Seed of what is proposed (paper: 42)")

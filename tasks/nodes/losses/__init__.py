@@ -1,1 +1,0 @@
-"""The terms of the loss, each a small function, and their sum. Source: Perona, III-C and III-D."""

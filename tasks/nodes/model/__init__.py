@@ -1,1 +1,0 @@
-"""Perona's network: encoder, decoder, aggregation over earlier executions, and its parameters."""

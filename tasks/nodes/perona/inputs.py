@@ -1,0 +1,404 @@
+"""Everything that the network is given of executions, one row each."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import ValidationError, model_validator
+
+from tasks.errors import BadInput
+from tasks.nodes.aspects import is_stressed, is_unstressed, type_names
+from tasks.nodes.history import History
+from tasks.nodes.perona.params import ModelParams, Variant
+from tasks.nodes.preprocess.fitted import Preprocessor
+from tasks.nodes.preprocess.fitting import durations, fit
+from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.preprocess.saving import load_preprocessor, save_preprocessor
+from tasks.nodes.preprocess.scaling import softly_clipped
+from tasks.nodes.preprocess.transforming import Prepared, transform
+from tasks.nodes.reference_fleet import ReferenceFleet, learn_reference
+from tasks.nodes.saved_reference import load_reference, save_reference
+from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.scores import execution_scores
+from tasks.nodes.tabulating import tables_of
+from tasks.params import Params
+
+Floats = NDArray[np.float64]
+Floats32 = NDArray[np.float32]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Labels = NDArray[np.int8]
+
+STRESSED, UNSTRESSED, UNKNOWN = 1, 0, -1  # labels
+NO_TYPE = -1  # of an execution whose type training did not have
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Rows are those of the history, in its order; n executions.
+
+    columns: names of x: the m kept metrics, then `type=<name>` for each type where the network is told it.
+    x: (n, f) scaled, what is missing filled in. is_own: (n, f) whether it was measured for that execution; of
+    the columns of types all are True in the paper's variant and False in ours.
+    types: of training; type_of: (n,) numbers of them, -1 for another. nodes: of the history; node_of: (n,).
+    started_s: (n,) seconds since the epoch, in float64; where nobody says, one second after the row before.
+    before, during: (n, c) node metrics before and during each execution, of about unit spread, 0 where missing; in the
+    paper's variant `during` is the difference of the two, inverted, and `before` has no columns. c may be 0.
+    evidence: (n, v) what plain detectors say, asinh of their scores, 0 where they say nothing; v may be 0.
+    performance: (n,) natural logarithm of the execution's score, 1 being the reference; NaN where it has none.
+    labels: (n,) 1 stressed, 0 not, -1 nobody says.
+    is_directed: (f,) false where neither more nor less is better, so that x is oriented by a guess; None: all are."""
+
+    columns: tuple[str, ...]
+    x: Floats32
+    is_own: Bools
+    types: tuple[str, ...]
+    type_of: Ints
+    nodes: tuple[str, ...]
+    node_of: Ints
+    started_s: Floats
+    before: Floats32
+    during: Floats32
+    evidence: Floats32
+    performance: Floats32
+    labels: Labels
+    is_directed: Bools | None = None
+
+    def __len__(self) -> int:
+        """Executions."""
+        return len(self.x)
+
+    @property
+    def has_direction(self) -> Bools:
+        """Which columns tell better from worse, (f,)."""
+        return np.ones(len(self.columns), dtype=bool) if self.is_directed is None else self.is_directed
+
+
+PERCENTILES = (10, 50, 90)
+BEFORE_S = 50.0  # how long before its start the window before an execution begins
+SAMPLES = 2_000_000  # telemetry rows are read until they have so many samples: memory stays bounded
+
+
+@dataclass(frozen=True)
+class NodeMetrics:
+    """columns: `<metric>/p<percentile>`, (c,). before: (n, c) in [-50 s, 0]; during: (n, c) in [0, duration]; both ends
+    belong to a window. NaN where nothing was sampled."""
+
+    columns: tuple[str, ...]
+    before: Floats
+    during: Floats
+
+
+def sampled_metrics(telemetry: pd.DataFrame) -> tuple[str, ...]:
+    """The metrics that telemetry has, ordered."""
+    return tuple(sorted(str(name) for name in telemetry["metric"].dropna().unique()))
+
+
+def node_metrics_of(telemetry: pd.DataFrame, duration_s: Floats, metrics: Sequence[str]) -> NodeMetrics:
+    """Percentiles of some metrics for all executions; what telemetry tells of other metrics is left out.
+
+    telemetry: as a History has it. duration_s: (n,); where it is NaN the window during has no end."""
+    columns = tuple(f"{metric}/p{percentile}" for metric in metrics for percentile in PERCENTILES)
+    of = pd.Index(list(metrics), dtype=object).get_indexer(pd.Index(telemetry["metric"], dtype=object))
+    kept = np.flatnonzero(of >= 0)
+    execution, metric = telemetry["execution"].to_numpy(dtype=np.int64)[kept], of[kept]
+    at_s, samples = (telemetry[name].to_numpy(dtype=object)[kept] for name in ("at_s", "samples"))
+    shape = (len(duration_s), len(metrics), len(PERCENTILES))
+    before, during = (np.full(shape, np.nan) for _ in range(2))
+    end_s = np.where(np.isnan(duration_s), np.inf, duration_s)
+    for part in _parts(np.array([len(one) for one in at_s], dtype=np.int64)):
+        own, places = at_s[part], (execution[part], metric[part])
+        lengths = np.array([len(one) for one in own], dtype=np.int64)
+        row = np.repeat(np.arange(len(own)), lengths)
+        at, value = _joined(own), _joined(samples[part])
+        is_told = np.isfinite(value)
+        is_before = is_told & (at >= -BEFORE_S) & (at <= 0)
+        is_during = is_told & (at >= 0) & (at <= end_s[places[0]][row])
+        before[places] = percentiles_of(value[is_before], np.bincount(row[is_before], minlength=len(own)))
+        during[places] = percentiles_of(value[is_during], np.bincount(row[is_during], minlength=len(own)))
+    flat = (shape[0], shape[1] * shape[2])
+    return NodeMetrics(columns, before.reshape(flat), during.reshape(flat))
+
+
+def percentiles_of(values: Floats, lengths: Ints) -> Floats:
+    """The percentiles, interpolated linearly, of groups of values that lie one after another: (k, 3), NaN if empty.
+
+    values: (sum of lengths,). lengths: (k,). Groups of one length are worked out at once."""
+    found = np.full((len(lengths), len(PERCENTILES)), np.nan)
+    first = np.cumsum(lengths) - lengths
+    for length in np.unique(lengths[lengths > 0]):
+        groups = np.flatnonzero(lengths == length)
+        ordered = np.sort(values[first[groups][:, None] + np.arange(length)], axis=1)  # (groups, length)
+        for at, percentile in enumerate(PERCENTILES):
+            low, share = divmod((length - 1) * percentile, 100)
+            above = ordered[:, min(low + 1, length - 1)]
+            found[groups, at] = ordered[:, low] + (above - ordered[:, low]) * (share / 100)
+    return found
+
+
+def _parts(lengths: Ints) -> list[slice]:
+    """Rows in their order, cut where they have SAMPLES samples."""
+    block = np.cumsum(lengths) // SAMPLES
+    edges = [0, *(np.flatnonzero(np.diff(block)) + 1), len(lengths)]
+    return [slice(int(begin), int(end)) for begin, end in pairwise(edges) if end > begin]
+
+
+def _joined(lists: np.ndarray) -> Floats:
+    return np.concatenate([np.asarray(one, dtype=np.float64) for one in lists])
+
+
+INVERSE_FLOOR = 0.001
+CLIP_FROM, CLIP_AT = 4.0, 10.0  # in deviations
+TINY = 1e-9  # deviations below this share of the largest magnitude are rounding
+
+
+class NodeMetricScales(Params):
+    """columns: those kept, `<metric>/p<percentile>`. magnitude, centre, spread: of each, (c,); magnitude is 1 in the
+    paper's variant."""
+
+    variant: Variant
+    columns: tuple[str, ...] = ()
+    magnitude: tuple[float, ...] = ()
+    centre: tuple[float, ...] = ()
+    spread: tuple[float, ...] = ()
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "NodeMetricScales":
+        lengths = {len(one) for one in (self.columns, self.magnitude, self.centre, self.spread)}
+        if len(lengths) > 1:
+            raise ValueError(f"scales of different lengths, {sorted(lengths)}; expected one number for each column")
+        return self
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that the columns are percentiles of, ordered."""
+        return tuple(sorted({column.rpartition("/")[0] for column in self.columns}))
+
+
+def learn_scales(told: NodeMetrics, variant: Variant) -> NodeMetricScales:
+    """The scales of node metrics from training executions; a column that does not vary in training is dropped."""
+    if variant == "paper":
+        values = inverse_difference(told.before, told.during)
+        magnitude = np.ones(values.shape[1])
+    else:
+        both = np.vstack([told.before, told.during])
+        magnitude = _magnitudes(both)
+        values = np.arcsinh(both / magnitude)
+    kept = np.flatnonzero(~np.isnan(values).all(axis=0))
+    if not len(kept):
+        return NodeMetricScales(variant=variant)
+    values = values[:, kept]
+    if variant == "paper":
+        centre, spread = np.nanmin(values, axis=0), np.nanmax(values, axis=0) - np.nanmin(values, axis=0)
+    else:
+        centre, spread = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
+    varies = spread > TINY * np.nanmax(np.abs(values), axis=0)
+    return NodeMetricScales(
+        variant=variant,
+        columns=tuple(told.columns[at] for at in kept[varies]),
+        magnitude=tuple(magnitude[kept[varies]].tolist()),
+        centre=tuple(centre[varies].tolist()),
+        spread=tuple(spread[varies].tolist()),
+    )
+
+
+def scale_node_metrics(told: NodeMetrics, scales: NodeMetricScales) -> tuple[Floats32, Floats32]:
+    """Before and during each execution, (n, c) each, 0 where nothing was sampled; no column is missing from `told`.
+
+    In the paper's variant the first is (n, 0) and the second the scaled difference, that of no change where nothing
+    was sampled."""
+    at = np.array([told.columns.index(column) for column in scales.columns], dtype=np.int64)
+    before, during = told.before[:, at], told.during[:, at]
+    centre, spread = np.asarray(scales.centre), np.asarray(scales.spread)
+    if scales.variant == "paper":
+        change = np.nan_to_num(inverse_difference(before, during), nan=0.0)
+        return np.empty((len(change), 0), dtype=np.float32), ((change - centre) / spread).astype(np.float32)
+    scaled_before, scaled_during = (
+        softly_clipped((np.arcsinh(values / np.asarray(scales.magnitude)) - centre) / spread, CLIP_FROM, CLIP_AT)
+        for values in (before, during)
+    )
+    return (
+        np.nan_to_num(scaled_before, nan=0.0).astype(np.float32),
+        np.nan_to_num(scaled_during, nan=0.0).astype(np.float32),
+    )
+
+
+def inverse_difference(before: Floats, during: Floats) -> Floats:
+    """1 / (during + 0.001) - 1 / (before + 0.001), as the paper's code has it; NaN where either is.
+
+    Values below 0 count as 0. Both of one shape."""
+    earlier, later = (1 / (np.maximum(values, 0) + INVERSE_FLOOR) for values in (before, during))
+    return np.asarray(later - earlier)
+
+
+def _magnitudes(values: Floats) -> Floats:
+    """Median magnitude of the values of each column that are not 0, 1 where there are none. values: (n, c); (c,)."""
+    found = np.ones(values.shape[1])
+    for at, column in enumerate(values.T):
+        own = np.abs(column[(column != 0) & ~np.isnan(column)])
+        if len(own):
+            found[at] = np.median(own)
+    return found
+
+
+LARGEST_EVIDENCE = 1e6  # scores of detectors are cut here, so that an infinite one stays a number
+LARGEST_INPUT = 1e6  # in spans of training; the paper's scale has no end, and the square of 1e20 is none in float32
+US_PER_S = 1e6
+TYPE_SCALE = 4.0  # of ours, whose metrics reach 10: a type that is told by 1 is lost beside them
+
+
+@dataclass(frozen=True)
+class InputScales:
+    """What training executions taught. reference: medians of their calm ones. score: how executions are scored."""
+
+    preprocessor: Preprocessor
+    reference: ReferenceFleet
+    node_metrics: NodeMetricScales
+    score: ScoreParams
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Benchmark types of the training executions, ordered."""
+        return self.preprocessor.types
+
+
+def learn_inputs(
+    history: History, is_train: Bools, params: ModelParams, preprocess: PreprocessParams, score: ScoreParams
+) -> InputScales:
+    """Learn from the executions of the mask (n,) alone: nothing of the others is looked at."""
+    train = history if is_train.all() else history.where(is_train)
+    preprocessor = fit(train, params.preprocess(preprocess))
+    calm = is_unstressed(train.executions).to_numpy(dtype=bool)
+    reference = learn_reference(tables_of(train, preprocessor), calm, score, "calm training executions")
+    scales = NodeMetricScales(variant=params.variant)
+    if params.graph.node_metrics:
+        metrics = sampled_metrics(train.telemetry)
+        told = node_metrics_of(train.telemetry, durations(train.executions), metrics)
+        scales = learn_scales(told, params.variant)
+    return InputScales(preprocessor, reference, scales, score)
+
+
+def inputs_of(history: History, scales: InputScales, params: ModelParams, *, evidence: Floats | None = None) -> Inputs:
+    """The inputs of executions, training ones or others.
+
+    evidence: (n, v) scores of plain detectors, NaN where they say nothing; left out in the paper's variant and where
+    network.evidence is off. Raises ValueError for a metric that is not finite, or evidence of another length."""
+    executions = history.executions
+    prepared = transform(scales.preprocessor, history)
+    columns, x, is_own = _vectors(prepared, params)
+    node_of, nodes = pd.factorize(executions["node"].astype(str), sort=True)
+    told = node_metrics_of(history.telemetry, durations(executions), scales.node_metrics.metrics)
+    before, during = scale_node_metrics(told, scales.node_metrics)
+    return Inputs(
+        columns=columns,
+        x=x,
+        is_own=is_own,
+        types=scales.types,
+        type_of=_types(executions, scales.types),
+        nodes=tuple(str(node) for node in nodes),
+        node_of=node_of.astype(np.int64),
+        started_s=start_seconds(executions),
+        before=before,
+        during=during,
+        evidence=as_evidence(evidence, len(executions), params),
+        performance=_performance(history, scales),
+        labels=_labels(executions),
+        is_directed=_directions(scales.preprocessor, len(columns)),
+    )
+
+
+def _vectors(prepared: Prepared, params: ModelParams) -> tuple[tuple[str, ...], Floats32, Bools]:
+    """Names of the columns (f,), x (n, f) and is_own (n, f): the metrics, and the types where the network is told."""
+    is_paper = params.variant == "paper"
+    x = np.clip(prepared.scaled, -LARGEST_INPUT, LARGEST_INPUT).astype(np.float32)
+    is_own = prepared.is_own
+    if not (is_paper or params.network.type_in_input):
+        return prepared.columns, x, is_own
+    columns = prepared.columns + tuple(f"type={name}" for name in prepared.types)
+    one_hot = prepared.one_hot.astype(np.float32) * np.float32(1.0 if is_paper else TYPE_SCALE)
+    return columns, np.hstack([x, one_hot]), np.hstack([is_own, np.full(one_hot.shape, is_paper)])
+
+
+def _directions(preprocessor: Preprocessor, n_columns: int) -> Bools:
+    """Which columns have a direction, (f,): as declared, all of a type that has none else, and those of types."""
+    kept = preprocessor.kept
+    told = {metric.type for metric in kept if metric.orientation.is_directed}
+    found = np.ones(n_columns, dtype=bool)
+    found[: len(kept)] = [metric.orientation.is_directed or metric.type not in told for metric in kept]
+    return found
+
+
+def _types(executions: pd.DataFrame, types: tuple[str, ...]) -> Ints:
+    """The number of each execution's type, -1 for one that is not among them."""
+    names = pd.Index(type_names(executions), dtype=object)
+    return np.asarray(pd.Index(types, dtype=object).get_indexer(names), dtype=np.int64)
+
+
+def start_seconds(executions: pd.DataFrame) -> Floats:
+    """Seconds since the epoch, (n,); where nobody says, one second after the row before, counted from 0 at first."""
+    started = pd.to_datetime(executions["started_at"]).to_numpy(dtype="datetime64[us]")
+    is_known, rows = ~np.isnat(started), np.arange(len(started))
+    seconds = np.where(is_known, started.astype(np.int64), 0) / US_PER_S
+    latest = np.maximum.accumulate(np.where(is_known, rows, -1))
+    since = np.where(latest >= 0, seconds[np.maximum(latest, 0)] + (rows - latest), rows)
+    return np.asarray(np.where(is_known, seconds, since), dtype=np.float64)
+
+
+def as_evidence(evidence: Floats | None, n_executions: int, params: ModelParams) -> Floats32:
+    """(n, v): asinh of the scores, 0 for NaN; no columns where the network is not to see them.
+
+    Raises ValueError for evidence of another length."""
+    if evidence is None or params.variant == "paper" or not params.network.evidence:
+        return np.empty((n_executions, 0), dtype=np.float32)
+    if evidence.ndim != 2 or len(evidence) != n_executions:
+        raise ValueError(f"evidence of shape {evidence.shape}; expected one row for each of {n_executions} executions")
+    cut = np.clip(np.nan_to_num(evidence, nan=0.0), -LARGEST_EVIDENCE, LARGEST_EVIDENCE)
+    return np.arcsinh(cut).astype(np.float32)
+
+
+def _performance(history: History, scales: InputScales) -> Floats32:
+    """Natural logarithm of each execution's score, (n,); NaN for a type without a reference."""
+    tables = tables_of(history, scales.preprocessor)
+    scores = [execution_scores(table, scales.reference, scales.score) for table in tables.tables]
+    return tables.in_place(scores).astype(np.float32)
+
+
+def _labels(executions: pd.DataFrame) -> Labels:
+    is_unknown = executions["is_stressed"].isna().to_numpy()
+    known = np.where(is_stressed(executions).to_numpy(dtype=bool), STRESSED, UNSTRESSED)
+    return np.where(is_unknown, UNKNOWN, known).astype(np.int8)
+
+
+FORMAT, VERSION = "whorl.nodes.inputs", 1
+PREPROCESSOR, REFERENCE, INPUTS = "preprocessor.json", "reference.json", "inputs.json"
+
+
+def save_inputs(scales: InputScales, folder: Path) -> None:
+    """Write preprocessor.json, reference.json and inputs.json; the folder is made if it is not there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    save_preprocessor(scales.preprocessor, folder / PREPROCESSOR)
+    save_reference(scales.reference, folder / REFERENCE)
+    told = {"node_metrics": scales.node_metrics.model_dump(), "score": scales.score.model_dump()}
+    main = {"format": FORMAT, "version": VERSION, **told}
+    (folder / INPUTS).write_text(json.dumps(main, indent=1), encoding="utf-8")
+
+
+def load_inputs(folder: Path) -> InputScales:
+    """What save_inputs wrote. Raises BadInput for a file that is missing, damaged or foreign."""
+    file = folder / INPUTS
+    try:
+        main = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(main, dict) or (main.get("format"), main.get("version")) != (FORMAT, VERSION):
+            raise ValueError(f"not version {VERSION} of the format {FORMAT}")
+        node_metrics = NodeMetricScales.model_validate(main["node_metrics"])
+        score = ScoreParams.model_validate(main["score"])
+    except (OSError, ValueError, KeyError, ValidationError) as error:
+        problem = f"no inputs of a model of nodes ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
+        raise BadInput(file, problem, "what a training of nodes wrote", "train again") from error
+    preprocessor, reference = load_preprocessor(folder / PREPROCESSOR), load_reference(folder / REFERENCE)
+    return InputScales(preprocessor, reference, node_metrics, score)

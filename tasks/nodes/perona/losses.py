@@ -1,0 +1,404 @@
+"""Means over some of the values, 0 where there are none: a batch without a stressed execution must never give NaN."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, logsigmoid, normalize
+
+from tasks.nodes.perona.graph import GraphBatch
+from tasks.nodes.perona.network import Outputs, p_norms
+from tasks.nodes.perona.params import LossParams, ModelParams
+
+
+def mean_where(values: Tensor, is_counted: Tensor) -> Tensor:
+    """Mean of the values (n,) for which the mask (n,) is true, as a scalar; 0 if it is true for none."""
+    counted = values[is_counted]
+    return counted.sum() / max(counted.numel(), 1)
+
+
+def squared_error(decoded: Tensor, x: Tensor) -> Tensor:
+    """Mean of (decoded - x)² over all vertices and columns, both (v, f): the paper's."""
+    return ((decoded - x) ** 2).mean()
+
+
+def own_squared_error(decoded: Tensor, x: Tensor, is_own: Tensor, is_counted: Tensor) -> Tensor:
+    """Mean over the counted vertices of each one's mean of (decoded - x)² over its own metrics.
+
+    decoded, x, is_own: (v, f); is_counted: (v,). Every vertex counts alike, however many metrics its type has; what was
+    filled in is not compared, and a vertex without an own metric does not count."""
+    n_own = is_own.sum(dim=1)
+    squared = torch.where(is_own, (decoded - x) ** 2, 0.0).sum(dim=1) / n_own.clamp(min=1)
+    return mean_where(squared, is_counted & (n_own > 0))
+
+
+class ClassCounts(NamedTuple):
+    """Targets of the training graphs by label; those of which nobody knows are in neither."""
+
+    n_stressed: int
+    n_calm: int
+
+
+def stressed_weight(counts: ClassCounts, beta: float) -> float:
+    """α of the stressed class from the effective numbers of samples; a class without any counts as one of 1."""
+    stressed, calm = ((1 - beta) / (1 - beta ** max(count, 1)) for count in counts)
+    return stressed / (stressed + calm)
+
+
+def focal(logits: Tensor, is_stressed: Tensor, gamma: float, weight: float) -> Tensor:
+    """Focal loss of each vertex, (n,). is_stressed: (n,) bool. weight: of the stressed; the calm have 1 - weight.
+
+    Both factors are taken from logarithms, so that no gradient is NaN where a probability is 0."""
+    signed = torch.where(is_stressed, logits, -logits)
+    weights = torch.where(is_stressed, weight, 1 - weight)
+    return -weights * torch.exp(gamma * logsigmoid(-signed)) * logsigmoid(signed)
+
+
+def weighted_cross_entropy(logits: Tensor, is_stressed: Tensor, counts: ClassCounts) -> Tensor:
+    """Cross entropy of each vertex, (n,), times calm per stressed target in training where it is stressed."""
+    ratio = logits.new_tensor(max(counts.n_calm, 1) / max(counts.n_stressed, 1))
+    return binary_cross_entropy_with_logits(logits, is_stressed.to(logits.dtype), pos_weight=ratio, reduction="none")
+
+
+def detection_losses(
+    logits: Tensor, is_stressed: Tensor, params: LossParams, counts: ClassCounts, *, is_selection: bool
+) -> Tensor:
+    """Of each vertex, (n,): focal, or for the selection of a model the cross entropy."""
+    if is_selection:
+        return weighted_cross_entropy(logits, is_stressed, counts)
+    return focal(logits, is_stressed, params.focal_gamma, stressed_weight(counts, params.class_balance))
+
+
+def per_stressed(losses: Tensor, n_stressed: Tensor, n_all: int) -> Tensor:
+    """The sum of losses (n,) divided by the number of stressed executions, or by that of all where none is."""
+    return losses.sum() / torch.where(n_stressed > 0, n_stressed, max(n_all, 1))
+
+
+def type_cross_entropy(logits: Tensor, type_of: Tensor, is_counted: Tensor) -> Tensor:
+    """Mean of -ln softmax(logits)[type] over the counted vertices of a known type.
+
+    logits: (v, t); type_of: (v,), -1 for a type that training did not have; is_counted: (v,)."""
+    each = cross_entropy(logits, type_of.clamp(min=0), reduction="none")
+    return mean_where(each, is_counted & (type_of >= 0))
+
+
+SMALLEST = 1e-6
+
+
+def pairs_of(edge_index: Tensor) -> Tensor:
+    """Each pair of vertices of one graph once, (2, e): all edges of a graph but the self-loops."""
+    return edge_index[:, edge_index[0] != edge_index[1]]
+
+
+def among(pairs: Tensor, is_counted: Tensor) -> Tensor:
+    """The pairs (2, e) whose vertices both count; is_counted: (v,)."""
+    return pairs[:, is_counted[pairs[0]] & is_counted[pairs[1]]]
+
+
+def margin_ranking(norms: Tensor, truth: Tensor, pairs: Tensor) -> Tensor:
+    """The paper's: mean over both orders of the pairs whose truths differ; 0 without one.
+
+    norms, truth: (v,), not negative; pairs: (2, e), each once. No gradient flows into the truth."""
+    told = truth.detach().clamp(min=SMALLEST)
+    first, second = torch.cat([pairs, pairs.flip(0)], dim=1)
+    is_ranked = told[first] != told[second]
+    first, second = first[is_ranked], second[is_ranked]
+    sign = torch.sign(told[first] - told[second])
+    short = -sign * (norms[first] - told[first] / told[second] * norms[second])
+    return short.clamp(min=0).sum() / max(len(first), 1)
+
+
+def ratio_ranking(norms: Tensor, performance: Tensor, type_of: Tensor, is_counted: Tensor) -> Tensor:
+    """Ours: mean over the pairs of counted vertices of one type of |ln(n_i / n_j) - ln(P_i / P_j)|; 0 without a pair.
+
+    norms: (v,), above 0; performance: (v,) natural logarithm, vertices without one (NaN) do not count; type_of: (v,).
+    With a = ln n - ln P a pair gives |a_i - a_j|, and the sum over all pairs of m rising values is Σ_k (2k - m + 1) a_k
+    with k from 0: exact, and no pair is formed."""
+    counted = torch.nonzero(is_counted & torch.isfinite(performance) & (type_of >= 0)).squeeze(1)
+    surplus = torch.log(norms[counted]) - performance[counted]
+    order = torch.argsort(surplus.detach())
+    order = order[torch.argsort(type_of[counted][order], stable=True)]
+    of = type_of[counted][order]
+    sizes = torch.bincount(of)  # of each type
+    place = torch.arange(len(of), device=of.device) - (sizes.cumsum(0) - sizes)[of]
+    n_pairs = (sizes * (sizes - 1)).sum() / 2
+    return ((2 * place - sizes[of] + 1) * surplus[order]).sum() / n_pairs.clamp(min=1)
+
+
+def stressed_pairs(pairs: Tensor, is_stressed: Tensor) -> Tensor:
+    """(2, e): a stressed vertex and a calm one of the same graph. pairs: (2, k), each pair of a graph once."""
+    both = torch.cat([pairs, pairs.flip(0)], dim=1)
+    return both[:, is_stressed[both[0]] & ~is_stressed[both[1]]]
+
+
+def lowest_norms(norms: Tensor, type_of: Tensor, is_calm: Tensor, n_types: int) -> Tensor:
+    """Least norm of the calm executions of each type less their standard deviation: (n_types,), NaN for a type without.
+
+    norms: (n,) p-norms of the inputs of training executions; type_of, is_calm: (n,)."""
+    found = norms.new_full((n_types,), torch.nan)
+    for at in range(n_types):
+        own = norms[is_calm & (type_of == at)]
+        if len(own):
+            found[at] = own.min() - (own.std() if len(own) > 1 else 0.0)
+    return found
+
+
+def margin_stressed_ranking(norms: Tensor, truth: Tensor, lowest: Tensor, pairs: Tensor, n_stressed: Tensor) -> Tensor:
+    """The paper's: sum over the pairs, divided by the number of stressed vertices; 0 without one.
+
+    norms: (v,); truth: (v,) p-norms of the inputs; lowest: (v,) that of each vertex' type, where it is not above 0 or
+    unknown the stressed norm lies below the calm one and no further; pairs: (2, e) of stressed_pairs."""
+    stressed, calm = pairs
+    larger = torch.maximum(truth[stressed], truth[calm]).clamp(min=SMALLEST)
+    ratio = torch.where(lowest[stressed] > 0, larger / lowest[stressed], 1.0).detach()
+    share = torch.minimum(ratio, 1 / ratio)  # q
+    below = (norms[stressed] - share * norms[calm]).clamp(min=0) + (norms[stressed] / share - norms[calm]).clamp(min=0)
+    return below.sum() / n_stressed.clamp(min=1)
+
+
+def ratio_stressed_ranking(norms: Tensor, performance: Tensor, pairs: Tensor) -> Tensor:
+    """Ours: mean over the pairs, 0 without one.
+
+    norms: (v,), above 0; performance: (v,) natural logarithm, NaN unknown, which asks for a smaller norm and no more;
+    pairs: (2, e) of stressed_pairs."""
+    stressed, calm = pairs
+    fell = torch.nan_to_num(performance[stressed] - performance[calm], nan=0.0).clamp(max=0)
+    short = torch.log(norms[stressed]) - torch.log(norms[calm]) - fell
+    return short.clamp(min=0).sum() / max(len(stressed), 1)
+
+
+def below_inferred(norms: Tensor, inferred_norms: Tensor, is_counted: Tensor) -> Tensor:
+    """Ours: mean over the counted, stressed vertices of max(0, ln(n / n')); n' is what earlier executions promised.
+
+    norms, inferred_norms: (v,), above 0; is_counted: (v,). No gradient flows into the promise: it tells what a calm
+    execution would give, and what stress did is not to be read from it."""
+    short = torch.log(norms[is_counted]) - torch.log(inferred_norms[is_counted]).detach()
+    return short.clamp(min=0).sum() / max(len(short), 1)
+
+
+ANCHORS_AT_ONCE = 1024  # rows of the matrix of similarities that are in memory together
+GOLDEN = 0.6180339887498949  # its multiples, whole numbers aside, fill 0 to 1 evenly and repeat no period
+
+
+def triplet_margin(vectors: Tensor, type_of: Tensor, margin: float, mining_margin: float) -> Tensor:
+    """Mean loss of the mined triplets above 0; 0 where there are none, as with a single type.
+
+    vectors: (n, h); type_of: (n,). Source: TripletMarginLoss and TripletMarginMiner ("all") of pytorch-metric-learning,
+    whose numbers it has; O(n² log n) instead of O(n³)."""
+    if not len(vectors):
+        return vectors.sum()
+    directions = normalize(vectors, dim=1)
+    total, count = vectors.new_zeros(()), vectors.new_zeros(())
+    for first in range(0, len(vectors), ANCHORS_AT_ONCE):
+        anchors = torch.arange(first, min(first + ANCHORS_AT_ONCE, len(vectors)), device=vectors.device)
+        similar = directions[anchors] @ directions.T  # (anchors, n)
+        is_same = type_of[anchors, None] == type_of
+        is_positive = is_same.scatter(1, anchors[:, None], False)  # not itself
+        with torch.no_grad():
+            often, n_triplets = _how_often(similar, ~is_same, is_positive, margin, mining_margin)
+        total = total + (often * similar).sum() + margin * n_triplets
+        count = count + n_triplets
+    return total / count.clamp(min=1)
+
+
+def _how_often(
+    similar: Tensor, is_negative: Tensor, is_positive: Tensor, margin: float, mining_margin: float
+) -> tuple[Tensor, Tensor]:
+    """How often each similarity counts, that of a positive with a minus (a, n), and the number of triplets.
+
+    similar, is_negative, is_positive: (a, n). Where the mining margin is the smaller one, it decides, and equality
+    counts."""
+    ordered, order = torch.where(is_negative, similar, -torch.inf).sort(dim=1)  # the others first
+    least = similar - min(margin, mining_margin)
+    start = torch.searchsorted(ordered, least, right=mining_margin >= margin)  # place of the first negative that counts
+    starts = similar.new_zeros(len(similar), similar.shape[1] + 1).scatter_add_(1, start, is_positive.to(similar.dtype))
+    as_negative = torch.zeros_like(similar).scatter_(1, order, starts.cumsum(1)[:, :-1])
+    as_positive = (similar.shape[1] - start) * is_positive
+    return as_negative - as_positive, as_positive.sum().to(similar.dtype)
+
+
+def spread_over_each(type_of: Tensor, count: int) -> Tensor:
+    """Mask (n,) of `count` vectors of each type, spread evenly over those that it has, in their order.
+
+    All of a type that has no more; a type of -1 is left out. Vectors lie graph by graph, encoded ones first: so these
+    are of many graphs, of every slot, and inferred ones are among them."""
+    order = torch.argsort(type_of, stable=True)
+    turn = torch.zeros_like(type_of, dtype=torch.float64).scatter_(
+        0, order, (_places(type_of[order]).to(torch.float64) * GOLDEN) % 1
+    )
+    order = torch.argsort(turn)
+    order = order[torch.argsort(type_of[order], stable=True)]
+    is_taken = _places(type_of[order]) < count
+    return (type_of >= 0) & torch.zeros_like(is_taken).scatter_(0, order, is_taken)
+
+
+def _places(of: Tensor) -> Tensor:
+    """The place of each among those of its type, from 0: (n,). of: types, rising."""
+    return torch.arange(len(of), device=of.device) - torch.searchsorted(of, of)
+
+
+def our_terms(
+    batch: GraphBatch, outputs: Outputs, params: LossParams, counts: ClassCounts, *, is_selection: bool
+) -> dict[str, Tensor]:
+    """Each term that params ask for under its own name."""
+    is_all = torch.ones_like(outputs.is_inferred)
+    is_promised = outputs.is_inferred & ~_is_stressed(batch)
+    terms: dict[str, Tensor] = {}
+    if params.reconstruction:
+        own = batch.x, batch.is_own
+        terms["reconstruction"] = own_squared_error(outputs.decoded, *own, is_all)
+        terms["reconstruction_inferred"] = own_squared_error(outputs.decoded_nxt, *own, is_promised)
+    if params.detection:
+        is_known = batch.is_target & ~torch.isnan(batch.label)
+        asked = batch, params, counts, is_selection
+        terms["detection"] = _our_detection(outputs.logit, is_known & outputs.is_inferred, *asked)
+        terms["detection_alone"] = _our_detection(outputs.logit_alone, is_known, *asked)
+    if params.clustering:
+        terms["clustering"] = _clustering(batch, outputs, params)
+    if params.classification:
+        terms["classification"] = type_cross_entropy(outputs.type_logits, batch.type_of, is_all)
+        terms["classification_inferred"] = type_cross_entropy(outputs.type_logits_nxt, batch.type_of, is_promised)
+    return terms | _rankings(batch, outputs, params)
+
+
+def _is_stressed(batch: GraphBatch) -> Tensor:
+    return batch.label == 1  # an unknown label (NaN) is not
+
+
+def _our_detection(
+    logit: Tensor, is_judged: Tensor, batch: GraphBatch, params: LossParams, counts: ClassCounts, is_selection: bool
+) -> Tensor:
+    is_stressed = _is_stressed(batch)[is_judged]
+    losses = detection_losses(logit[is_judged], is_stressed, params, counts, is_selection=is_selection)
+    return per_stressed(losses, is_stressed.sum(), len(losses))
+
+
+def _clustering(batch: GraphBatch, outputs: Outputs, params: LossParams) -> Tensor:
+    vectors = torch.cat([outputs.enc, outputs.nxt[outputs.is_inferred]])
+    type_of = torch.cat([batch.type_of, batch.type_of[outputs.is_inferred]])
+    is_mined = spread_over_each(type_of, params.mined_in("ours"))
+    return triplet_margin(vectors[is_mined], type_of[is_mined], params.triplet_margin, params.mining_margin)
+
+
+def _rankings(batch: GraphBatch, outputs: Outputs, params: LossParams) -> dict[str, Tensor]:
+    is_stressed, told = _is_stressed(batch), (batch.performance, batch.type_of)
+    norms, promised = p_norms(outputs.enc, params.norm_power), p_norms(outputs.nxt, params.norm_power)
+    terms: dict[str, Tensor] = {}
+    if params.ranking:
+        terms["ranking"] = ratio_ranking(norms, *told, ~is_stressed)
+        terms["ranking_inferred"] = ratio_ranking(promised, *told, outputs.is_inferred & ~is_stressed)
+    if params.stressed_ranking:
+        pairs = stressed_pairs(pairs_of(batch.edge_index), is_stressed)
+        terms["stressed_ranking"] = ratio_stressed_ranking(norms, batch.performance, pairs)
+        terms["stressed_ranking_inferred"] = below_inferred(norms, promised, outputs.is_inferred & is_stressed)
+    return terms
+
+
+def input_norms(batch: GraphBatch, power: float) -> Tensor:
+    """What the paper ranks by: the p-norm of each execution's scaled input, (v,); what was filled in counts as 0."""
+    return p_norms(torch.where(batch.is_own, batch.x, 0.0), power)
+
+
+def lowest_input_norms(batch: GraphBatch, n_types: int, power: float) -> Tensor:
+    """lowest_norms of the calm executions of a batch, (n_types,); meant for one batch of all training graphs."""
+    return lowest_norms(input_norms(batch, power), batch.type_of, batch.label == 0, n_types)
+
+
+def paper_terms(
+    batch: GraphBatch,
+    outputs: Outputs,
+    params: LossParams,
+    counts: ClassCounts,
+    *,
+    is_selection: bool,
+    truth: Tensor,
+    lowest: Tensor,
+) -> dict[str, Tensor]:
+    """Each term that params ask for under its own name. truth: (v,) input_norms; lowest: (t,) lowest_input_norms."""
+    is_all = torch.ones_like(outputs.is_inferred)
+    is_stressed = batch.label == 1
+    terms: dict[str, Tensor] = {}
+    if params.reconstruction:
+        terms["reconstruction"] = squared_error(outputs.decoded, batch.x)
+        terms["reconstruction_inferred"] = squared_error(outputs.decoded_taught, batch.x)
+    if params.detection:
+        terms["detection"] = _paper_detection(outputs, batch.label, params, counts, is_selection)
+    if params.clustering:
+        is_mined = spread_over_each(batch.type_of.repeat(2), params.mined_in("paper"))
+        vectors = torch.cat([outputs.enc, outputs.nxt_taught])[is_mined]
+        type_of = batch.type_of.repeat(2)[is_mined]
+        terms["clustering"] = triplet_margin(vectors, type_of, params.triplet_margin, params.mining_margin)
+    if params.classification:
+        terms["classification"] = type_cross_entropy(outputs.type_logits, batch.type_of, is_all)
+        terms["classification_inferred"] = type_cross_entropy(outputs.type_logits_taught, batch.type_of, is_all)
+    pairs = pairs_of(batch.edge_index)
+    for suffix, vectors in (("", outputs.enc), ("_inferred", outputs.nxt)):
+        norms = p_norms(vectors, params.norm_power)
+        if params.ranking:
+            terms["ranking" + suffix] = margin_ranking(norms, truth, among(pairs, ~is_stressed))
+        if params.stressed_ranking:
+            terms["stressed_ranking" + suffix] = margin_stressed_ranking(
+                norms, truth, _of_vertices(lowest, batch.type_of), stressed_pairs(pairs, is_stressed), is_stressed.sum()
+            )
+    return terms
+
+
+def _paper_detection(
+    outputs: Outputs, label: Tensor, params: LossParams, counts: ClassCounts, is_selection: bool
+) -> Tensor:
+    """Over all vertices that have been inferred, not of targets alone, divided by the stressed ones of the batch."""
+    is_judged = outputs.is_inferred & ~torch.isnan(label)
+    logit, is_stressed = outputs.logit[is_judged], label[is_judged] == 1
+    losses = detection_losses(logit, is_stressed, params, counts, is_selection=is_selection)
+    return per_stressed(losses, (label == 1).sum(), len(label))
+
+
+def _of_vertices(lowest: Tensor, type_of: Tensor) -> Tensor:
+    """(v,): the lowest norm of each one's type, NaN for a type that training did not have."""
+    return torch.where(type_of >= 0, lowest[type_of.clamp(min=0)], torch.nan)
+
+
+TERMS = (
+    "reconstruction",
+    "reconstruction_inferred",
+    "detection",
+    "detection_alone",  # in our variant alone: the head that judges executions without earlier ones
+    "clustering",
+    "classification",
+    "classification_inferred",
+    "ranking",
+    "ranking_inferred",
+    "stressed_ranking",
+    "stressed_ranking_inferred",
+)
+
+
+def loss_terms(
+    batch: GraphBatch,
+    outputs: Outputs,
+    params: ModelParams,
+    class_counts: ClassCounts | tuple[int, int],
+    *,
+    is_selection: bool = False,
+    clean: GraphBatch | None = None,
+    lowest: Tensor | None = None,
+) -> dict[str, Tensor]:
+    """The terms that params.loss asks for, by the names of TERMS, each a scalar, finite and 0 where nothing counts.
+
+    class_counts: stressed and calm targets of the training. is_selection: detection as cross entropy with a class
+    weight, so that models of other focal settings can be compared. The paper's variant alone: clean, the batch without
+    noise, by whose inputs is ranked; lowest, (n_types,) lowest_input_norms of the training, else of the batch."""
+    counts = ClassCounts(*class_counts)
+    if params.variant == "ours":
+        return our_terms(batch, outputs, params.loss, counts, is_selection=is_selection)
+    ranked_by, power = batch if clean is None else clean, params.loss.norm_power
+    if lowest is None:
+        lowest = lowest_input_norms(ranked_by, outputs.type_logits.shape[1], power)
+    truth = input_norms(ranked_by, power)
+    return paper_terms(batch, outputs, params.loss, counts, is_selection=is_selection, truth=truth, lowest=lowest)
+
+
+def summed(terms: Mapping[str, Tensor]) -> Tensor:
+    """The loss: the sum of all terms, 0 without any."""
+    return torch.stack(list(terms.values())).sum() if terms else torch.zeros(())

@@ -1,1 +1,0 @@
-"""Perona's network is fitted, and its parameters are searched."""

@@ -11,7 +11,6 @@ from flows.node_model_params import NodeFingerprintParams, NodeTrainParams, Node
 from flows.node_models import nodes_fingerprint, nodes_train
 from flows.node_verdicts_demo import Degrading, OfDose, by_dose, degrading
 from flows.node_watch import nodes_watch
-from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.learned.names import LEARNED, WORD
 from tasks.nodes.learned.rows import read_states
 from tasks.nodes.params import NodesParams
@@ -20,7 +19,7 @@ from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import folder_of
 
-MOST_EPOCHS, MOST_TREES = 20, 20
+MOST_EPOCHS = 20
 LEFT_TO_VARIANT = 0  # as batch size, learning rate and mined vectors: ours then takes few large steps
 VERDICTS = """
 SELECT execution_id, executions.node, executions.aspect, own.is_flagged, executions.is_stressed, executions.dose_level
@@ -50,8 +49,8 @@ def tell_learned(warehouse: Warehouse, nodes: NodesParams, source: str, names: M
 
     A model of these very data, parameters and code, and what it said, are used again. names: of the nodes, as they are
     shown. No node is asked for a fresh benchmark: these are recordings."""
-    fast = {"model": quick(nodes.model), "detect": quick_detection(nodes.detect)}
-    call(nodes_train, filled_in(NodeTrainParams, nodes, warehouse, source, as_in_use=False, **fast))
+    fast = quick(nodes.model)
+    call(nodes_train, filled_in(NodeTrainParams, nodes, warehouse, source, as_in_use=False, model=fast))
     found = call(nodes_fingerprint, filled_in(NodeFingerprintParams, nodes, warehouse, source))
     call(nodes_watch, filled_in(NodeWatchParams, nodes, warehouse, source, asks_for_benchmarks=False))
     verdicts = fetch(warehouse, VERDICTS, {"source": source})
@@ -75,8 +74,3 @@ def quick(model: ModelParams) -> ModelParams:
     steps = {"epochs": epochs, "batch_size": LEFT_TO_VARIANT, "learning_rate": float(LEFT_TO_VARIANT)}
     loss = model.loss.model_copy(update={"mined_per_type": LEFT_TO_VARIANT})
     return model.model_copy(update={"fit": model.fit.model_copy(update=steps), "loss": loss})
-
-
-def quick_detection(detect: DetectorParams) -> DetectorParams:
-    """The plain detectors with fewer trees: a forest is grown anew for each part of the training that is left out."""
-    return detect.model_copy(update={"trees": min(detect.trees, MOST_TREES)})

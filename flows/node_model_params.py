@@ -21,7 +21,7 @@ from tasks.source_names import ONLY_SOURCE
 from tasks.warehouse.place import Warehouse
 
 MODEL = "Graph, network, losses and fitting of the model"
-DETECT = "The plain detectors, whose scores the model sees as evidence"
+DETECT = "The plain detectors"
 Asked = TypeVar("Asked", bound=Params)
 
 

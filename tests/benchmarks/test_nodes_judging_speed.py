@@ -1,4 +1,4 @@
-"""100,000 executions judged in time order by predicted labels, with their evidence, and fingerprinted."""
+"""100,000 executions judged in time order by predicted labels, and fingerprinted."""
 
 import os
 import time
@@ -11,9 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from tasks.nodes.aspects import is_unstressed
 from tasks.nodes.detectors.case import Case
-from tasks.nodes.detectors.evidence import evidence_of
-from tasks.nodes.detectors.params import DetectorParams
-from tasks.nodes.evaluate.learned import fit_model
+from tasks.nodes.evaluate.learned import fit_prepared, prepare_case
 from tasks.nodes.evaluate.learned_params import LearnedParams
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
@@ -45,14 +43,14 @@ def test_100_000_executions_are_judged_in_seconds(capsys: pytest.CaptureFixture[
     is_normal = is_train & is_unstressed(history.executions).to_numpy(dtype=bool)
     params = EvaluateParams(learned=LearnedParams(variants=("ours",), epochs=EPOCHS))
     case = Case(history, learn_tables(history, is_train, PreprocessParams()), is_train, is_normal, is_validation)
-    fitted = fit_model(case, params.learned.asked("ours", 0), params)
-    evidence, evidence_s = timed(lambda: evidence_of(case, DetectorParams(), node_metrics=True))
-    inputs, inputs_s = timed(lambda: inputs_of(history, fitted.scales, fitted.network.params, evidence=evidence))
-    asked = FingerprintParams(threshold=fitted.threshold)
-    judged, judged_s = timed(lambda: judge(inputs, fitted.network, asked))
+    model = params.learned.asked("ours", 0)
+    prepared = prepare_case(case, model, params)
+    network = fit_prepared(prepared, model, params.learned).network
+    inputs, inputs_s = timed(lambda: inputs_of(history, prepared.scales, model))
+    judged, judged_s = timed(lambda: judge(inputs, network, FingerprintParams()))
     with capsys.disabled():
         print(f"\n{n:,} executions, {judged.is_flagged.sum():,} flagged, load {os.getloadavg()[0]:.1f}")
         print("  seconds of one core:")
-        print(f"  evidence of plain detectors {evidence_s:6.2f} s\n  inputs {inputs_s:6.2f} s")
+        print(f"  inputs {inputs_s:6.2f} s")
         print(f"  judged in {judged.n_rounds} rounds {judged_s:6.2f} s")
-    assert evidence_s + inputs_s + judged_s < MOST_S
+    assert inputs_s + judged_s < MOST_S

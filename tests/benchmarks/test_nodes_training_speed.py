@@ -46,7 +46,7 @@ NEARLY = 0.02  # of what the plain way gains in all its epochs is left to gain a
 LEAST_RATIO = 3.0
 PLAIN = FitParams(epochs=PLAIN_EPOCHS, batch_size=16, learning_rate=0.01, annealing=False)
 OURS = FitParams()  # what ours takes when nobody says otherwise
-VERTEX_FIELDS = ("x", "is_own", "type_of", "label", "performance", "evidence", "slot", "is_target", "n_predecessors")
+VERTEX_FIELDS = ("x", "is_own", "type_of", "label", "performance", "slot", "is_target", "n_predecessors")
 
 
 class PlainModule(PeronaModule):
@@ -123,7 +123,6 @@ def _data(graphs: GraphSet, number: int, params: ModelParams) -> Data:
         type_of=torch.tensor(inputs.type_of[rows]),
         label=torch.tensor(np.where(labels == UNKNOWN, np.nan, labels).astype(np.float32)),
         performance=torch.tensor(inputs.performance[rows]),
-        evidence=torch.tensor(inputs.evidence[rows]),
         slot=torch.tensor(slots),
         is_target=torch.tensor([slot == len(row_of) - 1 for slot in slots]),
         n_predecessors=torch.tensor(list(places)),

@@ -2,8 +2,7 @@
 
 import pytest
 
-from flows.node_model_demo import MOST_EPOCHS, MOST_TREES, quick, quick_detection
-from tasks.nodes.detectors.params import DetectorParams
+from flows.node_model_demo import MOST_EPOCHS, quick
 from tasks.nodes.perona.params import FitParams, LossParams, ModelParams
 
 
@@ -18,8 +17,6 @@ def test_a_quick_training_takes_fewer_and_larger_steps_of_the_same_network() -> 
     assert found.graph == model.graph and not found.graph.node_metrics
     assert found.loss == model.loss
     assert quick(ModelParams(fit=FitParams(epochs=2))).fit.epochs == 2
-    assert quick_detection(DetectorParams()) == DetectorParams(trees=MOST_TREES)
-    assert quick_detection(DetectorParams(trees=11)).trees == 11
 
 
 def test_the_steps_of_the_settings_make_no_other_training_of_the_demo_but_their_seed_does() -> None:

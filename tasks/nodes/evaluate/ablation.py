@@ -1,7 +1,7 @@
 """`ablation.<term>.<measure>.<variant>`: what each term of the loss is worth, on the split by time.
 
 One term is left out at a time, together with the same for what earlier executions promise; `none` leaves out none.
-Where detection is left out, the verdicts are those of a detector that was never taught."""
+Where detection is left out there are no verdicts to measure."""
 
 import logging
 from dataclasses import dataclass
@@ -14,10 +14,9 @@ from tasks.nodes.evaluate.alarms import measures_of as verdict_measures
 from tasks.nodes.evaluate.detection import Prepare, case_of, judged_rows, labels_reason
 from tasks.nodes.evaluate.figures import Figures
 from tasks.nodes.evaluate.hidden_labels import as_told
-from tasks.nodes.evaluate.learned import fit_prepared, judged_by, why_not
+from tasks.nodes.evaluate.learned import Prepared, fit_prepared, judged_by, prepare_case, why_not
 from tasks.nodes.evaluate.learned_detection import plan_fits
 from tasks.nodes.evaluate.learned_figures import put_seeds
-from tasks.nodes.evaluate.learned_inputs import Prepared, prepare_case
 from tasks.nodes.evaluate.learned_measures import measures_of
 from tasks.nodes.evaluate.learned_params import NAMES
 from tasks.nodes.evaluate.params import EvaluateParams
@@ -80,7 +79,7 @@ def without(model: ModelParams, term: str) -> ModelParams:
 def _fit(
     history: History, split: Split, prepared: Prepared, model: ModelParams, params: EvaluateParams
 ) -> dict[str, float | None]:
-    if reason := why_not(prepared, model):
+    if reason := why_not(prepared):
         raise ValueError(reason)
     network = fit_prepared(prepared, model, params.learned).network
     logits, threshold = judged_by(network, prepared, split.is_validation, params)

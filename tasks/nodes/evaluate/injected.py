@@ -21,14 +21,13 @@ from tasks.nodes.evaluate.injection_measures import (
     node_months,
     spoiled_measures,
 )
-from tasks.nodes.evaluate.learned import FittedModel, ask_model, fit_model
+from tasks.nodes.evaluate.learned import NO_STRESS
 from tasks.nodes.evaluate.learned_figures import put_seeds
 from tasks.nodes.evaluate.learned_params import NAMES
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.splits import Split, splits_of
 from tasks.nodes.evaluate.thresholds import choose_threshold
 from tasks.nodes.history import History
-from tasks.nodes.perona.training import Diverged
 from tasks.nodes.type_tables import Floats
 from tasks.progress import report_progress
 
@@ -54,7 +53,7 @@ class Injected:
 
 
 def inject(history: History, prepare: Prepare, detectors: Mapping[str, Detector], params: EvaluateParams) -> Injected:
-    """Spoil results of long-lived nodes, and let the plain detectors and the learned variants find them.
+    """Spoil results of long-lived nodes, and let the plain detectors find them.
 
     Every detector learns once, from a first share of each node's executions that is never spoiled, and has its
     threshold from the share after that, where it flags params.false_alarm_share. Applications are left out; of more
@@ -74,7 +73,7 @@ def inject(history: History, prepare: Prepare, detectors: Mapping[str, Detector]
     types = type_names(own.executions).tolist()
     ((split,),) = splits_of(own.executions, types, "chronological", params.model_copy(update=shares)).rounds
     case = case_of(own, split, prepare, params.seed)
-    judges, reasons = _judges(case, detectors, params)
+    judges, reasons = _judges(detectors, params)
     calm = {name: _verdicts(judge(case), case, split, params) for name, judge in judges.items()}
     rows: list[dict[str, Any]] = [
         {"repeat": 0, "kind": CALM, "detector": name, **calm_measures(one, asked.alarm)} for name, one in calm.items()
@@ -85,29 +84,14 @@ def inject(history: History, prepare: Prepare, detectors: Mapping[str, Detector]
     return Injected(pd.DataFrame(rows), reasons, len(nodes), months, n_types, len(own.executions))
 
 
-def _judges(
-    case: Case, detectors: Mapping[str, Detector], params: EvaluateParams
-) -> tuple[dict[str, Judge], dict[str, str]]:
-    """What gives scores, by name, and why others do not. Learned variants are fitted here, once."""
+def _judges(detectors: Mapping[str, Detector], params: EvaluateParams) -> tuple[dict[str, Judge], dict[str, str]]:
+    """What gives scores, by name, and why others do not: a network that knows of no stress gives no verdicts."""
 
     def plain(detector: Detector) -> Judge:
         return lambda of: detector(of, params.detect)
 
-    def learned(fitted: FittedModel) -> Judge:
-        return lambda of: ask_model(fitted, of, params)
-
     judges = {name: plain(detector) for name, detector in detectors.items()}
-    reasons = dict.fromkeys(judges, "")
-    for variant in params.learned.variants:
-        name = NAMES[variant]
-        report_progress(f"fitting {name} for injected degradation", 0, 1)
-        try:
-            fitted = fit_model(case, params.learned.asked(variant, params.learned.model.fit.seed), params)
-        except (ValueError, Diverged) as error:
-            reasons[name] = str(error)
-            continue
-        judges[name], reasons[name] = learned(fitted), ""
-    return judges, reasons
+    return judges, dict.fromkeys(judges, "") | {NAMES[one]: NO_STRESS for one in params.learned.variants}
 
 
 def _repeated(

@@ -1,24 +1,31 @@
-"""The learned model as a detector like the plain ones: fitted to a split's training executions, asked of all.
+"""Perona's network in a split: what it is given, fitted to and selected by, and what it says of all executions.
 
-Predecessors are chosen by predicted labels throughout, as nobody knows others in use. The threshold by which they are
-predicted is chosen on validation executions."""
+Nothing of what is tested is given but its features, and those in time order: labels are hidden outside training and
+validation before anything is made of the history. Predecessors are those that the network itself did not flag, as
+nobody knows labels in use; the threshold of that is chosen on validation executions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tasks.nodes.detectors.case import Case
-from tasks.nodes.detectors.params import DetectorParams
-from tasks.nodes.detectors.registry import Detector
-from tasks.nodes.evaluate.learned_inputs import Prepared, blind_case, drawn_graphs, prepare_case, told_of
+from tasks.nodes.evaluate.hidden_labels import blinded
 from tasks.nodes.evaluate.learned_params import LearnedParams
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.evaluate.thresholds import choose_threshold, guarded
+from tasks.nodes.evaluate.thresholds import choose_threshold
 from tasks.nodes.fingerprint.asking import targets_of
 from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
-from tasks.nodes.fingerprint.judging import judge, probability_of, undisturbed
-from tasks.nodes.perona.graph import GraphSet
-from tasks.nodes.perona.inputs import STRESSED, UNKNOWN, UNSTRESSED, Inputs, InputScales
+from tasks.nodes.fingerprint.judging import can_be_judged, is_metric, judge, probability_of, undisturbed
+from tasks.nodes.perona.graph import GraphSet, graphs_of, least_predecessors, predecessors_of
+from tasks.nodes.perona.inputs import (
+    STRESSED,
+    UNKNOWN,
+    UNSTRESSED,
+    Inputs,
+    InputScales,
+    inputs_of,
+    learn_inputs,
+)
 from tasks.nodes.perona.network import PeronaNetwork
 from tasks.nodes.perona.params import ModelParams
 from tasks.nodes.perona.training import FittedNetwork, fit_network
@@ -28,54 +35,105 @@ LEAST_GRAPHS = 10  # to fit to
 DRAWS = 7  # stream of the seed: which training executions are drawn
 LARGEST_LOGIT = 30.0  # of a threshold: beyond 36 its probability is 1, and nothing would ever be flagged
 FIRST_GUESS = 0.5  # probability by which predecessors are chosen before there is a threshold
+NO_STRESS = "no training execution is known to be stressed, so the network learns no verdicts"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """scales: learned from the training executions. inputs: of all executions; labels of those that train or validate
+    alone. undisturbed: (n,) completed, and not together with others. train, validation: graphs to fit to, by what is
+    known of their labels; in the training graphs nothing is seen but training executions."""
+
+    scales: InputScales
+    inputs: Inputs
+    undisturbed: Bools
+    train: GraphSet
+    validation: GraphSet
 
 
 @dataclass(frozen=True)
 class FittedModel:
-    """What scores executions: the scales of its inputs, the network, and the probability above which it flags.
-
-    is_imitated: whether it was taught by imitated stress, because none was known."""
+    """What scores executions: the scales of its inputs, the network, and the probability above which it flags."""
 
     scales: InputScales
     network: PeronaNetwork
     threshold: float
-    is_imitated: bool = False
 
 
-def learned_detector(model: ModelParams, params: EvaluateParams) -> Detector:
-    """A detector that fits the model anew to the training executions of each case.
+def prepare_case(case: Case, model: ModelParams, params: EvaluateParams) -> Prepared:
+    """What a fit in this split is given.
 
-    It raises ValueError with a reason where it cannot be fitted (see why_not)."""
-
-    def scores(case: Case, detect: DetectorParams) -> Floats:
-        asked = params.model_copy(update={"detect": detect})
-        prepared = prepare_case(case, model, asked)
-        if reason := why_not(prepared, model):
-            raise ValueError(reason)
-        network = fit_prepared(prepared, model, params.learned).network
-        return judged_by(network, prepared, case.is_validation, params)[0]
-
-    return scores
+    An execution of which nobody says whether it was stressed counts as unstressed among the predecessors."""
+    blind = replace(case, history=blinded(case.history, case.is_train | case.is_validation))
+    scales = learn_inputs(blind.history, blind.is_train, model, params.preprocess, params.score)
+    inputs, calm = inputs_of(blind.history, scales, model), undisturbed(blind.history.executions)
+    train = known_graphs(training_alone(inputs, blind.is_train), blind.is_train, blind.is_train & calm, model)
+    seen = blind.is_train | blind.is_validation
+    return Prepared(scales, inputs, calm, train, known_graphs(inputs, blind.is_validation, seen & calm, model))
 
 
-def why_not(prepared: Prepared, model: ModelParams) -> str:
-    """Why a model cannot be fitted; empty where it can."""
-    labels = prepared.train.inputs.labels[prepared.train.targets]
+def training_alone(inputs: Inputs, is_train: Bools) -> Inputs:
+    """The inputs with labels of the training executions alone."""
+    return replace(inputs, labels=np.where(is_train, inputs.labels, UNKNOWN).astype(inputs.labels.dtype))
+
+
+def known_graphs(inputs: Inputs, is_target: Bools, may_precede: Bools, model: ModelParams) -> GraphSet:
+    """The graphs of some executions, each beside the latest earlier ones that may precede and are not known to be
+    stressed. What measured nothing is neither target nor predecessor, as in use. is_target, may_precede: (n,)."""
+    measured = can_be_judged(inputs)
+    beside = predecessors_of(inputs, may_precede & measured & (inputs.labels != STRESSED), model.graph.predecessors)
+    return graphs_of(inputs, np.flatnonzero(is_target & measured), beside, least=least_predecessors(model))
+
+
+def part_graphs(inputs: Inputs, is_part: Bools, model: ModelParams) -> GraphSet:
+    """The paper's graphs: of the executions of one part of a split, each beside the last ones of the same part that are
+    labelled unstressed; those with fewer than all are left out. is_part: (n,)."""
+    measured = is_part & can_be_judged(inputs)
+    beside = predecessors_of(inputs, measured & (inputs.labels == UNSTRESSED), model.graph.predecessors)
+    return graphs_of(inputs, np.flatnonzero(measured), beside, least=model.graph.predecessors)
+
+
+def without_one_hot(graphs: GraphSet) -> GraphSet:
+    """The graphs of a network that is not told the types of executions."""
+    inputs = graphs.inputs
+    kept = is_metric(inputs)
+    columns = tuple(name for name, is_kept in zip(inputs.columns, kept, strict=True) if is_kept)
+    silent = replace(inputs, columns=columns, x=inputs.x[:, kept], is_own=inputs.is_own[:, kept])
+    return replace(graphs, inputs=replace(silent, is_directed=inputs.has_direction[kept]))
+
+
+def n_drawn(n_graphs: int, share: float, most: int) -> int:
+    """How many of the graphs are drawn."""
+    return min(max(1, round(share * n_graphs)), most)
+
+
+def drawn_graphs(graphs: GraphSet, share: float, most: int, rng: np.random.Generator) -> GraphSet:
+    """A drawn share of the graphs, at most so many, in their order; the rest stay as predecessors."""
+    count = n_drawn(len(graphs), share, most)
+    if count >= len(graphs):
+        return graphs
+    return graphs.of(np.sort(rng.choice(len(graphs), size=count, replace=False)))
+
+
+def why_not(prepared: Prepared) -> str:
+    """Why a network cannot be fitted; empty where it can."""
     if len(prepared.train) < LEAST_GRAPHS:
         return f"{len(prepared.train)} executions to learn from; at least {LEAST_GRAPHS} are needed"
     if not len(prepared.validation):
         return "no execution to choose the best epoch by"
-    if not (labels != STRESSED).any():
+    if (prepared.train.inputs.labels[prepared.train.targets] == STRESSED).all():
         return "all training executions are stressed"
-    if model.loss.detection and not (labels == STRESSED).any():
-        return "no training execution is known to be stressed"
     return ""
 
 
 def fit_prepared(prepared: Prepared, model: ModelParams, params: LearnedParams) -> FittedNetwork:
-    """A network fitted to a drawn share of the training graphs, and selected on validation graphs."""
+    """A network fitted to a drawn share of the training graphs, and selected on validation graphs.
+
+    Where none of them is known to be stressed it has no loss of detection, and gives no verdicts."""
     rng = np.random.default_rng([DRAWS, model.fit.seed])
     train = drawn_graphs(prepared.train, params.share, params.most_graphs, rng)
+    if not (train.inputs.labels[train.targets] == STRESSED).any():
+        model = model.model_copy(update={"loss": model.loss.model_copy(update={"detection": False})})
     return fit_network(train, drawn_graphs(prepared.validation, 1.0, params.most_graphs, rng), model)
 
 
@@ -88,33 +146,9 @@ def judged_by(
     that."""
     inputs, calm = prepared.inputs, prepared.undisturbed
     guessed = judge(inputs, network, FingerprintParams(threshold=FIRST_GUESS), may_precede=calm).logit
-    limit = guarded_threshold(guessed, network, prepared, is_validation, params)
+    limit = logit_threshold(guessed, inputs, is_validation, params)
     threshold = float(probability_of(np.array([limit]))[0])
     return judge(inputs, network, FingerprintParams(threshold=threshold), may_precede=calm).logit, threshold
-
-
-def guarded_threshold(
-    logits: Floats, network: PeronaNetwork, prepared: Prepared, is_validation: Bools, params: EvaluateParams
-) -> float:
-    """The logit from which executions are flagged, chosen on those of validation, whose logits (n,) are given.
-
-    It is guarded by what the network says of the executions of training and validation that are known to be calm: of
-    the training ones detectors speak that did not learn them (prepared.train), as of later ones in use. Where stress is
-    imitated it is the logit that a share of the validation executions exceeds that look normal."""
-    if prepared.is_imitated:
-        limit = _imitated_threshold(network, prepared.validation, params)
-    else:
-        seen = np.where(is_validation, logits, graph_logits(network, prepared.train))
-        is_calm = prepared.undisturbed & (prepared.inputs.labels == UNSTRESSED)
-        limit = guarded(logit_threshold(logits, prepared.inputs, is_validation, params), seen[is_calm])
-    return min(limit, LARGEST_LOGIT) if np.isfinite(limit) else limit
-
-
-def _imitated_threshold(network: PeronaNetwork, graphs: GraphSet, params: EvaluateParams) -> float:
-    """The logit that a share of the calm among some graphs exceeds: neither imitations nor what looks stressed."""
-    calm = graphs.of(graphs.inputs.labels[graphs.targets] == UNSTRESSED)
-    said = graph_logits(network, calm)[calm.targets]
-    return choose_threshold(said, np.zeros(len(said), dtype=bool), params.false_alarm_share)
 
 
 def logit_threshold(logits: Floats, inputs: Inputs, is_validation: Bools, params: EvaluateParams) -> float:
@@ -123,7 +157,8 @@ def logit_threshold(logits: Floats, inputs: Inputs, is_validation: Bools, params
     chosen = is_validation & np.isfinite(logits)
     if (inputs.labels[chosen] != UNKNOWN).any():
         chosen &= inputs.labels != UNKNOWN
-    return choose_threshold(logits[chosen], inputs.labels[chosen] == STRESSED, params.false_alarm_share)
+    limit = choose_threshold(logits[chosen], inputs.labels[chosen] == STRESSED, params.false_alarm_share)
+    return min(limit, LARGEST_LOGIT) if np.isfinite(limit) else limit
 
 
 def graph_logits(network: PeronaNetwork, graphs: GraphSet) -> Floats:
@@ -133,25 +168,6 @@ def graph_logits(network: PeronaNetwork, graphs: GraphSet) -> Floats:
     for part in targets_of(graphs.inputs, network, graphs.targets, graphs.predecessors, at_once):
         logits[part.rows] = part.logit
     return logits
-
-
-def fit_model(case: Case, model: ModelParams, params: EvaluateParams) -> FittedModel:
-    """Fitted to the training executions of a case, to be asked of others. Raises ValueError as learned_detector."""
-    prepared = prepare_case(case, model, params)
-    if reason := why_not(prepared, model):
-        raise ValueError(reason)
-    network = fit_prepared(prepared, model, params.learned).network
-    _, threshold = judged_by(network, prepared, case.is_validation, params)
-    return FittedModel(prepared.scales, network, threshold, prepared.is_imitated)
-
-
-def ask_model(fitted: FittedModel, case: Case, params: EvaluateParams) -> Floats:
-    """The logits of all executions of a case, whatever is learned in it, by a model that was fitted before."""
-    blind = blind_case(case)
-    network = fitted.network
-    inputs = told_of(blind, fitted.scales, network.params, params.detect, is_imitated=fitted.is_imitated)
-    asked = FingerprintParams(threshold=fitted.threshold)
-    return judge(inputs, network, asked, may_precede=undisturbed(blind.history.executions)).logit
 
 
 def known_labels(case: Case) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 chronological, random, left_node: true predecessors as context, chosen by predicted labels; thresholds from validation.
 paper: as its authors do. The random split, graphs within each part by labels, three predecessors or no verdict; their
-variant flags from probability 0.5 on, ours from a threshold chosen on the validation part, guarded as in use."""
+variant flags from probability 0.5 on, ours from a threshold chosen on the validation part."""
 
 import logging
 from dataclasses import dataclass, field, replace
@@ -17,15 +17,20 @@ from tasks.nodes.detectors.case import Case
 from tasks.nodes.evaluate.detection import COLUMNS, Prepare, case_of, judged_rows, labels_reason
 from tasks.nodes.evaluate.hidden_labels import as_told
 from tasks.nodes.evaluate.learned import (
+    NO_STRESS,
+    Prepared,
     fit_prepared,
     graph_logits,
-    guarded_threshold,
     judged_by,
     known_labels,
+    logit_threshold,
+    n_drawn,
+    part_graphs,
+    prepare_case,
     why_not,
+    without_one_hot,
 )
 from tasks.nodes.evaluate.learned_figures import WITHOUT_ONE_HOT, LearnedResults, fits_table
-from tasks.nodes.evaluate.learned_inputs import Prepared, n_drawn, part_graphs, prepare_case, without_one_hot
 from tasks.nodes.evaluate.learned_measures import measures_of, type_accuracy
 from tasks.nodes.evaluate.learned_params import NAMES, LearnedProtocol
 from tasks.nodes.evaluate.params import EvaluateParams
@@ -124,9 +129,11 @@ def _fit(
     prepared, split = shared.prepared[model.variant], shared.split
     if protocol == "paper":
         prepared = by_parts(prepared, split, model)
-    if reason := why_not(prepared, model):
+    if reason := why_not(prepared):
         raise ValueError(reason)
     fitted = fit_prepared(prepared, model, params.learned)
+    if not fitted.network.params.loss.detection:
+        raise ValueError(NO_STRESS)
     rows = _judged(shared, protocol, prepared, fitted, params)
     is_tested = np.zeros(len(prepared.inputs), dtype=bool)
     is_tested[rows["execution"].to_numpy(dtype=np.int64)] = True
@@ -160,7 +167,7 @@ def _judged(
     chosen = graph_logits(fitted.network, prepared.validation)
     threshold = PAPER_THRESHOLD
     if model.variant == "ours":
-        threshold = guarded_threshold(chosen, fitted.network, prepared, split.is_validation, params)
+        threshold = logit_threshold(chosen, prepared.inputs, split.is_validation, params)
     return judged_rows(history, split, name, np.where(split.is_test, logits, chosen), share, threshold=threshold)
 
 

@@ -10,8 +10,7 @@ import pandas as pd
 
 from tasks.nodes.aspects import type_names
 from tasks.nodes.evaluate.against_applications import is_second_half
-from tasks.nodes.evaluate.learned import fit_prepared, why_not
-from tasks.nodes.evaluate.learned_inputs import Prepared, known_graphs, n_drawn, training_alone
+from tasks.nodes.evaluate.learned import Prepared, fit_prepared, known_graphs, n_drawn, training_alone, why_not
 from tasks.nodes.evaluate.matrices import NodeMatrix
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.fingerprint.fingerprints import fingerprints_of
@@ -73,7 +72,7 @@ def node_scores(history: History, matrix: NodeMatrix, half: int, model: ModelPar
     is_train = ~is_test & ~is_validation
     scales = learn_inputs(history, is_train, model, params.preprocess, params.score)
     prepared = looked_at(history, scales, is_train, is_validation, model, params)
-    if reason := why_not(prepared, model):
+    if reason := why_not(prepared):
         raise ValueError(reason)
     n_graphs = n_drawn(len(prepared.train), params.learned.share, params.learned.most_graphs)
     network = fit_prepared(prepared, in_batches(model, n_graphs, params), params.learned).network

@@ -68,9 +68,6 @@ class LearnedParams(Params):
     without_one_hot: bool = Field(
         True, description="One fit of each variant that is told the type is repeated without telling it"
     )
-    imitate_stress: bool = Field(
-        True, description="Ours learns from imitated stress where no training execution is known to be stressed"
-    )
     ablation: bool = Field(False, description="Each term of the loss is left out in turn, on the split by time")
     ablation_seeds: int = Field(3, ge=1, le=1000, description="Fits of each of them")
     rank_seeds: int = Field(1, ge=1, le=1000, description="Fits of each half of the nodes, beside applications")

@@ -5,7 +5,6 @@ import numpy as np
 from tasks.nodes.type_tables import Bools, Floats
 
 NEARBY = 0.02  # of the executions, on either side of a threshold, over which its F1 is averaged
-MOST_FALSE_ALARMS = 0.03  # of calm executions: then 3 of 5 in a row are flagged by chance in 1 of 4,000 cases
 
 
 def choose_threshold(scores: Floats, is_stressed: Bools, false_alarm_share: float) -> float:
@@ -34,15 +33,3 @@ def mean_of_nearby(values: Floats, reach: int) -> Floats:
     at = np.arange(len(values))
     first, last = np.maximum(at - reach, 0), np.minimum(at + reach + 1, len(values))
     return np.asarray((sums[last] - sums[first]) / (last - first))
-
-
-def guarded(threshold: float, calm_scores: Floats) -> float:
-    """The threshold, or a higher one above which at most MOST_FALSE_ALARMS of some calm executions lie.
-
-    calm_scores: (n,), NaN where nothing is said; of more executions than the threshold was chosen on, those of training
-    with evidence that is out of fold. The best F1 of a few dozen executions, of which six are stressed, lies anywhere:
-    it let from none to 17 % of later calm executions through."""
-    told = calm_scores[~np.isnan(calm_scores)]
-    if not len(told):
-        return threshold
-    return max(threshold, float(np.sort(told)[::-1][int(len(told) * MOST_FALSE_ALARMS)]))

@@ -19,7 +19,6 @@ OF_EXECUTIONS = (
     "started_s",
     "before",
     "during",
-    "evidence",
     "performance",
     "labels",
 )
@@ -29,8 +28,8 @@ OF_EXECUTIONS = (
 class Answer:
     """About some executions.
 
-    rows: (b,) which. logit: (b,). is_inferred: (b,) whether there was a neighbourhood to infer the fingerprint from.
-    expected: (b, f) what that decodes to, on the scale of x."""
+    rows: (b,) which. logit: (b,), NaN of a network that was not taught to detect. is_inferred: (b,) whether there was a
+    neighbourhood to infer the fingerprint from. expected: (b, f) what that decodes to, on the scale of x."""
 
     rows: Ints
     logit: Floats
@@ -61,9 +60,10 @@ def _ask(batches: Batches, network: PeronaNetwork, numbers: Ints, rows: Ints) ->
     with torch.no_grad():
         found = network(batch)
     of = batch.is_target  # one a graph, in the order of the graphs
+    logit = _floats(found.logit[of])
     return Answer(
         rows,
-        _floats(found.logit[of]),
+        logit if network.params.loss.detection else np.full(len(rows), np.nan),
         np.asarray(found.is_inferred[of].numpy(), dtype=bool),
         _floats(found.decoded_nxt[of]),
     )

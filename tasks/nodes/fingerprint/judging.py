@@ -10,7 +10,6 @@ import pandas as pd
 from tasks.nodes.fingerprint.asking import targets_of
 from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
 from tasks.nodes.fingerprint.settling import Question, settle
-from tasks.nodes.perona.graph import least_predecessors
 from tasks.nodes.perona.inputs import NO_TYPE, Bools, Floats, Inputs, Ints
 from tasks.nodes.perona.network import PeronaNetwork
 
@@ -37,8 +36,8 @@ def judge(
 ) -> Judged:
     """Judge all executions, each beside the latest earlier ones of its node and type that are not flagged.
 
-    The first ones of a node are judged by the encoder alone; the paper's variant says nothing of those with fewer
-    predecessors than it was taught with. Nothing flagged is a predecessor, but where everything was flagged from the
+    Nothing is said of the first ones of a node, which stand beside nothing (in the paper's variant: beside fewer than
+    it was taught with). Nothing flagged is a predecessor, but where everything was flagged from the
     first on (see settling.py), nor what may_precede (n,) denies, such as disturbed executions. Executions of a type
     that training did not have, and those without any measurement, are not judged. 100,000 take less than 10 s."""
     is_judged = can_be_judged(inputs)
@@ -49,7 +48,7 @@ def judge(
         return np.concatenate(found) if found else np.empty(0)
 
     count, limit = network.params.graph.predecessors, logit_of(params.threshold)
-    rows, fewest = np.flatnonzero(is_judged), least_predecessors(network.params)
+    rows, fewest = np.flatnonzero(is_judged), network.fewest
     asked = Question(inputs, score, rows, may, count, limit, fewest=fewest, new_level_after=params.new_level_after)
     found = settle(asked, params.rounds)
     is_flagged = found.logit > limit

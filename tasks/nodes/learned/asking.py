@@ -2,17 +2,13 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
-from tasks.nodes.evaluate.learned import known_labels
-from tasks.nodes.evaluate.learned_inputs import told_of
 from tasks.nodes.fingerprint.fingerprint_params import AskingParams, FingerprintParams
 from tasks.nodes.fingerprint.judging import Judged, judge, undisturbed
 from tasks.nodes.history import History
-from tasks.nodes.learned.cases import case_of_model
 from tasks.nodes.learned.champions import TrainedModel
-from tasks.nodes.perona.inputs import Inputs, Labels
+from tasks.nodes.perona.inputs import Inputs, Labels, inputs_of
 from tasks.nodes.type_tables import Bools
 
 
@@ -29,16 +25,13 @@ class Asked:
 def ask(history: History, model: TrainedModel, params: AskingParams | None = None) -> Asked:
     """Judge all executions, each beside earlier ones that the model did not flag. Labels are not looked at.
 
-    params: how; flagged is what lies above the threshold that was chosen in training. Where the network sees what plain
-    detectors say, these learn from the executions that the model learned, again."""
+    params: how; flagged is what lies above the threshold that was chosen in training."""
     fitted = model.fitted
     network = fitted.network
     given = (params or AskingParams()).model_dump()
     how = FingerprintParams.model_validate({**given, "threshold": model.frozen.threshold})
     with threadpool_limits(1):
-        seed = network.params.fit.seed
-        case = case_of_model(history, fitted.scales.preprocessor, model.learned, model.chosen, seed)
-        detect = model.frozen.detect
-        inputs = told_of(case, fitted.scales, network.params, detect, is_imitated=fitted.is_imitated)
+        inputs = inputs_of(history, fitted.scales, network.params)
         judged = judge(inputs, network, how, may_precede=undisturbed(history.executions))
-    return Asked(inputs, judged, np.asarray(known_labels(case)), case.is_train)
+    is_learned = history.executions["execution_id"].astype(str).isin(model.learned).to_numpy(dtype=bool)
+    return Asked(inputs, judged, inputs.labels, is_learned)

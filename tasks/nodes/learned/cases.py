@@ -1,9 +1,7 @@
 """A source as a case that the network learns from, or is asked about."""
 
-from collections.abc import Collection
-
 from tasks.errors import BadInput
-from tasks.nodes.aspects import is_unstressed, type_names
+from tasks.nodes.aspects import type_names
 from tasks.nodes.detectors.case import Case
 from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.evaluate.detection import case_of
@@ -13,10 +11,9 @@ from tasks.nodes.evaluate.splits import Split, splits_of
 from tasks.nodes.history import History
 from tasks.nodes.learned.train_params import TrainParams
 from tasks.nodes.perona.params import ModelParams
-from tasks.nodes.preprocess.fitted import Preprocessor
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.tabulating import learn_tables, tables_of
+from tasks.nodes.tabulating import learn_tables
 from tasks.nodes.type_tables import Bools, NodeTables
 
 
@@ -60,14 +57,3 @@ def case_by_time(history: History, params: EvaluateParams) -> tuple[Case, Split]
         return learn_tables(of, is_train, params.preprocess)
 
     return case_of(history, split, prepare, params.seed), split
-
-
-def case_of_model(
-    history: History, preprocessor: Preprocessor, learned: Collection[str], chosen: Collection[str], seed: int
-) -> Case:
-    """All executions, as the model saw them in training: those that it learned train, those that it was chosen by
-    validate. Nothing is learned anew but what plain detectors and trees take from the former."""
-    ids = history.executions["execution_id"].astype(str)
-    is_train, is_validation = (ids.isin(set(one)).to_numpy(dtype=bool) for one in (learned, chosen))
-    is_normal = is_train & is_unstressed(history.executions).to_numpy(dtype=bool)
-    return Case(history, tables_of(history, preprocessor), is_train, is_normal, is_validation, seed)

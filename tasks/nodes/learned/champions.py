@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from tasks.errors import BadInput
-from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.evaluate.learned import FittedModel
 from tasks.nodes.fingerprint.node_scores import NormReference
 from tasks.nodes.fingerprint.reasons import Usual
@@ -21,18 +20,15 @@ from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, champion, folder_of
 
 FINGERPRINT = "fingerprint.json"
-FORMAT, VERSION = "whorl.nodes.fingerprint", 1
+FORMAT, VERSION = "whorl.nodes.fingerprint", 2
 
 
 class Frozen(Params):
-    """What a training fixed beside the weights. threshold: probability above which an execution is flagged.
-    is_imitated: whether no stress was known, and so was imitated."""
+    """What a training fixed beside the weights. threshold: probability above which an execution is flagged."""
 
     threshold: float
     norms: NormReference
     usual: Usual
-    detect: DetectorParams
-    is_imitated: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,7 +68,7 @@ def load_trained(folder: Path) -> TrainedModel:
         raise BadInput(folder, problem, "what 'whorl nodes train' wrote", "train again") from error
     is_learned = table["is_learned"].to_numpy(dtype=bool)
     ids = table["execution_id"].astype(str)
-    fitted = FittedModel(scales, network, frozen.threshold, frozen.is_imitated)
+    fitted = FittedModel(scales, network, frozen.threshold)
     return TrainedModel(fitted, frozen, frozenset(ids[is_learned]), frozenset(ids[~is_learned]))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.errors import BadInput
+from tasks.nodes.fingerprint.judging import can_be_judged
 from tasks.nodes.history import History
 from tasks.nodes.learned.asking import ask
 from tasks.nodes.learned.champions import TrainedModel, trained_in_use
@@ -90,8 +91,11 @@ def compared(old: TrainedModel, new: TrainedModel, history: History, is_asked: B
 
     By average precision where these are labelled, else by how well they are rebuilt (see held_out.measure)."""
     asked = [ask(history, one) for one in (old, new)]
-    can = [is_asked & np.isfinite(one.judged.logit) for one in asked]
+    can = [is_asked & can_be_judged(one.inputs) for one in asked]
     both = can[0] & can[1]
+    verdicts = [np.isfinite(one.judged.logit) for one in asked]
+    if all((both & one).any() for one in verdicts):  # of what only one of two judges says, nothing can be compared
+        both = both & verdicts[0] & verdicts[1]
     before, now = (
         measure(one.inputs, model.fitted.network, one.judged, one.labels, one.is_learned, both)
         for one, model in zip(asked, (old, new), strict=True)

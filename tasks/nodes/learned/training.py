@@ -8,8 +8,16 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from tasks.errors import BadInput
 from tasks.nodes.aspects import is_unstressed
-from tasks.nodes.evaluate.learned import FittedModel, fit_prepared, judged_by, known_labels, why_not
-from tasks.nodes.evaluate.learned_inputs import Prepared, prepare_case
+from tasks.nodes.evaluate.learned import (
+    NO_STRESS,
+    FittedModel,
+    Prepared,
+    fit_prepared,
+    judged_by,
+    known_labels,
+    prepare_case,
+    why_not,
+)
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
 from tasks.nodes.fingerprint.fingerprints import fingerprints_of
@@ -54,20 +62,20 @@ def train_source(
     with threadpool_limits(1):
         case, split = case_by_time(history, params)
         prepared = prepare_case(case, model, params)
-        if prepared.is_imitated:
-            logger.info("source %s: no training execution is known to be stressed; stress is imitated", source)
-        if reason := why_not(prepared, model):
+        if reason := why_not(prepared):
             raise BadInput(
                 f"source {source!r}", reason, "more executions of benchmarks", "record more, then train again"
             )
         network = fit_prepared(prepared, model, params.learned).network
+        if not network.params.loss.detection:
+            logger.info("source %s: %s", source, NO_STRESS)
         _, threshold = judged_by(network, prepared, case.is_validation, params)
         judged = judge(
             prepared.inputs, network, FingerprintParams(threshold=threshold), may_precede=prepared.undisturbed
         )
         measured = measure(prepared.inputs, network, judged, known_labels(case), case.is_train, split.is_test)
-    fitted = FittedModel(prepared.scales, network, threshold, prepared.is_imitated)
-    trained = _trained(history, prepared, fitted, judged.predecessors, params)
+    fitted = FittedModel(prepared.scales, network, threshold)
+    trained = _trained(history, prepared, fitted, judged.predecessors)
     card = _card(source, version, params, measured, run_id)
     register(warehouse, card, lambda folder: save_trained(trained, folder))
     in_use = promote_if_better(warehouse, card, trained, measured, history, split.is_test)
@@ -75,9 +83,7 @@ def train_source(
     return Training(card.model_id, in_use, measured, len(trained.learned), int(split.is_test.sum()))
 
 
-def _trained(
-    history: History, prepared: Prepared, fitted: FittedModel, predecessors: np.ndarray, params: EvaluateParams
-) -> TrainedModel:
+def _trained(history: History, prepared: Prepared, fitted: FittedModel, predecessors: np.ndarray) -> TrainedModel:
     """The model with what else it needs to answer: norms of the reference, and how much metrics usually differ."""
     inputs, network = prepared.inputs, fitted.network
     is_train = np.zeros(len(inputs), dtype=bool)
@@ -87,8 +93,7 @@ def _trained(
     usual = learn_usual(inputs, network, predecessors, calm, FingerprintParams(threshold=fitted.threshold))
     ids = history.executions["execution_id"].astype(str).to_numpy(dtype=object)
     chosen = frozenset(ids[prepared.validation.targets])
-    told = {"threshold": fitted.threshold, "is_imitated": fitted.is_imitated}
-    frozen = Frozen(norms=norms, usual=usual, detect=params.detect, **told)
+    frozen = Frozen(threshold=fitted.threshold, norms=norms, usual=usual)
     return TrainedModel(fitted, frozen, frozenset(ids[is_train]), chosen)
 
 

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.nodes.evaluate.learned import why_not
-from tasks.nodes.evaluate.learned_inputs import drawn_graphs, prepare_case
+from tasks.nodes.evaluate.learned import drawn_graphs, prepare_case, why_not
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.history import History
 from tasks.nodes.learned.cases import case_by_time
@@ -33,7 +32,7 @@ def tune(history: History, params: EvaluateParams, asked: SearchParams, journal:
     model = params.learned.model
     case, _ = case_by_time(history, params)
     prepared = prepare_case(case, model, params)
-    if reason := why_not(prepared, model):
+    if reason := why_not(prepared):
         raise BadInput(f"source {source!r}", reason, "more executions of benchmarks", "record more, and tune again")
     rng = np.random.default_rng(model.fit.seed)
     train = drawn_graphs(prepared.train, 1.0, params.learned.most_graphs, rng)

@@ -1,7 +1,16 @@
-"""Executions beside earlier ones of the same node and type: predecessors, edges, and batches of graphs."""
+"""Executions beside earlier ones of the same node and type: predecessors, edges, and batches of graphs. Source: III-C.
+
+A graph is an execution, its target, beside up to p earlier ones. Its places, or slots, are 0 … p: the predecessors,
+oldest first, then the target. Each earlier slot is joined to each later one, in the paper each also to itself. An edge
+tells node metrics, the decay 2^-(slots between), and for each time constant T of the time between
+
+    g(T) = 2^(-ln(1 + Δt / T))
+
+1 for no time at all, and falling ever more slowly. Whole days count, which the published code of the paper drops.
+Batches are gathered from whole arrays: no loop over graphs, no object for each."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -12,6 +21,7 @@ from tasks.nodes.perona.inputs import NO_TYPE, UNKNOWN, Bools, Floats, Floats32,
 from tasks.nodes.perona.params import ModelParams
 
 ABSENT = -1  # in place of a predecessor that there is not
+BLOCK = 65_536  # graphs whose intervals are worked out at once
 
 
 @dataclass(frozen=True)
@@ -50,7 +60,7 @@ def graphs_of(inputs: Inputs, targets: Ints, predecessors: Ints, *, least: int =
 
 
 def least_predecessors(params: ModelParams) -> int:
-    """Predecessors without which an execution has no graph: all of them in the paper's variant, none in ours."""
+    """Predecessors without which an execution is not learned from: all of them in the paper's variant, none in ours."""
     return params.graph.predecessors if params.variant == "paper" else 0
 
 
@@ -73,6 +83,90 @@ def predecessors_of(inputs: Inputs, is_normal: Bools, count: int) -> Ints:
     found = np.full((len(order), count), ABSENT, dtype=np.int64)
     found[order] = np.where(is_there, normal_rows[np.where(is_there, place, -1)], ABSENT)
     return found
+
+
+@dataclass(frozen=True)
+class GraphBatch:
+    """Some graphs; v vertices and E edges in all. Vertices lie graph by graph, oldest first, the target last.
+
+    x, is_own: (v, f). type_of: (v,) -1 for a type that training did not have. label: (v,) 1 stressed, 0 not, NaN
+    unknown. performance: (v,) natural logarithm, NaN unknown. graph: (v,) number in this batch.
+    slot: (v,) 0 … p, p being the target. is_target: (v,). n_predecessors: (v,) earlier vertices of the same graph.
+    edge_index: (2, E) from, to. edge_attr: (E, d), see edge_size."""
+
+    x: Tensor
+    is_own: Tensor
+    type_of: Tensor
+    label: Tensor
+    performance: Tensor
+    graph: Tensor
+    slot: Tensor
+    is_target: Tensor
+    n_predecessors: Tensor
+    edge_index: Tensor
+    edge_attr: Tensor
+
+    @property
+    def n_graphs(self) -> int:
+        """Graphs; each has one target."""
+        return int(self.is_target.sum())
+
+
+class Batches:
+    """Batches of a set of graphs. What does not depend on the choice of graphs is made once."""
+
+    def __init__(self, graphs: GraphSet, params: ModelParams) -> None:
+        inputs, n_slots = graphs.inputs, params.graph.predecessors + 1
+        if graphs.predecessors.shape[1] + 1 != n_slots:
+            told = graphs.predecessors.shape[1]
+            raise ValueError(f"graphs of up to {told} predecessors; expected {n_slots - 1}, as the parameters say")
+        pairs = slot_pairs(params)
+        rows = np.column_stack([graphs.predecessors, graphs.targets])  # (g, p + 1)
+        self.n_graphs = len(graphs)
+        self.n_inputs, self.n_types = inputs.x.shape[1], len(inputs.types)
+        self.edge_size = edge_size(inputs, params)
+        self._rows, self._is_there = torch.from_numpy(np.maximum(rows, 0)), torch.from_numpy(rows >= 0)
+        self._earlier, self._later = torch.from_numpy(pairs.earlier), torch.from_numpy(pairs.later)
+        self._decay = torch.from_numpy(pairs.decay)
+        self._intervals = torch.from_numpy(_intervals(inputs, rows, pairs, params))  # (g, k, scales)
+        self._context_earlier, self._context_later = _contexts(inputs, params)
+        self._x, self._is_own = _tensor(inputs.x), _tensor(inputs.is_own)
+        self._type_of, self._performance = _tensor(inputs.type_of), _tensor(inputs.performance)
+        label = np.where(inputs.labels == UNKNOWN, np.nan, inputs.labels).astype(np.float32)
+        self._label = torch.from_numpy(label)
+
+    def __len__(self) -> int:
+        """Graphs."""
+        return self.n_graphs
+
+    def of(self, numbers: Ints) -> GraphBatch:
+        """The graphs of these numbers, in this order; one may be asked for twice. numbers: (b,)"""
+        chosen = torch.from_numpy(np.array(numbers, dtype=np.int64))
+        rows, is_there = self._rows[chosen], self._is_there[chosen]  # (b, p + 1)
+        graph, slot = is_there.nonzero(as_tuple=True)  # (v,), graph by graph
+        row = rows[is_there]
+        vertex = (is_there.flatten().cumsum(0) - 1).view_as(rows)
+        is_edge = is_there[:, self._earlier] & is_there[:, self._later]  # (b, k)
+        edge_index = torch.stack([vertex[:, self._earlier][is_edge], vertex[:, self._later][is_edge]])
+        return GraphBatch(
+            x=self._x[row],
+            is_own=self._is_own[row],
+            type_of=self._type_of[row],
+            label=self._label[row],
+            performance=self._performance[row],
+            graph=graph,
+            slot=slot,
+            is_target=slot == rows.shape[1] - 1,
+            n_predecessors=(is_there.cumsum(1) - 1)[is_there],
+            edge_index=edge_index,
+            edge_attr=self._edge_attr(chosen, is_edge, row[edge_index]),
+        )
+
+    def _edge_attr(self, chosen: Tensor, is_edge: Tensor, ends: Tensor) -> Tensor:
+        """(E, d). is_edge: (b, k). ends: (2, E) rows of the inputs."""
+        context = [self._context_earlier[ends[0]], self._context_later[ends[1]]]
+        decay = self._decay.expand_as(is_edge)[is_edge].unsqueeze(1)
+        return torch.cat([*context, decay, self._intervals[chosen][is_edge]], dim=1)
 
 
 @dataclass(frozen=True)
@@ -111,100 +205,6 @@ def encode_intervals(elapsed_s: Floats, scales_s: Sequence[float]) -> Floats:
     """g of each interval at each scale: (…, len(scales_s)). elapsed_s: (…), seconds; negative ones count as 0."""
     elapsed = np.maximum(np.asarray(elapsed_s, dtype=np.float64), 0.0)[..., None]
     return np.asarray(np.exp2(-np.log1p(elapsed / np.asarray(scales_s, dtype=np.float64))))
-
-
-BLOCK = 65_536  # graphs whose intervals are worked out at once
-
-
-@dataclass(frozen=True)
-class GraphBatch:
-    """Some graphs; v vertices and E edges in all. Vertices lie graph by graph, oldest first, the target last.
-
-    x, is_own: (v, f). type_of: (v,) -1 for a type that training did not have. label: (v,) 1 stressed, 0 not, NaN
-    unknown. performance: (v,) natural logarithm, NaN unknown. evidence: (v, e). graph: (v,) number in this batch.
-    slot: (v,) 0 … p, p being the target. is_target: (v,). n_predecessors: (v,) earlier vertices of the same graph.
-    edge_index: (2, E) from, to. edge_attr: (E, d), see slots.edge_size."""
-
-    x: Tensor
-    is_own: Tensor
-    type_of: Tensor
-    label: Tensor
-    performance: Tensor
-    evidence: Tensor
-    graph: Tensor
-    slot: Tensor
-    is_target: Tensor
-    n_predecessors: Tensor
-    edge_index: Tensor
-    edge_attr: Tensor
-
-    def to(self, device: torch.device | str) -> "GraphBatch":
-        """On another device."""
-        return GraphBatch(**{one.name: getattr(self, one.name).to(device) for one in fields(self)})
-
-    @property
-    def n_graphs(self) -> int:
-        """Graphs; each has one target."""
-        return int(self.is_target.sum())
-
-
-class Batches:
-    """Batches of a set of graphs. What does not depend on the choice of graphs is made once."""
-
-    def __init__(self, graphs: GraphSet, params: ModelParams) -> None:
-        inputs, n_slots = graphs.inputs, params.graph.predecessors + 1
-        if graphs.predecessors.shape[1] + 1 != n_slots:
-            told = graphs.predecessors.shape[1]
-            raise ValueError(f"graphs of up to {told} predecessors; expected {n_slots - 1}, as the parameters say")
-        pairs = slot_pairs(params)
-        rows = np.column_stack([graphs.predecessors, graphs.targets])  # (g, p + 1)
-        self.n_graphs = len(graphs)
-        self.n_inputs, self.n_types, self.n_evidence = inputs.x.shape[1], len(inputs.types), inputs.evidence.shape[1]
-        self.edge_size = edge_size(inputs, params)
-        self._rows, self._is_there = torch.from_numpy(np.maximum(rows, 0)), torch.from_numpy(rows >= 0)
-        self._earlier, self._later = torch.from_numpy(pairs.earlier), torch.from_numpy(pairs.later)
-        self._decay = torch.from_numpy(pairs.decay)
-        self._intervals = torch.from_numpy(_intervals(inputs, rows, pairs, params))  # (g, k, scales)
-        self._context_earlier, self._context_later = _contexts(inputs, params)
-        self._x, self._is_own = _tensor(inputs.x), _tensor(inputs.is_own)
-        self._type_of, self._evidence = _tensor(inputs.type_of), _tensor(inputs.evidence)
-        self._performance = _tensor(inputs.performance)
-        label = np.where(inputs.labels == UNKNOWN, np.nan, inputs.labels).astype(np.float32)
-        self._label = torch.from_numpy(label)
-
-    def __len__(self) -> int:
-        """Graphs."""
-        return self.n_graphs
-
-    def of(self, numbers: Ints) -> GraphBatch:
-        """The graphs of these numbers, in this order; one may be asked for twice. numbers: (b,)"""
-        chosen = torch.from_numpy(np.array(numbers, dtype=np.int64))
-        rows, is_there = self._rows[chosen], self._is_there[chosen]  # (b, p + 1)
-        graph, slot = is_there.nonzero(as_tuple=True)  # (v,), graph by graph
-        row = rows[is_there]
-        vertex = (is_there.flatten().cumsum(0) - 1).view_as(rows)
-        is_edge = is_there[:, self._earlier] & is_there[:, self._later]  # (b, k)
-        edge_index = torch.stack([vertex[:, self._earlier][is_edge], vertex[:, self._later][is_edge]])
-        return GraphBatch(
-            x=self._x[row],
-            is_own=self._is_own[row],
-            type_of=self._type_of[row],
-            label=self._label[row],
-            performance=self._performance[row],
-            evidence=self._evidence[row],
-            graph=graph,
-            slot=slot,
-            is_target=slot == rows.shape[1] - 1,
-            n_predecessors=(is_there.cumsum(1) - 1)[is_there],
-            edge_index=edge_index,
-            edge_attr=self._edge_attr(chosen, is_edge, row[edge_index]),
-        )
-
-    def _edge_attr(self, chosen: Tensor, is_edge: Tensor, ends: Tensor) -> Tensor:
-        """(E, d). is_edge: (b, k). ends: (2, E) rows of the inputs."""
-        context = [self._context_earlier[ends[0]], self._context_later[ends[1]]]
-        decay = self._decay.expand_as(is_edge)[is_edge].unsqueeze(1)
-        return torch.cat([*context, decay, self._intervals[chosen][is_edge]], dim=1)
 
 
 def _contexts(inputs: Inputs, params: ModelParams) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,12 @@
-"""Everything that the network is given of executions, one row each."""
+"""Everything that the network is given of executions, one row each, by what training executions taught.
+
+Metrics are scaled by the variant's preprocessing. Node metrics are percentiles of what a node did before and during
+each execution; all samples count, equal ones too, which the published code of the paper collapses:
+
+    z = (asinh(v / m) - mean) / deviation        ours; m: median magnitude of what is not 0, so bytes and percents agree
+    z = (d - min) / (max - min)                  the paper's, of d = 1 / (during + 0.001) - 1 / (before + 0.001)
+
+Ours is then drawn in beyond 4 deviations, as metrics of benchmarks are. Source: Perona, III-C, and its code."""
 
 import json
 from collections.abc import Sequence
@@ -33,9 +41,43 @@ Floats32 = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Labels = NDArray[np.int8]
-
 STRESSED, UNSTRESSED, UNKNOWN = 1, 0, -1  # labels
 NO_TYPE = -1  # of an execution whose type training did not have
+LARGEST_INPUT = 1e6  # in spans of training; the paper's scale has no end, and the square of 1e20 is none in float32
+TYPE_SCALE = 4.0  # of ours, whose metrics reach 10: a type that is told by 1 is lost beside them
+US_PER_S = 1e6
+
+PERCENTILES = (10, 50, 90)
+BEFORE_S = 50.0  # how long before its start the window before an execution begins
+SAMPLES = 2_000_000  # telemetry rows are read until they have so many samples: memory stays bounded
+INVERSE_FLOOR = 0.001
+CLIP_FROM, CLIP_AT = 4.0, 10.0  # in deviations
+TINY = 1e-9  # deviations below this share of the largest magnitude are rounding
+FORMAT, VERSION = "whorl.nodes.inputs", 1
+PREPROCESSOR, REFERENCE, INPUTS = "preprocessor.json", "reference.json", "inputs.json"
+
+
+class NodeMetricScales(Params):
+    """columns: those kept, `<metric>/p<percentile>`. magnitude, centre, spread: of each, (c,); magnitude is 1 in the
+    paper's variant."""
+
+    variant: Variant
+    columns: tuple[str, ...] = ()
+    magnitude: tuple[float, ...] = ()
+    centre: tuple[float, ...] = ()
+    spread: tuple[float, ...] = ()
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "NodeMetricScales":
+        lengths = {len(one) for one in (self.columns, self.magnitude, self.centre, self.spread)}
+        if len(lengths) > 1:
+            raise ValueError(f"scales of different lengths, {sorted(lengths)}; expected one number for each column")
+        return self
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that the columns are percentiles of, ordered."""
+        return tuple(sorted({column.rpartition("/")[0] for column in self.columns}))
 
 
 @dataclass(frozen=True)
@@ -49,7 +91,6 @@ class Inputs:
     started_s: (n,) seconds since the epoch, in float64; where nobody says, one second after the row before.
     before, during: (n, c) node metrics before and during each execution, of about unit spread, 0 where missing; in the
     paper's variant `during` is the difference of the two, inverted, and `before` has no columns. c may be 0.
-    evidence: (n, v) what plain detectors say, asinh of their scores, 0 where they say nothing; v may be 0.
     performance: (n,) natural logarithm of the execution's score, 1 being the reference; NaN where it has none.
     labels: (n,) 1 stressed, 0 not, -1 nobody says.
     is_directed: (f,) false where neither more nor less is better, so that x is oriented by a guess; None: all are."""
@@ -64,7 +105,6 @@ class Inputs:
     started_s: Floats
     before: Floats32
     during: Floats32
-    evidence: Floats32
     performance: Floats32
     labels: Labels
     is_directed: Bools | None = None
@@ -79,9 +119,110 @@ class Inputs:
         return np.ones(len(self.columns), dtype=bool) if self.is_directed is None else self.is_directed
 
 
-PERCENTILES = (10, 50, 90)
-BEFORE_S = 50.0  # how long before its start the window before an execution begins
-SAMPLES = 2_000_000  # telemetry rows are read until they have so many samples: memory stays bounded
+@dataclass(frozen=True)
+class InputScales:
+    """What training executions taught. reference: medians of their calm ones. score: how executions are scored."""
+
+    preprocessor: Preprocessor
+    reference: ReferenceFleet
+    node_metrics: NodeMetricScales
+    score: ScoreParams
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Benchmark types of the training executions, ordered."""
+        return self.preprocessor.types
+
+
+def learn_inputs(
+    history: History, is_train: Bools, params: ModelParams, preprocess: PreprocessParams, score: ScoreParams
+) -> InputScales:
+    """Learn from the executions of the mask (n,) alone: nothing of the others is looked at."""
+    train = history if is_train.all() else history.where(is_train)
+    preprocessor = fit(train, params.preprocess(preprocess))
+    calm = is_unstressed(train.executions).to_numpy(dtype=bool)
+    reference = learn_reference(tables_of(train, preprocessor), calm, score, "calm training executions")
+    scales = NodeMetricScales(variant=params.variant)
+    if params.graph.node_metrics:
+        metrics = sampled_metrics(train.telemetry)
+        told = node_metrics_of(train.telemetry, durations(train.executions), metrics)
+        scales = learn_scales(told, params.variant)
+    return InputScales(preprocessor, reference, scales, score)
+
+
+def inputs_of(history: History, scales: InputScales, params: ModelParams) -> Inputs:
+    """The inputs of executions, training ones or others. Raises ValueError for a metric that is not finite."""
+    executions = history.executions
+    prepared = transform(scales.preprocessor, history)
+    columns, x, is_own = _vectors(prepared, params)
+    node_of, nodes = pd.factorize(executions["node"].astype(str), sort=True)
+    told = node_metrics_of(history.telemetry, durations(executions), scales.node_metrics.metrics)
+    before, during = scale_node_metrics(told, scales.node_metrics)
+    return Inputs(
+        columns=columns,
+        x=x,
+        is_own=is_own,
+        types=scales.types,
+        type_of=_types(executions, scales.types),
+        nodes=tuple(str(node) for node in nodes),
+        node_of=node_of.astype(np.int64),
+        started_s=start_seconds(executions),
+        before=before,
+        during=during,
+        performance=_performance(history, scales),
+        labels=_labels(executions),
+        is_directed=_directions(scales.preprocessor, len(columns)),
+    )
+
+
+def _vectors(prepared: Prepared, params: ModelParams) -> tuple[tuple[str, ...], Floats32, Bools]:
+    """Names of the columns (f,), x (n, f) and is_own (n, f): the metrics, and the types where the network is told."""
+    is_paper = params.variant == "paper"
+    x = np.clip(prepared.scaled, -LARGEST_INPUT, LARGEST_INPUT).astype(np.float32)
+    is_own = prepared.is_own
+    if not (is_paper or params.network.type_in_input):
+        return prepared.columns, x, is_own
+    columns = prepared.columns + tuple(f"type={name}" for name in prepared.types)
+    one_hot = prepared.one_hot.astype(np.float32) * np.float32(1.0 if is_paper else TYPE_SCALE)
+    return columns, np.hstack([x, one_hot]), np.hstack([is_own, np.full(one_hot.shape, is_paper)])
+
+
+def _directions(preprocessor: Preprocessor, n_columns: int) -> Bools:
+    """Which columns have a direction, (f,): as declared, all of a type that has none else, and those of types."""
+    kept = preprocessor.kept
+    told = {metric.type for metric in kept if metric.orientation.is_directed}
+    found = np.ones(n_columns, dtype=bool)
+    found[: len(kept)] = [metric.orientation.is_directed or metric.type not in told for metric in kept]
+    return found
+
+
+def _types(executions: pd.DataFrame, types: tuple[str, ...]) -> Ints:
+    """The number of each execution's type, -1 for one that is not among them."""
+    names = pd.Index(type_names(executions), dtype=object)
+    return np.asarray(pd.Index(types, dtype=object).get_indexer(names), dtype=np.int64)
+
+
+def start_seconds(executions: pd.DataFrame) -> Floats:
+    """Seconds since the epoch, (n,); where nobody says, one second after the row before, counted from 0 at first."""
+    started = pd.to_datetime(executions["started_at"]).to_numpy(dtype="datetime64[us]")
+    is_known, rows = ~np.isnat(started), np.arange(len(started))
+    seconds = np.where(is_known, started.astype(np.int64), 0) / US_PER_S
+    latest = np.maximum.accumulate(np.where(is_known, rows, -1))
+    since = np.where(latest >= 0, seconds[np.maximum(latest, 0)] + (rows - latest), rows)
+    return np.asarray(np.where(is_known, seconds, since), dtype=np.float64)
+
+
+def _performance(history: History, scales: InputScales) -> Floats32:
+    """Natural logarithm of each execution's score, (n,); NaN for a type without a reference."""
+    tables = tables_of(history, scales.preprocessor)
+    scores = [execution_scores(table, scales.reference, scales.score) for table in tables.tables]
+    return tables.in_place(scores).astype(np.float32)
+
+
+def _labels(executions: pd.DataFrame) -> Labels:
+    is_unknown = executions["is_stressed"].isna().to_numpy()
+    known = np.where(is_stressed(executions).to_numpy(dtype=bool), STRESSED, UNSTRESSED)
+    return np.where(is_unknown, UNKNOWN, known).astype(np.int8)
 
 
 @dataclass(frozen=True)
@@ -152,34 +293,6 @@ def _joined(lists: np.ndarray) -> Floats:
     return np.concatenate([np.asarray(one, dtype=np.float64) for one in lists])
 
 
-INVERSE_FLOOR = 0.001
-CLIP_FROM, CLIP_AT = 4.0, 10.0  # in deviations
-TINY = 1e-9  # deviations below this share of the largest magnitude are rounding
-
-
-class NodeMetricScales(Params):
-    """columns: those kept, `<metric>/p<percentile>`. magnitude, centre, spread: of each, (c,); magnitude is 1 in the
-    paper's variant."""
-
-    variant: Variant
-    columns: tuple[str, ...] = ()
-    magnitude: tuple[float, ...] = ()
-    centre: tuple[float, ...] = ()
-    spread: tuple[float, ...] = ()
-
-    @model_validator(mode="after")
-    def _agrees(self) -> "NodeMetricScales":
-        lengths = {len(one) for one in (self.columns, self.magnitude, self.centre, self.spread)}
-        if len(lengths) > 1:
-            raise ValueError(f"scales of different lengths, {sorted(lengths)}; expected one number for each column")
-        return self
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """The metrics that the columns are percentiles of, ordered."""
-        return tuple(sorted({column.rpartition("/")[0] for column in self.columns}))
-
-
 def learn_scales(told: NodeMetrics, variant: Variant) -> NodeMetricScales:
     """The scales of node metrics from training executions; a column that does not vary in training is dropped."""
     if variant == "paper":
@@ -244,138 +357,6 @@ def _magnitudes(values: Floats) -> Floats:
         if len(own):
             found[at] = np.median(own)
     return found
-
-
-LARGEST_EVIDENCE = 1e6  # scores of detectors are cut here, so that an infinite one stays a number
-LARGEST_INPUT = 1e6  # in spans of training; the paper's scale has no end, and the square of 1e20 is none in float32
-US_PER_S = 1e6
-TYPE_SCALE = 4.0  # of ours, whose metrics reach 10: a type that is told by 1 is lost beside them
-
-
-@dataclass(frozen=True)
-class InputScales:
-    """What training executions taught. reference: medians of their calm ones. score: how executions are scored."""
-
-    preprocessor: Preprocessor
-    reference: ReferenceFleet
-    node_metrics: NodeMetricScales
-    score: ScoreParams
-
-    @property
-    def types(self) -> tuple[str, ...]:
-        """Benchmark types of the training executions, ordered."""
-        return self.preprocessor.types
-
-
-def learn_inputs(
-    history: History, is_train: Bools, params: ModelParams, preprocess: PreprocessParams, score: ScoreParams
-) -> InputScales:
-    """Learn from the executions of the mask (n,) alone: nothing of the others is looked at."""
-    train = history if is_train.all() else history.where(is_train)
-    preprocessor = fit(train, params.preprocess(preprocess))
-    calm = is_unstressed(train.executions).to_numpy(dtype=bool)
-    reference = learn_reference(tables_of(train, preprocessor), calm, score, "calm training executions")
-    scales = NodeMetricScales(variant=params.variant)
-    if params.graph.node_metrics:
-        metrics = sampled_metrics(train.telemetry)
-        told = node_metrics_of(train.telemetry, durations(train.executions), metrics)
-        scales = learn_scales(told, params.variant)
-    return InputScales(preprocessor, reference, scales, score)
-
-
-def inputs_of(history: History, scales: InputScales, params: ModelParams, *, evidence: Floats | None = None) -> Inputs:
-    """The inputs of executions, training ones or others.
-
-    evidence: (n, v) scores of plain detectors, NaN where they say nothing; left out in the paper's variant and where
-    network.evidence is off. Raises ValueError for a metric that is not finite, or evidence of another length."""
-    executions = history.executions
-    prepared = transform(scales.preprocessor, history)
-    columns, x, is_own = _vectors(prepared, params)
-    node_of, nodes = pd.factorize(executions["node"].astype(str), sort=True)
-    told = node_metrics_of(history.telemetry, durations(executions), scales.node_metrics.metrics)
-    before, during = scale_node_metrics(told, scales.node_metrics)
-    return Inputs(
-        columns=columns,
-        x=x,
-        is_own=is_own,
-        types=scales.types,
-        type_of=_types(executions, scales.types),
-        nodes=tuple(str(node) for node in nodes),
-        node_of=node_of.astype(np.int64),
-        started_s=start_seconds(executions),
-        before=before,
-        during=during,
-        evidence=as_evidence(evidence, len(executions), params),
-        performance=_performance(history, scales),
-        labels=_labels(executions),
-        is_directed=_directions(scales.preprocessor, len(columns)),
-    )
-
-
-def _vectors(prepared: Prepared, params: ModelParams) -> tuple[tuple[str, ...], Floats32, Bools]:
-    """Names of the columns (f,), x (n, f) and is_own (n, f): the metrics, and the types where the network is told."""
-    is_paper = params.variant == "paper"
-    x = np.clip(prepared.scaled, -LARGEST_INPUT, LARGEST_INPUT).astype(np.float32)
-    is_own = prepared.is_own
-    if not (is_paper or params.network.type_in_input):
-        return prepared.columns, x, is_own
-    columns = prepared.columns + tuple(f"type={name}" for name in prepared.types)
-    one_hot = prepared.one_hot.astype(np.float32) * np.float32(1.0 if is_paper else TYPE_SCALE)
-    return columns, np.hstack([x, one_hot]), np.hstack([is_own, np.full(one_hot.shape, is_paper)])
-
-
-def _directions(preprocessor: Preprocessor, n_columns: int) -> Bools:
-    """Which columns have a direction, (f,): as declared, all of a type that has none else, and those of types."""
-    kept = preprocessor.kept
-    told = {metric.type for metric in kept if metric.orientation.is_directed}
-    found = np.ones(n_columns, dtype=bool)
-    found[: len(kept)] = [metric.orientation.is_directed or metric.type not in told for metric in kept]
-    return found
-
-
-def _types(executions: pd.DataFrame, types: tuple[str, ...]) -> Ints:
-    """The number of each execution's type, -1 for one that is not among them."""
-    names = pd.Index(type_names(executions), dtype=object)
-    return np.asarray(pd.Index(types, dtype=object).get_indexer(names), dtype=np.int64)
-
-
-def start_seconds(executions: pd.DataFrame) -> Floats:
-    """Seconds since the epoch, (n,); where nobody says, one second after the row before, counted from 0 at first."""
-    started = pd.to_datetime(executions["started_at"]).to_numpy(dtype="datetime64[us]")
-    is_known, rows = ~np.isnat(started), np.arange(len(started))
-    seconds = np.where(is_known, started.astype(np.int64), 0) / US_PER_S
-    latest = np.maximum.accumulate(np.where(is_known, rows, -1))
-    since = np.where(latest >= 0, seconds[np.maximum(latest, 0)] + (rows - latest), rows)
-    return np.asarray(np.where(is_known, seconds, since), dtype=np.float64)
-
-
-def as_evidence(evidence: Floats | None, n_executions: int, params: ModelParams) -> Floats32:
-    """(n, v): asinh of the scores, 0 for NaN; no columns where the network is not to see them.
-
-    Raises ValueError for evidence of another length."""
-    if evidence is None or params.variant == "paper" or not params.network.evidence:
-        return np.empty((n_executions, 0), dtype=np.float32)
-    if evidence.ndim != 2 or len(evidence) != n_executions:
-        raise ValueError(f"evidence of shape {evidence.shape}; expected one row for each of {n_executions} executions")
-    cut = np.clip(np.nan_to_num(evidence, nan=0.0), -LARGEST_EVIDENCE, LARGEST_EVIDENCE)
-    return np.arcsinh(cut).astype(np.float32)
-
-
-def _performance(history: History, scales: InputScales) -> Floats32:
-    """Natural logarithm of each execution's score, (n,); NaN for a type without a reference."""
-    tables = tables_of(history, scales.preprocessor)
-    scores = [execution_scores(table, scales.reference, scales.score) for table in tables.tables]
-    return tables.in_place(scores).astype(np.float32)
-
-
-def _labels(executions: pd.DataFrame) -> Labels:
-    is_unknown = executions["is_stressed"].isna().to_numpy()
-    known = np.where(is_stressed(executions).to_numpy(dtype=bool), STRESSED, UNSTRESSED)
-    return np.where(is_unknown, UNKNOWN, known).astype(np.int8)
-
-
-FORMAT, VERSION = "whorl.nodes.inputs", 1
-PREPROCESSOR, REFERENCE, INPUTS = "preprocessor.json", "reference.json", "inputs.json"
 
 
 def save_inputs(scales: InputScales, folder: Path) -> None:

@@ -1,4 +1,24 @@
-"""Means over some of the values, 0 where there are none: a batch without a stressed execution must never give NaN."""
+"""The loss of Perona's network: one sum of all terms, each with weight 1. Source: Perona, III-C, III-D and IV-B.
+
+    term              paper                                        ours
+    reconstruction    mean (dec - x)² of all columns               of a type's own metrics, every vertex alike
+    detection         focal: -α_t (1 - p_t)^γ ln p_t               the same
+    clustering        mean of s_an - s_ap + margin over mined triplets (cosine similarity)          the same
+    classification    -ln softmax(W enc)[type]                     the same
+    ranking           max(0, -t (n_i - f n_j)) of a graph          |ln(n_i / n_j) - ln(P_i / P_j)| of a type
+                      t = sign(X_i - X_j), f = X_i / X_j
+    stressed ranking  max(0, n_c - q n_m) + max(0, n_c / q - n_m)  max(0, ln(n_c / n_m) - min(0, ln(P_c / P_m)))
+                      q = min(r, 1 / r), r = max(X_c, X_m) / lowest
+
+n: p-norms of codes, X: of inputs, P: measured performance, c: stressed, m: calm vertex of the same graph. The paper
+asks that a ratio of norms be at least as extreme as that of the inputs; ours that it be that of measured performance,
+so that a score twice as large means a machine twice as fast. Each term also counts for what earlier executions promise
+(`_inferred`). In ours that is how a calm execution would look: a stressed one is judged by its difference to it, and no
+term but that verdict teaches it by one. The authors' code puts the ranking of stressed executions by promised norms
+under the name of that by codes, so that one of the two is lost; here both count. For the selection of a model the
+cross entropy with a class weight stands in place of the focal loss, so that other γ and β can be compared.
+
+Every term is finite, and 0 where nothing counts: a batch without a stressed execution must never give NaN."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,11 +31,139 @@ from tasks.nodes.perona.graph import GraphBatch
 from tasks.nodes.perona.network import Outputs, p_norms
 from tasks.nodes.perona.params import LossParams, ModelParams
 
+TERMS = (
+    "reconstruction",
+    "reconstruction_inferred",
+    "detection",
+    "clustering",
+    "classification",
+    "classification_inferred",
+    "ranking",
+    "ranking_inferred",
+    "stressed_ranking",
+    "stressed_ranking_inferred",
+)
+SMALLEST = 1e-6  # norm of an input that a ratio is taken to
+ANCHORS_AT_ONCE = 1024  # rows of the matrix of similarities that are in memory together
+GOLDEN = 0.6180339887498949  # its multiples, whole numbers aside, fill 0 to 1 evenly and repeat no period
 
-def mean_where(values: Tensor, is_counted: Tensor) -> Tensor:
-    """Mean of the values (n,) for which the mask (n,) is true, as a scalar; 0 if it is true for none."""
-    counted = values[is_counted]
-    return counted.sum() / max(counted.numel(), 1)
+
+class ClassCounts(NamedTuple):
+    """Targets of the training graphs by label; those of which nobody knows are in neither."""
+
+    n_stressed: int
+    n_calm: int
+
+
+def loss_terms(
+    batch: GraphBatch,
+    outputs: Outputs,
+    params: ModelParams,
+    class_counts: ClassCounts | tuple[int, int],
+    *,
+    is_selection: bool = False,
+    clean: GraphBatch | None = None,
+    lowest: Tensor | None = None,
+) -> dict[str, Tensor]:
+    """The terms that params.loss asks for, by the names of TERMS, each a scalar.
+
+    class_counts: stressed and calm targets of the training. is_selection: detection as cross entropy with a class
+    weight. The paper's variant alone: clean, the batch without noise, by whose inputs is ranked; lowest, (n_types,)
+    lowest_input_norms of the training, else of the batch."""
+    counts = ClassCounts(*class_counts)
+    if params.variant == "ours":
+        return _our_terms(batch, outputs, params.loss, counts, is_selection=is_selection)
+    ranked_by, power = batch if clean is None else clean, params.loss.norm_power
+    if lowest is None:
+        lowest = lowest_input_norms(ranked_by, outputs.type_logits.shape[1], power)
+    truth = input_norms(ranked_by, power)
+    return _paper_terms(batch, outputs, params.loss, counts, is_selection=is_selection, truth=truth, lowest=lowest)
+
+
+def summed(terms: Mapping[str, Tensor]) -> Tensor:
+    """The loss: the sum of all terms, 0 without any."""
+    return torch.stack(list(terms.values())).sum() if terms else torch.zeros(())
+
+
+def _our_terms(
+    batch: GraphBatch, outputs: Outputs, params: LossParams, counts: ClassCounts, *, is_selection: bool
+) -> dict[str, Tensor]:
+    is_all, is_stressed = torch.ones_like(outputs.is_inferred), batch.label == 1  # an unknown label (NaN) is not
+    is_promised = outputs.is_inferred & ~is_stressed
+    terms: dict[str, Tensor] = {}
+    if params.reconstruction:
+        own = batch.x, batch.is_own
+        terms["reconstruction"] = own_squared_error(outputs.decoded, *own, is_all)
+        terms["reconstruction_inferred"] = own_squared_error(outputs.decoded_nxt, *own, is_promised)
+    if params.detection:
+        is_judged = batch.is_target & outputs.is_inferred & ~torch.isnan(batch.label)
+        stressed = is_stressed[is_judged]
+        losses = detection_losses(outputs.logit[is_judged], stressed, params, counts, is_selection=is_selection)
+        terms["detection"] = per_stressed(losses, stressed.sum(), len(losses))
+    if params.clustering:
+        vectors = torch.cat([outputs.enc, outputs.nxt[outputs.is_inferred]])
+        type_of = torch.cat([batch.type_of, batch.type_of[outputs.is_inferred]])
+        terms["clustering"] = _clustering(vectors, type_of, params, params.mined_in("ours"))
+    if params.classification:
+        terms["classification"] = type_cross_entropy(outputs.type_logits, batch.type_of, is_all)
+        terms["classification_inferred"] = type_cross_entropy(outputs.type_logits_nxt, batch.type_of, is_promised)
+    norms, promised = p_norms(outputs.enc, params.norm_power), p_norms(outputs.nxt, params.norm_power)
+    if params.ranking:
+        terms["ranking"] = ratio_ranking(norms, batch.performance, batch.type_of, ~is_stressed)
+        terms["ranking_inferred"] = ratio_ranking(promised, batch.performance, batch.type_of, is_promised)
+    if params.stressed_ranking:
+        pairs = stressed_pairs(pairs_of(batch.edge_index), is_stressed)
+        terms["stressed_ranking"] = ratio_stressed_ranking(norms, batch.performance, pairs)
+        terms["stressed_ranking_inferred"] = below_inferred(norms, promised, outputs.is_inferred & is_stressed)
+    return terms
+
+
+def _paper_terms(
+    batch: GraphBatch,
+    outputs: Outputs,
+    params: LossParams,
+    counts: ClassCounts,
+    *,
+    is_selection: bool,
+    truth: Tensor,
+    lowest: Tensor,
+) -> dict[str, Tensor]:
+    """truth: (v,) input_norms; lowest: (t,) lowest_input_norms."""
+    is_all, is_stressed = torch.ones_like(outputs.is_inferred), batch.label == 1
+    terms: dict[str, Tensor] = {}
+    if params.reconstruction:
+        terms["reconstruction"] = squared_error(outputs.decoded, batch.x)
+        terms["reconstruction_inferred"] = squared_error(outputs.decoded_nxt, batch.x)
+    if params.detection:  # over all vertices that have been inferred, not of targets alone
+        is_judged = outputs.is_inferred & ~torch.isnan(batch.label)
+        losses = detection_losses(
+            outputs.logit[is_judged], is_stressed[is_judged], params, counts, is_selection=is_selection
+        )
+        terms["detection"] = per_stressed(losses, is_stressed.sum(), len(batch.label))
+    if params.clustering:
+        shown = torch.where(is_stressed[:, None], outputs.enc.detach(), outputs.nxt)  # as decoded_nxt is decoded
+        vectors, type_of = torch.cat([outputs.enc, shown]), batch.type_of.repeat(2)
+        terms["clustering"] = _clustering(vectors, type_of, params, params.mined_in("paper"))
+    if params.classification:
+        terms["classification"] = type_cross_entropy(outputs.type_logits, batch.type_of, is_all)
+        terms["classification_inferred"] = type_cross_entropy(outputs.type_logits_nxt, batch.type_of, is_all)
+    pairs = pairs_of(batch.edge_index)
+    lowest_of = torch.where(batch.type_of >= 0, lowest[batch.type_of.clamp(min=0)], torch.nan)  # (v,)
+    for suffix, codes in (("", outputs.enc), ("_inferred", outputs.nxt)):
+        norms = p_norms(codes, params.norm_power)
+        if params.ranking:
+            terms["ranking" + suffix] = margin_ranking(norms, truth, among(pairs, ~is_stressed))
+        if params.stressed_ranking:
+            apart = stressed_pairs(pairs, is_stressed)
+            terms["stressed_ranking" + suffix] = margin_stressed_ranking(
+                norms, truth, lowest_of, apart, is_stressed.sum()
+            )
+    return terms
+
+
+def _clustering(vectors: Tensor, type_of: Tensor, params: LossParams, mined_per_type: int) -> Tensor:
+    is_mined = spread_over_each(type_of, mined_per_type)
+    return triplet_margin(vectors[is_mined], type_of[is_mined], params.triplet_margin, params.mining_margin)
 
 
 def squared_error(decoded: Tensor, x: Tensor) -> Tensor:
@@ -33,17 +181,19 @@ def own_squared_error(decoded: Tensor, x: Tensor, is_own: Tensor, is_counted: Te
     return mean_where(squared, is_counted & (n_own > 0))
 
 
-class ClassCounts(NamedTuple):
-    """Targets of the training graphs by label; those of which nobody knows are in neither."""
+def mean_where(values: Tensor, is_counted: Tensor) -> Tensor:
+    """Mean of the values (n,) for which the mask (n,) is true, as a scalar; 0 if it is true for none."""
+    counted = values[is_counted]
+    return counted.sum() / max(counted.numel(), 1)
 
-    n_stressed: int
-    n_calm: int
 
-
-def stressed_weight(counts: ClassCounts, beta: float) -> float:
-    """α of the stressed class from the effective numbers of samples; a class without any counts as one of 1."""
-    stressed, calm = ((1 - beta) / (1 - beta ** max(count, 1)) for count in counts)
-    return stressed / (stressed + calm)
+def detection_losses(
+    logits: Tensor, is_stressed: Tensor, params: LossParams, counts: ClassCounts, *, is_selection: bool
+) -> Tensor:
+    """Of each vertex, (n,): focal, or for the selection of a model the cross entropy."""
+    if is_selection:
+        return weighted_cross_entropy(logits, is_stressed, counts)
+    return focal(logits, is_stressed, params.focal_gamma, stressed_weight(counts, params.class_balance))
 
 
 def focal(logits: Tensor, is_stressed: Tensor, gamma: float, weight: float) -> Tensor:
@@ -55,19 +205,16 @@ def focal(logits: Tensor, is_stressed: Tensor, gamma: float, weight: float) -> T
     return -weights * torch.exp(gamma * logsigmoid(-signed)) * logsigmoid(signed)
 
 
+def stressed_weight(counts: ClassCounts, beta: float) -> float:
+    """α of the stressed class from the effective numbers of samples; a class without any counts as one of 1."""
+    stressed, calm = ((1 - beta) / (1 - beta ** max(count, 1)) for count in counts)
+    return stressed / (stressed + calm)
+
+
 def weighted_cross_entropy(logits: Tensor, is_stressed: Tensor, counts: ClassCounts) -> Tensor:
     """Cross entropy of each vertex, (n,), times calm per stressed target in training where it is stressed."""
     ratio = logits.new_tensor(max(counts.n_calm, 1) / max(counts.n_stressed, 1))
     return binary_cross_entropy_with_logits(logits, is_stressed.to(logits.dtype), pos_weight=ratio, reduction="none")
-
-
-def detection_losses(
-    logits: Tensor, is_stressed: Tensor, params: LossParams, counts: ClassCounts, *, is_selection: bool
-) -> Tensor:
-    """Of each vertex, (n,): focal, or for the selection of a model the cross entropy."""
-    if is_selection:
-        return weighted_cross_entropy(logits, is_stressed, counts)
-    return focal(logits, is_stressed, params.focal_gamma, stressed_weight(counts, params.class_balance))
 
 
 def per_stressed(losses: Tensor, n_stressed: Tensor, n_all: int) -> Tensor:
@@ -81,9 +228,6 @@ def type_cross_entropy(logits: Tensor, type_of: Tensor, is_counted: Tensor) -> T
     logits: (v, t); type_of: (v,), -1 for a type that training did not have; is_counted: (v,)."""
     each = cross_entropy(logits, type_of.clamp(min=0), reduction="none")
     return mean_where(each, is_counted & (type_of >= 0))
-
-
-SMALLEST = 1e-6
 
 
 def pairs_of(edge_index: Tensor) -> Tensor:
@@ -132,6 +276,16 @@ def stressed_pairs(pairs: Tensor, is_stressed: Tensor) -> Tensor:
     return both[:, is_stressed[both[0]] & ~is_stressed[both[1]]]
 
 
+def input_norms(batch: GraphBatch, power: float) -> Tensor:
+    """What the paper ranks by: the p-norm of each execution's scaled input, (v,); what was filled in counts as 0."""
+    return p_norms(torch.where(batch.is_own, batch.x, 0.0), power)
+
+
+def lowest_input_norms(batch: GraphBatch, n_types: int, power: float) -> Tensor:
+    """lowest_norms of the calm executions of a batch, (n_types,); meant for one batch of all training graphs."""
+    return lowest_norms(input_norms(batch, power), batch.type_of, batch.label == 0, n_types)
+
+
 def lowest_norms(norms: Tensor, type_of: Tensor, is_calm: Tensor, n_types: int) -> Tensor:
     """Least norm of the calm executions of each type less their standard deviation: (n_types,), NaN for a type without.
 
@@ -177,12 +331,14 @@ def below_inferred(norms: Tensor, inferred_norms: Tensor, is_counted: Tensor) ->
     return short.clamp(min=0).sum() / max(len(short), 1)
 
 
-ANCHORS_AT_ONCE = 1024  # rows of the matrix of similarities that are in memory together
-GOLDEN = 0.6180339887498949  # its multiples, whole numbers aside, fill 0 to 1 evenly and repeat no period
-
-
 def triplet_margin(vectors: Tensor, type_of: Tensor, margin: float, mining_margin: float) -> Tensor:
-    """Mean loss of the mined triplets above 0; 0 where there are none, as with a single type.
+    """Mean of s_an - s_ap + margin over the triplets (a, p, n) where it is above 0 and s_ap - s_an <= mining margin; 0
+    where there are none, as with a single type. a and p are of one type, n of another; s: cosine similarity.
+
+    Triplets are as many as the cube of the vectors, but none has to be formed: the sum of those that count is
+    Σ c_ij s_ij + count · margin, where c_ij says how often s_ij is that of a negative, less how often it is that of a
+    positive. For an anchor and a positive the negatives that count are those from s_ap - margin on, so that sorting the
+    similarities of each anchor tells all c.
 
     vectors: (n, h); type_of: (n,). Source: TripletMarginLoss and TripletMarginMiner ("all") of pytorch-metric-learning,
     whose numbers it has; O(n² log n) instead of O(n³)."""
@@ -202,6 +358,21 @@ def triplet_margin(vectors: Tensor, type_of: Tensor, margin: float, mining_margi
     return total / count.clamp(min=1)
 
 
+def spread_over_each(type_of: Tensor, count: int) -> Tensor:
+    """Mask (n,) of `count` vectors of each type, spread evenly over those that it has, in their order.
+
+    All of a type that has no more; a type of -1 is left out. Vectors lie graph by graph, encoded ones first: so these
+    are of many graphs, of every slot, and inferred ones are among them."""
+    order = torch.argsort(type_of, stable=True)
+    turn = torch.zeros_like(type_of, dtype=torch.float64).scatter_(
+        0, order, (_places(type_of[order]).to(torch.float64) * GOLDEN) % 1
+    )
+    order = torch.argsort(turn)
+    order = order[torch.argsort(type_of[order], stable=True)]
+    is_taken = _places(type_of[order]) < count
+    return (type_of >= 0) & torch.zeros_like(is_taken).scatter_(0, order, is_taken)
+
+
 def _how_often(
     similar: Tensor, is_negative: Tensor, is_positive: Tensor, margin: float, mining_margin: float
 ) -> tuple[Tensor, Tensor]:
@@ -218,187 +389,6 @@ def _how_often(
     return as_negative - as_positive, as_positive.sum().to(similar.dtype)
 
 
-def spread_over_each(type_of: Tensor, count: int) -> Tensor:
-    """Mask (n,) of `count` vectors of each type, spread evenly over those that it has, in their order.
-
-    All of a type that has no more; a type of -1 is left out. Vectors lie graph by graph, encoded ones first: so these
-    are of many graphs, of every slot, and inferred ones are among them."""
-    order = torch.argsort(type_of, stable=True)
-    turn = torch.zeros_like(type_of, dtype=torch.float64).scatter_(
-        0, order, (_places(type_of[order]).to(torch.float64) * GOLDEN) % 1
-    )
-    order = torch.argsort(turn)
-    order = order[torch.argsort(type_of[order], stable=True)]
-    is_taken = _places(type_of[order]) < count
-    return (type_of >= 0) & torch.zeros_like(is_taken).scatter_(0, order, is_taken)
-
-
 def _places(of: Tensor) -> Tensor:
     """The place of each among those of its type, from 0: (n,). of: types, rising."""
     return torch.arange(len(of), device=of.device) - torch.searchsorted(of, of)
-
-
-def our_terms(
-    batch: GraphBatch, outputs: Outputs, params: LossParams, counts: ClassCounts, *, is_selection: bool
-) -> dict[str, Tensor]:
-    """Each term that params ask for under its own name."""
-    is_all = torch.ones_like(outputs.is_inferred)
-    is_promised = outputs.is_inferred & ~_is_stressed(batch)
-    terms: dict[str, Tensor] = {}
-    if params.reconstruction:
-        own = batch.x, batch.is_own
-        terms["reconstruction"] = own_squared_error(outputs.decoded, *own, is_all)
-        terms["reconstruction_inferred"] = own_squared_error(outputs.decoded_nxt, *own, is_promised)
-    if params.detection:
-        is_known = batch.is_target & ~torch.isnan(batch.label)
-        asked = batch, params, counts, is_selection
-        terms["detection"] = _our_detection(outputs.logit, is_known & outputs.is_inferred, *asked)
-        terms["detection_alone"] = _our_detection(outputs.logit_alone, is_known, *asked)
-    if params.clustering:
-        terms["clustering"] = _clustering(batch, outputs, params)
-    if params.classification:
-        terms["classification"] = type_cross_entropy(outputs.type_logits, batch.type_of, is_all)
-        terms["classification_inferred"] = type_cross_entropy(outputs.type_logits_nxt, batch.type_of, is_promised)
-    return terms | _rankings(batch, outputs, params)
-
-
-def _is_stressed(batch: GraphBatch) -> Tensor:
-    return batch.label == 1  # an unknown label (NaN) is not
-
-
-def _our_detection(
-    logit: Tensor, is_judged: Tensor, batch: GraphBatch, params: LossParams, counts: ClassCounts, is_selection: bool
-) -> Tensor:
-    is_stressed = _is_stressed(batch)[is_judged]
-    losses = detection_losses(logit[is_judged], is_stressed, params, counts, is_selection=is_selection)
-    return per_stressed(losses, is_stressed.sum(), len(losses))
-
-
-def _clustering(batch: GraphBatch, outputs: Outputs, params: LossParams) -> Tensor:
-    vectors = torch.cat([outputs.enc, outputs.nxt[outputs.is_inferred]])
-    type_of = torch.cat([batch.type_of, batch.type_of[outputs.is_inferred]])
-    is_mined = spread_over_each(type_of, params.mined_in("ours"))
-    return triplet_margin(vectors[is_mined], type_of[is_mined], params.triplet_margin, params.mining_margin)
-
-
-def _rankings(batch: GraphBatch, outputs: Outputs, params: LossParams) -> dict[str, Tensor]:
-    is_stressed, told = _is_stressed(batch), (batch.performance, batch.type_of)
-    norms, promised = p_norms(outputs.enc, params.norm_power), p_norms(outputs.nxt, params.norm_power)
-    terms: dict[str, Tensor] = {}
-    if params.ranking:
-        terms["ranking"] = ratio_ranking(norms, *told, ~is_stressed)
-        terms["ranking_inferred"] = ratio_ranking(promised, *told, outputs.is_inferred & ~is_stressed)
-    if params.stressed_ranking:
-        pairs = stressed_pairs(pairs_of(batch.edge_index), is_stressed)
-        terms["stressed_ranking"] = ratio_stressed_ranking(norms, batch.performance, pairs)
-        terms["stressed_ranking_inferred"] = below_inferred(norms, promised, outputs.is_inferred & is_stressed)
-    return terms
-
-
-def input_norms(batch: GraphBatch, power: float) -> Tensor:
-    """What the paper ranks by: the p-norm of each execution's scaled input, (v,); what was filled in counts as 0."""
-    return p_norms(torch.where(batch.is_own, batch.x, 0.0), power)
-
-
-def lowest_input_norms(batch: GraphBatch, n_types: int, power: float) -> Tensor:
-    """lowest_norms of the calm executions of a batch, (n_types,); meant for one batch of all training graphs."""
-    return lowest_norms(input_norms(batch, power), batch.type_of, batch.label == 0, n_types)
-
-
-def paper_terms(
-    batch: GraphBatch,
-    outputs: Outputs,
-    params: LossParams,
-    counts: ClassCounts,
-    *,
-    is_selection: bool,
-    truth: Tensor,
-    lowest: Tensor,
-) -> dict[str, Tensor]:
-    """Each term that params ask for under its own name. truth: (v,) input_norms; lowest: (t,) lowest_input_norms."""
-    is_all = torch.ones_like(outputs.is_inferred)
-    is_stressed = batch.label == 1
-    terms: dict[str, Tensor] = {}
-    if params.reconstruction:
-        terms["reconstruction"] = squared_error(outputs.decoded, batch.x)
-        terms["reconstruction_inferred"] = squared_error(outputs.decoded_taught, batch.x)
-    if params.detection:
-        terms["detection"] = _paper_detection(outputs, batch.label, params, counts, is_selection)
-    if params.clustering:
-        is_mined = spread_over_each(batch.type_of.repeat(2), params.mined_in("paper"))
-        vectors = torch.cat([outputs.enc, outputs.nxt_taught])[is_mined]
-        type_of = batch.type_of.repeat(2)[is_mined]
-        terms["clustering"] = triplet_margin(vectors, type_of, params.triplet_margin, params.mining_margin)
-    if params.classification:
-        terms["classification"] = type_cross_entropy(outputs.type_logits, batch.type_of, is_all)
-        terms["classification_inferred"] = type_cross_entropy(outputs.type_logits_taught, batch.type_of, is_all)
-    pairs = pairs_of(batch.edge_index)
-    for suffix, vectors in (("", outputs.enc), ("_inferred", outputs.nxt)):
-        norms = p_norms(vectors, params.norm_power)
-        if params.ranking:
-            terms["ranking" + suffix] = margin_ranking(norms, truth, among(pairs, ~is_stressed))
-        if params.stressed_ranking:
-            terms["stressed_ranking" + suffix] = margin_stressed_ranking(
-                norms, truth, _of_vertices(lowest, batch.type_of), stressed_pairs(pairs, is_stressed), is_stressed.sum()
-            )
-    return terms
-
-
-def _paper_detection(
-    outputs: Outputs, label: Tensor, params: LossParams, counts: ClassCounts, is_selection: bool
-) -> Tensor:
-    """Over all vertices that have been inferred, not of targets alone, divided by the stressed ones of the batch."""
-    is_judged = outputs.is_inferred & ~torch.isnan(label)
-    logit, is_stressed = outputs.logit[is_judged], label[is_judged] == 1
-    losses = detection_losses(logit, is_stressed, params, counts, is_selection=is_selection)
-    return per_stressed(losses, (label == 1).sum(), len(label))
-
-
-def _of_vertices(lowest: Tensor, type_of: Tensor) -> Tensor:
-    """(v,): the lowest norm of each one's type, NaN for a type that training did not have."""
-    return torch.where(type_of >= 0, lowest[type_of.clamp(min=0)], torch.nan)
-
-
-TERMS = (
-    "reconstruction",
-    "reconstruction_inferred",
-    "detection",
-    "detection_alone",  # in our variant alone: the head that judges executions without earlier ones
-    "clustering",
-    "classification",
-    "classification_inferred",
-    "ranking",
-    "ranking_inferred",
-    "stressed_ranking",
-    "stressed_ranking_inferred",
-)
-
-
-def loss_terms(
-    batch: GraphBatch,
-    outputs: Outputs,
-    params: ModelParams,
-    class_counts: ClassCounts | tuple[int, int],
-    *,
-    is_selection: bool = False,
-    clean: GraphBatch | None = None,
-    lowest: Tensor | None = None,
-) -> dict[str, Tensor]:
-    """The terms that params.loss asks for, by the names of TERMS, each a scalar, finite and 0 where nothing counts.
-
-    class_counts: stressed and calm targets of the training. is_selection: detection as cross entropy with a class
-    weight, so that models of other focal settings can be compared. The paper's variant alone: clean, the batch without
-    noise, by whose inputs is ranked; lowest, (n_types,) lowest_input_norms of the training, else of the batch."""
-    counts = ClassCounts(*class_counts)
-    if params.variant == "ours":
-        return our_terms(batch, outputs, params.loss, counts, is_selection=is_selection)
-    ranked_by, power = batch if clean is None else clean, params.loss.norm_power
-    if lowest is None:
-        lowest = lowest_input_norms(ranked_by, outputs.type_logits.shape[1], power)
-    truth = input_norms(ranked_by, power)
-    return paper_terms(batch, outputs, params.loss, counts, is_selection=is_selection, truth=truth, lowest=lowest)
-
-
-def summed(terms: Mapping[str, Tensor]) -> Tensor:
-    """The loss: the sum of all terms, 0 without any."""
-    return torch.stack(list(terms.values())).sum() if terms else torch.zeros(())

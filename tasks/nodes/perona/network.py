@@ -1,4 +1,15 @@
-"""Perona's network: codes of executions, and how they differ from what earlier ones promise. Source: IV-B."""
+"""Perona's network: codes of executions, and how they differ from what earlier ones promise. Source: III-C and IV-B.
+
+    enc      = SELU(W_2 · AlphaDropout(SELU(W_1 x)))                                   code of an execution
+    decoded  = W_4 · AlphaDropout(SELU(W_3 enc))             the paper's: through a sigmoid, as inputs lie in 0 … 1
+    nxt      = SELU(W_5 · AlphaDropout(SELU((transformer(h) + topology_adaptive(h)) / 2)))      what neighbours promise
+    P        = σ(w · SELU(W_6 (enc - nxt) + b) + c)                                    that the execution was stressed
+    score    = (Σ |enc|^p)^(1/p)
+
+The paper's authors let a vertex see itself: by self-loops, by the transformer's root weight and its query, which is the
+vertex' own code, and by the term A^0 h of the topology adaptive convolution. Ours has none of them, the mean of the
+neighbours asks instead: what is inferred of a vertex does not depend on its own metrics. Ours has biases, which theirs
+has not: its inputs are 0 for a typical execution, whose code would be 0 as well, and a norm of 0 has no logarithm."""
 
 import hashlib
 import json
@@ -20,110 +31,104 @@ from tasks.nodes.perona.graph import GraphBatch
 from tasks.nodes.perona.params import ModelParams, NetworkParams
 from tasks.params import Params
 
-SMALLEST = 1e-12
+HOPS = 3  # of the topology adaptive convolution, as in the authors' code
+SMALLEST = 1e-12  # norm of a row of zeros
+FORMAT, VERSION = "whorl.nodes.network", 2
+WEIGHTS, DESCRIPTION = "network.safetensors", "network.json"
+MOST = 100_000  # no size of a network is larger
 
 
-def p_norms(vectors: Tensor, power: float) -> Tensor:
-    """(Σ |v|^p)^(1/p) of each row: (n, d) to (n,), above 0 also for a row of zeros, whose gradient is 0.
+class Sizes(Params):
+    """Inputs, types, and the length of an edge's attributes."""
 
-    The rows are divided by their largest entry first: the tenth power of 1e-4 or of 1e4 does not fit into float32."""
-    sizes = vectors.abs()
-    largest = sizes.detach().amax(dim=-1, keepdim=True).clamp(min=SMALLEST)  # constant: the norm does not depend on it
-    total = ((sizes / largest) ** power).sum(dim=-1)
-    norms: Tensor = largest.squeeze(-1) * total.clamp(min=SMALLEST) ** (1 / power)
-    return norms
+    n_inputs: int
+    n_types: int
+    edge_size: int
 
 
-def linear(n_in: int, n_out: int, *, has_bias: bool) -> nn.Linear:
-    """A linear layer of normal weights with variance 1 / n_in (Kaiming, fan in, gain 1) and a bias of 0."""
-    layer = nn.Linear(n_in, n_out, bias=has_bias)
-    nn.init.kaiming_normal_(layer.weight, mode="fan_in", nonlinearity="linear")
-    if has_bias:
-        nn.init.zeros_(layer.bias)
-    return layer
+@dataclass(frozen=True)
+class Outputs:
+    """What the network says of v vertices: codes of h, f inputs, t types; all finite.
+
+    enc: (v, h) codes. decoded: (v, f) the inputs that they stand for. type_logits: (v, t).
+    nxt: (v, h) what earlier executions promise; enc without its gradient where not is_inferred. decoded_nxt,
+    type_logits_nxt: (v, f) and (v, t) of nxt.
+    is_inferred: (v,) whether there were earlier executions enough. logit: (v,) that an execution is stressed; where not
+    is_inferred it is that of no difference, and says nothing."""
+
+    enc: Tensor
+    decoded: Tensor
+    type_logits: Tensor
+    nxt: Tensor
+    decoded_nxt: Tensor
+    type_logits_nxt: Tensor
+    is_inferred: Tensor
+    logit: Tensor
 
 
-class Encoder(nn.Module):
-    """enc(x) = SELU(W_2 · AlphaDropout(SELU(W_1 x))).
+class PeronaNetwork(nn.Module):
+    """Encoder, decoder, type classifier, aggregation of earlier executions and detector; see ModelParams.variant.
 
-    has_bias: the paper's has none. Ours needs them: its inputs are 0 for a typical execution, whose fingerprint would
-    be 0 as well, and a norm of 0 has no logarithm to rank by."""
+    Weights are drawn from torch's generator as it stands."""
 
-    def __init__(self, n_inputs: int, params: NetworkParams, *, has_bias: bool) -> None:
+    def __init__(self, n_inputs: int, n_types: int, edge_size: int, params: ModelParams) -> None:
         super().__init__()
-        self.layers = nn.Sequential(
-            linear(n_inputs, params.intermediate, has_bias=has_bias),
-            nn.SELU(),
-            nn.AlphaDropout(params.dropout),
-            linear(params.intermediate, params.hidden, has_bias=has_bias),
-            nn.SELU(),
+        network, is_paper = params.network, params.variant == "paper"
+        self.params = params
+        self.sizes = Sizes(n_inputs=n_inputs, n_types=n_types, edge_size=edge_size)
+        self.fewest = params.graph.predecessors if is_paper else 1  # neighbours that something is inferred from
+        self.encoder = nn.Sequential(*_two_layers(n_inputs, network.hidden, network, has_bias=not is_paper), nn.SELU())
+        self.decoder = nn.Sequential(
+            *_two_layers(network.hidden, n_inputs, network, has_bias=not is_paper),
+            nn.Sigmoid() if is_paper else nn.Identity(),
+        )
+        self.classifier = linear(network.hidden, n_types, has_bias=True)
+        self.aggregation = Aggregation(edge_size, network, sees_itself=is_paper)
+        self.detector = nn.Sequential(
+            linear(network.hidden, network.hidden, has_bias=True), nn.SELU(), linear(network.hidden, 1, has_bias=True)
         )
 
-    def forward(self, x: Tensor) -> Tensor:
-        """(v, f) to (v, hidden)."""
-        enc: Tensor = self.layers(x)
+    def forward(self, batch: GraphBatch, *, is_itself: Tensor | None = None) -> Outputs:
+        """What the network says of the vertices of a batch.
+
+        is_itself: (v,) vertices whose own code, without its gradient, is decoded and classified in place of nxt: in the
+        paper's losses the stressed ones, which are not to teach what a calm one looks like."""
+        enc = self.encode(batch.x)  # (v, h)
+        nxt, is_inferred = self._infer(enc, batch)  # (v, h), (v,)
+        shown = nxt if is_itself is None else torch.where(is_itself[:, None], enc.detach(), nxt)
+        return Outputs(
+            enc=enc,
+            decoded=self.decoder(enc),
+            type_logits=self.classifier(enc),
+            nxt=nxt,
+            decoded_nxt=self.decoder(shown),
+            type_logits_nxt=self.classifier(shown),
+            is_inferred=is_inferred,
+            logit=self.detector(enc - nxt).squeeze(1),
+        )
+
+    def encode(self, x: Tensor) -> Tensor:
+        """Codes of executions by themselves: (v, f) to (v, h)."""
+        enc: Tensor = self.encoder(x)
         return enc
-
-
-class Decoder(nn.Module):
-    """dec(c) = W_2 · AlphaDropout(SELU(W_1 c)), through a sigmoid where inputs lie between 0 and 1 (the paper's)."""
-
-    def __init__(self, n_inputs: int, params: NetworkParams, *, has_bias: bool, is_bounded: bool) -> None:
-        super().__init__()
-        self.layers = nn.Sequential(
-            linear(params.hidden, params.intermediate, has_bias=has_bias),
-            nn.SELU(),
-            nn.AlphaDropout(params.dropout),
-            linear(params.intermediate, n_inputs, has_bias=has_bias),
-            nn.Sigmoid() if is_bounded else nn.Identity(),
-        )
-
-    def forward(self, codes: Tensor) -> Tensor:
-        """(v, hidden) to (v, f)."""
-        decoded: Tensor = self.layers(codes)
-        return decoded
-
-
-class Detector(nn.Module):
-    """f_1(d) = w · SELU(W d + b) + c on a vector d of each execution, and what plain detectors say beside it."""
-
-    def __init__(self, hidden: int, n_evidence: int) -> None:
-        super().__init__()
-        self.inner = linear(hidden + n_evidence, hidden, has_bias=True)
-        self.last = linear(hidden, 1, has_bias=True)
-
-    def forward(self, told: Tensor, evidence: Tensor) -> Tensor:
-        """(v, hidden) and (v, n_evidence) to logits (v,)."""
-        logits: Tensor = self.last(torch.selu(self.inner(torch.cat([told, evidence], dim=1))))
-        return logits.squeeze(1)
 
     def set_prior(self, n_stressed: int, n_calm: int) -> None:
         """Start from the logit of their share, ln(n_stressed / n_calm); a class without any counts as one."""
-        nn.init.constant_(self.last.bias, math.log(max(n_stressed, 1) / max(n_calm, 1)))
+        nn.init.constant_(self.detector[-1].bias, math.log(max(n_stressed, 1) / max(n_calm, 1)))
 
-
-HOPS = 3  # of the topology adaptive convolution, as in the authors' code
-
-
-class NeighboursOnly(TAGConv):  # type: ignore[misc]  # torch_geometric tells no types
-    """Σ_k A^k h Θ_k + b for k = 1 … K: TAGConv without its term of k = 0, the vertex itself."""
-
-    def __init__(self, size: int, hops: int) -> None:
-        super().__init__(size, size, K=hops, normalize=False)
-        self.lins = nn.ModuleList([Linear(size, size, bias=False) for _ in range(hops)])
-
-    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
-        """x: (v, size); edge_index: (2, E); edge_weight: (E,). Returns (v, size)."""
+    def _infer(self, enc: Tensor, batch: GraphBatch) -> tuple[Tensor, Tensor]:
+        """nxt (v, h) and is_inferred (v,), after the edges that a training step leaves out."""
+        edge_index, is_kept = dropout_edge(batch.edge_index, self.params.network.edge_dropout, training=self.training)
+        edge_attr = batch.edge_attr[is_kept] if self.training else batch.edge_attr
         source, to = edge_index
-        found: Tensor = torch.zeros_like(x) + self.bias
-        for layer in self.lins:
-            x = torch.zeros_like(x).index_add(0, to, edge_weight[:, None] * x[source])  # A^k h
-            found = found + layer(x)
-        return found
+        n_neighbours = torch.bincount(to[source != to], minlength=len(enc))
+        is_inferred = n_neighbours >= self.fewest
+        promised = self.aggregation(enc, edge_index, edge_attr)
+        return torch.where(is_inferred[:, None], promised, enc.detach()), is_inferred
 
 
 class Aggregation(nn.Module):
-    """sees_itself: the paper's, with root weight and gate as the parameters say."""
+    """Two graph convolutions, averaged. sees_itself: the paper's, with root weight and gate as the parameters say."""
 
     def __init__(self, edge_size: int, params: NetworkParams, *, sees_itself: bool) -> None:
         super().__init__()
@@ -146,164 +151,65 @@ class Aggregation(nn.Module):
         self.last = linear(size, size, has_bias=not sees_itself)
 
     def forward(self, h: Tensor, edge_index: Tensor, edge_attr: Tensor) -> Tensor:
-        """h: (v, hidden); edge_index: (2, E); edge_attr: (E, d). Returns (v, hidden); it means nothing for a vertex
-        that no edge leads to.
+        """h: (v, size); edge_index: (2, E); edge_attr: (E, d). Returns (v, size); it means nothing for a vertex that no
+        edge leads to.
 
         The mean over the heads of the attention weights weighs the edges of the topology adaptive convolution."""
         ends = h if self.sees_itself else (h, neighbour_means(h, edge_index))
         by_attention, (_, attention) = self.transformer(ends, edge_index, edge_attr, return_attention_weights=True)
-        by_hops = self.adaptive(h, edge_index, attention.mean(dim=1))
+        by_hops = self.adaptive(h, edge_index, attention.mean(dim=1))  # (v, size)
         merged = self.dropout(torch.selu((by_attention + by_hops) / 2))
         return torch.selu(self.last(merged))
 
 
+class NeighboursOnly(TAGConv):  # type: ignore[misc]  # torch_geometric tells no types
+    """Σ_k A^k h Θ_k + b for k = 1 … K: TAGConv without its term of k = 0, the vertex itself."""
+
+    def __init__(self, size: int, hops: int) -> None:
+        super().__init__(size, size, K=hops, normalize=False)
+        self.lins = nn.ModuleList([Linear(size, size, bias=False) for _ in range(hops)])
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
+        """x: (v, size); edge_index: (2, E); edge_weight: (E,). Returns (v, size)."""
+        source, to = edge_index
+        total: Tensor = torch.zeros_like(x) + self.bias
+        for layer in self.lins:
+            x = torch.zeros_like(x).index_add(0, to, edge_weight[:, None] * x[source])  # A^k h
+            total = total + layer(x)
+        return total
+
+
 def neighbour_means(h: Tensor, edge_index: Tensor) -> Tensor:
-    """Mean of the vertices from which edges lead to each vertex, (v, hidden); 0 where none does."""
+    """Mean of the vertices from which edges lead to each vertex, (v, size); 0 where none does."""
     source, to = edge_index
     means: Tensor = scatter(h[source], to, dim=0, dim_size=len(h), reduce="mean")
     return means
 
 
-def _paper_hops(size: int) -> TAGConv:
-    """With a bias in each of its linear layers, as PyG 2.0.4 has them whatever one asks for."""
-    layer = TAGConv(size, size, K=HOPS, bias=False, normalize=False)
-    layer.lins = nn.ModuleList([Linear(size, size) for _ in range(HOPS + 1)])
+def linear(n_in: int, n_out: int, *, has_bias: bool) -> nn.Linear:
+    """A linear layer of normal weights with variance 1 / n_in (Kaiming, fan in, gain 1) and a bias of 0."""
+    layer = nn.Linear(n_in, n_out, bias=has_bias)
+    nn.init.kaiming_normal_(layer.weight, mode="fan_in", nonlinearity="linear")
+    if has_bias:
+        nn.init.zeros_(layer.bias)
     return layer
 
 
-@dataclass(frozen=True)
-class Outputs:
-    """v vertices, encodings of h, f inputs, t types; all finite.
+def p_norms(vectors: Tensor, power: float) -> Tensor:
+    """(Σ |v|^p)^(1/p) of each row: (n, d) to (n,), above 0 also for a row of zeros, whose gradient is 0.
 
-    enc: (v, h) fingerprints. decoded: (v, f) the inputs that they stand for. type_logits: (v, t).
-    nxt: (v, h) what earlier executions promise; enc without its gradient where not is_inferred. decoded_nxt,
-    type_logits_nxt: (v, f) and (v, t) of nxt.
-    is_inferred: (v,) whether there were earlier executions enough.
-    logit: (v,) that an execution is stressed, from enc - nxt where is_inferred, else logit_alone.
-    logit_alone: (v,) by the fingerprint alone; in the paper's variant the constant that its detector says of no
-    difference.
-    nxt_taught, decoded_taught, type_logits_taught: what losses look at in place of the three of nxt. The same, but in
-    the paper's variant executions known to be stressed stand for themselves there: enc without its gradient. Nothing
-    else depends on labels."""
-
-    enc: Tensor
-    decoded: Tensor
-    type_logits: Tensor
-    nxt: Tensor
-    decoded_nxt: Tensor
-    type_logits_nxt: Tensor
-    is_inferred: Tensor
-    logit: Tensor
-    logit_alone: Tensor
-    nxt_taught: Tensor
-    decoded_taught: Tensor
-    type_logits_taught: Tensor
-
-
-__all__ = ["Outputs", "PeronaNetwork", "Sizes"]
-
-
-class Sizes(Params):
-    """Inputs, types, length of an edge's attributes, and scores of plain detectors that come with an execution."""
-
-    n_inputs: int
-    n_types: int
-    edge_size: int
-    n_evidence: int
-
-
-class PeronaNetwork(nn.Module):
-    """Encoder, decoder, type classifier, aggregation of earlier executions and detectors; see ModelParams.variant.
-
-    Weights are drawn from torch's generator as it stands. Evidence is heeded in our variant alone, and there only if
-    network.evidence asks for it."""
-
-    def __init__(self, n_inputs: int, n_types: int, edge_size: int, n_evidence: int, params: ModelParams) -> None:
-        super().__init__()
-        network, self.is_paper = params.network, params.variant == "paper"
-        self.params = params
-        self.sizes = Sizes(n_inputs=n_inputs, n_types=n_types, edge_size=edge_size, n_evidence=n_evidence)
-        self.fewest = params.graph.predecessors if self.is_paper else 1  # neighbours that something is inferred from
-        self.encoder = Encoder(n_inputs, network, has_bias=not self.is_paper)
-        self.decoder = Decoder(n_inputs, network, has_bias=not self.is_paper, is_bounded=self.is_paper)
-        self.classifier = linear(network.hidden, n_types, has_bias=True)
-        self.aggregation = Aggregation(edge_size, network, sees_itself=self.is_paper)
-        self.n_heeded = n_evidence if network.evidence and not self.is_paper else 0
-        self.detector = Detector(network.hidden, self.n_heeded)
-        self.lone_detector = None if self.is_paper else Detector(network.hidden, self.n_heeded)
-
-    def forward(self, batch: GraphBatch) -> Outputs:
-        """What the network says of the vertices of a batch."""
-        enc = self.encode(batch.x)
-        nxt, is_inferred = self._infer(enc, batch)
-        logit_alone = self._alone(enc, batch.evidence)
-        logit = self.detector(enc - nxt, batch.evidence[:, : self.n_heeded])
-        decoded_nxt, type_logits_nxt = self.decoder(nxt), self.classifier(nxt)
-        nxt_taught, decoded_taught, type_logits_taught = nxt, decoded_nxt, type_logits_nxt
-        if self.is_paper:  # a stressed execution does not teach what a calm one would look like
-            nxt_taught = torch.where((batch.label == 1)[:, None], enc.detach(), nxt)
-            decoded_taught, type_logits_taught = self.decoder(nxt_taught), self.classifier(nxt_taught)
-        return Outputs(
-            enc=enc,
-            decoded=self.decoder(enc),
-            type_logits=self.classifier(enc),
-            nxt=nxt,
-            decoded_nxt=decoded_nxt,
-            type_logits_nxt=type_logits_nxt,
-            nxt_taught=nxt_taught,
-            decoded_taught=decoded_taught,
-            type_logits_taught=type_logits_taught,
-            is_inferred=is_inferred,
-            logit=torch.where(is_inferred, logit, logit_alone),
-            logit_alone=logit_alone,
-        )
-
-    def encode(self, x: Tensor) -> Tensor:
-        """Fingerprints of executions by themselves: (v, f) to (v, hidden)."""
-        enc: Tensor = self.encoder(x)
-        return enc
-
-    def judge_alone(self, x: Tensor, evidence: Tensor) -> Tensor:
-        """Logits of executions by themselves, (v,): Outputs.logit_alone without a graph. evidence: (v, n_evidence)."""
-        return self._alone(self.encode(x), evidence)
-
-    @staticmethod
-    def norms(enc: Tensor, power: float) -> Tensor:
-        """p-norms of fingerprints, the raw scores: (v, hidden) to (v,)."""
-        return p_norms(enc, power)
-
-    def set_prior(self, n_stressed: int, n_calm: int) -> None:
-        """Let the detectors start from the share of stressed executions in training."""
-        for detector in (self.detector, self.lone_detector):
-            if detector is not None:
-                detector.set_prior(n_stressed, n_calm)
-
-    def _infer(self, enc: Tensor, batch: GraphBatch) -> tuple[Tensor, Tensor]:
-        """nxt (v, hidden) and is_inferred (v,), after the edges that a training step leaves out."""
-        edge_index, is_kept = dropout_edge(batch.edge_index, self.params.network.edge_dropout, training=self.training)
-        edge_attr = batch.edge_attr[is_kept] if self.training else batch.edge_attr
-        source, to = edge_index
-        n_neighbours = torch.bincount(to[source != to], minlength=len(enc))
-        is_inferred = n_neighbours >= self.fewest
-        promised = self.aggregation(enc, edge_index, edge_attr)
-        return torch.where(is_inferred[:, None], promised, enc.detach()), is_inferred
-
-    def _alone(self, enc: Tensor, evidence: Tensor) -> Tensor:
-        heeded = evidence[:, : self.n_heeded]
-        if self.lone_detector is None:
-            logits: Tensor = self.detector(torch.zeros_like(enc), heeded)
-        else:
-            logits = self.lone_detector(enc, heeded)
-        return logits
-
-
-FORMAT, VERSION = "whorl.nodes.network", 1
-WEIGHTS, DESCRIPTION = "network.safetensors", "network.json"
-MOST = 100_000  # no size of a network is larger
+    The rows are divided by their largest entry first: the tenth power of 1e-4 or of 1e4 does not fit into float32.
+    Source: Perona, III-D and IV-B (p = 10)."""
+    sizes = vectors.abs()
+    largest = sizes.detach().amax(dim=-1, keepdim=True).clamp(min=SMALLEST)  # constant: the norm does not depend on it
+    total = ((sizes / largest) ** power).sum(dim=-1)
+    norms: Tensor = largest.squeeze(-1) * total.clamp(min=SMALLEST) ** (1 / power)
+    return norms
 
 
 def save_network(network: PeronaNetwork, meta: Mapping[str, Any], folder: Path) -> None:
-    """Write a network into a folder, which is made if it is not there. meta: what JSON can hold, kept as it is."""
+    """Write a network into a folder, which is made if it is not there: weights as safetensors, and JSON with what is
+    needed to build it. Nothing in them is code. meta: what JSON can hold, kept as it is."""
     folder.mkdir(parents=True, exist_ok=True)
     weights = tensors.save({name: one.detach().cpu().contiguous() for name, one in network.state_dict().items()})
     main = {
@@ -336,6 +242,23 @@ def load_network(folder: Path) -> tuple[PeronaNetwork, dict[str, Any]]:
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         problem = f"no network of nodes ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
         raise BadInput(folder, problem, "what 'whorl nodes train' wrote", "train again") from error
+
+
+def _two_layers(n_in: int, n_out: int, params: NetworkParams, *, has_bias: bool) -> list[nn.Module]:
+    """W_2 · AlphaDropout(SELU(W_1 x)), of encoder and decoder."""
+    return [
+        linear(n_in, params.intermediate, has_bias=has_bias),
+        nn.SELU(),
+        nn.AlphaDropout(params.dropout),
+        linear(params.intermediate, n_out, has_bias=has_bias),
+    ]
+
+
+def _paper_hops(size: int) -> TAGConv:
+    """With a bias in each of its linear layers, as PyG 2.0.4 has them whatever one asks for."""
+    layer = TAGConv(size, size, K=HOPS, bias=False, normalize=False)
+    layer.lins = nn.ModuleList([Linear(size, size) for _ in range(HOPS + 1)])
+    return layer
 
 
 def _built(sizes: Sizes, params: ModelParams) -> PeronaNetwork:

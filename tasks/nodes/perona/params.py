@@ -12,11 +12,8 @@ from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.params import Params
 from tasks.ray_address import LOCAL
 
-Variant = Literal["ours", "paper"]
-
-
+Variant = Literal["ours", "paper"]  # whose choices the network follows where the two differ
 Ratio = Annotated[float, Field(ge=0, le=0.9)]
-
 MINED = 16  # vectors of each type that ours mines triplets from
 ALL = 1_000_000  # of them: no batch has more
 SMALL_BATCH, LARGE_BATCH = 16, 128  # Table II's, and the most of ours
@@ -24,6 +21,7 @@ STEPS = 8  # that ours takes in a pass, as far as batches of 16 to 128 allow: fe
 SMALL_BATCH_RATE = 0.01  # the middle of Table II's
 PAPER_RATE = 0.001  # of Table II; with 0.01 the paper's variant flags nothing on our recording
 PAPER_EPOCHS, EPOCHS = 100, 24  # as the rate falls over them, ours gains nothing by more
+RAY_SETTING, WITHOUT_RAY = "search.ray_address", "set search.runner to `here`"  # in lines about a Ray that is not there
 
 
 class GraphParams(Params):
@@ -52,9 +50,6 @@ class NetworkParams(Params):
     edge_dropout: Ratio = Field(0.1, description="Edges that a training step leaves out (searched: 0, 0.1, 0.2)")
     type_in_input: bool = Field(
         True, description="The benchmark type is told to the encoder; the paper's variant always does"
-    )
-    evidence: bool = Field(
-        True, description="The detector also sees what the plain detectors say; never in the paper's variant"
     )
 
 
@@ -151,9 +146,6 @@ class ModelParams(Params):
         """With numbers for all that is left to the variant; settled twice is settled once. n_graphs: to learn from."""
         loss = self.loss.model_copy(update={"mined_per_type": self.loss.mined_in(self.variant)})
         return self.model_copy(update={"loss": loss, "fit": self.fit.settled(self.variant, n_graphs)})
-
-
-RAY_SETTING, WITHOUT_RAY = "search.ray_address", "set search.runner to `here`"  # in lines about a Ray that is not there
 
 
 class SearchParams(Params):

@@ -1,4 +1,10 @@
-"""The values that a search tries: Table II of Perona, and in ours the batches and rates that ours learns with."""
+"""The parameters of Perona's network, searched on graphs that it is not fitted on. Source: Perona, IV-B and Table II.
+
+Optuna's TPE proposes, ASHA gives up the worse, Optuna's journal remembers, and Ray Tune runs trials side by side. In
+this process trials are the same ones every time, also after a kill: the sampler is seeded trial by trial. On Ray they
+end in another order each time, and what is proposed depends on it; a search that goes on there after a kill compares
+its new trials with each other alone when it gives some up. With an address that begins with ray:// the search runs on
+the head of the cluster, which must reach the folder of the journal."""
 
 import hashlib
 import logging
@@ -16,7 +22,14 @@ import pandas as pd
 
 from tasks.errors import BadInput
 from tasks.nodes.perona.graph import GraphSet
-from tasks.nodes.perona.params import LARGE_BATCH, RAY_SETTING, SMALL_BATCH, WITHOUT_RAY, ModelParams, SearchParams
+from tasks.nodes.perona.params import (
+    LARGE_BATCH,
+    RAY_SETTING,
+    SMALL_BATCH,
+    WITHOUT_RAY,
+    ModelParams,
+    SearchParams,
+)
 from tasks.ray_address import LOCAL, check_ray, connected
 
 if TYPE_CHECKING:
@@ -41,160 +54,17 @@ OURS: Space = {
     "fit.batch_size": (SMALL_BATCH, 32, 64, LARGE_BATCH),  # Table II fixes 16
     "fit.learning_rate": (0.1, 0.02, 0.01, 0.001),  # 0.02 is what batches of 128 learn with (perona/params.py)
 }
-
-
-def space_of(params: ModelParams) -> Space:
-    """What is searched in a variant, by `part.name`: all of Table II in the paper's; in ours what of it has an effect,
-    and the batches and the rate that it learns with when nobody searches."""
-    if params.variant == "paper":
-        return dict(TABLE_II)
-    return {name: choices for name, choices in TABLE_II.items() if name not in PAPER_ALONE} | OURS
-
-
-def with_values(params: ModelParams, values: Mapping[str, object]) -> ModelParams:
-    """The parameters with some replaced. values: by `part.name`; raises KeyError for a part that there is not."""
-    content = params.model_dump()
-    for name, value in values.items():
-        part, key = name.split(".")
-        content[part][key] = value
-    return ModelParams.model_validate(content)
-
-
-DIGEST_LENGTH = 16
-EPOCHS = "epochs"  # of a trial, where its last report does not tell
-HOW_IT_RUNS = {"n_trials", "runner", "ray_address", "concurrency"}  # a search may go on with others of these
-
-
-def journal_storage(journal: Path) -> "optuna.storages.JournalStorage":
-    """Optuna's storage in a file, made where there is none."""
-    import optuna
-    from optuna.storages.journal import JournalFileBackend
-
-    return optuna.storages.JournalStorage(JournalFileBackend(str(journal)))
-
-
-def open_study(
-    name: str, params: ModelParams, search: SearchParams, storage: "optuna.storages.BaseStorage | None"
-) -> "optuna.Study":
-    """A new study, or the one of that name in the storage; trials that a killed search left open are closed.
-
-    Its pruner is ASHA: after the grace, and then at each power of `reduction` times that, the best of `reduction`
-    trials goes on."""
-    import optuna
-
-    pruner = optuna.pruners.SuccessiveHalvingPruner(
-        min_resource=grace_of(params, search), reduction_factor=search.reduction
-    )
-    study = optuna.create_study(
-        storage=storage, study_name=name, pruner=pruner, direction="minimize", load_if_exists=True
-    )
-    for trial in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,)):
-        study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
-    return study
-
-
-def grace_of(params: ModelParams, search: SearchParams) -> int:
-    """Epochs that every trial is given: grace_epochs, but at most half of all, or no trial would be given up."""
-    return min(search.grace_epochs, max(params.fit.epochs_in(params.variant) // 2, 1))
-
-
-def finished_trials(study: "optuna.Study") -> list["optuna.trial.FrozenTrial"]:
-    """Trials that ended with a loss, given up or not, in the order of their start."""
-    from optuna.trial import TrialState
-
-    return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
-
-
-def best_trial(study: "optuna.Study") -> "optuna.trial.FrozenTrial":
-    """The finished trial with the least loss, the earliest of equal ones; one that was given up may be it."""
-
-    def by_loss(trial: "optuna.trial.FrozenTrial") -> tuple[float, int]:
-        return math.inf if trial.value is None else trial.value, trial.number
-
-    return min(finished_trials(study), key=by_loss)
-
-
-def trial_table(study: "optuna.Study") -> pd.DataFrame:
-    """One row a finished trial: number from 0, validation_loss (the least of its epochs), epochs, and its values."""
-    rows = []
-    for place, trial in enumerate(finished_trials(study)):
-        epochs = trial.user_attrs.get(EPOCHS, trial.last_step)
-        rows.append({"number": place, "validation_loss": trial.value, "epochs": epochs, **trial.params})
-    return pd.DataFrame(rows)
-
-
-def study_name(train: GraphSet, validation: GraphSet, params: ModelParams, search: SearchParams) -> str:
-    """One study for the same graphs, settings and values to try, however many trials and wherever they run."""
-    digest = hashlib.sha256()
-    for graphs in (train, validation):
-        for content in (graphs.inputs, graphs):
-            for one in fields(content):
-                value = getattr(content, one.name)
-                if isinstance(value, np.ndarray):
-                    digest.update(f"{one.name} {value.shape} {value.dtype}".encode())
-                    digest.update(np.ascontiguousarray(value).tobytes())
-                elif isinstance(value, tuple):
-                    digest.update(repr(value).encode())
-    digest.update(repr(space_of(params)).encode())
-    digest.update(params.model_dump_json().encode() + search.model_dump_json(exclude=HOW_IT_RUNS).encode())
-    return f"{params.variant}-{digest.hexdigest()[:DIGEST_LENGTH]}"
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Optuna without a line for each trial."""
-    import optuna
-
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(before)
-
-
+LOSS, EPOCH = "validation_loss", "epoch"  # what a trial reports
 WORST = 1e6  # stands for a loss that is not finite: samplers and schedulers take no NaN
+DIGEST_LENGTH = 16
+HOW_IT_RUNS = {"n_trials", "runner", "ray_address", "concurrency"}  # a search may go on with others of these
+TUNE_SETTINGS = {
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # no files of its own for each trial
+    "RAY_AIR_NEW_OUTPUT": "0",  # which prints a box whatever one asks for
+    "TUNE_DISABLE_SIGINT_HANDLER": "1",  # Ctrl-C stops at once; the journal has what is finished
+}
 
-
-def trial_loss(
-    train: GraphSet, validation: GraphSet, params: ModelParams, report: Callable[[int, float], None]
-) -> float:
-    """The least validation loss of all epochs, at most WORST.
-
-    report: called after each epoch with its number, from 1, and the least loss so far; what it raises ends all."""
-    from tasks.nodes.perona.training import Diverged, fit_network
-
-    def told(epoch: int, loss: float) -> None:
-        report(epoch, min(loss, WORST))
-
-    try:
-        return min(fit_network(train, validation, params, report=told).validation_loss, WORST)
-    except Diverged:
-        return WORST
-
-
-def run_here(
-    study: "optuna.Study", train: GraphSet, validation: GraphSet, params: ModelParams, search: SearchParams
-) -> None:
-    """Trials until the study has as many finished ones as are asked for.
-
-    The sampler is seeded trial by trial, so a study that goes on after a kill ends where an unbroken one does."""
-    import optuna
-
-    space = space_of(params)
-
-    def objective(trial: optuna.Trial) -> float:
-        def report(epoch: int, loss: float) -> None:
-            trial.report(loss, epoch)
-            if trial.should_prune():
-                raise optuna.TrialPruned
-
-        values = {name: trial.suggest_categorical(name, choices) for name, choices in space.items()}
-        return trial_loss(train, validation, with_values(params, values), report)
-
-    while (n_done := len(finished_trials(study))) < search.n_trials:
-        study.sampler = optuna.samplers.TPESampler(seed=search.seed + n_done, n_startup_trials=search.warm_up_trials)
-        study.optimize(objective, n_trials=1)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -218,45 +88,140 @@ def search(
     are not repeated, other graphs and settings stand side by side in it, and more trials may be asked for. Without one
     nothing is kept. The same values twice are two trials: the sampler is free to propose them. With the runner `here`
     the same graphs, parameters and seed give the same trials. Raises BadSetting if a Ray does not answer, MissingTool
-    if it is not installed, BadInput if a set of graphs is empty. Source: Perona, IV-B."""
+    if it is not installed, BadInput if a set of graphs is empty."""
     if search.runner == "ray":
         check_ray(search.ray_address, setting=RAY_SETTING, otherwise=WITHOUT_RAY)
-    with quiet():
-        if journal is not None:
-            return _searched(train, validation, params, search, journal)
-        with tempfile.TemporaryDirectory(prefix="search-") as folder:
-            return _searched(train, validation, params, search, Path(folder) / "journal.log")
+    with _quiet(), tempfile.TemporaryDirectory(prefix="search-") as folder:
+        kept = journal or Path(folder) / "journal.log"
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        name = study_name(train, validation, params, search)
+        study = _open_study(name, params, search, kept)
+        n_resumed = len(_finished(study))
+        if n_resumed < search.n_trials and search.runner == "here":
+            _run_here(study, train, validation, params, search)
+        elif n_resumed < search.n_trials:
+            _run_on_ray(name, kept, (train, validation), params, search, n_resumed)
+            study = _open_study(name, params, search, kept)
+        # the earliest of equal ones; one that was given up may be it
+        best = min(_finished(study), key=lambda one: (math.inf if one.value is None else one.value, one.number))
+        return SearchResult(with_values(params, best.params), float(best.value or 0.0), _table(study), n_resumed)
 
 
-def _searched(
-    train: GraphSet, validation: GraphSet, params: ModelParams, search: SearchParams, journal: Path
-) -> SearchResult:
-    journal.parent.mkdir(parents=True, exist_ok=True)
-    name = study_name(train, validation, params, search)
-    storage = journal_storage(journal)
-    study = open_study(name, params, search, storage)
-    n_resumed = len(finished_trials(study))
-    if n_resumed < search.n_trials and search.runner == "here":
-        run_here(study, train, validation, params, search)
-    elif n_resumed < search.n_trials:
-        run_on_ray(name, journal, (train, validation), params, search, n_resumed)
-        study = open_study(name, params, search, journal_storage(journal))
-    best = best_trial(study)
-    return SearchResult(with_values(params, best.params), float(best.value or 0.0), trial_table(study), n_resumed)
+def space_of(params: ModelParams) -> Space:
+    """What is searched in a variant, by `part.name`: all of Table II in the paper's; in ours what of it has an effect,
+    and the batches and the rate that it learns with when nobody searches."""
+    if params.variant == "paper":
+        return dict(TABLE_II)
+    return {name: choices for name, choices in TABLE_II.items() if name not in PAPER_ALONE} | OURS
 
 
-LOSS = "validation_loss"
-EPOCH = "epoch"  # what a trial reports beside its loss
-TUNE_SETTINGS = {
-    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # no files of its own for each trial
-    "RAY_AIR_NEW_OUTPUT": "0",  # which prints a box whatever one asks for
-    "TUNE_DISABLE_SIGINT_HANDLER": "1",  # Ctrl-C stops at once; the journal has what is finished
-}
-
-logger = logging.getLogger(__name__)
+def with_values(params: ModelParams, values: Mapping[str, object]) -> ModelParams:
+    """The parameters with some replaced. values: by `part.name`; raises KeyError for a part that there is not."""
+    content = params.model_dump()
+    for name, value in values.items():
+        part, key = name.split(".")
+        content[part][key] = value
+    return ModelParams.model_validate(content)
 
 
-def run_on_ray(
+def study_name(train: GraphSet, validation: GraphSet, params: ModelParams, search: SearchParams) -> str:
+    """One study for the same graphs, settings and values to try, however many trials and wherever they run."""
+    digest = hashlib.sha256()
+    for content in (train.inputs, train, validation.inputs, validation):
+        for one in fields(content):
+            value = getattr(content, one.name)
+            if isinstance(value, np.ndarray):
+                digest.update(f"{one.name} {value.shape} {value.dtype}".encode())
+                digest.update(np.ascontiguousarray(value).tobytes())
+            elif isinstance(value, tuple):
+                digest.update(repr(value).encode())
+    digest.update(repr(space_of(params)).encode())
+    digest.update(params.model_dump_json().encode() + search.model_dump_json(exclude=HOW_IT_RUNS).encode())
+    return f"{params.variant}-{digest.hexdigest()[:DIGEST_LENGTH]}"
+
+
+def grace_of(params: ModelParams, search: SearchParams) -> int:
+    """Epochs that every trial is given: grace_epochs, but at most half of all, or no trial would be given up."""
+    return min(search.grace_epochs, max(params.fit.epochs_in(params.variant) // 2, 1))
+
+
+def trial_loss(
+    train: GraphSet, validation: GraphSet, params: ModelParams, report: Callable[[int, float], None]
+) -> float:
+    """The least validation loss of all epochs of a fit, at most WORST.
+
+    report: called after each epoch with its number, from 1, and the least loss so far; what it raises ends all."""
+    from tasks.nodes.perona.training import Diverged, fit_network
+
+    try:
+        fitted = fit_network(train, validation, params, report=lambda epoch, loss: report(epoch, min(loss, WORST)))
+    except Diverged:
+        return WORST
+    return min(fitted.validation_loss, WORST)
+
+
+def _open_study(name: str, params: ModelParams, search: SearchParams, journal: Path) -> "optuna.Study":
+    """A new study, or the one of that name in the journal; trials that a killed search left open are closed.
+
+    Its pruner is ASHA: after the grace, and then at each power of `reduction` times that, the best of `reduction`
+    trials goes on."""
+    import optuna
+
+    pruner = optuna.pruners.SuccessiveHalvingPruner(
+        min_resource=grace_of(params, search), reduction_factor=search.reduction
+    )
+    study = optuna.create_study(
+        storage=_storage(journal), study_name=name, pruner=pruner, direction="minimize", load_if_exists=True
+    )
+    for trial in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,)):
+        study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
+    return study
+
+
+def _storage(journal: Path) -> "optuna.storages.JournalStorage":
+    import optuna
+    from optuna.storages.journal import JournalFileBackend
+
+    return optuna.storages.JournalStorage(JournalFileBackend(str(journal)))
+
+
+def _finished(study: "optuna.Study") -> list["optuna.trial.FrozenTrial"]:
+    """Trials that ended with a loss, given up or not, in the order of their start."""
+    from optuna.trial import TrialState
+
+    return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
+
+
+def _table(study: "optuna.Study") -> pd.DataFrame:
+    """One row a finished trial: number from 0, validation_loss (the least of its epochs), epochs, and its values."""
+    rows = [
+        {"number": place, LOSS: one.value, "epochs": one.user_attrs.get(EPOCH, one.last_step), **one.params}
+        for place, one in enumerate(_finished(study))
+    ]
+    return pd.DataFrame(rows)
+
+
+def _run_here(
+    study: "optuna.Study", train: GraphSet, validation: GraphSet, params: ModelParams, search: SearchParams
+) -> None:
+    """Trials until the study has as many finished ones as are asked for."""
+    import optuna
+
+    def objective(trial: optuna.Trial) -> float:
+        def report(epoch: int, loss: float) -> None:
+            trial.report(loss, epoch)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+
+        values = {name: trial.suggest_categorical(name, choices) for name, choices in space_of(params).items()}
+        return trial_loss(train, validation, with_values(params, values), report)
+
+    while (n_done := len(_finished(study))) < search.n_trials:
+        study.sampler = optuna.samplers.TPESampler(seed=search.seed + n_done, n_startup_trials=search.warm_up_trials)
+        study.optimize(objective, n_trials=1)
+
+
+def _run_on_ray(
     name: str,
     journal: Path,
     graphs: tuple[GraphSet, GraphSet],
@@ -264,16 +229,38 @@ def run_on_ray(
     search: SearchParams,
     n_done: int,
 ) -> None:
-    """Trials until the study of that name has as many as are asked for, n_done of which it has.
-
-    graphs: of training and of validation. Raises BadSetting if Ray does not answer, MissingTool if it is not
-    installed, BadInput if no trial ended."""
+    """Trials until the study of that name has as many as are asked for, n_done of which it has. graphs: of training and
+    of validation. Raises BadInput if no trial ended."""
     shared = None if search.ray_address == LOCAL else journal.parent
-    named = {"setting": RAY_SETTING, "otherwise": WITHOUT_RAY}
-    with connected(search.ray_address, search.concurrency, **named) as n_at_once, _settings(TUNE_SETTINGS):
-        with tempfile.TemporaryDirectory(prefix="ray-", dir=shared, ignore_cleanup_errors=True) as folder:
-            tuner = _tuner(name, journal, graphs, params, search, n_done, n_at_once, folder)
-            results = tuner.fit()
+    with (
+        connected(search.ray_address, search.concurrency, setting=RAY_SETTING, otherwise=WITHOUT_RAY) as n_at_once,
+        tempfile.TemporaryDirectory(prefix="ray-", dir=shared, ignore_cleanup_errors=True) as folder,
+    ):
+        os.environ.update(TUNE_SETTINGS)  # before Tune is imported
+        from ray import tune
+        from ray.tune.schedulers import ASHAScheduler
+
+        scheduler = ASHAScheduler(
+            max_t=params.fit.epochs_in(params.variant),
+            grace_period=grace_of(params, search),
+            reduction_factor=search.reduction,
+        )
+        trainable = tune.with_parameters(_fit_trial, train=graphs[0], validation=graphs[1], params=params)
+        results = tune.Tuner(
+            tune.with_resources(trainable, {"cpu": 1}),
+            tune_config=tune.TuneConfig(
+                metric=LOSS,
+                mode="min",
+                search_alg=_proposals(name, journal, params, search, n_done),
+                scheduler=scheduler,
+                num_samples=search.n_trials - n_done,
+                max_concurrent_trials=n_at_once,
+                reuse_actors=True,  # 0.55 s a trial against 2.2 s
+            ),
+            run_config=tune.RunConfig(
+                name=name, storage_path=folder, verbose=0, failure_config=tune.FailureConfig(max_failures=0)
+            ),
+        ).fit()
     if results.errors:
         logger.warning("%d of %d trials failed, the first: %r", len(results.errors), len(results), results.errors[0])
     if len(results.errors) == len(results):
@@ -281,21 +268,20 @@ def run_on_ray(
         raise BadInput("search", f"no trial ended ({last_line})", "a network that can be fitted", "set runner: here")
 
 
-def _tuner(
-    name: str,
-    journal: Path,
-    graphs: tuple[GraphSet, GraphSet],
-    params: ModelParams,
-    search: SearchParams,
-    n_done: int,
-    n_at_once: int,
-    folder: str,
-) -> Any:
+def _proposals(name: str, journal: Path, params: ModelParams, search: SearchParams, n_done: int) -> Any:
+    """Optuna's proposals for Ray Tune, with the number of epochs of each trial kept beside its loss."""
     import optuna
-    from ray import tune
-    from ray.tune.schedulers import ASHAScheduler
+    from ray.tune.search.optuna import OptunaSearch
 
-    proposals = _proposals_class()(
+    class Proposals(OptunaSearch):
+        """OptunaSearch does not tell Optuna of the last epoch of a trial, only of its loss."""
+
+        def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+            if result and EPOCH in result:
+                self._ot_trials[trial_id].set_user_attr(EPOCH, result[EPOCH])
+            super().on_trial_complete(trial_id, result, error)
+
+    return Proposals(
         {one: optuna.distributions.CategoricalDistribution(choices) for one, choices in space_of(params).items()},
         metric=LOSS,
         mode="min",
@@ -303,69 +289,32 @@ def _tuner(
             seed=search.seed + n_done, n_startup_trials=search.warm_up_trials, constant_liar=True
         ),
         study_name=name,
-        storage=journal_storage(journal),
+        storage=_storage(journal),
     )
-    scheduler = ASHAScheduler(
-        max_t=params.fit.epochs_in(params.variant),
-        grace_period=grace_of(params, search),
-        reduction_factor=search.reduction,
-    )
-    trainable = tune.with_parameters(_fit_trial, train=graphs[0], validation=graphs[1], params=params)
-    return tune.Tuner(
-        tune.with_resources(trainable, {"cpu": 1}),
-        tune_config=tune.TuneConfig(
-            metric=LOSS,
-            mode="min",
-            search_alg=proposals,
-            scheduler=scheduler,
-            num_samples=search.n_trials - n_done,
-            max_concurrent_trials=n_at_once,
-            reuse_actors=True,  # 0.55 s a trial against 2.2 s
-        ),
-        run_config=tune.RunConfig(
-            name=name, storage_path=folder, verbose=0, failure_config=tune.FailureConfig(max_failures=0)
-        ),
-    )
-
-
-def _proposals_class() -> Any:
-    """OptunaSearch with the number of epochs of each trial kept beside its loss. Calling it brings Ray."""
-    from ray.tune.search.optuna import OptunaSearch
-
-    class Proposals(OptunaSearch):
-        """OptunaSearch does not tell Optuna of the last epoch of a trial, only of its loss."""
-
-        def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
-            """A trial has ended, by itself or not."""
-            if result and EPOCH in result:
-                self._ot_trials[trial_id].set_user_attr(EPOCHS, result[EPOCH])
-            super().on_trial_complete(trial_id, result, error)
-
-    return Proposals
 
 
 def _fit_trial(config: Mapping[str, Choice], train: GraphSet, validation: GraphSet, params: ModelParams) -> None:
     """What a worker of Ray does: one report an epoch, each with the least loss so far."""
     from ray import tune
 
-    def report(epoch: int, loss: float) -> None:
-        tune.report({LOSS: loss, EPOCH: epoch})
-
-    loss = trial_loss(train, validation, with_values(params, config), report)
+    loss = trial_loss(
+        train,
+        validation,
+        with_values(params, config),
+        lambda epoch, least: tune.report({LOSS: least, EPOCH: epoch}),
+    )
     if loss >= WORST:
         logger.info("a trial diverged: %s", dict(config))
 
 
 @contextmanager
-def _settings(values: Mapping[str, str]) -> Iterator[None]:
-    """Environment variables for as long as this lasts."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
+def _quiet() -> Iterator[None]:
+    """Optuna without a line for each trial."""
+    import optuna
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        optuna.logging.set_verbosity(before)

@@ -1,4 +1,5 @@
-"""Perona's network as a LightningModule: noise, the sum of the losses, Adam. Source: Perona, III-C and IV-B."""
+"""Perona's network, fitted with pytorch-lightning on gathered batches: noise, the sum of the losses, Adam, and the
+epoch with the least loss on graphs that it does not learn. Source: Perona, III-C and IV-B."""
 
 import logging
 import math
@@ -24,254 +25,10 @@ from tasks.nodes.perona.losses import ClassCounts, loss_terms, lowest_input_norm
 from tasks.nodes.perona.network import PeronaNetwork
 from tasks.nodes.perona.params import ALL, FitParams, ModelParams
 
-
-class PeronaModule(pl.LightningModule):
-    """training_losses, validation_losses: of the batches since they were last taken, beside the number of graphs.
-
-    counts: stressed and calm targets of the training; lowest: see loss_terms. Nothing is logged: what belongs to an
-    epoch is in Selection."""
-
-    def __init__(
-        self, network: PeronaNetwork, params: ModelParams, counts: ClassCounts, *, lowest: Tensor | None = None
-    ) -> None:
-        super().__init__()
-        self.network, self.params, self.counts, self.lowest = network, params, counts, lowest
-        self.training_losses: list[tuple[Tensor, int]] = []
-        self.validation_losses: list[tuple[Tensor, int]] = []
-
-    def training_step(self, batch: GraphBatch, batch_idx: int) -> Tensor:  # noqa: ARG002
-        """The loss of a batch with noise. Ours is to decode what was there before the noise, the paper's the noise
-        too."""
-        noisy = with_noise(batch, self.params)
-        taught = noisy if self.params.variant == "paper" else batch
-        loss = summed(self.terms(taught, noisy, self.params, clean=batch))
-        self.training_losses.append((loss.detach(), batch.n_graphs))
-        return loss
-
-    def validation_step(self, batch: GraphBatch, batch_idx: int) -> None:  # noqa: ARG002
-        """Notes the loss that models are selected by: all terms without noise or dropout, of all triplets, detection
-        as cross entropy with a class weight."""
-        terms = self.terms(batch, batch, uncapped(self.params), is_selection=True)
-        self.validation_losses.append((summed(terms), batch.n_graphs))
-
-    def terms(
-        self,
-        taught: GraphBatch,
-        seen: GraphBatch,
-        params: ModelParams,
-        *,
-        is_selection: bool = False,
-        clean: GraphBatch | None = None,
-    ) -> dict[str, Tensor]:
-        """The terms of the loss of what the network makes of `seen` beside what it should make, `taught`."""
-        return loss_terms(
-            taught,
-            self.network(seen),
-            params,
-            self.counts,
-            is_selection=is_selection,
-            clean=clean,
-            lowest=self.lowest,
-        )
-
-    def configure_optimizers(self) -> OptimizerLRScheduler:
-        """Adam, and with fit.annealing a rate that falls to 0 along half a cosine (Loshchilov and Hutter 2017, equation
-        5, without restarts), step by step over all epochs; the paper's stays."""
-        adam = self.adam()
-        if not self.params.fit.annealing or self.params.variant == "paper":
-            return adam
-        n_steps = int(self.trainer.estimated_stepping_batches)
-        falling = torch.optim.lr_scheduler.CosineAnnealingLR(adam, T_max=n_steps)
-        return {"optimizer": adam, "lr_scheduler": {"scheduler": falling, "interval": "step"}}
-
-    def adam(self) -> torch.optim.Adam:
-        """Adam; weights decay, biases do not."""
-        fit = self.params.fit
-        own = list(self.network.parameters())
-        groups = [
-            {"params": [one for one in own if one.ndim > 1], "weight_decay": fit.weight_decay},
-            {"params": [one for one in own if one.ndim <= 1], "weight_decay": 0.0},
-        ]
-        return torch.optim.Adam(groups, lr=fit.learning_rate)
-
-    def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:  # noqa: ARG002
-        """The batch as it is: all is on the CPU, and Lightning would go through every field."""
-        return batch
-
-
-def uncapped(params: ModelParams) -> ModelParams:
-    """The same with triplets of all vectors."""
-    return params.model_copy(update={"loss": params.loss.model_copy(update={"mined_per_type": ALL})})
-
-
-def with_noise(batch: GraphBatch, params: ModelParams) -> GraphBatch:
-    """The batch with noise from torch's generator on what was measured; in the paper's variant on filled-in values and
-    on edges too. Source: the published code."""
-    deviation = params.fit.noise
-    if deviation == 0:
-        return batch
-    x = batch.x + torch.randn_like(batch.x) * deviation
-    if params.variant == "paper":
-        return replace(batch, x=x, edge_attr=batch.edge_attr + torch.randn_like(batch.edge_attr) * deviation)
-    return replace(batch, x=torch.where(batch.is_own, x, batch.x))
-
-
-def mean_loss(losses: Iterable[tuple[Tensor, int]]) -> float:
-    """Mean over graphs of the losses of batches; NaN without any."""
-    told = [(float(loss), count) for loss, count in losses]
-    n_graphs = sum(count for _, count in told)
-    return sum(loss * count for loss, count in told) / n_graphs if n_graphs else float("nan")
-
-
-def weights_of(network: nn.Module) -> dict[str, Tensor]:
-    """A copy of the weights."""
-    return {name: one.detach().clone() for name, one in network.state_dict().items()}
-
-
 Report = Callable[[int, float], None]
 COLUMNS = ("epoch", "train_loss", "validation_loss", "seconds")
-
-
-class Selection(pl.Callback):
-    """Keeps the weights of the best epoch so far in memory, and a row for each epoch.
-
-    best_epoch: from 1, 0 before there is one with a finite loss. report: called after each epoch with its number and
-    the least validation loss so far, infinite before there is one; what it raises ends the training. patience: epochs
-    without a better one after which the training stops, 0: never. A training whose loss is not finite stops."""
-
-    def __init__(self, *, report: Report | None = None, patience: int = 0) -> None:
-        self.best_epoch, self.best_loss = 0, math.inf
-        self.best_weights: dict[str, Tensor] = {}
-        self._report, self._patience = report, patience
-        self._rows: list[tuple[int, float, float, float]] = []
-        self._started = 0.0
-
-    def on_train_start(self, trainer: pl.Trainer, pl_module: Any) -> None:  # noqa: ARG002
-        """Starts the clock."""
-        self._started = time.perf_counter()
-
-    def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
-        """Judges the epoch that has just been."""
-        module: PeronaModule = pl_module
-        train_loss, validation_loss = mean_loss(module.training_losses), mean_loss(module.validation_losses)
-        module.training_losses.clear()
-        module.validation_losses.clear()
-        if trainer.sanity_checking:
-            return
-        epoch = len(self._rows) + 1
-        if validation_loss < self.best_loss:  # never for NaN
-            self.best_epoch, self.best_loss = epoch, validation_loss
-            self.best_weights = weights_of(module.network)
-        self._rows.append((epoch, train_loss, validation_loss, time.perf_counter() - self._started))
-        if self._report is not None:
-            self._report(epoch, self.best_loss)
-        if not math.isfinite(train_loss) or 0 < self._patience <= epoch - self.best_epoch:
-            trainer.should_stop = True
-
-    @property
-    def history(self) -> pd.DataFrame:
-        """One row an epoch: epoch from 1, train_loss (with noise and dropout), validation_loss, seconds since the
-        start."""
-        return pd.DataFrame(self._rows, columns=list(COLUMNS)).astype({"epoch": "int64"})
-
-
 GRAPHS_AT_ONCE = 64  # of a validation batch
-
-
-class ShuffledBatches:
-    """Batches of all graphs in a new order each time they are gone through; the last may be smaller.
-
-    seed: of the orders, which are the same ones for the same seed and depend on nothing else."""
-
-    def __init__(self, batches: Batches, batch_size: int, seed: int) -> None:
-        self._batches, self._batch_size = batches, batch_size
-        self._rng = np.random.default_rng(seed)
-
-    def __len__(self) -> int:
-        """Batches of one pass."""
-        return -(-len(self._batches) // self._batch_size)
-
-    def __iter__(self) -> Iterator[GraphBatch]:
-        """One pass. The order is drawn when the first batch is asked for: Lightning makes iterators that it drops."""
-        order = self._rng.permutation(len(self._batches))
-        for first in range(0, len(order), self._batch_size):
-            yield self._batches.of(order[first : first + self._batch_size])
-
-
-class InParts:
-    """All graphs in as few batches as triplets allow, the same ones every time, gathered once.
-
-    The similarities of all pairs of vectors are sorted for the triplets, so a batch of a thousand graphs takes longer
-    than sixteen of 64. Which graphs are in a part is drawn, so that its triplets are of all types."""
-
-    def __init__(self, batches: Batches, graphs_at_once: int = GRAPHS_AT_ONCE) -> None:
-        n_parts = -(-len(batches) // graphs_at_once)
-        order = np.random.default_rng(0).permutation(len(batches))
-        self._parts = [batches.of(np.sort(part)) for part in np.array_split(order, n_parts)]
-
-    def __len__(self) -> int:
-        """Batches."""
-        return len(self._parts)
-
-    def __iter__(self) -> Iterator[GraphBatch]:
-        """The batches."""
-        return iter(self._parts)
-
-
 CHATTY = ("pytorch_lightning", "lightning_fabric")
-
-
-def lean_trainer(params: FitParams, callbacks: Sequence[pl.Callback]) -> pl.Trainer:
-    """A trainer on the CPU that trains and validates, and does nothing else."""
-    return pl.Trainer(
-        accelerator="cpu",
-        devices=1,
-        max_epochs=params.epochs,
-        gradient_clip_val=params.clip_norm,
-        callbacks=list(callbacks),
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        num_sanity_val_steps=0,
-    )
-
-
-@contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """torch's generator on the CPU starts from the seed, and goes on afterwards as if nothing had been."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        yield
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """torch on one thread: as fast for matrices this small, and sums come in the same order on every machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-@contextmanager
-def silent() -> Iterator[None]:
-    """Lightning without its hints: which devices there are, that an epoch has few steps, that it has stopped."""
-    before = {name: logging.getLogger(name).level for name in CHATTY}
-    for name in CHATTY:
-        logging.getLogger(name).setLevel(logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", category=PossibleUserWarning)
-            warnings.filterwarnings("ignore", module=r"pytorch_lightning|lightning_fabric")
-            yield
-    finally:
-        for name, level in before.items():
-            logging.getLogger(name).setLevel(level)
-
-
 logger = logging.getLogger(__name__)
 
 
@@ -330,13 +87,13 @@ def fit_network(
     return FittedNetwork(module.network, selection.best_epoch, selection.best_loss, selection.history)
 
 
-def new_module(train: GraphSet, batches: Batches, params: ModelParams) -> PeronaModule:
+def new_module(train: GraphSet, batches: Batches, params: ModelParams) -> "PeronaModule":
     """An untrained network for these graphs, with what the losses need to know of the training as a whole.
 
     batches: of the same graphs. Weights are drawn from torch's generator."""
     params = params.settled(len(train))
     counts = class_counts(train)
-    network = PeronaNetwork(batches.n_inputs, batches.n_types, batches.edge_size, batches.n_evidence, params)
+    network = PeronaNetwork(batches.n_inputs, batches.n_types, batches.edge_size, params)
     network.set_prior(counts.n_stressed, counts.n_calm)
     lowest = _lowest(train, batches, params) if params.variant == "paper" else None
     return PeronaModule(network, params, counts, lowest=lowest)
@@ -352,3 +109,240 @@ def _lowest(train: GraphSet, batches: Batches, params: ModelParams) -> Tensor:
     """The paper's lowest norm of each type, from all training targets and their predecessors."""
     everything = batches.of(np.arange(len(train)))
     return lowest_input_norms(everything, batches.n_types, params.loss.norm_power)
+
+
+class PeronaModule(pl.LightningModule):
+    """training_losses, validation_losses: of the batches since they were last taken, beside the number of graphs.
+
+    counts: stressed and calm targets of the training; lowest: see loss_terms. Nothing is logged: what belongs to an
+    epoch is in Selection."""
+
+    def __init__(
+        self, network: PeronaNetwork, params: ModelParams, counts: ClassCounts, *, lowest: Tensor | None = None
+    ) -> None:
+        super().__init__()
+        self.network, self.params, self.counts, self.lowest = network, params, counts, lowest
+        self.training_losses: list[tuple[Tensor, int]] = []
+        self.validation_losses: list[tuple[Tensor, int]] = []
+
+    def training_step(self, batch: GraphBatch, batch_idx: int) -> Tensor:  # noqa: ARG002
+        """The loss of a batch with noise. Ours is to decode what was there before the noise, the paper's the noise
+        too."""
+        noisy = with_noise(batch, self.params)
+        taught = noisy if self.params.variant == "paper" else batch
+        loss = summed(self.terms(taught, noisy, self.params, clean=batch))
+        self.training_losses.append((loss.detach(), batch.n_graphs))
+        return loss
+
+    def validation_step(self, batch: GraphBatch, batch_idx: int) -> None:  # noqa: ARG002
+        """Notes the loss that models are selected by: all terms without noise or dropout, of all triplets, detection
+        as cross entropy with a class weight."""
+        terms = self.terms(batch, batch, uncapped(self.params), is_selection=True)
+        self.validation_losses.append((summed(terms), batch.n_graphs))
+
+    def terms(
+        self,
+        taught: GraphBatch,
+        seen: GraphBatch,
+        params: ModelParams,
+        *,
+        is_selection: bool = False,
+        clean: GraphBatch | None = None,
+    ) -> dict[str, Tensor]:
+        """The terms of the loss of what the network makes of `seen` beside what it should make, `taught`."""
+        return loss_terms(
+            taught,
+            self.network(seen, is_itself=taught.label == 1 if params.variant == "paper" else None),
+            params,
+            self.counts,
+            is_selection=is_selection,
+            clean=clean,
+            lowest=self.lowest,
+        )
+
+    def configure_optimizers(self) -> OptimizerLRScheduler:
+        """Adam, and with fit.annealing a rate that falls to 0 along half a cosine (Loshchilov and Hutter 2017, equation
+        5, without restarts), step by step over all epochs; the paper's stays."""
+        adam = self.adam()
+        if not self.params.fit.annealing or self.params.variant == "paper":
+            return adam
+        n_steps = int(self.trainer.estimated_stepping_batches)
+        falling = torch.optim.lr_scheduler.CosineAnnealingLR(adam, T_max=n_steps)
+        return {"optimizer": adam, "lr_scheduler": {"scheduler": falling, "interval": "step"}}
+
+    def adam(self) -> torch.optim.Adam:
+        """Adam; weights decay, biases do not."""
+        fit = self.params.fit
+        own = list(self.network.parameters())
+        groups = [
+            {"params": [one for one in own if one.ndim > 1], "weight_decay": fit.weight_decay},
+            {"params": [one for one in own if one.ndim <= 1], "weight_decay": 0.0},
+        ]
+        return torch.optim.Adam(groups, lr=fit.learning_rate)
+
+    def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:  # noqa: ARG002
+        """The batch as it is: all is on the CPU, and Lightning would go through every field."""
+        return batch
+
+
+def uncapped(params: ModelParams) -> ModelParams:
+    """The same with triplets of all vectors."""
+    return params.model_copy(update={"loss": params.loss.model_copy(update={"mined_per_type": ALL})})
+
+
+def with_noise(batch: GraphBatch, params: ModelParams) -> GraphBatch:
+    """The batch with noise from torch's generator on what was measured; in the paper's variant on filled-in values and
+    on edges too. Source: the published code."""
+    deviation = params.fit.noise
+    if deviation == 0:
+        return batch
+    x = batch.x + torch.randn_like(batch.x) * deviation
+    if params.variant == "paper":
+        return replace(batch, x=x, edge_attr=batch.edge_attr + torch.randn_like(batch.edge_attr) * deviation)
+    return replace(batch, x=torch.where(batch.is_own, x, batch.x))
+
+
+def mean_loss(losses: Iterable[tuple[Tensor, int]]) -> float:
+    """Mean over graphs of the losses of batches; NaN without any."""
+    told = [(float(loss), count) for loss, count in losses]
+    n_graphs = sum(count for _, count in told)
+    return sum(loss * count for loss, count in told) / n_graphs if n_graphs else float("nan")
+
+
+class Selection(pl.Callback):
+    """Keeps the weights of the best epoch so far in memory, and a row for each epoch.
+
+    best_epoch: from 1, 0 before there is one with a finite loss. report: called after each epoch with its number and
+    the least validation loss so far, infinite before there is one; what it raises ends the training. patience: epochs
+    without a better one after which the training stops, 0: never. A training whose loss is not finite stops."""
+
+    def __init__(self, *, report: Report | None = None, patience: int = 0) -> None:
+        self.best_epoch, self.best_loss = 0, math.inf
+        self.best_weights: dict[str, Tensor] = {}
+        self._report, self._patience = report, patience
+        self._rows: list[tuple[int, float, float, float]] = []
+        self._started = 0.0
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: Any) -> None:  # noqa: ARG002
+        """Starts the clock."""
+        self._started = time.perf_counter()
+
+    def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
+        """Judges the epoch that has just been."""
+        module: PeronaModule = pl_module
+        train_loss, validation_loss = mean_loss(module.training_losses), mean_loss(module.validation_losses)
+        module.training_losses.clear()
+        module.validation_losses.clear()
+        if trainer.sanity_checking:
+            return
+        epoch = len(self._rows) + 1
+        if validation_loss < self.best_loss:  # never for NaN
+            self.best_epoch, self.best_loss = epoch, validation_loss
+            self.best_weights = weights_of(module.network)
+        self._rows.append((epoch, train_loss, validation_loss, time.perf_counter() - self._started))
+        if self._report is not None:
+            self._report(epoch, self.best_loss)
+        if not math.isfinite(train_loss) or 0 < self._patience <= epoch - self.best_epoch:
+            trainer.should_stop = True
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """One row an epoch: epoch from 1, train_loss (with noise and dropout), validation_loss, seconds since the
+        start."""
+        return pd.DataFrame(self._rows, columns=list(COLUMNS)).astype({"epoch": "int64"})
+
+
+def weights_of(network: nn.Module) -> dict[str, Tensor]:
+    """A copy of the weights."""
+    return {name: one.detach().clone() for name, one in network.state_dict().items()}
+
+
+class ShuffledBatches:
+    """Batches of all graphs in a new order each time they are gone through; the last may be smaller.
+
+    seed: of the orders, which are the same ones for the same seed and depend on nothing else."""
+
+    def __init__(self, batches: Batches, batch_size: int, seed: int) -> None:
+        self._batches, self._batch_size = batches, batch_size
+        self._rng = np.random.default_rng(seed)
+
+    def __len__(self) -> int:
+        """Batches of one pass."""
+        return -(-len(self._batches) // self._batch_size)
+
+    def __iter__(self) -> Iterator[GraphBatch]:
+        """One pass. The order is drawn when the first batch is asked for: Lightning makes iterators that it drops."""
+        order = self._rng.permutation(len(self._batches))
+        for first in range(0, len(order), self._batch_size):
+            yield self._batches.of(order[first : first + self._batch_size])
+
+
+class InParts:
+    """All graphs in as few batches as triplets allow, the same ones every time, gathered once.
+
+    The similarities of all pairs of vectors are sorted for the triplets, so a batch of a thousand graphs takes longer
+    than sixteen of 64. Which graphs are in a part is drawn, so that its triplets are of all types."""
+
+    def __init__(self, batches: Batches, graphs_at_once: int = GRAPHS_AT_ONCE) -> None:
+        n_parts = -(-len(batches) // graphs_at_once)
+        order = np.random.default_rng(0).permutation(len(batches))
+        self._parts = [batches.of(np.sort(part)) for part in np.array_split(order, n_parts)]
+
+    def __len__(self) -> int:
+        """Batches."""
+        return len(self._parts)
+
+    def __iter__(self) -> Iterator[GraphBatch]:
+        """The batches."""
+        return iter(self._parts)
+
+
+def lean_trainer(params: FitParams, callbacks: Sequence[pl.Callback]) -> pl.Trainer:
+    """A trainer on the CPU that trains and validates, and does nothing else."""
+    return pl.Trainer(
+        accelerator="cpu",
+        devices=1,
+        max_epochs=params.epochs,
+        gradient_clip_val=params.clip_norm,
+        callbacks=list(callbacks),
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        num_sanity_val_steps=0,
+    )
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """torch's generator on the CPU starts from the seed, and goes on afterwards as if nothing had been."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """torch on one thread: as fast for matrices this small, and sums come in the same order on every machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Lightning without its hints: which devices there are, that an epoch has few steps, that it has stopped."""
+    before = {name: logging.getLogger(name).level for name in CHATTY}
+    for name in CHATTY:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=PossibleUserWarning)
+            warnings.filterwarnings("ignore", module=r"pytorch_lightning|lightning_fabric")
+            yield
+    finally:
+        for name, level in before.items():
+            logging.getLogger(name).setLevel(level)

@@ -24,7 +24,7 @@ import kill_steps
 import kills
 from kill_scenarios import Scenario, place
 
-from flows.node_model_demo import quick, quick_detection
+from flows.node_model_demo import quick
 from tasks.jobs import model_steps as job_models
 from tasks.jobs import steps as job_steps
 from tasks.jobs.params import GroupParams
@@ -80,7 +80,7 @@ def train_jobs(params: EvaluateParams, warehouse: Warehouse) -> None:
 
 
 def train_nodes(warehouse: Warehouse) -> None:
-    given = (TrainParams(), PreprocessParams(), SCORE, quick_detection(DetectorParams()))
+    given = (TrainParams(), PreprocessParams(), SCORE, DetectorParams())
     learned_steps.train(warehouse, SOURCE, quick(ModelParams()), *given, "run")
 
 

@@ -42,7 +42,6 @@ def made(x, is_own, type_of, *, columns=None, performance=None):
         started_s=np.arange(n, dtype=np.float64),
         before=none,
         during=none,
-        evidence=none,
         performance=np.zeros(n, dtype=np.float32) if performance is None else np.asarray(performance, np.float32),
         labels=np.zeros(n, dtype=np.int8),
     )

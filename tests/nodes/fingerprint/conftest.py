@@ -26,7 +26,6 @@ def make_inputs(node_of, type_of=None, *, x=None, types=("cpu-a", "disk-b"), nod
         "started_s": np.arange(n, dtype=np.float64),
         "before": np.empty((n, 0), dtype=np.float32),
         "during": np.empty((n, 0), dtype=np.float32),
-        "evidence": np.empty((n, 0), dtype=np.float32),
         "performance": np.full(n, np.nan, dtype=np.float32),
         "labels": np.full(n, -1, dtype=np.int8),
     }
@@ -45,6 +44,7 @@ def make_stub(answer, *, expected=None, variant="ours"):
         def __init__(self):
             super().__init__()
             self.params = ModelParams(variant=variant, graph=GraphParams(predecessors=COUNT))
+            self.fewest = COUNT if variant == "paper" else 0
             self.n_asked = 0
 
         def forward(self, batch):
@@ -95,5 +95,5 @@ def drawn():
     found = inputs_of(history, scales, params)
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        network = PeronaNetwork(found.x.shape[1], len(found.types), edge_size(found, params), 0, params)
+        network = PeronaNetwork(found.x.shape[1], len(found.types), edge_size(found, params), params)
     return SimpleNamespace(history=history, scales=scales, params=params, inputs=found, network=network)

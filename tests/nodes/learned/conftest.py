@@ -7,13 +7,13 @@ import pytest
 from tasks.warehouse.place import Warehouse
 
 
-def small(seed=0, epochs=2, evidence=True):
+def small(seed=0, epochs=2):
     """Parameters of a model that is fitted in a moment."""
     from tasks.nodes.perona.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
 
     return ModelParams(
         graph=GraphParams(node_metrics=False),
-        network=NetworkParams(hidden=8, intermediate=8, heads=1, dropout=0.0, edge_dropout=0.0, evidence=evidence),
+        network=NetworkParams(hidden=8, intermediate=8, heads=1, dropout=0.0, edge_dropout=0.0),
         loss=LossParams(mined_per_type=8),
         fit=FitParams(epochs=epochs, batch_size=64, seed=seed),
     )
@@ -62,5 +62,5 @@ def trained_log(tmp_path, trained_home):
 
 @pytest.fixture
 def quick_model():
-    """The parameters of that model, without what plain detectors say, which takes most of the time."""
-    return small(evidence=False)
+    """The parameters of that model."""
+    return small()

@@ -1,14 +1,14 @@
 """What a model says in use is what it said when it was trained."""
 
-import json
-
 import numpy as np
 import pytest
 
 from tasks.nodes import learned_steps
+from tasks.nodes.fingerprint.fingerprint_params import AskingParams
 from tasks.nodes.learned import training
 from tasks.nodes.learned.asking import ask
-from tasks.nodes.learned.champions import load_trained, trained_in_use
+from tasks.nodes.learned.champions import trained_in_use
+from tasks.nodes.learned.fingerprinting import fingerprint
 from tasks.nodes.score_params import ScoreParams
 from tasks.warehouse.connection import transaction, writing
 
@@ -23,36 +23,29 @@ def unlabelled_log(nodes_log):
     return nodes_log
 
 
-def test_a_model_that_was_taught_by_imitated_stress_gives_the_verdicts_of_its_training(
-    unlabelled_log, train, monkeypatch
-):
-    """The trees behind the evidence learn again in use: from the very same imitations."""
+def test_a_model_gives_the_verdicts_of_its_training(nodes_log, train, monkeypatch):
     seen = {}
     judge = training.judge
 
     def spied(inputs, *given, **named):
-        seen.update(inputs=inputs, judged=judge(inputs, *given, **named))
+        seen.update(judged=judge(inputs, *given, **named))
         return seen["judged"]
 
     monkeypatch.setattr(training, "judge", spied)
-    train(unlabelled_log)
-    _, model = trained_in_use(unlabelled_log, "log")
-    assert model.frozen.is_imitated and model.fitted.is_imitated
-    history, _ = learned_steps.benchmarks_of(unlabelled_log, "log", QUICK)
+    train(nodes_log)
+    _, model = trained_in_use(nodes_log, "log")
+    history, _ = learned_steps.benchmarks_of(nodes_log, "log", QUICK)
     found = ask(history, model)
-    assert found.inputs.evidence.shape[1] > 0
-    np.testing.assert_array_equal(found.inputs.evidence, seen["inputs"].evidence)
     np.testing.assert_allclose(found.judged.logit, seen["judged"].logit, rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(found.judged.is_flagged, seen["judged"].is_flagged)
 
 
-def test_a_model_that_was_saved_before_stress_was_imitated_learned_from_labels(trained_log):
-    card, _ = trained_in_use(trained_log, "log")
-    folder = trained_log.models / "nodes" / card.model_id
-    content = json.loads((folder / "fingerprint.json").read_text())
-    assert content.pop("is_imitated") is False
-    (folder / "fingerprint.json").write_text(json.dumps(content))
-    old = load_trained(folder)
-    assert not old.fitted.is_imitated
-    history, _ = learned_steps.benchmarks_of(trained_log, "log", QUICK)
-    assert np.isfinite(ask(history, old).judged.logit).all()
+def test_a_model_of_a_source_that_knows_of_no_stress_has_fingerprints_and_flags_nothing(unlabelled_log, train):
+    found = train(unlabelled_log)
+    assert found["metric"] == "error_ratio"
+    _, model = trained_in_use(unlabelled_log, "log")
+    history, _ = learned_steps.benchmarks_of(unlabelled_log, "log", QUICK)
+    told = fingerprint(history, model, AskingParams(), QUICK)
+    assert len(told.executions) == len(history.executions)
+    assert told.executions["probability"].isna().all() and not told.executions["is_flagged"].any()
+    assert np.isfinite(told.executions["score"]).all() and told.reasons.empty

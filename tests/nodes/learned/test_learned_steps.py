@@ -88,7 +88,7 @@ def test_a_broken_model_in_use_is_replaced(trained_log, train):
     (trained_log.models / "nodes" / broken / "fingerprint.json").write_text("{}")
     with pytest.raises(BadInput, match="train again"):
         trained_in_use(trained_log, "log")
-    assert train(trained_log, run_id="another", seed=5, evidence=False)["champion_id"] != broken
+    assert train(trained_log, run_id="another", seed=5)["champion_id"] != broken
 
 
 def test_the_next_training_takes_the_parameters_of_the_model_in_use_or_says_why_not(trained_log):

@@ -39,14 +39,14 @@ def test_the_first_figures_of_a_model_are_those_that_decide(trained_log):
 def test_a_model_that_is_no_better_on_the_same_executions_is_not_used(trained_log, train, monkeypatch):
     before = in_use(trained_log)
     monkeypatch.setattr(promoting, "compared", lambda *_: came_to(0.9, 0.8))
-    found = train(trained_log, run_id="another", seed=5, evidence=False)
+    found = train(trained_log, run_id="another", seed=5)
     assert found["model_id"] != before
     assert found["champion_id"] == before == in_use(trained_log)
 
 
 def test_a_better_model_is_used_and_says_what_the_former_one_had(trained_log, train, monkeypatch):
     monkeypatch.setattr(promoting, "compared", lambda *_: came_to(0.8, 0.9))
-    found = train(trained_log, run_id="another", seed=5, evidence=False)
+    found = train(trained_log, run_id="another", seed=5)
     assert found["champion_id"] == found["model_id"] == in_use(trained_log)
     reason = (trained_log.models / "nodes" / "champions.jsonl").read_text().splitlines()[-1]
     assert "had 0.8 on the same 72 executions" in reason
@@ -77,7 +77,7 @@ def test_without_executions_that_are_new_to_it_the_present_model_stays(trained_l
     knows_all = replace(old, chosen=frozenset(history.executions["execution_id"].astype(str)))
     monkeypatch.setattr(promoting, "trained_in_use", lambda *_: (card, knows_all))
     monkeypatch.setattr(promoting, "compared", lambda *_: pytest.fail("compared on what one of them has learned"))
-    assert train(trained_log, run_id="another", seed=5, evidence=False)["champion_id"] == before
+    assert train(trained_log, run_id="another", seed=5)["champion_id"] == before
 
 
 @pytest.mark.parametrize(

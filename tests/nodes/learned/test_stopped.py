@@ -32,11 +32,11 @@ def test_a_training_that_was_stopped_before_its_model_was_used_uses_it_the_next_
     before, n_models = in_use(trained_log), len(cards(trained_log.models))
     with monkeypatch.context() as patch, pytest.raises(Stopped):
         patch.setattr("tasks.nodes.learned.training.promote_if_better", stopping)
-        train(trained_log, run_id="another", seed=5, evidence=False)
+        train(trained_log, run_id="another", seed=5)
     assert in_use(trained_log) == before and len(cards(trained_log.models)) == n_models + 1
     found = Compared(NOTHING, NOTHING, 0, can_old=False, can_new=True)
     monkeypatch.setattr("tasks.nodes.learned.promoting.compared", lambda *_: found)
-    told = train(trained_log, run_id="another", seed=5, evidence=False)
+    told = train(trained_log, run_id="another", seed=5)
     assert told["champion_id"] == told["model_id"] == in_use(trained_log)
     assert len(cards(trained_log.models)) == n_models + 1
 
@@ -45,7 +45,7 @@ def test_a_training_that_was_stopped_while_it_wrote_leaves_no_half_model(trained
     before = [card.model_id for card in cards(trained_log.models)]
     with monkeypatch.context() as patch, pytest.raises(Stopped):
         patch.setattr("tasks.nodes.learned.champions.save_network", stopping)
-        train(trained_log, run_id="another", seed=5, evidence=False)
+        train(trained_log, run_id="another", seed=5)
     assert [card.model_id for card in cards(trained_log.models)] == before
     assert {path.name for path in (trained_log.models / "nodes").iterdir() if path.is_dir()} == set(before)
 

@@ -15,7 +15,7 @@ from tasks.warehouse.connection import transaction, writing
 
 MODEL = ModelParams(
     graph=GraphParams(node_metrics=False),
-    network=NetworkParams(hidden=8, intermediate=8, heads=1, evidence=False),
+    network=NetworkParams(hidden=8, intermediate=8, heads=1),
     fit=FitParams(epochs=2, batch_size=64),
 )
 QUICK = ScoreParams(resamples=100)

@@ -1,17 +1,37 @@
+"""Inputs of the network: learned from training executions alone, by hand, and the same after loading."""
+
+import json
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from pydantic import ValidationError
 
-from tasks.nodes.perona.inputs import inputs_of, learn_inputs, start_seconds
+from tasks.errors import BadInput
+from tasks.nodes.perona import inputs as node_metrics
+from tasks.nodes.perona.inputs import (
+    NodeMetrics,
+    NodeMetricScales,
+    inputs_of,
+    inverse_difference,
+    learn_inputs,
+    learn_scales,
+    load_inputs,
+    node_metrics_of,
+    percentiles_of,
+    sampled_metrics,
+    save_inputs,
+    scale_node_metrics,
+    start_seconds,
+)
 from tasks.nodes.perona.params import GraphParams, ModelParams, NetworkParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.preprocess.transforming import transform
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.synthetic import no_telemetry, synthetic_history
 
-BY_ROW = ("x", "is_own", "type_of", "started_s", "before", "during", "evidence", "performance", "labels")
+BY_ROW = ("x", "is_own", "type_of", "started_s", "before", "during", "performance", "labels")
 
 
 def learned(history, params=None, is_train=None):
@@ -83,10 +103,9 @@ def test_executions_that_are_not_of_training_teach_nothing(small, variant):
 def test_later_executions_change_nothing_of_earlier_ones(small, variant):
     params = ModelParams(variant=variant)
     scales = learned(small, params, first_rows(small, 20))
-    evidence = np.random.default_rng(0).normal(size=(len(small.executions), 2))
-    whole = inputs_of(small, scales, params, evidence=evidence)
-    cut = inputs_of(small.where(first_rows(small, 31)), scales, params, evidence=evidence[:31])
-    changed = inputs_of(changed_from(small, 31), scales, params, evidence=evidence)
+    whole = inputs_of(small, scales, params)
+    cut = inputs_of(small.where(first_rows(small, 31)), scales, params)
+    changed = inputs_of(changed_from(small, 31), scales, params)
     assert len(cut) == 31
     assert same_rows(whole, cut, np.arange(31))
     assert same_rows(whole, changed, np.arange(31))
@@ -208,19 +227,6 @@ def test_one_node_alone_can_be_learned_from(with_telemetry, ours):
     assert np.isfinite(inputs.before).all()
 
 
-def test_evidence_is_on_a_signed_logarithmic_scale_and_never_missing(small, ours, paper, scales, paper_scales):
-    evidence = np.zeros((48, 2))
-    evidence[0], evidence[1] = [np.sinh(2.0), -np.sinh(2.0)], [np.nan, np.inf]
-    found = inputs_of(small, scales, ours, evidence=evidence).evidence
-    assert found[0].tolist() == pytest.approx([2.0, -2.0])
-    assert found[1].tolist() == pytest.approx([0.0, np.arcsinh(1e6)])
-    off = ModelParams(network=NetworkParams(evidence=False))
-    assert inputs_of(small, scales, off, evidence=evidence).evidence.shape == (48, 0)
-    assert inputs_of(small, paper_scales, paper, evidence=evidence).evidence.shape == (48, 0)
-    with pytest.raises(ValueError, match="expected one row for each of 48 executions"):
-        inputs_of(small, scales, ours, evidence=evidence[:5])
-
-
 def test_labels_say_where_nobody_knows(small, ours, scales):
     labels = pd.array([True, False, None] * 16, dtype="boolean")
     history = replace(small, executions=small.executions.assign(is_stressed=labels))
@@ -232,3 +238,196 @@ def test_starts_are_seconds_and_where_nobody_says_follow_the_row_before():
     assert start_seconds(pd.DataFrame({"started_at": told})).tolist() == [10.0, 86400.0, 86401.0, 86402.0]
     nobody = pd.DataFrame({"started_at": pd.Series([None, None, None], dtype="datetime64[us]")})
     assert start_seconds(nobody).tolist() == [0.0, 1.0, 2.0]
+
+
+def telemetry_of(*rows):
+    """Rows of (execution, metric, at_s, samples)."""
+    told = [
+        (execution, metric, "%", np.array(at_s, dtype=float), np.array(samples, dtype=float))
+        for execution, metric, at_s, samples in rows
+    ]
+    frame = pd.DataFrame(told, columns=["execution", "metric", "unit", "at_s", "samples"])
+    return frame.astype({"execution": "int64", "metric": "str"})
+
+
+def test_windows_have_the_percentiles_worked_out_by_hand():
+    # before, [-50, 0]: 1, 2, 3; during, [0, 2]: 3, 5, 9; what lies beyond either end does not count
+    rows = telemetry_of((0, "cpu", [-51, -50, -25, 0, 1, 2, 3], [1000, 1, 2, 3, 5, 9, 1000]))
+    told = node_metrics_of(rows, np.array([2.0]), ["cpu"])
+    assert told.columns == ("cpu/p10", "cpu/p50", "cpu/p90")
+    assert told.before[0].tolist() == pytest.approx([1.2, 2.0, 2.8])
+    assert told.during[0].tolist() == pytest.approx([3.4, 5.0, 8.2])
+
+
+def test_equal_samples_all_count():
+    rows = telemetry_of((0, "cpu", [-5, -4, -3, -2, -1], [1, 1, 1, 1, 5]))
+    median = node_metrics_of(rows, np.array([1.0]), ["cpu"]).before[0, 1]
+    assert median == 1.0  # of the distinct ones, 1 and 5, it would be 3
+
+
+def test_missing_samples_and_empty_windows_say_nothing():
+    rows = telemetry_of((0, "cpu", [-2, -1, 1], [np.nan, 4, np.nan]), (2, "cpu", [], []))
+    told = node_metrics_of(rows, np.array([2.0, 2.0, 2.0]), ["cpu"])
+    assert told.before[0].tolist() == [4.0, 4.0, 4.0]
+    assert np.isnan(told.during).all()
+    assert np.isnan(told.before[1:]).all()
+
+
+def test_an_execution_without_a_duration_has_no_end():
+    rows = telemetry_of((0, "cpu", [-1, 10, 1000], [0, 1, 3]))
+    assert node_metrics_of(rows, np.array([np.nan]), ["cpu"]).during[0, 1] == 2.0
+
+
+def test_other_metrics_are_left_out_and_those_nobody_sampled_are_missing():
+    rows = telemetry_of((1, "cpu", [-1], [7]), (1, "disk", [-1], [9]))
+    assert sampled_metrics(rows) == ("cpu", "disk")
+    told = node_metrics_of(rows, np.ones(2), ["net", "cpu"])
+    assert told.columns[:3] == ("net/p10", "net/p50", "net/p90")
+    assert np.isnan(told.before[:, :3]).all()
+    assert told.before[1, 3:].tolist() == [7.0, 7.0, 7.0]
+
+
+def test_without_telemetry_there_are_no_columns():
+    assert sampled_metrics(no_telemetry()) == ()
+    told = node_metrics_of(no_telemetry(), np.ones(4), [])
+    assert told.before.shape == told.during.shape == (4, 0)
+    assert np.isnan(node_metrics_of(no_telemetry(), np.ones(4), ["cpu"]).before).all()
+
+
+def test_percentiles_are_those_of_numpy():
+    rng = np.random.default_rng(1)
+    lengths = rng.integers(0, 9, size=200)
+    values = rng.normal(size=lengths.sum()).round(1)
+    found = percentiles_of(values, lengths)
+    for own, three in zip(np.split(values, np.cumsum(lengths)[:-1]), found, strict=True):
+        if len(own):
+            assert three == pytest.approx(np.percentile(own, [10, 50, 90]))
+        else:
+            assert np.isnan(three).all()
+
+
+def test_nothing_depends_on_how_much_is_read_at_once(small, monkeypatch):
+    metrics, durations = sampled_metrics(small.telemetry), np.full(len(small.executions), 2.0)
+    at_once = node_metrics_of(small.telemetry, durations, metrics)
+    monkeypatch.setattr(node_metrics, "SAMPLES", 20)
+    in_parts = node_metrics_of(small.telemetry, durations, metrics)
+    assert np.array_equal(at_once.before, in_parts.before, equal_nan=True)
+    assert np.array_equal(at_once.during, in_parts.during, equal_nan=True)
+    assert np.isfinite(at_once.during).all()
+
+
+def told_of(before, during):
+    before, during = np.array(before, dtype=float), np.array(during, dtype=float)
+    return NodeMetrics(tuple(f"metric-{at}/p50" for at in range(before.shape[1])), before, during)
+
+
+def drawn(seed=0, n=400):
+    values = np.random.default_rng(seed).lognormal(3, 2, size=(2, n, 2))
+    return told_of(*values)
+
+
+def test_the_papers_inverse_has_the_values_worked_out_by_hand():
+    found = inverse_difference(np.array([0.0, 1.0, 0.249]), np.array([1.0, 1.0, 0.099]))
+    assert found.tolist() == pytest.approx([1 / 1.001 - 1000, 0.0, 10.0 - 4.0])
+
+
+def test_the_papers_difference_lies_between_0_and_1_in_training():
+    told = drawn()
+    before, during = scale_node_metrics(told, learn_scales(told, "paper"))
+    assert before.shape == (400, 0)
+    assert during.min(axis=0).tolist() == [0.0, 0.0]
+    assert during.max(axis=0).tolist() == [1.0, 1.0]
+
+
+def test_in_the_papers_variant_missing_is_no_change():
+    told = told_of([[1.0], [1.0], [2.0], [np.nan]], [[0.5], [2.0], [2.0], [2.0]])
+    _, during = scale_node_metrics(told, learn_scales(told, "paper"))
+    assert during[3, 0] == during[2, 0]
+    assert 0 < during[2, 0] < 1
+
+
+def test_ours_have_zero_mean_and_unit_deviation_over_both_windows_in_training():
+    rng = np.random.default_rng(0)
+    told = told_of(*rng.uniform(0, 100, size=(2, 500, 2)))
+    both = np.vstack(scale_node_metrics(told, learn_scales(told, "ours")))
+    assert both.dtype == np.float32
+    assert both.mean(axis=0) == pytest.approx(0, abs=1e-5)
+    assert both.std(axis=0) == pytest.approx(1, abs=1e-5)
+
+
+def test_ours_say_the_same_in_bytes_and_in_megabytes():
+    told = drawn()
+    in_mega = NodeMetrics(told.columns, told.before / 1e6, told.during / 1e6)
+    found = scale_node_metrics(told, learn_scales(told, "ours"))
+    again = scale_node_metrics(in_mega, learn_scales(in_mega, "ours"))
+    assert found[0] == pytest.approx(again[0], abs=1e-5)
+    assert found[1] == pytest.approx(again[1], abs=1e-5)
+
+
+def test_missing_is_0_and_outliers_are_drawn_in():
+    scales = learn_scales(drawn(), "ours")
+    before, during = scale_node_metrics(told_of([[np.nan, 1e300]], [[0.0, np.nan]]), scales)
+    assert before[0, 0] == 0.0
+    assert 4 < before[0, 1] < 10
+    assert during[0, 1] == 0.0
+
+
+@pytest.mark.parametrize("variant", ["ours", "paper"])
+def test_what_does_not_vary_or_was_never_sampled_is_dropped(variant):
+    values = np.array([[5.0, np.nan, 1.0], [5.0, np.nan, 2.0]])
+    scales = learn_scales(told_of(values, values[::-1]), variant)
+    assert scales.columns == ("metric-2/p50",)
+    assert scales.metrics == ("metric-2",)
+
+
+@pytest.mark.parametrize("variant", ["ours", "paper"])
+def test_without_node_metrics_there_are_no_columns(variant):
+    scales = learn_scales(told_of(np.empty((3, 0)), np.empty((3, 0))), variant)
+    assert scales.columns == scales.metrics == ()
+    before, during = scale_node_metrics(told_of(np.empty((5, 0)), np.empty((5, 0))), scales)
+    assert before.shape == during.shape == (5, 0)
+    assert learn_scales(told_of(np.empty((0, 2)), np.empty((0, 2))), variant).columns == ()
+
+
+def test_scales_of_different_lengths_are_refused():
+    with pytest.raises(ValidationError, match="expected one number for each column"):
+        NodeMetricScales(variant="ours", columns=("a/p10",), magnitude=(1.0,), centre=(), spread=(1.0,))
+
+
+@pytest.mark.parametrize("variant", ["ours", "paper"])
+def test_what_was_saved_gives_the_same_numbers(small, variant, tmp_path):
+    params = ModelParams(variant=variant)
+    is_train = np.arange(len(small.executions)) < 30
+    scales = learn_inputs(small, is_train, params, PreprocessParams(), ScoreParams(largest_ratio=50.0))
+    save_inputs(scales, tmp_path / "model")
+    loaded = load_inputs(tmp_path / "model")
+    assert loaded.score == scales.score
+    assert loaded.node_metrics == scales.node_metrics
+    assert loaded.types == scales.types
+    one, two = inputs_of(small, scales, params), inputs_of(small, loaded, params)
+    for name in ("x", "during", "before", "performance"):
+        assert np.array_equal(getattr(one, name), getattr(two, name), equal_nan=True), name
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda main: main.update(version=99),
+        lambda main: main.pop("score"),
+        lambda main: main["node_metrics"]["centre"].append(0.0),
+        lambda main: main["node_metrics"].update(variant="neither"),
+    ],
+)
+def test_damaged_inputs_are_refused(small, ours, tmp_path, damage):
+    everything = np.ones(len(small.executions), dtype=bool)
+    save_inputs(learn_inputs(small, everything, ours, PreprocessParams(), ScoreParams()), tmp_path)
+    main = json.loads((tmp_path / "inputs.json").read_text())
+    damage(main)
+    (tmp_path / "inputs.json").write_text(json.dumps(main))
+    with pytest.raises(BadInput, match=r"no inputs of a model of nodes.*train again"):
+        load_inputs(tmp_path)
+
+
+def test_missing_inputs_are_refused(tmp_path):
+    with pytest.raises(BadInput, match="expected what a training of nodes wrote"):
+        load_inputs(tmp_path)

@@ -1,0 +1,262 @@
+"""Small batches, inputs, histories and graphs whose values are written out or drawn, and networks for them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from tasks.nodes.perona.graph import graphs_of, predecessors_of
+from tasks.nodes.perona.inputs import UNKNOWN, Inputs
+from tasks.nodes.perona.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
+from tasks.nodes.synthetic import synthetic_history
+
+N_INPUTS, N_TYPES, EDGE_SIZE, HIDDEN = 5, 3, 7, 4
+WITH_NODE_METRICS = GraphParams(node_metrics=True)
+SAMPLED = {"cpu_busy": ("%", 40.0), "disk_write_bytes": ("B/s", 3e7), "network_in_errors": ("%", 0.0)}
+N_NODES, METRICS_EACH = 2, 2
+STRESS = 4.0  # what a stressed execution's own metrics lose
+
+
+def drawn_batch(sizes=(4, 4), *, seed=0, is_paper=False, stressed=(), unknown=(), types=None, n_types=N_TYPES):
+    """Graphs of so many vertices each, the last one of each its target; every pair of a graph is an edge.
+
+    stressed, unknown: numbers of graphs whose target is. types: of the graphs, by default 0, 1, 2, 0, …"""
+    from tasks.nodes.perona.graph import GraphBatch
+
+    generator = torch.Generator().manual_seed(seed)
+
+    def drawn(*shape):
+        return torch.randn(*shape, generator=generator)
+
+    graph = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
+    first = torch.tensor(np.cumsum([0, *sizes[:-1]]))
+    place = torch.arange(len(graph)) - first[graph]
+    is_target = place == torch.tensor(sizes)[graph] - 1
+    pairs = [(a, b) for a in range(len(graph)) for b in range(a + 1, len(graph)) if graph[a] == graph[b]]
+    pairs += [(a, a) for a in range(len(graph))] if is_paper else []
+    edge_index = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).T
+    type_of = torch.tensor(types if types is not None else [at % n_types for at in range(len(sizes))])[graph]
+    label = torch.zeros(len(graph))
+    for numbers, value in ((stressed, 1.0), (unknown, torch.nan)):
+        label[is_target & torch.isin(graph, torch.tensor(numbers, dtype=torch.int64))] = value
+    x = drawn(len(graph), N_INPUTS)
+    return GraphBatch(
+        x=torch.sigmoid(x) if is_paper else x,
+        is_own=torch.arange(N_INPUTS) % n_types == type_of[:, None],
+        type_of=type_of,
+        label=label,
+        performance=drawn(len(graph)) / 4,
+        graph=graph,
+        slot=max(sizes) - torch.tensor(sizes)[graph] + place,
+        is_target=is_target,
+        n_predecessors=place,
+        edge_index=edge_index,
+        edge_attr=drawn(edge_index.shape[1], EDGE_SIZE),
+    )
+
+
+def labelled_batch(sizes=(3, 3, 2), *, stressed=(0,), **asked):
+    """The same in two types, the target of the first graph being stressed."""
+    return drawn_batch(sizes, stressed=stressed, n_types=2, **asked)
+
+
+def drawn_outputs(batch, *, seed=1, least=1):
+    """Drawn answers about a batch of two types, each of which asks for a gradient; stressed ones have large codes.
+
+    least: predecessors from which something is inferred."""
+    from tasks.nodes.perona.network import Outputs
+
+    generator = torch.Generator().manual_seed(seed)
+
+    def drawn(width):
+        return torch.randn(len(batch.x), width, generator=generator).requires_grad_()
+
+    with torch.no_grad():
+        enc, nxt = drawn(HIDDEN), drawn(HIDDEN)
+        enc[batch.label == 1] += 5
+        nxt[batch.label == 1] += 2
+    decoded_nxt, type_logits_nxt = drawn(N_INPUTS), drawn(2)
+    return Outputs(
+        enc=enc.requires_grad_(),
+        decoded=drawn(N_INPUTS),
+        type_logits=drawn(2),
+        nxt=nxt.requires_grad_(),
+        decoded_nxt=decoded_nxt,
+        type_logits_nxt=type_logits_nxt,
+        is_inferred=batch.n_predecessors >= least,
+        logit=torch.randn(len(batch.x), generator=generator).requires_grad_(),
+    )
+
+
+def drawn_network(params=None, *, seed=1):
+    """A network of drawn weights for such batches, in evaluation mode."""
+    from tasks.nodes.perona.network import PeronaNetwork
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = PeronaNetwork(N_INPUTS, N_TYPES, EDGE_SIZE, params or ModelParams())
+        for one in network.parameters():  # no bias of 0 that would hide a mistake
+            torch.nn.init.normal_(one, std=0.3)
+    return network.eval()
+
+
+def make_inputs(nodes, types, *, started_s=None, f=3, c=2, seed=0):
+    """Inputs of executions of these nodes and types, by number; everything else is drawn from the seed, row by row."""
+    n = len(nodes)
+    drawn = np.stack([np.random.default_rng((seed, row)).normal(size=f + 2 * c + 1) for row in range(n)] or [[]])
+    drawn = drawn.astype(np.float32).reshape(n, f + 2 * c + 1)
+    x, before, during, performance = np.split(drawn, np.cumsum([f, c, c]), axis=1)
+    started = np.arange(n) * 60.0 if started_s is None else np.asarray(started_s, dtype=np.float64)
+    n_types = max([*types, 0]) + 1
+    return Inputs(
+        columns=tuple(f"type-{at % n_types}/metric-{at}" for at in range(f)),
+        x=x,
+        is_own=x > 0,
+        types=tuple(f"type-{number}" for number in range(n_types)),
+        type_of=np.asarray(types, dtype=np.int64),
+        nodes=tuple(f"node-{number}" for number in range(max([*nodes, 0]) + 1)),
+        node_of=np.asarray(nodes, dtype=np.int64),
+        started_s=started,
+        before=before,
+        during=during,
+        performance=performance[:, 0],
+        labels=(np.arange(n) % 3 - 1).astype(np.int8),
+    )
+
+
+def sampled(history, *, seed=0):
+    """The history with telemetry of each execution: five samples before it, two during it, one after it."""
+    rows = []
+    for execution in range(len(history.executions)):
+        rng = np.random.default_rng((seed, execution))
+        at_s = np.array([-55.0, -40, -30, -20, -10, 0.5, 1.5, 3.0])
+        for metric, (unit, level) in SAMPLED.items():
+            rows.append((execution, metric, unit, at_s, level * rng.gamma(2.0, size=len(at_s))))
+    telemetry = pd.DataFrame(rows, columns=["execution", "metric", "unit", "at_s", "samples"])
+    return replace(history, telemetry=telemetry.astype({"execution": "int64", "metric": "str", "unit": "str"}))
+
+
+def draw_inputs(n_rows=120, *, seed=0, is_labelled=True):
+    """Executions of three types on two nodes by turns, a fifth of them stressed, one a minute.
+
+    Six metrics, two of each type; the second node is slower by one spread."""
+    rng = np.random.default_rng(seed)
+    rows = np.arange(n_rows)
+    type_of, node_of = rows % N_TYPES, rows // N_TYPES % N_NODES
+    is_stressed = rng.random(n_rows) < 0.2
+    level = rng.normal(0, 0.5, n_rows) - node_of - STRESS * is_stressed
+    is_own = np.repeat(np.arange(N_TYPES), METRICS_EACH) == type_of[:, None]
+    x = np.where(is_own, level[:, None] + rng.normal(0, 0.1, is_own.shape), 0.0)
+    return Inputs(
+        columns=tuple(f"type-{at // METRICS_EACH}/metric-{at}" for at in range(N_TYPES * METRICS_EACH)),
+        x=x.astype(np.float32),
+        is_own=is_own,
+        types=tuple(f"type-{number}" for number in range(N_TYPES)),
+        type_of=type_of.astype(np.int64),
+        nodes=("node-0", "node-1"),
+        node_of=node_of.astype(np.int64),
+        started_s=rows * 60.0,
+        before=rng.normal(size=(n_rows, 2)).astype(np.float32),
+        during=rng.normal(size=(n_rows, 2)).astype(np.float32),
+        performance=(0.2 * level).astype(np.float32),
+        labels=(is_stressed if is_labelled else np.full(n_rows, UNKNOWN)).astype(np.int8),
+    )
+
+
+def split(inputs, is_normal=None):
+    """Graphs of the first 60 %, of the next 20 % and of the last 20 % of the executions."""
+    normal = inputs.labels != 1 if is_normal is None else is_normal
+    predecessors = predecessors_of(inputs, normal, 3)
+    first, second = int(0.6 * len(inputs)), int(0.8 * len(inputs))
+    parts = (range(first), range(first, second), range(second, len(inputs)))
+    return tuple(graphs_of(inputs, np.array(part), predecessors) for part in parts)
+
+
+def small_params(**fit):
+    """Ours, small: 4 epochs of batches of 16."""
+    return ModelParams(
+        graph=GraphParams(interval_scales_s=(60.0, 3600.0)),
+        network=NetworkParams(hidden=8, intermediate=12, heads=1),
+        loss=LossParams(),
+        fit=FitParams(**{"epochs": 4, **fit}),
+    )
+
+
+@pytest.fixture(scope="session")
+def batch_of():
+    """drawn_batch."""
+    return drawn_batch
+
+
+@pytest.fixture(scope="session")
+def labelled_batch_of():
+    """labelled_batch."""
+    return labelled_batch
+
+
+@pytest.fixture(scope="session")
+def outputs_of():
+    """drawn_outputs."""
+    return drawn_outputs
+
+
+@pytest.fixture(scope="session")
+def network_of():
+    """drawn_network."""
+    return drawn_network
+
+
+@pytest.fixture(scope="session")
+def inputs_with():
+    """make_inputs."""
+    return make_inputs
+
+
+@pytest.fixture(scope="session")
+def with_telemetry():
+    """sampled."""
+    return sampled
+
+
+@pytest.fixture(scope="session")
+def small():
+    """A drawn history of two nodes and two types, twelve runs each, with telemetry."""
+    return sampled(synthetic_history(nodes=2, types=2, runs=12, seed=3))
+
+
+@pytest.fixture(scope="session")
+def ours():
+    """Parameters of our variant, with node metrics."""
+    return ModelParams(graph=WITH_NODE_METRICS)
+
+
+@pytest.fixture(scope="session")
+def paper():
+    """Parameters of the paper's variant, with node metrics as there."""
+    return ModelParams(variant="paper", graph=WITH_NODE_METRICS)
+
+
+@pytest.fixture(scope="session")
+def drawn():
+    """draw_inputs."""
+    return draw_inputs
+
+
+@pytest.fixture(scope="session")
+def parts_of():
+    """split."""
+    return split
+
+
+@pytest.fixture(scope="session")
+def parts():
+    """Labelled graphs of training, validation and test."""
+    return split(draw_inputs())
+
+
+@pytest.fixture(scope="session")
+def quick():
+    """small_params."""
+    return small_params

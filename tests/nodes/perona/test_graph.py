@@ -1,0 +1,297 @@
+"""Predecessors, edges and batches of graphs: by hand, and nothing of later executions in them."""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+import torch
+
+from tasks.nodes.perona import graph as batches
+from tasks.nodes.perona.graph import (
+    Batches,
+    edge_size,
+    encode_intervals,
+    graphs_of,
+    least_predecessors,
+    predecessors_of,
+    slot_pairs,
+)
+from tasks.nodes.perona.params import GraphParams, ModelParams
+
+
+def one_by_one(inputs, is_normal, count):
+    """The same by looking at every earlier row."""
+    found = []
+    for row in range(len(inputs)):
+        earlier = [
+            other
+            for other in range(row)
+            if is_normal[other]
+            and inputs.type_of[row] != -1
+            and (inputs.node_of[other], inputs.type_of[other]) == (inputs.node_of[row], inputs.type_of[row])
+        ]
+        latest = earlier[-count:] if count else []
+        found.append([-1] * (count - len(latest)) + latest)
+    return np.array(found, dtype=np.int64).reshape(len(inputs), count)
+
+
+def test_predecessors_worked_out_by_hand(inputs_with):
+    inputs = inputs_with([0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 1, 0])
+    is_normal = np.array([True, False, True, True, True, True])
+    assert predecessors_of(inputs, is_normal, 2).tolist() == [
+        [-1, -1],
+        [-1, 0],
+        [-1, -1],  # the first of its node
+        [-1, 0],  # row 1 is not normal
+        [-1, -1],  # the first of its type
+        [0, 3],
+    ]
+
+
+@pytest.mark.parametrize("count", [1, 3, 7])
+@pytest.mark.parametrize("seed", range(5))
+def test_predecessors_are_those_found_one_by_one(inputs_with, count, seed):
+    rng = np.random.default_rng(seed)
+    inputs = inputs_with(rng.integers(0, 4, size=150), rng.integers(-1, 3, size=150))
+    is_normal = rng.random(150) < 0.7
+    assert np.array_equal(predecessors_of(inputs, is_normal, count), one_by_one(inputs, is_normal, count))
+
+
+def test_later_rows_change_nothing(inputs_with):
+    rng = np.random.default_rng(0)
+    nodes, types, is_normal = rng.integers(0, 3, 80), rng.integers(0, 2, 80), rng.random(80) < 0.8
+    nodes[:6], types[:6] = [0, 1, 2, 0, 1, 2], [0, 0, 0, 1, 1, 1]
+    whole = predecessors_of(inputs_with(nodes, types), is_normal, 3)
+    cut = predecessors_of(inputs_with(nodes[:50], types[:50]), is_normal[:50], 3)
+    other = predecessors_of(inputs_with(nodes, types), np.append(is_normal[:50], ~is_normal[50:]), 3)
+    assert np.array_equal(whole[:50], cut)
+    assert np.array_equal(whole[:50], other[:50])
+    assert not np.array_equal(whole, other)
+
+
+def test_an_execution_is_never_its_own_predecessor_nor_a_later_ones(inputs_with):
+    found = predecessors_of(inputs_with([0] * 30, [0] * 30), np.ones(30, dtype=bool), 4)
+    assert (found < np.arange(30)[:, None]).all()
+    assert found[29].tolist() == [25, 26, 27, 28]
+
+
+def test_executions_of_an_unknown_type_have_none(inputs_with):
+    inputs = inputs_with([0, 0, 0, 0], [-1, -1, 0, -1])
+    assert (predecessors_of(inputs, np.ones(4, dtype=bool), 2) == -1).all()
+
+
+def test_where_starts_are_equal_the_order_of_the_history_holds(inputs_with):
+    inputs = inputs_with([0, 0, 0], [0, 0, 0], started_s=[5.0, 5.0, 5.0])
+    assert predecessors_of(inputs, np.ones(3, dtype=bool), 2).tolist() == [[-1, -1], [-1, 0], [0, 1]]
+
+
+def test_nothing_normal_means_no_predecessors(inputs_with):
+    assert (predecessors_of(inputs_with([0] * 5, [0] * 5), np.zeros(5, dtype=bool), 3) == -1).all()
+
+
+def test_no_executions_have_no_predecessors(inputs_with):
+    empty = inputs_with([], [])
+    assert predecessors_of(empty, np.zeros(0, dtype=bool), 3).shape == (0, 3)
+
+
+def test_a_hundred_thousand_executions_are_ordered_at_once(inputs_with):
+    n, rng = 100_000, np.random.default_rng(0)
+    few = inputs_with([0], [0])
+    names = tuple(map(str, range(20)))
+    many = replace(few, x=np.empty((n, 0), dtype=np.float32), types=names[:6], nodes=names)
+    many = replace(many, node_of=rng.integers(0, 20, n), type_of=rng.integers(0, 6, n))
+    found = predecessors_of(many, np.ones(n, dtype=bool), 3)
+    own = np.flatnonzero((many.node_of == 7) & (many.type_of == 4))
+    assert found[own[3:]].tolist() == np.column_stack([own[:-3], own[1:-2], own[2:-1]]).tolist()
+
+
+def all_normal(inputs, count=3):
+    return predecessors_of(inputs, np.ones(len(inputs), dtype=bool), count)
+
+
+def test_graphs_are_of_the_targets_asked_for(inputs_with):
+    inputs = inputs_with([0] * 6, [0] * 6)
+    graphs = graphs_of(inputs, np.array([5, 1]), all_normal(inputs))
+    assert len(graphs) == 2
+    assert graphs.predecessors.tolist() == [[2, 3, 4], [-1, -1, 0]]
+    assert graphs.n_predecessors.tolist() == [3, 1]
+    assert graphs.of(np.array([1])).targets.tolist() == [1]
+    assert graphs.of(np.array([True, False])).targets.tolist() == [5]
+
+
+def test_the_paper_has_no_graph_with_fewer_than_three_predecessors_and_we_have(inputs_with, ours, paper):
+    inputs = inputs_with([0] * 6, [0] * 6)
+    rows, predecessors = np.arange(6), all_normal(inputs)
+    assert graphs_of(inputs, rows, predecessors, least=least_predecessors(paper)).targets.tolist() == [3, 4, 5]
+    assert len(graphs_of(inputs, rows, predecessors, least=least_predecessors(ours))) == 6
+
+
+def test_predecessors_of_other_executions_are_refused(inputs_with):
+    inputs = inputs_with([0] * 6, [0] * 6)
+    with pytest.raises(ValueError, match="expected one row for each of 6"):
+        graphs_of(inputs, np.array([5, 1]), all_normal(inputs)[:2])
+
+
+def test_slots_are_joined_forward_and_in_the_paper_to_themselves(ours, paper):
+    forward = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+    pairs = slot_pairs(ours)
+    assert list(zip(pairs.earlier.tolist(), pairs.later.tolist(), strict=True)) == forward
+    assert pairs.decay.tolist() == [0.5, 0.25, 0.125, 0.5, 0.25, 0.5]
+    theirs = slot_pairs(paper)
+    own = [(at, at) for at in range(4)]
+    assert list(zip(theirs.earlier.tolist(), theirs.later.tolist(), strict=True)) == forward + own
+    assert theirs.decay.tolist()[6:] == [1.0] * 4
+
+
+def test_attributes_are_as_long_as_what_they_tell(inputs_with, ours, paper):
+    inputs = inputs_with([0], [0], c=39)
+    assert edge_size(inputs, ours) == 39 + 39 + 1 + 4
+    assert edge_size(inputs, paper) == 83  # 85 in the paper's code, of which two never vary
+    one_scale = ModelParams(graph=GraphParams(interval_scales_s=(60.0,)))
+    assert edge_size(inputs_with([0], [0], c=0), one_scale) == 2
+
+
+def gathered(inputs, params, targets=None, is_normal=None):
+    """The batches of some targets, all executions being normal unless said."""
+    normal = np.ones(len(inputs), dtype=bool) if is_normal is None else is_normal
+    predecessors = predecessors_of(inputs, normal, params.graph.predecessors)
+    rows = np.arange(len(inputs)) if targets is None else np.asarray(targets)
+    return Batches(graphs_of(inputs, rows, predecessors), params)
+
+
+def same(one, other):
+    """Whether two batches are equal bit for bit."""
+    pairs = [(getattr(one, field.name), getattr(other, field.name)) for field in fields(one)]
+    return all(a.dtype == b.dtype and a.shape == b.shape and torch.equal(_bits(a), _bits(b)) for a, b in pairs)
+
+
+def _bits(tensor):
+    return tensor.view(torch.int32) if tensor.dtype == torch.float32 else tensor
+
+
+def test_a_graph_worked_out_by_hand(inputs_with, ours):
+    inputs = inputs_with([0, 1, 0, 0], [0, 0, 0, 0], started_s=[0.0, 7.0, 60.0, 3600.0])
+    batch = gathered(inputs, ours, targets=[3]).of(np.array([0]))
+    assert batch.slot.tolist() == [1, 2, 3]  # slot 0 is absent
+    assert batch.is_target.tolist() == [False, False, True]
+    assert batch.n_predecessors.tolist() == [0, 1, 2]
+    assert batch.edge_index.tolist() == [[0, 0, 1], [1, 2, 2]]
+    assert np.array_equal(batch.x.numpy(), inputs.x[[0, 2, 3]])
+    earlier_s, later_s, steps = [0, 0, 60], [60, 3600, 3600], [1, 2, 1]
+    for at, later in enumerate([2, 3, 3]):
+        elapsed = np.array(later_s[at] - earlier_s[at], dtype=float)
+        codes = encode_intervals(elapsed, ours.graph.interval_scales_s)
+        told = [*inputs.before[later], *inputs.during[later], 0.5 ** steps[at], *codes]
+        assert batch.edge_attr[at].tolist() == pytest.approx(told, abs=1e-6)
+
+
+def test_the_paper_tells_what_both_ends_did(inputs_with, paper):
+    inputs = inputs_with([0] * 4, [0] * 4)
+    batch = gathered(inputs, paper, targets=[3]).of(np.array([0]))
+    assert batch.edge_index.shape == (2, 10)
+    assert batch.edge_attr[0, :4].tolist() == pytest.approx([*inputs.during[0], *inputs.during[1]])
+    assert batch.edge_attr[9, :5].tolist() == pytest.approx([*inputs.during[3], *inputs.during[3], 1.0])
+    assert batch.edge_attr[9, 5:].tolist() == [1.0] * 4  # no time at all lies between an execution and itself
+
+
+def test_graphs_of_a_batch_lie_in_the_order_asked_for(inputs_with, ours):
+    inputs = inputs_with([0] * 8, [0] * 8)
+    batch = gathered(inputs, ours).of(np.array([5, 0, 5]))
+    assert batch.n_graphs == 3
+    assert batch.graph.tolist() == [0, 0, 0, 0, 1, 2, 2, 2, 2]
+    assert np.array_equal(batch.x[batch.is_target].numpy(), inputs.x[[5, 0, 5]])
+    ends = batch.graph[batch.edge_index]
+    assert torch.equal(ends[0], ends[1])  # edges stay within a graph
+    assert batch.edge_index.shape == (2, 12)
+
+
+def test_labels_are_nan_where_nobody_says(inputs_with, ours):
+    inputs = inputs_with([0, 1, 2], [0, 0, 0])
+    labels = gathered(inputs, ours).of(np.arange(3)).label
+    assert inputs.labels.tolist() == [-1, 0, 1]
+    assert torch.isnan(labels).tolist() == [True, False, False]
+    assert labels[1:].tolist() == [0.0, 1.0]
+
+
+def test_a_batch_of_executions_without_history_has_no_edges(inputs_with, ours):
+    batch = gathered(inputs_with([0, 1, 2], [0, 0, 0]), ours).of(np.arange(3))
+    assert batch.edge_index.shape == (2, 0)
+    assert batch.edge_attr.shape == (0, 2 + 2 + 1 + 4)
+    assert batch.n_predecessors.tolist() == [0, 0, 0]
+
+
+def test_without_node_metrics_edges_tell_the_time_alone(inputs_with, ours):
+    made = gathered(inputs_with([0] * 4, [0] * 4, c=0), ours)
+    batch = made.of(np.array([3]))
+    assert made.edge_size == batch.edge_attr.shape[1] == 5
+
+
+@pytest.mark.parametrize("variant", ["ours", "paper"])
+def test_later_executions_change_nothing_of_earlier_graphs(inputs_with, variant):
+    params = ModelParams(variant=variant)
+    rng = np.random.default_rng(2)
+    nodes, types = rng.integers(0, 2, 60), rng.integers(0, 2, 60)
+    whole = inputs_with(nodes, types)
+    other = inputs_with(nodes, types, seed=9)
+    changed = {
+        name: np.concatenate([getattr(whole, name)[:40], getattr(other, name)[40:]])
+        for name in ("x", "is_own", "before", "during", "performance")
+    }
+    changed |= {"labels": np.append(whole.labels[:40], -whole.labels[40:])}
+    numbers = np.arange(40)
+    before = gathered(whole, params).of(numbers)
+    assert same(before, gathered(replace(whole, **changed), params).of(numbers))
+    everything = np.arange(60)
+    assert not same(gathered(whole, params).of(everything), gathered(replace(whole, **changed), params).of(everything))
+
+
+def test_intervals_do_not_depend_on_how_many_are_worked_out_at_once(inputs_with, ours, monkeypatch):
+    inputs = inputs_with([0] * 20, [0] * 20, started_s=np.random.default_rng(0).random(20).cumsum() * 1e5)
+    at_once = gathered(inputs, ours).of(np.arange(20))
+    monkeypatch.setattr(batches, "BLOCK", 3)
+    assert same(at_once, gathered(inputs, ours).of(np.arange(20)))
+
+
+def test_graphs_of_another_length_are_refused(inputs_with, ours):
+    five = ModelParams(graph=GraphParams(predecessors=5))
+    inputs = inputs_with([0] * 4, [0] * 4)
+    graphs = graphs_of(inputs, np.arange(4), predecessors_of(inputs, np.ones(4, dtype=bool), 5))
+    assert Batches(graphs, five).of(np.arange(4)).x.shape == (1 + 2 + 3 + 4, 3)
+    with pytest.raises(ValueError, match="expected 3, as the parameters say"):
+        Batches(graphs, ours)
+
+
+def test_inputs_that_may_not_be_written_are_left_as_they_are(inputs_with, ours, recwarn):
+    inputs = inputs_with([0] * 4, [0] * 4)
+    inputs = replace(inputs, x=inputs.x.copy())
+    inputs.x.setflags(write=False)
+    kept = inputs.x.copy()
+    gathered(inputs, ours).of(np.arange(4)).x.add_(1.0)
+    assert np.array_equal(inputs.x, kept)
+    assert not recwarn.list  # torch warns of arrays that it cannot keep from being written
+
+
+DAY_S = 86_400.0
+
+
+def test_intervals_have_the_values_worked_out_by_hand():
+    # ln(1 + (e - 1)) = 1, so 2^-1; and two days at a scale of one day: 2^-ln 3 = exp(-0.69315 * 1.09861)
+    found = encode_intervals(np.array([0.0, 60 * (np.e - 1), 2 * DAY_S]), [60.0, DAY_S])
+    assert found[0].tolist() == [1.0, 1.0]
+    assert found[1, 0] == pytest.approx(0.5, abs=1e-12)
+    assert found[2, 1] == pytest.approx(0.466965, abs=1e-6)
+
+
+def test_whole_days_count():
+    one, two, week = encode_intervals(np.array([60.0, DAY_S + 60, 7 * DAY_S + 60]), [3600.0])[:, 0]
+    assert one > two > week > 0
+
+
+def test_an_interval_below_zero_counts_as_none():
+    assert encode_intervals(np.array([-5.0]), [60.0]).tolist() == [[1.0]]
+
+
+def test_shapes_of_intervals_are_kept():
+    assert encode_intervals(np.zeros((4, 6)), [1.0, 2.0, 3.0]).shape == (4, 6, 3)
+    assert encode_intervals(np.zeros((0, 6)), [1.0]).shape == (0, 6, 1)
+    assert encode_intervals(np.zeros(2), []).shape == (2, 0)

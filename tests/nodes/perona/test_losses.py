@@ -1,0 +1,548 @@
+"""The terms of the loss by hand, in the paper's form and in ours, and their sum: none is lost, none is NaN."""
+
+import math
+from dataclasses import fields, replace
+
+import pytest
+import torch
+from pytorch_metric_learning.distances import CosineSimilarity
+from pytorch_metric_learning.losses import TripletMarginLoss
+from pytorch_metric_learning.miners import TripletMarginMiner
+
+from tasks.nodes.perona import losses as triplet
+from tasks.nodes.perona.losses import (
+    TERMS,
+    ClassCounts,
+    among,
+    below_inferred,
+    detection_losses,
+    focal,
+    loss_terms,
+    lowest_norms,
+    margin_ranking,
+    margin_stressed_ranking,
+    own_squared_error,
+    pairs_of,
+    per_stressed,
+    ratio_ranking,
+    ratio_stressed_ranking,
+    spread_over_each,
+    squared_error,
+    stressed_pairs,
+    stressed_weight,
+    summed,
+    triplet_margin,
+    type_cross_entropy,
+    weighted_cross_entropy,
+)
+from tasks.nodes.perona.params import ALL, LossParams, ModelParams
+
+OURS, PAPER = ModelParams(), ModelParams(variant="paper")
+VARIANTS = pytest.mark.parametrize("params", [OURS, PAPER], ids=["ours", "paper"])
+COUNTS = (20, 80)
+
+
+@VARIANTS
+def test_every_term_has_a_name_of_its_own_and_a_value(params, labelled_batch_of, outputs_of):
+    batch = labelled_batch_of(is_paper=params == PAPER)
+    terms = loss_terms(batch, outputs_of(batch), params, COUNTS)
+    assert sorted(terms) == sorted(TERMS)
+    assert all(one.ndim == 0 and one.item() > 0 for one in terms.values()), terms
+
+
+@VARIANTS
+def test_each_term_changes_the_sum(params, labelled_batch_of, outputs_of):
+    batch = labelled_batch_of(is_paper=params == PAPER)
+    terms = loss_terms(batch, outputs_of(batch), params, COUNTS)
+    total = summed(terms).item()
+    assert total == pytest.approx(sum(one.item() for one in terms.values()))
+    for name in terms:
+        assert summed({**terms, name: terms[name] + 1}).item() == pytest.approx(total + 1)
+
+
+@VARIANTS
+def test_both_rankings_of_stressed_executions_count(params, labelled_batch_of, outputs_of):
+    # the authors' code loses the one by encoded norms: it shares its key with that by inferred norms
+    batch = labelled_batch_of(is_paper=params == PAPER)
+    outputs = outputs_of(batch)
+    before = loss_terms(batch, outputs, params, COUNTS)
+    is_stressed = (batch.label == 1)[:, None]
+    enc = torch.where(is_stressed, 2 * outputs.enc, outputs.enc)
+    by_enc = loss_terms(batch, replace(outputs, enc=enc), params, COUNTS)
+    assert by_enc["stressed_ranking"] > before["stressed_ranking"]
+    nxt = torch.where(is_stressed, outputs.nxt * (2 if params == PAPER else 0.5), outputs.nxt)
+    by_nxt = loss_terms(batch, replace(outputs, nxt=nxt), params, COUNTS)
+    assert by_nxt["stressed_ranking_inferred"] > before["stressed_ranking_inferred"]
+    assert torch.equal(by_nxt["stressed_ranking"], before["stressed_ranking"])
+
+
+@VARIANTS
+@pytest.mark.parametrize(
+    "left_out", [name for name, kind in LossParams.model_fields.items() if kind.annotation is bool]
+)
+def test_a_term_that_is_left_out_is_not_there(params, left_out, labelled_batch_of, outputs_of):
+    batch = labelled_batch_of(is_paper=params == PAPER)
+    fewer = params.model_copy(update={"loss": params.loss.model_copy(update={left_out: False})})
+    own = {left_out, f"{left_out}_inferred"}
+    assert sorted(loss_terms(batch, outputs_of(batch), fewer, COUNTS)) == sorted(set(TERMS) - own)
+
+
+@VARIANTS
+def test_without_any_term_the_sum_is_0(params, labelled_batch_of, outputs_of):
+    switches = {name: False for name, kind in LossParams.model_fields.items() if kind.annotation is bool}
+    batch = labelled_batch_of(is_paper=params == PAPER)
+    terms = loss_terms(batch, outputs_of(batch), params.model_copy(update={"loss": LossParams(**switches)}), COUNTS)
+    assert terms == {} and summed(terms).item() == 0
+
+
+@VARIANTS
+@pytest.mark.parametrize("is_selection", [False, True])
+@pytest.mark.parametrize(
+    ("asked", "zero"),
+    [
+        ({"stressed": ()}, ("stressed_ranking", "stressed_ranking_inferred")),
+        ({"stressed": (0, 1, 2), "sizes": (1, 1, 1)}, ("ranking", "stressed_ranking", "stressed_ranking_inferred")),
+        ({"stressed": (), "unknown": (0, 1, 2), "sizes": (1, 1, 1)}, ("detection", "stressed_ranking")),
+        ({"sizes": (1,), "stressed": ()}, ("ranking", "ranking_inferred", "stressed_ranking_inferred")),
+        ({"sizes": (1,), "stressed": (0,)}, ("ranking", "clustering", "stressed_ranking")),
+    ],
+)
+def test_terms_that_need_what_a_batch_lacks_are_0_and_all_are_finite(
+    params, is_selection, asked, zero, labelled_batch_of, outputs_of
+):
+    batch = labelled_batch_of(is_paper=params == PAPER, **asked)
+    outputs = outputs_of(batch)
+    if len(batch.x) == 1:  # nothing to tell two vectors apart
+        outputs = replace(outputs, nxt=outputs.enc)
+    terms = loss_terms(batch, outputs, params, (0, 3), is_selection=is_selection)
+    assert all(torch.isfinite(one) for one in terms.values()), terms
+    assert [terms[name].item() for name in zero] == [0] * len(zero)
+    summed(terms).backward()
+    for one in fields(outputs):
+        gradient = getattr(outputs, one.name).grad
+        assert gradient is None or torch.isfinite(gradient).all()
+
+
+def test_unknown_types_and_performances_are_left_out(labelled_batch_of, outputs_of):
+    batch = labelled_batch_of()
+    batch = replace(batch, type_of=torch.full_like(batch.type_of, -1), performance=batch.performance * torch.nan)
+    for params in (OURS, PAPER):
+        terms = loss_terms(batch, outputs_of(batch), params, COUNTS)
+        assert all(torch.isfinite(one) for one in terms.values())
+        assert terms["classification"] == terms["clustering"] == 0
+
+
+def test_our_detection_is_of_targets_with_predecessors_alone(labelled_batch_of, outputs_of):
+    batch = labelled_batch_of((3, 1), stressed=())
+    outputs = outputs_of(batch)
+    loss_terms(batch, outputs, OURS, COUNTS)["detection"].backward()
+    assert outputs.logit.grad.ne(0).tolist() == [False, False, True, False]  # the last has no predecessors
+
+
+def test_an_execution_of_which_nobody_knows_is_not_judged(labelled_batch_of, outputs_of):
+    batch = labelled_batch_of((2, 2), stressed=(), unknown=(1,))
+    outputs = outputs_of(batch)
+    for params, is_counted in ((OURS, [False, True, False, False]), (PAPER, [False, True, False, False])):
+        outputs.logit.grad = None
+        loss_terms(batch, outputs, params, COUNTS)["detection"].backward()
+        assert outputs.logit.grad.ne(0).tolist() == is_counted
+
+
+def test_in_our_variant_a_stressed_execution_teaches_no_promise(labelled_batch_of, outputs_of):
+    batch = labelled_batch_of((3, 3), stressed=(0,))
+    outputs = outputs_of(batch)
+    terms = loss_terms(batch, outputs, OURS, COUNTS)
+    parts = ("reconstruction", "classification", "ranking", "stressed_ranking")
+    sum(terms[f"{name}_inferred"] for name in parts).backward()
+    for promised in (outputs.decoded_nxt, outputs.type_logits_nxt):
+        # vertices 0 and 3 have no predecessors, 2 is stressed
+        assert promised.grad.ne(0).any(dim=1).tolist() == [False, True, False, False, True, True]
+    assert not outputs.nxt.grad[2].any() and outputs.enc.grad[2].any()
+
+
+def test_the_papers_ranks_by_inputs_without_noise_and_by_the_lowest_of_the_training(labelled_batch_of, outputs_of):
+    batch = labelled_batch_of(is_paper=True)
+    outputs = outputs_of(batch)
+    noisy = replace(batch, x=batch.x.flip(0))
+    clean = loss_terms(batch, outputs, PAPER, COUNTS)
+    told = loss_terms(noisy, outputs, PAPER, COUNTS, clean=batch)
+    assert torch.equal(told["ranking"], clean["ranking"])
+    assert not torch.equal(told["ranking"], loss_terms(noisy, outputs, PAPER, COUNTS)["ranking"])
+    lower = loss_terms(batch, outputs, PAPER, COUNTS, lowest=torch.full((2,), 0.1))
+    assert lower["stressed_ranking"] > clean["stressed_ranking"]
+
+
+@VARIANTS
+def test_a_few_mined_vectors_are_encoded_and_inferred_ones(params, labelled_batch_of, outputs_of):
+    """Eight graphs of four vertices in two types; of each type 8 vectors are mined, most of which had been encoded ones
+    of the first graphs."""
+    batch = labelled_batch_of((4,) * 8, is_paper=params == PAPER, stressed=())
+    loss = params.loss.model_copy(update={"mined_per_type": 8, "triplet_margin": 2.0, "mining_margin": 2.0})
+    outputs = outputs_of(batch)
+    loss_terms(batch, outputs, params.model_copy(update={"loss": loss}), COUNTS)["clustering"].backward()
+    encoded, inferred = (one.grad.ne(0).any(dim=1) for one in (outputs.enc, outputs.nxt))
+    for number in (0, 1):
+        own = batch.type_of == number
+        assert 3 <= inferred[own].sum() <= 5 and encoded[own].sum() + inferred[own].sum() == 8
+    assert encoded[-4:].any() or encoded[-8:-4].any()  # and not of the first graphs alone
+
+
+def test_what_is_left_to_the_variant_is_mined_in_ours_and_not_in_the_papers(labelled_batch_of, outputs_of):
+    batch = labelled_batch_of((4,) * 16, stressed=())  # 32 encoded vectors of each type
+    for params, mined in ((OURS, 16), (PAPER, ALL)):
+        told = params.model_copy(update={"loss": params.loss.model_copy(update={"mined_per_type": mined})})
+        left, asked = (loss_terms(batch, outputs_of(batch), one, COUNTS)["clustering"] for one in (params, told))
+        assert torch.equal(left, asked)
+    few, everything = (
+        loss_terms(batch, outputs_of(batch), OURS.model_copy(update={"loss": LossParams(mined_per_type=n)}), COUNTS)
+        for n in (16, ALL)
+    )
+    assert not torch.equal(few["clustering"], everything["clustering"])
+
+
+@VARIANTS
+def test_the_order_of_graphs_does_not_change_the_loss(params, labelled_batch_of, outputs_of):
+    batch = labelled_batch_of((3, 3), is_paper=params == PAPER)
+    outputs = outputs_of(batch)
+    order = torch.tensor([3, 4, 5, 0, 1, 2])
+    swapped = {one.name: getattr(batch, one.name)[order] for one in fields(batch) if not one.name.startswith("edge")}
+    others = {one.name: getattr(outputs, one.name)[order] for one in fields(outputs)}
+    other = replace(batch, **swapped, edge_index=order[batch.edge_index])
+    was, now = (
+        loss_terms(one, said, params, COUNTS) for one, said in ((batch, outputs), (other, replace(outputs, **others)))
+    )
+    for name in was:
+        torch.testing.assert_close(was[name], now[name])
+
+
+DECODED = torch.tensor([[1.0, 2.0, 9.0], [0.0, 4.0, 0.0]])
+X = torch.tensor([[0.0, 2.0, 0.0], [0.0, 1.0, 0.0]])
+IS_OWN = torch.tensor([[True, True, False], [False, True, False]])
+
+
+def test_the_papers_counts_every_column():
+    assert squared_error(DECODED, X).item() == pytest.approx((1 + 81 + 9) / 6)
+
+
+def test_ours_counts_own_metrics_and_every_vertex_alike():
+    # vertex 0: (1² + 0²) / 2 = 0.5; vertex 1: 3² / 1 = 9
+    assert own_squared_error(DECODED, X, IS_OWN, torch.tensor([True, True])).item() == pytest.approx(4.75)
+    assert own_squared_error(DECODED, X, IS_OWN, torch.tensor([True, False])).item() == pytest.approx(0.5)
+
+
+def test_a_vertex_without_own_metrics_does_not_count():
+    is_own = IS_OWN & torch.tensor([[False], [True]])
+    assert own_squared_error(DECODED, X, is_own, torch.tensor([True, True])).item() == pytest.approx(9)
+
+
+def test_without_a_counted_vertex_it_is_0():
+    assert own_squared_error(DECODED, X, IS_OWN, torch.tensor([False, False])).item() == 0
+
+
+def test_what_was_filled_in_gets_no_gradient():
+    decoded = DECODED.clone().requires_grad_()
+    own_squared_error(decoded, X, IS_OWN, torch.tensor([True, True])).backward()
+    assert torch.equal(decoded.grad != 0, IS_OWN & (DECODED != X))
+
+
+STRESSED, CALM = torch.tensor([True]), torch.tensor([False])
+
+
+def test_the_rarer_class_weighs_more():
+    # β = 1/2, 1 stressed and 2 calm: w_1 = 0.5 / 0.5 = 1, w_0 = 0.5 / 0.75 = 2/3, α = 1 / (1 + 2/3)
+    assert stressed_weight(ClassCounts(1, 2), 0.5) == pytest.approx(0.6)
+    assert stressed_weight(ClassCounts(7, 7), 0.99) == pytest.approx(0.5)
+    assert stressed_weight(ClassCounts(20, 80), 0.0) == pytest.approx(0.5)  # β = 0: no weights
+
+
+def test_a_class_without_any_counts_as_one():
+    assert stressed_weight(ClassCounts(0, 2), 0.5) == pytest.approx(0.6)
+    assert 0 < stressed_weight(ClassCounts(0, 0), 0.99) < 1
+
+
+def test_focal_loss_by_hand():
+    # stressed, logit 0: p_t = 1/2; 0.6 · (1/2)² · ln 2 = 0.1039721
+    assert focal(torch.zeros(1), STRESSED, 2.0, 0.6).item() == pytest.approx(0.1039721)
+    # calm, logit ln 3: p_t = 1/4; 0.4 · (3/4)² · ln 4 = 0.3119162
+    assert focal(torch.tensor([math.log(3)]), CALM, 2.0, 0.6).item() == pytest.approx(0.3119162)
+
+
+def test_without_focus_it_is_weighted_cross_entropy():
+    logits = torch.tensor([0.3, -2.0])
+    is_stressed = torch.tensor([True, False])
+    plain = torch.nn.functional.binary_cross_entropy_with_logits(logits, is_stressed.float(), reduction="none")
+    torch.testing.assert_close(focal(logits, is_stressed, 0.0, 0.5), plain / 2)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0, 5.0])
+def test_certain_verdicts_have_finite_losses_and_gradients(gamma):
+    logits = torch.tensor([500.0, -500.0, 500.0, -500.0], requires_grad=True)
+    losses = focal(logits, torch.tensor([True, True, False, False]), gamma, 0.5)
+    losses.sum().backward()
+    assert torch.isfinite(losses).all() and torch.isfinite(logits.grad).all()
+    assert losses.tolist() == pytest.approx([0, 250, 250, 0])
+
+
+def test_cross_entropy_with_a_class_weight():
+    counts = ClassCounts(n_stressed=1, n_calm=4)
+    assert weighted_cross_entropy(torch.zeros(1), STRESSED, counts).item() == pytest.approx(4 * math.log(2))
+    assert weighted_cross_entropy(torch.zeros(1), CALM, counts).item() == pytest.approx(math.log(2))
+    assert torch.isfinite(weighted_cross_entropy(torch.zeros(1), STRESSED, ClassCounts(0, 4))).all()
+
+
+def test_selection_does_not_depend_on_gamma_and_beta():
+    def told(**params):
+        return detection_losses(
+            torch.tensor([0.5]), STRESSED, LossParams(**params), ClassCounts(1, 4), is_selection=True
+        )
+
+    assert torch.equal(told(focal_gamma=0.5, class_balance=0.9), told(focal_gamma=5.0, class_balance=0.999))
+
+
+def test_the_sum_is_divided_by_the_stressed_or_else_by_all():
+    losses = torch.tensor([1.0, 2.0, 3.0])
+    assert per_stressed(losses, torch.tensor(2), 6).item() == 3
+    assert per_stressed(losses, torch.tensor(0), 6).item() == 1
+    assert per_stressed(losses[:0], torch.tensor(0), 0).item() == 0
+
+
+LOGITS = torch.tensor([[math.log(3), 0.0], [0.0, 0.0], [5.0, 0.0]])
+EVERY = torch.tensor([True, True, True])
+
+
+def test_the_mean_over_vertices_of_a_known_type():
+    # vertex 0: p = 3 / 4, -ln p = 0.2876821; vertex 1: p = 1 / 2, 0.6931472; vertex 2 has a type that nobody trained
+    found = type_cross_entropy(LOGITS, torch.tensor([0, 1, -1]), EVERY)
+    assert found.item() == pytest.approx((0.2876821 + 0.6931472) / 2)
+
+
+def test_vertices_that_do_not_count_are_left_out():
+    found = type_cross_entropy(LOGITS, torch.tensor([0, 1, 0]), torch.tensor([True, False, False]))
+    assert found.item() == pytest.approx(0.2876821)
+
+
+def test_without_a_vertex_it_is_0():
+    assert type_cross_entropy(LOGITS, torch.tensor([-1, -1, -1]), EVERY).item() == 0
+    assert type_cross_entropy(LOGITS[:0], torch.zeros(0, dtype=torch.int64), EVERY[:0]).item() == 0
+
+
+PAIR = torch.tensor([[0], [1]])
+ONE_TYPE = torch.zeros(3, dtype=torch.int64)
+
+
+def test_edges_are_pairs_but_for_self_loops():
+    edges = torch.tensor([[0, 1, 0, 1], [1, 1, 0, 2]])
+    assert pairs_of(edges).tolist() == [[0, 1], [1, 2]]
+    assert among(pairs_of(edges), torch.tensor([True, True, False])).tolist() == [[0], [1]]
+
+
+def test_the_papers_ratio_of_norms_is_at_least_that_of_the_inputs():
+    # X = (2, 1), n = (1, 2): (0, 1): t = 1, f = 2, -(1 - 2·2) = 3; (1, 0): t = -1, f = 1/2, 2 - 1/2 = 1.5
+    norms, truth = torch.tensor([1.0, 2.0]), torch.tensor([2.0, 1.0])
+    assert margin_ranking(norms, truth, PAIR).item() == pytest.approx(2.25)
+    # n = (4, 1): a ratio of 4, more extreme than 2
+    assert margin_ranking(torch.tensor([4.0, 1.0]), truth, PAIR).item() == 0
+
+
+def test_the_papers_leaves_equal_truths_out():
+    norms = torch.tensor([1.0, 2.0, 5.0])
+    pairs = torch.tensor([[0, 0], [1, 2]])
+    # (0, 1) is left out; (0, 2) as above with n = (1, 5), f = 2: 9 and 4.5
+    assert margin_ranking(norms, torch.tensor([2.0, 2.0, 1.0]), pairs).item() == pytest.approx(6.75)
+    assert margin_ranking(norms, torch.ones(3), pairs).item() == 0
+    assert margin_ranking(norms, torch.ones(3), pairs[:, :0]).item() == 0
+
+
+def test_our_ratio_of_norms_is_that_of_performance():
+    # ln n - ln P = 1 - 0, 3 - 1, 0 - 0 = 1, 2, 0: |1 - 2|, |1 - 0|, |2 - 0|, mean 4/3
+    norms, performance = torch.exp(torch.tensor([1.0, 3.0, 0.0])), torch.tensor([0.0, 1.0, 0.0])
+    assert ratio_ranking(norms, performance, ONE_TYPE, EVERY).item() == pytest.approx(4 / 3)
+    assert ratio_ranking(7 * torch.exp(performance), performance, ONE_TYPE, EVERY).item() == pytest.approx(0, abs=1e-6)
+
+
+def test_our_pairs_are_of_one_type_counted_and_of_known_performance():
+    norms = torch.exp(torch.tensor([1.0, 3.0, 0.0, 9.0, 9.0, 9.0, 9.0]))
+    performance = torch.tensor([0.0, 1.0, 0.0, 0.0, torch.nan, 0.0, 0.0])
+    type_of = torch.tensor([2, 2, 2, 0, 2, 2, -1])
+    is_counted = torch.tensor([True, True, True, True, True, False, True])
+    assert ratio_ranking(norms, performance, type_of, is_counted).item() == pytest.approx(4 / 3)
+
+
+def test_our_sum_over_sorted_values_is_that_over_all_pairs():
+    generator = torch.Generator().manual_seed(0)
+    norms, performance = torch.rand(40, generator=generator) + 0.1, torch.randn(40, generator=generator)
+    type_of = torch.randint(3, (40,), generator=generator)
+    a = torch.log(norms) - performance
+    pairs = [(i, j) for i in range(40) for j in range(i) if type_of[i] == type_of[j]]
+    plain = torch.stack([(a[i] - a[j]).abs() for i, j in pairs]).mean()
+    torch.testing.assert_close(ratio_ranking(norms, performance, type_of, torch.ones(40, dtype=torch.bool)), plain)
+
+
+def test_our_gradient_brings_norms_to_their_ratio():
+    norms = torch.tensor([1.0, 1.0], requires_grad=True)
+    ratio_ranking(norms, torch.tensor([0.0, 1.0]), ONE_TYPE[:2], EVERY[:2]).backward()
+    assert norms.grad.tolist() == [1.0, -1.0]  # the faster one's has to grow
+
+
+def test_without_a_pair_it_is_0():
+    told = torch.ones(3), torch.zeros(3)
+    assert ratio_ranking(*told, torch.tensor([0, 1, 2]), EVERY).item() == 0
+    assert ratio_ranking(*told, ONE_TYPE, ~EVERY).item() == 0
+
+
+STRESSED_PAIR = torch.tensor([[1], [0]])  # vertex 1 is stressed, 0 calm
+NORMS, TRUTH = torch.tensor([1.0, 1.0]), torch.tensor([2.0, 1.0])
+ONE = torch.tensor(1)
+
+
+def test_pairs_are_of_a_stressed_vertex_and_a_calm_one():
+    pairs = torch.tensor([[0, 0, 1], [1, 2, 2]])
+    assert stressed_pairs(pairs, torch.tensor([False, False, True])).tolist() == [[2, 2], [0, 1]]
+    assert stressed_pairs(pairs, torch.tensor([True, False, True])).tolist() == [[0, 2], [1, 1]]
+    assert stressed_pairs(pairs, torch.tensor([False, False, False])).shape == (2, 0)
+
+
+def test_lowest_norms_are_of_calm_executions_less_their_deviation():
+    # type 0: calm 1 and 3, deviation √2; type 1: a single 2; type 2: a stressed one alone
+    found = lowest_norms(
+        torch.tensor([1.0, 3.0, 0.5, 2.0, 4.0]),
+        torch.tensor([0, 0, 0, 1, 2]),
+        torch.tensor([True, True, False, True, False]),
+        3,
+    )
+    assert found.tolist() == pytest.approx([1 - math.sqrt(2), 2, math.nan], nan_ok=True)
+
+
+def test_the_papers_margin():
+    # r = max(2, 1) / 1.6 = 1.25, q = 0.8: max(0, 1 - 0.8·1) + max(0, 1 / 0.8 - 1) = 0.2 + 0.25
+    lowest = torch.full((2,), 1.6)
+    assert margin_stressed_ranking(NORMS, TRUTH, lowest, STRESSED_PAIR, ONE).item() == pytest.approx(0.45)
+    assert margin_stressed_ranking(NORMS, TRUTH, lowest, STRESSED_PAIR, torch.tensor(2)).item() == pytest.approx(0.225)
+    # r = 2 / 2.5 = 0.8, q = 0.8 as well
+    assert margin_stressed_ranking(NORMS, TRUTH, lowest / 0.64, STRESSED_PAIR, ONE).item() == pytest.approx(0.45)
+    below = torch.tensor([1.0, 0.79])
+    assert margin_stressed_ranking(below, TRUTH, lowest, STRESSED_PAIR, ONE).item() == 0
+
+
+@pytest.mark.parametrize("lowest", [math.nan, 0.0, -1.0])
+def test_the_papers_margin_without_a_usable_lowest_norm_is_the_calm_norm(lowest):
+    told = torch.full((2,), lowest)
+    assert margin_stressed_ranking(NORMS, TRUTH, told, STRESSED_PAIR, ONE).item() == 0
+    # q = 1: twice 1.5 - 1
+    assert margin_stressed_ranking(torch.tensor([1.0, 1.5]), TRUTH, told, STRESSED_PAIR, ONE).item() == pytest.approx(1)
+
+
+def test_ours_asks_for_as_much_as_performance_fell():
+    # ln(n_c / n_m) = 0, ln(P_c / P_m) = -0.5: 0.5 too much
+    told = torch.tensor([0.25, -0.25])
+    assert ratio_stressed_ranking(NORMS, told, STRESSED_PAIR).item() == pytest.approx(0.5)
+    assert ratio_stressed_ranking(torch.exp(told), told, STRESSED_PAIR).item() == pytest.approx(0, abs=1e-6)
+    # performance rose, or is unknown: not above the calm one, ln(e / 1) = 1 too much
+    larger = torch.tensor([1.0, math.e])
+    for performance in ([0.0, 0.5], [0.0, math.nan]):
+        assert ratio_stressed_ranking(larger, torch.tensor(performance), STRESSED_PAIR).item() == pytest.approx(1)
+        assert ratio_stressed_ranking(NORMS, torch.tensor(performance), STRESSED_PAIR).item() == 0
+
+
+def test_a_stressed_norm_lies_below_the_promised_one():
+    # ln(2 / 1) of the second; the first is below its promise, the third does not count
+    norms = torch.tensor([1.0, 2.0, 9.0], requires_grad=True)
+    promised = torch.tensor([3.0, 1.0, 1.0], requires_grad=True)
+    loss = below_inferred(norms, promised, torch.tensor([True, True, False]))
+    assert loss.item() == pytest.approx(math.log(2) / 2)
+    loss.backward()
+    assert norms.grad.tolist() == pytest.approx([0, 0.25, 0]) and promised.grad is None
+
+
+def test_without_a_stressed_vertex_all_are_0():
+    none = STRESSED_PAIR[:, :0]
+    assert margin_stressed_ranking(NORMS, TRUTH, TRUTH, none, torch.tensor(0)).item() == 0
+    assert ratio_stressed_ranking(NORMS, TRUTH, none).item() == 0
+    assert below_inferred(NORMS, NORMS, torch.tensor([False, False])).item() == 0
+
+
+def drawn(seed, n=24, n_types=3):
+    generator = torch.Generator().manual_seed(seed)
+    vectors = torch.randn(n, 4, generator=generator)
+    return vectors, torch.randint(n_types, (n,), generator=generator)
+
+
+def test_three_vectors_by_hand():
+    # a at 0° and b at 60° of one type, c at 90° of another: cos ab = 1/2, ac = 0, bc = √3/2
+    # (a, b, c): 0 - 1/2 + 0.05 < 0; (b, a, c): 0.8660254 - 0.5 + 0.05 = 0.4160254; c has no positive
+    vectors = torch.tensor([[1.0, 0.0], [0.5, 0.8660254], [0.0, 1.0]], dtype=torch.float64)
+    assert triplet_margin(vectors, torch.tensor([0, 0, 1]), 0.05, 0.2).item() == pytest.approx(0.4160254)
+    # margin 0.6: (a, b, c) gives 0.1 and (b, a, c) 0.9660254, but only the second has s_ap - s_an = -0.37 <= 0.2
+    assert triplet_margin(vectors, torch.tensor([0, 0, 1]), 0.6, 0.2).item() == pytest.approx(0.9660254)
+    assert triplet_margin(vectors, torch.tensor([0, 0, 1]), 0.6, 1.0).item() == pytest.approx((0.1 + 0.9660254) / 2)
+
+
+def test_it_is_the_same_a_few_anchors_at_a_time(monkeypatch):
+    vectors, type_of = drawn(4)
+    whole = triplet_margin(vectors, type_of, 0.05, 0.2)
+    monkeypatch.setattr(triplet, "ANCHORS_AT_ONCE", 5)
+    torch.testing.assert_close(triplet_margin(vectors, type_of, 0.05, 0.2), whole)
+
+
+def test_lengths_do_not_count():
+    vectors, type_of = drawn(2)
+    lengths = torch.linspace(0.1, 9, len(vectors))[:, None]
+    torch.testing.assert_close(
+        triplet_margin(vectors * lengths, type_of, 0.05, 0.2), triplet_margin(vectors, type_of, 0.05, 0.2)
+    )
+
+
+def test_types_in_directions_of_their_own_cost_nothing():
+    vectors = torch.tensor([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 3.0]])
+    assert triplet_margin(vectors, torch.tensor([0, 0, 1, 1]), 0.05, 0.2).item() == 0
+
+
+def test_without_a_triplet_it_is_0():
+    vectors, _ = drawn(0, n=3)
+    for type_of in ([0, 0, 0], [0, 1, 2]):
+        assert triplet_margin(vectors, torch.tensor(type_of), 0.05, 0.2).item() == 0
+    assert triplet_margin(vectors[:0], torch.zeros(0, dtype=torch.int64), 0.05, 0.2).item() == 0
+
+
+def test_some_vectors_of_each_type_are_taken_evenly():
+    # multiples of 0.618 for places 0 to 3, whole numbers aside: 0, 0.618, 0.236, 0.854
+    # type 1 at 0, 2, 5, 6: 2 of 4 are its first and third; type 0 at 1, 4: both
+    type_of = torch.tensor([1, 0, 1, -1, 0, 1, 1])
+    assert spread_over_each(type_of, 2).tolist() == [True, True, False, False, True, True, False]
+    assert spread_over_each(type_of, 1).tolist() == [True, True, False, False, False, False, False]
+    for all_of_them in (4, 100):
+        assert spread_over_each(type_of, all_of_them).tolist() == [True, True, True, False, True, True, True]
+    assert spread_over_each(type_of[:0], 2).shape == (0,)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 16, 39])
+def test_as_many_are_taken_as_are_asked_for(count):
+    assert spread_over_each(torch.tensor([3, 7]).repeat(40), count).sum() == 2 * count
+
+
+def test_encoded_and_inferred_vectors_of_every_slot_are_taken():
+    """64 graphs of one type: 4 encoded vectors of each, then 3 inferred ones of each; 448 / 16 is a multiple of 4."""
+    taken = torch.nonzero(spread_over_each(torch.zeros(448, dtype=torch.int64), 16)).squeeze(1)
+    encoded, inferred = taken[taken < 256], taken[taken >= 256] - 256
+    assert len(encoded) == 9 and len(inferred) == 7  # in proportion: 9.1 and 6.9
+    assert set((encoded % 4).tolist()) == {0, 1, 2, 3} and set((inferred % 3).tolist()) == {0, 1, 2}
+    assert len(set((encoded // 4).tolist())) == 9  # each of another graph
+
+
+pytest.importorskip("pytorch_metric_learning")
+
+
+@pytest.mark.parametrize(("margin", "mining_margin"), [(0.05, 0.2), (0.3, 0.1), (0.2, 0.2), (0.05, 0.0)])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_it_has_the_numbers_and_gradients_of_pytorch_metric_learning(seed, margin, mining_margin):
+    generator = torch.Generator().manual_seed(seed)
+    vectors, type_of = torch.randn(24, 4, generator=generator), torch.randint(3, (24,), generator=generator)
+    miner = TripletMarginMiner(margin=mining_margin, type_of_triplets="all", distance=CosineSimilarity())
+    loss = TripletMarginLoss(margin=margin, distance=CosineSimilarity())
+    ours, theirs = (vectors.double().requires_grad_() for _ in range(2))
+    own = triplet_margin(ours, type_of, margin, mining_margin)
+    other = loss(theirs, type_of, miner(theirs, type_of))
+    torch.testing.assert_close(own, other)
+    own.backward()
+    other.backward()
+    torch.testing.assert_close(ours.grad, theirs.grad)

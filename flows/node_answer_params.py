@@ -4,7 +4,7 @@ from pydantic import Field
 
 from flows.job_params import OF_SOURCE, WAREHOUSE, OfSource
 from flows.node_params import REPORT
-from tasks.nodes.detectors.params import DetectorParams
+from tasks.nodes.detectors.params import DetectorParams as PlainParams
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reader_names import AUTO, NodeReader
@@ -38,7 +38,7 @@ class NodeRankParams(Params):
         PreprocessParams(), description=f"{PREPROCESS}, where the source was not preprocessed before"
     )
     score: ScoreParams = Field(ScoreParams(), description=SCORE)
-    detect: DetectorParams = Field(DetectorParams(), description="How detectors judge executions")
+    plain: PlainParams = Field(PlainParams(), description="How plain detectors judge executions")
     suspect: SuspectParams = Field(SuspectParams(), description="Which detectors judge, and from where on they suspect")
     report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
     warehouse: Warehouse = Field(description=WAREHOUSE)

@@ -10,10 +10,19 @@ from flows.publish import joined, table
 from flows.shown import counted
 from tasks.markdown import plain
 from tasks.nodes.learned.names import TOO_GOOD
-from tasks.nodes.learned_steps import FingerprintedNodes, TrainedNodes, TunedNodes, WatchedNodes
+from tasks.nodes.learned_steps import FingerprintedNodes, TrainedNodes, TunedNodes
 from tasks.nodes.node_words import called, interval
+from tasks.nodes.verdict_steps import Judged, LearnedVerdicts, WatchedNodes
 from tasks.quantities import number, ratio
 from tasks.report.nodes_watching import HEADS, cost_words, counted_states, excluded_nodes, state_values
+
+WORDS = {
+    "auprc": "average precision",
+    "f1_outlier": "F1, degraded",
+    "precision": "precision",
+    "recall": "recall",
+    "false_alarms_per_1000": "flagged of 1,000 calm",
+}
 
 
 def training_page(source: str, found: TrainedNodes) -> str:
@@ -30,6 +39,45 @@ def training_page(source: str, found: TrainedNodes) -> str:
             f"{found['n_tested']:,}, which it did not see. The better model is chosen by {plain(found['metric'])}.",
             f"Too good: {TOO_GOOD}." if found["sees_node_metrics"] and "auprc" in found["figures"] else "",
             table(("figure", "value"), rows) if rows else "",
+        ]
+    )
+
+
+def detector_page(source: str, found: LearnedVerdicts) -> str:
+    """What a detector learned, how good it is on executions that taught it nothing, and what its threshold costs."""
+    rows = [(WORDS.get(name, name), number(value)) for name, value in found["figures"].items()]
+    return joined(
+        [
+            f"# The detector of the nodes of source {plain(source)}",
+            f"{budget_words(found)} Model {plain(found['model_id'])}, data version {plain(found['data_version'])}.",
+            f"It learned {counted(found['n_learned'], 'execution')}, {found['n_stressed']:,} of them known to be "
+            "stressed; the figures are of each by what the other fifths of its type taught."
+            if rows
+            else f"It learned {counted(found['n_learned'], 'execution')}; no stress is known, so nothing can be "
+            "measured, and verdicts rest on the headline metrics of each tool.",
+            table(("figure", "value"), rows) if rows else "",
+        ]
+    )
+
+
+def budget_words(found: LearnedVerdicts) -> str:
+    """What the threshold costs, in a sentence."""
+    if found["alarms_per_day"] is None or found["executions_per_day"] is None:
+        return "The threshold was chosen by the share of flags that is asked for."
+    return (
+        f"About {number(found['alarms_per_day'])} false alarms a day are to be expected over this fleet, at "
+        f"{found['executions_per_day']:,.0f} executions a day."
+    )
+
+
+def verdicts_page(source: str, found: Judged) -> str:
+    """How many executions look degraded."""
+    return joined(
+        [
+            f"# Degraded executions of source {plain(source)}",
+            f"{found['n_flagged']:,} of {counted(found['n_judged'], 'execution')} with a verdict look degraded, by "
+            f"{plain(found['model_id'])}; {found['n_executions'] - found['n_judged']:,} others are of benchmarks that "
+            "it did not learn.",
         ]
     )
 

@@ -1,13 +1,13 @@
 """The parameters of the flows about Perona's model. Nothing here imports prefect."""
 
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import Field
 
 from flows.job_params import OF_SOURCE, WAREHOUSE, OfSource
 from flows.node_answer_params import PREPROCESS, SCORE
 from flows.node_params import REPORT
-from tasks.nodes.detectors.params import DetectorParams
+from tasks.nodes.detect.params import BudgetParams, DetectorParams
 from tasks.nodes.fingerprint.alarm_params import AlarmParams
 from tasks.nodes.fingerprint.fingerprint_params import AskingParams
 from tasks.nodes.learned.train_params import TrainParams
@@ -21,7 +21,10 @@ from tasks.source_names import ONLY_SOURCE
 from tasks.warehouse.place import Warehouse
 
 MODEL = "Graph, network, losses and fitting of the model"
-DETECT = "The plain detectors"
+Trained = Literal["detector", "ours", "paper"]
+DETECT = "What is known beforehand of benchmarks that no tool here describes"
+BUDGET = "How many false alarms may be raised; the threshold of verdicts follows from it"
+ALARM = "When verdicts become an alarm, and what confirms or clears it"
 Asked = TypeVar("Asked", bound=Params)
 
 
@@ -33,15 +36,20 @@ class LearningParams(Params):
     train: TrainParams = Field(TrainParams(), description="What is learned, chosen by, and held out to be measured on")
     preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
     score: ScoreParams = Field(ScoreParams(), description=SCORE)
-    detect: DetectorParams = Field(DetectorParams(), description=DETECT)
     report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
     warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
 class InUseParams(Params):
-    """Whose parameters a training takes."""
+    """What is trained, and whose parameters a training of the network takes."""
 
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
+    variant: Trained = Field(
+        "detector", description="detector: what tells verdicts; ours, paper: Perona's network, which makes fingerprints"
+    )
+    detect: DetectorParams = Field(DetectorParams(), description=DETECT)
+    budget: BudgetParams = Field(BudgetParams(), description=BUDGET)
+    alarm: AlarmParams = Field(AlarmParams(), description=f"{ALARM}: false alarms are counted by these rules")
     as_in_use: bool = Field(
         True, description="Take graph, network, losses and fitting of the model in use, where there is one"
     )
@@ -60,7 +68,7 @@ class SearchedParams(Params):
 
 
 class NodeTrainParams(LearningParams, InUseParams):
-    """The training of a model of the nodes of a source."""
+    """The training of a detector of degraded executions, or of the network that makes fingerprints."""
 
 
 class NodeTuneParams(LearningParams, SearchedParams):
@@ -71,7 +79,7 @@ class NodeFingerprintParams(Params):
     """Fingerprints and verdicts of the executions of a source, and its nodes ranked by them."""
 
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
-    fingerprint: AskingParams = Field(AskingParams(), description="How the model in use is asked")
+    fingerprint: AskingParams = Field(AskingParams(), description="How the network in use is asked")
     score: ScoreParams = Field(ScoreParams(), description=SCORE)
     report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
     warehouse: Warehouse = Field(description=WAREHOUSE)
@@ -81,10 +89,7 @@ class NodeWatchParams(Params):
     """The check whether nodes of a source are degrading."""
 
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
-    fingerprint: AskingParams = Field(AskingParams(), description="How the model in use is asked")
-    alarm: AlarmParams = Field(
-        AlarmParams(), description="When verdicts become an alarm, and what confirms or clears it"
-    )
+    alarm: AlarmParams = Field(AlarmParams(), description=ALARM)
     asks_for_benchmarks: bool = Field(
         True, description="A suspected node runs a fresh benchmark, by its deployment nodes-record/<node> on the server"
     )

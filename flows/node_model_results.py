@@ -1,6 +1,7 @@
 """What the flows about Perona's model return: keys and figures."""
 
-from tasks.nodes.learned_steps import FingerprintedNodes, TrainedNodes, TunedNodes, WatchedNodes
+from tasks.nodes.learned_steps import TrainedNodes, TunedNodes
+from tasks.nodes.verdict_steps import Judged, LearnedVerdicts, WatchedNodes
 
 
 class NodesTrained(TrainedNodes):
@@ -16,9 +17,20 @@ class NodesTuned(TunedNodes):
     report: str
 
 
-class NodesFingerprinted(FingerprintedNodes):
-    """A fingerprinting. report: path of the page."""
+class NodesDetector(LearnedVerdicts):
+    """The training of a detector. report: path of the page."""
 
+    report: str
+
+
+class NodesFingerprinted(Judged):
+    """Verdicts, and fingerprints where a network was trained (network_id; empty where none was).
+
+    n_fingerprints: executions that have one. best: first place by fingerprints. report: path of the page."""
+
+    network_id: str
+    n_fingerprints: int
+    best: list[str]
     report: str
 
 

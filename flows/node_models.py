@@ -4,15 +4,14 @@ from prefect.runtime import flow_run
 
 from flows.emulated_nodes import with_emulated
 from flows.forms import call, flow
-from flows.node_model_pages import fingerprints_page, training_page, tuning_page
+from flows.node_model_pages import detector_page, fingerprints_page, training_page, tuning_page, verdicts_page
 from flows.node_model_params import NodeFingerprintParams, NodeTrainParams, NodeTuneParams
-from flows.node_model_results import NodesFingerprinted, NodesTrained, NodesTuned
+from flows.node_model_results import NodesDetector, NodesFingerprinted, NodesTrained, NodesTuned
 from flows.node_reports import fingerprints_part, report_part, write_report
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.run_names import of_source
-from tasks.nodes import learned_steps
-from tasks.nodes.detectors.params import DetectorParams
+from tasks.nodes import learned_steps, verdict_steps
 from tasks.nodes.learned.names import WORD
 from tasks.nodes.learned.rows import read_fingerprint_scores
 from tasks.nodes.learned.train_params import TrainParams
@@ -27,17 +26,23 @@ Learning = NodeTrainParams | NodeTuneParams
 train = step(learned_steps.train)
 tune = step(learned_steps.tune)
 fingerprint = step(learned_steps.fingerprint)
+learn = step(verdict_steps.learn)
+judge = step(verdict_steps.judge)
 
 
 @flow(name="nodes-train", run_name=lambda: of_source("train on the nodes of"), tags=TAGS)
-def nodes_train(params: NodeTrainParams) -> NodesTrained:
-    """Train a model of the nodes of a source, and put it into use if it is better than the one before.
+def nodes_train(params: NodeTrainParams) -> NodesTrained | NodesDetector:
+    """Train what tells degraded executions, or Perona's network, which makes fingerprints.
 
-    It learns from the earlier executions of each node and is measured on the latest ones, which neither has seen. What
-    the same data, parameters and code made before is used again. Models stay until they are pruned, so 'whorl models
-    rollback' brings the former one back."""
+    The detector learns from all executions of a source; its threshold keeps the budget of false alarms, and its
+    figures are of executions by what the others taught. The network learns from the earlier executions of each node, is
+    measured on the latest, and is used if it is better than the one before. What the same data, parameters and code
+    made before is used again. Models stay until they are pruned, so 'whorl models rollback' brings the former back."""
+    if params.variant == "detector":
+        return _detector(params)
     known = learned_steps.in_use(params.warehouse, params.source) if params.as_in_use else None
     model = ModelParams.model_validate(known) if known else params.model
+    model = model if model.variant == params.variant else params.model.model_copy(update={"variant": params.variant})
     found = _trained(params, model, again=params.trains_again)
     path = _published(params, found["model_id"], training_page(params.source, found))
     return NodesTrained(**found, report=path)
@@ -57,21 +62,30 @@ def nodes_tune(params: NodeTuneParams) -> NodesTuned:
 
 @flow(name="nodes-fingerprint", run_name=lambda: of_source("fingerprint the nodes of"), tags=TAGS)
 def nodes_fingerprint(params: NodeFingerprintParams) -> NodesFingerprinted:
-    """Fingerprint the executions of a source by its model in use, say which of them were degraded and by which metrics,
-    and rank the nodes by aspect.
+    """Say which executions of a source were degraded and by which metrics; where a network was trained, fingerprint
+    them too and rank the nodes by that.
 
-    With the same data and model what stands there is given again."""
+    With the same data and models what stands there is given again."""
     warehouse, source = params.warehouse, params.source
-    found = fingerprint(warehouse, source, params.fingerprint, params.score)
-    path = write_report(warehouse, source, params.report, f"{found}")
-    scores = with_emulated(read_fingerprint_scores(warehouse, source), warehouse, source)
-    ranking = fingerprints_page(source, found, scores)
-    page = joined([ranking, fingerprints_part(warehouse, source, params.report), report_part(path)])
-    publish(artifact_key(WORD, source, "fingerprints"), page, f"The fingerprints of the nodes of source {source}")
-    return NodesFingerprinted(**found, report=path)
+    verdicts = judge(warehouse, source, params.score)
+    has_network = learned_steps.has_network(warehouse, source)
+    found = fingerprint(warehouse, source, params.fingerprint, params.score) if has_network else None
+    path = write_report(warehouse, source, params.report, f"{verdicts}{found}")
+    parts = [verdicts_page(source, verdicts)]
+    if found is not None:
+        scores = with_emulated(read_fingerprint_scores(warehouse, source), warehouse, source)
+        parts += [fingerprints_page(source, found, scores), fingerprints_part(warehouse, source, params.report)]
+    page = joined([*parts, report_part(path)])
+    publish(
+        artifact_key(WORD, source, "fingerprints"), page, f"Verdicts and fingerprints of the nodes of source {source}"
+    )
+    told = found or {"n_fingerprints": 0, "best": [], "model_id": ""}
+    return NodesFingerprinted(
+        **verdicts, network_id=told["model_id"], n_fingerprints=told["n_fingerprints"], best=told["best"], report=path
+    )
 
 
-def train_nodes(params: NodeTrainParams) -> NodesTrained:
+def train_nodes(params: NodeTrainParams) -> NodesTrained | NodesDetector:
     """Run nodes-train here and now. Raises WhorlError."""
     return call(nodes_train, params)
 
@@ -86,9 +100,16 @@ def fingerprint_nodes(params: NodeFingerprintParams) -> NodesFingerprinted:
     return call(nodes_fingerprint, params)
 
 
-def _learning(params: Learning) -> tuple[TrainParams, PreprocessParams, ScoreParams, DetectorParams]:
+def _detector(params: NodeTrainParams) -> NodesDetector:
+    """A detector of degraded executions, with its page."""
+    given = (params.preprocess, params.detect, params.budget, params.alarm, params.score)
+    found = learn(params.warehouse, params.source, *given, str(flow_run.id), again=params.trains_again)
+    return NodesDetector(**found, report=_published(params, found["model_id"], detector_page(params.source, found)))
+
+
+def _learning(params: Learning) -> tuple[TrainParams, PreprocessParams, ScoreParams]:
     """What both steps are given after the model."""
-    return params.train, params.preprocess, params.score, params.detect
+    return params.train, params.preprocess, params.score
 
 
 def _trained(params: Learning, model: ModelParams, *, again: bool = False) -> TrainedNodes:

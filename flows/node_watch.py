@@ -11,15 +11,15 @@ from flows.node_reports import report_part, write_report
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.run_names import of_source
-from tasks.nodes import learned_steps
+from tasks.nodes import verdict_steps
 from tasks.nodes.learned.names import WORD
 from tasks.nodes.learned.rows import read_states
 from tasks.warehouse.alarms import read_alarms
 
 TAGS = [WORD]
 
-fingerprint = step(learned_steps.fingerprint)
-watch = step(learned_steps.watch)
+judge = step(verdict_steps.judge)
+watch = step(verdict_steps.watch)
 announce_alarms = step(announce)
 ask = step(ask_for_benchmarks)
 
@@ -31,7 +31,7 @@ def nodes_watch(params: NodeWatchParams) -> NodesWatched:
     An alarm asks the node for a fresh benchmark, by its deployment; what that gives confirms the alarm or clears it
     when it has been ingested and this runs again. Confirmed nodes are listed to be left out."""
     warehouse, source = params.warehouse, params.source
-    told = fingerprint(warehouse, source, params.fingerprint, params.score)
+    told = judge(warehouse, source, params.score)
     found = watch(warehouse, source, params.alarm, f"{told}")
     announce_alarms(warehouse, found["alarms"])
     least = enough_for(params.alarm)

@@ -4,6 +4,7 @@ import typer
 
 from flows.commands import (
     nodes_evaluate,
+    nodes_explain,
     nodes_fingerprint,
     nodes_ingest,
     nodes_metrics,
@@ -28,5 +29,6 @@ app.command()(nodes_train.train)
 app.command()(nodes_tune.tune)
 app.command()(nodes_fingerprint.fingerprint)
 app.command()(nodes_watch.watch)
+app.command()(nodes_explain.explain)
 app.command()(nodes_evaluate.evaluate)
 app.command()(nodes_report.report)

@@ -25,10 +25,10 @@ COLUMNS = (
 
 
 def fingerprint(context: typer.Context, source: Source = None, as_json: Json = False) -> None:
-    """Fingerprint the executions of a source by its model in use, and rank the nodes by them.
+    """Say which executions of a source were degraded; where a network was trained, fingerprint them and rank nodes.
 
-    A score of 1 is the reference fleet, 2 is twice as good. Which executions were degraded, and by which metrics,
-    stands in nodes.fingerprints and nodes.fingerprint_reasons."""
+    A score of 1 is the reference fleet, 2 is twice as good. Verdicts stand in nodes.verdicts, the metrics that say so
+    in nodes.verdict_reasons, fingerprints in nodes.fingerprints."""
     invocation = invocation_of(context)
     settings = invocation.settings
     chosen = one_trained_source(settings.warehouse, source)
@@ -41,17 +41,22 @@ def fingerprint(context: typer.Context, source: Source = None, as_json: Json = F
     from flows.machine_output import records, show_json
     from tasks.nodes.learned.rows import read_fingerprint_scores
 
-    scores = read_fingerprint_scores(settings.warehouse, chosen)
-    rows = records(with_emulated(scores, settings.warehouse, chosen))
+    scores = read_fingerprint_scores(settings.warehouse, chosen) if found["network_id"] else None
+    rows = [] if scores is None else records(with_emulated(scores, settings.warehouse, chosen))
     if as_json:
         show_json({**found, "source": chosen, "scores": rows})
         return
-    show_table([_shown(row) for row in rows], COLUMNS)
-    print()
-    names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
-    print(f"best: {', '.join(names[node] for node in found['best']) or 'none'}")
-    told = f"{found['n_fingerprints']:,} of {counted(found['n_executions'], 'execution')} have a fingerprint"
-    print(f"{told}; {found['n_flagged']:,} look degraded")
+    print(f"{found['n_flagged']:,} of {counted(found['n_judged'], 'execution')} look degraded")
+    if found["network_id"]:
+        print(f"{found['n_fingerprints']:,} of {counted(found['n_executions'], 'execution')} have a fingerprint")
+        print()
+        show_table([_shown(row) for row in rows], COLUMNS)
+        names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
+        print(f"best by fingerprints: {', '.join(names[node] for node in found['best']) or 'none'}")
+    else:
+        invocation.note(
+            "without a trained network there are no fingerprints; whorl nodes train --variant ours makes one"
+        )
     print(f"report: {found['report']}")
     invocation.note(f"next: {as_command('whorl', 'nodes', 'watch', '--source', chosen)}")
 

@@ -43,11 +43,11 @@ def one_learning_source(warehouse: "Warehouse", source: str | None) -> str:
 
 
 def one_trained_source(warehouse: "Warehouse", source: str | None) -> str:
-    """As one_learning_source; raises NotFound too if it has no trained model."""
-    from tasks.nodes.learned_steps import require_trained
+    """As one_learning_source; raises NotFound too if it has no detector."""
+    from tasks.nodes.verdict_steps import require_detector
 
     chosen = one_learning_source(warehouse, source)
-    require_trained(warehouse, chosen)
+    require_detector(warehouse, chosen)
     return chosen
 
 

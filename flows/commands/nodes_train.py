@@ -1,5 +1,6 @@
 """`whorl nodes train`: a model of the nodes of a source."""
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,16 +12,27 @@ from flows.running import flow_running
 from flows.shown import as_command, count
 from flows.tables import show_facts
 from tasks.nodes.learned.names import TOO_GOOD
-from tasks.nodes.perona.params import Variant
 from tasks.quantities import number
 
 if TYPE_CHECKING:
     from tasks.nodes.learned_steps import TrainedNodes
+    from tasks.nodes.verdict_steps import LearnedVerdicts
     from tasks.settings import Settings
+
+
+class Variant(StrEnum):
+    """What is trained."""
+
+    DETECTOR = "detector"
+    OURS = "ours"
+    PAPER = "paper"
+
 
 WORDS = {
     "auprc": "average precision",
     "f1_outlier": "F1, degraded",
+    "precision": "precision",
+    "recall": "recall",
     "f1_normal": "F1, normal",
     "weighted_f1": "F1, weighted",
     "false_alarms_per_1000": "false alarms per 1,000",
@@ -35,8 +47,8 @@ def train(
     context: typer.Context,
     source: Source = None,
     variant: Annotated[
-        Variant | None, typer.Option(help="Ours, or the choices of the paper's authors", show_default=False)
-    ] = None,
+        Variant, typer.Option(help="What tells verdicts; or Perona's network, ours or with its authors' choices")
+    ] = Variant.DETECTOR,
     epochs: Annotated[
         int | None, typer.Option(min=1, help="Most passes over the training executions", show_default=False)
     ] = None,
@@ -51,19 +63,23 @@ def train(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Train a model that fingerprints executions and tells degraded ones.
+    """Train what tells degraded executions; with --variant ours or paper the network that makes fingerprints.
 
-    It learns from the earlier executions of each node, is measured on the latest, and is put into use if it is better
-    than the model before. Nothing is learned twice from the same data with the same parameters. 'whorl models list'
-    shows all, 'whorl models rollback' brings the former one back."""
+    The detector learns from all executions; its threshold keeps the budget of false alarms (nodes.budget), and its
+    figures are of each execution by what others taught. The network learns from the earlier executions, is measured on
+    the latest, and is used if it is better than the one before. Nothing is learned twice from the same data with the
+    same parameters. 'whorl models list' shows all, 'whorl models rollback' brings the former one back."""
     from flows.machine_output import show_json
 
     invocation = invocation_of(context)
     fit = {key: value for key, value in {"epochs": epochs, "seed": seed}.items() if value is not None}
-    flags: dict[str, Any] = ({"variant": variant} if variant else {}) | ({"fit": fit} if fit else {})
+    is_network = variant is not Variant.DETECTOR
+    if fit and not is_network:
+        raise typer.BadParameter("--epochs and --seed are of the network; name --variant ours or paper")
+    flags: dict[str, Any] = {"variant": variant.value, **({"fit": fit} if fit else {})} if is_network else {}
     settings = invocation.resolved({"nodes": {"model": flags} if flags else {}}).settings
     chosen = one_learning_source(settings.warehouse, source)
-    own: dict[str, Any] = {"as_in_use": not fresh, "trains_again": fresh}
+    own: dict[str, Any] = {"as_in_use": not fresh, "trains_again": fresh, "variant": variant.value}
     if flags and not fresh:
         own |= asked_model(settings, chosen, flags)
     with flow_running(invocation):
@@ -74,7 +90,7 @@ def train(
     if as_json:
         show_json({**found, "source": chosen})
         return
-    show_facts(facts_of(found))
+    show_facts(detector_facts(found) if not is_network else facts_of(found))
     print(f"report: {found['report']}")
     if found["is_from_before"]:
         invocation.note("nothing was learned: the same data, parameters and code made this model; --fresh trains again")
@@ -93,6 +109,22 @@ def asked_model(settings: "Settings", source: str, flags: dict[str, Any]) -> dic
         return {"as_in_use": False}
     fit = {**known["fit"], **flags.get("fit", {})}
     return {"as_in_use": False, "model": ModelParams.model_validate({**known, "fit": fit})}
+
+
+def detector_facts(found: "LearnedVerdicts") -> dict[str, str]:
+    """What the training of a detector came to, in words."""
+    from flows.node_model_pages import budget_words
+
+    known = f"{count(found['n_learned'])} executions, {count(found['n_stressed'])} of them known to be stressed"
+    basis = "models that know stress" if found["n_stressed"] else "headline metrics alone, as no stress is known"
+    return {
+        "detector": found["model_id"],
+        "learned": f"{known}{', before' if found['is_from_before'] else ''}",
+        "verdicts by": basis,
+        **{words: number(found["figures"][key]) for key, words in WORDS.items() if key in found["figures"]},
+        "false alarms": budget_words(found),
+        "data version": found["data_version"],
+    }
 
 
 def facts_of(found: "TrainedNodes") -> dict[str, str]:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 from pydantic import ValidationError
 
 from tasks.errors import BadInput, NotFound
-from tasks.nodes.detectors.params import DetectorParams
-from tasks.nodes.fingerprint.alarm_params import AlarmParams
 from tasks.nodes.fingerprint.fingerprint_params import AskingParams
 from tasks.nodes.learned.names import KIND, WORD, no_trained_model
 from tasks.nodes.learned.remembered import remember, remembered, training_key
@@ -65,17 +63,6 @@ class FingerprintedNodes(TypedDict):
     best: list[str]
 
 
-class WatchedNodes(TypedDict):
-    """alarms: ids that nobody was told of yet. suspected: those that should run a fresh benchmark: node, aspect, and
-    start of the newest execution that counts. excluded: nodes with a confirmed alarm."""
-
-    model_id: str
-    n_nodes: int
-    alarms: list[str]
-    suspected: list[list[str]]
-    excluded: list[str]
-
-
 def train(
     warehouse: Warehouse,
     source: str,
@@ -83,7 +70,6 @@ def train(
     train: TrainParams,
     preprocess: PreprocessParams,
     score: ScoreParams,
-    detect: DetectorParams,
     run_id: str,
     *,
     again: bool = False,
@@ -94,7 +80,7 @@ def train(
     same data, parameters and code is given again, unless `again` says to train all the same."""
     from tasks.nodes.answer_steps import version_of
 
-    key = training_key(source, version_of(warehouse, source), model, train, preprocess, score, detect)
+    key = training_key(source, version_of(warehouse, source), model, train, preprocess, score)
     if not again and (known := remembered(warehouse, source, key)):
         logger.info("%s was made of the same data, parameters and code before: nothing to learn", known["model_id"])
         return cast(TrainedNodes, {**known, "is_from_before": True, "sees_node_metrics": model.graph.node_metrics})
@@ -102,7 +88,7 @@ def train(
     from tasks.nodes.learned.training import train_source
 
     history, version = benchmarks_of(warehouse, source, score)
-    params = asked_of(model, train, preprocess, score, detect)
+    params = asked_of(model, train, preprocess, score)
     found = train_source(warehouse, source, history, version, params, run_id=run_id)
     told = TrainedNodes(
         model_id=found.model_id,
@@ -126,7 +112,6 @@ def tune(
     train: TrainParams,
     preprocess: PreprocessParams,
     score: ScoreParams,
-    detect: DetectorParams,
     search: SearchParams,
 ) -> TunedNodes:
     """Search the parameters of a source's model; a search of the same data and settings that was stopped goes on.
@@ -136,7 +121,7 @@ def tune(
     from tasks.nodes.learned.tuning import tune as searched
 
     history, version = benchmarks_of(warehouse, source, score)
-    params = asked_of(model, train, preprocess, score, detect)
+    params = asked_of(model, train, preprocess, score)
     journal = journal_of(warehouse, source)
     found = searched(history, params, search, journal, source=source)
     table = journal.with_name(f"nodes-{source}-{version}-trials.parquet")
@@ -204,43 +189,9 @@ def fingerprint(warehouse: Warehouse, source: str, fingerprint: AskingParams, sc
     )
 
 
-def watch(warehouse: Warehouse, source: str, alarm: AlarmParams, after: str) -> WatchedNodes:
-    """Turn the verdicts of the latest fingerprinting into states of nodes and alarms; twice raises nothing new.
-
-    after: what the verdicts rest on; a continued run with another looks again."""
-    from tasks.nodes.fingerprint.machine_time import machine_time
-    from tasks.nodes.learned.rows import (
-        read_fingerprinting,
-        read_judged,
-        read_open,
-        read_reasons,
-        read_told,
-        write_states,
-    )
-    from tasks.nodes.learned.watching import degradations
-    from tasks.warehouse.alarms import raise_alarms, unannounced
-    from tasks.warehouse.connection import writing
-
-    row = read_fingerprinting(warehouse, source)
-    if row is None:
-        raise NotFound(no_trained_model(source))
-    judged, reasons = read_judged(warehouse, source), read_reasons(warehouse, source)
-    told, still_open = read_told(warehouse, source), read_open(warehouse, source)
-    model_id = str(row["model_id"])
-    found = degradations(source, judged, reasons, model_id, alarm, told=told, still_open=still_open)
-    write_states(warehouse, source, model_id, found.watched, machine_time(judged))
-    with writing(warehouse) as connection:
-        raised = raise_alarms(connection, found.raised)
-    states = found.watched.states
-    asking = states[states["asks_for_benchmark"]]
-    logger.info("%d open alarms of source %s after %s, %d new", len(found.raised), source, after, len(raised))
-    return WatchedNodes(
-        model_id=model_id,
-        n_nodes=int(states["node"].nunique()),
-        alarms=unannounced(warehouse, WORD, source),
-        suspected=[[str(one) for one in row] for row in asking[["node", "aspect", "last_at"]].to_numpy()],
-        excluded=list(found.watched.excluded),
-    )
+def has_network(warehouse: Warehouse, source: str) -> bool:
+    """Whether a network is in use for a source, so that its executions have fingerprints."""
+    return champion(warehouse.models, WORD, source, KIND) is not None
 
 
 def require_trained(warehouse: Warehouse, source: str) -> str:

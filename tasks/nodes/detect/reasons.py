@@ -6,6 +6,7 @@ Only metrics with a better and a worse are reasons, and none of which the usual 
 text rounds to: 0.00 or 0.01 ms say nothing about latency. Headline metrics come before others."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,7 @@ LEAST_DEVIATION = 2.0
 USUAL_DEVIATIONS = 2.0  # either side: about 95 of 100 executions
 FAR = 100.0  # deviations beyond which one is like another
 ROUNDED_STEPS = 50  # of what a tool rounds to: a usual value of fewer is no measurement
+MORE_DIGITS, MOST_PLACES = 2, 6
 COLUMNS = (
     "execution", "place", "metric", "unit", "value", "usual_low", "usual", "usual_high", "deviation", "is_headline",
     "higher_is_better",
@@ -47,11 +49,12 @@ class Reason:
     def words(self) -> str:
         """Such as "write_clat_avg 11.3 ms, usually 4.1 to 4.9: worse (9 deviations)"."""
         factor, unit = _scale(self.unit, max(abs(self.value), abs(self.usual_high)))
-        value, low, high = (number(one / factor) for one in (self.value, self.usual_low, self.usual_high))
+        ends = [one / factor for one in (self.value, self.usual_low, self.usual_high)]
+        value, low, high = apart(ends)
         way = "worse" if self.deviation > 0 else "better"
         far = abs(self.deviation) >= FAR
         tail = f"beyond {FAR:.0f} deviations" if far else f"{abs(self.deviation):.0f} deviations"
-        return f"{self.metric} {value}{f' {unit}' if unit else ''}, usually {low} to {high}: {way} ({tail})"
+        return f"{self.metric} {value}{f' {unit}' if unit else ''}, usually {low if low == high else f'{low} to {high}'}: {way} ({tail})"
 
 
 def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_asked: Bools) -> pd.DataFrame:
@@ -105,12 +108,15 @@ def reason_of_row(row: pd.Series) -> Reason:
     return Reason(str(row["metric"]), str(row["unit"]), *numbers, bool(row["higher_is_better"]))
 
 
-def number(value: float) -> str:
-    """Three digits that count, without a power of ten where people would write none."""
-    if not math.isfinite(value) or value == 0:
-        return "0" if value == 0 else "–"
-    places = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:,.{min(places, 6)}f}"
+def apart(numbers: Sequence[float]) -> list[str]:
+    """A value and the ends of a range, with three digits of the largest, or as many more as tell them apart."""
+    known = [abs(one) for one in numbers if math.isfinite(one) and one]
+    places = max(0, 2 - math.floor(math.log10(max(known)))) if known else 0
+    for more in range(MORE_DIGITS + 1):
+        words = [f"{one:,.{min(places + more, MOST_PLACES)}f}" if math.isfinite(one) else "–" for one in numbers]
+        if words[0] not in words[1:]:
+            break
+    return ["0" if one.strip("-0.,") == "" else one for one in words]
 
 
 def _scale(unit: str, largest: float) -> tuple[float, str]:

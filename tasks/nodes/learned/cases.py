@@ -3,7 +3,6 @@
 from tasks.errors import BadInput
 from tasks.nodes.aspects import type_names
 from tasks.nodes.detectors.case import Case
-from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.evaluate.detection import case_of
 from tasks.nodes.evaluate.learned_params import LearnedParams
 from tasks.nodes.evaluate.params import EvaluateParams
@@ -22,13 +21,11 @@ def asked_of(
     train: TrainParams,
     preprocess: PreprocessParams,
     score: ScoreParams,
-    detect: DetectorParams,
 ) -> EvaluateParams:
     """The same parameters in the form that splits and fits take."""
     return EvaluateParams(
         preprocess=preprocess,
         score=score,
-        detect=detect,
         train_share=train.train_share,
         validation_share=train.validation_share,
         false_alarm_share=train.false_alarm_share,

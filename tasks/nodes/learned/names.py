@@ -3,7 +3,8 @@
 import shlex
 
 WORD = "nodes"
-KIND = "fingerprint"
+KIND = "fingerprint"  # Perona's network
+DETECTOR = "detector"  # what verdicts are told by
 LEARNED = "learned.parquet"  # in the folder of a model: what it has seen
 TOO_GOOD = (
     "figures of detection, where stress was put on for the recording: this model sees node metrics, and a stressor "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from tasks.nodes.answer_rows import insert_rows
+from tasks.nodes.detect.reasons import reason_of_row
 from tasks.nodes.fingerprint.alarm_words import KINDS
 from tasks.nodes.fingerprint.alarms import Watched
 from tasks.warehouse.connection import fetch, transaction, writing
@@ -19,7 +20,7 @@ TABLES = ("fingerprints", "fingerprint_reasons", "fingerprint_scores", "fingerpr
 JUDGED = """
 SELECT executions.node, executions.aspect, own.execution_id, executions.started_at, own.probability, own.is_flagged,
     executions.is_contaminated, executions.duration_s
-FROM nodes.fingerprints AS own JOIN nodes.executions AS executions USING (source, execution_id)
+FROM nodes.verdicts AS own JOIN nodes.executions AS executions USING (source, execution_id)
 WHERE source = $source ORDER BY executions.started_at NULLS LAST, own.execution_id
 """
 
@@ -48,6 +49,34 @@ def write_fingerprints(warehouse: Warehouse, source: str, model_id: str, told: "
             insert_rows(connection, f"nodes.{name}", frames[name], {"source": source, "model_id": model_id})
 
 
+def write_verdicts(
+    warehouse: Warehouse,
+    source: str,
+    model_id: str,
+    verdicts: pd.DataFrame,
+    reasons: pd.DataFrame,
+    about: dict[str, Any],
+) -> None:
+    """Put verdicts on a source, their reasons and what they rest on in the place of those before, all or none.
+
+    about: the columns of nodes.judgings but for source and model_id."""
+    frames = {
+        "verdicts": verdicts.drop(columns="score"),
+        "verdict_reasons": reasons,
+        "judgings": pd.DataFrame([about]),
+    }
+    with writing(warehouse) as connection, transaction(connection):
+        for name, frame in frames.items():
+            connection.execute(f"DELETE FROM nodes.{name} WHERE source = $source", {"source": source}).fetchall()
+            insert_rows(connection, f"nodes.{name}", frame, {"source": source, "model_id": model_id})
+
+
+def read_judging(warehouse: Warehouse, source: str) -> dict[str, Any] | None:
+    """The row of nodes.judgings of a source; None before the first verdicts."""
+    found = fetch(warehouse, "SELECT * FROM nodes.judgings WHERE source = $source", {"source": source})
+    return {str(key): value for key, value in found.iloc[0].items()} if len(found) else None
+
+
 def has_fingerprints(warehouse: Warehouse, source: str, key: str) -> bool:
     """Whether what stands there of a source rests on just this."""
     found = fetch(
@@ -73,9 +102,43 @@ def read_reasons(warehouse: Warehouse, source: str) -> pd.DataFrame:
     """The reasons of flagged executions of a source, the worst first."""
     return fetch(
         warehouse,
-        "SELECT * FROM nodes.fingerprint_reasons WHERE source = $source ORDER BY execution_id, place",
+        "SELECT * FROM nodes.verdict_reasons WHERE source = $source ORDER BY execution_id, place",
         {"source": source},
     )
+
+
+def read_named(warehouse: Warehouse, source: str, what: str) -> pd.DataFrame:
+    """The verdicts on an execution, or on all executions of a node, in time order; of both, the execution counts."""
+    sql = """
+    SELECT executions.node, executions.benchmark, own.execution_id, executions.started_at, own.probability,
+        own.is_flagged, own.is_cold, own.by_labels
+    FROM nodes.verdicts AS own JOIN nodes.executions AS executions USING (source, execution_id)
+    WHERE source = $source AND (own.execution_id = $what OR executions.node = $what)
+    ORDER BY executions.started_at NULLS LAST, own.execution_id
+    """
+    found = fetch(warehouse, sql, {"source": source, "what": what})
+    is_meant = found["execution_id"] == what
+    return found[is_meant] if is_meant.any() else found
+
+
+def read_reasons_of(warehouse: Warehouse, source: str, ids: list[str]) -> dict[str, list[str]]:
+    """The reasons of some executions in words, the most telling first."""
+    sql = """
+    SELECT * FROM nodes.verdict_reasons WHERE source = $source AND list_contains($ids, execution_id)
+    ORDER BY execution_id, place
+    """
+    found: dict[str, list[str]] = {}
+    for _, row in fetch(warehouse, sql, {"source": source, "ids": ids}).iterrows():
+        found.setdefault(str(row["execution_id"]), []).append(reason_of_row(row).words())
+    return found
+
+
+def read_states_of(warehouse: Warehouse, source: str, node: str) -> list[str]:
+    """A line for each aspect of a node that is not healthy, as the last watch left it."""
+    sql = "SELECT aspect, state, since FROM nodes.states WHERE source = $source AND node = $node ORDER BY aspect"
+    found = fetch(warehouse, sql, {"source": source, "node": node})
+    shown = found[found["state"] != "healthy"].to_dict("records")
+    return [f"{row['aspect']}: {row['state']} since {row['since']:%Y-%m-%d %H:%M} UTC" for row in shown]
 
 
 def read_told(warehouse: Warehouse, source: str) -> set[str]:

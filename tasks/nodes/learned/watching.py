@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from tasks.nodes.detect.reasons import reason_of_row
 from tasks.nodes.fingerprint.alarm_params import AlarmParams
 from tasks.nodes.fingerprint.alarm_words import KINDS, evidence_of, kind_of, message_of, subject_of
 from tasks.nodes.fingerprint.alarms import Watched, watch_nodes
@@ -36,7 +37,7 @@ def degradations(
 ) -> Degradations:
     """Follow every node and aspect of a source; an alarm for each that is suspected or confirmed.
 
-    judged: as alarms.NEEDED. reasons: execution_id, metric, deviation, of flagged executions. told: subjects of alarms
+    judged: as alarms.NEEDED. reasons: of flagged executions, as detect/reasons.py has them. told: subjects of alarms
     that somebody was told of before; of those it is also told when they have cleared. An alarm that goes on keeps the
     name that it was told under, also where a new model would have raised it some executions earlier or later.
     still_open: node and aspect of those of them that nothing has cleared yet; where this model has no such alarm at all
@@ -95,15 +96,15 @@ def _executions_of(watched: Watched, alarm: dict[str, Any]) -> pd.DataFrame:
 
 
 def _reasons(behind: pd.DataFrame, reasons: pd.DataFrame) -> list[str]:
-    """The metrics that say so most often among the flagged executions behind an alarm."""
+    """The metrics that say so most often among the flagged executions behind an alarm, as the latest of these shows."""
     flagged = behind.loc[behind["is_flagged"].to_numpy(dtype=bool), "execution_id"]
-    said = reasons[reasons["execution_id"].isin(flagged)]
-    each = said.groupby("metric")["deviation"].agg(["size", "median"])
-    ordered = each.sort_values(["size", "median"], ascending=[False, True]).head(MOST_REASONS)
-    return [f"{_metric(str(name))} ({-row['median']:.1f} deviations worse)" for name, row in ordered.iterrows()]
-
-
-def _metric(column: str) -> str:
-    """`<type>/<metric>` in words: the metric of the benchmark."""
-    kind, _, metric = column.rpartition("/")
-    return f"{metric} of {kind.split('@')[0]}" if kind else metric
+    order = {name: place for place, name in enumerate(flagged.tolist())}
+    said = reasons[reasons["execution_id"].isin(order)]
+    said = said.assign(at=said["execution_id"].map(order)).sort_values(["at", "place"], kind="stable")
+    each = (
+        said.groupby("metric")
+        .agg(n=("at", "size"), place=("place", "mean"))
+        .sort_values(["n", "place"], ascending=[False, True], kind="stable")
+    )
+    latest = said.drop_duplicates("metric", keep="last").set_index("metric", drop=False)
+    return [reason_of_row(latest.loc[name]).words() for name in each.index[:MOST_REASONS]]

@@ -1,0 +1,266 @@
+"""The steps of verdicts on executions: learn, judge, watch, explain. Keys in, keys and figures out."""
+
+import logging
+import uuid
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypedDict, cast
+
+import pandas as pd
+
+from tasks.errors import NotFound
+from tasks.nodes.answer_steps import history_of, version_of
+from tasks.nodes.detect.params import BudgetParams, DetectorParams
+from tasks.nodes.fingerprint.alarm_params import AlarmParams
+from tasks.nodes.learned.names import DETECTOR, WORD, no_trained_model
+from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.score_params import ScoreParams
+from tasks.warehouse.new_card import new_card
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.registry import champion, folder_of, promote, register
+from tasks.warehouse.versions import code_version
+
+if TYPE_CHECKING:
+    from tasks.nodes.history import History
+
+logger = logging.getLogger(__name__)
+
+
+class LearnedVerdicts(TypedDict):
+    """model_id: of the detector, which is in use now. figures: out of fold, empty where no stress is known.
+
+    n_learned: executions, n_stressed of them known to be. threshold: in logits. alarms_per_day: false ones to be
+    expected over the fleet at executions_per_day; None where a precision or a recall chose the threshold.
+    is_from_before: the same data, parameters and code had made this detector already."""
+
+    model_id: str
+    data_version: str
+    figures: dict[str, float]
+    n_learned: int
+    n_stressed: int
+    threshold: float
+    alarms_per_day: float | None
+    executions_per_day: float | None
+    is_from_before: bool
+
+
+class Judged(TypedDict):
+    """n_executions: of benchmarks; n_judged: of them with a verdict; n_flagged: of these."""
+
+    model_id: str
+    n_executions: int
+    n_judged: int
+    n_flagged: int
+
+
+class WatchedNodes(TypedDict):
+    """alarms: ids that nobody was told of yet. suspected: those that should run a fresh benchmark: node, aspect, and
+    start of the newest execution that counts. excluded: nodes with a confirmed alarm."""
+
+    model_id: str
+    n_nodes: int
+    alarms: list[str]
+    suspected: list[list[str]]
+    excluded: list[str]
+
+
+class Explained(TypedDict):
+    """answer: a sentence. executions: of a node those that are flagged, the latest first, each with its reasons in
+    words. states: of a node, a line an aspect that is not healthy."""
+
+    what: str
+    name: str
+    answer: str
+    n_executions: int
+    n_flagged: int
+    states: list[str]
+    executions: list[dict[str, Any]]
+
+
+def learn(
+    warehouse: Warehouse,
+    source: str,
+    preprocess: PreprocessParams,
+    detect: DetectorParams,
+    budget: BudgetParams,
+    alarm: AlarmParams,
+    score: ScoreParams,
+    run_id: str,
+    *,
+    again: bool = False,
+) -> LearnedVerdicts:
+    """Learn a detector from all executions of a source, and use it from now on.
+
+    The same data, parameters and code make the same detector once, unless `again` says so. Raises NotFound without
+    executions, BadInput where there is too little to learn from."""
+    from tasks.nodes.detect.verdicts import learn_verdicts, save_verdict_model
+
+    version = version_of(warehouse, source)
+    asked = {
+        "preprocess": preprocess.model_dump(mode="json"),
+        "detect": detect.model_dump(mode="json"),
+        "budget": budget.model_dump(mode="json"),
+        "alarm": alarm.model_dump(mode="json"),
+    }
+    key = uuid.uuid5(uuid.NAMESPACE_OID, f"{source}{version}{asked}{code_version()}").hex
+    present = champion(warehouse.models, WORD, source, DETECTOR)
+    if present is not None and present.parameters.get("key") == key and not again:
+        before = cast(LearnedVerdicts, present.parameters["learned"])
+        return {**before, "model_id": present.model_id, "is_from_before": True}
+    history = benchmarks_of(warehouse, source, score)
+    found = learn_verdicts(history, preprocess, detect, budget, alarm, seed=score.seed)
+    chosen = found.model.budget
+    told = LearnedVerdicts(
+        model_id="",
+        data_version=version,
+        figures=found.figures,
+        n_learned=found.n_learned,
+        n_stressed=found.n_stressed,
+        threshold=found.model.threshold,
+        alarms_per_day=chosen.alarms_per_day if chosen else None,
+        executions_per_day=chosen.executions_per_day if chosen else None,
+        is_from_before=False,
+    )
+    card = new_card(
+        word=WORD, source=source, kind=DETECTOR, run_id=run_id, data_version=version, seed=score.seed,
+        parameters={**asked, "key": key, "learned": dict(told)}, figures=found.figures, identity=f"{run_id}{key}",
+    )  # fmt: skip
+    register(warehouse, card, lambda folder: save_verdict_model(found.model, folder))
+    why = f"learned from {found.n_learned:,} executions, {found.n_stressed:,} of them known to be stressed"
+    promote(warehouse, WORD, card.model_id, why)
+    logger.info("learned %s of source %s: %s", card.model_id, source, found.figures)
+    return {**told, "model_id": card.model_id}
+
+
+def judge(warehouse: Warehouse, source: str, score: ScoreParams) -> Judged:
+    """Verdicts and their reasons for all executions of a source, in place of what was there.
+
+    With the same data, detector and code what stands there is given again. Raises NotFound without a detector."""
+    from tasks.nodes.detect.verdicts import judge_history, load_verdict_model
+    from tasks.nodes.learned.rows import read_judging, write_verdicts
+
+    model_id, version = require_detector(warehouse, source), version_of(warehouse, source)
+    asked = score.model_dump(mode="json")
+    key = uuid.uuid5(uuid.NAMESPACE_OID, f"{version}{model_id}{asked}{code_version()}").hex
+    row = read_judging(warehouse, source)
+    if row is None or row["key"] != key:
+        model = load_verdict_model(folder_of(warehouse.models, WORD, model_id))
+        history = benchmarks_of(warehouse, source, score)
+        found = judge_history(history, model)
+        about = {
+            "key": key, "data_version": version, "n_executions": len(history.executions),
+            "n_judged": int(found.executions["probability"].notna().sum()),
+            "n_flagged": int(found.executions["is_flagged"].sum()), "threshold": model.threshold,
+            "alarms_per_day": model.budget.alarms_per_day if model.budget else None,
+            "executions_per_day": model.budget.executions_per_day if model.budget else None,
+            "judged_at": datetime.now(UTC).replace(tzinfo=None),
+        }  # fmt: skip
+        write_verdicts(warehouse, source, model_id, found.executions, found.reasons, about)
+        row = about
+    return Judged(
+        model_id=model_id,
+        n_executions=int(row["n_executions"]),
+        n_judged=int(row["n_judged"]),
+        n_flagged=int(row["n_flagged"]),
+    )
+
+
+def watch(warehouse: Warehouse, source: str, alarm: AlarmParams, after: str) -> WatchedNodes:
+    """Turn the latest verdicts into states of nodes and alarms; twice raises nothing new.
+
+    after: what the verdicts rest on; a continued run with another looks again."""
+    from tasks.nodes.fingerprint.machine_time import machine_time
+    from tasks.nodes.learned.rows import read_judged, read_judging, read_open, read_reasons, read_told, write_states
+    from tasks.nodes.learned.watching import degradations
+    from tasks.warehouse.alarms import raise_alarms, unannounced
+    from tasks.warehouse.connection import writing
+
+    row = read_judging(warehouse, source)
+    if row is None:
+        raise NotFound(no_trained_model(source))
+    judged, reasons = read_judged(warehouse, source), read_reasons(warehouse, source)
+    told, still_open = read_told(warehouse, source), read_open(warehouse, source)
+    model_id = str(row["model_id"])
+    found = degradations(source, judged, reasons, model_id, alarm, told=told, still_open=still_open)
+    write_states(warehouse, source, model_id, found.watched, machine_time(judged))
+    with writing(warehouse) as connection:
+        raised = raise_alarms(connection, found.raised)
+    states = found.watched.states
+    asking = states[states["asks_for_benchmark"]]
+    logger.info("%d open alarms of source %s after %s, %d new", len(found.raised), source, after, len(raised))
+    return WatchedNodes(
+        model_id=model_id,
+        n_nodes=int(states["node"].nunique()),
+        alarms=unannounced(warehouse, WORD, source),
+        suspected=[[str(one) for one in row] for row in asking[["node", "aspect", "last_at"]].to_numpy()],
+        excluded=list(found.watched.excluded),
+    )
+
+
+def explain(warehouse: Warehouse, source: str, what: str, score: ScoreParams) -> Explained:
+    """Why an execution or a node looks degraded, or does not. Verdicts are made where there are none of these data.
+
+    what: a node of the source, or the id of an execution. Raises NotFound for a name that is neither."""
+    from tasks.nodes.learned.rows import read_named, read_reasons_of, read_states_of
+
+    judge(warehouse, source, score)
+    rows = read_named(warehouse, source, what)
+    if not len(rows):
+        raise NotFound(
+            f"source {source!r} has no node and no execution {what!r}; see whorl nodes rank --source {source}"
+        )
+    is_node = not (rows["execution_id"] == what).any()
+    shown = rows[rows["is_flagged"]] if is_node else rows
+    reasons = read_reasons_of(warehouse, source, shown["execution_id"].tolist())
+    executions = [
+        {
+            "execution_id": str(row["execution_id"]),
+            "benchmark": str(row["benchmark"]),
+            "started_at": None if pd.isna(row["started_at"]) else row["started_at"].isoformat(),
+            "probability": None if pd.isna(row["probability"]) else float(row["probability"]),
+            "is_flagged": bool(row["is_flagged"]),
+            "reasons": reasons.get(str(row["execution_id"]), []),
+        }
+        for row in shown.iloc[::-1].to_dict("records")
+    ]
+    return Explained(
+        what="node" if is_node else "execution",
+        name=what,
+        answer=_answer(what, rows, is_node),
+        n_executions=len(rows),
+        n_flagged=int(rows["is_flagged"].sum()),
+        states=read_states_of(warehouse, source, str(rows["node"].iloc[0])) if is_node else [],
+        executions=executions,
+    )
+
+
+def _answer(what: str, rows: pd.DataFrame, is_node: bool) -> str:
+    """The sentence that answers."""
+    if is_node:
+        n, flagged = len(rows), int(rows["is_flagged"].sum())
+        each = rows.groupby("benchmark")["is_flagged"].agg(["sum", "size"]).sort_values("sum", ascending=False)
+        most = [f"{name} {row['sum']} of {row['size']}" for name, row in each[each["sum"] > 0].head(3).iterrows()]
+        return f"node {what}: {flagged:,} of {n:,} executions look degraded" + (f" ({', '.join(most)})" if most else "")
+    row = rows.iloc[0]
+    if pd.isna(row["probability"]):
+        return f"execution {what}: no verdict, the detector did not learn its benchmark"
+    verdict = "looks degraded" if row["is_flagged"] else "does not look degraded"
+    if row["is_cold"]:
+        verdict += ", but there was nothing to compare it with: the node was new"
+    basis = (
+        "by models that know stress of this benchmark" if row["by_labels"] else "by the benchmark's headline metrics"
+    )
+    return f"execution {what} on {row['node']}: {verdict} (probability {row['probability']:.2f}, {basis})"
+
+
+def require_detector(warehouse: Warehouse, source: str) -> str:
+    """The id of the detector in use for a source. Raises NotFound before the first training."""
+    card = champion(warehouse.models, WORD, source, DETECTOR)
+    if card is None:
+        raise NotFound(no_trained_model(source))
+    return card.model_id
+
+
+def benchmarks_of(warehouse: Warehouse, source: str, score: ScoreParams) -> "History":
+    """The executions of benchmarks of a source, without the applications that scores are for. Raises as version_of."""
+    history, _ = history_of(warehouse, source)
+    return history.where(~history.executions["aspect"].isin(score.left_out_aspects).to_numpy(dtype=bool))

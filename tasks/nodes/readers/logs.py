@@ -27,8 +27,8 @@ from tasks.nodes.readers.folders import Folder
 from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.template_hashes import hash_of
 from tasks.nodes.tools import PARSERS, detect
-from tasks.nodes.tools.lines import unreadable
-from tasks.nodes.tools.settings import template_of
+from tasks.nodes.tools.parsing import unreadable
+from tasks.nodes.tools.parsing import template_of
 from tasks.nodes.vetting import completed_times, vet
 from tasks.reading import Chunk, open_checked, refusals
 from tasks.times import time_of

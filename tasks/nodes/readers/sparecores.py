@@ -23,7 +23,7 @@ from tasks.nodes.readers.folders import Folder
 from tasks.nodes.readers.sparecores_outputs import OUTPUTS, Output
 from tasks.nodes.readers.sparecores_printed import Printed
 from tasks.nodes.reading_params import ReadParams
-from tasks.nodes.tools.lines import unreadable
+from tasks.nodes.tools.parsing import unreadable
 from tasks.nodes.vetting import vet
 from tasks.reading import Chunk, json_of, refusals
 from tasks.tally import NO_BENCHMARK

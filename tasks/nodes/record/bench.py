@@ -17,7 +17,7 @@ from tasks.nodes.record.stress import NO_STRESS, StressOutcome, applied
 from tasks.nodes.record.surroundings import Running, run
 from tasks.nodes.record.templates import BenchmarkTemplate
 from tasks.nodes.record.tools import told_version
-from tasks.nodes.tools.parser import Parser
+from tasks.nodes.tools.parsing import Parser
 
 CLEAN = "clean"
 DIGITS = 5

@@ -25,7 +25,7 @@ from tasks.nodes.record.templates import BenchmarkTemplate
 from tasks.nodes.record.tools import check_parsers, check_tools, chosen_templates
 from tasks.nodes.record.unwinding import sigterm_unwinds
 from tasks.nodes.tools import PARSERS
-from tasks.nodes.tools.parser import Parser
+from tasks.nodes.tools.parsing import Parser
 
 logger = logging.getLogger(__name__)
 

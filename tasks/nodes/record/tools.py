@@ -11,7 +11,7 @@ from tasks.machine import find_tool
 from tasks.nodes.record.doses import Dose
 from tasks.nodes.record.params import RecordParams
 from tasks.nodes.record.templates import BenchmarkTemplate
-from tasks.nodes.tools.parser import Parser
+from tasks.nodes.tools.parsing import Parser
 from tasks.tools import TOOLS
 
 ASKED = {"ioping": "-v", "qperf": "--version"}  # their logs do not tell which version wrote them

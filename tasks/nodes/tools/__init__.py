@@ -1,11 +1,9 @@
 """One parser for each benchmark whose logs are known, and which of them wrote a log."""
 
-from tasks.nodes.tools import fio, ioping, iperf3, qperf, sysbench_cpu, sysbench_memory
-from tasks.nodes.tools.parser import Parser
+from tasks.nodes.tools import fio, ioping, iperf3, qperf, sysbench
+from tasks.nodes.tools.parsing import Parser
 
-_ALL = (
-    sysbench_cpu.PARSER, sysbench_memory.PARSER, fio.PARSER, ioping.PARSER, qperf.PARSER, iperf3.PARSER,
-)  # fmt: skip
+_ALL = (*sysbench.PARSERS, fio.PARSER, ioping.PARSER, qperf.PARSER, iperf3.PARSER)
 PARSERS: dict[str, Parser] = {parser.benchmark: parser for parser in _ALL}
 
 
@@ -22,7 +20,7 @@ def headlines(benchmark: str) -> dict[str, bool]:
 
 
 def resolution(benchmark: str, metric: str) -> float:
-    """The step that the text of a tool rounds a metric to, in the canonical unit of its facts (s, B, B/s, 1/s, %).
+    """The step that all output of a tool rounds a metric to, in the canonical unit of its facts (s, B, B/s, 1/s, %).
 
     0.0 where the tool keeps digits rather than a step, and where nothing is known. A value of a few steps tells
     little."""

@@ -1,42 +1,387 @@
-"""fio: JSON (--output-format=json or json+, behind any lines of text), or text of 2.x and 3.x."""
+"""fio: JSON of 2.x and 3.x (--output-format=json or json+, behind any lines of text), or text of 2.x and 3.x.
+
+JSON: a direction without I/O is all zeros there: it is missing. So are latencies that nothing was measured for (slat of
+synchronous engines) and minima and maxima without samples. 2.x has times in us where 3.x has ns, and io_bytes in KiB,
+where io_kbytes does not exist. bw_min to bw_dev are in KiB/s while bw_bytes is in B/s.
+
+Text: percentiles may stand in several lines that begin with |, or, where a log was unwrapped, in one. fio writes 10.1k
+for 10,100. In 2.x KB is 1,024 bytes and becomes KiB. Percentiles of other times than clat are passed over.
+
+Settings: text says direction, block size, engine and depth of each job before the results, as fio understood it; JSON
+lists the options that were given, so that what is not among them is fio's default. Names of files and places are no
+part of the work and are left out."""
 
 import re
+from collections.abc import Mapping, Sequence
 
-from tasks.nodes.measured import ParsedLog
-from tasks.nodes.tools.fio_facts import METRICS
-from tasks.nodes.tools.fio_json import read_json
-from tasks.nodes.tools.fio_settings import read_text_settings
-from tasks.nodes.tools.fio_text import JOB, read_text
-from tasks.nodes.tools.gathering import Gathering
-from tasks.nodes.tools.json_text import looks_like_json
-from tasks.nodes.tools.lines import lines_of, parts_of
-from tasks.nodes.tools.parser import Parser, empty_log, report_errors, report_others
+from tasks.nodes.tools.facts import DURATION, MetricFacts, Of
+from tasks.nodes.tools.parsing import (
+    CUT,
+    NUMBER,
+    VALUE_SHOWN,
+    Document,
+    Line,
+    Log,
+    Parser,
+    at_path,
+    in_binary,
+    looks_like_json,
+    mapping,
+)
 
 TOOL = "fio"
+DISK = Of("disk")
+DIRECTIONS = ("read", "write")
+PERCENTILES = (1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
+NAMES = {percentile: f"{percentile:g}".replace(".", "_").rjust(2, "0") + "p" for percentile in PERCENTILES}
+IN_JSON = {f"{percentile:.6f}" for percentile in PERCENTILES} | {"0.00"}  # with which 2.x fills its list up
+LATENCIES = {
+    "slat": "from the request to its submission",
+    "clat": "from submission to completion",
+    "lat": "from the request to completion",
+}
+MOMENTS = {"min": "min", "max": "max", "avg": "mean", "stdev": "stddev"}  # ours and of the text: of the JSON
+SAMPLED = {"bw": {**MOMENTS, "stdev": "dev"}, "iops": MOMENTS}
+PERCENT_STEP = 0.01
+
+
+def _direction(way: str) -> dict[str, MetricFacts]:
+    """The metrics of reads or writes, with the paths of the JSON below their block: of 3.x, then of 2.x."""
+    over, whole = f"{way}_runtime", f"{way}s a second over the run"
+    table = {
+        "io_size": DISK.more("B", f"bytes of all {way}s", over, at={"io_bytes": "B", "io_kbytes": "KiB"}),
+        "bw": DISK.more("B/s", f"bytes of {whole}", at={"bw_bytes": "B/s", "bw": "KiB/s"}, is_headline=True),
+        "iops": DISK.more("1/s", whole, at={"iops": "iops"}, is_headline=True),
+        "runtime": DISK.neither("s", f"time that {way}s ran", at={"runtime": "ms"}),
+        "total_ios": DISK.more("", f"{way}s issued", over, at={"total_ios": ""}),
+        "short_ios": DISK.less("", f"{way}s that moved less than asked for", over, at={"short_ios": ""}),
+        "dropped_ios": DISK.less("", f"{way}s that were dropped", over, at={"drop_ios": ""}),
+    }
+
+    def time(kind: str, key: str, what: str, *, is_headline: bool = False) -> MetricFacts:
+        return DISK.less("s", what, at={f"{kind}_ns/{key}": "ns", f"{kind}/{key}": "us"}, is_headline=is_headline)
+
+    for kind, span in LATENCIES.items():
+        of = f"time of a {way} {span}"
+        table[f"{kind}_min"] = time(kind, "min", f"shortest {of}")
+        table[f"{kind}_max"] = time(kind, "max", f"longest {of}")
+        table[f"{kind}_avg"] = time(kind, "mean", f"mean {of}", is_headline=kind != "slat")  # which is the processor's
+        table[f"{kind}_stdev"] = time(kind, "stddev", f"standard deviation of the {of}")
+    for percentile, name in NAMES.items():
+        what = f"{percentile:g} % of the {way}s completed within this time from submission"
+        table[f"clat_{name}"] = time("clat", f"percentile/{percentile:.6f}", what)
+    for kind, unit, printed, of in (
+        ("bw", "B/s", "KiB/s", f"bytes of {way}s a second"),
+        ("iops", "1/s", "iops", f"{way}s a second"),
+    ):
+        at = {ours: {f"{kind}_{theirs}": printed} for ours, theirs in SAMPLED[kind].items()}
+        table[f"{kind}_min"] = DISK.more(unit, f"least {of} in an interval of half a second", at=at["min"])
+        table[f"{kind}_max"] = DISK.more(unit, f"most {of} in an interval of half a second", at=at["max"])
+        table[f"{kind}_avg"] = DISK.more(unit, f"mean {of} over these intervals", at=at["avg"])
+        table[f"{kind}_stdev"] = DISK.less(unit, f"standard deviation of {of} over these intervals", at=at["stdev"])
+        what = "how many such intervals there were"
+        table[f"{kind}_samples"] = DISK.neither("", what, over, at={f"{kind}_samples": ""})
+        if kind == "bw":
+            what = "share of the bytes of all jobs in the group"
+            table["bw_per"] = DISK.neither("%", what, at={"bw_agg": "%"}, resolution=PERCENT_STEP)
+    return table
+
+
+OF_DIRECTION = {way: _direction(way) for way in DIRECTIONS}
+OF_JOB = {  # with the paths of the JSON below the job
+    "cpu_usr": DISK.neither("%", "processor use of the job in user mode", at={"usr_cpu": "%"}),
+    "cpu_sys": DISK.neither("%", "processor use of the job in kernel mode", at={"sys_cpu": "%"}),
+    "cpu_ctx": DISK.neither("", "context switches of the job", DURATION, at={"ctx": ""}),
+    "cpu_majf": DISK.neither("", "page faults of the job that needed the disk", DURATION, at={"majf": ""}),
+    "cpu_minf": DISK.neither("", "page faults of the job that did not", DURATION, at={"minf": ""}),
+}
+METRICS: dict[str, MetricFacts] = {
+    "number_of_processes": DISK.neither("", "setting: processes or threads"),
+    **{f"{way}_{name}": facts for way, table in OF_DIRECTION.items() for name, facts in table.items()},
+    **OF_JOB,
+    "disk_util": DISK.neither(
+        "%",
+        "share of the time that the disk was busy (the first, where there are several)",
+        at={"disk_util/0/util": "%"},
+        resolution=PERCENT_STEP,
+    ),
+}
+
 VERSION = re.compile(r"^fio[- ]([0-9][0-9A-Za-z.\-]*)\s*$")
-DESCRIBED = re.compile(r"^\S.*: \(g=\d+\): rw=")
+DESCRIBED = re.compile(r"^\S.*?: \(g=\d+\): rw=([a-z]+), (?:bs|bsrange)=(.*?), ioengine=([^,\s]+), iodepth=(\d+)")
+JOB = re.compile(r"^(\S.*?): \(groupid=\d+, jobs=\d+\): err=\s*(\d+)")
 ERRORS = re.compile(r"^fio: (?!file hash not empty)|^\S+: (you need to specify|No I/O performed by)|^Bad option")
-SIGNS = re.compile(rf'{VERSION.pattern}|{DESCRIBED.pattern}|{JOB.pattern}|"fio version"\s*:|^fio: ', re.MULTILINE)
+SIGNS = re.compile(
+    rf'{VERSION.pattern}|^\S.*: \(g=\d+\): rw=|{JOB.pattern}|"fio version"\s*:|^fio: ', re.MULTILINE
+)  # fmt: skip
+STARTING = re.compile(r"^Starting [0-9]")
+STARTED = re.compile(r"\b([0-9]{1,9}) (?:process|thread)")
+RUN_STATUS = re.compile(r"^Run status group")
+DISKS = re.compile(r"^Disk stats")
+UTIL = re.compile(rf"util=({NUMBER})%")
+DIRECTION = re.compile(r"^\s+(read|write|trim)\s*: (.*)$")
+LATENCY = re.compile(r"^\s+(slat|clat|lat) \(([a-z]+)\)\s*: (min=.*)$")
+PERCENTILES_OF = re.compile(r"^\s+([a-z]+) percentiles \(([a-z]+)\)\s*:")
+PERCENTILE = re.compile(r"\b([0-9]{1,3}(?:\.[0-9]{1,6})?)th=\[\s*([^\]]*?)\s*\]")
+SAMPLES = re.compile(r"^\s+(?:(bw) \(\s*([KMGT]?i?B)\s*/s\)|(iops))\s*: (.*)$")
+SYNC = re.compile(r"^\s+fsync/fdatasync")
+CPU = re.compile(r"^\s+cpu\s*: (.*)$")
+ISSUED = re.compile(r"^\s+issued(?: rwts?)?\s*: (.*)$")
+PAIR = re.compile(r"\b([A-Za-z]+)=\s*(\S+?),?(?=\s|$)")  # a comma inside is a decimal point of another locale
+AMOUNT = re.compile(rf"({NUMBER})([kKMGTP]?i?B)(?:/s)?")
+COUNT = re.compile(rf"({NUMBER})([kKMGTP]?)%?")
+SIZE_AND_TIME = re.compile(r"\(([^()/]*)/(-?[0-9][^()]*?)([a-z]+)\)")
+OLD_TIME = re.compile(r"(.*?)([a-z]+)")
+WHOLE = re.compile(r"(util=[0-9.]+%|msec)\s*$")
+ISSUES = {"total": "total_ios", "short": "short_ios", "dropped": "dropped_ios", "drop": "dropped_ios"}
+NUMBER_OF_JOBS = re.compile(r"[0-9]{1,9}")
+OPTIONS = {  # setting: the options of which the first counts, and what fio does without them
+    "rw": (("rw", "readwrite"), "read"),
+    "bs": (("bs", "blocksize", "bsrange", "blocksize_range", "bssplit"), "4k"),
+    "ioengine": (("ioengine",), "psync"),
+    "iodepth": (("iodepth",), "1"),
+}
+FURTHER_OPTIONS = (
+    "direct", "buffered", "sync", "fsync", "fdatasync", "end_fsync", "rwmixread", "rwmixwrite", "rate", "rate_iops",
+    "thinktime", "size", "filesize", "io_size", "number_ios", "runtime", "loops",
+)  # fmt: skip
+UNSET = "0"  # of these: what fio takes for not given
+SIZE = re.compile(r"([0-9]{1,15})([kmgt]?)(?:i?b)?", re.IGNORECASE)
+POWERS, BINARY = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}, 1_024
 
 
-def parse(text: str) -> ParsedLog:
-    """The values of a log of fio."""
-    found = Gathering(TOOL, METRICS)
-    lines = lines_of(text)
-    if not lines:
-        return empty_log(found)
-    if looks_like_json(text):
-        report_errors(found, lines, ERRORS, is_failure=False)
-        read_json(found, text)
-        return found.log()
-    parts = parts_of(lines, VERSION)
-    report_others(found, parts[1:], "of fio")
-    report_errors(found, parts[0], ERRORS, is_failure=False)  # its job says whether it failed
-    read_text_settings(found, parts[0])
-    found.version = next((match[1] for line in parts[0] if (match := VERSION.match(line.text))), "")
-    if any(VERSION.match(line.text) or JOB.match(line.text) for line in parts[0]):
-        read_text(found, parts[0])
-    return found.log()
+def _read(log: Log) -> None:
+    if looks_like_json(log.text):
+        log.fault_lines(log.lines, ERRORS, is_failure=False)  # its job says whether it failed
+        if document := log.document(lambda content: bool({"jobs", "fio version"} & mapping(content).keys())):
+            _read_json(log, document)
+        return
+    first = log.part([VERSION], ERRORS, is_failure=False)
+    _read_described(log, first)
+    if any(VERSION.match(line.text) or JOB.match(line.text) for line in first):
+        _read_text(log, first)
 
 
-PARSER = Parser("disk-fio", TOOL, "disk", METRICS, parse, SIGNS)
+def _read_json(log: Log, document: Document) -> None:
+    content, place = mapping(document.content), document.place
+    log.version = str(content.get("fio version") or "").removeprefix("fio-")
+    jobs = content.get("jobs")
+    if not isinstance(jobs, list) or not jobs:
+        log.fault(place, "no jobs in it; expected the output of a run")
+        return
+    for number, other in enumerate(jobs[1:], 2):
+        name = mapping(other).get("jobname")
+        log.fault(place, f"job {number} of {len(jobs)} ({name}) is not read; run with --group_reporting")
+    job = mapping(jobs[0])
+    if error := job.get("error"):
+        log.fault(place, f"the job ended with error {error}", f"jobs.0.error: {error}", is_failure=True)
+    processes = at_path(job, "job options/numjobs") or at_path(content, "global options/numjobs")
+    if isinstance(processes, str) and NUMBER_OF_JOBS.fullmatch(processes):
+        log.take_json("number_of_processes", max(int(processes), len(jobs)), "", place, "job options/numjobs")
+    elif processes is None:
+        log.take_json("number_of_processes", len(jobs), "", place, "jobs")
+    _read_options(log, content, jobs)
+    blocks = {way: _measured(mapping(job.get(way))) for way in DIRECTIONS}
+    if not any(blocks.values()):
+        log.fault(place, "neither read nor written")
+    for way, block in blocks.items():
+        log.take_paths(Document(place, block), OF_DIRECTION[way], f"{way}_{{}}")
+        percentiles = mapping(at_path(block, "clat_ns/percentile") or at_path(block, "clat/percentile"))
+        for key in sorted(percentiles.keys() - IN_JSON):
+            log.fault(place, f"percentile {key} is not kept", f"{way}.clat.percentile.{key}: {percentiles[key]}")
+    log.take_paths(Document(place, job), OF_JOB)
+    log.take_paths(document, {"disk_util": METRICS["disk_util"]})
+
+
+def _measured(block: Mapping[str, object]) -> dict[str, object]:
+    """What was measured of the block of a direction: nothing if there was no I/O."""
+    if not block.get("io_bytes") and not block.get("total_ios"):
+        return {}
+    absent = set[str]()
+    for key in (f"{kind}{suffix}" for kind in LATENCIES for suffix in ("", "_ns")):
+        times = mapping(block.get(key))
+        if not times or times.get("N") == 0 or times.get("max") == 0:
+            absent.add(key)
+    for kind, moments in SAMPLED.items():
+        if block.get(f"{kind}_samples") == 0 or not block.get(f"{kind}_max"):
+            absent |= {f"{kind}_{key}" for key in (*moments.values(), "samples", "agg")}
+    measured = {key: value for key, value in block.items() if key not in absent}
+    if "io_bytes" in measured and "io_kbytes" not in measured:  # 2.x
+        measured["io_kbytes"] = measured.pop("io_bytes")
+    return measured
+
+
+def _read_options(log: Log, content: Mapping[str, object], jobs: Sequence[object]) -> None:
+    """Settings of all jobs, with the options that they share; nothing where none are listed (2.x)."""
+    shared = mapping(content.get("global options"))
+    listed = [{**shared, **mapping(mapping(job).get("job options"))} for job in jobs]
+    _put_settings(log, [_settings_of({name: str(one) for name, one in given.items()}) for given in listed if given])
+
+
+def _settings_of(options: Mapping[str, str]) -> dict[str, str]:
+    """Each setting of one job by name; of the further ones, UNSET where it was not given."""
+    settings = {
+        name: next((options[one] for one in names if options.get(one)), default)
+        for name, (names, default) in OPTIONS.items()
+    }
+    if settings["rw"] == "readwrite":
+        settings["rw"] = "rw"
+    ranges = [part.strip() or OPTIONS["bs"][1] for part in settings["bs"].split(",")]  # 4k, 1k-4k, or reads,writes
+    settings["bs"] = _sizes([part.partition("-") for part in ranges[:2]])
+    return settings | {name: _bytes(options.get(name) or UNSET) for name in FURTHER_OPTIONS}
+
+
+def _read_described(log: Log, lines: Sequence[Line]) -> None:
+    """Settings of all jobs that a text describes before its results."""
+    jobs = []
+    for match in (match for line in lines if not line.is_cut and (match := DESCRIBED.match(line.text))):
+        # `(R) 4096B-4096B, (W) 8192B-8192B, …` or `4K-4K/8K-8K/4K-4K`: of reads and writes
+        ranges = re.findall(r"([0-9]+[kKMGT]?i?B?)(-)([0-9]+[kKMGT]?i?B?)", match[2])
+        jobs.append({"rw": match[1], "bs": _sizes(ranges[:2]) or match[2], "ioengine": match[3], "iodepth": match[4]})
+    _put_settings(log, jobs)
+
+
+def _put_settings(log: Log, jobs: Sequence[Mapping[str, str]]) -> None:
+    """The settings of all jobs; where they differ, all of what they have, joined by +."""
+    for name in jobs[0] if jobs else ():
+        text = "+".join(dict.fromkeys(job[name] for job in jobs))
+        if name in OPTIONS or text != UNSET:
+            log.setting(name, text)
+
+
+def _sizes(ranges: Sequence[tuple[str, str, str]]) -> str:
+    """Sizes in bytes from least, dash and most; of reads and writes one if they are alike."""
+    sizes = [(_bytes(least), dash, _bytes(most)) for least, dash, most in ranges]
+    return ",".join(dict.fromkeys(low if low == high else f"{low}{dash}{high}" for low, dash, high in sizes))
+
+
+def _bytes(text: str) -> str:
+    """A size in bytes, powers of 1,024; anything else as it is."""
+    match = SIZE.fullmatch(text.strip())
+    return str(int(match[1]) * BINARY ** POWERS[match[2].lower()]) if match else text
+
+
+def _read_text(log: Log, lines: Sequence[Line]) -> None:
+    """The values of one log: of its first job, the others are faults."""
+    job: list[Line] = []
+    n_jobs, has_status, in_disks = 0, False, False
+    for line in lines:
+        if line.is_cut and not WHOLE.search(line.text):
+            log.fault(line.place, CUT, line.text)
+        elif head := JOB.match(line.text):
+            n_jobs += 1
+            if n_jobs > 1:
+                log.fault(line.place, f"job {n_jobs} ({head[1]}) is not read; run with --group_reporting", line.text)
+            elif head[2] != "0":
+                log.fault(line.place, f"the job ended with error {head[2]}", line.text, is_failure=True)
+        elif RUN_STATUS.match(line.text):
+            has_status = True
+        elif DISKS.match(line.text):
+            in_disks = True
+        elif STARTING.match(line.text) and not n_jobs:
+            log.take("number_of_processes", str(sum(map(int, STARTED.findall(line.text)))), "", line)
+        elif in_disks and (util := UTIL.search(line.text)):
+            in_disks = False
+            log.take("disk_util", util[1], "%", line)
+        elif n_jobs == 1 and not has_status:
+            job.append(line)
+    _read_job(log, job)
+    if not has_status:
+        lacking = "no 'Run status group' at its end" if n_jobs else "no job in it"
+        log.fault(lines[-1].place, f"the log is cut off: {lacking}", lines[-1].text)
+
+
+def _read_job(log: Log, lines: Sequence[Line]) -> None:
+    way, time_unit, is_old = "", "", False  # direction; unit of the percentiles, empty where they are passed over
+    for line in lines:
+        text = line.text
+        if head := DIRECTION.match(text):
+            way, time_unit = head[1] if head[1] in DIRECTIONS else "", ""
+            if way:
+                is_old = _read_totals(log, way, head[2], line)
+        elif head := PERCENTILES_OF.match(text):
+            time_unit = head[2] if head[1] == "clat" else ""
+            _read_percentiles(log, way, time_unit, text, line)
+        elif text.strip().startswith("|"):
+            _read_percentiles(log, way, time_unit, text, line)
+        elif head := CPU.match(text):
+            way, pairs = "", dict(PAIR.findall(head[1]))
+            for name in ("usr", "sys", "ctx", "majf", "minf"):
+                _count(log, f"cpu_{name}", pairs.get(name), "%" if name in ("usr", "sys") else "", line)
+        elif head := ISSUED.match(text):
+            _read_issued(log, head[1], line)
+        elif way and (head := LATENCY.match(text)):
+            _read_moments(log, f"{way}_{head[1]}", head[2], head[3], line)
+        elif way and (head := SAMPLES.match(text)):
+            unit = f"{in_binary(head[2]) if is_old else head[2]}/s" if head[1] else "iops"
+            _read_moments(log, f"{way}_{head[1] or head[3]}", unit, head[4], line)
+        elif SYNC.match(text):
+            way = ""
+
+
+def _read_totals(log: Log, way: str, rest: str, line: Line) -> bool:
+    """`io=1452.0MB, bw=49535KB/s, iops=12, runt= 30016msec` or `IOPS=2, BW=11.5MiB/s (12.0MB/s)(24.0MiB/2095msec)`.
+
+    Returns whether it is the first of these, of 2.x."""
+    pairs = {name.lower(): value for name, value in PAIR.findall(rest)}
+    is_old = "runt" in pairs
+    if is_old:
+        size, both = pairs.get("io", ""), OLD_TIME.fullmatch(pairs["runt"])
+        time, unit = both.groups() if both else (pairs["runt"], "")
+    else:
+        both = SIZE_AND_TIME.search(rest)
+        size, time, unit = both.groups() if both else ("", "", "")
+    _count(log, f"{way}_iops", pairs.get("iops"), "iops", line)
+    _amount(log, f"{way}_bw", pairs.get("bw", "").partition("(")[0], "/s", line, is_old=is_old)
+    if is_old or both:
+        _amount(log, f"{way}_io_size", size, "", line, is_old=is_old)
+        log.take(f"{way}_runtime", time, unit, line)
+    else:
+        log.fault(line.place, f"{way}: no size and time in parentheses", line.text)
+    return is_old
+
+
+def _read_moments(log: Log, prefix: str, unit: str, rest: str, line: Line) -> None:
+    pairs = dict(PAIR.findall(rest))
+    for moment in MOMENTS:
+        _count(log, f"{prefix}_{moment}", pairs.get(moment), unit, line)
+    for name, own in (("per", "%"), ("samples", "")):
+        if name in pairs and f"{prefix}_{name}" in METRICS:
+            _count(log, f"{prefix}_{name}", pairs[name], own, line)
+
+
+def _read_percentiles(log: Log, way: str, unit: str, text: str, line: Line) -> None:
+    for percentile, value in PERCENTILE.findall(text) if way and unit else ():
+        if name := NAMES.get(float(percentile)):
+            log.take(f"{way}_clat_{name}", value, unit, line)
+        else:
+            log.fault(line.place, f"percentile {percentile} is not kept", line.text)
+
+
+def _read_issued(log: Log, rest: str, line: Line) -> None:
+    """`total=7680,7720,0,0 short=0,0,0,0 dropped=0,0,0,0`, or `total=r=7680/w=7720/d=0, short=r=0/w=0/d=0`."""
+    for name, metric in ISSUES.items():
+        match = re.search(rf"\b{name}=(?:r=)?([0-9]+)(?:,|/w=)([0-9]+)", rest)
+        for way, number in zip(DIRECTIONS, match.groups() if match else (), strict=False):
+            if f"{way}_runtime" in log:  # zeros of a direction that did not run are no values
+                log.take(f"{way}_{metric}", number, "", line)
+
+
+def _count(log: Log, metric: str, text: str | None, unit: str, line: Line) -> None:
+    """A number of this unit, where the line has one; fio puts a prefix behind a large one."""
+    if text is None:
+        log.fault(line.place, f"{metric} is not in its line", line.text)
+    elif match := COUNT.fullmatch(text):
+        log.take(metric, match[1], unit, line, prefix=match[2])
+    else:
+        log.fault(line.place, f"{metric} ({text[:VALUE_SHOWN]}) is no number", line.text)
+
+
+def _amount(log: Log, metric: str, text: str, per: str, line: Line, *, is_old: bool) -> None:
+    if match := AMOUNT.fullmatch(text):
+        log.take(metric, match[1], f"{in_binary(match[2]) if is_old else match[2]}{per}", line)
+    else:
+        log.fault(line.place, f"{metric} ({text[:VALUE_SHOWN]}) is no number with a unit", line.text)
+
+
+PARSER = Parser("disk-fio", TOOL, "disk", METRICS, _read, SIGNS)

@@ -1,44 +1,260 @@
-"""iperf3: JSON (-J), or text; TCP, of the client."""
+"""iperf3: JSON (-J), or text of 3.0 to 3.x; TCP, of the client; one way, back (-R), both ways (--bidir).
+
+Metrics by direction: tx_c (the client sends) and rx_c (the client receives), as [TX-C] and [RX-C] in the text.
+
+JSON: seconds, bytes and bits a second stand under end.sum_sent and end.sum_received, those of the way back of --bidir
+under …_bidir_reverse. Round trips and windows are those of the client where it sends: what stands there for the other
+direction is of a socket that sends nothing, and is passed over.
+
+Text: the lines of the summary that end in sender or receiver, and those of CPU use. iperf3 prints KBytes, MBytes and
+GBytes as powers of 1,024: they become KiB, MiB, GiB. With parallel streams the lines of [SUM] count. Lines of single
+seconds are passed over.
+
+Settings: JSON says all that differs from iperf3's defaults, text with -V most, other text direction and streams."""
 
 import re
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
 
-from tasks.nodes.measured import ParsedLog
-from tasks.nodes.tools.gathering import Gathering
-from tasks.nodes.tools.iperf3_facts import METRICS
-from tasks.nodes.tools.iperf3_json import read_json
-from tasks.nodes.tools.iperf3_text import read_text
-from tasks.nodes.tools.json_text import looks_like_json
-from tasks.nodes.tools.lines import lines_of, parts_of
-from tasks.nodes.tools.parser import Parser, empty_log, report_errors, report_others
+from tasks.nodes.tools.facts import MetricFacts, Of
+from tasks.nodes.tools.parsing import (
+    CUT,
+    ERROR_SHOWN,
+    NUMBER,
+    Document,
+    Line,
+    Log,
+    Parser,
+    as_number,
+    at_path,
+    checked,
+    looks_like_json,
+    mapping,
+)
 
 TOOL = "iperf3"
-VERSION = re.compile(r"^iperf (3\.[0-9A-Za-z.+\-]+)")
-STARTS = (VERSION, re.compile(r"^Connecting to host"))
+NETWORK = Of("network")
+ENDS = {"sender": "sent", "receiver": "received"}
+MODES = {"": "all", "_user": "user mode", "_system": "kernel mode"}
+ROUND_TRIP_STEP_S = 1e-6
+
+
+def _direction(prefix: str, way: str) -> dict[str, MetricFacts]:
+    """Of one way, with the paths of the JSON. {back}: the end of the names of the way back of --bidir; {sender},
+    {receiver}: which of host and remote the ends are."""
+    table: dict[str, MetricFacts] = {}
+    for end, sums in ENDS.items():
+        over, path = f"{prefix}_time_{end}", f"sum_{sums}{{back}}"
+        by = f"{way}, counted by the {end}"
+        table[over] = NETWORK.neither("s", f"time {way}, of the {end}", at={f"{path}/seconds": "s"})
+        table[f"{prefix}_transfer_size_{end}"] = NETWORK.more("B", f"bytes {by}", over, at={f"{path}/bytes": "B"})
+        table[f"{prefix}_transfer_bitrate_{end}"] = NETWORK.more(
+            "B/s", f"speed {by}", at={f"{path}/bits_per_second": "bits/sec"}, is_headline=True
+        )
+    table[f"{prefix}_transfer_retr_sender"] = NETWORK.less(
+        "",
+        f"segments sent again {way}; Linux and FreeBSD only",
+        f"{prefix}_time_sender",
+        at={"sum_sent{back}/retransmits": ""},
+    )
+    for end in ENDS:
+        for mode, what in MODES.items():
+            path = f"cpu_utilization_percent/{{{end}}}{mode or '_total'}"
+            what = f"processor use of the {end} {way}: {what}"
+            table[f"{prefix}_cpu_util_{end}{mode}"] = NETWORK.neither("%", what, at={path: "%"})
+    return table
+
+
+OF_DIRECTION = {
+    "tx_c": _direction("tx_c", "from client to server"),
+    "rx_c": _direction("rx_c", "from server to client"),
+}
+CONNECTION: dict[str, tuple[str, Callable[[list[float]], float], str]] = {  # key, over the streams, unit
+    "tx_c_rtt_min": ("min_rtt", min, "us"),
+    "tx_c_rtt_mean": ("mean_rtt", fmean, "us"),
+    "tx_c_rtt_max": ("max_rtt", max, "us"),
+    "tx_c_max_snd_cwnd": ("max_snd_cwnd", max, "B"),
+}
+SEEN = "as the client's kernel sees it; JSON only"
+METRICS: dict[str, MetricFacts] = {
+    **OF_DIRECTION["tx_c"],
+    **OF_DIRECTION["rx_c"],
+    # the kernel of the sending side knows these, so they are missing where that is the server
+    "tx_c_rtt_min": NETWORK.less("s", f"shortest round trip, {SEEN}", resolution=ROUND_TRIP_STEP_S),
+    "tx_c_rtt_mean": NETWORK.less("s", f"mean round trip, {SEEN}", resolution=ROUND_TRIP_STEP_S),
+    "tx_c_rtt_max": NETWORK.less("s", f"longest round trip, {SEEN}", resolution=ROUND_TRIP_STEP_S),
+    "tx_c_max_snd_cwnd": NETWORK.neither("B", "largest congestion window of the client; JSON only"),
+}
+
+STARTS = (re.compile(r"^iperf (3\.[0-9A-Za-z.+\-]+)"), re.compile(r"^Connecting to host"))
 ERRORS = re.compile(r"^\s*iperf3?: (error|interrupt|parameter error|unable|warning)")
 SIGNS = re.compile(
     r'^iperf 3\.|^Connecting to host .*, port \d+|^\s*iperf3?: |"connecting_to":|"cpu_utilization_percent":|"sum_sent":'
     r'|^\s*"error":\s*"(unable|error|control|the server|unexpected)|^\[ *(\d+|SUM)\].* sec .*Bytes .*/sec',
     re.MULTILINE,
 )
+REVERSE = "_bidir_reverse"
+OF_SERVER = "the log of a server; the client's is read"
+SUMMARY = re.compile(
+    rf"\[ *(?P<stream>SUM|\d+)\](?:\[(?P<way>TX-C|RX-C)\])? +{NUMBER}-(?P<time>{NUMBER}) +(?P<time_unit>sec) +"
+    rf"(?P<transfer_size>{NUMBER}) (?P<transfer_size_unit>[KMGT]?Bytes) +(?P<transfer_bitrate>{NUMBER}) "
+    rf"(?P<transfer_bitrate_unit>[KMGT]?(?:bits|Bytes)/sec)(?: +(?P<transfer_retr>{NUMBER}))? +"
+    r"(?P<end>sender|receiver)\s*$"
+)
+CPU = re.compile(
+    rf"^CPU Utilization: local/(sender|receiver) ({NUMBER})% \(({NUMBER})%u/({NUMBER})%s\), "
+    rf"remote/(?:sender|receiver) ({NUMBER})% \(({NUMBER})%u/({NUMBER})%s\)\s*$"
+)
+CONNECTED = re.compile(r"^\[ *\d+\] local .* connected to ")
+BACK = re.compile(r"^Reverse mode, remote host")
+SERVER = re.compile(r"^Server listening on")
+DONE = re.compile(r"^iperf Done\.")
+ENDS_LIKE_A_SUMMARY = re.compile(r"^(\[.*\b(sender|receiver)\s*|CPU Utilization: .*)$")
+TEST = re.compile(
+    r"^Starting Test: protocol: TCP, (?P<streams>\d+) streams, (?P<block_size>\d+) byte blocks, "
+    r"omitting (?P<omit>\d+) seconds, (?:(?P<duration>\d+) second test|(?P<bytes>\d+) bytes to send)"
+)
+DEFAULTS = {"block_size": "131072", "omit": "0", "duration": "10", "bytes": "0", "blocks": "0", "bitrate": "0"}
+FIELDS = {"block_size": "blksize", "omit": "omit", "duration": "duration", "bytes": "bytes", "blocks": "blocks"}
+BITRATES = ("start/target_bitrate", "start/test_start/target_bitrate")
 
 
-def parse(text: str) -> ParsedLog:
-    """The values of a log of iperf3."""
-    found = Gathering(TOOL, METRICS)
-    lines = lines_of(text)
-    if not lines:
-        return empty_log(found)
-    if looks_like_json(text):
-        report_errors(found, lines, ERRORS)
-        read_json(found, text)
-        return found.log()
-    parts = parts_of(lines, *STARTS)
-    report_others(found, parts[1:], "of iperf3")
-    report_errors(found, parts[0], ERRORS)
-    found.version = next((match[1] for line in parts[0] if (match := VERSION.match(line.text))), "")
-    if SIGNS.search("\n".join(line.text for line in parts[0] if not ERRORS.match(line.text))):
-        read_text(found, parts[0])
-    return found.log()
+def _read(log: Log) -> None:
+    if looks_like_json(log.text):
+        log.fault_lines(log.lines, ERRORS)
+        if document := log.document(lambda content: bool({"start", "end", "error"} & mapping(content).keys())):
+            _read_json(log, document)
+        return
+    first = log.part(STARTS, ERRORS)
+    if SIGNS.search("\n".join(line.text for line in first if not ERRORS.match(line.text))):
+        _read_text(log, first)
 
 
-PARSER = Parser("network-iperf3", TOOL, "network", METRICS, parse, SIGNS)
+def _read_json(log: Log, document: Document) -> None:
+    content, place = document.content, document.place
+    log.version = str(at_path(content, "start/version") or "").removeprefix("iperf ").strip()
+    error = mapping(content).get("error")
+    if error is not None:
+        reason = f"{TOOL} reported an error: {str(error)[:ERROR_SHOWN]}"
+        log.fault(place, reason, f"error: {error}", is_failure=True)
+    end = mapping(mapping(content).get("end"))
+    is_server = "accepted_connection" in mapping(mapping(content).get("start"))
+    if is_server or not end:
+        if error is None:
+            log.fault(place, OF_SERVER if is_server else "no results: end is empty")
+        return
+    ways = ["rx_c", "tx_c"] if at_path(content, "start/test_start/reverse") == 1 else ["tx_c", "rx_c"]
+    if f"sum_sent{REVERSE}" not in end:
+        ways.pop()
+    _read_json_settings(log, content, "both" if len(ways) > 1 else ways[0].removesuffix("_c"))
+    if "sum_sent" not in end:
+        log.fault(place, "no sum_sent under end; expected a TCP test")
+    for way, back in zip(ways, ("", REVERSE), strict=False):
+        host = {"sender": "host", "receiver": "remote"} if way == "tx_c" else {"sender": "remote", "receiver": "host"}
+        log.take_paths(
+            Document(place, _without_silent(log, end, back, host, place)),
+            OF_DIRECTION[way],
+            names={"back": back, **host},
+        )
+    if "tx_c" in ways:
+        _read_connection(log, end, place)
+
+
+def _without_silent(
+    log: Log, end: Mapping[str, object], back: str, host: Mapping[str, str], place: int
+) -> dict[str, object]:
+    """The end without the side that was stopped before it could tell: 0 stands for nothing there, and is a fault."""
+    kept, cpu = dict(end), dict(mapping(end.get("cpu_utilization_percent")))
+    for side, sums in ENDS.items():
+        key = f"sum_{sums}{back}"
+        block = mapping(end.get(key))
+        is_silent = 0 in (block.get("bytes"), block.get("seconds"))
+        if is_silent:
+            reason = f"the {side} told nothing: {block.get('bytes')} bytes in {block.get('seconds')} s"
+            log.fault(place, reason, f"end.{key}: {dict(block)}")
+            del kept[key]
+        if is_silent or "bytes" not in block:
+            cpu = {name: use for name, use in cpu.items() if use != 0 or not name.startswith(host[side])}
+    return kept | {"cpu_utilization_percent": cpu}
+
+
+def _read_connection(log: Log, end: Mapping[str, object], place: int) -> None:
+    """Over the streams that the client sends: extremes of extremes, mean of means."""
+    streams = end.get("streams")
+    senders = [mapping(mapping(one).get("sender")) for one in streams] if isinstance(streams, list) else []
+    mine = [one for one in senders if one.get("sender", True) is True]  # before 3.7 all of them, without saying so
+    for metric, (key, joined, unit) in CONNECTION.items():
+        values = [one[key] for one in mine if one.get(key)]
+        numbers = [number for value in values if not isinstance(number := checked(value), str)]
+        if values:
+            bad = next((value for value in values if isinstance(checked(value), str)), None)
+            log.take_json(metric, joined(numbers) if bad is None else bad, unit, place, f"end/streams/sender/{key}")
+
+
+def _read_json_settings(log: Log, content: object, direction: str) -> None:
+    start = mapping(at_path(content, "start/test_start"))
+    settings = {ours: start[theirs] for ours, theirs in FIELDS.items() if theirs in start}
+    if settings.get("bytes") or settings.get("blocks"):
+        settings.pop("duration", None)  # not what ended it
+    rate = next((value for path in BITRATES if (value := at_path(content, path))), None)
+    if rate is not None:
+        settings["bitrate"] = rate
+    _put_settings(log, {name: str(value) for name, value in settings.items()})
+    log.setting("direction", direction)
+    log.setting("streams", str(start.get("num_streams", "")))
+
+
+def _put_settings(log: Log, settings: Mapping[str, str]) -> None:
+    for name, text in settings.items():
+        if text != DEFAULTS[name]:
+            log.setting(name, text)
+
+
+def _read_text(log: Log, lines: Sequence[Line]) -> None:
+    if any(SERVER.match(line.text) for line in lines):
+        log.fault(lines[0].place, OF_SERVER, lines[0].text)
+        return
+    is_reverse = any(BACK.match(line.text) for line in lines)
+    is_both = any("][TX-C]" in line.text for line in lines)
+    n_streams = sum(bool(CONNECTED.match(line.text)) for line in lines)
+    is_parallel = n_streams > 1 + is_both or any(line.text.startswith("[SUM]") for line in lines)
+    test = next((match.groupdict() for line in lines if (match := TEST.match(line.text))), {})
+    of_direction = n_streams // (1 + is_both)
+    log.setting("streams", test.pop("streams", "") or (str(of_direction) if of_direction else ""))
+    log.setting("direction", "both" if is_both else "rx" if is_reverse else "tx")
+    _put_settings(log, {name: value for name, value in test.items() if value is not None})
+    for line in lines:
+        match = SUMMARY.search(line.text)
+        if match and is_parallel == (match["stream"] == "SUM"):
+            way = match["way"] or ("RX-C" if is_reverse else "TX-C")
+            _take_summary(log, way.lower().replace("-", "_"), match, line)
+    for line in lines:
+        if cpu := CPU.match(line.text):
+            _take_cpu(log, cpu, line)
+        elif ENDS_LIKE_A_SUMMARY.match(line.text) and not SUMMARY.search(line.text):
+            log.fault(line.place, CUT if line.is_cut else "a summary without its time, size and speed", line.text)
+    if not any(DONE.match(line.text) for line in lines):
+        log.fault(lines[-1].place, "the log is cut off: no 'iperf Done.' at its end", lines[-1].text)
+
+
+def _take_summary(log: Log, way: str, match: re.Match[str], line: Line) -> None:
+    end, time, size = match["end"], match["time"], match["transfer_size"]
+    if 0.0 in (as_number(time), as_number(size)):  # of a side that was stopped before it could tell
+        reason = f"the {end} told nothing: {size} {match['transfer_size_unit']} in {time} s"
+        log.fault(line.place, reason, line.text)
+        return
+    log.take_groups(match, line, lambda name: f"{way}_{name}_{end}")
+
+
+def _take_cpu(log: Log, match: re.Match[str], line: Line) -> None:
+    """Both ends' use; with --bidir there is one such line a direction."""
+    local = match[1]
+    way, remote = ("tx_c", "receiver") if local == "sender" else ("rx_c", "sender")
+    for end, numbers in ((local, match.groups()[1:4]), (remote, match.groups()[4:7])):
+        for mode, number in zip(MODES, numbers, strict=True):
+            if as_number(number) == 0.0 and f"{way}_transfer_size_{end}" not in log:
+                continue  # nobody told it
+            log.take(f"{way}_cpu_util_{end}{mode}", number, "%", line)
+
+
+PARSER = Parser("network-iperf3", TOOL, "network", METRICS, _read, SIGNS)

@@ -1,7 +1,7 @@
 import pytest
 
 from tasks.nodes.preprocess.units import conversion_of, per_second, registry
-from tasks.nodes.tools.units import SPELLED
+from tasks.nodes.tools.parsing import SPELLED
 
 SPELLINGS = [
     ("", 1, "1"), ("scalar", 1, "1"), ("bool", 1, "1"), ("events", 1, "1"), ("bogo ops", 1, "1"),

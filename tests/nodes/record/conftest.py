@@ -16,7 +16,7 @@ from tasks.nodes.record.campaign import RecordSummary, record_nodes
 from tasks.nodes.record.doses import Dose
 from tasks.nodes.record.params import NodeParams, RecordParams
 from tasks.nodes.record.templates import BenchmarkTemplate
-from tasks.nodes.tools.parser import Parser
+from tasks.nodes.tools.parsing import Parser
 
 HOLD = """#!/bin/sh
 if [ -e {root}/hold-{stage} ]; then touch {root}/seen-{stage}; sleep 60; fi

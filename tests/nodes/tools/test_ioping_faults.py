@@ -166,6 +166,7 @@ def test_json_values_that_are_none_are_faults(read_faults):
         "generated_requests", "generated_duration",
     }  # fmt: skip
     assert [fault.reason for fault in log.faults] == [
+        "latency_avg (None) is no number",
         "latency_max (1) is no number",
         "generated_iops (nan) is no finite number",
         "generated_bitrate (-1) is negative",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tasks.nodes.tools import PARSERS, detect
-from tasks.nodes.tools.units import SPELLED
+from tasks.nodes.tools.parsing import SPELLED
 
 FOLDER = Path(__file__).parent / "logs"
 LOGS = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.glob("*/*"))

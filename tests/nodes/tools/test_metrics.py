@@ -5,7 +5,7 @@ import pytest
 from tasks.nodes.preprocess.units import conversion_of
 from tasks.nodes.tools import PARSERS, headlines, resolution
 from tasks.nodes.tools.facts import DURATION
-from tasks.nodes.tools.units import SPELLED
+from tasks.nodes.tools.parsing import SPELLED
 
 CLAT = ("min", "max", "avg", "stdev", "05p", "50p", "95p")
 MOMENTS = ("min", "max", "avg", "stdev")

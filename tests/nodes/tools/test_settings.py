@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tasks.nodes.tools.settings import plain, spelled, template_of
+from tasks.nodes.tools.parsing import plain, spelled, template_of
 
 FIO = {"rw": "randrw", "bs": "4194304", "ioengine": "psync", "iodepth": "1", "number_of_processes": "1"}
 AIO = {"rw": "randread", "bs": "4096", "ioengine": "libaio", "iodepth": "4", "number_of_processes": "2"}

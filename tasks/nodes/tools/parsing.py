@@ -1,0 +1,391 @@
+"""What the parsers of all tools share: a log while it is read, its lines, JSON documents, numbers, units and settings.
+
+The spelling of units is kept, except where two tools mean different things. What is changed, always together with a
+note here:
+- sysbench before 1.0, fio before 3, ioping before 0.9 and iperf3 write KB, MB, mb, KBytes, GBytes and mean powers
+  of 1,024: they become KiB, MiB, GiB. qperf's KB, MB and GB are powers of 1,000 and stay.
+- qperf's Kb/sec, Mb/sec, Gb/sec (with --use_bits_per_sec) become Kbits/sec and so on, as iperf3 writes them.
+- a prefix of a plain count is multiplied into the value: "5.34 k iops" is 5,340 iops, "34.3 K/sec" 34,300 /sec,
+  "1.2 million" 1,200,000, fio's "IOPS=10.1k" 10,100 iops.
+- qperf's "% cpus" is % (of one processor); sysbench's "per second" and "ops/sec" are /sec."""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import pairwise
+from types import MappingProxyType
+
+from tasks.nodes.aspects import Aspect
+from tasks.nodes.measured import Fault, Measured, ParsedLog
+from tasks.nodes.tools.facts import Metrics
+from tasks.reading import RAW_CHARS
+
+# any sign, nan and inf are let through here, so that they can be refused with their name
+NUMBER = r"[-+]?(?:(?i:nan|inf(?:inity)?)|[0-9][0-9.,]*)"
+PLAIN = re.compile(r"\+?[0-9]+(?:\.[0-9]+)?")  # no tool prints exponents in its text
+GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
+LARGEST = 2**63 - 1  # what no counter of a tool can reach, and what they print for an unset minimum
+LONGEST_S = 1e9  # 31 years: sysbench prints an unset minimum as 18446744073709.55 ms
+VALUE_SHOWN, ERROR_SHOWN = 40, 200  # characters, in a reason
+
+TIMES_S = {
+    "ns": 1e-9, "nsec": 1e-9, "us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0,
+    "min": 60.0, "hour": 3600.0, "day": 86_400.0,
+}  # fmt: skip
+SIZES_B = {
+    "B": 1, "bytes": 1, "kB": 1_000, "KB": 1_000, "MB": 1_000**2, "GB": 1_000**3, "TB": 1_000**4,
+    "KiB": 1_024, "MiB": 1_024**2, "GiB": 1_024**3, "TiB": 1_024**4,
+}  # fmt: skip
+SPEEDS = (
+    "bits/sec", "Kbits/sec", "Mbits/sec", "Gbits/sec", "Tbits/sec", "bytes/sec", "KB/sec", "MB/sec", "GB/sec",
+    "TB/sec", "B/s", "kB/s", "MB/s", "GB/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s", "MiB/sec",
+)  # fmt: skip
+SPELLED: dict[str, frozenset[str]] = {  # the units that logs may have, by the canonical one
+    "s": frozenset(TIMES_S),
+    "B": frozenset(SIZES_B),
+    "B/s": frozenset(SPEEDS),
+    "1/s": frozenset({"/sec", "iops"}),
+    "%": frozenset({"%"}),
+    "s/GB": frozenset({"ns/GB", "us/GB", "ms/GB", "sec/GB"}),
+    "": frozenset({""}),
+}
+COUNT_PREFIXES = {
+    "": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15,
+    "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
+}  # fmt: skip
+IN_BINARY = re.compile(r"(?:([kKmMgGtT])(?:[bB]|Bytes)?|[bB]|Bytes)((?:/s(?:ec)?)?)")
+
+NO_TEXT = ("\0", "\ufffd")  # NUL, and what stands for bytes that are not UTF-8
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+WARNING = re.compile(r"\bwarning\b", re.IGNORECASE)
+CUT = "the log ends inside this line: it was cut off"
+# where a JSON document may begin: a brace or [{ that opens its line
+OPENING = re.compile(r'^[ \t\ufeff]*(?P<start>\{[ \t]*(?=["}]|\r?$)|\[[ \t\r\n]*\{)', re.MULTILINE)
+ABSENT = object()
+NOTHING: Mapping[str, str] = MappingProxyType({})
+ODD = re.compile(r"[^A-Za-z0-9_.,:%+/-]")
+LONGEST_SETTING = 80
+WAITING = "timeout"  # how long a tool waits for the other side is no part of the work
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line. place: its number, from 1; is_cut: the text ends inside it, or at least without a line break."""
+
+    place: int
+    text: str
+    is_cut: bool = False
+
+
+@dataclass(frozen=True)
+class Document:
+    """A decoded JSON document. place: the line where it begins."""
+
+    place: int
+    content: object
+
+
+class Log:
+    """A log while it is read: its lines, the values that can be used, and a fault for everything that cannot.
+
+    The first value of a metric counts; others are faults."""
+
+    def __init__(self, tool: str, metrics: Metrics, text: str) -> None:
+        """metrics: all that the tool can give."""
+        self.tool, self.metrics, self.text, self.version = tool, metrics, text, ""
+        self.lines = lines_of(text)
+        self.faults: list[Fault] = []
+        self._measured: dict[str, Measured] = {}
+        self._settings: dict[str, str] = {}
+
+    def __contains__(self, metric: str) -> bool:
+        """Whether there is a value of the metric."""
+        return metric in self._measured
+
+    def value(self, metric: str) -> float | None:
+        """The value of a metric as it was written; None if there is none."""
+        return self._measured[metric].value if metric in self else None
+
+    def base(self, metric: str) -> float | None:
+        """The value of a metric in bytes, seconds or bytes a second; None if there is none."""
+        return in_base(self._measured[metric].value, self._measured[metric].unit) if metric in self else None
+
+    def take(
+        self, metric: str, text: str, unit: str, line: Line, *, prefix: str = "", has_groups: bool = False
+    ) -> None:
+        """A value as it stands in a line. prefix: a key of COUNT_PREFIXES; has_groups: see as_number."""
+        value = as_number(text, times=COUNT_PREFIXES[prefix], has_groups=has_groups)
+        self._put(metric, value, text, unit, line.place, line.text)
+
+    def take_groups(self, match: re.Match[str], line: Line, name_of: Callable[[str], str] = str) -> None:
+        """The values of all groups of a match that took part: x in the unit of a group x_unit, times its x_prefix.
+
+        name_of: gives the metric of a group. Plain counts and rates have no unit in the line; KB means 1,024 bytes."""
+        groups = match.groupdict(default="")
+        for name, text in groups.items():
+            if text and (metric := name_of(name)) in self.metrics:
+                plain_unit = "iops" if self.metrics[metric].unit == "1/s" else ""
+                unit = in_binary(groups.get(f"{name}_unit", plain_unit)).replace("B/sec", "B/s")
+                self.take(metric, text, unit, line, prefix=groups.get(f"{name}_prefix", ""))
+
+    def take_json(self, metric: str, value: object, unit: str, place: int, path: str) -> None:
+        """A value of a JSON document that begins at the place. path: of its keys."""
+        self._put(metric, checked(value), str(value), unit, place, f"{path.replace('/', '.')}: {value}")
+
+    def take_paths(
+        self, document: Document, metrics: Metrics | None = None, metric: str = "{}", names: Mapping[str, str] = NOTHING
+    ) -> None:
+        """The values of a document where a table says that they are, by default the one of all metrics.
+
+        metric: what the names of the table are filled into. names: what {…} in a path stands for."""
+        for name, facts in (self.metrics if metrics is None else metrics).items():
+            for path, unit in facts.at.items():
+                whole = path.format_map(names)
+                if (value := at_path(document.content, whole, ABSENT)) is not ABSENT:
+                    self.take_json(metric.format(name), value, unit, document.place, whole)
+                    break
+
+    def drop(self, metrics: Iterable[str]) -> None:
+        """Forget values that turn out not to be measured."""
+        for metric in metrics:
+            self._measured.pop(metric, None)
+
+    def fault(self, place: int, reason: str, raw: str = "", *, is_failure: bool = False) -> None:
+        """Something that could not be used. is_failure: see Fault."""
+        self.faults.append(Fault(place, reason, raw[:RAW_CHARS], is_failure))
+
+    def fault_lines(self, lines: Sequence[Line], errors: re.Pattern[str], *, is_failure: bool = True) -> None:
+        """A fault for each line in which the tool says that something went wrong.
+
+        is_failure: whether such a line says that the benchmark failed; a warning never does."""
+        for line in lines:
+            if errors.search(line.text):
+                reason = f"{self.tool} reported an error: {line.text.strip()[:ERROR_SHOWN]}"
+                self.fault(line.place, reason, line.text, is_failure=is_failure and not WARNING.search(line.text))
+
+    def fault_further(self, place: int, what: str = "", raw: str = "") -> None:
+        """A fault for a further log in the same text. what: of which only the first is read, where not of the tool."""
+        self.fault(place, f"another log begins here; only the first of {what or self.tool} is read", raw)
+
+    def part(
+        self,
+        starts: Sequence[re.Pattern[str]],
+        errors: re.Pattern[str],
+        *,
+        signs: re.Pattern[str] | None = None,
+        what: str = "",
+        is_failure: bool = True,
+    ) -> list[Line]:
+        """The lines of the first log in the text, or of the first with a sign; its version is in the first of starts.
+
+        Each other log is a fault, and each line in which the tool says that something went wrong. what: the name of
+        what is read, where it is not all of the tool; is_failure: see fault_lines."""
+        parts = parts_of(self.lines, *starts)
+        own = next((part for part in parts if signs and any(signs.search(line.text) for line in part)), parts[0])
+        for part in parts:
+            if part is not own:
+                self.fault_further(part[0].place, what, part[0].text)
+        self.fault_lines(own, errors, is_failure=is_failure)
+        self.version = next((match[1] for line in own if (match := starts[0].match(line.text))), "").rstrip(".")
+        return own
+
+    def setting(self, name: str, text: str) -> None:
+        """How the tool was called, where that is no metric; the first one of a name counts."""
+        if text.strip():
+            self._settings.setdefault(name, plain(text))
+
+    def document(self, has_shape: Callable[[object], bool]) -> Document | None:
+        """The first JSON document of a shape; broken ones, and further ones, are faults.
+
+        What follows a broken one is looked through as well."""
+        decoder, at = json.JSONDecoder(), 0
+        documents: list[Document] = []
+        while opening := OPENING.search(self.text, at):
+            start = opening.start("start")
+            place = self.text.count("\n", 0, start) + 1
+            try:
+                content, at = decoder.raw_decode(self.text, start)
+            except (ValueError, RecursionError) as error:
+                where = f"{error.msg} in line {error.lineno}" if isinstance(error, json.JSONDecodeError) else str(error)
+                self.fault(place, f"malformed JSON: {where}")
+                at = max(opening.end("start"), getattr(error, "pos", 0))  # up to there all of it was one document
+                continue
+            if has_shape(content):
+                documents.append(Document(place, content))
+        for document in documents[1:]:
+            self.fault_further(document.place)
+        return documents[0] if documents else None
+
+    def parsed(self) -> ParsedLog:
+        """All of it. A log without a value and without a fault gets the fault that there is nothing in it."""
+        if not self._measured and not self.faults:
+            self.fault(1, f"no result of {self.tool} in it")
+        missing = tuple(metric for metric in self.metrics if metric not in self)
+        faults = tuple(sorted(self.faults, key=lambda fault: fault.place))
+        measured = tuple(self._measured.values())
+        settings = {
+            one.metric: spelled(one.value, one.unit)
+            for one in measured
+            if self.metrics[one.metric].is_setting and not one.metric.endswith(WAITING)
+        }
+        called = tuple(sorted((settings | self._settings).items()))
+        return ParsedLog(measured, self.tool, self.version, missing, faults, called)
+
+    def _put(self, metric: str, value: float | str, shown: str, unit: str, place: int, raw: str) -> None:
+        known = SPELLED[self.metrics[metric].unit]
+        if metric in self:
+            reason = "stands there twice; the first counts"
+        elif isinstance(value, str):
+            reason = value
+        elif unit not in known:
+            reason = f"has the unknown unit {unit!r}; expected one of {', '.join(sorted(known)) or 'none'}"
+        elif value * TIMES_S.get(unit, 0) >= LONGEST_S:
+            reason = "is longer than a machine lives"
+        else:
+            self._measured[metric] = Measured(metric, value, unit)
+            return
+        self.fault(place, f"{metric} ({shown[:VALUE_SHOWN]}) {reason}", raw)
+
+
+@dataclass(frozen=True)
+class Parser:
+    """Reads the logs of one benchmark.
+
+    metrics: every metric that a log can give. read: fills a log that is not empty. signs: what only a log of this
+    benchmark has; the first of it tells where such a log begins."""
+
+    benchmark: str
+    tool: str
+    aspect: Aspect
+    metrics: Metrics
+    read: Callable[[Log], None]
+    signs: re.Pattern[str]
+
+    def parse(self, text: str) -> ParsedLog:
+        """The values of a log, and a fault for what cannot be used; never raises, whatever the text holds."""
+        log = Log(self.tool, self.metrics, text)
+        if log.lines:
+            self.read(log)
+        else:
+            log.fault(1, "the log is empty")
+        return log.parsed()
+
+
+def lines_of(text: str) -> list[Line]:
+    """The lines with something in them. Carriage returns end a line too (progress is written over itself)."""
+    rows = text.removeprefix("\ufeff").split("\n")
+    lines = []
+    for place, row in enumerate(rows, 1):
+        pieces = [piece for piece in ESCAPES.sub("", row).split("\r") if piece.strip()]
+        is_last = place == len(rows)
+        lines += [Line(place, piece, is_last and at == len(pieces)) for at, piece in enumerate(pieces, 1)]
+    return lines
+
+
+def parts_of(lines: Sequence[Line], *starts: re.Pattern[str]) -> list[list[Line]]:
+    """The logs in a text: each begins at a line that fits the first of the patterns that any line fits.
+
+    What stands before the first start belongs to it. Without any start all lines are one part."""
+    for start in starts:
+        at = [number for number, line in enumerate(lines) if start.search(line.text)]
+        if at:
+            edges = [0, *at[1:], len(lines)]
+            return [list(lines[left:right]) for left, right in pairwise(edges)]
+    return [list(lines)]
+
+
+def unreadable(text: str, faults: Sequence[Fault]) -> list[Fault]:
+    """A fault for each line with bytes that are no text, which no other fault is about: its value may be lost."""
+    known = {fault.place for fault in faults}
+    rows = enumerate(text.split("\n"), 1) if any(mark in text for mark in NO_TEXT) else ()
+    reason = "bytes that are no text in the line (was the disk full?); what it says may be missing"
+    return [
+        Fault(place, reason, row[:RAW_CHARS])
+        for place, row in rows
+        if place not in known and any(mark in row for mark in NO_TEXT)
+    ]
+
+
+def looks_like_json(text: str) -> bool:
+    """Whether a document begins somewhere."""
+    return bool(OPENING.search(text))
+
+
+def mapping(value: object) -> Mapping[str, object]:
+    """The value if it is an object; else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def at_path(value: object, path: str, default: object = None) -> object:
+    """What stands under keys and list positions, with slashes between them; the default if nothing does."""
+    for key in path.split("/"):
+        if isinstance(value, list):
+            value = value[int(key)] if key.isdigit() and int(key) < len(value) else default
+        else:
+            value = mapping(value).get(key, default)
+    return value
+
+
+def as_number(text: str, *, times: int = 1, has_groups: bool = False) -> float | str:
+    """The value of a text times a prefix, or the reason why it has none.
+
+    has_groups: 65,536 is a number (qperf); elsewhere a comma may as well be a decimal point and is refused."""
+    if has_groups and GROUPED.fullmatch(text):
+        text = text.replace(",", "")
+    if PLAIN.fullmatch(text):
+        return checked(float(Decimal(text) * times))  # decimal: 34.3 times 1,000 is 34,300
+    if "," in text:
+        return "has a comma that may be a decimal point; expected a dot for decimals, as LC_ALL=C gives"
+    if text.startswith("-") and PLAIN.fullmatch(text[1:]):
+        return "is negative"
+    if text.lower().lstrip("+-").startswith(("nan", "inf")):
+        return "is no finite number"
+    return "is no number"
+
+
+def checked(value: object) -> float | str:
+    """A finite number from nothing to what a counter can hold, or the reason why it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "is no number"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "is no finite number"
+    if value < 0:
+        return "is negative"
+    if value >= LARGEST:
+        return "is more than any counter holds"
+    return float(value)
+
+
+def in_binary(unit: str) -> str:
+    """KiB for a tool's K, KB, kb or KBytes that means 1,024 bytes, with its /s or /sec; other units as they are."""
+    match = IN_BINARY.fullmatch(unit)
+    if not match:
+        return unit
+    return f"{match[1].upper()}iB{match[2]}" if match[1] else f"B{match[2]}"
+
+
+def in_base(value: float, unit: str) -> float:
+    """A size in bytes, a time in seconds, a speed in bytes a second, anything else as it is."""
+    per_second = unit.removesuffix("/s").removesuffix("/sec")
+    return value * SIZES_B.get(per_second, TIMES_S.get(unit, 1.0))
+
+
+def spelled(value: float, unit: str = "") -> str:
+    """The value of a setting in base units, without decimals where it has none.
+
+    Versions spell settings differently (1K, 1KiB, 4096B-4096B); so the same settings are the same text."""
+    base = in_base(value, unit)
+    return str(int(base)) if base == int(base) else f"{base:.6g}"
+
+
+def plain(text: str) -> str:
+    """A text of a tool as a setting: one word, not too long."""
+    return ODD.sub("_", text.strip())[:LONGEST_SETTING]
+
+
+def template_of(settings: Iterable[tuple[str, str]]) -> str:
+    """The settings that make two logs the same work or another, as one text by their names; empty for none."""
+    return " ".join(f"{name}={value}" for name, value in sorted(settings))

@@ -7,8 +7,7 @@ from flows.node_params import REPORT
 from tasks.nodes.detectors.params import DetectorParams as PlainParams
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.reader_names import AUTO, NodeReader
-from tasks.nodes.reading_params import ReadParams
+from tasks.nodes.reading_params import AUTO, NodeReader, ReadParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.suspect_params import SuspectParams
 from tasks.params import Params

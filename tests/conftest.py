@@ -316,9 +316,8 @@ def drawn_executions(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., 
     """A function that writes a part of executions that were drawn, and returns its path.
 
     What is asked is that of synthetic_history; is_emulated and is_simulated are what the part says of them."""
-    from tasks.nodes.execution import FACTS, Execution
-    from tasks.nodes.measured import Measured
-    from tasks.nodes.recorded_parts import write_part
+    from tasks.nodes.execution import FACTS, Execution, Measured
+    from tasks.nodes.landed import write_part
     from tasks.nodes.synthetic import synthetic_history
 
     def write(*, is_emulated: bool = False, is_simulated: bool = True, **asked: Any) -> Path:

@@ -10,7 +10,7 @@ import pytest
 from tasks.jobs.intake import Intake, land_log
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers.own import OwnReader
-from tasks.nodes.cells import times as times_of_nodes
+from tasks.nodes.vetting import times as times_of_nodes
 from tasks.times import time_of, utc_times
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.readers.times import unix_seconds

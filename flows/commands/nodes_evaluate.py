@@ -23,7 +23,7 @@ from flows.invocation import Invocation, invocation_of
 from flows.shown import counted
 from flows.tables import Column, show_facts, show_table
 from tasks.nodes.node_words import called_all
-from tasks.nodes.reader_names import AUTO, NodeReader, reader_asked_for
+from tasks.nodes.reading_params import AUTO, NodeReader, reader_asked_for
 from tasks.quantities import number, ratio
 from tasks.quantities import share as shown_share
 
@@ -78,7 +78,7 @@ def evaluate(
         raise typer.BadParameter("name results, or a --manifest of them", param_hint="PATH")
     from flows.progress_bar import progress_bar
     from tasks.nodes.answer_steps import evaluate_results
-    from tasks.nodes.disturbed_parts import tell_left_out
+    from tasks.nodes.intake import tell_left_out
 
     absolute = absolute_paths(paths)
     with progress_bar(invocation, first="reading results"):

@@ -21,7 +21,7 @@ from flows.commands.reading_options import (
 from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
 from flows.shown import as_command, counted
-from tasks.nodes.reader_names import AUTO, NodeReader, reader_asked_for
+from tasks.nodes.reading_params import AUTO, NodeReader, reader_asked_for
 from tasks.source_names import DEFAULT_SOURCE, checked_source
 
 if TYPE_CHECKING:
@@ -61,8 +61,7 @@ def ingest(
 
     The same file twice adds nothing. Which node a file is of, and whether it was stressed, is said by its columns, by
     --label-from, or by a manifest, which may also name the files."""
-    from tasks.nodes.disturbed_parts import tell_left_out
-    from tasks.nodes.intake import Intake, begin_executions, find_files
+    from tasks.nodes.intake import Intake, begin_executions, find_files, tell_left_out
 
     invocation, source = invocation_of(context), checked_source(source)
     asked = intake_flags(max_refused_share, pseudonymise=pseudonymise)

@@ -11,9 +11,9 @@ from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.model_names import KIND, WORD, no_model
 from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.reading_history import is_simulated_source
 from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.source_kind import is_simulated_source
 from tasks.nodes.suspect_params import SuspectParams
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
@@ -196,9 +196,9 @@ def evaluate_source(
 
 def _evaluated(history: "History", evaluate: EvaluateParams, *, both: bool) -> "tuple[Evaluation, frozenset[str]]":
     """An evaluation and the emulated nodes, which its figure nodes.emulated names where there are any."""
-    from tasks.nodes.emulated import emulated_nodes
     from tasks.nodes.evaluate.protocol import evaluate_history
     from tasks.nodes.evaluate.variants import evaluate_both
+    from tasks.nodes.history import emulated_nodes
 
     found = evaluate_both(history, evaluate) if both else evaluate_history(history, evaluate)
     emulated = emulated_nodes(history)

@@ -10,9 +10,8 @@ from tasks.nodes.aspects import is_stressed, is_unstressed
 from tasks.nodes.detectors.case import Case
 from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.detectors.registry import PLAIN
-from tasks.nodes.emulated import emulated_nodes
 from tasks.nodes.evaluate.thresholds import choose_threshold
-from tasks.nodes.history import History
+from tasks.nodes.history import History, emulated_nodes
 from tasks.nodes.node_words import EMULATED, called
 from tasks.nodes.preprocess.fitted import Preprocessor
 from tasks.nodes.preprocess.fitting import fit

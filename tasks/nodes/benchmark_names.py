@@ -1,12 +1,19 @@
-"""Names of benchmarks that others gave, as names here, and what a benchmark is a measure of as far as its name says."""
+"""Names of benchmarks and metrics that others gave, as names here; what a benchmark measures, as far as its name says.
+
+Templates are told apart by their hashes: with the benchmark they make its type, by their first digits."""
 
 import hashlib
 import re
 from collections import Counter
 from collections.abc import Sequence
 
-from tasks.nodes.columns import ASPECTS, Aspect
+from tasks.nodes.aspects import Aspect
+from tasks.nodes.execution import ASPECTS
 
+DIGEST_DIGITS = frozenset({8, 16, 32, 40, 56, 64, 96, 128})  # of the usual hashes
+HEXADECIMAL = re.compile(r"[0-9a-f]+")
+DECIMAL = re.compile(r"[0-9]+")
+WHOLE_DIGITS = 8  # a text of so many is told whole in the name of a type
 MAX_CHARS = 80
 HASH_CHARS = 8
 WORDS = re.compile(r"[a-z0-9]+")
@@ -33,6 +40,8 @@ TOOLS: tuple[tuple[Aspect, frozenset[str]], ...] = (
     ("system", _words("osbench lmbench unixbench passmark geekbench")),
     ("cpu", _words("openssl compression coremark linpack hpl stressng stressngfull stressngsinglecore")),
 )
+
+
 # of a test, where the tool measures many things
 TESTS: tuple[tuple[Aspect, frozenset[str]], ...] = (
     ("memory", _words("memory mem memcpy memset malloc cache ram tlb mmap numa vm bigheap")),
@@ -62,6 +71,11 @@ def slug(text: str) -> str:
     return "-".join(WORDS.findall(text.lower()))
 
 
+def metric_name(text: str) -> str:
+    """The name of a metric that others gave: words and numbers in lower case, joined by underscores."""
+    return "_".join(WORDS.findall(text.lower()))
+
+
 def benchmark_slugs(names: Sequence[tuple[str, str]]) -> list[str]:
     """A name for each (suite, test): at most MAX_CHARS long, each another; the same for the same two texts.
 
@@ -72,13 +86,6 @@ def benchmark_slugs(names: Sequence[tuple[str, str]]) -> list[str]:
         one if n_used[one] == 1 and _is_told(*pair) else _with_hash(one, "\n".join(pair))
         for pair, one in ((pair, _joined(*pair)) for pair in names)
     ]
-
-
-def _is_told(suite: str, test: str) -> bool:
-    """Whether their name holds all that the texts say."""
-    return 0 < len(_joined(suite, test)) <= MAX_CHARS and all(
-        PLAIN.fullmatch(text.strip(BLANK)) for text in (suite, test)
-    )
 
 
 def aspect_of(benchmark: str, test: str = "") -> Aspect:
@@ -93,6 +100,37 @@ def aspect_of(benchmark: str, test: str = "") -> Aspect:
     if {"perf", "bench"} <= set(words):
         return "system"
     return _first(TESTS, {*words, *WORDS.findall(test.lower())}) or "unknown"
+
+
+def hash_of(template: str) -> str:
+    """The hash of a template's text, 64 hexadecimal digits."""
+    return hashlib.sha256(template.encode()).hexdigest()
+
+
+def as_hash(given: str) -> str:
+    """What somebody gave as a template's hash, as one whose first digits tell it apart.
+
+    A name (template-1, template-2), a number or a digest of unusual length is hashed: its first digits may be those of
+    another one."""
+    told = given.lower()
+    is_digest = len(told) in DIGEST_DIGITS and HEXADECIMAL.fullmatch(told)
+    if is_digest and (len(told) == WHOLE_DIGITS or not DECIMAL.fullmatch(told)):
+        return told
+    return hash_of(given)
+
+
+def template_hash(template: str | None, given: str | None) -> str | None:
+    """The hash that is given, else that of the template; None for none."""
+    if given:
+        return as_hash(given)
+    return hash_of(template) if template else None
+
+
+def _is_told(suite: str, test: str) -> bool:
+    """Whether their name holds all that the texts say."""
+    return 0 < len(_joined(suite, test)) <= MAX_CHARS and all(
+        PLAIN.fullmatch(text.strip(BLANK)) for text in (suite, test)
+    )
 
 
 def _first(table: tuple[tuple[Aspect, frozenset[str]], ...], said: set[str]) -> Aspect | None:

@@ -1,17 +1,23 @@
-"""From files of benchmark results to a landed batch: find what is to be read, read it, write it down once."""
+"""From files of benchmark results to a landed batch: find what is to be read, read it, write it down once.
+
+The folder of a recording is read without the parts of disturbed executions (flagged-NNNN.parquet); their names read
+them. Nodes and ids of files whose names say nothing beyond them begin with the name of the file where a source has
+several of them."""
 
 import logging
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from tasks.errors import BadInput, quoting_nothing
-from tasks.nodes.columns import SCHEMAS
-from tasks.nodes.disturbed_parts import without_disturbed
-from tasks.nodes.labelled import labelled
-from tasks.nodes.labels import node_of, read_manifest
-from tasks.nodes.local_names import NODES_OF, name_in_source, not_shared, told_apart
+from tasks.nodes.execution import SCHEMAS
+from tasks.nodes.labels import labelled, node_of, read_manifest, short_names
 from tasks.nodes.readers import READERS, Reader, detect
 from tasks.nodes.readers.folders import Folder
 from tasks.nodes.readers.logs import ENDINGS as LOG_ENDINGS
@@ -35,9 +41,15 @@ from tasks.storage import storage_of
 from tasks.tally import Preview, preview_of
 from tasks.warehouse import landing
 from tasks.warehouse.faults import told_clearly
+from tasks.warehouse.landing import Batch, local_file
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.labels import absolute
 
+FLAGGED = re.compile(r"(^|/)flagged-\d+\.parquet$")  # our recorder's parts of executions that were to be repeated
+UNDISTURBED = re.compile(r"(^|/)executions-\d+\.parquet$")
+NODES_OF = "nodes_of"  # option of a batch: what its names begin with
+LOCAL = ("node", "execution_id")
+TABLE = "executions"
 logger = logging.getLogger(__name__)
 WORD = "nodes"
 VETTING_VERSION = 1  # raise it when the same rows give other executions whatever the reader
@@ -77,34 +89,22 @@ def local_last(files: list[str]) -> list[str]:
     return sorted(files, key=lambda path: path.lower().endswith(endings))
 
 
-def _files_in(path: str, apart_from: str) -> list[str]:
-    fs, root = storage_of(path)
-    if not fs.exists(root):
-        raise BadInput(path, "no such file or folder", "results of benchmarks", "check the path")
-    if not fs.isdir(root):
-        return [path]
-    folder = Folder(path)
-    if READERS["sparecores"].sniff(b"", path):
-        return [path]
-    names = [name for name in folder.names() if absolute(folder.address(name)) != apart_from]
-    endings = tuple(ending for reader in READERS.values() for ending in reader.endings if ending not in LOG_ENDINGS)
-    tables = [folder.address(name) for name in names if name.lower().endswith(endings)]
-    files = without_disturbed(tables)
-    if len(files) < len(tables):
-        logger.info("%s: left out %d parts of disturbed executions (flagged-…)", path, len(tables) - len(files))
-    if any(_is_log(folder.address(name)) for name in names if name.lower().endswith(LOG_ENDINGS)):
-        files.append(path)
-    if not files:
-        expected = f"files that end in {', '.join(sorted({*endings, *LOG_ENDINGS}))}"
-        raise BadInput(path, f"{len(names)} files, none with results of benchmarks", expected, "name one")
-    return files
+def tell_left_out(paths: Sequence[str]) -> str:
+    """The line for parts that are left out of folders among the paths; empty for none. A path need not be there."""
+    n_files = 0
+    for path in paths:
+        names = Folder(path).names()
+        n_files += len(names) - len(without_disturbed(names))
+    if not n_files:
+        return ""
+    parts = "1 part" if n_files == 1 else f"{n_files:,} parts"
+    return f"left out {parts} of disturbed executions (flagged-…); name them to read them"
 
 
-def _is_log(path: str) -> bool:
-    try:
-        return READERS["logs"].sniff(read_head(path, ReadLimits()), path)
-    except BadInput:
-        return False
+def without_disturbed(files: Sequence[str]) -> list[str]:
+    """The files without flagged-NNNN.parquet where parts executions-NNNN.parquet lie in the same folder."""
+    recordings = {_folder_of(file) for file in files if UNDISTURBED.search(file)}
+    return [file for file in files if not (FLAGGED.search(file) and _folder_of(file) in recordings)]
 
 
 def land_executions(
@@ -156,14 +156,6 @@ def preview_executions(home: Path, path: str, intake: Intake) -> Preview:
         return preview_of(WORD, path, reader.name, _without_names(chunks, key) if key else chunks)
 
 
-def _without_names(chunks: Iterator[Chunk], key: bytes) -> Iterator[Chunk]:
-    """The chunks with pseudonyms, and without what tools printed and how they were called: both may hold names."""
-    for chunk in chunks:
-        rows = replaced(chunk.rows, NAMES, key)
-        tables = {name: replaced(table, NAMES, key) for name, table in chunk.tables.items() if name != "logs"}
-        yield Chunk(rows.drop(columns="template", errors="ignore"), without_reasons(chunk.refused), tables)
-
-
 def begin_executions(path: str, intake: Intake) -> None:
     """Read the first executions of a file or folder and drop them. Raises BadInput for what is wrong as a whole."""
     with quoting_nothing(intake.read.pseudonymise):
@@ -177,14 +169,6 @@ def chunks_of(path: str, reader: Reader, params: ReadParams) -> Iterator[Chunk]:
         n_found += len(chunk.rows) + len(chunk.refused)
         report_progress(f"reading {path}", n_found)
         yield chunk
-
-
-def _labelled(path: str, reader: Reader, params: ReadParams) -> Iterator[Chunk]:
-    chunks = reader.read(path, params)
-    manifest = read_manifest(params)
-    if reader.name == "logs" or not manifest.entries:  # a log is told by nothing but the manifest: its reader asks it
-        return chunks
-    return labelled(chunks, path, manifest)
 
 
 def reader_of(path: str, name: str, params: ReadParams) -> Reader:
@@ -203,6 +187,126 @@ def sha256_of(path: str, params: ReadParams) -> str:
         return landing.sha256_of(path)
     is_tree = READERS["sparecores"].sniff(b"", path)
     return folder.sha256(folder.names() if is_tree else log_names(folder, params))
+
+
+def name_in_source(batches: Sequence[Batch], source: str, path: str, sha256: str) -> str:
+    """What the names of a file begin with in a source; empty for the first file of a source.
+
+    batches: that are landed, in their order. The same bytes, and the same path with other bytes (a later export), keep
+    the name that they had. Another file gets the shortest end of its path that no other file of the source has."""
+    known = [one for one in batches if one.origin.source == source]
+    same = [one for one in known if one.origin.sha256 == sha256]
+    same = same or [one for one in known if absolute(one.origin.path) == absolute(path)]
+    if same:
+        return str(same[-1].origin.options.get(NODES_OF, ""))
+    if not known:
+        return ""
+    used = {name for one in known for name in short_names(one.origin.path)}
+    names = short_names(path)
+    return next((name for name in names if name not in used), names[-1])
+
+
+def told_apart(chunks: Iterator[Chunk], name: str) -> Iterator[Chunk]:
+    """The chunks with nodes and execution ids that begin with a name."""
+    for chunk in chunks:
+        tables = {table: _named(rows, name) for table, rows in chunk.tables.items()}
+        yield Chunk(_named(chunk.rows, name), chunk.refused, tables)
+
+
+def not_shared(
+    chunks: Iterator[Chunk], path: str, folder: str, batches: Sequence[Batch], local: Collection[str]
+) -> Iterator[Chunk]:
+    """The chunks of a file whose names hold beyond it, as they are; none may be of a file whose names do not.
+
+    batches: landed in this folder, of the source of the file. local: readers whose names say nothing beyond their file.
+    Names that files of both kinds gave already stay one. Raises BadInput for a node or id that only the local have: it
+    cannot begin with the file's name instead, since a later file calls the same one the same."""
+    theirs = [one for one in batches if one.origin.reader in local]
+    others = [one for one in batches if one.origin.reader not in local]
+    taken = {column: _given(folder, theirs, column) for column in LOCAL}
+    for chunk in chunks:
+        for column in LOCAL if len(chunk.rows) else ():
+            shared = taken[column].keys() & set(chunk.rows[column])
+            if shared and (new := sorted(shared.difference(_given(folder, others, column)))):
+                raise _clash(path, column, new, taken[column][new[0]])
+        yield chunk
+
+
+def _folder_of(file: str) -> str:
+    return file.rpartition("/")[0]
+
+
+def _given(folder: str, batches: Sequence[Batch], column: str) -> dict[str, str]:
+    """The names that batches gave, and the path of the last one that did."""
+    found: dict[str, str] = {}
+    for batch in batches:
+        with local_file(folder, batch, TABLE) as file:
+            names = pq.read_table(file, columns=[column])[column].unique().to_pylist()
+        found |= dict.fromkeys(names, batch.origin.path)
+    return found
+
+
+def _clash(path: str, column: str, names: Sequence[str], owner: str) -> BadInput:
+    more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+    what = column.replace("_", " ")
+    problem = f"{what} {names[0]!r}{more} is in this source already, of {owner}, whose names say nothing beyond it"
+    fix = "read it into a source of its own (--source NAME), or both at once into a new one"
+    return BadInput(path, problem, f"another {what}", fix)
+
+
+def _named(rows: pd.DataFrame, name: str) -> pd.DataFrame:
+    told = {}
+    for column in LOCAL:
+        if column in rows:
+            named = pa.array([f"{name}/{text}" for text in rows[column]], pa.string())
+            told[column] = pd.arrays.ArrowExtensionArray(pa.chunked_array([named]))
+    return rows.assign(**told) if told else rows
+
+
+def _files_in(path: str, apart_from: str) -> list[str]:
+    fs, root = storage_of(path)
+    if not fs.exists(root):
+        raise BadInput(path, "no such file or folder", "results of benchmarks", "check the path")
+    if not fs.isdir(root):
+        return [path]
+    folder = Folder(path)
+    if READERS["sparecores"].sniff(b"", path):
+        return [path]
+    names = [name for name in folder.names() if absolute(folder.address(name)) != apart_from]
+    endings = tuple(ending for reader in READERS.values() for ending in reader.endings if ending not in LOG_ENDINGS)
+    tables = [folder.address(name) for name in names if name.lower().endswith(endings)]
+    files = without_disturbed(tables)
+    if len(files) < len(tables):
+        logger.info("%s: left out %d parts of disturbed executions (flagged-…)", path, len(tables) - len(files))
+    if any(_is_log(folder.address(name)) for name in names if name.lower().endswith(LOG_ENDINGS)):
+        files.append(path)
+    if not files:
+        expected = f"files that end in {', '.join(sorted({*endings, *LOG_ENDINGS}))}"
+        raise BadInput(path, f"{len(names)} files, none with results of benchmarks", expected, "name one")
+    return files
+
+
+def _is_log(path: str) -> bool:
+    try:
+        return READERS["logs"].sniff(read_head(path, ReadLimits()), path)
+    except BadInput:
+        return False
+
+
+def _without_names(chunks: Iterator[Chunk], key: bytes) -> Iterator[Chunk]:
+    """The chunks with pseudonyms, and without what tools printed and how they were called: both may hold names."""
+    for chunk in chunks:
+        rows = replaced(chunk.rows, NAMES, key)
+        tables = {name: replaced(table, NAMES, key) for name, table in chunk.tables.items() if name != "logs"}
+        yield Chunk(rows.drop(columns="template", errors="ignore"), without_reasons(chunk.refused), tables)
+
+
+def _labelled(path: str, reader: Reader, params: ReadParams) -> Iterator[Chunk]:
+    chunks = reader.read(path, params)
+    manifest = read_manifest(params)
+    if reader.name == "logs" or not manifest.entries:  # a log is told by nothing but the manifest: its reader asks it
+        return chunks
+    return labelled(chunks, path, manifest)
 
 
 def _options(path: str, reader: Reader, read: ReadParams) -> dict[str, Any]:

@@ -1,23 +1,36 @@
-"""What is known of the executions of a file from outside of it: folder and name, --label-from, a manifest."""
+"""What is known of the executions of a file from outside of it: folder and name, --label-from, a manifest.
 
+An entry of a manifest belongs to the executions of its file that it does not contradict, by id, node, benchmark and
+start; their other columns it fills where the file says nothing. Where a file says something, the file counts. Entries
+that fit no execution are said."""
+
+import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any
 
-from tasks.errors import BadInput
-from tasks.nodes.cells import flag_of
-from tasks.nodes.dose_words import is_dose
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tasks.errors import BadInput, quoted
+from tasks.nodes.benchmark_names import slug, template_hash
+from tasks.nodes.execution import EXECUTIONS_SCHEMA
+from tasks.nodes.landed import framed, tabled
 from tasks.nodes.reading_params import ReadParams
-from tasks.nodes.template_hashes import template_hash
+from tasks.nodes.vetting import flag_of
 from tasks.path_labels import named_column, path_label, path_stem
+from tasks.reading import Chunk
 from tasks.times import time_of
 from tasks.workloads import labels as telemetry_labels
 from tasks.workloads.labels import absolute
+from tasks.workloads.readers.tables import MISSING
 
+NONE = frozenset({*MISSING, "no", "false", "off"})
 ENDINGS = (".gz", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".log", ".out", ".db", ".sqlite", ".sqlite3")
 TEXTS = ("execution_id", "benchmark", "node", "machine_type", "dose", "template", "template_hash", "campaign", "region")
 TIMES = ("started_at", "ended_at")
@@ -28,6 +41,9 @@ DOSES = ("dose", "dose_level")
 START = ("node", "benchmark", "started_at")  # what a log is called after
 EXPECTED = "the column path and some of " + ", ".join(LABELS)
 HOW_TO_NAME = "name it: --label-from stem|parent, or a manifest with the columns path and node"
+IDENTITY = ("execution_id", "node", "benchmark", "started_at")
+DRAWN = "is_simulated"  # readers say false for what nobody says
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -120,6 +136,44 @@ def names_apart(paths: Sequence[str]) -> list[str]:
     return found
 
 
+def is_dose(text: object) -> bool:
+    """Whether a dose names a stress: not for nothing, none, no, false, off, a dash, or any form of 0."""
+    told = "" if text is None else str(text).strip().lower()
+    if told in NONE:
+        return False
+    try:
+        return float(told.removesuffix("%")) != 0
+    except ValueError:
+        return True
+
+
+def labelled(chunks: Iterator[Chunk], path: str, manifest: Manifest) -> Iterator[Chunk]:
+    """The chunks of a file with what the manifest says of it.
+
+    Raises BadInput at the end if there are executions and no entry fits any of them; an entry that fits none beside
+    others that do is logged."""
+    entries = manifest.all_facts(path)
+    n_executions, n_fitting = 0, [0] * len(entries)
+    for chunk in chunks:
+        if not entries or not len(chunk.rows):
+            yield chunk
+            continue
+        rows = tabled(chunk.rows, EXECUTIONS_SCHEMA)
+        for at in reversed(range(len(entries))):  # what is there stays: the last entry goes first
+            fits = _fitting(rows, entries[at])
+            n_fitting[at] += int(pc.sum(fits).as_py() or 0)
+            rows = _filled(rows, fits, entries[at])
+        n_executions += len(rows)
+        yield Chunk(_as_before(chunk.rows, rows), chunk.refused, chunk.tables)
+    idle = [entry for entry, n in zip(entries, n_fitting, strict=True) if not n]
+    if n_executions and idle:
+        told = "; ".join(_told(entry) for entry in idle[:3])
+        if len(idle) == len(entries):
+            problem = f"what it says of {path} fits none of its {n_executions:,} executions ({quoted(told)})"
+            raise BadInput(manifest.path, problem, "node, benchmark and start as the file has them", "mend the lines")
+        logger.warning("%s: %d entries fit no execution of %s: %s", manifest.path, len(idle), path, quoted(told))
+
+
 def _start_of(entries: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
     return tuple(entries[-1].get(name, "") for name in START)
 
@@ -148,3 +202,40 @@ def _value(name: str, text: str, zone: str) -> datetime | bool | float | None:
         return int(text) if name == "dose_level" else float(text)
     except ValueError:
         return None
+
+
+def _fitting(rows: pa.Table, entry: Mapping[str, Any]) -> pa.ChunkedArray | pa.Array:
+    """Which executions an entry does not contradict; (n,)."""
+    fits: Any = pa.array([True] * len(rows))
+    for name in IDENTITY:
+        if name in entry:
+            told = [entry[name], slug(entry[name])] if name == "benchmark" else [entry[name]]
+            is_told = pc.is_in(rows[name], pa.array(told, rows[name].type))
+            fits = pc.and_(fits, pc.or_(is_told, pc.is_null(rows[name])))
+    return fits
+
+
+def _filled(rows: pa.Table, fits: Any, entry: Mapping[str, Any]) -> pa.Table:
+    """The rows with the facts of an entry where they fit and nothing is told."""
+    for name, value in entry.items():
+        column = rows[name]
+        is_open = pc.is_null(column)
+        if pa.types.is_string(column.type) and name != "dose":  # an empty dose says that there was none
+            is_open = pc.or_(is_open, pc.fill_null(pc.equal(column, ""), False))
+        if name == DRAWN:
+            is_open = pc.or_(is_open, pc.invert(pc.fill_null(column, False)))
+        given = pc.if_else(pc.and_(fits, is_open), pa.scalar(value, column.type), column)
+        rows = rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), given)
+    return rows
+
+
+def _as_before(before: pd.DataFrame, rows: pa.Table) -> pd.DataFrame:
+    """The rows as a frame with all columns of a landed table, and whatever else the frame had."""
+    frame = framed(rows)
+    further = [name for name in before.columns if name not in frame.columns]
+    return frame.assign(**{name: before[name].to_numpy() for name in further}) if further else frame
+
+
+def _told(entry: Mapping[str, Any]) -> str:
+    shown = {name: entry[name] for name in IDENTITY if name in entry}
+    return ", ".join(f"{name} {one.isoformat() if isinstance(one, datetime) else one}" for name, one in shown.items())

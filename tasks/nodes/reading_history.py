@@ -1,4 +1,4 @@
-"""Executions as a history in memory: straight from files, or from the warehouse."""
+"""Executions as a history in memory: straight from files, or from the warehouse; measured or simulated, never both."""
 
 import hashlib
 import logging
@@ -10,18 +10,22 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.nodes.columns import EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SCHEMA, TELEMETRY_SCHEMA
-from tasks.nodes.history import History
-from tasks.nodes.history_frames import executions_frame, metrics_frame, numbered, telemetry_frame
+from tasks.errors import BadInput, NotFound
+from tasks.nodes.execution import EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SCHEMA, TELEMETRY_SCHEMA
+from tasks.nodes.history import History, executions_frame, metrics_frame, numbered, telemetry_frame
 from tasks.nodes.intake import chunks_of, find_files, reader_of, sha256_of
 from tasks.nodes.labels import names_apart
 from tasks.nodes.landed import tabled
 from tasks.nodes.reading_params import ReadParams
 from tasks.progress import report_progress
 from tasks.reading import all_refusals, no_refusals
-from tasks.warehouse.connection import fetch_arrow
+from tasks.warehouse.connection import Connection, fetch_arrow
 from tasks.warehouse.place import Warehouse
 
+KINDS = """
+    SELECT count(*) FILTER (is_simulated), count(*) FILTER (NOT is_simulated)
+    FROM nodes.executions WHERE source = $source
+"""
 logger = logging.getLogger(__name__)
 FILES = "files"  # what stands for a source where there is none
 LOGS = "logs"  # the reader that calls executions after their files where nobody knows their start
@@ -123,6 +127,20 @@ def load_history(warehouse: Warehouse, source: str, *, with_telemetry: bool = Tr
         {"source": source},
     )
     return History(executions_frame(executions, source), metrics_frame(metrics), telemetry_frame(telemetry))
+
+
+def is_simulated_source(connection: Connection, source: str) -> bool:
+    """Whether the executions of a source are simulated: all of them or none.
+
+    Raises NotFound if it has no executions, BadInput if simulated ones stand among measured ones."""
+    n_simulated, n_measured = connection.execute(KINDS, {"source": source}).fetchone() or (0, 0)
+    if not n_simulated + n_measured:
+        raise NotFound(f"source {source!r} has no executions of benchmarks; fill it with 'whorl nodes ingest PATH'")
+    if n_simulated and n_measured:
+        problem = f"{n_simulated:,} simulated executions stand among {n_measured:,} measured ones"
+        fix = "ingest the simulated executions under a source of their own"
+        raise BadInput(f"source {source!r}", problem, "one kind only, so that no figure mixes them", fix)
+    return bool(n_simulated)
 
 
 def _joined(

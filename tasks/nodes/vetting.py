@@ -1,14 +1,23 @@
-"""Which executions can be used: the checks that all readers share, over all rows at once."""
+"""Which executions can be used: cells of any type as texts, flags and times, and the checks that all readers share.
+
+Both work on all rows at once."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tasks.nodes.columns import ASPECTS, STATUSES
+from tasks.nodes.execution import ASPECTS, STATUSES
+from tasks.times import utc_times
+from tasks.workloads.readers.tables import MISSING
 
+FLAGS = {"true": True, "t": True, "yes": True, "1": True, "false": False, "f": False, "no": False, "0": False}
 CENTURY_S = 100 * 365.25 * 86_400
 EARLIEST = np.datetime64("1970-01-01", "us")
 MICROSECONDS = 1e6
@@ -20,6 +29,74 @@ NEEDED = {
     "node": "no node; expected the name of the machine",
     "benchmark": "no benchmark; expected its name",
 }
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A column in our type, None, NaN or NaT where missing or bad; is_bad: (n,), what stands there cannot be read."""
+
+    values: NDArray[Any]
+    is_bad: NDArray[np.bool_]
+
+
+def texts(column: pa.ChunkedArray | pa.Array) -> Cells:
+    """Texts, objects; 3.0 is 3. Lists and the like are bad."""
+    told = plain(column)
+    if pa.types.is_nested(told.type) or pa.types.is_binary(told.type):
+        return Cells(np.full(len(told), None, dtype=object), pc.is_valid(told).to_numpy(zero_copy_only=False))
+    if pa.types.is_floating(told.type):
+        values = [_whole(value) for value in told.to_pylist()]
+        return Cells(np.array(values, dtype=object), np.zeros(len(told), dtype=bool))
+    values = told.cast(pa.string()).to_numpy(zero_copy_only=False)
+    return Cells(values.astype(object), np.zeros(len(told), dtype=bool))
+
+
+def flags(column: pa.ChunkedArray | pa.Array) -> Cells:
+    """True, False or None, objects."""
+    told = plain(column)
+    if pa.types.is_boolean(told.type):
+        return Cells(told.to_numpy(zero_copy_only=False).astype(object), np.zeros(len(told), dtype=bool))
+    given = texts(told).values  # noqa: PD011
+    values = np.array([None if one is None else FLAGS.get(one.lower()) for one in given], dtype=object)
+    return Cells(values, np.array([one is not None for one in given], dtype=bool) & are_none(values))
+
+
+def times(column: pa.ChunkedArray | pa.Array, zone: str) -> Cells:
+    """UTC times (datetime64[us]) of a column of any type; tasks.times says what is read as what.
+
+    zone: of times that name none."""
+    return Cells(*utc_times(plain(column), zone))
+
+
+def flag_of(text: str) -> bool | None:
+    """True or false, None for anything else."""
+    return FLAGS.get(text.strip().lower())
+
+
+def are_none(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which objects are missing."""
+    return np.asarray(pd.isna(values), dtype=bool)
+
+
+def plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """A column in one piece, its text trimmed, words for missing values (-, NA, null, …) as missing."""
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if not _is_text(column.type):
+        return column
+    trimmed = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    return pc.if_else(pc.is_in(pc.utf8_lower(trimmed), pa.array(MISSING)), None, trimmed)
+
+
+def _whole(value: float | None) -> str | None:
+    if value is None or value != value:
+        return None
+    return str(int(value)) if float(value).is_integer() else str(value)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def first_reasons(n_rows: int, checks: Sequence[Check]) -> Reasons:
@@ -64,6 +141,26 @@ def vet(rows: Mapping[str, NDArray[Any]], now: datetime, slack_s: float) -> Reas
             checks.append((~known, f"{name} is not one of {', '.join(allowed)}"))
     checks += time_checks("started_at", started, now, slack_s) + time_checks("ended_at", ended, now, slack_s)
     return first_reasons(len(started), [*checks, *span_checks(started, ended, duration_s)])
+
+
+class NoExecution(ValueError):
+    """Why a file or folder is no execution."""
+
+
+def vetted_facts(facts: Mapping[str, Any], slack_s: float) -> dict[str, Any]:
+    """The facts of one execution, end and duration each from the other. Raises NoExecution for what cannot be true."""
+    now = datetime.now(UTC).replace(tzinfo=None)
+    started, ended = (np.array([facts.get(name)], dtype="datetime64[us]") for name in ("started_at", "ended_at"))
+    ended, duration_s = completed_times(started, ended, np.array([facts.get("duration_s")], dtype=np.float64))
+    rows: dict[str, Any] = {name: np.array([facts[name]], dtype=object) for name in NEEDED}
+    reason = vet(rows | {"started_at": started, "ended_at": ended, "duration_s": duration_s}, now, slack_s)[0]
+    if reason:
+        raise NoExecution(reason)
+    return {
+        **facts,
+        "ended_at": None if np.isnat(ended[0]) else ended[0].item(),
+        "duration_s": None if np.isnan(duration_s[0]) else float(duration_s[0]),
+    }
 
 
 def completed_times(

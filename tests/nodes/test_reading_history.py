@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 
 from tasks.nodes import steps
-from tasks.nodes.execution import Execution, Sampled
-from tasks.nodes.measured import Measured
+from tasks.nodes.execution import Execution, Measured, Sampled
+from tasks.nodes.landed import write_part
 from tasks.nodes.reading_history import load_history, read_history, read_results
 from tasks.nodes.reading_params import ReadParams
-from tasks.nodes.recorded_parts import write_part
 from tasks.warehouse.place import Warehouse
 
 READ = ReadParams()

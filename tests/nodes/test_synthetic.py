@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.columns import EXECUTION_COLUMNS
+from tasks.nodes.execution import EXECUTION_COLUMNS
 from tasks.nodes.synthetic import DOSE_SD, NOISE, known_quality, synthetic_history
 from tasks.nodes.tools import PARSERS
 

@@ -7,12 +7,12 @@ import pandas as pd
 
 from tasks.nodes.aspects import is_stressed, type_names
 from tasks.nodes.benchmark_names import slug
-from tasks.nodes.dose_words import is_dose
 from tasks.nodes.evaluate.alarms import MEASURES, measures_of, precision_recall
 from tasks.nodes.evaluate.detection import Detection
 from tasks.nodes.evaluate.figures import Figures, put, put_mean
 from tasks.nodes.evaluate.learned_figures import LearnedResults, put_seeds
 from tasks.nodes.evaluate.splits import PROTOCOLS, Protocol
+from tasks.nodes.labels import is_dose
 
 PLAIN_PROTOCOL: Protocol = "chronological"
 RANDOM: Protocol = "random"

@@ -8,9 +8,9 @@ from tasks.nodes.readers.azure import OWN_COLUMNS as AZURE_COLUMNS
 from tasks.nodes.readers.azure import AzureReader
 from tasks.nodes.readers.folders import Folder
 from tasks.nodes.readers.logs import LogsReader
-from tasks.nodes.readers.long import OWN_NAMES as LONG_COLUMNS
-from tasks.nodes.readers.long import LongReader
-from tasks.nodes.readers.perona_sqlite import PeronaReader
+from tasks.nodes.readers.long_table import OWN_NAMES as LONG_COLUMNS
+from tasks.nodes.readers.long_table import LongReader
+from tasks.nodes.readers.perona import PeronaReader
 from tasks.nodes.readers.recorded import RecordedReader
 from tasks.nodes.readers.sparecores import SpareCoresReader
 from tasks.nodes.readers.table_file import column_names

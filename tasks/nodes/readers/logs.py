@@ -11,25 +11,20 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-import numpy as np
-
 from tasks.errors import BadInput
-from tasks.nodes.benchmark_names import slug
-from tasks.nodes.execution import Execution
+from tasks.nodes.benchmark_names import hash_of, slug
+from tasks.nodes.execution import Execution, ParsedLog
 from tasks.nodes.labels import HOW_TO_NAME, node_of, read_manifest, stem_of
 from tasks.nodes.landed import as_chunk
-from tasks.nodes.measured import ParsedLog
 from tasks.nodes.readers.folders import Folder
 from tasks.nodes.reading_params import ReadParams
-from tasks.nodes.template_hashes import hash_of
 from tasks.nodes.tools import PARSERS, detect
-from tasks.nodes.tools.parsing import unreadable
-from tasks.nodes.tools.parsing import template_of
-from tasks.nodes.vetting import completed_times, vet
+from tasks.nodes.tools.parsing import template_of, unreadable
+from tasks.nodes.vetting import NoExecution, vetted_facts
 from tasks.reading import Chunk, open_checked, refusals
 from tasks.times import time_of
 from tasks.workloads.labels import absolute
@@ -40,10 +35,6 @@ LONG_LOG = 64 * 2**20
 IN_NAME = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})[T_-](\d{2})[:-]?(\d{2})[:-]?(\d{2})Z?(?!\d)")
 NO_NODE = "nobody says on which node it ran"
 Refusal = tuple[int, str, str]
-
-
-class NoExecution(ValueError):
-    """Why a file is no execution."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +62,10 @@ class LogsReader:
         executions: list[Execution] = []
         unnamed: dict[int, str] = {}  # places of logs that nobody gave an id, and their files
         bad: list[Refusal] = []
-        now = datetime.now(UTC).replace(tzinfo=None)
         for place, (name, file) in enumerate(files, 1):
             try:
                 told = of_all | manifest.facts(file)
-                found = _execution(file, told, place, params, now, bad)
+                found = _execution(file, told, place, params, bad)
                 if "execution_id" not in told:
                     unnamed[place] = name
                     found = _called(found, name, is_shared=manifest.shares_start(file))
@@ -96,9 +86,7 @@ def log_names(folder: Folder, params: ReadParams) -> tuple[str, ...]:
     return tuple(name for name in logs if not own or absolute(folder.address(name)) != own)
 
 
-def _execution(
-    file: str, told: dict[str, Any], place: int, params: ReadParams, now: datetime, bad: list[Refusal]
-) -> Execution:
+def _execution(file: str, told: dict[str, Any], place: int, params: ReadParams, bad: list[Refusal]) -> Execution:
     """The execution of one log; its values that cannot be used go to `bad`. Raises NoExecution with the reason.
 
     told: of it from outside. Without an id there it is called after its file."""
@@ -130,8 +118,7 @@ def _execution(
         "node": node,
         "benchmark": slug(benchmark),
     }
-    _check(facts, now, params)
-    return Execution(facts, log.measured, log.missing, (), log.tool, text, place)
+    return Execution(vetted_facts(facts, params.future_slack_s), log.measured, log.missing, (), log.tool, text, place)
 
 
 def _template(log: ParsedLog, told: dict[str, Any]) -> dict[str, str]:
@@ -175,20 +162,3 @@ def _text(file: str, params: ReadParams) -> str:
 def _time_in_name(file: str, zone: str) -> datetime | None:
     found = IN_NAME.search(stem_of(file))
     return time_of("{}-{}-{}T{}:{}:{}".format(*found.groups()), zone) if found else None
-
-
-def _check(facts: dict[str, Any], now: datetime, params: ReadParams) -> None:
-    """Complete end and duration; raises NoExecution for what cannot be true."""
-    started, ended = (np.array([facts.get(name)], dtype="datetime64[us]") for name in ("started_at", "ended_at"))
-    given_s = np.array([facts.get("duration_s", np.nan)], dtype=np.float64)
-    ended, duration_s = completed_times(started, ended, given_s)
-    rows: dict[str, Any] = {
-        name: np.array([facts[name]], dtype=object) for name in ("execution_id", "node", "benchmark")
-    }
-    reason = vet(
-        rows | {"started_at": started, "ended_at": ended, "duration_s": duration_s}, now, params.future_slack_s
-    )[0]
-    if reason:
-        raise NoExecution(reason)
-    facts["ended_at"] = None if np.isnat(ended[0]) else ended[0].item()
-    facts["duration_s"] = None if np.isnan(duration_s[0]) else float(duration_s[0])

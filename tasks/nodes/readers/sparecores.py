@@ -6,25 +6,19 @@ kept as failed, with the values that can be read. A manifest may name all, an in
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-import numpy as np
-
 from tasks.errors import BadInput
 from tasks.nodes.benchmark_names import slug
-from tasks.nodes.execution import Execution
-from tasks.nodes.labelled import IDENTITY
-from tasks.nodes.labels import Manifest, read_manifest
+from tasks.nodes.execution import Execution, Measured
+from tasks.nodes.labels import IDENTITY, Manifest, read_manifest
 from tasks.nodes.landed import as_chunk
-from tasks.nodes.measured import Measured
 from tasks.nodes.readers.folders import Folder
-from tasks.nodes.readers.sparecores_outputs import OUTPUTS, Output
-from tasks.nodes.readers.sparecores_printed import Printed
+from tasks.nodes.readers.sparecores_outputs import OUTPUTS, Output, Printed
 from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.tools.parsing import unreadable
-from tasks.nodes.vetting import vet
+from tasks.nodes.vetting import NoExecution, vetted_facts
 from tasks.reading import Chunk, json_of, refusals
 from tasks.tally import NO_BENCHMARK
 from tasks.times import time_of
@@ -37,10 +31,6 @@ DESCRIBES = {
 EXPECTED = "a folder with <vendor>/<instance>/<benchmark>/meta.json"
 VENDOR, INSTANCE, BENCHMARK = -4, -3, -2  # of the path of meta.json
 LONG_OUTPUT = 64 * 2**20
-
-
-class NoExecution(ValueError):
-    """Why a folder is no execution."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +93,9 @@ def _execution(
     if output is None:
         raise NoExecution(f"no parser for the output of {benchmark!r}")
     facts = _facts(about, benchmark, node, output, params.time_zone) | labels
-    if fault := _fault(facts, params):
-        raise NoExecution(fault)
+    if facts["started_at"] is None:
+        raise NoExecution("start is no time; expected ISO 8601")
+    facts = vetted_facts(facts, params.future_slack_s)
     text = _text(folder, meta, output)
     if text.strip():
         told = output.parse(text)
@@ -148,7 +139,6 @@ def _text(folder: Folder, meta: str, output: Output) -> str:
 
 def _facts(about: dict[str, Any], benchmark: str, node: str, output: Output, zone: str) -> dict[str, Any]:
     started, ended = (time_of(str(about.get(name) or ""), zone) for name in ("start", "end"))
-    duration_s = (ended - started).total_seconds() if started and ended and ended >= started else None
     version, told = about.get("version"), started.isoformat() if started else "no-start"
     return {
         "execution_id": f"{node}/{benchmark}/{told}",
@@ -159,20 +149,8 @@ def _facts(about: dict[str, Any], benchmark: str, node: str, output: Output, zon
         "tool_version": str(version) if version and version != "n/a" else None,
         "started_at": started,
         "ended_at": ended,
-        "duration_s": duration_s,
         "status": "completed" if about["exit_code"] == 0 else "failed",
     }
-
-
-def _fault(facts: dict[str, Any], params: ReadParams) -> str:
-    if facts["started_at"] is None:
-        return "start is no time; expected ISO 8601"
-    rows: dict[str, Any] = {
-        name: np.array([facts[name]], dtype=object) for name in ("execution_id", "node", "benchmark")
-    }
-    rows |= {name: np.array([facts[name]], dtype="datetime64[us]") for name in ("started_at", "ended_at")}
-    rows["duration_s"] = np.array([facts["duration_s"]], dtype=np.float64)
-    return str(vet(rows, datetime.now(UTC).replace(tzinfo=None), params.future_slack_s)[0])
 
 
 def _once(measured: list[Measured]) -> tuple[Measured, ...]:

@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tasks.nodes.execution import Execution
-from tasks.nodes.measured import ParsedLog
+from tasks.nodes.execution import Execution, ParsedLog
 from tasks.nodes.record.disturbance import Disturbance, Usages, disturbance_between
 from tasks.nodes.record.doses import Dose
 from tasks.nodes.record.params import RecordParams

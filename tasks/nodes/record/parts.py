@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.errors import BadInput
+from tasks.nodes.landed import record_of, write_part
 from tasks.nodes.record.bench import CLEAN
 from tasks.nodes.record.params import RecordParams
 from tasks.nodes.record.spool import Spooled, read_spooled, spooled_paths
-from tasks.nodes.recorded_parts import record_of, write_part
 
 Kind = Literal["executions", "flagged"]
 KINDS: tuple[Kind, ...] = ("executions", "flagged")  # flagged: kept apart from what is learned from

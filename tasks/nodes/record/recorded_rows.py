@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.errors import BadInput
-from tasks.nodes.disturbed_parts import FLAGGED
+from tasks.nodes.intake import FLAGGED
+from tasks.nodes.landed import PART_SCHEMA
 from tasks.nodes.preprocess.units import conversion_of
 from tasks.nodes.record.ladder import WATCHED
 from tasks.nodes.record.parts import part_paths
-from tasks.nodes.recorded_parts import PART_SCHEMA
 
 ALWAYS = ("execution_id", "node", "benchmark")
 COLUMNS = [*ALWAYS, "template_hash", "status", "is_stressed", "dose", "dose_level", "metrics"]

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from tasks.errors import BadInput
-from tasks.nodes.execution import Execution, Sampled
-from tasks.nodes.measured import Measured
+from tasks.nodes.execution import Execution, Measured, Sampled
 
 SPOOL = "finished"  # folder of the files of single executions
 ENDING = ".execution.json"

@@ -185,11 +185,11 @@ def _read_json(log: Log, document: Document) -> None:
     if not any(blocks.values()):
         log.fault(place, "neither read nor written")
     for way, block in blocks.items():
-        log.take_paths(Document(place, block), OF_DIRECTION[way], f"{way}_{{}}")
+        log.take_paths(Document(place, block, f"jobs/0/{way}/"), OF_DIRECTION[way], f"{way}_{{}}")
         percentiles = mapping(at_path(block, "clat_ns/percentile") or at_path(block, "clat/percentile"))
         for key in sorted(percentiles.keys() - IN_JSON):
-            log.fault(place, f"percentile {key} is not kept", f"{way}.clat.percentile.{key}: {percentiles[key]}")
-    log.take_paths(Document(place, job), OF_JOB)
+            log.fault(place, f"percentile {key} is not kept", f"jobs.0.{way}.clat.percentile.{key}: {percentiles[key]}")
+    log.take_paths(Document(place, job, "jobs/0/"), OF_JOB)
     log.take_paths(document, {"disk_util": METRICS["disk_util"]})
 
 

@@ -152,7 +152,7 @@ def _read_json(log: Log, document: Document) -> None:
     for way, back in zip(ways, ("", REVERSE), strict=False):
         host = {"sender": "host", "receiver": "remote"} if way == "tx_c" else {"sender": "remote", "receiver": "host"}
         log.take_paths(
-            Document(place, _without_silent(log, end, back, host, place)),
+            Document(place, _without_silent(log, end, back, host, place), "end/"),
             OF_DIRECTION[way],
             names={"back": back, **host},
         )

@@ -19,7 +19,7 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from tasks.nodes.aspects import Aspect
-from tasks.nodes.measured import Fault, Measured, ParsedLog
+from tasks.nodes.execution import Fault, Measured, ParsedLog
 from tasks.nodes.tools.facts import Metrics
 from tasks.reading import RAW_CHARS
 
@@ -82,10 +82,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Document:
-    """A decoded JSON document. place: the line where it begins."""
+    """A decoded JSON document, or what stands in it at a path, which ends in a slash. place: the line of its begin."""
 
     place: int
     content: object
+    path: str = ""
 
 
 class Log:
@@ -145,7 +146,7 @@ class Log:
             for path, unit in facts.at.items():
                 whole = path.format_map(names)
                 if (value := at_path(document.content, whole, ABSENT)) is not ABSENT:
-                    self.take_json(metric.format(name), value, unit, document.place, whole)
+                    self.take_json(metric.format(name), value, unit, document.place, document.path + whole)
                     break
 
     def drop(self, metrics: Iterable[str]) -> None:
@@ -225,7 +226,7 @@ class Log:
             self.fault(1, f"no result of {self.tool} in it")
         missing = tuple(metric for metric in self.metrics if metric not in self)
         faults = tuple(sorted(self.faults, key=lambda fault: fault.place))
-        measured = tuple(self._measured.values())
+        measured = tuple(self._measured[metric] for metric in self.metrics if metric in self)
         settings = {
             one.metric: spelled(one.value, one.unit)
             for one in measured

@@ -9,16 +9,7 @@ missing only."""
 import re
 
 from tasks.nodes.tools.facts import MetricFacts, Of
-from tasks.nodes.tools.parsing import (
-    COUNT_PREFIXES,
-    CUT,
-    NUMBER,
-    SPELLED,
-    VALUE_SHOWN,
-    Line,
-    Log,
-    Parser,
-)
+from tasks.nodes.tools.parsing import COUNT_PREFIXES, CUT, NUMBER, SPELLED, VALUE_SHOWN, Line, Log, Parser
 
 TOOL = "qperf"
 NETWORK = Of("network")

@@ -6,15 +6,14 @@ import pytest
 
 from tasks.nodes import learned_steps, steps
 from tasks.nodes.detectors.params import DetectorParams
-from tasks.nodes.execution import FACTS, Execution
+from tasks.nodes.execution import FACTS, Execution, Measured
 from tasks.nodes.fingerprint.alarm_params import AlarmParams
 from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
+from tasks.nodes.landed import write_part
 from tasks.nodes.learned.train_params import TrainParams
-from tasks.nodes.measured import Measured
 from tasks.nodes.perona.params import FitParams, GraphParams, ModelParams, NetworkParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reading_params import ReadParams
-from tasks.nodes.recorded_parts import write_part
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.synthetic import synthetic_history
 from tasks.warehouse.connection import fetch

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tasks.nodes.columns import SCHEMAS
+from tasks.nodes.execution import SCHEMAS
 from tasks.nodes.intake import chunks_of, reader_of
 from tasks.nodes.landed import tabled
 from tasks.nodes.reading_params import ReadParams

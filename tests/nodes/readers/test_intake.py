@@ -9,13 +9,11 @@ import pytest
 
 from tasks.errors import BadInput, BadSetting
 from tasks.nodes import steps
-from tasks.nodes.disturbed_parts import tell_left_out
-from tasks.nodes.execution import Execution, Sampled
-from tasks.nodes.intake import find_files
-from tasks.nodes.measured import Measured
+from tasks.nodes.execution import Execution, Measured, Sampled
+from tasks.nodes.intake import find_files, tell_left_out
+from tasks.nodes.landed import table_of, write_part, write_table
 from tasks.nodes.readers import READERS
 from tasks.nodes.reading_params import ReadParams
-from tasks.nodes.recorded_parts import table_of, write_part, write_table
 from tasks.read_limits import ReadLimits
 from tasks.reading import Chunk
 from tasks.warehouse.connection import fetch

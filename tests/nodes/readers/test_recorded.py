@@ -8,9 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadInput
-from tasks.nodes.execution import Execution, Sampled
-from tasks.nodes.measured import Measured
-from tasks.nodes.recorded_parts import table_of, write_part, write_table
+from tasks.nodes.execution import Execution, Measured, Sampled
+from tasks.nodes.landed import table_of, write_part, write_table
 
 FACTS = {
     "execution_id": "e1", "node": "full", "machine_type": "local", "benchmark": "cpu-sysbench", "aspect": "cpu",

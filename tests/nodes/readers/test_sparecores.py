@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import BadInput
-from tasks.nodes.columns import ASPECTS
+from tasks.nodes.execution import ASPECTS
 
 META = {"start": "2024-06-05T13:00:00.250000", "end": "2024-06-05T13:02:00.250000", "exit_code": 0, "version": "1.2"}
 NODE = "aws/c4.large"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tasks.nodes.measured import Fault, Measured, ParsedLog
+from tasks.nodes.execution import Fault, Measured, ParsedLog
 from tasks.nodes.record.campaign import RecordSummary, record_nodes
 from tasks.nodes.record.doses import Dose
 from tasks.nodes.record.params import NodeParams, RecordParams

@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadSetting, MissingTool
+from tasks.nodes.landed import record_of
 from tasks.nodes.record.campaign import planned
 from tasks.nodes.record.parts import part_paths
 from tasks.nodes.record.steady import Past
-from tasks.nodes.recorded_parts import record_of
 
 
 def rows_of(folder):

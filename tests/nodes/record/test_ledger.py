@@ -7,15 +7,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadInput, BadSetting
-from tasks.nodes.execution import Execution, Sampled
-from tasks.nodes.measured import Measured
+from tasks.nodes.execution import Execution, Measured, Sampled
+from tasks.nodes.landed import record_of
 from tasks.nodes.record import parts
 from tasks.nodes.record.begun import begin
 from tasks.nodes.record.bench import Outcome
 from tasks.nodes.record.campaign import planned
 from tasks.nodes.record.ledger import Ledger
 from tasks.nodes.record.spool import spooled_paths
-from tasks.nodes.recorded_parts import record_of
 
 START = datetime(2026, 11, 21, 12)
 CPU = Sampled("cpu_busy", "%", np.array([-0.5, 0.5, 1.5]), np.array([1.0, np.nan, 3.0]))

@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import tasks
+from tasks.nodes.landed import record_of
 from tasks.nodes.record.parts import part_paths
 from tasks.nodes.record.plan import AGAIN
-from tasks.nodes.recorded_parts import record_of
 from tasks.nodes.tools import PARSERS
 
 RECORDED = Path(tasks.__file__).parents[1] / "data" / "recorded"

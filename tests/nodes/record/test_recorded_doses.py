@@ -8,11 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadInput
-from tasks.nodes.execution import Execution
-from tasks.nodes.measured import Measured
+from tasks.nodes.execution import Execution, Measured
+from tasks.nodes.landed import write_part
 from tasks.nodes.record.recorded_doses import main, moved_by
 from tasks.nodes.record.recorded_rows import read_recorded
-from tasks.nodes.recorded_parts import write_part
 
 CPU, MEMORY = "cpu-sysbench", "memory-sysbench"
 METRICS = {CPU: ("events_per_second", ""), MEMORY: ("transfer_rate", "MiB/sec"), "disk-ioping": ("latency_avg", "ms")}

@@ -6,9 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import tasks
-from tasks.nodes.measured import Measured
+from tasks.nodes.execution import Measured
+from tasks.nodes.landed import record_of
 from tasks.nodes.record.parts import part_paths
-from tasks.nodes.recorded_parts import record_of
 from tasks.nodes.tools import PARSERS, detect
 
 RECORDED = Path(tasks.__file__).parents[1] / "data" / "recorded"

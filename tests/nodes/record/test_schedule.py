@@ -6,9 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadSetting, WhorlError
+from tasks.nodes.landed import record_of
 from tasks.nodes.record.parts import part_paths
 from tasks.nodes.record.sampler import NodeSampler
-from tasks.nodes.recorded_parts import record_of
 
 
 def rows_of(folder):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.nodes.measured import ParsedLog
+from tasks.nodes.execution import ParsedLog
 from tasks.nodes.tools import PARSERS
 
 LOGS = Path(__file__).parent / "logs"

@@ -1,0 +1,367 @@
+"""The databases of Perona's operator (Scheinert et al. 2022): SQLite with benchmarks, their metrics and node metrics.
+
+A row of `benchmarks` is an execution. Its node is what stands before @@@ in node_id; chaos_applied is the label (not
+chaos_desired). A metric with the unit (error), or without a text, was not found: missing, never the 0.0 beside it.
+node_metrics within a minute of an execution is its telemetry. Node ids say nothing beyond their database. The rows of
+this format are those of `benchmarks`; faults of the other tables stand behind them, or at their execution. A database
+is opened so that nothing of it changes."""
+
+import sqlite3
+import tempfile
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tasks.errors import BadInput, quoted
+from tasks.nodes.benchmark_names import aspect_of, hash_of, metric_name, slug
+from tasks.nodes.execution import Execution, Measured, Sampled
+from tasks.nodes.labels import read_manifest
+from tasks.nodes.landed import as_chunk
+from tasks.nodes.reading_params import ReadParams
+from tasks.nodes.vetting import Check, completed_times, first_reasons, flags, times, vet
+from tasks.read_limits import ReadLimits
+from tasks.reading import Chunk, all_refusals, no_refusals, open_plain, refusals
+from tasks.storage import ADDRESS
+
+MAGIC = b"SQLite format 3\x00"
+BLOCK_BYTES = 4 * 2**20
+METRICS, SAMPLES = "benchmark_metrics_2", "node_metrics"
+NOT_FOUND = "(error)"
+PLAIN = "scalar"  # how they write a number without a unit
+VERSION = "version"  # theirs to be a metric like others; here it is the version of the tool
+SAMPLE_COLUMNS = ("node_name", "metric", "timestamp", "value")
+BEFORE_S, AFTER_S = 60.0, 70.0  # their windows: 50 s before the start, 70 s after the end
+PERCENT = ("util", "busy", "errors")
+Floats = NDArray[np.float64]
+NEEDED = {
+    "benchmarks": ("id", "type", "node_id", "started", "finished", "chaos_applied"),
+    METRICS: ("benchmark_id", "name", "text_value", "value", "unit"),
+}
+BENCHMARK_COLUMNS = (*NEEDED["benchmarks"], "chaos_desired", "image", "options", "logs")
+WHAT = "the tables benchmarks and benchmark_metrics_2 of Perona's operator"
+WHICH = "check that it is the right database"
+SERVER_MARK = "@@@"
+
+
+@dataclass(frozen=True)
+class BenchmarkMetrics:
+    """by_id: of each benchmark its metrics, those it lacks, and the tool's version. n_rows: of the table.
+
+    refused: rows of no use, at the place of their benchmark, those of none behind all benchmarks."""
+
+    by_id: dict[str, tuple[list[Measured], list[str], str]]
+    refused: pd.DataFrame
+    n_rows: int = 0
+
+    def of(self, benchmark_id: str) -> tuple[tuple[Measured, ...], tuple[str, ...], str]:
+        """Metrics, missing metrics and version of one benchmark."""
+        measured, missing, version = self.by_id.get(benchmark_id, ([], [], ""))
+        return tuple(measured), tuple(missing), version
+
+
+@dataclass(frozen=True)
+class NodeSamples:
+    """by_node: of each node its metrics by name: times (Unix seconds, rising) and samples. refused: bad rows."""
+
+    by_node: dict[str, dict[str, tuple[Floats, Floats]]] = field(default_factory=dict)
+    refused: pd.DataFrame = field(default_factory=no_refusals)
+
+    def around(self, node: str, started: np.datetime64, duration_s: float) -> tuple[Sampled, ...]:
+        """What was sampled on a node from a minute before an execution to a good minute after it."""
+        start_s = float(started.astype("datetime64[us]").astype("int64")) / 1e6
+        found = []
+        for metric, (at_s, samples) in self.by_node.get(node, {}).items():
+            first = int(np.searchsorted(at_s, start_s - BEFORE_S, side="left"))
+            last = int(np.searchsorted(at_s, start_s + duration_s + AFTER_S, side="right"))
+            if last > first:
+                found.append(Sampled(metric, _unit_of(metric), at_s[first:last] - start_s, samples[first:last]))
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class PeronaReader:
+    """Reads Perona's databases."""
+
+    name: str = "perona-sqlite"
+    version: int = 2
+    title: str = "databases of Perona's operator (.db, .sqlite, .sqlite3)"
+    endings: tuple[str, ...] = (".db", ".sqlite", ".sqlite3")
+    has_local_nodes: bool = True
+
+    def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
+        """Any SQLite file."""
+        return head.startswith(MAGIC)
+
+    def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
+        """See Reader.read. Raises BadInput for what is no database, is damaged, or has other tables."""
+        with _opened(path, params.limits) as connection:
+            _check_tables(connection, path)
+            benchmarks = _rows_of(connection, "benchmarks", BENCHMARK_COLUMNS)
+            ids = [_text(one) for one in benchmarks["id"]]
+            place_of = {one: place for place, one in reversed(list(enumerate(ids, 1)))}  # of a repeated one the first
+            metrics = _read_metrics(connection, place_of, len(ids))
+            samples = _read_samples(connection, params.time_zone, len(ids) + metrics.n_rows)
+        rows, faults = _vetted(benchmarks, params)
+        by_node, other = read_manifest(params).machine_types(path)
+        executions = [
+            _execution(rows, at, metrics, samples, by_node.get(rows["node"][at], other))
+            for at in np.flatnonzero(faults == "").tolist()
+        ]
+        bad = np.flatnonzero(faults != "")
+        raws = [_raw(benchmarks, row) for row in bad.tolist()]
+        refused = [refusals(bad + 1, faults[bad].tolist(), raws), metrics.refused, samples.refused]
+        yield as_chunk(executions, all_refusals(refused))
+
+
+def _vetted(benchmarks: pd.DataFrame, params: ReadParams) -> tuple[dict[str, Any], Any]:
+    """The columns of `benchmarks` in our types, and why each row cannot be used."""
+    started, finished = (times(_column(benchmarks[name]), params.time_zone) for name in ("started", "finished"))
+    applied, desired = (flags(_column(benchmarks[name])) for name in ("chaos_applied", "chaos_desired"))
+    nothing = np.full(len(benchmarks), np.nan)
+    ended, duration_s = completed_times(started.values, finished.values, nothing)
+    rows = {
+        "execution_id": _texts(benchmarks["id"]),
+        "node": np.array([text.partition(SERVER_MARK)[0].strip() for text in _texts(benchmarks["node_id"])], object),
+        "benchmark": np.array([slug(text) for text in _texts(benchmarks["type"])], dtype=object),
+        "started_at": started.values,  # noqa: PD011
+        "ended_at": ended,
+        "duration_s": duration_s,
+        "is_stressed": applied.values,  # noqa: PD011
+        "stress_wanted": desired.values,  # noqa: PD011
+        **{name: _texts(benchmarks[name]) for name in ("image", "options", "logs")},
+    }
+    checks: list[Check] = [
+        (started.is_bad | np.isnat(started.values), "started is no time; expected ISO 8601 or Unix time"),
+        (finished.is_bad, "finished is no time; expected ISO 8601 or Unix time"),
+        (applied.is_bad, "chaos_applied is neither true nor false; expected the label"),
+        (desired.is_bad, "chaos_desired is neither true nor false; expected what was planned"),
+        (benchmarks["id"].duplicated().to_numpy(), "the id stands there twice; the first counts"),
+    ]
+    reasons = first_reasons(len(benchmarks), checks)
+    now = datetime.now(UTC).replace(tzinfo=None)
+    return rows, np.where(reasons == "", vet(rows, now, params.future_slack_s), reasons)
+
+
+def _execution(
+    rows: dict[str, Any], at: int, metrics: BenchmarkMetrics, samples: NodeSamples, machine_type: str
+) -> Execution:
+    execution_id, node, benchmark = (str(rows[name][at]) for name in ("execution_id", "node", "benchmark"))
+    measured, missing, version = metrics.of(execution_id)
+    called = "\n".join(part for part in (rows["image"][at], rows["options"][at]) if part)
+    is_over = not np.isnat(rows["ended_at"][at])
+    aspect, is_stressed = aspect_of(benchmark), rows["is_stressed"][at]
+    facts = {
+        "execution_id": execution_id,
+        "node": node,
+        "machine_type": machine_type or None,
+        "benchmark": benchmark,
+        "aspect": aspect,
+        "template": called or None,
+        "template_hash": hash_of(called) if called else None,
+        "tool_version": version or None,
+        "started_at": _moment(rows["started_at"][at]),
+        "ended_at": _moment(rows["ended_at"][at]),
+        "duration_s": float(rows["duration_s"][at]) if is_over else None,
+        "status": "completed" if is_over and measured else "failed",
+        "is_stressed": is_stressed,
+        "stress_wanted": rows["stress_wanted"][at],
+        "dose": None if is_stressed is None else f"{aspect}-chaos" if is_stressed else "",
+    }
+    series = samples.around(node, rows["started_at"][at], facts["duration_s"] or 0.0)
+    tool = benchmark.rpartition("-")[2]
+    return Execution(facts, measured, missing, series, tool, str(rows["logs"][at] or ""), at + 1)
+
+
+def _read_metrics(connection: sqlite3.Connection, place_of: Mapping[str, int], n_benchmarks: int) -> BenchmarkMetrics:
+    """All rows of the table. place_of: of the ids in `benchmarks`, the number of their row; n_benchmarks: of all."""
+    by_id: dict[str, tuple[list[Measured], list[str], str]] = {}
+    bad: list[tuple[int, str, str]] = []
+    seen: set[tuple[str, str]] = set()
+    rows = _rows_of(connection, METRICS, NEEDED[METRICS])
+    for place, (benchmark_id, name, text, value, unit) in enumerate(rows.itertuples(index=False, name=None), 1):
+        key = str(benchmark_id), metric_name(str(name or ""))
+        reason = _fault(key, text, value, unit, place_of, seen)
+        if reason:
+            at = place_of.get(key[0], n_benchmarks + place)
+            bad.append((at, f"{METRICS} row {place}: {reason}", f"{benchmark_id}, {name}, {text}, {value}, {unit}"))
+            continue
+        seen.add(key)
+        measured, missing, _ = by_id.setdefault(key[0], ([], [], ""))
+        if key[1] == VERSION:
+            by_id[key[0]] = measured, missing, str(text or "").strip()
+        elif _is_missing(text, unit):
+            missing.append(key[1])
+        else:
+            measured.append(Measured(key[1], float(value), "" if unit in (None, PLAIN) else str(unit).strip()))
+    refused = refusals([place for place, _, _ in bad], [why for _, why, _ in bad], [raw for _, _, raw in bad])
+    return BenchmarkMetrics(by_id, refused, len(rows))
+
+
+def _fault(
+    key: tuple[str, str], text: Any, value: Any, unit: Any, known_ids: Container[str], seen: set[tuple[str, str]]
+) -> str:
+    if key[0] not in known_ids:
+        return f"no benchmark {key[0]!r} in benchmarks"
+    if not key[1]:
+        return "no name"
+    if key in seen:
+        return f"{key[1]} of benchmark {key[0]} stands there twice; the first counts"
+    if key[1] == VERSION or _is_missing(text, unit):
+        return ""
+    if not isinstance(value, int | float) or not np.isfinite(value):
+        return f"{key[1]} is no finite number"
+    return ""
+
+
+def _is_missing(text: Any, unit: Any) -> bool:
+    """Whether the operator did not find a metric: it then writes a 0.0 that is no measurement."""
+    return text is None or unit == NOT_FOUND
+
+
+def _read_samples(connection: sqlite3.Connection, zone: str, n_before: int) -> NodeSamples:
+    """All samples of a database; none where it has no such table. n_before: rows of the tables before this one."""
+    if not set(SAMPLE_COLUMNS) <= set(_columns_of(connection, SAMPLES)):
+        return NodeSamples()
+    rows = _rows_of(connection, SAMPLES, SAMPLE_COLUMNS)
+    if not len(rows):
+        return NodeSamples()
+    at_s, values = _seconds(rows["timestamp"], zone), _numbers(rows["value"])
+    is_bad = np.isnan(at_s) | ~np.isfinite(values)
+    places = np.flatnonzero(is_bad)
+    refused = refusals(
+        n_before + places + 1,
+        [
+            f"{SAMPLES} row {at + 1}: {'timestamp is no time' if np.isnan(at_s[at]) else 'value is no number'}"
+            for at in places
+        ],
+        [", ".join(map(str, rows.iloc[at])) for at in places],
+    )
+    told = pd.DataFrame({"node": rows["node_name"].astype(str), "metric": rows["metric"].astype(str)})
+    told = told.assign(at_s=at_s, value=values)[~is_bad]
+    told = told.sort_values(["node", "metric", "at_s"], kind="stable").drop_duplicates(["node", "metric", "at_s"])
+    by_node: dict[str, dict[str, tuple[Floats, Floats]]] = {}
+    for (node, metric), group in told.groupby(["node", "metric"], sort=True):
+        series = group["at_s"].to_numpy(), group["value"].to_numpy()
+        by_node.setdefault(str(node), {})[metric_name(str(metric))] = series
+    return NodeSamples(by_node, refused)
+
+
+def _unit_of(metric: str) -> str:
+    """The unit of one of their thirteen series: shares are in percent, others are byte rates."""
+    if metric.endswith("bytes"):
+        return "B/s"
+    return "%" if metric.endswith(PERCENT) or metric.startswith("memory") else ""
+
+
+@contextmanager
+def _opened(path: str, limits: ReadLimits) -> Iterator[sqlite3.Connection]:
+    """A connection that cannot write. Raises BadInput for what is no database, is damaged, or has unsaved changes."""
+    with _local(path, limits) as local:
+        if local.with_name(f"{local.name}-wal").exists() and local.with_name(f"{local.name}-wal").stat().st_size:
+            fix = "run: sqlite3 FILE 'PRAGMA wal_checkpoint(TRUNCATE)'"
+            raise BadInput(
+                path, "changes stand beside it in its -wal file", "a database that is complete in itself", fix
+            )
+        try:
+            uri = f"file:{quote(str(local))}?mode=ro&immutable=1"
+            with closing(sqlite3.connect(uri, uri=True)) as connection:
+                connection.text_factory = lambda text: text.decode("utf-8", "replace")
+                yield connection
+        except sqlite3.DatabaseError as error:
+            problem = f"the database is damaged ({quoted(str(error))})"
+            raise BadInput(path, problem, "a whole SQLite file", "copy it again") from error
+
+
+@contextmanager
+def _local(path: str, limits: ReadLimits) -> Iterator[Path]:
+    """The file on this machine, fetched if it lies elsewhere."""
+    with open_plain(path) as stream:
+        if stream.read(len(MAGIC)) != MAGIC:
+            raise BadInput(
+                path, "not an SQLite database", "a file that begins with 'SQLite format 3'", "check the path"
+            )
+        if ADDRESS not in path:
+            yield Path(path).expanduser().resolve()
+            return
+        stream.seek(0)
+        with tempfile.TemporaryDirectory(prefix="whorl-sqlite-") as folder:
+            local, n_bytes = Path(folder) / "copy.sqlite", 0
+            with local.open("wb") as copy:
+                while block := stream.read(BLOCK_BYTES):
+                    n_bytes += len(block)
+                    if n_bytes > limits.max_bytes:
+                        problem = f"more than {limits.max_bytes:,} bytes"
+                        raise BadInput(path, problem, "a smaller file", "raise read.limits.max_bytes")
+                    copy.write(block)
+            yield local
+
+
+def _check_tables(connection: sqlite3.Connection, path: str) -> None:
+    """Raises BadInput if a table or a column that is needed is missing."""
+    names = sorted(name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'"))
+    for table, columns in NEEDED.items():
+        if table not in names:
+            raise BadInput(path, f"no table '{table}' among {quoted(names)}", WHAT, WHICH)
+        there = _columns_of(connection, table)
+        if missing := [column for column in columns if column not in there]:
+            problem = f"table '{table}' has no column '{missing[0]}' among {quoted(there)}"
+            raise BadInput(path, problem, WHAT, WHICH)
+
+
+def _columns_of(connection: sqlite3.Connection, table: str) -> list[str]:
+    """The columns of a table; none if there is no such table."""
+    return [str(row[1]) for row in connection.execute(f'PRAGMA table_info("{table}")')]
+
+
+def _rows_of(connection: sqlite3.Connection, table: str, columns: Sequence[str]) -> pd.DataFrame:
+    """Some columns of a table, as SQLite holds them (objects), in its order; None for those it lacks."""
+    there = set(_columns_of(connection, table))
+    told = ", ".join(f'"{name}"' if name in there else f'NULL AS "{name}"' for name in columns)
+    rows = connection.execute(f'SELECT {told} FROM "{table}"').fetchall()
+    return pd.DataFrame(rows, columns=list(columns), dtype=object)
+
+
+def _seconds(column: pd.Series, zone: str) -> Floats:
+    numbers = pd.to_numeric(column, errors="coerce")
+    told = pa.array(numbers) if numbers.notna().all() else pa.array(column.astype(str), pa.string())
+    found: NDArray[Any] = times(told, zone).values  # noqa: PD011
+    return np.where(np.isnat(found), np.nan, found.astype("int64") / 1e6)
+
+
+def _numbers(column: pd.Series) -> Floats:
+    return np.asarray(pd.to_numeric(column, errors="coerce").to_numpy(dtype="float64", na_value=np.nan))
+
+
+def _column(values: pd.Series) -> pa.Array:
+    """What SQLite holds (any type in any row) as numbers where all are, else as texts."""
+    if all(one is None or (isinstance(one, int | float) and not isinstance(one, bool)) for one in values):
+        return pa.array([None if one is None else float(one) for one in values], pa.float64())
+    return pa.array([None if one is None else _text(one) for one in values], pa.string())
+
+
+def _texts(values: pd.Series) -> Any:
+    return np.array([_text(one) for one in values], dtype=object)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _moment(time: np.datetime64) -> datetime | None:
+    return None if np.isnat(time) else time.astype("datetime64[us]").item()
+
+
+def _raw(benchmarks: pd.DataFrame, row: int) -> str:
+    told = benchmarks.iloc[row].drop("logs").items()
+    return ", ".join(f"{name}={value}" for name, value in told if value is not None)

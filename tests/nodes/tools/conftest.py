@@ -57,6 +57,19 @@ def read_ioping() -> Callable[[str], Values]:
     return read
 
 
+Edit = Callable[[str], str] | tuple[str, str] | str  # what stands there once and what for it; where the log ends
+
+
+def edited(text: str, edit: Edit) -> str:
+    """A text after an edit; an end is behind the first place where that stands."""
+    if isinstance(edit, str):
+        return text[: text.index(edit) + len(edit)]
+    if isinstance(edit, tuple):
+        assert text.count(edit[0]) == 1
+        return text.replace(*edit)
+    return edit(text)
+
+
 @dataclass(frozen=True)
 class Broken:
     """What is left of a log after an edit. lost: metrics of the whole log that are missing now."""
@@ -67,12 +80,12 @@ class Broken:
 
 
 @pytest.fixture(scope="session")
-def broken(logs: Path) -> Callable[[str, str, Callable[[str], str]], Broken]:
+def broken(logs: Path) -> Callable[[str, str, Edit], Broken]:
     """Parses an edited log. Whatever the edit: metrics are measured or missing, once each, and never made up."""
 
-    def parse_edited(benchmark: str, name: str, edit: Callable[[str], str]) -> Broken:
+    def parse_edited(benchmark: str, name: str, edit: Edit) -> Broken:
         whole = (logs / name).read_text()
-        before, after = PARSERS[benchmark].parse(whole), PARSERS[benchmark].parse(edit(whole))
+        before, after = PARSERS[benchmark].parse(whole), PARSERS[benchmark].parse(edited(whole, edit))
         assert before.faults == ()
         measured = {one.metric: one for one in after.measured}
         assert len(measured) == len(after.measured)

@@ -79,9 +79,12 @@ def nodes_fingerprint(params: NodeFingerprintParams) -> NodesFingerprinted:
     publish(
         artifact_key(WORD, source, "fingerprints"), page, f"Verdicts and fingerprints of the nodes of source {source}"
     )
-    told = found or {"n_fingerprints": 0, "best": [], "model_id": ""}
     return NodesFingerprinted(
-        **verdicts, network_id=told["model_id"], n_fingerprints=told["n_fingerprints"], best=told["best"], report=path
+        **verdicts,
+        network_id=found["model_id"] if found else "",
+        n_fingerprints=found["n_fingerprints"] if found else 0,
+        best=found["best"] if found else [],
+        report=path,
     )
 
 

@@ -90,7 +90,7 @@ def train(
     if as_json:
         show_json({**found, "source": chosen})
         return
-    show_facts(detector_facts(found) if not is_network else facts_of(found))
+    show_facts(facts_of(found) if "champion_id" in found else detector_facts(found))
     print(f"report: {found['report']}")
     if found["is_from_before"]:
         invocation.note("nothing was learned: the same data, parameters and code made this model; --fresh trains again")

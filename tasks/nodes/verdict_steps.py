@@ -146,7 +146,7 @@ def judge(warehouse: Warehouse, source: str, score: ScoreParams) -> Judged:
         model = load_verdict_model(folder_of(warehouse.models, WORD, model_id))
         history = benchmarks_of(warehouse, source, score)
         found = judge_history(history, model)
-        about = {
+        about: dict[str, Any] = {
             "key": key, "data_version": version, "n_executions": len(history.executions),
             "n_judged": int(found.executions["probability"].notna().sum()),
             "n_flagged": int(found.executions["is_flagged"].sum()), "threshold": model.threshold,

@@ -225,7 +225,8 @@ def headline_signs(table: TypeTable, z: Floats, params: DetectorParams) -> Float
     if not middle.std():
         return directed
     with np.errstate(invalid="ignore", divide="ignore"):
-        alike = np.nan_to_num(np.corrcoef(np.column_stack([middle, oriented]), rowvar=False)[0, 1:])
+        correlations = np.asarray(np.corrcoef(np.column_stack([middle, oriented]), rowvar=False))
+        alike = np.nan_to_num(correlations[0, 1:])
     kept = np.where(alike >= ALIKE, directed, 0.0)
     return kept if kept.any() else directed
 
@@ -235,7 +236,7 @@ def headline_score(z: Floats, signs: Floats) -> Floats:
     used = signs != 0
     worse = np.clip(-z[:, used] * signs[used], -HEADLINE_CLIPPED, HEADLINE_CLIPPED)
     count = (~np.isnan(worse)).sum(axis=1)
-    return np.divide(np.nansum(worse, axis=1), count, out=np.zeros(len(z)), where=count > 0)
+    return np.asarray(np.divide(np.nansum(worse, axis=1), count, out=np.zeros(len(z)), where=count > 0))
 
 
 def _levels(rows: Rows, normal: Normal) -> Centre:

@@ -54,7 +54,8 @@ class Reason:
         way = "worse" if self.deviation > 0 else "better"
         far = abs(self.deviation) >= FAR
         tail = f"beyond {FAR:.0f} deviations" if far else f"{abs(self.deviation):.0f} deviations"
-        return f"{self.metric} {value}{f' {unit}' if unit else ''}, usually {low if low == high else f'{low} to {high}'}: {way} ({tail})"
+        usual = low if low == high else f"{low} to {high}"
+        return f"{self.metric} {value}{f' {unit}' if unit else ''}, usually {usual}: {way} ({tail})"
 
 
 def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_asked: Bools) -> pd.DataFrame:
@@ -104,8 +105,8 @@ def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_aske
 
 def reason_of_row(row: pd.Series) -> Reason:
     """A row of reasons_of as a Reason."""
-    numbers = (float(row[name]) for name in ("value", "usual_low", "usual_high", "deviation"))
-    return Reason(str(row["metric"]), str(row["unit"]), *numbers, bool(row["higher_is_better"]))
+    value, low, high, deviation = (float(row[name]) for name in ("value", "usual_low", "usual_high", "deviation"))
+    return Reason(str(row["metric"]), str(row["unit"]), value, low, high, deviation, bool(row["higher_is_better"]))
 
 
 def apart(numbers: Sequence[float]) -> list[str]:

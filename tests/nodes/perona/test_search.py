@@ -12,11 +12,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tasks.errors import BadSetting, MissingTool, WhorlError
+from tasks.errors import WhorlError
 from tasks.nodes.perona import search as search_module
-from tasks.nodes.perona.params import RAY_SETTING, WITHOUT_RAY, FitParams, ModelParams, SearchParams
+from tasks.nodes.perona.params import FitParams, ModelParams, SearchParams
 from tasks.nodes.perona.search import WORST, search, space_of, trial_loss, with_values
-from tasks.ray_address import check_ray, connected
 
 SMALL = SearchParams(runner="here", n_trials=6, warm_up_trials=2, grace_epochs=2)
 
@@ -235,7 +234,6 @@ def test_values_replace_parameters_and_leave_the_rest():
 
 FEW = SearchParams(n_trials=4, warm_up_trials=2, grace_epochs=2, concurrency=2)
 
-NAMED = {"setting": RAY_SETTING, "otherwise": WITHOUT_RAY}
 
 KILLED_ON_RAY = """
 import os, signal, sys
@@ -277,41 +275,6 @@ def test_an_address_that_does_not_answer_is_one_line(parts, quick, scheme):
     assert message.startswith(f"search.ray_address '{address}': nothing answers at 127.0.0.1:")
     assert message.endswith("start it with `ray start --head`, or set search.runner to `here`")
     assert "\n" not in message
-
-
-@pytest.mark.parametrize("address", ["head", "head:ray", "ray://", "head:99999"])
-def test_what_is_no_address_is_one_line(address):
-    with pytest.raises(BadSetting, match=r"^search.ray_address '.*': not an address; expected a running Ray"):
-        check_ray(address, **NAMED)
-
-
-def test_an_address_that_answers_is_taken_and_local_is_not_looked_for():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        check_ray(f"127.0.0.1:{server.getsockname()[1]}", **NAMED)
-    check_ray("local", **NAMED)
-
-
-def test_a_ray_that_is_not_installed_is_one_line(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingTool, match="the Python package ray is not installed; install it"):
-        with connected("local", 2, **NAMED):
-            pass
-
-
-def test_a_ray_that_does_not_start_is_one_line(monkeypatch):
-    class Broken:
-        @staticmethod
-        def is_initialized():
-            return False
-
-        @staticmethod
-        def init(**_):
-            raise ConnectionError("no head\nmany lines")
-
-    monkeypatch.setitem(sys.modules, "ray", Broken)
-    with pytest.raises(BadSetting, match=r"Ray does not start there \(no head\); expected"):
-        with connected("local", 2, **NAMED):
-            pass
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from tasks.errors import BadSetting, MissingTool
 LOCAL = "local"  # in place of an address: a Ray on this machine, for as long as the work takes
 CLIENT_SCHEME, CLIENT_PORT = "ray://", 10001
 ANSWER_S = 5.0
-QUIET: dict[str, Any] = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
+QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
 OBJECT_STORE_BYTES = 200 * 2**20  # what is handed over is small, and once
 
 
@@ -61,9 +61,15 @@ def connected(address: str, most_at_once: int | None = None, *, setting: str, ot
     try:
         if address == LOCAL:
             # an address, so that RAY_ADDRESS of the environment does not stand in for it
-            ray.init(address=LOCAL, num_cpus=n_here, object_store_memory=OBJECT_STORE_BYTES, **QUIET)
+            ray.init(
+                address=LOCAL,
+                num_cpus=n_here,
+                object_store_memory=OBJECT_STORE_BYTES,
+                include_dashboard=False,
+                **QUIET,
+            )
         else:
-            ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+            ray.init(address=address, **QUIET)
     except Exception as error:  # Ray and gRPC raise whatever they meet
         first_line = next(iter(str(error).splitlines()), type(error).__name__)
         raise _unusable(address, f"Ray does not start there ({first_line})", setting, otherwise) from error

@@ -114,7 +114,8 @@ class PeronaNetwork(nn.Module):
 
     def set_prior(self, n_stressed: int, n_calm: int) -> None:
         """Start from the logit of their share, ln(n_stressed / n_calm); a class without any counts as one."""
-        nn.init.constant_(self.detector[-1].bias, math.log(max(n_stressed, 1) / max(n_calm, 1)))
+        *_, bias = self.detector.parameters()
+        nn.init.constant_(bias, math.log(max(n_stressed, 1) / max(n_calm, 1)))
 
     def _infer(self, enc: Tensor, batch: GraphBatch) -> tuple[Tensor, Tensor]:
         """nxt (v, h) and is_inferred (v,), after the edges that a training step leaves out."""

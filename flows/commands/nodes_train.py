@@ -1,7 +1,7 @@
 """`whorl nodes train`: a model of the nodes of a source."""
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -90,7 +90,10 @@ def train(
     if as_json:
         show_json({**found, "source": chosen})
         return
-    show_facts(facts_of(found) if "champion_id" in found else detector_facts(found))
+    if "champion_id" in found:
+        show_facts(facts_of(cast("TrainedNodes", found)))
+    else:
+        show_facts(detector_facts(found))
     print(f"report: {found['report']}")
     if found["is_from_before"]:
         invocation.note("nothing was learned: the same data, parameters and code made this model; --fresh trains again")

@@ -4,6 +4,8 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from tasks.errors import BadInput, BadSetting
 from tasks.nodes.record.params import RecordParams
 from tasks.nodes.record.parts import STEADY, Record, part_paths, read_keys, recorded_params, write_parts
@@ -56,7 +58,10 @@ def _told(folder: Path, digest: str) -> list[tuple[Path, Record]]:
 
 
 def _check(path: Path, theirs: Record, params: RecordParams, digest: str) -> None:
-    recorded = theirs.get("params") or {}
+    try:  # what a campaign of an older recorder does not say it had by default
+        recorded = recorded_params(RecordParams.model_validate(theirs.get("params") or {}))
+    except ValidationError:
+        recorded = {}
     ours = recorded_params(params)
     differing = sorted(key for key in ours if recorded.get(key) != ours[key])
     if differing or theirs.get("plan") != digest:

@@ -75,6 +75,8 @@ class Bench:
         facts: dict[str, Any] = {"status": status, "exit_status": ran.exit_status, "faults": n_faults}
         if ran.stress:
             facts |= {"stress": _rounded(asdict(ran.stress)) | ({"told": ran.told} if ran.told else {})}
+        if place.lowered:
+            facts |= {"lowered": list(place.lowered)}
         return Outcome(planned, status, ran.running.began_s, ran.running.ended_s, execution, facts)
 
     def _run(self, place: Place, template: BenchmarkTemplate, dose: Dose | None) -> Ran:
@@ -117,7 +119,7 @@ class Bench:
             "status": "timeout" if ran.exit_status is None else "completed" if is_whole else "failed",
             "is_stressed": bool(ran.stress and ran.stress.is_applied),
             "stress_wanted": planned.stress_wanted,
-            "dose": planned.dose,
+            "dose": ".".join(filter(None, (planned.dose, *place.lowered))),
             "dose_level": planned.dose_level,
             "is_contaminated": ran.disturbance.exceeds(self.params.foreign_limit_ratio, os.cpu_count() or 1),
             "foreign_cores": _known(ran.disturbance.foreign_cores),

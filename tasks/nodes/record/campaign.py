@@ -62,6 +62,11 @@ def planned(
     nodes = nodes_of(params)
     if len({node.name for node in nodes}) < len(nodes):
         raise BadSetting("nodes.record.emulated: two nodes of the same name; name them differently")
+    names = {node.name for node in nodes}
+    if strangers := [limit.node for limit in params.lowered if limit.node not in names]:
+        raise BadSetting(f"nodes.record.lowered: no node {strangers[0]}; expected some of {', '.join(sorted(names))}")
+    if params.lowered and not has_groups:
+        raise BadSetting("nodes.record.lowered: no control groups here; take it out, or record as root")
     return make_plan(
         [node.name for node in nodes],
         chosen_templates(params) if templates is None else templates,

@@ -15,6 +15,7 @@ class Dose(Params):
     """One rung of the ladder of one benchmark."""
 
     benchmark: str = Field(pattern=SLUG, max_length=100, description="Benchmark that it is meant for")
+    node: str = Field("", max_length=60, description="Node that it is meant for; empty: all")
     level: int = Field(ge=1, le=3, description="1, 2, 3: about 1, 3, 10 standard deviations of the benchmark")
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$", max_length=60, description="Name, as it stands in the label")
     command: str = Field(
@@ -35,10 +36,12 @@ class Dose(Params):
     disk_ratio: float = Field(
         0, ge=0, le=1, description="Share of the node's disk rate that {disk_bytes} in the command stands for, a second"
     )
+    delay_ms: float = Field(0, ge=0, le=10_000, description="Delay added to the node's link, each way, in milliseconds")
 
     _commands = field_validator("command", "prepare")(checked_command)
 
 
-def dose_of(doses: Sequence[Dose], benchmark: str, level: int) -> Dose | None:
-    """The dose of this level for a benchmark; None where the ladder has none."""
-    return next((dose for dose in doses if (dose.benchmark, dose.level) == (benchmark, level)), None)
+def doses_of(doses: Sequence[Dose], benchmark: str, level: int, node: str = "") -> list[Dose]:
+    """The doses of this level for a benchmark, in their order. node: those meant for it, too; empty: of any node."""
+    ours = [dose for dose in doses if (dose.benchmark, dose.level) == (benchmark, level)]
+    return [dose for dose in ours if not node or dose.node in ("", node)]

@@ -37,6 +37,16 @@ def make_groups(campaign: Group, params: NodeParams, folder: Path) -> tuple[Node
     """The groups of a node with its limits, and those of its limits that do not work here, with the reason."""
     node = campaign.child(params.name)
     node.share_controllers()
+    faults = set_limits(node, params, folder)
+    groups = NodeGroups(
+        node, node.child("bench", shares_disk=True), node.child("stress", shares_disk=True),
+        campaign.child(f"{params.name}-peer"),
+    )  # fmt: skip
+    return groups, faults
+
+
+def set_limits(node: Group, params: NodeParams, folder: Path) -> list[str]:
+    """Give a node's group its limits; returns those that do not work here, with the reason."""
     faults: list[str] = []
     if params.cpu_percent:
         with _noted(faults, f"CPU quota of {params.cpu_percent:g} %"):
@@ -46,11 +56,7 @@ def make_groups(campaign: Group, params: NodeParams, folder: Path) -> tuple[Node
     if params.disk_mb_per_s:
         with _noted(faults, f"disk limit of {params.disk_mb_per_s:g} MB/s"):
             limit_disk(node, folder, params.disk_mb_per_s * MB)
-    groups = NodeGroups(
-        node, node.child("bench", shares_disk=True), node.child("stress", shares_disk=True),
-        campaign.child(f"{params.name}-peer"),
-    )  # fmt: skip
-    return groups, faults
+    return faults
 
 
 @contextlib.contextmanager

@@ -1,9 +1,12 @@
 """The link between a node and its peer: two network namespaces, joined, shaped, and delayed where that is asked for."""
 
 import os
+import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from tasks.nodes.record.namespaces import PREFIX, NoNamespace, ip, make_namespace, remove_namespace, tc
 from tasks.nodes.record.params import NodeParams
@@ -13,6 +16,8 @@ DEVICE = "eth0"
 RELAY_DEVICE = "tun0"
 RELAY = "tasks.nodes.record.relay"
 ROOT = Path(__file__).parents[3]  # the recorder may have been started anywhere
+NETWORK, DETOUR = "10.203.", "10.204."  # and the node's number
+SAME_PAYLOAD = (1448 / 1514) / (15_948 / 16_000)  # a detour's packets are larger: they have fewer headers
 READY, READY_S, NAP_S = "ready", 10.0, 0.02
 MBIT = 1_000_000
 LEAST_BURST = 262_144  # bytes; four of the largest packets that a device hands over at once
@@ -22,15 +27,53 @@ LATENCY = "50ms"  # how long tbf lets a packet wait before it drops it
 
 @dataclass
 class Link:
-    """A node's namespace and its peer's. Addresses exist in these two alone. device: the same name in both."""
+    """A node's namespace and its peer's. Addresses exist in these two alone. device: the same name in both; around: of
+    the relay's process; added_ms: delay beyond the link's own."""
 
     node: str
     peer: str
     node_address: str
     peer_address: str
+    params: NodeParams
+    around: Surroundings
     device: str = DEVICE
     relay: Running | None = None
+    added_ms: float = 0.0
     faults: list[str] = field(default_factory=list)
+
+    @property
+    def is_delayed(self) -> bool:
+        """Whether packets are late by more than the link's own delay."""
+        return self.added_ms > 0 and self.relay is not None and self.relay.is_alive
+
+    def delay(self, added_ms: float) -> None:
+        """Have packets come later by this than they did at first, each way; 0: as they did. Raises NoNamespace.
+
+        A link without a delay of its own gets a detour through a relay, which carries as much, while it lasts."""
+        if self.params.delay_ms:
+            _set_delay(self, self.params.delay_ms + added_ms)
+        elif added_ms:
+            self._open_detour()
+            _set_delay(self, added_ms)
+            self._lead("add")
+        elif self.added_ms:
+            self._lead("del")
+        self.added_ms = added_ms
+
+    def _open_detour(self) -> None:
+        if self.relay and self.relay.is_alive:
+            return
+        addresses = [one.replace(NETWORK, DETOUR) for one in (self.node_address, self.peer_address)]
+        if not _relayed(self, addresses, 0):
+            raise NoNamespace(self.faults.pop())
+        for namespace in (self.node, self.peer):
+            if self.params.network_mbit_per_s:
+                _shape(self, namespace, RELAY_DEVICE, self.params.network_mbit_per_s * SAME_PAYLOAD)
+
+    def _lead(self, verb: Literal["add", "del"]) -> None:
+        ways = [(self.node, self.node_address, self.peer_address), (self.peer, self.peer_address, self.node_address)]
+        for namespace, source, target in ways:
+            ip("-n", namespace, "route", verb, f"{target}/32", "dev", RELAY_DEVICE, "src", source)
 
     def remove(self) -> None:
         """End the relay and remove both namespaces."""
@@ -45,15 +88,18 @@ def make_link(params: NodeParams, number: int, around: Surroundings) -> Link:
 
     What of its shape does not work is among its faults."""
     name = f"{PREFIX}{os.getpid()}-{number}"
-    link = Link(f"{name}-node", f"{name}-peer", f"10.203.{number}.1", f"10.203.{number}.2")
+    addresses = (f"{NETWORK}{number}.1", f"{NETWORK}{number}.2")
+    link = Link(f"{name}-node", f"{name}-peer", *addresses, params, around)
     try:
         make_namespace(link.node)
         make_namespace(link.peer)
-        if not (params.delay_ms and _relayed(link, params.delay_ms, around)):
+        if params.delay_ms and _relayed(link, addresses, params.delay_ms):
+            link.device = RELAY_DEVICE
+        else:
             _joined(link)
         for namespace in (link.node, link.peer):
             if params.network_mbit_per_s:
-                _shape(link, namespace, params.network_mbit_per_s)
+                _shape(link, namespace, link.device, params.network_mbit_per_s)
     except BaseException:
         link.remove()
         raise
@@ -69,15 +115,16 @@ def _joined(link: Link) -> None:
         ip("-n", namespace, "link", "set", DEVICE, "up")
 
 
-def _relayed(link: Link, delay_ms: float, around: Surroundings) -> bool:
+def _relayed(link: Link, addresses: Sequence[str], delay_ms: float) -> bool:
     """Two devices whose packets a program carries over, late; false, with a fault, where that does not work."""
-    ends = [link.node, link.node_address, link.peer, link.peer_address]
-    words = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", RELAY, *ends, str(delay_ms)]
-    link.relay = start(words, around, around.folder / "relay.log")
+    file = _delay_file(link)
+    file.write_text(f"{delay_ms:g}")
+    ends = [link.node, addresses[0], link.peer, addresses[1]]
+    words = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", RELAY, *ends, str(file)]
+    link.relay = start(words, link.around, link.around.folder / "relay.log")
     left_s = READY_S
     while left_s > 0 and link.relay.is_alive:
         if READY in link.relay.said():
-            link.device = RELAY_DEVICE
             return True
         link.relay.wait(NAP_S)
         left_s -= NAP_S
@@ -87,14 +134,24 @@ def _relayed(link: Link, delay_ms: float, around: Surroundings) -> bool:
     return False
 
 
-def _shape(link: Link, namespace: str, mbit_per_s: float) -> None:
+def _delay_file(link: Link) -> Path:
+    return link.around.folder / "relay.delay"
+
+
+def _set_delay(link: Link, delay_ms: float) -> None:
+    if link.relay:
+        _delay_file(link).write_text(f"{delay_ms:g}")
+        os.kill(link.relay.process.pid, signal.SIGUSR1)
+
+
+def _shape(link: Link, namespace: str, device: str, mbit_per_s: float) -> None:
     rate, burst = f"{mbit_per_s:g}mbit", str(max(LEAST_BURST, round(mbit_per_s * MBIT / 8 * BURST_S)))
-    add = ("qdisc", "add", "dev", link.device, "root")
+    add = ("qdisc", "add", "dev", device, "root")
     try:
         tc(namespace, *add, "tbf", "rate", rate, "burst", burst, "latency", LATENCY)
     except NoNamespace as bucket:
         try:
             tc(namespace, *add, "handle", "1:", "htb", "default", "1")
-            tc(namespace, "class", "add", "dev", link.device, "parent", "1:", "classid", "1:1", "htb", "rate", rate)
+            tc(namespace, "class", "add", "dev", device, "parent", "1:", "classid", "1:1", "htb", "rate", rate)
         except NoNamespace as tree:
             link.faults.append(f"rate of {mbit_per_s:g} Mbit/s: {bucket}; {tree}")

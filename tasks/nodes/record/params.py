@@ -47,6 +47,21 @@ EMULATED = (
 )
 
 
+class LoweredLimit(Params):
+    """A limit that an emulated node has from some time of a campaign on; 0 means that it stays as it was."""
+
+    node: str = Field(pattern=SLUG, max_length=60, description="Name of the node")
+    after_ratio: float = Field(0.5, ge=0, le=1, description="Share of the plan that runs before")
+    cpu_percent: float = Field(0, ge=0, le=100_000, description="CPU quota from then on; 100 is one processor")
+    disk_mb_per_s: float = Field(0, ge=0, le=1e6, description="Reads and writes of its disk from then on, in MB/s")
+
+    @property
+    def name(self) -> str:
+        """As it stands in the label of executions: lowered-cpu-80."""
+        limits = (("cpu", self.cpu_percent), ("disk", self.disk_mb_per_s))
+        return "-".join(["lowered", *(f"{what}-{limit:g}" for what, limit in limits if limit)])
+
+
 class RecordParams(Params):
     """Which benchmarks run on which nodes, how often, in which order, and under which stress."""
 
@@ -100,4 +115,7 @@ class RecordParams(Params):
     emulated: tuple[NodeParams, ...] = Field(EMULATED, description="Emulated nodes")
     short: tuple[BenchmarkTemplate, ...] = Field(SHORT, description="Benchmarks of the short profile")
     paper: tuple[BenchmarkTemplate, ...] = Field(PAPER, description="Benchmarks of the paper's profile")
-    doses: tuple[Dose, ...] = Field(SHIPPED, description="Stress, three doses a benchmark")
+    doses: tuple[Dose, ...] = Field(
+        SHIPPED, description="Stress, three levels a benchmark; several doses of a level are dealt in turn"
+    )
+    lowered: tuple[LoweredLimit, ...] = Field((), description="Limits that are lowered for good during a campaign")

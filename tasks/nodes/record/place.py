@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tasks.errors import WhorlError
+from tasks.errors import BadSetting, WhorlError
 from tasks.machine_groups import Group
 from tasks.nodes.record.doses import Dose
-from tasks.nodes.record.limits import MB, NodeGroups, make_groups
+from tasks.nodes.record.limits import MB, NodeGroups, make_groups, set_limits
 from tasks.nodes.record.link import Link, make_link
 from tasks.nodes.record.namespaces import NoNamespace
-from tasks.nodes.record.params import NodeParams
+from tasks.nodes.record.params import LoweredLimit, NodeParams
 from tasks.nodes.record.servers import Servers
 from tasks.nodes.record.surroundings import REGISTER, Surroundings, run
 from tasks.nodes.record.templates import BenchmarkTemplate, words_of
@@ -35,7 +35,8 @@ class NotPrepared(WhorlError):
 
 @dataclass
 class Place:
-    """Where one node's programs run. faults: what of the node does not work on this machine."""
+    """Where one node's programs run. faults: what of the node does not work on this machine; lowered: names of the
+    limits that are no longer those that it began with."""
 
     params: NodeParams
     is_emulated: bool
@@ -43,6 +44,7 @@ class Place:
     groups: NodeGroups | None = None
     link: Link | None = None
     faults: list[str] = field(default_factory=list)
+    lowered: list[str] = field(default_factory=list)
     servers: Servers = field(init=False)
 
     def __post_init__(self) -> None:
@@ -101,6 +103,14 @@ class Place:
             if status != 0:
                 raise NotPrepared(f"{self.params.name}: {command}: {running.last_words()}")
         os.sync()
+
+    def lower(self, limit: LoweredLimit) -> None:
+        """Change limits of the node, which has control groups, from now on. Raises BadSetting where that fails."""
+        changed = {"cpu_percent": limit.cpu_percent, "disk_mb_per_s": limit.disk_mb_per_s}
+        self.params = self.params.model_copy(update={key: value for key, value in changed.items() if value})
+        if self.groups and (faults := set_limits(self.groups.node, self.params, self.folder)):
+            raise BadSetting(f"nodes.record.lowered: {limit.node}: {'; '.join(faults)}")
+        self.lowered.append(limit.name)
 
     def remove(self) -> None:
         """End everything of the node and remove its data."""

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 
-from tasks.nodes.record.doses import LEVELS, Dose, dose_of
+from tasks.nodes.record.doses import LEVELS, Dose, doses_of
 from tasks.nodes.record.templates import BenchmarkTemplate
 
 DIGEST_DIGITS = 16
@@ -66,7 +66,8 @@ def make_plan(
     """Each benchmark on each node `runs` times: once in every stretch of len(nodes) × len(templates) executions.
 
     So any window of the campaign holds all pairs of node and benchmark equally often, give or take two. The stressed
-    executions of a pair are spread over the campaign in the same way, and their doses over those."""
+    executions of a pair are spread over the campaign in the same way, and their doses over those: levels in turn, and
+    in turn the doses of a level that are meant for the node."""
     dice = random.Random(seed)
     pairs = [(node, template) for node in nodes for template in templates]
     levels = _levels(len(pairs), runs, stressed_ratio, dice)
@@ -74,7 +75,7 @@ def make_plan(
     for run in range(runs):
         for place in _mixed([node for node, _ in pairs], dice, executions[-1].node if executions else ""):
             node, template = pairs[place]
-            dose = dose_of(doses, template.benchmark, levels[place][run]) if levels[place][run] else None
+            dose = _dose_of(doses, node, template.benchmark, levels[place], run, place)
             executions.append(
                 PlannedExecution(
                     number=len(executions) + 1,
@@ -87,6 +88,16 @@ def make_plan(
                 )
             )
     return Plan(tuple(executions))
+
+
+def _dose_of(
+    doses: Sequence[Dose], node: str, benchmark: str, levels: Sequence[int], run: int, pair: int
+) -> Dose | None:
+    """The dose of a run: where a level has several they are dealt in turn, each pair and level beginning at another."""
+    if not levels[run]:
+        return None
+    ours = doses_of(doses, benchmark, levels[run], node)
+    return ours[(levels[:run].count(levels[run]) + levels[run] + pair) % len(ours)] if ours else None
 
 
 def _levels(n_pairs: int, runs: int, ratio: float, dice: random.Random) -> list[list[int]]:

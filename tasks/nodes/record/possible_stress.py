@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tasks.nodes.record.doses import LEVELS, Dose, dose_of
+from tasks.nodes.record.doses import LEVELS, Dose, doses_of
 from tasks.nodes.record.params import RecordParams
 from tasks.nodes.record.templates import BenchmarkTemplate
 
@@ -23,9 +23,9 @@ def lacking_stress(
     doses, possible = params.doses, possible_doses(params.doses, has_groups=has_groups)
     lines = []
     for benchmark in (one.benchmark for one in templates):
-        lacking = [level for level in LEVELS if dose_of(possible, benchmark, level) is None]
-        lost = [dose.name for level in lacking if (dose := dose_of(doses, benchmark, level))]
-        levels = ", ".join(str(level) for level in lacking if dose_of(doses, benchmark, level) is None)
+        lacking = [level for level in LEVELS if not doses_of(possible, benchmark, level)]
+        lost = [dose.name for level in lacking for dose in doses_of(doses, benchmark, level)]
+        levels = ", ".join(str(level) for level in lacking if not doses_of(doses, benchmark, level))
         reasons = [f"by {', '.join(lost)} ({NO_GROUPS})"] if lost else []
         reasons += [f"at level {levels} (none in nodes.record.doses)"] if levels else []
         if reasons:

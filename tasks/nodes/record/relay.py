@@ -1,17 +1,21 @@
 """A link with a delay: carries packets between a device in one network namespace and one in another, each some
 milliseconds late. For kernels without netem. Run as a program of its own; it ends when it is killed.
 
-    python -m tasks.nodes.record.relay NAMESPACE ADDRESS NAMESPACE ADDRESS DELAY_MS
+    python -m tasks.nodes.record.relay NAMESPACE ADDRESS NAMESPACE ADDRESS FILE
+
+FILE holds the delay in milliseconds; after SIGUSR1 it is read again.
 """
 
 import fcntl
 import os
 import select
+import signal
 import struct
 import sys
 import time
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 
 TUN = "/dev/net/tun"
 TUNSETIFF = 0x400454CA
@@ -24,7 +28,7 @@ Now = Callable[[], float]
 
 
 class Late:
-    """Packets on their way, each due delay_s after it came."""
+    """Packets on their way, each due delay_s after it came, and never before one that came earlier."""
 
     def __init__(self, delay_s: float) -> None:
         self.delay_s = delay_s
@@ -64,9 +68,11 @@ def open_device(namespace: str, address: str, name: str = "tun0") -> int:
     return handle
 
 
-def carry(one: int, other: int, delay_s: float, *, now: Now = time.monotonic, turns: int | None = None) -> None:
-    """Carry packets between two files for ever, or for so many turns."""
-    ways = {one: (other, Late(delay_s)), other: (one, Late(delay_s))}
+def carry(
+    one: int, other: int, there: Late, back: Late, *, now: Now = time.monotonic, turns: int | None = None
+) -> None:
+    """Carry packets between two files for ever, or for so many turns. there: those from one to other on their way."""
+    ways = {one: (other, there), other: (one, back)}
     while turns is None or turns > 0:
         turns = turns - 1 if turns is not None else None
         dues = [due for _, late in ways.values() if (due := late.next_s()) is not None]
@@ -97,11 +103,18 @@ def _give(file: int, packet: bytes) -> None:
 
 def main(words: list[str]) -> None:
     """Make both devices and carry packets until killed."""
-    node, node_address, peer, peer_address, delay_ms = words
+    node, node_address, peer, peer_address, file = words
     one = open_device(node, node_address)
     other = open_device(peer, peer_address)
+    there, back = Late(0), Late(0)
+
+    def read(*_: object) -> None:
+        there.delay_s = back.delay_s = float(Path(file).read_text()) / 1000
+
+    read()
+    signal.signal(signal.SIGUSR1, read)
     print("ready", flush=True)
-    carry(one, other, float(delay_ms) / 1000)
+    carry(one, other, there, back)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from tasks.errors import WhorlError
 from tasks.nodes.record.bench import CLEAN, Bench, Outcome
-from tasks.nodes.record.doses import dose_of
+from tasks.nodes.record.doses import doses_of
 from tasks.nodes.record.ledger import Ledger
 from tasks.nodes.record.plan import PlannedExecution
 from tasks.nodes.record.sampler import NodeSampler
@@ -94,7 +94,9 @@ class Schedule:
 
     def _record(self, planned: PlannedExecution, template: BenchmarkTemplate) -> None:
         began_s = time.monotonic()
-        dose = dose_of(self.bench.params.doses, planned.benchmark, planned.dose_level) if planned.dose_level else None
+        doses = doses_of(self.bench.params.doses, planned.benchmark, planned.dose_level, planned.node)
+        dose = next((one for one in doses if one.name == planned.dose), None)
+        self._lower(planned)
         if self.turn and self.waiting:  # a turn may take longer than samples are kept
             margin_s = self.bench.params.margin_s
             self.sampler.put_aside(self.waiting[0].began_s - margin_s, self.waiting[-1].ended_s + margin_s)
@@ -110,6 +112,16 @@ class Schedule:
         self.waiting.append(outcome)
         self.n_run += 1
         self.spent_s -= waited_s + outcome.ended_s - outcome.began_s
+
+    def _lower(self, planned: PlannedExecution) -> None:
+        """Lower the limits of a node whose time has come. Repetitions come after the plan: they have them too."""
+        n = len(self.ledger.plan.executions) if self.ledger.plan else 0
+        place = self.bench.places[planned.node]
+        for limit in self.bench.params.lowered:
+            is_due = planned.repetition > 0 or planned.number > limit.after_ratio * n
+            if n and limit.node == planned.node and is_due and limit.name not in place.lowered:
+                place.lower(limit)
+                logger.info("%s: %s from execution %d on", planned.node, limit.name, planned.number)
 
     def _settle(self) -> None:
         """Keep all that has ended: what comes next depends on it."""

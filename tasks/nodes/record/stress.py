@@ -60,10 +60,12 @@ class Stressor:
         return self.place.groups.stress if self.place.groups else None
 
     def start(self) -> None:
-        """Apply the dose; returns when it works, or after two seconds. Raises MissingTool, NoServer."""
+        """Apply the dose; returns when it works, or after two seconds. Raises MissingTool, NoServer, NoNamespace."""
         groups, dose = self.place.groups, self.dose
         if groups and dose.throttle_ratio < 1:
             allow_share(groups.bench, self.place.cpu_cores, dose.throttle_ratio)
+        if dose.delay_ms and self.place.link:
+            self.place.link.delay(dose.delay_ms)
         if not dose.command:
             return
         if "{stress_port}" in dose.command:
@@ -93,6 +95,8 @@ class Stressor:
         pids = processes_in(self.group) if self.group else members(running.process.pid) if running else []
         waited = throttled_s(groups.bench) if groups else 0.0
         is_alive = running.is_alive if running else not self.dose.command
+        if self.dose.delay_ms:
+            is_alive = is_alive and self.place.link is not None and self.place.link.is_delayed
         cpu_s = self.group.usage_s() if self.group else sum(map(_cpu_s, pids))
         return StressReading(time.monotonic(), cpu_s, sum(map(_io_bytes, pids)), waited, is_alive)
 
@@ -114,6 +118,8 @@ class Stressor:
             self.running.end()
             self.running = None
             self.place.servers.stop(STRESS)  # it would still be busy with us when the next one comes
+        if self.dose.delay_ms and self.place.link:
+            self.place.link.delay(0)
         groups, cores = self.place.groups, self.place.cpu_cores
         if groups and self.dose.cpu_ratio < 1:
             allow_share(groups.stress, cores, 1)

@@ -14,6 +14,8 @@ from tasks.nodes.record.limits import (
     processes_in,
     throttled_s,
 )
+from tasks.nodes.record.params import LoweredLimit
+from tasks.nodes.record.place import Place
 
 
 @pytest.fixture
@@ -62,6 +64,18 @@ def test_a_node_of_version_2_has_them_too(second, node_params, tmp_path, disk):
     assert text(groups.node, "cpu", "cpu.max") == "20000 20000"
     assert text(groups.node, "memory", "memory.max") == "1048576"
     assert text(groups.node, "blkio", "io.max") == "8:0 rbps=20000000 wbps=20000000"
+
+
+def test_a_lowered_limit_replaces_the_node_s_own_and_is_noted(first, node_params, tmp_path, disk):
+    params = node_params(cpu_percent=100, disk_mb_per_s=20)
+    groups, _ = make_groups(first, params, tmp_path)
+    place = Place(params, True, tmp_path, groups)
+    place.lower(LoweredLimit(node="n", cpu_percent=80))
+    place.lower(LoweredLimit(node="n", disk_mb_per_s=16))
+    assert text(groups.node, "cpu", "cpu.cfs_quota_us") == "16000"
+    assert text(groups.node, "blkio", "blkio.throttle.read_bps_device") == "8:0 16000000"
+    assert place.cpu_cores == 0.8
+    assert place.lowered == ["lowered-cpu-80", "lowered-disk-16"]
 
 
 def test_a_limit_that_cannot_be_set_is_told_with_its_reason(first, node_params, tmp_path, monkeypatch):

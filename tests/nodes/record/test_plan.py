@@ -100,3 +100,26 @@ def test_ids_are_unique_and_a_repetition_says_so(executions):
 
 def test_benchmarks_of_the_network_are_marked_so_that_they_can_wait_for_each_other(executions):
     assert {one.benchmark for one in executions if one.is_network} == {"network-qperf", "network-iperf3"}
+
+
+def test_several_doses_of_a_level_are_dealt_in_turn_and_one_for_a_node_only_there():
+    doses = [
+        Dose(benchmark=one.benchmark, level=level, name=f"{kind}-{level}-{node}", node=node, command="burn")
+        for one in SHORT
+        for level in (1, 2, 3)
+        for node in NODES
+        for kind in ("between", "two", "neighbour", "delay")
+    ]
+    executions = plan_of(runs=36, ratio=1 / 3, doses=doses).executions
+    dealt = Counter((one.node, one.benchmark, one.dose) for one in executions if one.stress_wanted)
+    assert set(dealt.values()) == {1}
+    assert len(dealt) == 18 * 12
+    assert all(name.endswith(f"-{node}") for node, _, name in dealt)
+    firsts = {one.node: one.dose.partition("-")[0] for one in reversed(executions) if one.dose_level == 1}
+    assert len(set(firsts.values())) > 1
+
+
+def test_a_level_that_no_dose_of_the_node_has_stays_unstressed():
+    doses = [Dose(benchmark=one.benchmark, level=1, name="burn", node="a", command="burn") for one in SHORT]
+    stressed = [one for one in plan_of(runs=6, ratio=0.5, doses=doses).executions if one.stress_wanted]
+    assert {(one.node, one.dose_level) for one in stressed} == {("a", 1)}

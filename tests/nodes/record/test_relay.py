@@ -19,6 +19,15 @@ def test_a_packet_is_due_when_its_delay_is_over_and_not_before():
     assert late.next_s() is None
 
 
+def test_a_delay_that_shrinks_lets_no_packet_overtake_another():
+    late = Late(0.1)
+    late.put(b"one", 1.0)
+    late.delay_s = 0.001
+    late.put(b"two", 1.01)
+    assert late.due(1.05) == []
+    assert late.due(1.1) == [b"one", b"two"]
+
+
 def test_a_full_queue_takes_no_more_until_it_empties():
     late = Late(1.0)
     for _ in range(MOST_WAITING):
@@ -37,7 +46,7 @@ def test_packets_cross_in_both_directions_in_their_order():
         ours.send(packet)
     theirs.send(b"back")
     clock = iter(range(1000))
-    carry(one.fileno(), other.fileno(), 0.0, now=lambda: float(next(clock)), turns=1)
+    carry(one.fileno(), other.fileno(), Late(0), Late(0), now=lambda: float(next(clock)), turns=1)
     assert [theirs.recv(10) for _ in range(3)] == [b"1", b"2", b"3"]
     assert ours.recv(10) == b"back"
     for end in (ours, one, theirs, other):

@@ -6,7 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadSetting, WhorlError
-from tasks.nodes.landed import record_of
+from tasks.nodes.record import campaign
+from tasks.nodes.record.params import LoweredLimit
 from tasks.nodes.record.parts import part_paths
 from tasks.nodes.record.sampler import NodeSampler
 
@@ -14,6 +15,11 @@ from tasks.nodes.record.sampler import NodeSampler
 def rows_of(folder):
     rows = [row for path in part_paths(folder) for row in pq.read_table(path).to_pylist()]
     return sorted(rows, key=lambda row: row["started_at"])
+
+
+def without_groups(planned):
+    """The plan where limits count as set though there are no control groups."""
+    return lambda params, templates=None, has_groups=True: planned(params, templates)
 
 
 def test_a_benchmark_that_cannot_be_run_does_not_hold_up_the_others(record, quick):
@@ -117,3 +123,23 @@ def test_stress_that_cannot_be_applied_here_is_told_before_the_campaign_begins(r
     record_told = record_of(pq.read_schema(tmp_path / "out" / "executions-0001.parquet"))
     assert record_told["unavailable"] == {"here": list(lines)}
     assert sum(row["stress_wanted"] for row in rows_of(tmp_path / "out")) == 2
+
+
+@pytest.mark.parametrize(
+    ("node", "message"), [("c", "no node c; expected some of a, b"), ("a", "no control groups here; take it out")]
+)
+def test_a_limit_that_cannot_be_lowered_is_refused_before_anything_runs(record, tmp_path, node, message):
+    with pytest.raises(BadSetting, match=rf"nodes\.record\.lowered: {message}"):
+        record(lowered=(LoweredLimit(node=node, cpu_percent=80),))
+    assert not list((tmp_path / "out").glob("*.parquet"))
+
+
+def test_a_limit_is_lowered_from_its_share_of_the_plan_on_and_in_every_later_repetition(record, tmp_path, monkeypatch):
+    monkeypatch.setattr("tasks.nodes.record.campaign.planned", without_groups(campaign.planned))
+    record(runs=4, lowered=(LoweredLimit(node="a", after_ratio=0.5, cpu_percent=80),))
+    rows = rows_of(tmp_path / "out")
+    lowered = [place >= len(rows) / 2 and row["node"] == "a" for place, row in enumerate(rows)]
+    assert [row["dose"] for row in rows] == ["lowered-cpu-80" if is_lowered else "" for is_lowered in lowered]
+    assert {(row["dose_level"], row["is_stressed"]) for row in rows} == {(0, False)}
+    facts = record_of(pq.read_schema(tmp_path / "out" / "executions-0001.parquet"))["executions"]
+    assert sum(one.get("lowered") == ["lowered-cpu-80"] for one in facts.values()) == 6

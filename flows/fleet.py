@@ -7,7 +7,7 @@ from typing import Any
 
 from flows.deployment_file import DeploymentEntry, PoolEntry, read_deployments
 from tasks.errors import BadSetting
-from tasks.nodes.record.local import node_name
+from tasks.nodes.record.params import node_name
 from tasks.settings import Settings
 
 POOL = "whorl-nodes"

@@ -16,7 +16,7 @@ from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 
 from flows.home_server import has_own_server
 from tasks.errors import WhorlError
-from tasks.nodes.record.templates import BenchmarkTemplate
+from tasks.nodes.record.params import BenchmarkTemplate
 
 LIMIT = "whorl-network-benchmark"
 LEASE_S = 60  # the shortest that the server takes; it is renewed while the benchmark runs

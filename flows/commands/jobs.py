@@ -2,18 +2,7 @@
 
 import typer
 
-from flows.commands import (
-    characterise,
-    evaluate,
-    explain,
-    ingest,
-    predict,
-    recording,
-    summary,
-    train,
-    watch,
-    whatif,
-)
+from flows.commands import characterise, evaluate, explain, ingest, predict, recording, summary, train, watch, whatif
 
 app = typer.Typer(
     help="Recurring jobs: how will the next run vary, why, and what would reduce it?", no_args_is_help=True

@@ -105,9 +105,8 @@ def record(
 def show_plan(invocation: Invocation, params: "RecordParams", *, as_json: bool) -> None:
     """Print the executions of a campaign in order; without a campaign, what one call runs."""
     from flows.machine_output import show_json
-    from tasks.nodes.record.campaign import planned
-    from tasks.nodes.record.possible_stress import lacking_stress
-    from tasks.nodes.record.tools import check_parsers, chosen_templates
+    from tasks.nodes.record.campaign import check_parsers, planned
+    from tasks.nodes.record.plan import chosen_templates, lacking_stress
     from tasks.nodes.tools import PARSERS
 
     templates, has_groups = chosen_templates(params), params.isolation != "none"

@@ -16,7 +16,7 @@ from tasks.warehouse.faults import told_clearly
 from tasks.warehouse.place import Warehouse
 
 if TYPE_CHECKING:
-    from tasks.nodes.record.templates import BenchmarkTemplate
+    from tasks.nodes.record.params import BenchmarkTemplate
 
 Turn = Callable[["BenchmarkTemplate"], AbstractContextManager[object]]
 

@@ -7,14 +7,7 @@ import pandas as pd
 import pytest
 
 from tasks.advice.estimate import CPU_ONE_THREAD, EstimateParams
-from tasks.advice.steps import (
-    estimate_job,
-    estimate_traces,
-    job_page,
-    read_vertices,
-    scores_for,
-    traces_page,
-)
+from tasks.advice.steps import estimate_job, estimate_traces, job_page, read_vertices, scores_for, traces_page
 from tasks.advice.transfer import TransferParams
 from tasks.errors import BadInput, BadSetting, NotFound
 from tasks.jobs import steps

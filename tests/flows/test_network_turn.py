@@ -9,7 +9,7 @@ import pytest
 
 from flows import network_turn as turns
 from flows.network_turn import LIMIT, make_limit, network_turn, take_back_turns
-from tasks.nodes.record.templates import SHORT
+from tasks.nodes.record.params import SHORT
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 CPU = next(one for one in SHORT if not one.is_network)

@@ -11,7 +11,7 @@ from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
 from flows import network_turn as turns
 from flows.network_turn import NoTurn, network_turn
 from tasks.errors import WhorlError
-from tasks.nodes.record.templates import SHORT
+from tasks.nodes.record.params import SHORT
 
 NETWORK = next(one for one in SHORT if one.is_network)
 

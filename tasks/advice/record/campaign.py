@@ -14,14 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.advice.record.parts import NODES, Ledger, begin, deciding
-from tasks.advice.record.plan import (
-    BY_NAME,
-    MachineType,
-    PlannedRun,
-    RecordParams,
-    benchmarks_of,
-    make_plan,
-)
+from tasks.advice.record.plan import BY_NAME, MachineType, PlannedRun, RecordParams, benchmarks_of, make_plan
 from tasks.errors import BadSetting
 from tasks.jobs.record.datasets import DATA_SETS, PARTS
 from tasks.jobs.record.orders import Measured, Order
@@ -29,18 +22,13 @@ from tasks.jobs.record.pool import Answer, WorkerPool, build_data
 from tasks.machine_groups import Group, campaign_group
 from tasks.machine_lock import only_recorder
 from tasks.machine_scratch import remove_scratch, scratch_folder
-from tasks.nodes.record.bench import CLEAN, Bench
-from tasks.nodes.record.disturbance import Usages, disturbance_between
-from tasks.nodes.record.limits import CONTROLLERS, PREFIX
-from tasks.nodes.record.local import machine_facts
+from tasks.nodes.record.bench import CLEAN, Bench, Usages, disturbance_between
+from tasks.nodes.record.campaign import end_leftovers, machine_facts, sigterm_unwinds
+from tasks.nodes.record.groups import CONTROLLERS, PREFIX
+from tasks.nodes.record.ledger import SPOOL, Spooled, finished, spooled_paths, write_parts, write_spooled
 from tasks.nodes.record.params import RecordParams as NodesParams
-from tasks.nodes.record.parts import finished, write_parts
-from tasks.nodes.record.place import Place, make_place
+from tasks.nodes.record.place import Place, check_tools, make_place
 from tasks.nodes.record.plan import PlannedExecution
-from tasks.nodes.record.spool import SPOOL, Spooled, spooled_paths, write_spooled
-from tasks.nodes.record.staging import end_leftovers
-from tasks.nodes.record.tools import check_tools
-from tasks.nodes.record.unwinding import sigterm_unwinds
 from tasks.nodes.tools import PARSERS
 
 ON_DISK = Path("/var/tmp")

@@ -17,9 +17,8 @@ from tasks.jobs.record.catalogue import TEMPLATES
 from tasks.jobs.record.composite import composite
 from tasks.jobs.record.datasets import PARTS
 from tasks.jobs.record.template import Template
-from tasks.nodes.record.params import NodeParams
+from tasks.nodes.record.params import PAPER, SHORT, SLUG, BenchmarkTemplate, NodeParams
 from tasks.nodes.record.plan import PlannedExecution
-from tasks.nodes.record.templates import PAPER, SHORT, SLUG, BenchmarkTemplate
 from tasks.params import Params
 
 Role = Literal["history", "held_back"]

@@ -1,6 +1,6 @@
 """Which benchmarks a node should run afresh for an aspect."""
 
-from tasks.nodes.record.templates import SHORT
+from tasks.nodes.record.params import SHORT
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 

@@ -1,25 +1,262 @@
 """One execution on the bench: server and stressor ready, the tool timed, its log read, what disturbed it."""
 
+import contextlib
 import os
-from collections.abc import Mapping
+import re
+import resource
+import shutil
+import subprocess
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
-from tasks.nodes.execution import Execution, ParsedLog
-from tasks.nodes.record.disturbance import Disturbance, Usages, disturbance_between
-from tasks.nodes.record.doses import Dose
-from tasks.nodes.record.params import RecordParams
-from tasks.nodes.record.place import Place
-from tasks.nodes.record.plan import PlannedExecution
-from tasks.nodes.record.stress import NO_STRESS, StressOutcome, applied
-from tasks.nodes.record.surroundings import Running, run
-from tasks.nodes.record.templates import BenchmarkTemplate
-from tasks.nodes.record.tools import told_version
-from tasks.nodes.tools.parsing import Parser
+import psutil
 
+from tasks.machine import find_tool
+from tasks.machine_groups import ROOT, Group, root_group
+from tasks.nodes.execution import Execution, ParsedLog
+from tasks.nodes.record.groups import CONTROLLERS, Running, allow_share, processes_in, run, start, throttled_s
+from tasks.nodes.record.params import BenchmarkTemplate, Dose, RecordParams
+from tasks.nodes.record.place import STRESS, STRESS_SERVER, Place
+from tasks.nodes.record.plan import PlannedExecution
+from tasks.nodes.tools.parsing import Parser
+from tasks.workloads.record.programs.session import members
+
+ASKED = {"ioping": "-v", "qperf": "--version"}  # their logs do not tell which version wrote them
+ASK_S = 10.0
+NAN = float("nan")
+PARENT, USER = 1, 11  # fields of /proc/PID/stat, counted from the one behind the name
+KTHREADD = "2"
+START_S, NAP_S = 2.0, 0.01
+AT_WORK_S = 0.003  # CPU time that it has used when it has begun
+STARTING_S = 0.15  # time that its start takes, with its full speed
+LEAST_CORES = 0.0005  # mean, while the benchmark ran: a stressor that sleeps uses none
+MARGIN_S = 30.0
+IO_FIELDS = ("rchar", "wchar", "read_bytes", "write_bytes")
 CLEAN = "clean"
 DIGITS = 5
+
+
+@dataclass(frozen=True)
+class Usage:
+    """CPU seconds so far. all_s: of the machine; ours_s: of the campaign; recorder_s: of this process; kernel_s: of the
+    kernel's own threads, which write back what the benchmark wrote and carry its packets."""
+
+    at_s: float
+    all_s: float
+    ours_s: float
+    recorder_s: float
+    steal_s: float
+    kernel_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """Means over an execution, in cores; NaN where the machine does not say."""
+
+    foreign_cores: float
+    steal_cores: float
+
+    def exceeds(self, limit_ratio: float, cores: int) -> bool:
+        """Whether others, or the hypervisor, took more than this ratio of the cores. What is not known does not."""
+        return any(taken > limit_ratio * cores for taken in (self.foreign_cores, self.steal_cores))
+
+
+class Usages:
+    """Reads what the machine and the campaign have used.
+
+    With control groups both are exact. Without, the machine's is counted in clock ticks, and the campaign's is that of
+    the children of this process that have ended, and of those that live, without what these have started."""
+
+    def __init__(self, campaign: Group | None, root: Path = ROOT) -> None:
+        self.campaign = campaign
+        self.everything = root_group(root, CONTROLLERS) if campaign else None
+
+    def now(self, living: Iterable[int] = ()) -> Usage:
+        """What has been used until now. living: children of this process that are at work."""
+        times = psutil.cpu_times()
+        steal_s = float(getattr(times, "steal", NAN))
+        if self.everything and self.campaign:
+            all_s, ours_s = self.everything.usage_s(), self.campaign.usage_s()
+        else:
+            all_s = times.user + times.nice + times.system + getattr(times, "irq", 0.0) + getattr(times, "softirq", 0.0)
+            ours_s = _ended_children_s() + sum(map(_used_s, living))
+        return Usage(time.monotonic(), all_s, ours_s, time.process_time(), steal_s, kernel_threads_s())
+
+
+def disturbance_between(before: Usage, after: Usage) -> Disturbance:
+    """What disturbed an execution."""
+    lasted_s = max(after.at_s - before.at_s, 1e-3)
+    ours_s = (after.ours_s - before.ours_s) + (after.recorder_s - before.recorder_s)
+    foreign_s = (after.all_s - before.all_s) - ours_s - max(0.0, after.kernel_s - before.kernel_s)
+    steal_s = after.steal_s - before.steal_s
+    return Disturbance(_possible(foreign_s / lasted_s), _possible(steal_s / lasted_s))
+
+
+def _possible(cores: float) -> float:
+    """Not less than nothing and not more than there are, as differences of clock ticks can be; NaN stays."""
+    return min(max(0.0, cores), float(os.cpu_count() or 1)) if cores == cores else NAN
+
+
+def kernel_threads_s(proc: Path = Path("/proc")) -> float:
+    """CPU time of all threads of the kernel; 0 where none is to be seen, as in a container."""
+    ticks = 0
+    names = [path.name for path in proc.iterdir()] if proc.is_dir() else []
+    for name in filter(str.isdecimal, names):  # glob would fail where a process ends while it looks
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            fields = (proc / name / "stat").read_text().rpartition(")")[2].split()
+            if fields[PARENT] == KTHREADD:
+                ticks += sum(int(text) for text in fields[USER : USER + 2])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _ended_children_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _used_s(pid: int) -> float:
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(int(ticks) for ticks in fields[USER : USER + 4]) / os.sysconf("SC_CLK_TCK")
+    return 0.0
+
+
+NO_STRESS = Dose(benchmark="none", level=1, name="none")
+
+
+@dataclass(frozen=True)
+class StressReading:
+    """What a stressor has used so far. throttled_s: what the benchmark had to wait for its own quota."""
+
+    at_s: float
+    cpu_s: float
+    io_bytes: float
+    throttled_s: float
+    is_alive: bool
+
+
+@dataclass(frozen=True)
+class StressOutcome:
+    """What became of a dose. cores, bytes_per_s: what the stressor used while the benchmark ran."""
+
+    is_applied: bool
+    cores: float = 0.0
+    bytes_per_s: float = 0.0
+    throttled_ratio: float = 0.0
+
+
+class Stressor:
+    """One dose on one node."""
+
+    def __init__(self, dose: Dose, place: Place, limit_s: float) -> None:
+        self.dose, self.place, self.limit_s = dose, place, limit_s
+        self.running: Running | None = None
+        self.told = ""
+        self.folder = place.folder / "stress"
+
+    @property
+    def group(self) -> Group | None:
+        """The stressor's own group."""
+        return self.place.groups.stress if self.place.groups else None
+
+    def start(self) -> None:
+        """Apply the dose; returns when it works, or after two seconds. Raises MissingTool, NoServer, NoNamespace."""
+        groups, dose = self.place.groups, self.dose
+        if groups and dose.throttle_ratio < 1:
+            allow_share(groups.bench, self.place.cpu_cores, dose.throttle_ratio)
+        if dose.delay_ms and self.place.link:
+            self.place.link.delay(dose.delay_ms)
+        if not dose.command:
+            return
+        if "{stress_port}" in dose.command:
+            self.place.serve(STRESS, STRESS_SERVER)
+        self.folder.mkdir(exist_ok=True)
+        values = self.place.values(
+            limit_s=self.limit_s + MARGIN_S, link_ratio=dose.link_ratio, disk_ratio=dose.disk_ratio
+        )
+        words = self.place.command(dose.command, values | {"folder": str(self.folder)})
+        before = self.read()
+        self.running = start(words, self.place.around(self.group), self.place.folder / "stress.log")
+        self._wait_until_at_work(before)
+        if groups and dose.cpu_ratio < 1:  # only now: its start would take seconds with little of a processor
+            allow_share(groups.stress, self.place.cpu_cores, dose.cpu_ratio)
+
+    def _wait_until_at_work(self, before: StressReading) -> None:
+        while self.running and self.running.is_alive:
+            now = self.read()
+            lasted_s, used_s = now.at_s - before.at_s, now.cpu_s - before.cpu_s
+            if lasted_s >= START_S or (lasted_s >= STARTING_S and used_s >= AT_WORK_S):
+                return
+            time.sleep(NAP_S)
+
+    def read(self) -> StressReading:
+        """What it has used so far."""
+        groups, running = self.place.groups, self.running
+        pids = processes_in(self.group) if self.group else members(running.process.pid) if running else []
+        waited = throttled_s(groups.bench) if groups else 0.0
+        is_alive = running.is_alive if running else not self.dose.command
+        if self.dose.delay_ms:
+            is_alive = is_alive and self.place.link is not None and self.place.link.is_delayed
+        cpu_s = self.group.usage_s() if self.group else sum(map(_cpu_s, pids))
+        return StressReading(time.monotonic(), cpu_s, sum(map(_io_bytes, pids)), waited, is_alive)
+
+    def outcome(self, before: StressReading, after: StressReading) -> StressOutcome:
+        """Whether it was at work from the one reading to the other. A stressor that has ended was not."""
+        lasted_s = max(after.at_s - before.at_s, NAP_S)
+        cores = (after.cpu_s - before.cpu_s) / lasted_s
+        bytes_per_s = max(0.0, after.io_bytes - before.io_bytes) / lasted_s
+        throttled = (after.throttled_s - before.throttled_s) / lasted_s
+        works = before.is_alive and after.is_alive and (cores >= LEAST_CORES or not self.dose.command)
+        slows = self.dose.throttle_ratio >= 1 or throttled > 0
+        return StressOutcome(works and slows, cores, bytes_per_s, throttled)
+
+    def stop(self) -> None:
+        """End it, and keep its last words if it had ended before."""
+        if self.running:
+            if not self.running.is_alive:
+                self.told = self.running.last_words()
+            self.running.end()
+            self.running = None
+            self.place.servers.stop(STRESS)  # it would still be busy with us when the next one comes
+        if self.dose.delay_ms and self.place.link:
+            self.place.link.delay(0)
+        groups, cores = self.place.groups, self.place.cpu_cores
+        if groups and self.dose.cpu_ratio < 1:
+            allow_share(groups.stress, cores, 1)
+        if groups and self.dose.throttle_ratio < 1:
+            allow_share(groups.bench, cores, 1)
+        if self.dose.command:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def applied(dose: Dose, place: Place, limit_s: float) -> Iterator[Stressor]:
+    """The dose at work on the node, and gone afterwards. Raises MissingTool, NoServer."""
+    stressor = Stressor(dose, place, limit_s)
+    try:
+        stressor.start()
+        yield stressor
+    finally:
+        stressor.stop()
+
+
+def _cpu_s(pid: int) -> float:
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
+
+
+def _io_bytes(pid: int) -> float:
+    with contextlib.suppress(OSError, ValueError):
+        told = dict(line.split(": ") for line in Path(f"/proc/{pid}/io").read_text().splitlines())
+        return float(sum(int(told[name]) for name in IO_FIELDS))
+    return 0.0
 
 
 @dataclass(frozen=True)
@@ -147,3 +384,17 @@ def _rounded(facts: dict[str, Any]) -> dict[str, Any]:
 
 def _known(value: float) -> float | None:
     return round(value, DIGITS) if value == value else None
+
+
+@lru_cache
+def told_version(tool: str) -> str:
+    """The version of a tool whose logs do not tell; empty for others, and where it does not say."""
+    found = find_tool(tool) if tool in ASKED else None
+    if found is None:
+        return ""
+    try:
+        asked = subprocess.run([found, ASKED[tool]], capture_output=True, text=True, timeout=ASK_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    version = re.search(r"\d+(\.\d+)+", asked.stdout + asked.stderr)
+    return version[0] if version else ""

@@ -1,33 +1,331 @@
 """A recording of benchmarks from end to end. The way in is `record_nodes`."""
 
+import contextlib
 import logging
+import os
+import platform
+import signal
+import tempfile
+import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from tasks.errors import BadSetting
+from tasks.errors import BadSetting, WhorlError
+from tasks.machine import cpu_model, read_cgroups
+from tasks.machine_groups import ROOT, Group, campaign_group
 from tasks.machine_lock import only_recorder
-from tasks.nodes.record.bench import CLEAN, Bench
-from tasks.nodes.record.disturbance import Usages
-from tasks.nodes.record.doses import Dose
-from tasks.nodes.record.ledger import Ledger
-from tasks.nodes.record.local import nodes_of
-from tasks.nodes.record.params import RecordParams
-from tasks.nodes.record.parts import part_paths
-from tasks.nodes.record.plan import Plan, make_plan
-from tasks.nodes.record.possible_stress import lacking_stress, possible_doses
-from tasks.nodes.record.schedule import Schedule, Tell, Turn
-from tasks.nodes.record.staging import Stage, staged
-from tasks.nodes.record.steady import Past
-from tasks.nodes.record.templates import BenchmarkTemplate
-from tasks.nodes.record.tools import check_parsers, check_tools, chosen_templates
-from tasks.nodes.record.unwinding import sigterm_unwinds
+from tasks.machine_scratch import scratch_folder
+from tasks.nodes.record.bench import CLEAN, Bench, Outcome, Usages
+from tasks.nodes.record.groups import CONTROLLERS, PREFIX, REGISTER, end_abandoned
+from tasks.nodes.record.ledger import Ledger, part_paths
+from tasks.nodes.record.link import remove_abandoned
+from tasks.nodes.record.params import BenchmarkTemplate, Dose, RecordParams, doses_of, nodes_of
+from tasks.nodes.record.place import Place, check_tools, make_place
+from tasks.nodes.record.plan import (
+    Past,
+    Plan,
+    PlannedExecution,
+    chosen_templates,
+    lacking_stress,
+    make_plan,
+    next_benchmark,
+    possible_doses,
+)
+from tasks.nodes.record.sampler import NodeReader, NodeSampler
 from tasks.nodes.tools import PARSERS
 from tasks.nodes.tools.parsing import Parser
+from tasks.workloads.record.programs.session import end_registered
 
+STATUS = 128 + signal.SIGTERM
+ON_DISK = Path("/var/tmp")
+KEPT_S = 60.0  # samples are kept this much longer than the two longest executions
+Tell = Callable[[int, int], None]
+Turn = Callable[[BenchmarkTemplate], AbstractContextManager[object]]
+NAP_S = 0.02
 logger = logging.getLogger(__name__)
+
+
+@contextlib.contextmanager
+def sigterm_unwinds() -> Iterator[None]:
+    """SIGTERM raises SystemExit here; only the main thread can have it so, in others nothing changes."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(*_: object) -> None:
+        raise SystemExit(STATUS)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What is set up. places: by node, prepared; templates: those that can run on all of them; unavailable: what of a
+    node does not work here."""
+
+    group: Group | None
+    places: Mapping[str, Place]
+    templates: tuple[BenchmarkTemplate, ...]
+    unavailable: Mapping[str, tuple[str, ...]]
+    sampler: NodeSampler
+
+    @property
+    def isolation(self) -> str:
+        """cgroups, or none."""
+        return "cgroups" if self.group else "none"
+
+    def facts(self) -> dict[str, Any]:
+        """For the record of each part."""
+        return {
+            "machine": machine_facts(),
+            "isolation": self.isolation,
+            "unavailable": {name: list(told) for name, told in self.unavailable.items()},
+            "namespaces": [name for name, place in self.places.items() if place.link],
+        }
+
+
+@contextlib.contextmanager
+def staged(
+    params: RecordParams, templates: Sequence[BenchmarkTemplate], doses: Sequence[Dose], campaign: str
+) -> Iterator[Stage]:
+    """Everything that the nodes need for these benchmarks and doses. What a killed recorder has left is ended first.
+
+    campaign: what tells its data from that of others. Raises MissingTool, NotPrepared."""
+    shared = ON_DISK if os.access(ON_DISK, os.W_OK) else Path(tempfile.gettempdir())
+    scratch = scratch_folder("nodes", campaign, place=params.scratch, shared=shared)
+    end_leftovers(scratch)
+    with _group(params) as group, _places(params, templates, scratch, group) as places:
+        possible = tuple(one for one in templates if not any(_is_open(one, place) for place in places.values()))
+        unavailable = {name: (*place.faults, *_open_faults(templates, place)) for name, place in places.items()}
+        told = {name: faults for name, faults in unavailable.items() if faults}
+        for place in places.values():
+            place.prepare(possible, doses)
+        with _sampled(params, templates, places, scratch) as sampler:
+            yield Stage(group, places, possible, told, sampler)
+
+
+def machine_facts() -> dict[str, str | int]:
+    """Processor, cores, memory in bytes, kernel and control groups."""
+    return {
+        "cpu_model": cpu_model(),
+        "cores": os.cpu_count() or 0,
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "cgroups": read_cgroups().layout,
+        "python": platform.python_version(),
+    }
+
+
+def end_leftovers(scratch: Path) -> None:
+    """End what a recorder that was killed has left: its processes, groups and namespaces."""
+    n = end_registered(scratch / REGISTER, scratch)
+    groups, namespaces = end_abandoned(ROOT), remove_abandoned()
+    if n or groups or namespaces:
+        logger.warning("ended what a killed recorder had left: %s", ", ".join((*groups, *namespaces)) or "processes")
+
+
+def _is_open(template: BenchmarkTemplate, place: Place) -> bool:
+    """Whether its server would listen to everybody: it cannot be bound to an address, and has no namespace."""
+    return template.is_network and "{server}" not in template.server and place.link is None
+
+
+def _open_faults(templates: Sequence[BenchmarkTemplate], place: Place) -> list[str]:
+    return [
+        f"{one.benchmark}: not run, its server would listen on every address of this machine; needs a network namespace"
+        for one in templates
+        if _is_open(one, place)
+    ]
+
+
+@contextlib.contextmanager
+def _group(params: RecordParams) -> Iterator[Group | None]:
+    if params.isolation == "none":
+        yield None
+        return
+    with campaign_group(weight=params.cpu_weight, prefix=PREFIX, controllers=CONTROLLERS) as group:
+        if group is None:
+            logger.warning("no control groups here: nodes have no limits, and what others use is only estimated")
+        yield group
+
+
+@contextlib.contextmanager
+def _places(
+    params: RecordParams, templates: Sequence[BenchmarkTemplate], scratch: Path, group: Group | None
+) -> Iterator[dict[str, Place]]:
+    """A place for each node, removed afterwards."""
+    has_network = params.isolation != "none" and any(one.is_network for one in templates)
+    places: dict[str, Place] = {}
+    try:
+        for number, node in enumerate(nodes_of(params), start=1):
+            places[node.name] = make_place(
+                node, number, scratch, group, is_emulated=params.place == "emulated", has_network=has_network
+            )
+        yield places
+    finally:
+        for place in places.values():
+            place.remove()
+        (scratch / REGISTER).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            scratch.rmdir()
+
+
+@contextlib.contextmanager
+def _sampled(
+    params: RecordParams, templates: Sequence[BenchmarkTemplate], places: Mapping[str, Place], scratch: Path
+) -> Iterator[NodeSampler]:
+    keeps_s = 2 * max((one.limit_s for one in templates), default=0.0) + 2 * params.margin_s + KEPT_S
+    readers = {name: NodeReader(place) for name, place in places.items()}
+    sampler = NodeSampler(readers, scratch, interval_s=params.interval_s, keeps_s=keeps_s)
+    try:
+        sampler.start()
+        yield sampler
+    finally:
+        sampler.stop()
+
+
+@dataclass
+class Schedule:
+    """One call of the recorder. waiting: executions whose last samples are not taken yet; errors: of those that could
+    not be run, by id; failed: their numbers; broken: without a plan, node and benchmark of these."""
+
+    bench: Bench
+    ledger: Ledger
+    sampler: NodeSampler
+    tell: Tell
+    turn: Turn | None
+    history: Mapping[str, Sequence[Past]]
+    waiting: list[Outcome] = field(default_factory=list)
+    errors: dict[str, str] = field(default_factory=dict)
+    failed: set[int] = field(default_factory=set)
+    broken: set[tuple[str, str]] = field(default_factory=set)
+    n_run: int = 0
+    spent_s: float = 0.0
+
+    @property
+    def overhead_s(self) -> float:
+        """Mean time of an execution beside its tool's own."""
+        return self.spent_s / self.n_run if self.n_run else 0.0
+
+    def run(self, ends_s: float) -> None:
+        """Run executions until none is left or the time (on the monotonic clock) is over; keep each of them.
+
+        Those that have ended are kept even if this is interrupted."""
+        margin_s = self.bench.params.margin_s
+        self._wait_for(time.monotonic() + margin_s)  # there is a time before the first one
+        began_s = time.monotonic()
+        try:
+            for planned in self._next():
+                template = self.bench.templates[planned.benchmark]
+                if time.monotonic() >= ends_s:
+                    return
+                self._record(planned, template)
+                self._keep_complete()
+        finally:
+            self.spent_s += time.monotonic() - began_s
+            with contextlib.suppress(KeyboardInterrupt, SystemExit):
+                if self.waiting:
+                    self._wait_for(self.waiting[-1].ended_s + margin_s)
+            self._keep_complete(all_of_them=True)
+
+    def _next(self) -> Iterator[PlannedExecution]:
+        if self.ledger.plan is None:
+            yield from self._steady()
+            return
+        yield from self.ledger.left(self.ledger.plan.executions)
+        for n in range(self.bench.params.repeats):
+            self._settle()
+            again = [one for one in self.ledger.repetition(n + 1) if one.number not in self.failed]
+            yield from again
+
+    def _steady(self) -> Iterator[PlannedExecution]:
+        for _ in range(self.bench.params.executions):
+            for node in self.bench.places:
+                yield from self._one_on(node)
+
+    def _one_on(self, node: str) -> Iterator[PlannedExecution]:
+        """What is next on a node; where it cannot be run, another in its place, and it no more in this call."""
+        while templates := [one for one in self.bench.templates.values() if (node, one.benchmark) not in self.broken]:
+            self._settle()
+            template = next_benchmark((*self.history.get(node, ()), *self.ledger.past(node)), templates)
+            number = len(self.ledger.done) + len(self.errors) + 1
+            yield PlannedExecution(number, node, template.benchmark, template.template_hash, template.is_network)
+            if number not in self.failed:
+                return
+            self.broken.add((node, template.benchmark))
+
+    def _record(self, planned: PlannedExecution, template: BenchmarkTemplate) -> None:
+        began_s = time.monotonic()
+        doses = doses_of(self.bench.params.doses, planned.benchmark, planned.dose_level, planned.node)
+        dose = next((one for one in doses if one.name == planned.dose), None)
+        self._lower(planned)
+        if self.turn and self.waiting:  # a turn may take longer than samples are kept
+            margin_s = self.bench.params.margin_s
+            self.sampler.put_aside(self.waiting[0].began_s - margin_s, self.waiting[-1].ended_s + margin_s)
+        try:
+            with self.turn(template) if self.turn else contextlib.nullcontext():
+                waited_s = time.monotonic() - began_s
+                outcome = self.bench.record(planned, dose)
+        except (WhorlError, OSError) as error:  # any fault of one benchmark is its own, not the end of the campaign
+            self.errors[planned.id_in(self.ledger.campaign)] = str(error)
+            self.failed.add(planned.number)
+            logger.warning("%s cannot be run: %s", planned.id_in(self.ledger.campaign), error)
+            return
+        self.waiting.append(outcome)
+        self.n_run += 1
+        self.spent_s -= waited_s + outcome.ended_s - outcome.began_s
+
+    def _lower(self, planned: PlannedExecution) -> None:
+        """Lower the limits of a node whose time has come. Repetitions come after the plan: they have them too."""
+        n = len(self.ledger.plan.executions) if self.ledger.plan else 0
+        place = self.bench.places[planned.node]
+        for limit in self.bench.params.lowered:
+            is_due = planned.repetition > 0 or planned.number > limit.after_ratio * n
+            if n and limit.node == planned.node and is_due and limit.name not in place.lowered:
+                place.lower(limit)
+                logger.info("%s: %s from execution %d on", planned.node, limit.name, planned.number)
+
+    def _settle(self) -> None:
+        """Keep all that has ended: what comes next depends on it."""
+        if self.waiting:
+            self._wait_for(self.waiting[-1].ended_s + self.bench.params.margin_s)
+            self._keep_complete(all_of_them=True)
+
+    def _wait_for(self, at_s: float) -> None:
+        while self.sampler.is_alive() and not self.sampler.covers(at_s):
+            time.sleep(NAP_S)
+
+    def _keep_complete(self, *, all_of_them: bool = False) -> None:
+        """Keep the executions after which enough was sampled."""
+        margin_s = self.bench.params.margin_s
+        while self.waiting and (all_of_them or self.sampler.covers(self.waiting[0].ended_s + margin_s)):
+            outcome = self.waiting[0]
+            begin_s, end_s = outcome.began_s - margin_s, outcome.ended_s + margin_s
+            telemetry = self.sampler.between(outcome.planned.node, begin_s, end_s, outcome.began_s)
+            self.ledger.keep(outcome, telemetry)
+            self.waiting.pop(0)
+            self._say(outcome)
+
+    def _say(self, outcome: Outcome) -> None:
+        plan, done = self.ledger.plan, self.ledger.done.values()
+        clean = sum(one.status == CLEAN for one in done)
+        total = len(plan.executions) if plan else len(done)
+        facts = outcome.execution.facts
+        logger.log(
+            logging.INFO if outcome.status == CLEAN else logging.WARNING,
+            "%d of %d: %s %s, %.2f s, %d metrics, dose %s, %s foreign, %s stolen",
+            len(done), total, facts["execution_id"], outcome.status, facts["duration_s"],
+            len(outcome.execution.measured), facts["dose"] or "none", facts["foreign_cores"], facts["steal_cores"],
+        )  # fmt: skip
+        self.tell(clean, total)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +386,15 @@ def runnable(
     check_tools(templates, doses)
     planned(params, templates)
     return templates, doses
+
+
+def check_parsers(templates: Sequence[BenchmarkTemplate], parsers: Mapping[str, Parser], profile: str) -> None:
+    """Raises BadSetting that names the benchmarks whose logs nobody reads: each execution of them would fail."""
+    if unread := [one.benchmark for one in templates if one.benchmark not in parsers]:
+        raise BadSetting(
+            f"nodes.record.{profile}: nobody reads the logs of {', '.join(unread)}; "
+            f"expected benchmarks of {', '.join(parsers)}; leave it out, or name it after the one whose tool it calls"
+        )
 
 
 def record_nodes(

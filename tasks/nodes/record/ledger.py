@@ -1,21 +1,264 @@
 """What a recording has and what it still lacks: each finished execution is on disk at once, parts follow."""
 
+import json
+import os
 import shutil
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, Literal
 
-from tasks.nodes.execution import Sampled
-from tasks.nodes.record.begun import begin
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from tasks.errors import BadInput, BadSetting
+from tasks.nodes.execution import Execution, Measured, Sampled
+from tasks.nodes.landed import record_of, write_part
 from tasks.nodes.record.bench import CLEAN, Outcome
 from tasks.nodes.record.params import RecordParams
-from tasks.nodes.record.parts import KEYS, STEADY, Done, Record, finished, recorded_params, write_parts
-from tasks.nodes.record.plan import AGAIN, Plan, PlannedExecution
-from tasks.nodes.record.spool import SPOOL, Spooled, spooled_paths, write_spooled
-from tasks.nodes.record.steady import Past
+from tasks.nodes.record.plan import AGAIN, Past, Plan, PlannedExecution
 
+SPOOL = "finished"  # folder of the files of single executions
+ENDING = ".execution.json"
+TIMES = ("started_at", "ended_at")
+Facts = dict[str, Any]
+Kind = Literal["executions", "flagged"]
+KINDS: tuple[Kind, ...] = ("executions", "flagged")  # flagged: kept apart from what is learned from
+STEADY = "steady"  # instead of a plan's digest where what runs next follows from what ran
+MOST_BYTES = 2_000_000
+KEYS = ["execution_id", "node", "benchmark", "template_hash", "started_at"]
+Record = dict[str, Any]
+UNIMPORTANT = (
+    "minutes", "executions", "part_minutes", "scratch", "repeats", "cpu_weight", "lock_wait_s", "campaign",
+)  # fmt: skip
+BEGUN = "campaign.json"  # beside the single executions, until these are in a part
 MOST_SPOOLED = 600  # executions; they are read again when a part is written
+
+
+@dataclass(frozen=True)
+class Spooled:
+    """One finished execution. status: clean, or why it was to be repeated; facts: for the record of its part."""
+
+    execution: Execution
+    status: str
+    facts: Facts
+
+
+def write_spooled(folder: Path, one: Spooled) -> Path:
+    """Write one down; its file appears whole or not at all."""
+    path = folder / SPOOL / f"{one.execution.execution_id}{ENDING}"
+    temporary = path.with_suffix(".tmp")
+    with temporary.open("w") as file:
+        json.dump(_as_json(one), file)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    return path
+
+
+def spooled_paths(folder: Path) -> list[Path]:
+    """The files of single executions, in the order of their names."""
+    return sorted((folder / SPOOL).glob(f"*{ENDING}"))
+
+
+def read_spooled(path: Path) -> Spooled:
+    """One file back. Raises BadInput."""
+    try:
+        return _from_json(json.loads(path.read_text()))
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        expected = "a finished execution of the recorder"
+        raise BadInput(path, f"cannot be read ({problem})", expected, "move it away") from problem
+
+
+def _as_json(one: Spooled) -> Facts:
+    execution = one.execution
+    facts = {key: value.isoformat() if key in TIMES else value for key, value in execution.facts.items()}
+    return {
+        "status": one.status,
+        "facts": one.facts,
+        "execution": facts,
+        "measured": [asdict(measured) for measured in execution.measured],
+        "missing": execution.missing,
+        "telemetry": [[s.metric, s.unit, _listed(s.at_s), _listed(s.samples)] for s in execution.telemetry],
+        "tool": execution.tool,
+        "log": execution.log,
+    }
+
+
+def _from_json(told: Facts) -> Spooled:
+    facts = {key: datetime.fromisoformat(value) if key in TIMES else value for key, value in told["execution"].items()}
+    telemetry = tuple(
+        Sampled(metric, unit, np.array(at_s, dtype=float), np.array(samples, dtype=float))
+        for metric, unit, at_s, samples in told["telemetry"]
+    )
+    measured = tuple(Measured(**one) for one in told["measured"])
+    execution = Execution(facts, measured, tuple(told["missing"]), telemetry, told["tool"], told["log"])
+    return Spooled(execution, told["status"], told["facts"])
+
+
+def _listed(values: Sequence[float] | np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None]:
+    """Numbers as JSON has them: NaN is null there."""
+    return [None if value != value else float(value) for value in values]
+
+
+@dataclass(frozen=True)
+class Done:
+    """An execution that is kept somewhere."""
+
+    execution_id: str
+    node: str
+    benchmark: str
+    template_hash: str
+    started_at: datetime
+    status: str
+
+    @property
+    def kind(self) -> Kind:
+        """Which files it belongs into."""
+        return "executions" if self.status == CLEAN else "flagged"
+
+
+def recorded_params(params: RecordParams) -> Record:
+    """The parameters that decide a campaign: not how long a call goes on, nor where its scratch folder is."""
+    return params.model_dump(mode="json", exclude=set(UNIMPORTANT))
+
+
+def part_paths(folder: Path) -> list[Path]:
+    """The parts of a folder, clean ones first, each kind in the order of its numbers."""
+    return [path for kind in KINDS for _, path in sorted(_numbered(folder, kind))]
+
+
+def _numbered(folder: Path, kind: Kind) -> list[tuple[int, Path]]:
+    named = [(path.stem.removeprefix(f"{kind}-"), path) for path in folder.glob(f"{kind}-*.parquet")]
+    return [(int(number), path) for number, path in named if number.isdecimal()]
+
+
+def read_keys(path: Path) -> tuple[pa.Table, Record]:
+    """What tells the executions of a part apart, and its record. Raises BadInput."""
+    try:
+        table = pq.read_table(path, columns=KEYS)
+        record = record_of(pq.read_schema(path))
+        record["executions"], record["params"]
+    except (pa.ArrowInvalid, OSError, KeyError, ValueError) as problem:
+        expected = "a part file of the recorder"
+        raise BadInput(path, f"cannot be read ({problem})", expected, "move it away") from problem
+    return table, record
+
+
+def finished(folder: Path, *, with_steady: bool = True) -> list[Done]:
+    """All executions that a folder holds, in parts or alone. Raises BadInput if a file cannot be read.
+
+    with_steady: also those of parts that were recorded without a plan."""
+    found: dict[str, Done] = {}
+    for path in part_paths(folder):
+        table, record = read_keys(path)
+        if record.get("plan") == STEADY and not with_steady:
+            continue
+        for row in table.to_pylist():
+            told = record["executions"].get(row["execution_id"], {})
+            found[row["execution_id"]] = Done(**row, status=str(told.get("status", CLEAN)))
+    for path in spooled_paths(folder):
+        one = read_spooled(path)
+        done = Done(**{key: one.execution.facts[key] for key in KEYS}, status=one.status)
+        found.setdefault(done.execution_id, done)
+    return list(found.values())
+
+
+def write_parts(folder: Path, record: Record) -> list[Path]:
+    """Put all single files together into the next part of their kind, several if one would be too large.
+
+    An execution that a part holds already (we were killed between the two steps) is not written twice."""
+    for stale in folder.glob("*.large"):
+        stale.unlink()
+    held = {one for path in part_paths(folder) for one in read_keys(path)[1]["executions"]}
+    waiting = [read_spooled(path) for path in spooled_paths(folder)]
+    written: list[Path] = []
+    for kind in KINDS:
+        ours = [one for one in waiting if ("executions" if one.status == CLEAN else "flagged") == kind]
+        ours = [one for one in ours if one.execution.execution_id not in held]
+        written += _write(folder, kind, sorted(ours, key=lambda one: one.execution.facts["started_at"]), record)
+    for path in spooled_paths(folder):
+        path.unlink()
+    return written
+
+
+def _write(folder: Path, kind: Kind, ours: Sequence[Spooled], record: Record) -> list[Path]:
+    """One part, or each half on its own if it is too large."""
+    if not ours:
+        return []
+    taken = max((number for number, _ in _numbered(folder, kind)), default=0)
+    path = folder / f"{kind}-{taken + 1:04d}.parquet"
+    facts = {one.execution.execution_id: one.facts for one in ours}
+    waiting = path.with_suffix(".large")
+    write_part(waiting, [one.execution for one in ours], record | {"executions": facts})
+    if waiting.stat().st_size > MOST_BYTES and len(ours) > 1:
+        waiting.unlink()
+        half = len(ours) // 2
+        return [*_write(folder, kind, ours[:half], record), *_write(folder, kind, ours[half:], record)]
+    waiting.replace(path)
+    return [path]
+
+
+def begin(folder: Path, params: RecordParams, digest: str, facts: Record, *, now: datetime | None = None) -> str:
+    """The campaign's name: the one with which it was begun, whoever continues it; written down, with the facts.
+
+    A new one is named after the time as well: ids of executions of two campaigns are never the same. Calls without a
+    plan and a campaign may share a folder; what a killed one has left is put into parts. facts: of machine and nodes.
+    Raises BadSetting if the folder holds another campaign, BadInput if a file cannot be read."""
+    (folder / SPOOL).mkdir(parents=True, exist_ok=True)
+    left = _left(folder)
+    if left and STEADY in (left["plan"], digest):
+        write_parts(folder, left)
+        left = {}
+    path = folder / SPOOL / BEGUN
+    told = [*_told(folder, digest), *([(path, left)] if left else [])]
+    for where, record in told:
+        _check(where, record, params, digest)
+    new = "-".join(filter(None, (params.campaign, f"{now or datetime.now(UTC):%Y%m%dt%H%M%S}")))
+    name = str(told[0][1]["campaign"]) if told else new
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps({**facts, "plan": digest, "params": recorded_params(params), "campaign": name}))
+    temporary.replace(path)
+    return name
+
+
+def _left(folder: Path) -> Record:
+    """The record of the executions that are in no part yet; empty if there are none. Raises BadInput."""
+    path = folder / SPOOL / BEGUN
+    if not path.exists() or not spooled_paths(folder):
+        return {}
+    try:
+        told: Record = json.loads(path.read_text())
+        told["campaign"], told["params"], told["plan"]
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        expected = "what the recorder wrote at its begin"
+        raise BadInput(path, f"cannot be read ({problem})", expected, "move its folder away") from problem
+    return told
+
+
+def _told(folder: Path, digest: str) -> list[tuple[Path, Record]]:
+    """What the parts say of their campaign. Without a plan every call is one, and says nothing of later ones."""
+    told = [] if digest == STEADY else [(path, read_keys(path)[1]) for path in part_paths(folder)]
+    return [(path, record) for path, record in told if record.get("plan") != STEADY]
+
+
+def _check(path: Path, theirs: Record, params: RecordParams, digest: str) -> None:
+    try:  # what a campaign of an older recorder does not say it had by default
+        recorded = recorded_params(RecordParams.model_validate(theirs.get("params") or {}))
+    except ValidationError:
+        recorded = {}
+    ours = recorded_params(params)
+    differing = sorted(key for key in ours if recorded.get(key) != ours[key])
+    if differing or theirs.get("plan") != digest:
+        what = ", ".join(differing) or "another plan"
+        raise BadSetting(
+            f"{path}: belongs to a campaign with other parameters ({what}); expected the same ones to continue "
+            "it; use another folder or move its parts away"
+        )
 
 
 @dataclass

@@ -1,21 +1,28 @@
 """The link between a node and its peer: two network namespaces, joined, shaped, and delayed where that is asked for."""
 
+import contextlib
+import ctypes
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from tasks.nodes.record.namespaces import PREFIX, NoNamespace, ip, make_namespace, remove_namespace, tc
+from tasks.errors import WhorlError
+from tasks.machine import find_tool
+from tasks.nodes.record.groups import Running, Surroundings, is_recorder, start
 from tasks.nodes.record.params import NodeParams
-from tasks.nodes.record.surroundings import Running, Surroundings, start
 
+PREFIX = "whorl-"  # and the recorder's process id
+FOLDER = Path("/run/netns")
+CLONE_NEWNET = 0x40000000
+ASK_TIMEOUT_S = 10.0
 DEVICE = "eth0"
 RELAY_DEVICE = "tun0"
 RELAY = "tasks.nodes.record.relay"
-ROOT = Path(__file__).parents[3]  # the recorder may have been started anywhere
 NETWORK, DETOUR = "10.203.", "10.204."  # and the node's number
 SAME_PAYLOAD = (1448 / 1514) / (15_948 / 16_000)  # a detour's packets are larger: they have fewer headers
 READY, READY_S, NAP_S = "ready", 10.0, 0.02
@@ -23,6 +30,82 @@ MBIT = 1_000_000
 LEAST_BURST = 262_144  # bytes; four of the largest packets that a device hands over at once
 BURST_S = 0.005  # what a timer tick of 250 Hz lets through
 LATENCY = "50ms"  # how long tbf lets a packet wait before it drops it
+
+
+class NoNamespace(WhorlError):
+    """A network namespace, a device in it or a limit on it that cannot be had here."""
+
+
+def ip(*words: str) -> str:
+    """Run iproute2's ip; returns what it says. Raises NoNamespace."""
+    return _ask("ip", *words)
+
+
+def tc(namespace: str, *words: str) -> None:
+    """Run iproute2's tc in a namespace. Raises NoNamespace."""
+    _ask("tc", "-n", namespace, *words)
+
+
+def _ask(tool: str, *words: str) -> str:
+    found = find_tool(tool)
+    if found is None:
+        raise NoNamespace(f"{tool} is not installed (Debian: apt-get install iproute2)")
+    try:
+        asked = subprocess.run(
+            [found, *words],
+            capture_output=True,
+            text=True,
+            timeout=ASK_TIMEOUT_S,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NoNamespace(f"{tool} {' '.join(words)}: {error}") from error
+    if asked.returncode:
+        raise NoNamespace(f"{tool} {' '.join(words)}: {asked.stderr.strip() or asked.returncode}")
+    return asked.stdout
+
+
+def make_namespace(name: str) -> None:
+    """Make a namespace with its loopback device up. Raises NoNamespace."""
+    ip("netns", "add", name)
+    ip("-n", name, "link", "set", "lo", "up")
+
+
+def remove_namespace(name: str) -> None:
+    """Remove a namespace with its devices; nothing if there is none."""
+    with contextlib.suppress(NoNamespace):
+        ip("netns", "del", name)
+
+
+def enter(name: str) -> None:
+    """Move the calling thread, and it alone, into a namespace. Raises OSError."""
+    handle = os.open(FOLDER / name, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.setns(handle, CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), f"cannot enter the network namespace {name}")
+    finally:
+        os.close(handle)
+
+
+def remove_abandoned(folder: Path = FOLDER) -> list[str]:
+    """End what a killed recorder has left in its namespaces, and remove them; returns their names."""
+    gone = []
+    for path in sorted(folder.glob(f"{PREFIX}[0-9]*-*")) if folder.is_dir() else ():
+        pid = path.name.removeprefix(PREFIX).partition("-")[0]
+        if not pid.isdigit() or is_recorder(int(pid), path.stat().st_mtime):
+            continue
+        with contextlib.suppress(NoNamespace):
+            for inside in ip("netns", "pids", path.name).split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(inside), signal.SIGKILL)
+        remove_namespace(path.name)
+        gone.append(path.name)
+    return gone
+
+
+ROOT = Path(__file__).parents[3]  # the recorder may have been started anywhere
 
 
 @dataclass

@@ -1,15 +1,194 @@
-"""The parameters of a recording of benchmarks, as a flow form and conf/nodes.yaml show them."""
+"""The parameters of a recording, as a flow form and conf/nodes.yaml show them: nodes, benchmarks, doses of stress."""
 
+import hashlib
+import json
+import os
+import platform
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from string import Formatter
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from tasks.nodes.record.doses import Dose
-from tasks.nodes.record.ladder import SHIPPED
-from tasks.nodes.record.templates import PAPER, SHORT, SLUG, BenchmarkTemplate
+from tasks.machine import cpu_model
 from tasks.params import Params
 
+PLACEHOLDERS = ("folder", "laid", "server", "port", "stress_port", "rate_mbit", "disk_bytes", "limit_s")
+SLUG = r"^[a-z0-9]+(-[a-z0-9]+)*$"
+NAMES = "folder: of the node on its disk; server, port: of its peer"
+FIO = "fio --name=randwrite --iodepth=1 --readwrite=randrw --blocksize=4m --size={size} --directory={{folder}}"
+QPERF = "qperf {{server}} --listen_port {{port}} --verbose_more --time {seconds} --access_recv 1 tcp_bw tcp_lat"
+QPERF_SERVER = "qperf --listen_port {port}"
+IPERF_SERVER = "iperf3 -s -B {server} -p {port}"
+LEVELS = (1, 2, 3)
+CPU = "stress-ng --cpu 16 --temp-path {folder} --timeout {limit_s}s"
+FILE = "fio --name=stress --filename={{laid}}/for-stress --size=256M --rw=randread --direct=1 --bs={block}"
+IPERF = "iperf3 -c {server} -p {stress_port} -t {limit_s} --bidir -b {rate_mbit}M"
 MOST_PART_MINUTES = 30
+
+
+def checked_command(text: str) -> str:
+    """A command line whose words in braces are ones that the recorder fills in. Raises ValueError."""
+    shlex.split(text)
+    unknown = [name for _, name, _, _ in Formatter().parse(text) if name is not None and name not in PLACEHOLDERS]
+    if unknown:
+        raise ValueError(f"no {{{unknown[0]}}} to fill in; expected some of {', '.join(PLACEHOLDERS)}")
+    return text
+
+
+def words_of(command: str, values: Mapping[str, str]) -> list[str]:
+    """The words of a command, filled in."""
+    return [word.format_map(values) for word in shlex.split(command)]
+
+
+class BenchmarkTemplate(Params):
+    """One benchmark as it is run, the same on every node."""
+
+    benchmark: str = Field(pattern=SLUG, max_length=100, description="Name")
+    aspect: Literal["cpu", "memory", "disk", "network"] = Field(description="Resource that it measures")
+    command: str = Field(min_length=1, max_length=1000, description=f"Command; filled in are {NAMES}")
+    prepare: str = Field("", max_length=1000, description="Runs once on each node, beforehand and without its limits")
+    server: str = Field("", max_length=1000, description="Runs beside it at its peer, for network benchmarks")
+    limit_s: float = Field(20, gt=0, le=86_400, description="Longest time that it may take, in seconds")
+
+    _commands = field_validator("command", "prepare", "server")(checked_command)
+
+    @property
+    def tool(self) -> str:
+        """The name of its program."""
+        return Path(shlex.split(self.command)[0]).name
+
+    @property
+    def is_network(self) -> bool:
+        """Whether it needs a server: one at a time over all nodes."""
+        return bool(self.server)
+
+    @property
+    def template_hash(self) -> str:
+        """SHA-256 of what is run: with the benchmark's name, this is its type."""
+        content = {key: getattr(self, key) for key in ("benchmark", "command", "prepare", "server")}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _templates(seconds: int, fio_size: str, ioping: str, limit_s: float) -> tuple[BenchmarkTemplate, ...]:
+    fio = FIO.format(size=fio_size)
+    return (
+        BenchmarkTemplate(
+            benchmark="cpu-sysbench",
+            aspect="cpu",
+            command=f"sysbench cpu --threads=16 --time={seconds} run",
+            limit_s=limit_s,
+        ),
+        BenchmarkTemplate(
+            benchmark="memory-sysbench",
+            aspect="memory",
+            command=f"sysbench memory --threads=16 --time={seconds} --memory-total-size=1000G run",
+            limit_s=limit_s,
+        ),
+        BenchmarkTemplate(
+            benchmark="disk-fio",
+            aspect="disk",
+            command=f"{fio} --runtime={seconds} --time_based=1 --output-format=json",
+            prepare=f"{fio} --create_only=1",
+            limit_s=limit_s,
+        ),
+        BenchmarkTemplate(benchmark="disk-ioping", aspect="disk", command=ioping, limit_s=limit_s),
+        BenchmarkTemplate(
+            benchmark="network-qperf",
+            aspect="network",
+            command=QPERF.format(seconds=seconds),
+            server=QPERF_SERVER,
+            limit_s=limit_s + seconds,
+        ),
+        BenchmarkTemplate(
+            benchmark="network-iperf3",
+            aspect="network",
+            command=f"iperf3 -c {{server}} -p {{port}} -t {seconds} --bidir -J",
+            server=IPERF_SERVER,
+            limit_s=limit_s,
+        ),
+    )
+
+
+# ioping without pauses: with them a short run asks for less than the disk gives, and tells nothing of its rate
+SHORT = _templates(2, "512M", "ioping -w 2 -G -L -i 0 -q -J {folder}", 20)
+PAPER = _templates(30, "4096M", "ioping -w 30 -G -L -J {folder}", 90)  # Perona, III-A, and its published options
+
+
+class Dose(Params):
+    """One rung of the ladder of one benchmark."""
+
+    benchmark: str = Field(pattern=SLUG, max_length=100, description="Benchmark that it is meant for")
+    node: str = Field("", max_length=60, description="Node that it is meant for; empty: all")
+    level: int = Field(ge=1, le=3, description="1, 2, 3: about 1, 3, 10 standard deviations of the benchmark")
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]*$", max_length=60, description="Name, as it stands in the label")
+    command: str = Field(
+        "", max_length=1000, description="Stressor on the same node, in a control group of its own; empty: none"
+    )
+    prepare: str = Field(
+        "", max_length=1000, description="Runs once on each node, beforehand and without its limits, in {laid}"
+    )
+    cpu_ratio: float = Field(
+        1, gt=0, le=1, description="Share of the node's processors that the stressor may have at most"
+    )
+    throttle_ratio: float = Field(
+        1, gt=0, le=1, description="Share of the node's processors that is left to the benchmark"
+    )
+    link_ratio: float = Field(
+        0, ge=0, le=1, description="Share of the node's link that {rate_mbit} in the command stands for"
+    )
+    disk_ratio: float = Field(
+        0, ge=0, le=1, description="Share of the node's disk rate that {disk_bytes} in the command stands for, a second"
+    )
+    delay_ms: float = Field(0, ge=0, le=10_000, description="Delay added to the node's link, each way, in milliseconds")
+
+    _commands = field_validator("command", "prepare")(checked_command)
+
+
+def doses_of(doses: Sequence[Dose], benchmark: str, level: int, node: str = "") -> list[Dose]:
+    """The doses of this level for a benchmark, in their order. node: those meant for it, too; empty: of any node."""
+    ours = [dose for dose in doses if (dose.benchmark, dose.level) == (benchmark, level)]
+    return [dose for dose in ours if not node or dose.node in ("", node)]
+
+
+def _throttle(level: int, left: float) -> Dose:
+    # nothing else slows sysbench memory: what strains memory leaves it alone
+    return Dose(benchmark="memory-sysbench", level=level, name=f"throttle-{left:g}", throttle_ratio=left)
+
+
+def _cpu(level: int, share: float) -> Dose:
+    return Dose(benchmark="cpu-sysbench", level=level, name=f"cpu-{share:g}", command=CPU, cpu_ratio=share)
+
+
+def _reads(benchmark: str, level: int, share: float, block: str = "64k") -> Dose:
+    # a competitor for the node's disk rate: one random read after another, at this share of it; 1: as many as it can
+    rate = " --rate={disk_bytes}" if share < 1 else ""
+    command = f"{FILE.format(block=block)} --time_based=1 --runtime={{limit_s}}{rate}"
+    prepare = f"{FILE.format(block='1m')} --create_only=1"
+    name = f"read-{block}-{share:g}"
+    return Dose(benchmark=benchmark, level=level, name=name, command=command, prepare=prepare, disk_ratio=min(share, 1))
+
+
+def _iperf(benchmark: str, level: int, share: float) -> Dose:
+    return Dose(benchmark=benchmark, level=level, name=f"iperf-{share:g}", command=IPERF, link_ratio=share)
+
+
+SHIPPED = (
+    *(_cpu(level, share) for level, share in ((1, 0.02), (2, 0.1), (3, 0.22))),
+    *(_throttle(level, left) for level, left in ((1, 0.8), (2, 0.65), (3, 0.1))),
+    _reads("disk-fio", 1, 0.2),
+    _reads("disk-fio", 2, 0.5),
+    _reads("disk-fio", 3, 1, "512k"),
+    *(_reads("disk-ioping", level, share) for level, share in ((1, 0.05), (2, 0.12), (3, 0.25))),
+    *(
+        _iperf(benchmark, level, share)
+        for benchmark in ("network-qperf", "network-iperf3")
+        for level, share in ((1, 0.005), (2, 0.015), (3, 0.05))
+    ),
+)
 
 
 class NodeParams(Params):
@@ -119,3 +298,17 @@ class RecordParams(Params):
         SHIPPED, description="Stress, three levels a benchmark; several doses of a level are dealt in turn"
     )
     lowered: tuple[LoweredLimit, ...] = Field((), description="Limits that are lowered for good during a campaign")
+
+
+def nodes_of(params: RecordParams) -> tuple[NodeParams, ...]:
+    """The nodes that are recorded: this machine without limits, or the emulated ones."""
+    if params.place == "emulated":
+        return params.emulated
+    name = node_name(params.node or platform.node()) or "local"
+    machine_type = params.machine_type or f"{node_name(cpu_model())}-{os.cpu_count() or 0}-cores"
+    return (NodeParams(name=name, machine_type=machine_type),)
+
+
+def node_name(text: str) -> str:
+    """A name as executions carry it: lower-case words and dashes, at most 60 characters."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60].strip("-")

@@ -1,24 +1,37 @@
 """A node at work: its folder, its control groups, its link and its servers; made once, used by every execution."""
 
+import contextlib
 import logging
 import os
+import shlex
 import shutil
+import socket
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tasks.errors import BadSetting, WhorlError
+from tasks.errors import BadSetting, MissingTool, WhorlError
+from tasks.machine import find_tool
 from tasks.machine_groups import Group
-from tasks.nodes.record.doses import Dose
-from tasks.nodes.record.limits import MB, NodeGroups, make_groups, set_limits
-from tasks.nodes.record.link import Link, make_link
-from tasks.nodes.record.namespaces import NoNamespace
-from tasks.nodes.record.params import LoweredLimit, NodeParams
-from tasks.nodes.record.servers import Servers
-from tasks.nodes.record.surroundings import REGISTER, Surroundings, run
-from tasks.nodes.record.templates import BenchmarkTemplate, words_of
-from tasks.nodes.record.tools import program
+from tasks.nodes.record.groups import (
+    MB,
+    REGISTER,
+    NodeGroups,
+    Running,
+    Surroundings,
+    make_groups,
+    run,
+    set_limits,
+    start,
+)
+from tasks.nodes.record.link import Link, NoNamespace, make_link
+from tasks.nodes.record.params import BenchmarkTemplate, Dose, LoweredLimit, NodeParams, words_of
+from tasks.tools import TOOLS
 
+READY_S, NAP_S = 5.0, 0.01
+LISTENS = "0A"  # state of a socket in /proc/net/tcp
+FIRST_PORT = 20_700  # in namespaces of our own nobody else has one
 LOOPBACK = "127.0.0.1"
 FAST_MBIT = 10_000  # what {rate_mbit} is a share of where the link has no rate of its own
 FAST_MB_PER_S = 500  # the same for {disk_bytes} and the disk
@@ -27,6 +40,66 @@ PREPARE_S = 600.0
 STRESS = "stress"  # what competing traffic needs a server for
 STRESS_SERVER = "iperf3 -s -B {server} -p {port}"
 logger = logging.getLogger(__name__)
+
+
+class NoServer(WhorlError):
+    """A server of a benchmark that does not listen."""
+
+
+@dataclass
+class Servers:
+    """Servers in one surrounding, by what they are for."""
+
+    around: Surroundings
+    ports: dict[str, int] = field(default_factory=dict)
+    running: dict[str, Running] = field(default_factory=dict)
+
+    def port_of(self, purpose: str) -> int:
+        """The port that the server for this has, or will have."""
+        if purpose not in self.ports:
+            self.ports[purpose] = FIRST_PORT + len(self.ports) if self.around.namespace else free_port()
+        return self.ports[purpose]
+
+    def ready(self, purpose: str, words: list[str]) -> None:
+        """Have the server for this listen on its port. Raises NoServer."""
+        running, port = self.running.get(purpose), self.port_of(purpose)
+        if running and running.is_alive:
+            return
+        self.stop(purpose)
+        running = start(words, self.around, self.around.folder / f"server-{port}.log")
+        self.running[purpose] = running
+        ends_s = time.monotonic() + READY_S
+        while not is_listening(running.process.pid, port):
+            if not running.is_alive or time.monotonic() > ends_s:
+                told = running.last_words()
+                self.stop(purpose)
+                raise NoServer(f"{words[0]}: does not listen on port {port} ({told})")
+            time.sleep(NAP_S)
+
+    def stop(self, purpose: str | None = None) -> None:
+        """Stop the server for this, or all."""
+        for one in list(self.running) if purpose is None else [purpose]:
+            if one in self.running:
+                self.running.pop(one).end()
+
+
+def free_port() -> int:
+    """A TCP port of the loopback device that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def is_listening(pid: int, port: int) -> bool:
+    """Whether somebody listens on a TCP port in the network namespace of a process."""
+    wanted = f":{port:04X}"
+    for name in ("tcp", "tcp6"):
+        with contextlib.suppress(OSError):
+            for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[1].endswith(wanted) and fields[3] == LISTENS:
+                    return True
+    return False
 
 
 class NotPrepared(WhorlError):
@@ -148,3 +221,26 @@ def _unlimited(params: NodeParams) -> list[str]:
         f"disk limit of {params.disk_mb_per_s:g} MB/s": params.disk_mb_per_s,
     }
     return [f"{what}: no control groups here" for what, limit in limits.items() if limit]
+
+
+def program(name: str) -> str:
+    """The path of a program. Raises MissingTool with the Debian package that has it."""
+    found = find_tool(name)
+    if found is None:
+        raise MissingTool(_lack(name))
+    return found
+
+
+def _lack(name: str) -> str:
+    package = next((tool.package for tool in TOOLS if name in tool.programs), name)
+    return f"{name} is not installed (Debian: apt-get install {package})"
+
+
+def check_tools(templates: Sequence[BenchmarkTemplate], doses: Iterable[Dose]) -> None:
+    """Raises MissingTool that names all programs that are not installed. doses: those that are to be applied."""
+    names = {template.benchmark for template in templates}
+    commands = [text for one in templates for text in (one.command, one.prepare, one.server) if text]
+    commands += [text for one in doses for text in (one.command, one.prepare) if text and one.benchmark in names]
+    programs = dict.fromkeys(shlex.split(command)[0] for command in commands)
+    if lacking := [_lack(name) for name in programs if find_tool(name) is None]:
+        raise MissingTool("; ".join(lacking))

@@ -1,17 +1,24 @@
-"""The plan of a campaign: which benchmark runs on which node, when, and under which stress."""
+"""The plan of a campaign: which benchmark runs on which node, when, and under which stress; or what is next."""
 
 import hashlib
 import math
 import random
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
 
-from tasks.nodes.record.doses import LEVELS, Dose, doses_of
-from tasks.nodes.record.templates import BenchmarkTemplate
+from tasks.errors import BadSetting
+from tasks.nodes.record.params import LEVELS, BenchmarkTemplate, Dose, RecordParams, doses_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DIGEST_DIGITS = 16
 AGAIN = ".again"
 EPSILON = 1e-9  # 0.2 of 35 is 7, whatever binary fractions say
+MOST_REPEATS = 2  # of a flagged benchmark before it waits for its turn like the others
+NO_GROUPS = "no control groups here"
 
 
 @dataclass(frozen=True)
@@ -143,3 +150,93 @@ def _mixed(nodes: Sequence[str], dice: random.Random, last: str) -> list[int]:
         left.remove(order[-1])
         last = nodes[order[-1]]
     return order
+
+
+def chosen_templates(params: RecordParams) -> tuple[BenchmarkTemplate, ...]:
+    """The templates of the profile that are asked for. Raises BadSetting for an unknown name, or a doubled one."""
+    templates = params.short if params.profile == "short" else params.paper
+    names = [one.benchmark for one in templates]
+    unknown = [name for name in params.benchmarks if name not in names]
+    if unknown:
+        raise BadSetting(
+            f"nodes.record.benchmarks: no benchmark {', '.join(unknown)} in the profile {params.profile}; "
+            f"expected some of {', '.join(names)}"
+        )
+    if len(set(names)) < len(names):
+        raise BadSetting(f"nodes.record.{params.profile}: two templates of the same benchmark; name them differently")
+    return tuple(one for one in templates if not params.benchmarks or one.benchmark in params.benchmarks)
+
+
+@dataclass(frozen=True)
+class Past:
+    """An execution that the node has behind it. is_flagged: it failed, or others used the machine meanwhile."""
+
+    benchmark: str
+    template_hash: str
+    started_at: datetime
+    is_flagged: bool
+
+
+def past_of(executions: "pd.DataFrame", node: str) -> list[Past]:
+    """The executions of a node. executions: rows of nodes.executions."""
+    ours = executions[executions["node"] == node]
+    is_flagged = (ours["status"] != "completed") | ours["is_contaminated"].eq(True).fillna(False).astype(bool)
+    rows = zip(ours["benchmark"], ours["template_hash"], ours["started_at"], is_flagged, strict=True)
+    return [
+        Past(str(benchmark), str(template), started_at, bool(flagged))
+        for benchmark, template, started_at, flagged in rows
+    ]
+
+
+def next_benchmark(history: Sequence[Past], templates: Sequence[BenchmarkTemplate]) -> BenchmarkTemplate:
+    """The benchmark to run now: one that the node lacks, else one whose last execution is flagged, else the stalest.
+
+    One of another template does not count. A flagged benchmark is repeated twice at most before others have their
+    turn: on a machine that is never quiet nothing else would ever run."""
+    behind = {one.benchmark: _of(history, one) for one in templates}
+    for template in templates:
+        if not behind[template.benchmark]:
+            return template
+    doubtful = [one for one in templates if 1 <= _flagged_since(behind[one.benchmark]) <= MOST_REPEATS]
+    return min(doubtful or templates, key=lambda one: behind[one.benchmark][-1].started_at)
+
+
+def _of(history: Sequence[Past], template: BenchmarkTemplate) -> list[Past]:
+    wanted = (template.benchmark, template.template_hash)
+    return sorted(
+        (one for one in history if (one.benchmark, one.template_hash) == wanted), key=lambda one: one.started_at
+    )
+
+
+def _flagged_since(past: Sequence[Past]) -> int:
+    """How many of the last executions in a row are flagged."""
+    n = 0
+    for one in reversed(past):
+        if not one.is_flagged:
+            break
+        n += 1
+    return n
+
+
+def possible_doses(doses: Sequence[Dose], *, has_groups: bool) -> list[Dose]:
+    """Those that can be applied here."""
+    return [dose for dose in doses if has_groups or (dose.cpu_ratio >= 1 and dose.throttle_ratio >= 1)]
+
+
+def lacking_stress(
+    params: RecordParams, templates: Sequence[BenchmarkTemplate], *, has_groups: bool
+) -> tuple[str, ...]:
+    """A line for each benchmark that a campaign cannot stress at every level here: it runs unstressed instead."""
+    if not params.runs or not params.stressed_ratio:
+        return ()
+    doses, possible = params.doses, possible_doses(params.doses, has_groups=has_groups)
+    lines = []
+    for benchmark in (one.benchmark for one in templates):
+        lacking = [level for level in LEVELS if not doses_of(possible, benchmark, level)]
+        lost = [dose.name for level in lacking for dose in doses_of(doses, benchmark, level)]
+        levels = ", ".join(str(level) for level in lacking if not doses_of(doses, benchmark, level))
+        reasons = [f"by {', '.join(lost)} ({NO_GROUPS})"] if lost else []
+        reasons += [f"at level {levels} (none in nodes.record.doses)"] if levels else []
+        if reasons:
+            lines.append(f"{benchmark} is not stressed {', '.join(reasons)}")
+    return tuple(lines)

@@ -57,7 +57,7 @@ class Late:
 
 def open_device(namespace: str, address: str, name: str = "tun0") -> int:
     """Make a device in a namespace, up and with this address; returns its file. Moves the caller there. Raises."""
-    from tasks.nodes.record.namespaces import enter, ip
+    from tasks.nodes.record.link import enter, ip
 
     enter(namespace)
     handle = os.open(TUN, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)

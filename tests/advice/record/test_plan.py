@@ -6,14 +6,7 @@ from collections import Counter
 import pytest
 from pydantic import ValidationError
 
-from tasks.advice.record.plan import (
-    BY_NAME,
-    MachineType,
-    RecordParams,
-    RecurringJob,
-    benchmarks_of,
-    make_plan,
-)
+from tasks.advice.record.plan import BY_NAME, MachineType, RecordParams, RecurringJob, benchmarks_of, make_plan
 from tasks.jobs.record.datasets import PARTS
 from tasks.nodes.tools import PARSERS
 

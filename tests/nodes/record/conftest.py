@@ -13,9 +13,7 @@ import pytest
 
 from tasks.nodes.execution import Fault, Measured, ParsedLog
 from tasks.nodes.record.campaign import RecordSummary, record_nodes
-from tasks.nodes.record.doses import Dose
-from tasks.nodes.record.params import NodeParams, RecordParams
-from tasks.nodes.record.templates import BenchmarkTemplate
+from tasks.nodes.record.params import BenchmarkTemplate, Dose, NodeParams, RecordParams
 from tasks.nodes.tools.parsing import Parser
 
 HOLD = """#!/bin/sh

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.nodes.record.campaign import record_nodes
-from tasks.nodes.record.parts import part_paths
+from tasks.nodes.record.ledger import part_paths
 
 KILLED = """
 import sys

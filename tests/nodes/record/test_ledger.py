@@ -9,12 +9,9 @@ import pytest
 from tasks.errors import BadInput, BadSetting
 from tasks.nodes.execution import Execution, Measured, Sampled
 from tasks.nodes.landed import record_of
-from tasks.nodes.record import parts
-from tasks.nodes.record.begun import begin
 from tasks.nodes.record.bench import Outcome
 from tasks.nodes.record.campaign import planned
-from tasks.nodes.record.ledger import Ledger
-from tasks.nodes.record.spool import spooled_paths
+from tasks.nodes.record.ledger import Ledger, begin, part_paths, spooled_paths
 
 START = datetime(2026, 11, 21, 12)
 CPU = Sampled("cpu_busy", "%", np.array([-0.5, 0.5, 1.5]), np.array([1.0, np.nan, 3.0]))
@@ -53,7 +50,7 @@ def keep(ledger, one, status="clean"):
 
 
 def recorded_ids(folder):
-    return [i for path in parts.part_paths(folder) for i in pq.read_table(path)["execution_id"].to_pylist()]
+    return [i for path in part_paths(folder) for i in pq.read_table(path)["execution_id"].to_pylist()]
 
 
 def test_a_part_holds_an_execution_a_row_with_metrics_telemetry_and_log(tmp_path, ledger_of, plan):
@@ -117,7 +114,7 @@ def test_a_kill_while_a_part_is_written_leaves_nothing_that_could_be_mistaken_fo
         patched.setattr("pathlib.Path.replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             ledger.write_parts()
-    assert parts.part_paths(tmp_path) == []
+    assert part_paths(tmp_path) == []
     ledger_of().close()
     assert len(recorded_ids(tmp_path)) == 1
 
@@ -126,19 +123,19 @@ def test_parts_stay_small_and_in_order(tmp_path, ledger_of, plan, monkeypatch):
     ledger = ledger_of()
     for one in plan.executions[:5]:
         keep(ledger, one)
-    monkeypatch.setattr(parts, "MOST_BYTES", 1)
+    monkeypatch.setattr("tasks.nodes.record.ledger.MOST_BYTES", 1)
     ledger.close()
-    assert len(parts.part_paths(tmp_path)) == 5
+    assert len(part_paths(tmp_path)) == 5
     assert recorded_ids(tmp_path) == [one.id_in(ledger.campaign) for one in plan.executions[:5]]
 
 
 def test_an_old_part_is_written_when_it_is_due_and_not_before(tmp_path, ledger_of, plan):
     ledger = ledger_of()
     keep(ledger, plan.executions[0])
-    assert parts.part_paths(tmp_path) == []
+    assert part_paths(tmp_path) == []
     ledger.part_due_s = 0.0
     keep(ledger, plan.executions[1])
-    assert [path.name for path in parts.part_paths(tmp_path)] == ["executions-0001.parquet"]
+    assert [path.name for path in part_paths(tmp_path)] == ["executions-0001.parquet"]
 
 
 def test_a_flagged_execution_is_repeated_until_it_is_clean(ledger_of, plan):
@@ -192,7 +189,7 @@ def test_parts_beyond_the_9999th_are_seen_in_order_and_not_written_over(tmp_path
         ledger.write_parts()
         if one.number == 1:
             (tmp_path / "executions-0001.parquet").rename(tmp_path / "executions-9999.parquet")
-    names = [path.name for path in parts.part_paths(tmp_path)]
+    names = [path.name for path in part_paths(tmp_path)]
     assert names == ["executions-9999.parquet", "executions-10000.parquet", "executions-10001.parquet"]
     assert recorded_ids(tmp_path) == [one.id_in(ledger.campaign) for one in plan.executions[:3]]
 

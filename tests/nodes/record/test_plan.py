@@ -1,14 +1,14 @@
-"""The plan: everyone often enough in every stretch, a fifth stressed in every stretch, the same from the same seed."""
+"""The plan: everyone often enough in every stretch, a share stressed in each, the same from a seed; what is next."""
 
 from collections import Counter
+from datetime import datetime, timedelta
 from itertools import pairwise
 
+import pandas as pd
 import pytest
 
-from tasks.nodes.record.doses import Dose
-from tasks.nodes.record.ladder import SHIPPED
-from tasks.nodes.record.plan import make_plan
-from tasks.nodes.record.templates import PAPER, SHORT
+from tasks.nodes.record.params import PAPER, SHIPPED, SHORT, Dose
+from tasks.nodes.record.plan import Past, make_plan, next_benchmark, past_of
 
 NODES = ("a", "b", "c")
 
@@ -123,3 +123,68 @@ def test_a_level_that_no_dose_of_the_node_has_stays_unstressed():
     doses = [Dose(benchmark=one.benchmark, level=1, name="burn", node="a", command="burn") for one in SHORT]
     stressed = [one for one in plan_of(runs=6, ratio=0.5, doses=doses).executions if one.stress_wanted]
     assert {(one.node, one.dose_level) for one in stressed} == {("a", 1)}
+
+
+START = datetime(2026, 11, 21)
+TWO = SHORT[:2]
+
+
+def past(template, hours, is_flagged=False):
+    return Past(template.benchmark, template.template_hash, START + timedelta(hours=hours), is_flagged)
+
+
+def all_of(*flagged, templates=SHORT):
+    return [past(one, hour, one.benchmark in flagged) for hour, one in enumerate(templates)]
+
+
+def test_a_node_without_history_gets_each_benchmark_once():
+    history = []
+    for _ in SHORT:
+        history.append(past(next_benchmark(history, SHORT), len(history)))
+    assert [one.benchmark for one in history] == [one.benchmark for one in SHORT]
+
+
+def test_executions_of_another_template_do_not_complete_a_set():
+    history = [past(one, hour) for hour, one in enumerate(PAPER)]
+    assert next_benchmark(history, SHORT) is SHORT[0]
+
+
+def test_then_the_stalest_is_repeated_whatever_the_order_of_the_history():
+    history = [past(SHORT[0], 9), *all_of(templates=SHORT[1:])]
+    assert next_benchmark(history, SHORT) is SHORT[1]
+    assert next_benchmark(history[::-1], SHORT) is SHORT[1]
+
+
+def test_a_flagged_one_goes_before_the_stalest():
+    assert next_benchmark(all_of("disk-fio"), SHORT).benchmark == "disk-fio"
+
+
+def test_one_that_was_repeated_cleanly_is_no_longer_doubtful():
+    history = [*all_of("disk-fio"), past(SHORT[2], 50)]
+    assert next_benchmark(history, SHORT) is SHORT[0]
+
+
+def test_on_a_machine_that_is_never_quiet_the_others_have_their_turn():
+    history = all_of()
+    seen = set()
+    for hour in range(100, 140):
+        benchmark = next_benchmark(history, SHORT)
+        seen.add(benchmark.benchmark)
+        history.append(past(benchmark, hour, is_flagged=True))
+    assert seen == {one.benchmark for one in SHORT}
+
+
+def test_the_warehouse_s_executions_of_one_node_are_its_past():
+    frame = pd.DataFrame(
+        {
+            "node": ["a", "a", "a", "b"],
+            "benchmark": ["cpu-sysbench"] * 4,
+            "template_hash": ["1"] * 4,
+            "started_at": [START] * 4,
+            "status": ["completed", "failed", "completed", "completed"],
+            "is_contaminated": [False, False, True, True],
+        }
+    )
+    assert [one.is_flagged for one in past_of(frame, "a")] == [False, True, True]
+    frame["is_contaminated"] = pd.array([None, None, True, True], dtype="boolean")
+    assert [one.is_flagged for one in past_of(frame, "a")] == [False, True, True]

@@ -10,12 +10,10 @@ from tasks.machine import find_tool, makes_network_namespaces
 from tasks.machine_groups import ROOT, campaign_group
 from tasks.nodes.preprocess.units import conversion_of
 from tasks.nodes.record.campaign import record_nodes
-from tasks.nodes.record.doses import Dose
-from tasks.nodes.record.limits import CONTROLLERS, PREFIX
-from tasks.nodes.record.namespaces import FOLDER
-from tasks.nodes.record.params import EMULATED, RecordParams
-from tasks.nodes.record.parts import part_paths
-from tasks.nodes.record.templates import SHORT
+from tasks.nodes.record.groups import CONTROLLERS, PREFIX
+from tasks.nodes.record.ledger import part_paths
+from tasks.nodes.record.link import FOLDER
+from tasks.nodes.record.params import EMULATED, SHORT, Dose, RecordParams
 from tasks.nodes.tools import PARSERS
 
 TOOLS = ("sysbench", "fio", "ioping", "qperf", "iperf3", "stress-ng", "nsenter", "tc")

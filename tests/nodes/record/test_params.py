@@ -1,14 +1,14 @@
-"""Benchmarks as they are run: what makes their type, and what may stand in a command."""
+"""Benchmarks and doses as parameters: commands that are checked, hashes that tell templates apart, tools that lack."""
 
 import pytest
 from pydantic import ValidationError
 
 from tasks.errors import BadSetting, MissingTool
-from tasks.nodes.record.doses import LEVELS, Dose
-from tasks.nodes.record.ladder import SHIPPED
-from tasks.nodes.record.params import RecordParams
-from tasks.nodes.record.templates import PAPER, SHORT, BenchmarkTemplate, words_of
-from tasks.nodes.record.tools import check_parsers, check_tools, chosen_templates, told_version
+from tasks.nodes.record.bench import told_version
+from tasks.nodes.record.campaign import check_parsers
+from tasks.nodes.record.params import LEVELS, PAPER, SHIPPED, SHORT, BenchmarkTemplate, Dose, RecordParams, words_of
+from tasks.nodes.record.place import check_tools
+from tasks.nodes.record.plan import chosen_templates
 from tasks.nodes.tools import PARSERS
 
 ONE = BenchmarkTemplate(benchmark="cpu-one", aspect="cpu", command="tool --time 2")
@@ -78,7 +78,7 @@ def test_a_benchmark_whose_logs_nobody_reads_is_refused_with_those_that_can_be_r
 
 
 def test_what_is_not_installed_is_told_with_its_package(monkeypatch):
-    monkeypatch.setattr("tasks.nodes.record.tools.find_tool", lambda name: None)
+    monkeypatch.setattr("tasks.nodes.record.place.find_tool", lambda name: None)
     with pytest.raises(
         MissingTool, match=r"sysbench is not installed \(Debian: apt-get install sysbench\); fio is not"
     ):
@@ -91,7 +91,7 @@ def test_a_tool_whose_logs_do_not_tell_its_version_is_asked(tmp_path, monkeypatc
     script = tmp_path / "ioping"
     script.write_text("#!/bin/sh\necho ioping 1.3\n")
     script.chmod(0o755)
-    monkeypatch.setattr("tasks.nodes.record.tools.find_tool", lambda name: str(script))
+    monkeypatch.setattr("tasks.nodes.record.place.find_tool", lambda name: str(script))
     told_version.cache_clear()
     assert told_version("ioping") == "1.3"
     assert told_version("sysbench") == ""

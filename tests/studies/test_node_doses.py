@@ -1,7 +1,9 @@
-"""How far recorded doses moved their benchmarks: by hand on small parts, and one line for what is no recording."""
+"""How far doses move benchmarks: by hand and on small parts, the ladder that follows, one line for what is none."""
 
-import json
+import importlib.util
 import math
+import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,8 +12,100 @@ import pytest
 from tasks.errors import BadInput
 from tasks.nodes.execution import Execution, Measured
 from tasks.nodes.landed import write_part
-from tasks.nodes.record.recorded_doses import main, moved_by
-from tasks.nodes.record.recorded_rows import read_recorded
+from tasks.nodes.record.params import SHIPPED, SHORT, Dose
+from tasks.nodes.tools import PARSERS
+
+
+def study():
+    """The study beside this file: it is a program, and in no package."""
+    spec = importlib.util.spec_from_file_location("node_doses", Path(__file__).with_name("node_doses.py"))
+    sys.modules["node_doses"] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+STUDY = study()
+Rung, Seen = STUDY.Rung, STUDY.Seen
+candidates_for, chosen_ladder, distance_sd = STUDY.candidates_for, STUDY.chosen_ladder, STUDY.distance_sd
+main, moved_by, read_recorded = STUDY.main, STUDY.moved_by, STUDY.read_recorded
+
+
+def dose(name):
+    return Dose(benchmark="cpu-fake", level=1, name=name)
+
+
+def rungs(*distances, n_applied=4):
+    return [Rung(dose(f"d{place}"), sd, 1.0, 4, n_applied) for place, sd in enumerate(distances)]
+
+
+def test_the_distance_is_that_of_the_means_in_deviations_of_the_unstressed():
+    # mean 10, sample deviation of 8, 10, 12 is 2; stressed mean 4: three deviations below
+    assert distance_sd([3.0, 5.0], [8.0, 10.0, 12.0]) == pytest.approx(-3.0)
+
+
+def test_nothing_is_said_without_a_spread():
+    assert math.isnan(distance_sd([1.0], [2.0, 2.0, 2.0]))
+    assert math.isnan(distance_sd([1.0], [2.0, 3.0]))
+    assert math.isnan(distance_sd([], [2.0, 3.0, 4.0]))
+
+
+def test_the_ladder_takes_the_doses_nearest_to_one_three_and_ten():
+    found = chosen_ladder(rungs(-0.2, -0.9, -2.0, -3.3, -6.0, -11.0, -40.0), higher_is_better=True)
+    assert [(one.name, one.level) for one in found] == [("d1", 1), ("d3", 2), ("d5", 3)]
+
+
+def test_levels_are_always_stronger_doses_than_those_below_in_whatever_order_they_were_tried():
+    found = chosen_ladder(rungs(-10.0, -3.0, -1.0), higher_is_better=True)
+    assert [(one.name, one.level) for one in found] == [("d2", 1), ("d1", 2), ("d0", 3)]
+    # ioping as it was measured: the dose nearest to 3 stands before one that does less
+    found = chosen_ladder(rungs(0.3, 2.6, 4.2, 0.9, 19.4), higher_is_better=False)
+    assert [one.name for one in found] == ["d3", "d1", "d4"]
+
+
+def test_a_dose_that_makes_a_benchmark_better_is_no_rung():
+    found = chosen_ladder(rungs(1.0, -1.2, 3.0, -3.5, 10.0, -12.0), higher_is_better=True)
+    assert [one.name for one in found] == ["d1", "d3", "d5"]
+    found = chosen_ladder(rungs(1.0, -1.2, 3.0, -3.5, 10.0, -12.0), higher_is_better=False)
+    assert [one.name for one in found] == ["d0", "d2", "d4"]
+
+
+def test_a_dose_that_ran_twice_is_no_rung():
+    twice = Rung(dose("twice"), -1.0, 1.0, 2, 2)
+    found = chosen_ladder([twice, *rungs(-1.4, -3.0, -10.0)], higher_is_better=True)
+    assert [one.name for one in found] == ["d0", "d1", "d2"]
+    assert chosen_ladder([twice, *rungs(-3.0, -10.0)], higher_is_better=True) == ()
+
+
+def test_a_dose_that_was_not_applied_is_no_rung():
+    weak = rungs(-1.0, -3.0, -10.0, n_applied=3)
+    assert chosen_ladder(weak, higher_is_better=True) == ()
+    strong = [Rung(dose(f"s{place}"), sd, 1.0, 4, 4) for place, sd in enumerate((-1.1, -4.0, -9.0))]
+    assert [one.name for one in chosen_ladder([*weak, *strong], higher_is_better=True)] == ["s0", "s1", "s2"]
+
+
+def test_a_dose_is_judged_on_each_node_against_that_node_alone():
+    calm = {"fast": [98.0, 100.0, 102.0], "slow": [9.8, 10.0, 10.2]}
+    [found] = Seen(calm, {("fast", "d"): [90.0], ("slow", "d"): [9.0]}, {"d": (2, 2)}).rungs([dose("d")])
+    assert found.sd == pytest.approx(-5.0)
+    assert found.ratio == pytest.approx(0.9)
+    assert (found.n, found.n_applied) == (2, 2)
+
+
+def test_a_dose_that_never_ran_has_no_distance():
+    [found] = Seen({"fast": [1.0, 2.0, 3.0]}).rungs([dose("d")])
+    assert math.isnan(found.sd)
+    assert chosen_ladder([found] * 3, higher_is_better=True) == ()
+
+
+def test_each_benchmark_has_doses_to_try_and_a_metric_to_watch():
+    for template in SHORT:
+        tried = candidates_for(template.benchmark)
+        assert len(tried) >= 5
+        assert len({one.name for one in tried}) == len(tried)
+        assert PARSERS[template.benchmark].metrics[STUDY.WATCHED[template.benchmark]].higher_is_better is not None
+    assert candidates_for("somebody-elses") == ()
+    assert {one.benchmark for one in SHIPPED} == set(STUDY.WATCHED)
+
 
 CPU, MEMORY = "cpu-sysbench", "memory-sysbench"
 METRICS = {CPU: ("events_per_second", ""), MEMORY: ("transfer_rate", "MiB/sec"), "disk-ioping": ("latency_avg", "ms")}
@@ -52,7 +146,6 @@ def test_the_distance_is_in_deviations_of_the_unstressed_executions_of_the_same_
     found = moved(folder)
     one = found[CPU, "a", 2]
     assert (one.sd, one.ratio, one.n, one.n_unstressed) == (pytest.approx(-3.0), pytest.approx(0.4), 2, 3)
-    assert (one.metric, one.doses) == ("events_per_second", ("dose-2",))
     assert (found[CPU, "b", 2].sd, found[CPU, "b", 2].ratio) == (pytest.approx(-2.0), pytest.approx(0.8))
     assert (found[CPU, "a", 1].n, math.isnan(found[CPU, "a", 1].sd)) == (0, True)
 
@@ -69,7 +162,7 @@ def test_results_of_two_templates_are_never_compared(part, capsys):
     part("executions-0001.parquet", *[(*one, {"template_hash": "a" * 64}) for one in CALM])
     folder = part("flagged-0001.parquet", ("b", CPU, 0, 80.0, {"template_hash": "b" * 64}))
     with pytest.raises(SystemExit) as ended:
-        main([str(folder)])
+        main(["recorded", str(folder)])
     assert ended.value.code
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "cpu-sysbench has 2 templates (aaaaaaaa, bbbbbbbb)" in said
@@ -91,7 +184,7 @@ def test_disturbed_and_failed_executions_change_no_distance_and_are_counted(part
     found = moved(folder)
     assert (found[CPU, "a", 1].sd, found[CPU, "a", 1].n, found[CPU, "a", 1].n_not_applied) == (pytest.approx(-1), 1, 0)
     assert {benchmark for benchmark, _, _ in found} == {CPU}  # of the other no metric is watched
-    main([str(folder)])
+    main(["recorded", str(folder)])
     line = "Executions, undisturbed + flagged, 6 + 2 in all: a: cpu-sysbench 5 + 2; b: cpu-fake 1 + 0"
     assert capsys.readouterr().out.splitlines()[-1] == line
 
@@ -100,7 +193,7 @@ def test_the_table_has_a_row_for_each_benchmark_and_node(part, capsys):
     latency = [("a", "disk-ioping", 0, value) for value in (2.0, 3.0, 4.0)]
     strong = ("a", CPU, 3, 2.0, {"is_stressed": False})
     folder = part("executions-0001.parquet", *latency, ("a", "disk-ioping", 1, 4.5), *CALM, ("a", CPU, 2, 4.0), strong)
-    main([str(folder)])
+    main(["recorded", str(folder)])
     assert capsys.readouterr().out.splitlines()[:4] == [
         "| benchmark | metric | node | unstressed | dose 1: SD, ratio (n) | dose 2: SD, ratio (n) "
         "| dose 3: SD, ratio (n) | not applied |",
@@ -108,18 +201,6 @@ def test_the_table_has_a_row_for_each_benchmark_and_node(part, capsys):
         "| cpu-sysbench | events_per_second | a | 3 | –, – (0) | -3.0, 0.400 (1) | –, – (0) | 1 |",
         "| disk-ioping | latency_avg | a | 3 | +1.5, 1.500 (1) | –, – (0) | –, – (0) | 0 |",
     ]
-
-
-def test_json_has_the_same_figures_and_null_where_there_is_none(part, capsys):
-    folder = part("executions-0001.parquet", *CALM, ("a", CPU, 2, 4.0))
-    main([str(folder), "--json"])
-    told = json.loads(capsys.readouterr().out)
-    assert [(one["level"], one["sd"], one["ratio"], one["n"]) for one in told["doses"]] == [
-        (1, None, None, 0),
-        (2, pytest.approx(-3.0), pytest.approx(0.4), 1),
-        (3, None, None, 0),
-    ]
-    assert told["executions"] == [{"node": "a", "benchmark": CPU, "n_undisturbed": 4, "n_flagged": 0}]
 
 
 def test_two_unstressed_executions_are_too_few_for_a_spread_and_not_for_a_ratio(part):
@@ -157,7 +238,7 @@ def test_what_is_no_recording_is_one_line_and_a_failure(part, capsys, spoil, pro
     folder = part("executions-0001.parquet", *CALM)
     spoil(folder / "executions-0001.parquet")
     with pytest.raises(SystemExit) as ended:
-        main([str(folder)])
+        main(["recorded", str(folder)])
     told = capsys.readouterr()
     assert (ended.value.code, told.out) == (BadInput.exit_code, "")
     assert problem in told.err
@@ -168,3 +249,18 @@ def test_what_is_no_recording_is_one_line_and_a_failure(part, capsys, spoil, pro
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(BadInput, match="nowhere: no parts of a recording"):
         read_recorded(tmp_path / "nowhere")
+
+
+def test_each_kind_stands_on_its_own_and_under_a_lowered_limit_only_beside_its_like(part, capsys):
+    # before: mean 10, deviation 2; lowered: mean 5, deviation 1
+    lowered = [("a", CPU, 0, value, {"dose": "lowered-cpu-80"}) for value in (4.0, 5.0, 6.0)]
+    doses = ((8.0, "delay-relay-1"), (4.0, "delay-relay-1.lowered-cpu-80"))
+    delay = [("a", CPU, 1, value, {"dose": dose}) for value, dose in doses]
+    folder = part("executions-0001.parquet", *CALM, *lowered, *delay, ("a", CPU, 1, 2.0, {"dose": "two-cpu-disk-0.1"}))
+    found = {(one.kind, one.level): one for one in moved_by(read_recorded(folder), by_kind=True)}
+    assert (found["delay", 1].sd, found["delay", 1].n, found["delay", 1].n_unstressed) == (pytest.approx(-1.0), 2, 6)
+    assert (found["two", 1].sd, found["two", 1].n) == (pytest.approx(-4.0), 1)
+    main(["recorded", str(folder), "--by-kind"])
+    said = capsys.readouterr().out
+    assert "| cpu-sysbench | delay | a | 6 | -1.0, 0.800 (2) | –, – (0) | –, – (0) | 0 |" in said
+    assert "cpu-sysbench on a, lowered-cpu-80: -2.5 SD, 0.500 of its value" in said

@@ -1,14 +1,13 @@
-"""What a node does, from two readings: rates, shares, errors, and nothing made up."""
+"""Metrics of a node from its counters, and the samples around an execution."""
 
 from math import isnan
 
 import numpy as np
 import pytest
 
-from tasks.nodes.record.node_metrics import METRICS, NodeReader, machine_reading, parse_devices
 from tasks.nodes.record.params import NodeParams
 from tasks.nodes.record.place import make_place
-from tasks.nodes.record.sampler import NodeSampler
+from tasks.nodes.record.sampler import METRICS, NodeReader, NodeSampler, machine_reading, parse_devices
 
 DEVICES = """Inter-|   Receive                                                |  Transmit
  face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop fifo colls carrier compressed

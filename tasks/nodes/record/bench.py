@@ -84,7 +84,8 @@ class Usages:
             all_s, ours_s = self.everything.usage_s(), self.campaign.usage_s()
         else:
             all_s = times.user + times.nice + times.system + getattr(times, "irq", 0.0) + getattr(times, "softirq", 0.0)
-            ours_s = _ended_children_s() + sum(map(_used_s, living))
+            ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+            ours_s = ended.ru_utime + ended.ru_stime + sum(_cpu_s(pid, 4) for pid in living)
         return Usage(time.monotonic(), all_s, ours_s, time.process_time(), steal_s, kernel_threads_s())
 
 
@@ -114,15 +115,11 @@ def kernel_threads_s(proc: Path = Path("/proc")) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def _ended_children_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def _used_s(pid: int) -> float:
+def _cpu_s(pid: int, n_fields: int = 2) -> float:
+    """CPU time of a process, user's and system's; of 4 fields also that of its children that have ended."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return sum(int(ticks) for ticks in fields[USER : USER + 4]) / os.sysconf("SC_CLK_TCK")
+        return sum(int(ticks) for ticks in fields[USER : USER + n_fields]) / os.sysconf("SC_CLK_TCK")
     return 0.0
 
 
@@ -243,13 +240,6 @@ def applied(dose: Dose, place: Place, limit_s: float) -> Iterator[Stressor]:
         yield stressor
     finally:
         stressor.stop()
-
-
-def _cpu_s(pid: int) -> float:
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return 0.0
 
 
 def _io_bytes(pid: int) -> float:

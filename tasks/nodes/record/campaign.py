@@ -27,7 +27,6 @@ from tasks.nodes.record.link import remove_abandoned
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, RecordParams, doses_of, nodes_of
 from tasks.nodes.record.place import Place, check_tools, make_place
 from tasks.nodes.record.plan import (
-    Past,
     Plan,
     PlannedExecution,
     chosen_templates,
@@ -202,7 +201,6 @@ class Schedule:
     sampler: NodeSampler
     tell: Tell
     turn: Turn | None
-    history: Mapping[str, Sequence[Past]]
     waiting: list[Outcome] = field(default_factory=list)
     errors: dict[str, str] = field(default_factory=dict)
     failed: set[int] = field(default_factory=set)
@@ -255,7 +253,7 @@ class Schedule:
         """What is next on a node; where it cannot be run, another in its place, and it no more in this call."""
         while templates := [one for one in self.bench.templates.values() if (node, one.benchmark) not in self.broken]:
             self._settle()
-            template = next_benchmark((*self.history.get(node, ()), *self.ledger.past(node)), templates)
+            template = next_benchmark(self.ledger.past(node), templates)
             number = len(self.ledger.done) + len(self.errors) + 1
             yield PlannedExecution(number, node, template.benchmark, template.template_hash, template.is_network)
             if number not in self.failed:
@@ -402,7 +400,6 @@ def record_nodes(
     out_dir: Path,
     progress: Tell | None = None,
     *,
-    history: Mapping[str, Sequence[Past]] | None = None,
     turn: Turn | None = None,
     parsers: Mapping[str, Parser] = PARSERS,
     lock: str | None = None,
@@ -410,12 +407,12 @@ def record_nodes(
     """Record executions into `executions-NNNN.parquet` under out_dir; disturbed ones go to `flagged-NNNN.parquet`.
 
     progress: called with (clean, planned) after each execution. With params.runs each call goes on for params.minutes
-    where the last one stopped; without, it runs params.executions of what the nodes lack, or what is stalest, given
-    what they have in out_dir and in `history` (by node). turn: entered around each execution, so that the network's
-    can wait for each other across machines. When it ends, by return, exception or SIGTERM, all that was recorded is in
-    parts, and no process, control group or namespace is left; after a kill the next call finds every finished
-    execution and ends what the dead one has left. Raises MissingTool, BadSetting (another campaign in out_dir, another
-    recording at work, an unknown benchmark, one whose logs nobody reads), BadInput (a part cannot be read)."""
+    where the last one stopped; without, it runs params.executions of what the nodes lack in out_dir, or what is stalest
+    there. turn: entered around each execution, so that the network's can wait for each other across machines. When it
+    ends, by return, exception or SIGTERM, all that was recorded is in parts, and no process, control group or namespace
+    is left; after a kill the next call finds every finished execution and ends what the dead one has left. Raises
+    MissingTool, BadSetting (another campaign in out_dir, another recording at work, an unknown benchmark, one whose
+    logs nobody reads, limits to lower where there are no control groups), BadInput (a part cannot be read)."""
     began_s = time.monotonic()
     templates, doses = runnable(params, parsers)
     out_dir.mkdir(parents=True, exist_ok=True)
@@ -426,7 +423,9 @@ def record_nodes(
             ledger = Ledger(out_dir, params, plan, stage.facts())
             before = set(ledger.done)
             try:
-                schedule = _schedule(params, stage, ledger, progress, turn, history, parsers)
+                by_name = {one.benchmark: one for one in stage.templates}
+                bench = Bench(params, ledger.campaign, by_name, stage.places, parsers, Usages(stage.group))
+                schedule = Schedule(bench, ledger, stage.sampler, progress or (lambda *_: None), turn)
                 schedule.run(began_s + params.minutes * 60)
             finally:
                 ledger.close()
@@ -442,20 +441,6 @@ def _with_lacking_stress(stage: Stage, params: RecordParams, plan: Plan | None) 
     told = "%d of the %d executions will be stressed, and not %.0f: %s"
     logger.warning(told, n_stressed, n, n * params.stressed_ratio, "; ".join(lacking))
     return replace(stage, unavailable={name: (*stage.unavailable.get(name, ()), *lacking) for name in stage.places})
-
-
-def _schedule(
-    params: RecordParams,
-    stage: Stage,
-    ledger: Ledger,
-    progress: Tell | None,
-    turn: Turn | None,
-    history: Mapping[str, Sequence[Past]] | None,
-    parsers: Mapping[str, Parser],
-) -> Schedule:
-    by_name = {one.benchmark: one for one in stage.templates}
-    bench = Bench(params, ledger.campaign, by_name, stage.places, parsers, Usages(stage.group))
-    return Schedule(bench, ledger, stage.sampler, progress or (lambda *_: None), turn, history or {})
 
 
 def _summary(stage: Stage, ledger: Ledger, schedule: Schedule, before: set[str], began_s: float) -> RecordSummary:

@@ -132,7 +132,7 @@ def end_abandoned(root: Path) -> list[str]:
     """End what a killed recorder has left in its groups and remove them; returns their names."""
     base = root_group(root, CONTROLLERS)
     names = {path.name for folder in (base.folders.values() if base else ()) for path in folder.glob(f"{PREFIX}[0-9]*")}
-    gone = [name for name in sorted(names) if base and not is_at_work(name, base)]
+    gone = [name for name in sorted(names) if base and not _is_at_work(name, base)]
     for name in gone:
         if base:
             left = Group(base.version, {key: folder / name for key, folder in base.folders.items()})
@@ -141,7 +141,7 @@ def end_abandoned(root: Path) -> list[str]:
     return gone
 
 
-def is_at_work(name: str, base: Group) -> bool:
+def _is_at_work(name: str, base: Group) -> bool:
     """Whether the recorder that a group is named after lives, and is no later process with the same id."""
     made = [folder / name for folder in base.folders.values() if (folder / name).exists()]
     return is_recorder(int(name.removeprefix(PREFIX)), made[0].stat().st_mtime) if made else False

@@ -24,14 +24,13 @@ from tasks.nodes.record.plan import AGAIN, Past, Plan, PlannedExecution
 
 SPOOL = "finished"  # folder of the files of single executions
 ENDING = ".execution.json"
+Record = dict[str, Any]
 TIMES = ("started_at", "ended_at")
-Facts = dict[str, Any]
 Kind = Literal["executions", "flagged"]
 KINDS: tuple[Kind, ...] = ("executions", "flagged")  # flagged: kept apart from what is learned from
 STEADY = "steady"  # instead of a plan's digest where what runs next follows from what ran
 MOST_BYTES = 2_000_000
 KEYS = ["execution_id", "node", "benchmark", "template_hash", "started_at"]
-Record = dict[str, Any]
 UNIMPORTANT = (
     "minutes", "executions", "part_minutes", "scratch", "repeats", "cpu_weight", "lock_wait_s", "campaign",
 )  # fmt: skip
@@ -45,7 +44,7 @@ class Spooled:
 
     execution: Execution
     status: str
-    facts: Facts
+    facts: Record
 
 
 def write_spooled(folder: Path, one: Spooled) -> Path:
@@ -74,7 +73,7 @@ def read_spooled(path: Path) -> Spooled:
         raise BadInput(path, f"cannot be read ({problem})", expected, "move it away") from problem
 
 
-def _as_json(one: Spooled) -> Facts:
+def _as_json(one: Spooled) -> Record:
     execution = one.execution
     facts = {key: value.isoformat() if key in TIMES else value for key, value in execution.facts.items()}
     return {
@@ -89,7 +88,7 @@ def _as_json(one: Spooled) -> Facts:
     }
 
 
-def _from_json(told: Facts) -> Spooled:
+def _from_json(told: Record) -> Spooled:
     facts = {key: datetime.fromisoformat(value) if key in TIMES else value for key, value in told["execution"].items()}
     telemetry = tuple(
         Sampled(metric, unit, np.array(at_s, dtype=float), np.array(samples, dtype=float))
@@ -115,11 +114,6 @@ class Done:
     template_hash: str
     started_at: datetime
     status: str
-
-    @property
-    def kind(self) -> Kind:
-        """Which files it belongs into."""
-        return "executions" if self.status == CLEAN else "flagged"
 
 
 def recorded_params(params: RecordParams) -> Record:

@@ -16,13 +16,12 @@ from pydantic import Field, field_validator
 from tasks.machine import cpu_model
 from tasks.params import Params
 
+Aspect = Literal["cpu", "memory", "disk", "network"]
 PLACEHOLDERS = ("folder", "laid", "server", "port", "stress_port", "rate_mbit", "disk_bytes", "limit_s")
 SLUG = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 NAMES = "folder: of the node on its disk; server, port: of its peer"
 FIO = "fio --name=randwrite --iodepth=1 --readwrite=randrw --blocksize=4m --size={size} --directory={{folder}}"
 QPERF = "qperf {{server}} --listen_port {{port}} --verbose_more --time {seconds} --access_recv 1 tcp_bw tcp_lat"
-QPERF_SERVER = "qperf --listen_port {port}"
-IPERF_SERVER = "iperf3 -s -B {server} -p {port}"
 LEVELS = (1, 2, 3)
 CPU = "stress-ng --cpu 16 --temp-path {folder} --timeout {limit_s}s"
 FILE = "fio --name=stress --filename={{laid}}/for-stress --size=256M --rw=randread --direct=1 --bs={block}"
@@ -48,7 +47,7 @@ class BenchmarkTemplate(Params):
     """One benchmark as it is run, the same on every node."""
 
     benchmark: str = Field(pattern=SLUG, max_length=100, description="Name")
-    aspect: Literal["cpu", "memory", "disk", "network"] = Field(description="Resource that it measures")
+    aspect: Aspect = Field(description="Resource that it measures")
     command: str = Field(min_length=1, max_length=1000, description=f"Command; filled in are {NAMES}")
     prepare: str = Field("", max_length=1000, description="Runs once on each node, beforehand and without its limits")
     server: str = Field("", max_length=1000, description="Runs beside it at its peer, for network benchmarks")
@@ -74,43 +73,24 @@ class BenchmarkTemplate(Params):
 
 
 def _templates(seconds: int, fio_size: str, ioping: str, limit_s: float) -> tuple[BenchmarkTemplate, ...]:
-    fio = FIO.format(size=fio_size)
-    return (
-        BenchmarkTemplate(
-            benchmark="cpu-sysbench",
-            aspect="cpu",
-            command=f"sysbench cpu --threads=16 --time={seconds} run",
-            limit_s=limit_s,
-        ),
-        BenchmarkTemplate(
-            benchmark="memory-sysbench",
-            aspect="memory",
-            command=f"sysbench memory --threads=16 --time={seconds} --memory-total-size=1000G run",
-            limit_s=limit_s,
-        ),
-        BenchmarkTemplate(
-            benchmark="disk-fio",
-            aspect="disk",
-            command=f"{fio} --runtime={seconds} --time_based=1 --output-format=json",
-            prepare=f"{fio} --create_only=1",
-            limit_s=limit_s,
-        ),
-        BenchmarkTemplate(benchmark="disk-ioping", aspect="disk", command=ioping, limit_s=limit_s),
-        BenchmarkTemplate(
-            benchmark="network-qperf",
-            aspect="network",
-            command=QPERF.format(seconds=seconds),
-            server=QPERF_SERVER,
-            limit_s=limit_s + seconds,
-        ),
-        BenchmarkTemplate(
-            benchmark="network-iperf3",
-            aspect="network",
-            command=f"iperf3 -c {{server}} -p {{port}} -t {seconds} --bidir -J",
-            server=IPERF_SERVER,
-            limit_s=limit_s,
-        ),
+    sysbench, fio = f"--threads=16 --time={seconds}", FIO.format(size=fio_size)
+    laid, timed = f"{fio} --create_only=1", f"{fio} --runtime={seconds} --time_based=1 --output-format=json"
+    iperf = f"iperf3 -c {{server}} -p {{port}} -t {seconds} --bidir -J"
+    rows: tuple[tuple[Aspect, str, str, str, str], ...] = (
+        ("cpu", "sysbench", f"sysbench cpu {sysbench} run", "", ""),
+        ("memory", "sysbench", f"sysbench memory {sysbench} --memory-total-size=1000G run", "", ""),
+        ("disk", "fio", timed, laid, ""),
+        ("disk", "ioping", ioping, "", ""),
+        ("network", "qperf", QPERF.format(seconds=seconds), "", "qperf --listen_port {port}"),
+        ("network", "iperf3", iperf, "", "iperf3 -s -B {server} -p {port}"),
     )
+    return tuple(
+        BenchmarkTemplate(
+            benchmark=f"{aspect}-{tool}", aspect=aspect, command=command, prepare=prepare, server=server,
+            limit_s=limit_s + seconds * (tool == "qperf"),  # it measures twice
+        )
+        for aspect, tool, command, prepare, server in rows
+    )  # fmt: skip
 
 
 # ioping without pauses: with them a short run asks for less than the disk gives, and tells nothing of its rate

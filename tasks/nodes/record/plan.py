@@ -6,13 +6,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from tasks.errors import BadSetting
 from tasks.nodes.record.params import LEVELS, BenchmarkTemplate, Dose, RecordParams, doses_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DIGEST_DIGITS = 16
 AGAIN = ".again"
@@ -175,17 +171,6 @@ class Past:
     template_hash: str
     started_at: datetime
     is_flagged: bool
-
-
-def past_of(executions: "pd.DataFrame", node: str) -> list[Past]:
-    """The executions of a node. executions: rows of nodes.executions."""
-    ours = executions[executions["node"] == node]
-    is_flagged = (ours["status"] != "completed") | ours["is_contaminated"].eq(True).fillna(False).astype(bool)
-    rows = zip(ours["benchmark"], ours["template_hash"], ours["started_at"], is_flagged, strict=True)
-    return [
-        Past(str(benchmark), str(template), started_at, bool(flagged))
-        for benchmark, template, started_at, flagged in rows
-    ]
 
 
 def next_benchmark(history: Sequence[Past], templates: Sequence[BenchmarkTemplate]) -> BenchmarkTemplate:

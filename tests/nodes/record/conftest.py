@@ -162,7 +162,7 @@ def record(quick: RecordParams, tmp_path: Path, lock: str, parsers: dict[str, Pa
     """Record with changed parameters into one folder."""
 
     def go(progress: Any = None, **changes: Any) -> RecordSummary:
-        more = {key: changes.pop(key) for key in ("history", "turn") if key in changes}
+        more = {key: changes.pop(key) for key in ("turn",) if key in changes}
         params = quick.model_copy(update=changes)
         return record_nodes(params, tmp_path / "out", progress, parsers=parsers, lock=lock, **more)
 

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from contextlib import contextmanager
-from datetime import datetime
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,7 +13,6 @@ from tasks.nodes.record import campaign
 from tasks.nodes.record.campaign import planned
 from tasks.nodes.record.ledger import part_paths
 from tasks.nodes.record.params import LoweredLimit
-from tasks.nodes.record.plan import Past
 from tasks.nodes.record.sampler import NodeSampler
 
 
@@ -205,12 +203,6 @@ def test_without_a_plan_the_set_is_completed_and_then_the_stalest_repeated(recor
     names = ["cpu-fake", "disk-fake", "network-fake", "cpu-fake", "disk-fake"]
     assert [row["benchmark"] for row in order] == names
     assert len({row["execution_id"] for row in order}) == 5
-
-
-def test_without_a_plan_the_history_from_elsewhere_counts(record, tmp_path, quick):
-    had = {"here": [Past(one.benchmark, one.template_hash, datetime(2026, 1, 1), False) for one in quick.short[:2]]}
-    record(place="local", node="here", runs=0, executions=1, history=had)
-    assert [row["benchmark"] for row in rows_of(tmp_path / "out")] == ["network-fake"]
 
 
 def test_every_execution_waits_for_its_turn_and_says_whether_it_needs_the_network(record):

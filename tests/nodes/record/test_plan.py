@@ -4,11 +4,10 @@ from collections import Counter
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-import pandas as pd
 import pytest
 
 from tasks.nodes.record.params import PAPER, SHIPPED, SHORT, Dose
-from tasks.nodes.record.plan import Past, make_plan, next_benchmark, past_of
+from tasks.nodes.record.plan import Past, make_plan, next_benchmark
 
 NODES = ("a", "b", "c")
 
@@ -172,19 +171,3 @@ def test_on_a_machine_that_is_never_quiet_the_others_have_their_turn():
         seen.add(benchmark.benchmark)
         history.append(past(benchmark, hour, is_flagged=True))
     assert seen == {one.benchmark for one in SHORT}
-
-
-def test_the_warehouse_s_executions_of_one_node_are_its_past():
-    frame = pd.DataFrame(
-        {
-            "node": ["a", "a", "a", "b"],
-            "benchmark": ["cpu-sysbench"] * 4,
-            "template_hash": ["1"] * 4,
-            "started_at": [START] * 4,
-            "status": ["completed", "failed", "completed", "completed"],
-            "is_contaminated": [False, False, True, True],
-        }
-    )
-    assert [one.is_flagged for one in past_of(frame, "a")] == [False, True, True]
-    frame["is_contaminated"] = pd.array([None, None, True, True], dtype="boolean")
-    assert [one.is_flagged for one in past_of(frame, "a")] == [False, True, True]

@@ -13,7 +13,7 @@ from tasks.nodes.record.campaign import record_nodes
 from tasks.nodes.record.groups import CONTROLLERS, PREFIX
 from tasks.nodes.record.ledger import part_paths
 from tasks.nodes.record.link import FOLDER
-from tasks.nodes.record.params import EMULATED, SHORT, Dose, RecordParams
+from tasks.nodes.record.params import EMULATED, SHORT, Dose, LoweredLimit, RecordParams
 from tasks.nodes.tools import PARSERS
 
 TOOLS = ("sysbench", "fio", "ioping", "qperf", "iperf3", "stress-ng", "nsenter", "tc")
@@ -53,6 +53,7 @@ def left_behind():
 
 @pytest.mark.slow
 def test_every_benchmark_runs_on_a_slow_node_and_its_log_is_read_in_full(record, tmp_path):
+    others = set(Path("/var/tmp").glob("whorl-nodes-*/emulated-c"))  # of another recorder at work
     found = record(emulated=EMULATED[2:])
     assert (found.recorded, found.errors) == ({"clean": 6}, {})
     rows = {row["benchmark"]: row for row in rows_of(tmp_path / "out")}
@@ -66,7 +67,7 @@ def test_every_benchmark_runs_on_a_slow_node_and_its_log_is_read_in_full(record,
     latency = next(one for one in rows["network-qperf"]["metrics"] if one["metric"] == "tcp_lat_latency")
     assert latency["value"] * conversion_of(latency["unit"]).factor >= 0.005  # one way, through the relay
     assert left_behind() == []
-    assert not list(Path("/var/tmp").glob("whorl-nodes-*/emulated-c"))
+    assert set(Path("/var/tmp").glob("whorl-nodes-*/emulated-c")) <= others
 
 
 @pytest.mark.slow
@@ -100,6 +101,32 @@ def test_stress_on_the_same_node_slows_the_benchmark_and_is_seen_at_work(record,
         assert row["is_stressed"] == row["stress_wanted"]
     assert speed["cpu-3"][0] < 0.7 * min(speed[""])
     assert speed["cpu-3"][0] < speed["cpu-1"][0]
+
+
+@pytest.mark.slow
+def test_packets_are_late_while_a_dose_says_so_with_a_delay_of_the_link_s_own_and_without(record, tmp_path):
+    added_ms = 20.0
+    doses = tuple(Dose(benchmark="network-qperf", level=level, name="late", delay_ms=added_ms) for level in (1, 2, 3))
+    params = {"benchmarks": ("network-qperf",), "doses": doses, "runs": 2, "stressed_ratio": 0.5}
+    assert record(emulated=(EMULATED[0], EMULATED[2]), **params).recorded == {"clean": 4}
+    latency_ms = {}
+    for row in rows_of(tmp_path / "out"):
+        found = next(one for one in row["metrics"] if one["metric"] == "tcp_lat_latency")
+        latency_ms[row["node"], row["is_stressed"]] = found["value"] * conversion_of(found["unit"]).factor * 1000
+    for node, own_ms in (("emulated-a", 0), ("emulated-c", EMULATED[2].delay_ms)):
+        assert own_ms <= latency_ms[node, False] < added_ms + own_ms <= latency_ms[node, True]
+
+
+@pytest.mark.slow
+def test_a_quota_that_is_lowered_half_way_slows_the_node_from_then_on(record, tmp_path):
+    lowered = (LoweredLimit(node="emulated-b", after_ratio=0.5, cpu_percent=30),)
+    record(emulated=EMULATED[1:2], benchmarks=("cpu-sysbench",), lowered=lowered, runs=4)
+    speed = {"": [], "lowered-cpu-30": []}
+    for row in rows_of(tmp_path / "out"):
+        speed[row["dose"]] += [one["value"] for one in row["metrics"] if one["metric"] == "events_per_second"]
+    before, after = speed.values()
+    assert len(before) == len(after) == 2
+    assert max(after) < 0.5 * min(before)
 
 
 @pytest.mark.slow

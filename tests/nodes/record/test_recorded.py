@@ -1,5 +1,6 @@
 """The shipped campaigns: complete, in few and small files, and with logs that give the metrics beside them."""
 
+import re
 from collections import Counter
 from itertools import product
 from pathlib import Path
@@ -17,11 +18,16 @@ from tasks.nodes.tools import PARSERS, detect
 RECORDED = Path(tasks.__file__).parents[1] / "data" / "recorded"
 NODES = ("emulated-a", "emulated-b", "emulated-c")
 COLUMNS = [
-    "execution_id", "node", "benchmark", "status", "is_stressed", "stress_wanted", "dose_level", "foreign_cores",
-    "steal_cores",
+    "execution_id", "node", "benchmark", "status", "is_stressed", "stress_wanted", "dose", "dose_level",
+    "foreign_cores", "steal_cores",
+]  # fmt: skip
+READ_ANEW = [
+    "execution_id", "node", "benchmark", "status", "dose_level", "tool_version", "metrics", "missing_metrics", "log",
 ]  # fmt: skip
 MOST_PART_BYTES, MOST_BYTES = 2_000_000, 10_000_000
-N_FIRST, N_FIRST_STRESSED, N_SECOND = 100, 20, 10  # of each benchmark on each node
+NUMBER = re.compile(r"-(\d{4})-")
+CAMPAIGNS = {"nodes": (100, 20), "nodes-second": (10, 0), "nodes-third": (36, 12)}  # each pair: all, stressed
+EACH = pytest.mark.parametrize("name", CAMPAIGNS)
 
 
 def rows_of(name, pattern):
@@ -38,14 +44,12 @@ def rows_of(name, pattern):
 
 @pytest.fixture(scope="module")
 def undisturbed():
-    return {name: rows_of(name, "executions-*.parquet") for name in ("nodes", "nodes-second")}
+    return {name: rows_of(name, "executions-*.parquet") for name in CAMPAIGNS}
 
 
-@pytest.mark.parametrize(
-    ("name", "n", "n_stressed"), [("nodes", N_FIRST, N_FIRST_STRESSED), ("nodes-second", N_SECOND, 0)]
-)
-def test_each_benchmark_is_there_as_often_as_planned_on_each_node(undisturbed, name, n, n_stressed):
-    rows, pairs = undisturbed[name], list(product(PARSERS, NODES))
+@EACH
+def test_each_benchmark_is_there_as_often_as_planned_on_each_node(undisturbed, name):
+    (n, n_stressed), rows, pairs = CAMPAIGNS[name], undisturbed[name], list(product(PARSERS, NODES))
     assert Counter((row["benchmark"], row["node"]) for row in rows) == dict.fromkeys(pairs, n)
     stressed = Counter((row["benchmark"], row["node"]) for row in rows if row["is_stressed"])
     assert stressed == (dict.fromkeys(pairs, n_stressed) if n_stressed else {})
@@ -53,14 +57,24 @@ def test_each_benchmark_is_there_as_often_as_planned_on_each_node(undisturbed, n
     assert {row["status"] for row in rows} == {"completed"}
 
 
-def test_a_third_of_the_stressed_is_at_each_dose(undisturbed):
-    levels = Counter((row["benchmark"], row["node"], row["dose_level"]) for row in undisturbed["nodes"])
-    assert all(
-        levels[benchmark, node, level] in (6, 7) for benchmark, node in product(PARSERS, NODES) for level in (1, 2, 3)
-    )
+@pytest.mark.parametrize(("name", "each"), [("nodes", {6, 7}), ("nodes-third", {4})])
+def test_a_third_of_the_stressed_is_at_each_dose(undisturbed, name, each):
+    levels = Counter((row["benchmark"], row["node"], row["dose_level"]) for row in undisturbed[name])
+    assert {levels[pair] for pair in product(PARSERS, NODES, (1, 2, 3))} <= each
 
 
-@pytest.mark.parametrize("name", ["nodes", "nodes-second"])
+def test_the_third_campaign_says_of_what_kind_each_dose_is_and_since_when_limits_are_lowered(undisturbed):
+    rows = undisturbed["nodes-third"]
+    kinds = Counter(row["dose"].partition("-")[0] for row in rows if row["dose_level"])
+    assert kinds == {"between": 60, "two": 60, "neighbour": 60, "bandwidth": 18, "delay": 18}
+    lowered = {"emulated-b": "lowered-cpu-80", "emulated-c": "lowered-disk-16"}
+    for row in rows:
+        number, is_again = int(NUMBER.search(row["execution_id"])[1]), AGAIN in row["execution_id"]
+        is_lowered = row["node"] in lowered and (number > len(rows) / 2 or is_again)
+        assert row["dose"].endswith(lowered[row["node"]]) if is_lowered else "lowered" not in row["dose"]
+
+
+@EACH
 def test_each_planned_execution_is_undisturbed_once_and_flagged_ones_lie_apart(undisturbed, name):
     flagged = rows_of(name, "flagged-*.parquet")
     planned = Counter(row["execution_id"].partition(AGAIN)[0] for row in undisturbed[name])
@@ -71,23 +85,20 @@ def test_each_planned_execution_is_undisturbed_once_and_flagged_ones_lie_apart(u
 
 
 def test_the_parts_stay_small():
-    sizes = [path.stat().st_size for name in ("nodes", "nodes-second") for path in part_paths(RECORDED / name)]
+    sizes = [path.stat().st_size for name in CAMPAIGNS for path in part_paths(RECORDED / name)]
     assert max(sizes) <= MOST_PART_BYTES
     assert sum(sizes) <= MOST_BYTES
 
 
-FIRST, SECOND = RECORDED / "nodes", RECORDED / "nodes-second"  # the second without stress
-COLUMNS_TEST_RECORDED_LOGS = [
-    "execution_id", "node", "benchmark", "status", "dose_level", "tool_version", "metrics", "missing_metrics", "log",
-]  # fmt: skip
-BOTH = pytest.mark.parametrize("executions", [FIRST, SECOND], indirect=True, ids=["first", "second"])
+FIRST, SECOND, THIRD = (RECORDED / name for name in CAMPAIGNS)  # the second without stress
+ALL = pytest.mark.parametrize("executions", [FIRST, SECOND, THIRD], indirect=True, ids=["first", "second", "third"])
 
 
 def first_of_each(folder):
     """Of each benchmark on each node the first completed execution at each dose, and without one; with its faults."""
     found = {}
     for path in part_paths(folder):
-        table = pq.read_table(path, columns=COLUMNS_TEST_RECORDED_LOGS)
+        table = pq.read_table(path, columns=READ_ANEW)
         told = record_of(table.schema)["executions"]
         for row in table.to_pylist():
             if row["status"] == "completed":
@@ -98,7 +109,7 @@ def first_of_each(folder):
 
 @pytest.fixture(scope="module")
 def campaigns():
-    return {folder: first_of_each(folder) for folder in (FIRST, SECOND)}
+    return {folder: first_of_each(folder) for folder in (FIRST, SECOND, THIRD)}
 
 
 @pytest.fixture
@@ -123,13 +134,13 @@ def test_the_second_campaign_has_each_benchmark_on_each_node_and_no_stress(campa
     assert {row["dose_level"] for row in campaigns[SECOND]} == {0}
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize("benchmark", PARSERS)
 def test_a_kept_log_is_told_by_its_content(executions, benchmark):
     assert {detect(row["log"]) for row in of(executions, benchmark)} == {benchmark}
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize("benchmark", PARSERS)
 def test_a_kept_log_read_anew_gives_exactly_the_metrics_beside_it(executions, benchmark):
     for row in of(executions, benchmark):

@@ -35,7 +35,7 @@ def _items(name: str, values: Sequence[BaseModel], item: type[BaseModel], indent
     """A list of models: what their keys mean, then one line for each."""
     for key, field in item.model_fields.items():
         yield f"{indent}#   {key}: {field.description} [{allowed_values(field)}]"
-    yield f"{indent}{name}:"
+    yield f"{indent}{name}:{'' if values else ' []'}"
     for value in values:
         yield f"{indent}{INDENT}- {_in_a_line(value.model_dump(mode='json'))}"
 

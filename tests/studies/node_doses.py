@@ -5,10 +5,10 @@
 
 `measure` runs each candidate on the emulated nodes (root, an idle machine: the spread of the unstressed executions is
 the measure) and prints a line a dose, and the ladder as it stands in conf/nodes.yaml. `recorded` prints a Markdown
-table, a row for each benchmark and node (--by-kind: and kind, which a dose's name begins with), and a line of counts.
-Distance: the stressed mean less the unstressed one, in standard deviations of that node's unstressed executions. Only
-undisturbed executions count, and stress only where it was really applied; under a lowered limit they are compared to
-each other."""
+table, a row for each benchmark and node (--by-kind: and kind, which a dose's name begins with; and medians by kind), and
+counts. Distance: the stressed mean less the unstressed one, in standard deviations of that node's unstressed executions.
+Only undisturbed executions count, and stress only where it was really applied; under a lowered limit they are compared
+to each other."""
 
 import argparse
 import itertools
@@ -354,6 +354,23 @@ def _cell(one: Moved) -> str:
     return f"{sd}, {ratio} ({one.n:,})"
 
 
+def summary_of(moved: Sequence[Moved]) -> str:
+    """A Markdown table of how much worse doses made benchmarks: median and quarters by kind, benchmark and level."""
+    worse: dict[tuple[str, int], list[float]] = defaultdict(list)
+    for one in moved:
+        sign = -1 if PARSERS[one.benchmark].metrics[WATCHED[one.benchmark]].higher_is_better else 1
+        for name in (one.kind, one.benchmark, "all") if one.sd == one.sd else ():
+            worse[name, one.level] += [sign * one.sd] * one.n
+    names = [*dict.fromkeys(one.kind for one in moved), *dict.fromkeys(one.benchmark for one in moved), "all"]
+    lines = ["| worse by, SD: median (quarters) of n | level 1 | level 2 | level 3 |", "|---|---|---|---|"]
+    for name in names:
+        some = [worse[name, level] for level in LEVELS]
+        quarters = [np.percentile(one, (50, 25, 75)) if one else [math.nan] * 3 for one in some]
+        cells = [f"{a:.1f} ({b:.1f} to {c:.1f}) of {len(one)}" for (a, b, c), one in zip(quarters, some, strict=True)]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def counts_of(recorded: Sequence[Recorded]) -> str:
     """Executions by node and benchmark, in one line."""
     n = Counter((one.node, one.benchmark, one.is_flagged) for one in recorded)
@@ -389,7 +406,10 @@ def main(words: Sequence[str] | None = None) -> None:
     except WhorlError as error:
         print(error, file=sys.stderr)
         raise SystemExit(error.exit_code) from None
-    print(table_of(moved_by(rows, by_kind=told.by_kind), by_kind=told.by_kind))
+    moved = moved_by(rows, by_kind=told.by_kind)
+    print(table_of(moved, by_kind=told.by_kind))
+    if told.by_kind:
+        print(f"\n{summary_of(moved)}")
     for benchmark, node, limit, sd, ratio in lowered_by(rows):
         print(f"\n{benchmark} on {node}, {limit}: {sd:+.1f} SD, {ratio:.3f} of its value")
     print(f"\n{counts_of(rows)}")

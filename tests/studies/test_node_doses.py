@@ -263,4 +263,5 @@ def test_each_kind_stands_on_its_own_and_under_a_lowered_limit_only_beside_its_l
     main(["recorded", str(folder), "--by-kind"])
     said = capsys.readouterr().out
     assert "| cpu-sysbench | delay | a | 6 | -1.0, 0.800 (2) | –, – (0) | –, – (0) | 0 |" in said
+    assert "| delay | 1.0 (1.0 to 1.0) of 2 | nan (nan to nan) of 0 | nan (nan to nan) of 0 |" in said
     assert "cpu-sysbench on a, lowered-cpu-80: -2.5 SD, 0.500 of its value" in said

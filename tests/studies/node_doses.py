@@ -5,10 +5,10 @@
 
 `measure` runs each candidate on the emulated nodes (root, an idle machine: the spread of the unstressed executions is
 the measure) and prints a line a dose, and the ladder as it stands in conf/nodes.yaml. `recorded` prints a Markdown
-table, a row for each benchmark and node (--by-kind: and kind, which a dose's name begins with; and medians by kind), and
-counts. Distance: the stressed mean less the unstressed one, in standard deviations of that node's unstressed executions.
-Only undisturbed executions count, and stress only where it was really applied; under a lowered limit they are compared
-to each other."""
+table, a row for each benchmark and node (--by-kind: and kind, which a dose's name begins with; and medians by kind),
+and counts. Distance: the stressed mean less the unstressed one, in standard deviations of that node's unstressed
+executions. Only undisturbed executions count, and stress only where it was really applied; under a lowered limit they
+are compared to each other."""
 
 import argparse
 import itertools

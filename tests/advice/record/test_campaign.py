@@ -22,10 +22,7 @@ from tasks.errors import BadSetting
 from tasks.machine import find_tool
 from tasks.machine_groups import ROOT, campaign_group
 from tasks.machine_lock import only_recorder
-from tasks.nodes.record.groups import (
-    CONTROLLERS,
-    PREFIX,
-)
+from tasks.nodes.record.groups import CONTROLLERS, PREFIX
 
 TOOLS = ("sysbench", "fio", "ioping")
 TOP = Path(tasks.__file__).parents[1]

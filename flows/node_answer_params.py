@@ -4,7 +4,6 @@ from pydantic import Field
 
 from flows.job_params import OF_SOURCE, WAREHOUSE, OfSource
 from flows.node_params import REPORT
-from tasks.nodes.detectors.params import DetectorParams as PlainParams
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reading_params import AUTO, NodeReader, ReadParams
@@ -37,7 +36,6 @@ class NodeRankParams(Params):
         PreprocessParams(), description=f"{PREPROCESS}, where the source was not preprocessed before"
     )
     score: ScoreParams = Field(ScoreParams(), description=SCORE)
-    plain: PlainParams = Field(PlainParams(), description="How plain detectors judge executions")
     suspect: SuspectParams = Field(SuspectParams(), description="Which detectors judge, and from where on they suspect")
     report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
     warehouse: Warehouse = Field(description=WAREHOUSE)

@@ -57,7 +57,7 @@ def rank(
     chosen = one_node_source(warehouse, source)
     with progress_bar(invocation, first="reading executions"):
         answer_steps.preprocess_once(warehouse, chosen, nodes.preprocess, nodes.score)
-        found = answer_steps.rank(warehouse, chosen, nodes.score, nodes.plain, nodes.suspect, "")
+        found = answer_steps.rank(warehouse, chosen, nodes.score, nodes.suspect, "")
     scores, stood = read_scores(warehouse, chosen), read_watched(warehouse, chosen).to_dict("records")
     rows = records(_chosen(scores, node, machine_type, aspect, top))
     if as_json:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from tasks.errors import NotFound
-from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.model_names import KIND, WORD, no_model
 from tasks.nodes.preprocess.params import PreprocessParams
@@ -117,9 +116,7 @@ def require_model(warehouse: Warehouse, source: str) -> str:
     return card.model_id
 
 
-def rank(
-    warehouse: Warehouse, source: str, score: ScoreParams, detect: DetectorParams, suspect: SuspectParams, after: str
-) -> Ranked:
+def rank(warehouse: Warehouse, source: str, score: ScoreParams, suspect: SuspectParams, after: str) -> Ranked:
     """Rank the nodes of a source, judge its executions, measure reruns, and keep all of it in place of what was there.
 
     With the same data, model, parameters and code the answers that stand there are given again.
@@ -131,14 +128,14 @@ def rank(
     card = champion(warehouse.models, WORD, source, KIND)
     if card is None:
         raise NotFound(no_model(source))
-    asked = [one.model_dump(mode="json") for one in (score, detect, suspect)]
+    asked = [one.model_dump(mode="json") for one in (score, suspect)]
     identity = f"{version_of(warehouse, source)}{card.model_id}{asked}{code_version()}"
     key = uuid.uuid5(uuid.NAMESPACE_OID, identity).hex
     if not has_answers(warehouse, source, key) and (used := champion_of(warehouse, source)):
         from tasks.nodes.answering import answer
 
         history, version = history_of(warehouse, source)
-        found = answer(history, used.preprocessor, used.reference, score, detect, suspect)
+        found = answer(history, used.preprocessor, used.reference, score, suspect)
         write_answers(warehouse, source, Basis(card.model_id, key, version), found, used.reference.counted)
     overview = read_overview(warehouse, source)
     logger.info("ranked %d nodes of source %s by %s after %s", overview["n_nodes"], source, card.model_id, after)

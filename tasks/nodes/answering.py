@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 
 from tasks.nodes.aspects import is_stressed, is_unstressed
-from tasks.nodes.detectors.case import Case
-from tasks.nodes.detectors.params import DetectorParams
-from tasks.nodes.detectors.registry import PLAIN
+from tasks.nodes.detect.contenders import DETECTORS
+from tasks.nodes.detect.plain import Case
 from tasks.nodes.evaluate.thresholds import choose_threshold
 from tasks.nodes.history import History, emulated_nodes
 from tasks.nodes.node_words import EMULATED, called
@@ -69,7 +68,6 @@ def answer(
     preprocessor: Preprocessor,
     reference: ReferenceFleet,
     score: ScoreParams,
-    detect: DetectorParams,
     suspect: SuspectParams,
 ) -> Answers:
     """Rank nodes by executions that were neither stressed nor disturbed, and judge every execution."""
@@ -79,7 +77,7 @@ def answer(
     return Answers(
         ranking=rank_nodes(calm, reference, score),
         watched=_timed(suspicious_nodes(calm, reference, score), history),
-        suspicions=judge(history, tables, detect, suspect),
+        suspicions=judge(history, tables, suspect),
         repeated=repeatability_of(tables, is_calm, score.min_executions),
         calm=calm,
     )
@@ -93,7 +91,7 @@ def _timed(watched: pd.DataFrame, history: History) -> pd.DataFrame:
     )
 
 
-def judge(history: History, tables: NodeTables, detect: DetectorParams, suspect: SuspectParams) -> pd.DataFrame:
+def judge(history: History, tables: NodeTables, suspect: SuspectParams) -> pd.DataFrame:
     """The suspicion of each execution by each detector, which may learn from all that nothing is known against.
 
     Thresholds are chosen on these executions themselves (see `choose_threshold`): they are for looking at a source, not
@@ -107,7 +105,7 @@ def judge(history: History, tables: NodeTables, detect: DetectorParams, suspect:
     parts = [pd.DataFrame(columns=["execution_id", "detector", "score", "threshold", "is_suspicious"])]
     for at, name in enumerate(suspect.detectors):
         report_progress("judging executions", at, len(suspect.detectors))
-        scores = PLAIN[name](case, detect)
+        scores = DETECTORS[name](case)
         is_scored = ~np.isnan(scores)
         chosen = is_scored & is_known if (is_known & stressed).any() else is_scored
         threshold = choose_threshold(scores[chosen], stressed[chosen], suspect.false_alarm_share)

@@ -2,10 +2,14 @@
 
 from typing import Literal
 
+import numpy as np
 import pandas as pd
+
+from tasks.nodes.type_tables import Floats
 
 Aspect = Literal["cpu", "memory", "disk", "network", "system", "application", "unknown"]
 APPLICATION: Aspect = "application"
+HOUR_S = 3600.0
 HASH_DIGITS = 8  # of a template's hash, in the name of a type
 
 
@@ -33,3 +37,9 @@ def is_unstressed(executions: pd.DataFrame) -> pd.Series:
     This is what normal means wherever something is learned from what is normal, ranked, or watched."""
     is_completed = executions["status"] == "completed"
     return is_completed & ~is_stressed(executions) & ~is_contaminated(executions)
+
+
+def hours_of(executions: pd.DataFrame) -> Floats:
+    """The start of each execution in hours since 1970: (n,), NaN where unknown."""
+    since = pd.to_datetime(executions["started_at"]) - pd.Timestamp(0)
+    return np.asarray(since.dt.total_seconds().to_numpy(dtype=np.float64) / HOUR_S)

@@ -1,7 +1,6 @@
 """The parameters of the word `nodes`, as conf/nodes.yaml, flow forms and flags show them."""
 
 from tasks.nodes.detect.params import BudgetParams, DetectorParams
-from tasks.nodes.detectors.params import DetectorParams as PlainParams
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.fingerprint.alarm_params import AlarmParams
 from tasks.nodes.fingerprint.fingerprint_params import AskingParams
@@ -26,7 +25,6 @@ class NodesParams(Params):
     score: ScoreParams = ScoreParams()
     detect: DetectorParams = DetectorParams()
     budget: BudgetParams = BudgetParams()
-    plain: PlainParams = PlainParams()
     suspect: SuspectParams = SuspectParams()
     evaluate: EvaluateParams = EvaluateParams()
     model: ModelParams = ModelParams()

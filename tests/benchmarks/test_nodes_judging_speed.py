@@ -10,7 +10,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from tasks.nodes.aspects import is_unstressed
-from tasks.nodes.detectors.case import Case
+from tasks.nodes.detect.plain import Case
 from tasks.nodes.evaluate.learned import fit_prepared, prepare_case
 from tasks.nodes.evaluate.learned_params import LearnedParams
 from tasks.nodes.evaluate.params import EvaluateParams

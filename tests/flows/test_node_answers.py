@@ -9,7 +9,6 @@ import pytest
 from flows.node_answer_params import NodeEvaluateParams, NodePreprocessParams, NodeRankParams
 from flows.node_answers import evaluate_nodes, preprocess_nodes, rank_nodes
 from tasks.errors import NotFound
-from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.warehouse.connection import fetch
@@ -19,7 +18,6 @@ from tasks.warehouse.runs import compare_runs, list_runs, read_run
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 QUICK = ScoreParams(resamples=100)
-FEW_TREES = DetectorParams(trees=10)
 
 
 def artifact(key: str) -> str:
@@ -50,7 +48,7 @@ def test_a_preprocessing_is_registered_with_what_it_decided_of_each_metric(nodes
 
 
 def test_a_ranking_is_kept_and_shown_with_intervals_and_ties(nodes_log: Warehouse) -> None:
-    found = rank_nodes(NodeRankParams(source="log", score=QUICK, detect=FEW_TREES, warehouse=nodes_log))
+    found = rank_nodes(NodeRankParams(source="log", score=QUICK, warehouse=nodes_log))
     assert (found["n_nodes"], found["n_executions"]) == (3, 360)
     scores = fetch(nodes_log, "SELECT * FROM nodes.scores WHERE source = 'log' AND aspect = 'cpu' ORDER BY rank")
     assert scores["node"].to_list() == ["node-1", "node-2", "node-3"]  # as drawn: 1, 0.8, 0.64
@@ -66,7 +64,7 @@ def test_a_ranking_is_kept_and_shown_with_intervals_and_ties(nodes_log: Warehous
 
 @pytest.mark.slow
 def test_a_second_ranking_replaces_the_first_and_keeps_its_reference(nodes_log: Warehouse) -> None:
-    params = NodeRankParams(source="log", score=QUICK, detect=FEW_TREES, warehouse=nodes_log)
+    params = NodeRankParams(source="log", score=QUICK, warehouse=nodes_log)
     first = rank_nodes(params)
     second = rank_nodes(params)
     assert first == second

@@ -9,7 +9,6 @@ from flows.node_model_params import NodeFingerprintParams, NodeTrainParams, Node
 from flows.node_models import fingerprint_nodes, train_nodes
 from flows.node_watch import watch_nodes
 from tasks.errors import NotFound
-from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.fingerprint.alarm_params import AlarmParams
 from tasks.nodes.perona.params import FitParams, GraphParams, ModelParams, NetworkParams
 from tasks.nodes.score_params import ScoreParams
@@ -37,7 +36,7 @@ def artifact(key: str) -> str:
 
 
 def trained(warehouse: Warehouse, **asked: Any) -> Any:
-    given = {"source": "log", "model": SMALL, "score": QUICK, "detect": DetectorParams(trees=10)}
+    given = {"source": "log", "model": SMALL, "score": QUICK}
     return train_nodes(NodeTrainParams(**{**given, **asked}, warehouse=warehouse))
 
 

@@ -10,7 +10,6 @@ from flows.node_model_demo import LearnedTold
 from flows.node_verdicts_demo import OfDose
 from tasks import datasets
 from tasks.errors import BadInput
-from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.params import NodesParams
 from tasks.nodes.perona.params import FitParams, GraphParams, ModelParams, NetworkParams
 from tasks.nodes.score_params import ScoreParams
@@ -18,7 +17,7 @@ from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
-QUICK = NodesParams(score=ScoreParams(resamples=100), detect=DetectorParams(trees=10))
+QUICK = NodesParams(score=ScoreParams(resamples=100))
 SMALL = ModelParams(
     graph=GraphParams(node_metrics=False),
     network=NetworkParams(hidden=8, intermediate=8, heads=1),

@@ -7,7 +7,6 @@ import pytest
 
 from tasks.errors import NotFound
 from tasks.nodes import answer_steps
-from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.suspect_params import SuspectParams
@@ -29,7 +28,7 @@ def ranked(tmp_path_factory, nodes_home):
     shutil.copytree(nodes_home, home)
     warehouse = Warehouse(home=home, memory_mb=256, threads=1)
     answer_steps.preprocess(warehouse, "log", PreprocessParams(), QUICK, "")
-    answer_steps.rank(warehouse, "log", QUICK, DetectorParams(trees=20), SuspectParams(), "")
+    answer_steps.rank(warehouse, "log", QUICK, SuspectParams(), "")
     return warehouse
 
 

@@ -1,22 +1,17 @@
-"""The detectors that an evaluation compares, as functions of a case: ours, ours without labels, the plain baseline."""
+"""The detectors that an evaluation compares, as functions of a case: ours, with labels and without, and plain ones."""
+
+from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 
-from tasks.nodes.aspects import is_stressed, is_unstressed
+from tasks.nodes.aspects import hours_of, is_stressed, is_unstressed
 from tasks.nodes.detect.detector import BEST, LOGISTIC, FittedDetector, Recipe, fit_detector
 from tasks.nodes.detect.params import DetectorParams
-from tasks.nodes.detectors.case import Case
+from tasks.nodes.detect.plain import Case, change_point_scores, forest_scores, last_k_scores, zscore_scores
 from tasks.nodes.type_tables import Bools, Floats
 
-HOUR_S = 3600.0
+Detector = Callable[[Case], Floats]  # (n_executions,), larger: more anomalous; NaN: nothing to say
 OUT_OF_FOLD = ("detector", "logistic")  # what they say of what they learned is by what the other stretches taught
-
-
-def hours_of(executions: pd.DataFrame) -> Floats:
-    """The start of each execution in hours since 1970: (n,), NaN where unknown."""
-    since = pd.to_datetime(executions["started_at"]) - pd.Timestamp(0)
-    return np.asarray(since.dt.total_seconds().to_numpy(dtype=np.float64) / HOUR_S)
 
 
 def detector_scores(case: Case) -> Floats:
@@ -53,3 +48,14 @@ def _by_labels(case: Case, recipe: Recipe) -> Floats:
 def _fitted(case: Case, recipe: Recipe, is_learned: Bools, stressed: Bools, calm: Bools) -> FittedDetector:
     hours = hours_of(case.history.executions)
     return fit_detector(case.tables, hours, is_learned, stressed, calm, DetectorParams(), recipe=recipe, seed=case.seed)
+
+
+DETECTORS: dict[str, Detector] = {
+    "detector": detector_scores,
+    "logistic": logistic_scores,
+    "headline": headline_scores,
+    "zscore": zscore_scores,
+    "forest": forest_scores,
+    "lastk": last_k_scores,
+    "changepoint": change_point_scores,
+}

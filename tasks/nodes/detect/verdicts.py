@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.nodes.aspects import is_stressed, is_unstressed, type_names
+from tasks.nodes.aspects import hours_of, is_stressed, is_unstressed, type_names
 from tasks.nodes.detect.budget import Budget, threshold_of_alarms, threshold_of_share
-from tasks.nodes.detect.contenders import hours_of
 from tasks.nodes.detect.detector import FittedDetector, fit_detector, load_detector, save_detector
 from tasks.nodes.detect.params import BudgetParams, DetectorParams
 from tasks.nodes.detect.reasons import reasons_of

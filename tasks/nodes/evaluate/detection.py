@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 
 from tasks.nodes.aspects import is_stressed, is_unstressed, type_names
-from tasks.nodes.detect.contenders import OUT_OF_FOLD
-from tasks.nodes.detectors.case import Case
-from tasks.nodes.detectors.registry import Detector
+from tasks.nodes.detect.contenders import OUT_OF_FOLD, Detector
+from tasks.nodes.detect.plain import Case
 from tasks.nodes.evaluate.hidden_labels import as_told
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.splits import PROTOCOLS, Protocol, Split, splits_of
@@ -77,7 +76,7 @@ def _judge(
     chosen_by, share = is_stressed(case.history.executions).to_numpy(dtype=bool), params.false_alarm_share
     judged = []
     for name, detector in detectors.items():
-        scores = detector(case, params.detect)
+        scores = detector(case)
         may_choose = split.is_validation | split.is_train if name in OUT_OF_FOLD else split.is_validation
         judged.append(judged_rows(history, split, name, scores, share, chosen_by=chosen_by, may_choose=may_choose))
     return judged

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from tasks.nodes.aspects import APPLICATION, type_names
-from tasks.nodes.detectors.case import Case
-from tasks.nodes.detectors.registry import Detector
+from tasks.nodes.detect.contenders import Detector
+from tasks.nodes.detect.plain import Case
 from tasks.nodes.evaluate.detection import Prepare, case_of, labels_reason
 from tasks.nodes.evaluate.figures import Figures, put
 from tasks.nodes.evaluate.injection import FEW_NODES, long_lived, spoil, types_drawn
@@ -86,11 +86,7 @@ def inject(history: History, prepare: Prepare, detectors: Mapping[str, Detector]
 
 def _judges(detectors: Mapping[str, Detector], params: EvaluateParams) -> tuple[dict[str, Judge], dict[str, str]]:
     """What gives scores, by name, and why others do not: a network that knows of no stress gives no verdicts."""
-
-    def plain(detector: Detector) -> Judge:
-        return lambda of: detector(of, params.detect)
-
-    judges = {name: plain(detector) for name, detector in detectors.items()}
+    judges: dict[str, Judge] = dict(detectors)
     return judges, dict.fromkeys(judges, "") | {NAMES[one]: NO_STRESS for one in params.learned.variants}
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tasks.nodes.detectors.case import Case
+from tasks.nodes.detect.plain import Case
 from tasks.nodes.evaluate.hidden_labels import blinded
 from tasks.nodes.evaluate.learned_params import LearnedParams
 from tasks.nodes.evaluate.params import EvaluateParams

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.nodes.aspects import type_names
-from tasks.nodes.detectors.case import Case
+from tasks.nodes.detect.plain import Case
 from tasks.nodes.evaluate.detection import COLUMNS, Prepare, case_of, judged_rows, labels_reason
 from tasks.nodes.evaluate.hidden_labels import as_told
 from tasks.nodes.evaluate.learned import (

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from tasks.nodes.detectors.registry import Detector
+from tasks.nodes.detect.contenders import Detector
 from tasks.nodes.evaluate.ablation import ablate, ablation_figures
 from tasks.nodes.evaluate.detection import Prepare
 from tasks.nodes.evaluate.figures import Figures

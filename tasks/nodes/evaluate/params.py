@@ -2,7 +2,6 @@
 
 from pydantic import Field
 
-from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.evaluate.learned_params import LearnedParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
@@ -14,7 +13,6 @@ class EvaluateParams(Params):
 
     preprocess: PreprocessParams = PreprocessParams()
     score: ScoreParams = ScoreParams()
-    detect: DetectorParams = DetectorParams()
     learned: LearnedParams = LearnedParams()
     train_share: float = Field(0.6, gt=0, lt=1, description="Share of the executions to learn from")
     validation_share: float = Field(

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from tasks.errors import BadInput, MissingTool
 from tasks.nodes.aspects import is_contaminated, is_stressed, is_unstressed
-from tasks.nodes.detectors.registry import PLAIN, Detector
+from tasks.nodes.detect.contenders import DETECTORS, Detector
 from tasks.nodes.evaluate.against_applications import compare_by_machine_type
 from tasks.nodes.evaluate.detection import Prepare, detect
 from tasks.nodes.evaluate.detection_figures import detection_results
@@ -48,7 +48,9 @@ class Evaluation:
     tables: dict[str, pd.DataFrame]
 
 
-def evaluate_history(history: History, params: EvaluateParams, detectors: Mapping[str, Detector] = PLAIN) -> Evaluation:
+def evaluate_history(
+    history: History, params: EvaluateParams, detectors: Mapping[str, Detector] = DETECTORS
+) -> Evaluation:
     """Evaluate executions of benchmarks, in one thread: detection where stress is labelled, correlation with
     applications where they ran on the same nodes, repeatability and ranking always.
 

@@ -2,7 +2,7 @@
 
 from tasks.errors import BadInput
 from tasks.nodes.aspects import type_names
-from tasks.nodes.detectors.case import Case
+from tasks.nodes.detect.plain import Case
 from tasks.nodes.evaluate.detection import case_of
 from tasks.nodes.evaluate.learned_params import LearnedParams
 from tasks.nodes.evaluate.params import EvaluateParams

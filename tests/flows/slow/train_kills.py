@@ -32,7 +32,6 @@ from tasks.jobs.params import ReadParams as JobReadParams
 from tasks.jobs.predict.evaluation_params import EvaluateParams
 from tasks.nodes import answer_steps, learned_steps
 from tasks.nodes import steps as node_steps
-from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.fingerprint.fingerprint_params import AskingParams
 from tasks.nodes.learned.train_params import TrainParams
 from tasks.nodes.perona.params import ModelParams
@@ -80,7 +79,7 @@ def train_jobs(params: EvaluateParams, warehouse: Warehouse) -> None:
 
 
 def train_nodes(warehouse: Warehouse) -> None:
-    given = (TrainParams(), PreprocessParams(), SCORE, DetectorParams())
+    given = (TrainParams(), PreprocessParams(), SCORE)
     learned_steps.train(warehouse, SOURCE, quick(ModelParams()), *given, "run")
 
 

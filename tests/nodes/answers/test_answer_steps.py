@@ -7,7 +7,6 @@ import pytest
 
 from tasks.nodes import answer_steps, steps
 from tasks.nodes.champions import champion_of
-from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.score_params import ScoreParams
@@ -24,9 +23,7 @@ QUICK = ScoreParams(resamples=100)
 
 def ranked(warehouse: Warehouse, score: ScoreParams = QUICK) -> answer_steps.Ranked:
     """Rank the source `log` with one detector."""
-    return answer_steps.rank(
-        warehouse, "log", score, DetectorParams(trees=10), SuspectParams(detectors=("zscore",)), ""
-    )
+    return answer_steps.rank(warehouse, "log", score, SuspectParams(detectors=("zscore",)), "")
 
 
 def shown(warehouse: Warehouse) -> NodesData:

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.nodes.detectors.params import DetectorParams
-from tasks.nodes.detectors.registry import PLAIN
+from tasks.nodes.detect.contenders import DETECTORS
 from tasks.nodes.evaluate.alarms import MEASURES
 from tasks.nodes.evaluate.figures import THEIRS, their_figures
 from tasks.nodes.evaluate.params import EvaluateParams
@@ -20,7 +19,7 @@ from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.synthetic import synthetic_history
 from tasks.report.nodes_evaluated import figure_rows
 
-QUICK = EvaluateParams(detect=DetectorParams(trees=10), score=ScoreParams(resamples=100), repeats=2, resamples=100)
+QUICK = EvaluateParams(score=ScoreParams(resamples=100), repeats=2, resamples=100)
 ONE_SPLIT = QUICK.model_copy(update={"repeats": 1, "max_left_nodes": 1})
 
 
@@ -40,7 +39,7 @@ def labelled():
 def test_every_detector_is_measured_under_every_protocol_at_every_dose(labelled):
     figures = labelled.figures
     assert are_explained(figures)
-    for name in PLAIN:
+    for name in DETECTORS:
         for protocol in ("", ".random", ".left_node"):
             for dose in ("", ".dose_1", ".dose_2", ".dose_3"):
                 for measure in MEASURES:
@@ -71,7 +70,7 @@ def test_tables_are_written_and_read_back(labelled, tmp_path):
     written = {path.stem for path in write_tables(labelled, tmp_path / "out")}
     assert {"metrics", "detection", "precision_recall", "judged", "ranking", "repeatability", "pairs"} <= written
     judged = pd.read_parquet(tmp_path / "out" / "judged.parquet")
-    assert set(judged["detector"]) == set(PLAIN)
+    assert set(judged["detector"]) == set(DETECTORS)
 
 
 @pytest.mark.slow
@@ -121,7 +120,7 @@ def test_no_execution_is_one_clear_line():
 def test_a_detector_that_joins_the_registry_is_measured_as_the_others():
     history = synthetic_history(nodes=2, runs=20, types=2)
     truth = history.executions["is_stressed"].to_numpy(dtype=float)
-    figures = evaluate_history(history, QUICK, {"model": lambda case, params: truth}).figures
+    figures = evaluate_history(history, QUICK, {"model": lambda case: truth}).figures
     assert figures["detect.f1_outlier.model"] == 1 and figures["detect.false_alarms_per_1000.model"] == 0
     assert "detect.f1_outlier.zscore" not in figures
 
@@ -134,7 +133,7 @@ def test_stress_without_effect_is_not_found():
     figures = evaluate_history(
         replace(history, executions=history.executions.assign(is_stressed=labels)), QUICK
     ).figures
-    for name in PLAIN:
+    for name in DETECTORS:
         assert (
             figures[f"detect.auprc.{name}.left_node"] < 0.35
             and figures[f"detect.balanced_accuracy.{name}.left_node"] < 0.6

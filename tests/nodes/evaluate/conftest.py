@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.evaluate.learned_params import InjectionParams, LearnedParams
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.perona.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
@@ -53,7 +52,6 @@ def asked():
             **learned,
         }
         return EvaluateParams(
-            detect=DetectorParams(trees=10),
             score=ScoreParams(resamples=100),
             resamples=100,
             repeats=2,
@@ -105,3 +103,11 @@ def case_by():
         return split, case_of(history, split, prepared_tables, params.seed)
 
     return made
+
+
+@pytest.fixture(scope="package", autouse=True)
+def few_trees():
+    """Forests of ten trees: no claim here is about forests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tasks.nodes.detect.plain.TREES", 10)
+        yield

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.nodes.detectors.registry import PLAIN
+from tasks.nodes.detect.contenders import DETECTORS
 from tasks.nodes.evaluate import ablation
 from tasks.nodes.evaluate.detection import detect
 from tasks.nodes.evaluate.hidden_labels import as_told
@@ -31,10 +31,10 @@ def by_time(judged):
 
 
 def test_plain_detectors_say_the_same_whatever_the_labels_are(history, prepare, hidden):
-    one, other = (detect(given, prepare, PLAIN, hidden).judged for given in (history, turned(history)))
+    one, other = (detect(given, prepare, DETECTORS, hidden).judged for given in (history, turned(history)))
     assert len(by_time(one)) and by_time(one).equals(by_time(other))
     open_ = hidden.model_copy(update={"without_labels": False})
-    assert not by_time(detect(history, prepare, PLAIN, open_).judged).equals(by_time(one))
+    assert not by_time(detect(history, prepare, DETECTORS, open_).judged).equals(by_time(one))
 
 
 def test_the_model_says_the_same_whatever_the_labels_are_and_is_measured_by_them(history, prepare, hidden):

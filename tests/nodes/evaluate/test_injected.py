@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.nodes.detectors.registry import PLAIN
+from tasks.nodes.detect.contenders import DETECTORS
 from tasks.nodes.evaluate.injected import CALM, inject, injected_figures
 from tasks.nodes.evaluate.injection_measures import CALM_MEASURES, MEASURES
 from tasks.nodes.evaluate.learned_params import NAMES, InjectionParams
 from tasks.nodes.synthetic import synthetic_history
 
-ZSCORE = {"zscore": PLAIN["zscore"]}
+ZSCORE = {"zscore": DETECTORS["zscore"]}
 INJECTION = InjectionParams(repeats=2, least_runs=10, least_factor=1.5, largest_factor=2.0)
 
 
@@ -92,7 +92,7 @@ def test_what_is_learned_never_was_spoiled(fleet, prepare, asked, monkeypatch):
     """Every case that a detector is given has the training and validation values of the history as it is."""
     seen = []
 
-    def watching(case, params):
+    def watching(case):
         of = case.history.metrics["execution"].to_numpy()
         learned = (case.is_train | case.is_validation)[of]
         seen.append(np.sort(case.history.metrics["value"].to_numpy()[learned]))

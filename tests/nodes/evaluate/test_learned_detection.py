@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.detectors.registry import PLAIN
+from tasks.nodes.detect.contenders import DETECTORS
 from tasks.nodes.evaluate import learned_detection
 from tasks.nodes.evaluate.alarms import MEASURES
 from tasks.nodes.evaluate.detection import detect
@@ -17,7 +17,7 @@ from tasks.nodes.evaluate.learned_detection import detect_learned, plan_fits
 from tasks.nodes.evaluate.learned_figures import learned_figures
 from tasks.nodes.evaluate.protocol import evaluate_history
 
-ZSCORE = {"zscore": PLAIN["zscore"]}
+ZSCORE = {"zscore": DETECTORS["zscore"]}
 
 
 @pytest.fixture(scope="module")

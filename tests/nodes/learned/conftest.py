@@ -22,12 +22,11 @@ def small(seed=0, epochs=2):
 def trained(warehouse, run_id="run", **asked):
     """A training on the source `log`."""
     from tasks.nodes import learned_steps
-    from tasks.nodes.detectors.params import DetectorParams
     from tasks.nodes.learned.train_params import TrainParams
     from tasks.nodes.preprocess.params import PreprocessParams
     from tasks.nodes.score_params import ScoreParams
 
-    given = (TrainParams(), PreprocessParams(), ScoreParams(resamples=100), DetectorParams(trees=10))
+    given = (TrainParams(), PreprocessParams(), ScoreParams(resamples=100))
     return learned_steps.train(warehouse, "log", small(**asked), *given, run_id)
 
 

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from tasks.nodes import learned_steps, steps
-from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.execution import FACTS, Execution, Measured
 from tasks.nodes.fingerprint.alarm_params import AlarmParams
 from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
@@ -66,7 +65,7 @@ def watched(tmp_path_factory, migrated):
     write_part(path, executions)
     steps.ingest_batch(warehouse, steps.land_executions(warehouse, str(path), "log", "", ReadParams()))
     given = (TrainParams(train_share=0.4, validation_share=0.1), PreprocessParams(), ScoreParams(resamples=100))
-    learned_steps.train(warehouse, "log", MODEL, *given, DetectorParams(trees=20), "run")
+    learned_steps.train(warehouse, "log", MODEL, *given, "run")
     learned_steps.fingerprint(warehouse, "log", FingerprintParams(), ScoreParams(resamples=100))
     return warehouse, learned_steps.watch(warehouse, "log", AlarmParams(), "")
 

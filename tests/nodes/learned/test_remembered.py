@@ -6,7 +6,6 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.nodes import learned_steps
-from tasks.nodes.detectors.params import DetectorParams
 from tasks.nodes.learned.held_out import Measured
 from tasks.nodes.learned.remembered import training_key
 from tasks.nodes.learned.train_params import TrainParams
@@ -23,7 +22,6 @@ ASKED = {
     "train": TrainParams(),
     "preprocess": PreprocessParams(),
     "score": ScoreParams(),
-    "detect": DetectorParams(),
 }
 
 
@@ -90,7 +88,6 @@ def test_one_that_is_asked_for_again_is_trained_again(nodes_log, made):
         {"train": TrainParams(most_graphs=100)},
         {"preprocess": PreprocessParams(variant="paper")},
         {"score": ScoreParams(resamples=100)},
-        {"detect": DetectorParams(trees=10)},
     ],
 )
 def test_other_parameters_are_learned_anew(nodes_log, made, changed):

@@ -8,7 +8,6 @@ from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reading_params import AUTO, NodeReader, ReadParams
 from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.suspect_params import SuspectParams
 from tasks.params import Params
 from tasks.report.nodes_params import NodesReportParams
 from tasks.source_names import ONLY_SOURCE
@@ -29,14 +28,13 @@ class NodePreprocessParams(Params):
 
 
 class NodeRankParams(Params):
-    """The ranking of the nodes of a source, and suspicions about its executions."""
+    """The ranking of the nodes of a source, and which of them stand out."""
 
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     preprocess: PreprocessParams = Field(
         PreprocessParams(), description=f"{PREPROCESS}, where the source was not preprocessed before"
     )
     score: ScoreParams = Field(ScoreParams(), description=SCORE)
-    suspect: SuspectParams = Field(SuspectParams(), description="Which detectors judge, and from where on they suspect")
     report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
     warehouse: Warehouse = Field(description=WAREHOUSE)
 

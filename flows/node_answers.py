@@ -52,7 +52,7 @@ def nodes_rank(params: NodeRankParams) -> NodesRanked:
         if in_use
         else preprocess(warehouse, source, params.preprocess, params.score, str(flow_run.id))["model_id"]
     )
-    found = rank(warehouse, source, params.score, params.suspect, model_id)
+    found = rank(warehouse, source, params.score, model_id)
     path = write_report(warehouse, source, params.report, f"{found}")
     scores, watched = read_scores(warehouse, source), read_watched(warehouse, source)
     page = joined([ranking_page(source, found, scores, watched), report_part(path)])

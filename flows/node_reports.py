@@ -22,7 +22,7 @@ def write_report(warehouse: Warehouse, source: str, report: NodesReportParams, a
 
 
 def publish_figures(warehouse: Warehouse, source: str, report: NodesReportParams) -> None:
-    """Show the figures of the page of a source as an artifact: ranking, suspicions, repeatability, fingerprints."""
+    """Show the figures of the page of a source as an artifact: ranking, repeatability, fingerprints."""
     from tasks.report.nodes_artifact import nodes_artifact
 
     text = nodes_artifact(warehouse, source, report)

@@ -57,7 +57,7 @@ def rank(
     chosen = one_node_source(warehouse, source)
     with progress_bar(invocation, first="reading executions"):
         answer_steps.preprocess_once(warehouse, chosen, nodes.preprocess, nodes.score)
-        found = answer_steps.rank(warehouse, chosen, nodes.score, nodes.suspect, "")
+        found = answer_steps.rank(warehouse, chosen, nodes.score, "")
     scores, stood = read_scores(warehouse, chosen), read_watched(warehouse, chosen).to_dict("records")
     rows = records(_chosen(scores, node, machine_type, aspect, top))
     if as_json:
@@ -70,8 +70,7 @@ def rank(
         invocation.note(line)
     print(f"best: {', '.join(names[node] for node in found['best']) or 'none'}")
     print(f"most suspicious: {standing_out(stood, names)}")
-    line = as_command("whorl", "report", "nodes", "--source", chosen)
-    invocation.note(f"what each detector says of single executions, at which threshold: {line}")
+    invocation.note(f"which executions look degraded: {as_command('whorl', 'nodes', 'train', '--source', chosen)}")
 
 
 def _chosen(

@@ -11,7 +11,7 @@ from flows.progress_bar import progress_bar
 def report(context: typer.Context, source: Source = None, as_json: Json = False) -> None:
     """Write the page of a source and print its path.
 
-    The page is one HTML file that needs no network: ranking, scores by aspect, suspicions over time, repeatability, and
+    The page is one HTML file that needs no network: ranking, scores by aspect, repeatability, and
     what became of each metric."""
     show_report(invocation_of(context), source, as_json=as_json)
 

@@ -16,7 +16,7 @@ from tasks.warehouse.place import Warehouse
 Figures = dict[str, Any]
 REASON = ".reason"
 TYPE = {"type": "benchmark_type"}
-ANSWERS = ("rankings", "scores", "watched", "repeatability", "pairs", "suspicions")
+ANSWERS = ("rankings", "scores", "watched", "repeatability", "pairs")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,6 @@ def write_answers(
         "watched": found.watched.assign(place=np.arange(1, len(found.watched) + 1)),
         "repeatability": _marked(found.repeated.metrics, counted, ("runs_for_5", "runs_for_10")),
         "pairs": _marked(found.repeated.pairs, counted, ("n_runs",)),
-        "suspicions": found.suspicions,
     }
     with writing(warehouse) as connection, transaction(connection):
         for name in ANSWERS:

@@ -13,7 +13,6 @@ from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reading_history import is_simulated_source
 from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.suspect_params import SuspectParams
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, champion, promote, register
@@ -116,8 +115,8 @@ def require_model(warehouse: Warehouse, source: str) -> str:
     return card.model_id
 
 
-def rank(warehouse: Warehouse, source: str, score: ScoreParams, suspect: SuspectParams, after: str) -> Ranked:
-    """Rank the nodes of a source, judge its executions, measure reruns, and keep all of it in place of what was there.
+def rank(warehouse: Warehouse, source: str, score: ScoreParams, after: str) -> Ranked:
+    """Rank the nodes of a source, measure reruns, and keep all of it in place of what was there.
 
     With the same data, model, parameters and code the answers that stand there are given again.
     The reference of the preprocessing in use stays as it was frozen, so a node that joined moves no other. after: what
@@ -128,14 +127,13 @@ def rank(warehouse: Warehouse, source: str, score: ScoreParams, suspect: Suspect
     card = champion(warehouse.models, WORD, source, KIND)
     if card is None:
         raise NotFound(no_model(source))
-    asked = [one.model_dump(mode="json") for one in (score, suspect)]
-    identity = f"{version_of(warehouse, source)}{card.model_id}{asked}{code_version()}"
+    identity = f"{version_of(warehouse, source)}{card.model_id}{score.model_dump(mode='json')}{code_version()}"
     key = uuid.uuid5(uuid.NAMESPACE_OID, identity).hex
     if not has_answers(warehouse, source, key) and (used := champion_of(warehouse, source)):
         from tasks.nodes.answering import answer
 
         history, version = history_of(warehouse, source)
-        found = answer(history, used.preprocessor, used.reference, score, suspect)
+        found = answer(history, used.preprocessor, used.reference, score)
         write_answers(warehouse, source, Basis(card.model_id, key, version), found, used.reference.counted)
     overview = read_overview(warehouse, source)
     logger.info("ranked %d nodes of source %s by %s after %s", overview["n_nodes"], source, card.model_id, after)

@@ -11,7 +11,6 @@ from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.record.params import RecordParams
 from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.suspect_params import SuspectParams
 from tasks.params import Params
 from tasks.report.nodes_params import NodesReportParams
 
@@ -25,7 +24,6 @@ class NodesParams(Params):
     score: ScoreParams = ScoreParams()
     detect: DetectorParams = DetectorParams()
     budget: BudgetParams = BudgetParams()
-    suspect: SuspectParams = SuspectParams()
     evaluate: EvaluateParams = EvaluateParams()
     model: ModelParams = ModelParams()
     train: TrainParams = TrainParams()

@@ -3,7 +3,7 @@
 from tasks.markdown import plain
 from tasks.nodes.model_names import left_out
 from tasks.report.nodes_data import NodesData, fetch_nodes_data
-from tasks.report.nodes_figures import plane_figure, ranking_figure, reruns_figure, suspicions_figure
+from tasks.report.nodes_figures import plane_figure, ranking_figure, reruns_figure
 from tasks.report.nodes_learned_artifact import made_of, watching_lines
 from tasks.report.nodes_params import NodesReportParams
 from tasks.report.workloads_artifact import figure_part
@@ -13,7 +13,7 @@ DEFAULTS = NodesReportParams()
 
 
 def nodes_artifact(warehouse: Warehouse, source: str, params: NodesReportParams = DEFAULTS) -> str:
-    """The markdown for one source: ranking, suspicions over time, repeatability, and fingerprints where there are any.
+    """The markdown for one source: ranking, repeatability, and fingerprints where there are any.
 
     Raises NotFound if the source has no executions, BadInput if it mixes simulated with measured ones."""
     return nodes_markdown(fetch_nodes_data(warehouse, source, params))
@@ -34,7 +34,7 @@ def nodes_markdown(data: NodesData) -> str:
         parts.append(f"**Left out:** {plain(line)}.")
     if data.learned:
         parts += [plain(line) for line in watching_lines(data.learned)]
-    figures = [ranking_figure(data.ranking), suspicions_figure(data.suspicions), reruns_figure(data.reruns)]
+    figures = [ranking_figure(data.ranking), reruns_figure(data.reruns)]
     parts += [figure_part(figure, f"data version {data.ranked_version or data.data_version}") for figure in figures]
     if data.learned:
         parts += [figure_part(plane_figure(data.learned.plane), made_of(data.learned))]

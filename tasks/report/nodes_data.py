@@ -10,8 +10,7 @@ from tasks.report.nodes_learned_data import LearnedNodes, fetch_learned
 from tasks.report.nodes_params import NodesReportParams
 from tasks.report.nodes_ranking import RankedNodes
 from tasks.report.nodes_repeatability import Reruns
-from tasks.report.nodes_suspicions import Suspicions
-from tasks.warehouse.connection import Connection, reading
+from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.versions import data_version
 
@@ -78,22 +77,6 @@ SELECT watched.*, is_emulated FROM nodes.watched AS watched LEFT JOIN emulated U
 WHERE source = $source ORDER BY place
 """
 )
-DETECTORS = """
-SELECT detector, count(*) AS n_executions, count(*) FILTER (suspicions.is_suspicious) AS n_suspicious,
-    count(*) FILTER (is_stressed) AS n_stressed, count(*) FILTER (is_stressed AND is_suspicious) AS n_found,
-    count(*) FILTER (is_stressed = false AND is_suspicious) AS n_false,
-    any_value(threshold) AS threshold
-FROM nodes.suspicions AS suspicions JOIN nodes.executions USING (source, execution_id)
-WHERE source = $source GROUP BY detector ORDER BY detector
-"""
-SUSPICIONS = (
-    EMULATED
-    + """
-SELECT node, emulated.is_emulated, started_at, score, threshold, is_suspicious, is_stressed
-FROM nodes.suspicions JOIN nodes.executions USING (source, execution_id) LEFT JOIN emulated USING (node)
-WHERE source = $source AND detector = $detector ORDER BY started_at, execution_id
-"""
-)
 FILES = """
     SELECT origin, reader, n_read, n_kept, n_quarantined
     FROM ops.files WHERE word = 'nodes' AND source = $source ORDER BY ordered_at, batch_id
@@ -143,8 +126,6 @@ class NodesData:
     repeatability: pd.DataFrame
     pairs: pd.DataFrame
     watched: pd.DataFrame
-    detectors: pd.DataFrame
-    suspicions: Suspicions | None
     evaluation: dict[str, Any]
     files: pd.DataFrame
     reasons: pd.DataFrame
@@ -152,7 +133,7 @@ class NodesData:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether ranking, suspicions and repeatability are of other data than the source has now."""
+        """Whether ranking and repeatability are of other data than the source has now."""
         return self.ranked_version not in ("", self.data_version)
 
     @property
@@ -178,7 +159,7 @@ def fetch_nodes_data(warehouse: Warehouse, source: str, params: NodesReportParam
         def table(sql: str) -> pd.DataFrame:
             return connection.execute(sql, asked).df()
 
-        detectors, scores = table(DETECTORS), table(SCORES)
+        scores = table(SCORES)
         [basis] = table(BASIS).to_dict("records")
         return NodesData(
             source=source,
@@ -195,29 +176,11 @@ def fetch_nodes_data(warehouse: Warehouse, source: str, params: NodesReportParam
             repeatability=table(REPEATABILITY),
             pairs=table(PAIRS),
             watched=table(WATCHED),
-            detectors=detectors,
-            suspicions=_suspicions(connection, source, detectors, params),
             evaluation=_figures(table(FIGURES)),
             files=table(FILES),
             reasons=table(REASONS),
             learned=fetch_learned(connection, source, params.n_rows),
         )
-
-
-def _suspicions(
-    connection: Connection, source: str, detectors: pd.DataFrame, params: NodesReportParams
-) -> Suspicions | None:
-    """Those of the detector that is asked for, else of the first; nodes with the most of them first."""
-    names = [str(name) for name in detectors["detector"]]
-    if not names:
-        return None
-    chosen = params.detector if params.detector in names else names[0]
-    rows = connection.execute(SUSPICIONS, {"source": source, "detector": chosen}).df()
-    shares = rows.groupby("node")["is_suspicious"].mean().sort_values(ascending=False, kind="stable")
-    order = {str(node): at for at, node in enumerate(shares.index[: params.n_nodes])}
-    rows = rows[rows["node"].isin(list(order))]
-    rows = rows.assign(at=rows["node"].map(order)).sort_values(["at", "started_at"], kind="stable", ignore_index=True)
-    return Suspicions(chosen, rows.drop(columns="at"))
 
 
 def _figures(rows: pd.DataFrame) -> dict[str, Any]:

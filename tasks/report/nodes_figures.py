@@ -5,7 +5,6 @@ from tasks.report.jobs_figures import FigureOfPage
 from tasks.report.nodes_plane import PlaneOfNodes, draw_plane
 from tasks.report.nodes_ranking import RankedNodes, draw_ranking
 from tasks.report.nodes_repeatability import Reruns, draw_reruns
-from tasks.report.nodes_suspicions import Suspicions, draw_suspicions
 
 
 def ranking_figure(ranked: RankedNodes | None, name: str = "ranking") -> FigureOfPage:
@@ -23,25 +22,6 @@ def ranking_figure(ranked: RankedNodes | None, name: str = "ranking") -> FigureO
         ranked,
         nothing="No node has been ranked yet.",
         is_empty=ranked is not None and ranked.scores.empty,
-    )
-
-
-def suspicions_figure(found: Suspicions | None, name: str = "suspicions") -> FigureOfPage:
-    """Executions over time, and which are suspicious."""
-    words = (
-        "Each dot is an execution: the higher, the less it is like what its node does otherwise, from a tenth of the "
-        "way between the usual score and the threshold to twenty times that way. Orange ones lie above the threshold "
-        "and are suspicious. A tick below a strip is an execution that was really put under stress."
-    )
-    return figure_of(
-        name,
-        "Suspicious executions over time",
-        words,
-        found.evidence if found else "",
-        draw_suspicions,
-        found,
-        nothing="No execution has been judged yet.",
-        is_empty=found is not None and not found.rows["started_at"].notna().any(),
     )
 
 

@@ -23,7 +23,7 @@ from tasks.quantities import digits, number, share
 from tasks.report.jobs_page import Total, drawn
 from tasks.report.nodes_data import NodesData, fetch_nodes_data
 from tasks.report.nodes_evaluated import figure_rows
-from tasks.report.nodes_figures import ranking_figure, reruns_figure, suspicions_figure
+from tasks.report.nodes_figures import ranking_figure, reruns_figure
 from tasks.report.nodes_learned_page import learned_values
 from tasks.report.nodes_params import NodesReportParams
 from tasks.report.nodes_words import OVERALL, aspect_name, node_name, sentence, type_name
@@ -63,13 +63,11 @@ def nodes_text(data: NodesData, params: NodesReportParams = DEFAULTS) -> str:
             "is_outdated": data.is_outdated,
             "left_out": left_out(data.n_left_out, data.source),
             "ranking": drawn(ranking_figure(data.ranking)),
-            "suspicions": drawn(suspicions_figure(data.suspicions)),
             "repeatability": drawn(reruns_figure(data.reruns)),
             "learned": learned_values(data.learned, data.data_version, params.n_rows),
             **_scores(data, params),
             "watched": [row | {"slow_time": slow_time(row)} for row in _named(data.watched.head(params.n_rows))],
             "standing_out": _standing_out(data),
-            "detectors": data.detectors.to_dict("records"),
             "repeats": _repeats(data.repeatability[data.repeatability["is_counted"]].head(params.n_rows)),
             "repeat_heads": REPEAT_HEADS,
             "pairs": _pairs(data.pairs),

@@ -9,7 +9,4 @@ class NodesReportParams(Params):
     """What the page about nodes shows."""
 
     n_rows: int = Field(40, ge=1, le=10_000, description="Rows of each table of scores, repeatability and files")
-    n_nodes: int = Field(12, ge=1, le=100, description="Nodes in each figure, the best and the most suspicious first")
-    detector: str = Field(
-        "zscore", max_length=40, description="Detector whose suspicions are drawn over time; others stand in the table"
-    )
+    n_nodes: int = Field(12, ge=1, le=100, description="Nodes in each figure, the best first")

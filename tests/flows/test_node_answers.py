@@ -68,9 +68,7 @@ def test_a_second_ranking_replaces_the_first_and_keeps_its_reference(nodes_log: 
     first = rank_nodes(params)
     second = rank_nodes(params)
     assert first == second
-    counts = fetch(
-        nodes_log, "SELECT count(*) AS n, count(DISTINCT (execution_id, detector)) AS m FROM nodes.suspicions"
-    )
+    counts = fetch(nodes_log, "SELECT count(*) AS n, count(DISTINCT (node, aspect)) AS m FROM nodes.scores")
     assert counts["n"].to_list() == counts["m"].to_list()
     assert len(cards(nodes_log.models)) == 1
 

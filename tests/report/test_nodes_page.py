@@ -9,10 +9,9 @@ from tasks.errors import NotFound
 from tasks.nodes import answer_steps
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.suspect_params import SuspectParams
 from tasks.report.nodes_artifact import nodes_artifact
 from tasks.report.nodes_data import fetch_nodes_data
-from tasks.report.nodes_figures import ranking_figure, reruns_figure, suspicions_figure
+from tasks.report.nodes_figures import ranking_figure, reruns_figure
 from tasks.report.nodes_page import nodes_text, render_nodes
 from tasks.report.nodes_params import NodesReportParams
 from tasks.report.style import NARROW_IN, WIDE_IN
@@ -23,12 +22,12 @@ QUICK = ScoreParams(resamples=100)
 
 @pytest.fixture(scope="module")
 def ranked(tmp_path_factory, nodes_home):
-    """The source `log`, preprocessed, ranked and judged."""
+    """The source `log`, preprocessed and ranked."""
     home = tmp_path_factory.mktemp("ranked") / "home"
     shutil.copytree(nodes_home, home)
     warehouse = Warehouse(home=home, memory_mb=256, threads=1)
     answer_steps.preprocess(warehouse, "log", PreprocessParams(), QUICK, "")
-    answer_steps.rank(warehouse, "log", QUICK, SuspectParams(), "")
+    answer_steps.rank(warehouse, "log", QUICK, "")
     return warehouse
 
 
@@ -54,14 +53,12 @@ def test_drawn_executions_are_called_simulated(page, words_of):
     assert "Simulated: these executions were drawn, not measured." in words_of(page)
 
 
-def test_the_page_shows_ranking_decisions_suspicions_and_repeatability(page, words_of):
+def test_the_page_shows_ranking_decisions_and_repeatability(page, words_of):
     words = words_of(page)
     for title in (
         "How good each node is",
         "Scores by aspect",
         "Nodes by slow executions",
-        "Suspicious executions over time",
-        "What each detector suspects",
         "How much a rerun differs",
         "Metrics: kept or dropped, and why",
     ):
@@ -89,7 +86,7 @@ def test_a_source_without_executions_is_told(nodes_log):
 
 @pytest.mark.parametrize("width_in", [WIDE_IN, NARROW_IN])
 def test_every_figure_fits_its_width_and_names_all_nodes(data, width_in):
-    for figure in (ranking_figure(data.ranking), suspicions_figure(data.suspicions), reruns_figure(data.reruns)):
+    for figure in (ranking_figure(data.ranking), reruns_figure(data.reruns)):
         drawn = figure.draw(width_in)
         assert drawn.get_figwidth() == pytest.approx(width_in)
     words = " ".join(
@@ -115,4 +112,4 @@ def test_a_node_without_repetitions_has_a_score_and_no_interval(data):
 
 def test_the_artifact_shows_its_figures_below_the_size_that_prefect_can_show(ranked):
     text = nodes_artifact(ranked, "log")
-    assert text.count("data:image/png;base64,") == 3
+    assert text.count("data:image/png;base64,") == 2

@@ -40,7 +40,6 @@ QUICK = {
     "WORKLOADS__IDENTIFY__TREES__SEEDS": "1",
     "WORKLOADS__IDENTIFY__OPEN_SET__MOST_LEFT_OUT": "1",
     "NODES__SCORE__RESAMPLES": "100",
-    "NODES__DETECT__TREES": "10",
     "NODES__MODEL__FIT__EPOCHS": "3",
 }
 STORY = [  # how often each is killed, before it may end; {} is the home, {new} the later model of jobs

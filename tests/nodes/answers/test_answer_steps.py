@@ -10,7 +10,6 @@ from tasks.nodes.champions import champion_of
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.suspect_params import SuspectParams
 from tasks.report.nodes_artifact import nodes_markdown
 from tasks.report.nodes_data import NodesData, fetch_nodes_data
 from tasks.report.nodes_page import nodes_text
@@ -22,8 +21,8 @@ QUICK = ScoreParams(resamples=100)
 
 
 def ranked(warehouse: Warehouse, score: ScoreParams = QUICK) -> answer_steps.Ranked:
-    """Rank the source `log` with one detector."""
-    return answer_steps.rank(warehouse, "log", score, SuspectParams(detectors=("zscore",)), "")
+    """Rank the source `log`."""
+    return answer_steps.rank(warehouse, "log", score, "")
 
 
 def shown(warehouse: Warehouse) -> NodesData:

@@ -5,13 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from tasks.nodes import answering
 from tasks.nodes.answering import answer, learn
 from tasks.nodes.evaluate.detection import case_of
 from tasks.nodes.evaluate.splits import Split
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.suspect_params import SuspectParams
 
 QUICK = ScoreParams(resamples=100)
 
@@ -36,23 +34,10 @@ def test_an_evaluation_learns_what_is_normal_from_what_nothing_is_known_against(
     assert case.is_train.all()
 
 
-def test_so_do_the_suspicions_of_a_source(campaign, monkeypatch):
-    history, tables = campaign(nodes=1, runs=6, types=1, stressed=0.0)
-    seen = []
-
-    def detector(case):
-        seen.append(case.is_normal.tolist())
-        return np.zeros(6)
-
-    monkeypatch.setitem(answering.DETECTORS, "zscore", detector)
-    answering.judge(spoiled(history), tables, SuspectParams(detectors=("zscore",)))
-    assert seen == [[False, False, False, True, True, True]]
-
-
 def test_what_stress_does_to_a_node_says_nothing_against_it(campaign):
     history, _ = campaign(nodes=2, runs=30, types=1, quality={})
     preprocessor, reference = learn(history, PreprocessParams(), QUICK)
-    found = answer(history, preprocessor, reference, QUICK, SuspectParams(detectors=("zscore",)))
+    found = answer(history, preprocessor, reference, QUICK)
     assert found.watched["n_executions"].tolist() == [24, 24]  # of 30 each a fifth was stressed
     assert found.watched["n_low"].sum() <= 1
 

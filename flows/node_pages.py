@@ -9,7 +9,7 @@ from flows.publish import joined, table
 from flows.shown import counted
 from tasks.markdown import plain
 from tasks.nodes.answer_steps import Preprocessed, Ranked
-from tasks.nodes.evaluate.figures import THEIRS
+from tasks.nodes.evaluate.measures import THEIRS
 from tasks.nodes.model_names import left_out
 from tasks.nodes.node_words import (
     agreement,

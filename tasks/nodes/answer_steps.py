@@ -191,8 +191,7 @@ def evaluate_source(
 
 def _evaluated(history: "History", evaluate: EvaluateParams, *, both: bool) -> "tuple[Evaluation, frozenset[str]]":
     """An evaluation and the emulated nodes, which its figure nodes.emulated names where there are any."""
-    from tasks.nodes.evaluate.protocol import evaluate_history
-    from tasks.nodes.evaluate.variants import evaluate_both
+    from tasks.nodes.evaluate.protocol import evaluate_both, evaluate_history
     from tasks.nodes.history import emulated_nodes
 
     found = evaluate_both(history, evaluate) if both else evaluate_history(history, evaluate)
@@ -206,7 +205,7 @@ def write_evaluation(found: "Evaluation", name: str, folder: str, emulated: froz
     """Write the tables of an evaluation as Parquet, and a page with its figures; returns the path of the page.
 
     emulated: nodes that are, and are called so on the page."""
-    from tasks.nodes.evaluate.tables import write_tables
+    from tasks.nodes.evaluate.protocol import write_tables
     from tasks.report.nodes_evaluation_page import render_nodes_evaluation
 
     write_tables(found, Path(folder))

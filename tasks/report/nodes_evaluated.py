@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasks.nodes.evaluate.figures import their_figures
+from tasks.nodes.evaluate.measures import their_figures
 from tasks.quantities import MISSING, number, ratio, share
 from tasks.report.nodes_detected import told_of
 from tasks.report.nodes_evaluation_words import (

@@ -11,9 +11,8 @@ from threadpoolctl import threadpool_limits
 
 from tasks.nodes.aspects import is_unstressed
 from tasks.nodes.detect.plain import Case
-from tasks.nodes.evaluate.learned import fit_prepared, prepare_case
-from tasks.nodes.evaluate.learned_params import LearnedParams
-from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.evaluate.network import fit_prepared, prepare_case
+from tasks.nodes.evaluate.params import EvaluateParams, LearnedParams
 from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
 from tasks.nodes.fingerprint.judging import judge
 from tasks.nodes.perona.inputs import inputs_of

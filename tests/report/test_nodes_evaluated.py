@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from tasks.nodes.evaluate import against_applications, learned_rank
-from tasks.nodes.evaluate.learned_figures import MEASURES as FIT_MEASURES
+from tasks.nodes.evaluate import applications, network_ranking
+from tasks.nodes.evaluate.measures import FIT_MEASURES as FIT_MEASURES
 from tasks.nodes.evaluate.protocol import Evaluation
 from tasks.report.nodes_detected import Told, comparisons, told_of
 from tasks.report.nodes_evaluated import detection_figures, figure_rows
@@ -207,8 +207,8 @@ def test_the_way_of_ranking_that_follows_applications_best_stands_on_top_and_hin
 
 
 def test_every_way_of_ranking_that_is_measured_has_words_of_its_own():
-    assert set(METHODS) == set(against_applications.METHODS)
-    assert set(LEARNED_METHODS) == set(learned_rank.METHODS)
+    assert set(METHODS) == set(applications.METHODS)
+    assert set(LEARNED_METHODS) == set(network_ranking.METHODS)
     assert len({*METHODS.values(), *LEARNED_METHODS.values()}) == len(METHODS) + len(LEARNED_METHODS)
     shared = {"rank.shared": 0.62, "rank.geometric.model": 0.41, "rank.series": 7}
     names = [row.name for row in rank_table(shared).rows]

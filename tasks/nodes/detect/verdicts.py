@@ -13,7 +13,7 @@ from tasks.nodes.detect.budget import Budget, threshold_of_alarms, threshold_of_
 from tasks.nodes.detect.detector import FittedDetector, fit_detector, load_detector, save_detector
 from tasks.nodes.detect.params import BudgetParams, DetectorParams
 from tasks.nodes.detect.reasons import reasons_of
-from tasks.nodes.evaluate.alarms import measures_of
+from tasks.nodes.evaluate.measures import measures_of
 from tasks.nodes.fingerprint.alarm_params import AlarmParams
 from tasks.nodes.history import History
 from tasks.nodes.preprocess.fitted import Preprocessor

@@ -3,15 +3,26 @@
 Nothing before that time and nothing of other nodes is touched, so that what is told there is a false alarm. Only what
 is tested is ever spoiled: training and validation stay as they are."""
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.aspects import type_names
-from tasks.nodes.evaluate.learned_params import InjectionParams, Kind
+from tasks.nodes.aspects import APPLICATION, type_names
+from tasks.nodes.detect.contenders import Detector
+from tasks.nodes.detect.plain import Case
+from tasks.nodes.evaluate.detection import Prepare, case_of, labels_reason
+from tasks.nodes.evaluate.measures import Figures, average_precision, precision_recall, put, put_seeds
+from tasks.nodes.evaluate.network import NO_STRESS
+from tasks.nodes.evaluate.params import NAMES, EvaluateParams, InjectionParams, Kind
+from tasks.nodes.evaluate.splits import Split, choose_threshold, splits_of
+from tasks.nodes.fingerprint.alarm_params import AlarmParams
+from tasks.nodes.fingerprint.alarms import watch_nodes
 from tasks.nodes.history import History
 from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables
+from tasks.progress import report_progress
 
 EARLIEST, LATEST = 0.2, 0.6  # where among a node's tested executions the spoiled ones begin
 ONE_MACHINE_TYPE = "all long-lived nodes are of one machine type; results of another are needed"
@@ -149,3 +160,245 @@ def _factors(history: History, drawn: Bools, params: InjectionParams, rng: np.ra
     low, high = np.log(params.least_factor), np.log(params.largest_factor)
     each = np.exp(rng.uniform(low, high, len(nodes)))
     return np.asarray(np.where(drawn, each[node_of], 1.0))
+
+
+MEASURES = (
+    "recall",
+    "auprc",
+    "false_alarms_before_per_1000",
+    "false_alarms_other_per_1000",
+    "delay_executions",
+    "delay_hours",
+    "missed",
+    "alarm_delay_executions",
+    "alarm_delay_hours",
+    "alarm_missed",
+)
+CALM_MEASURES = ("false_alarms_per_1000", "alarms", "alarms_per_node_month")
+HOUR_S, MONTH_H = 3600.0, 730.5
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """Tested executions in time order, m of them.
+
+    executions: their rows of the history. scores: (m,), NaN where nothing is said. is_flagged: (m,)."""
+
+    executions: pd.DataFrame
+    scores: Floats
+    is_flagged: Bools
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """(m,) names."""
+        return self.executions["node"].astype(str).to_numpy(dtype=object)
+
+
+def spoiled_measures(verdicts: Verdicts, is_spoiled: Bools, params: AlarmParams) -> dict[str, float]:
+    """MEASURES by name, NaN where there is nothing to measure. is_spoiled: (m,).
+
+    Delays run from the first spoiled execution of a node to the first of them that is flagged, and to the first alarm
+    about the node raised from then on: in executions of that node, and in hours; medians over the nodes where it comes.
+    missed: share of the nodes where it never does."""
+    names, is_scored = verdicts.nodes, ~np.isnan(verdicts.scores)
+    nodes = sorted(set(names[is_spoiled]))
+    first = {node: int(np.flatnonzero(is_spoiled & (names == node))[0]) for node in nodes}
+    is_before = np.array([at < first.get(node, -1) for at, node in enumerate(names)], dtype=bool)
+    is_other = ~np.isin(names, np.array(nodes, dtype=object))
+    curve = precision_recall(verdicts.scores[is_scored], is_spoiled[is_scored]) if is_spoiled[is_scored].any() else None
+    raised = alarm_rows(verdicts, params)
+    flags = [_delay(verdicts, node, first[node], is_spoiled & verdicts.is_flagged) for node in nodes]
+    alarms = [_delay(verdicts, node, first[node], _mask(raised, len(names))) for node in nodes]
+    return {
+        "recall": _share(verdicts.is_flagged[is_spoiled & is_scored]),
+        "auprc": average_precision(curve) if curve is not None else np.nan,
+        "false_alarms_before_per_1000": 1000 * _share(verdicts.is_flagged[is_before & is_scored]),
+        "false_alarms_other_per_1000": 1000 * _share(verdicts.is_flagged[is_other & is_scored]),
+        **_delays("", flags),
+        **_delays("alarm_", alarms),
+    }
+
+
+def calm_measures(verdicts: Verdicts, params: AlarmParams) -> dict[str, float]:
+    """CALM_MEASURES by name, of a history in which nothing was spoiled."""
+    n_alarms, months = len(alarm_rows(verdicts, params)), node_months(verdicts)
+    return {
+        "false_alarms_per_1000": 1000 * _share(verdicts.is_flagged[~np.isnan(verdicts.scores)]),
+        "alarms": float(n_alarms),
+        "alarms_per_node_month": n_alarms / months if months > 0 else np.nan,
+    }
+
+
+def node_months(verdicts: Verdicts) -> float:
+    """Months from the first to the last tested execution of each node, all nodes together."""
+    times = _seconds(verdicts.executions)
+    spans = pd.Series(times).groupby(verdicts.nodes).agg(lambda own: own.max() - own.min())
+    return float(spans.sum() / HOUR_S / MONTH_H)
+
+
+def alarm_rows(verdicts: Verdicts, params: AlarmParams) -> Ints:
+    """The executions that raised an alarm about their node, by the stated rules: numbers from 0 to m, rising."""
+    told = verdicts.executions[["node", "aspect", "execution_id", "started_at", "is_contaminated"]].reset_index(
+        drop=True
+    )
+    is_scored = ~np.isnan(verdicts.scores)
+    told = told.assign(
+        probability=np.where(is_scored, verdicts.is_flagged.astype(np.float64), np.nan), is_flagged=verdicts.is_flagged
+    )
+    by_verdict = params.model_copy(update={"threshold": 0.0})  # scores of plain detectors are no probabilities
+    raised = watch_nodes(told, by_verdict).alarms["raised_by"].tolist()
+    place = dict(zip(told["execution_id"].tolist(), range(len(told)), strict=True))
+    return np.array(sorted(place[one] for one in raised), dtype=np.int64)
+
+
+def _delay(verdicts: Verdicts, node: str, first: int, is_told: Bools) -> tuple[float, float]:
+    """Executions of the node and hours from a row to the first told one of the node from then on; NaN if none is."""
+    own = np.flatnonzero(verdicts.nodes == node)
+    told = own[(own >= first) & is_told[own]]
+    if not len(told):
+        return np.nan, np.nan
+    times = _seconds(verdicts.executions)
+    n_between = int(((own >= first) & (own < told[0])).sum())
+    return float(n_between), float(times[told[0]] - times[first]) / HOUR_S
+
+
+def _delays(name: str, found: list[tuple[float, float]]) -> dict[str, float]:
+    executions, hours = np.array(found, dtype=np.float64).reshape(-1, 2).T
+    known = ~np.isnan(executions)
+    return {
+        f"{name}delay_executions": float(np.median(executions[known])) if known.any() else np.nan,
+        f"{name}delay_hours": float(np.nanmedian(hours[known])) if (known & ~np.isnan(hours)).any() else np.nan,
+        f"{name}missed": _share(~known),
+    }
+
+
+def _mask(rows: Ints, length: int) -> Bools:
+    found = np.zeros(length, dtype=bool)
+    found[rows] = True
+    return found
+
+
+def _seconds(executions: pd.DataFrame) -> Floats:
+    """(m,) since the epoch, NaN where unknown."""
+    elapsed = pd.to_datetime(executions["started_at"]) - pd.Timestamp(0)
+    return np.asarray(elapsed.dt.total_seconds().to_numpy(), dtype=np.float64)
+
+
+def _share(values: Bools) -> float:
+    return float(values.mean()) if len(values) else np.nan
+
+
+CALM = "unaltered"
+TYPES = 9  # stream of the seed: which benchmark types are judged
+LABELLED = "some executions are known to be stressed: see detect"
+NOT_TOLD = "no spoiled node was told, or nothing was spoiled"
+Judge = Callable[[Case], Floats]  # a case to the scores of its executions
+
+
+@dataclass(frozen=True)
+class Injected:
+    """rows: one a repeat, kind and detector: repeat, kind, detector, n_nodes (spoiled), n_spoiled, and the measures;
+    kind `unaltered` is the history as it is. reasons: by detector, empty where it judged. n_nodes: long-lived ones;
+    n_types, n_executions: what was judged of them."""
+
+    rows: pd.DataFrame
+    reasons: dict[str, str]
+    n_nodes: int
+    node_months: float
+    n_types: int = 0
+    n_executions: int = 0
+
+
+def inject(history: History, prepare: Prepare, detectors: Mapping[str, Detector], params: EvaluateParams) -> Injected:
+    """Spoil results of long-lived nodes, and let the plain detectors find them.
+
+    Every detector learns once, from a first share of each node's executions that is never spoiled, and has its
+    threshold from the share after that, where it flags params.false_alarm_share. Applications are left out; of more
+    than injection.most_executions whole benchmark types are drawn."""
+    asked = params.learned.injection
+    names = [*detectors, *(NAMES[one] for one in params.learned.variants)]
+    if not labels_reason(history.executions):
+        return Injected(pd.DataFrame(), dict.fromkeys(names, LABELLED), 0, 0.0)
+    micro = history.where((history.executions["aspect"] != APPLICATION).to_numpy(dtype=bool))
+    nodes = long_lived(micro, asked)
+    if len(nodes) < 2:
+        reason = FEW_NODES.format(len(nodes), asked.least_runs)
+        return Injected(pd.DataFrame(), dict.fromkeys(names, reason), len(nodes), 0.0)
+    own = micro.where(micro.executions["node"].astype(str).isin(nodes).to_numpy(dtype=bool))
+    own = own.where(types_drawn(own.executions, asked.most_executions, np.random.default_rng([params.seed, TYPES])))
+    shares = {"train_share": asked.train_share, "validation_share": asked.validation_share}
+    types = type_names(own.executions).tolist()
+    ((split,),) = splits_of(own.executions, types, "chronological", params.model_copy(update=shares)).rounds
+    case = case_of(own, split, prepare, params.seed)
+    judges, reasons = _judges(detectors, params)
+    calm = {name: _verdicts(judge(case), case, split, params) for name, judge in judges.items()}
+    rows: list[dict[str, Any]] = [
+        {"repeat": 0, "kind": CALM, "detector": name, **calm_measures(one, asked.alarm)} for name, one in calm.items()
+    ]
+    rows += _repeated(case, split, prepare, judges, params)
+    months = node_months(next(iter(calm.values()))) if calm else 0.0
+    n_types = len(set(types))
+    return Injected(pd.DataFrame(rows), reasons, len(nodes), months, n_types, len(own.executions))
+
+
+def _judges(detectors: Mapping[str, Detector], params: EvaluateParams) -> tuple[dict[str, Judge], dict[str, str]]:
+    """What gives scores, by name, and why others do not: a network that knows of no stress gives no verdicts."""
+
+    def plain(detector: Detector) -> Judge:
+        return lambda of: detector(of)
+
+    judges = {name: plain(detector) for name, detector in detectors.items()}
+    return judges, dict.fromkeys(judges, "") | {NAMES[one]: NO_STRESS for one in params.learned.variants}
+
+
+def _repeated(
+    case: Case, split: Split, prepare: Prepare, judges: Mapping[str, Judge], params: EvaluateParams
+) -> Iterator[dict[str, Any]]:
+    """The rows of every repeat and kind. A kind that is not possible here has none."""
+    asked = params.learned.injection
+    for number, kind in enumerate(asked.kinds):
+        for repeat in range(asked.repeats):
+            report_progress(f"degradation injected, {kind}", repeat, asked.repeats)
+            rng = np.random.default_rng([params.seed, number, repeat])
+            try:
+                spoiled = spoil(case.history, case.tables, split.is_test, kind, asked, rng)
+            except ValueError:
+                break
+            other = case_of(spoiled.history, split, prepare, params.seed)
+            about = {"repeat": repeat, "kind": kind, "n_nodes": len(spoiled.nodes)}
+            for name, judge in judges.items():
+                verdicts = _verdicts(judge(other), other, split, params)
+                told = spoiled_measures(verdicts, spoiled.is_spoiled[split.is_test], asked.alarm)
+                yield {**about, "detector": name, "n_spoiled": int(spoiled.is_spoiled.sum()), **told}
+
+
+def _verdicts(scores: Floats, case: Case, split: Split, params: EvaluateParams) -> Verdicts:
+    """What a detector says of the tested executions."""
+    chosen = scores[split.is_validation & ~np.isnan(scores)]
+    threshold = choose_threshold(chosen, np.zeros(len(chosen), dtype=bool), params.false_alarm_share)
+    tested = scores[split.is_test]
+    return Verdicts(case.history.executions[split.is_test], tested, tested > threshold)
+
+
+def injected_figures(found: Injected, params: EvaluateParams) -> Figures:
+    """Means over repeats, with deviation and interval; null with a reason where nothing could be measured."""
+    figures: Figures = {"inject.nodes": found.n_nodes}
+    why = next((reason for reason in found.reasons.values() if reason), NOT_TOLD)
+    counts = {"types": found.n_types, "executions": found.n_executions, "node_months": found.node_months}
+    for name, count in counts.items():
+        put(figures, f"inject.{name}", count or None, why)
+    for name, reason in found.reasons.items():
+        for kind in (CALM, *params.learned.injection.kinds):
+            rows = (
+                found.rows[(found.rows["kind"] == kind) & (found.rows["detector"] == name)] if len(found.rows) else None
+            )
+            for measure in CALM_MEASURES if kind == CALM else MEASURES:
+                values = rows[measure].tolist() if rows is not None and len(rows) else []
+                put_seeds(figures, f"inject.{kind}.{measure}.{name}", values, reason or _why(kind, values))
+    return figures
+
+
+def _why(kind: str, values: list[float]) -> str:
+    if kind == "replaced" and not values:
+        return "all long-lived nodes are of one machine type"
+    return NOT_TOLD

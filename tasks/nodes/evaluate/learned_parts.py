@@ -5,12 +5,12 @@ from collections.abc import Mapping
 import pandas as pd
 
 from tasks.nodes.detect.contenders import Detector
-from tasks.nodes.evaluate.ablation import ablate, ablation_figures
+from tasks.nodes.evaluate.applications import node_matrix
 from tasks.nodes.evaluate.detection import Prepare
-from tasks.nodes.evaluate.figures import Figures
-from tasks.nodes.evaluate.injected import inject, injected_figures
-from tasks.nodes.evaluate.learned_rank import rank_learned, rank_learned_figures
-from tasks.nodes.evaluate.matrices import node_matrix
+from tasks.nodes.evaluate.injection import inject, injected_figures
+from tasks.nodes.evaluate.measures import Figures
+from tasks.nodes.evaluate.network_detection import ablate, ablation_figures
+from tasks.nodes.evaluate.network_ranking import rank_learned, rank_learned_figures
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.history import History
 from tasks.nodes.type_tables import Bools, NodeTables

@@ -1,11 +1,86 @@
 """The parameters of an evaluation of benchmark results; nothing heavy is imported here."""
 
-from pydantic import Field
+from typing import Annotated, Literal
 
-from tasks.nodes.evaluate.learned_params import LearnedParams
+from pydantic import Field, model_validator
+
+from tasks.nodes.fingerprint.alarm_params import AlarmParams
+from tasks.nodes.perona.params import ModelParams, Variant
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.params import Params
+
+LearnedProtocol = Literal["chronological", "random", "left_node", "paper"]
+Kind = Literal["replaced", "shifted"]
+Share = Annotated[float, Field(gt=0, le=1)]
+NAMES: dict[Variant, str] = {"ours": "model", "paper": "paper"}  # of the detectors, in the keys of figures
+
+
+class InjectionParams(Params):
+    """How results are spoiled where nobody knows which executions were degraded."""
+
+    repeats: int = Field(3, ge=0, le=1000, description="Times that nodes and beginnings are drawn; 0: not measured")
+    kinds: tuple[Kind, ...] = Field(
+        ("replaced", "shifted"), description="Results of another machine type instead, or worse by a drawn factor"
+    )
+    least_runs: int = Field(
+        20, ge=5, le=1_000_000, description="Executions of one benchmark from which a node counts as long-lived"
+    )
+    most_executions: int = Field(
+        100_000,
+        ge=100,
+        le=100_000_000,
+        description="Executions of them that are judged; of more, as many whole benchmark types are drawn",
+    )
+    max_nodes: int = Field(30, ge=2, le=100_000, description="Long-lived nodes; of more, those with most executions")
+    altered_nodes: Share = Field(0.5, description="Share of the long-lived nodes that is spoiled in each repeat")
+    altered_share: Share = Field(0.5, description="Share of a node's later executions that is spoiled")
+    least_factor: float = Field(1.05, gt=1, le=1000, description="Shifted: worse by at least this factor")
+    largest_factor: float = Field(1.5, gt=1, le=1000, description="Shifted: worse by at most this factor")
+    train_share: float = Field(0.4, gt=0, lt=1, description="First share of each node's executions, to learn from")
+    validation_share: float = Field(0.1, gt=0, lt=1, description="Share after it, to choose thresholds on")
+    alarm: AlarmParams = AlarmParams()
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "InjectionParams":
+        if self.least_factor > self.largest_factor:
+            raise ValueError(
+                f"least_factor ({self.least_factor:g}) must not be more than largest_factor ({self.largest_factor:g})"
+            )
+        if self.train_share + self.validation_share >= 1:
+            total = self.train_share + self.validation_share
+            raise ValueError(f"train_share and validation_share make {total:g}; expected less than 1, the rest tests")
+        return self
+
+
+class LearnedParams(Params):
+    """What is measured of the learned model beside the plain detectors; nothing unless variants are named."""
+
+    variants: tuple[Variant, ...] = Field((), description="ours, paper: each is fitted and measured; none: neither")
+    protocols: tuple[LearnedProtocol, ...] = Field(
+        ("chronological", "random", "left_node", "paper"),
+        description="Ways of splitting; paper: graphs within each part of a random split, by labels, as its authors do",
+    )
+    seeds: int = Field(5, ge=1, le=1000, description="Fits of each split by time, and random splits, each with a seed")
+    share: Share = Field(1.0, description="Share of the training executions that the network is fitted to")
+    most_graphs: int = Field(
+        5000, ge=10, le=100_000_000, description="Training executions of a fit; of more, so many are drawn"
+    )
+    epochs: int = Field(0, ge=0, le=10_000, description="Epochs of each fit; 0: as model.fit says")
+    without_one_hot: bool = Field(
+        True, description="One fit of each variant that is told the type is repeated without telling it"
+    )
+    ablation: bool = Field(False, description="Each term of the loss is left out in turn, on the split by time")
+    ablation_seeds: int = Field(3, ge=1, le=1000, description="Fits of each of them")
+    rank_seeds: int = Field(1, ge=1, le=1000, description="Fits of each half of the nodes, beside applications")
+    rank_batch: int = Field(256, ge=1, le=1_000_000, description="Executions of a step there, if there are many")
+    model: ModelParams = ModelParams()
+    injection: InjectionParams = InjectionParams()
+
+    def asked(self, variant: Variant, seed: int) -> ModelParams:
+        """The parameters of one fit."""
+        fit = {"seed": seed, **({"epochs": self.epochs} if self.epochs else {})}
+        return self.model.model_copy(update={"variant": variant, "fit": self.model.fit.model_copy(update=fit)})
 
 
 class EvaluateParams(Params):

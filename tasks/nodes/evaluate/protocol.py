@@ -1,10 +1,10 @@
-"""`whorl nodes evaluate`: the whole protocol on anybody's benchmark results."""
+"""`whorl nodes evaluate`: the whole protocol on anybody's benchmark results, as figures by key and as tables."""
 
 import hashlib
-import logging
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,28 +12,33 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from tasks.errors import BadInput, MissingTool
 from tasks.nodes.aspects import is_contaminated, is_stressed, is_unstressed
+from tasks.nodes.component_scores import component_scores
 from tasks.nodes.detect.contenders import DETECTORS, Detector
-from tasks.nodes.evaluate.against_applications import compare_by_machine_type
-from tasks.nodes.evaluate.detection import Prepare, detect
-from tasks.nodes.evaluate.detection_figures import detection_results
-from tasks.nodes.evaluate.figures import Figures
-from tasks.nodes.evaluate.learned_figures import learned_figures
-from tasks.nodes.evaluate.matrices import node_matrix
+from tasks.nodes.evaluate.applications import compare_by_machine_type, node_matrix, rank_figures
+from tasks.nodes.evaluate.detection import Prepare, detect, detection_results
+from tasks.nodes.evaluate.measures import THEIRS, Figures, learned_figures, put
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.evaluate.rank_figures import rank_figures
-from tasks.nodes.evaluate.ranked_nodes import ranked_nodes
-from tasks.nodes.evaluate.repeat_figures import repeatability_figures
 from tasks.nodes.history import History
 from tasks.nodes.preprocess.decisions import count_metrics, decisions
 from tasks.nodes.preprocess.fitting import fit
-from tasks.nodes.reference_fleet import counted_in
-from tasks.nodes.repeatability import repeatability_of
+from tasks.nodes.preprocess.params import Variant
+from tasks.nodes.ranking import ALL, lacking, rank_nodes
+from tasks.nodes.reference_fleet import ReferenceFleet, counted_in, learn_reference, usual_aspects
+from tasks.nodes.repeatability import Repeatability, repeatability_of
+from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.scores import score_nodes
+from tasks.nodes.suspicion import suspicious_nodes
 from tasks.nodes.tabulating import learn_tables, tables_of
 from tasks.nodes.type_tables import Bools, NodeTables
 from tasks.progress import report_progress
 from tasks.warehouse.versions import code_version
 
-logger = logging.getLogger(__name__)
+REPEATED = ("cv", "rerun_median", "rerun_p90", "runs_for_5", "runs_for_10")
+ALL_NODES = "all nodes, their executions without known stress"
+NO_SCORE = "no node has a metric that counts in a score"
+NO_COMPONENT = "no benchmark varies between nodes"
+NONE = "no node stands out by slow executions"
+THEIR_TABLES = "paper_"
 HASHED = (
     "source", "node", "machine_type", "benchmark", "aspect", "template_hash", "started_at", "duration_s", "status",
     "is_stressed", "dose", "dose_level", "is_contaminated",
@@ -111,7 +116,7 @@ def _detection(history: History, params: EvaluateParams, detectors: Mapping[str,
         figures, tables = detection_results(history.executions, found, list(detectors))
         return Evaluation(figures, {**tables, "judged": found.judged})
     with _needs_torch():
-        from tasks.nodes.evaluate.learned_detection import detect_learned
+        from tasks.nodes.evaluate.network_detection import detect_learned
 
     learned = detect_learned(history, _prepare(params), params)
     figures, tables = detection_results(history.executions, found, list(detectors), learned)
@@ -183,3 +188,117 @@ def sha256_of_history(history: History) -> str:
         for series in history.telemetry[name]:
             digest.update(np.asarray(series, dtype=np.float64).tobytes())
     return digest.hexdigest()
+
+
+def write_tables(found: Evaluation, folder: Path) -> list[Path]:
+    """One file a table that has rows; returns their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, table in found.tables.items():
+        if len(table):
+            path = folder / f"{name}.parquet"
+            table.to_parquet(path, index=False)
+            written.append(path)
+    return written
+
+
+def evaluate_both(history: History, params: EvaluateParams) -> Evaluation:
+    """Ours, and the figures of the paper's preprocessing as `paper_preprocessing.<key>`, its tables as `paper_<name>`.
+
+    Figures that no preprocessing moves (n, seed, …) stand there once, and so do those of the learned model, whose
+    variants bring their own preprocessing. Raises BadInput as evaluate_history."""
+    ours = evaluate_history(history, with_variant(params, "robust"))
+    plain = params.model_copy(update={"learned": params.learned.model_copy(update={"variants": ()})})
+    theirs = evaluate_history(history, with_variant(plain, "paper"))
+    beside = {f"{THEIRS}{key}": value for key, value in theirs.figures.items() if "." in key}
+    tables = {f"{THEIR_TABLES}{name}": table for name, table in theirs.tables.items()}
+    return Evaluation(ours.figures | beside, ours.tables | tables)
+
+
+def with_variant(params: EvaluateParams, variant: Variant) -> EvaluateParams:
+    """The same evaluation with another variant of preprocessing."""
+    return params.model_copy(update={"preprocess": params.preprocess.model_copy(update={"variant": variant})})
+
+
+def repeatability_figures(
+    found: Repeatability, tables: NodeTables, counted: Collection[tuple[str, str]], min_runs: int
+) -> Figures:
+    """Medians over nodes and metrics: cv, rerun_median, rerun_p90, runs_for_5, runs_for_10, and runs_to_tell_apart over
+    pairs of nodes of one type; all types together, and each alone.
+
+    counted: the types and metrics that count in a score."""
+    reason = f"no node ran a benchmark {min_runs} times without stress"
+    figures: Figures = {}
+    metrics, pairs = _counted(found.metrics, counted), _counted(found.pairs, counted)
+    for name in ("", *(table.name for table in tables.tables)):
+        slice_ = f".{name}" if name else ""
+        own = metrics[metrics["type"] == name] if name and len(metrics) else metrics
+        for measure in REPEATED:
+            put(figures, f"repeatability.{measure}{slice_}", _median(own, measure), reason)
+        apart = pairs[pairs["type"] == name] if name and len(pairs) else pairs
+        put(figures, f"repeatability.runs_to_tell_apart{slice_}", _median(apart, "n_runs"), _why_not_apart(apart))
+    return figures
+
+
+def _counted(table: pd.DataFrame, counted: Collection[tuple[str, str]]) -> pd.DataFrame:
+    if not len(table):
+        return table
+    return table[[key in counted for key in zip(table["type"], table["metric"], strict=True)]]
+
+
+def _median(table: pd.DataFrame, column: str) -> float | None:
+    known = table[column].dropna().to_numpy(dtype=np.float64) if len(table) else np.empty(0)
+    return float(np.median(known)) if len(known) else None
+
+
+def _why_not_apart(pairs: pd.DataFrame) -> str:
+    return "half of the pairs of nodes or more do not differ" if len(pairs) else "no two nodes ran it often enough"
+
+
+def ranked_nodes(tables: NodeTables, is_calm: Bools, params: EvaluateParams) -> tuple[dict[str, pd.DataFrame], Figures]:
+    """Tables `ranking`, `suspicious` and `reference`; figures nodes.best, nodes.best.pc1 and nodes.most_suspicious.
+
+    All of it is from executions without known stress: what stress does to a node says nothing against it. More nodes
+    than params.max_ranked have scores without intervals."""
+    calm = tables.of_executions(is_calm)
+    reference = learn_reference(calm, np.ones(tables.n_executions, dtype=bool), params.score, ALL_NODES)
+    if len(tables.nodes) <= params.max_ranked:
+        table = rank_nodes(calm, reference, params.score).table
+    else:
+        table = _without_intervals(calm, reference, params.score)
+    suspicious = suspicious_nodes(calm, reference, params.score)
+    found = {"ranking": table, "suspicious": suspicious, "reference": reference.table}
+    return found, _best(table[table["aspect"] == ALL]) | _most_suspicious(suspicious, params.score.min_executions)
+
+
+def _without_intervals(calm: NodeTables, reference: ReferenceFleet, params: ScoreParams) -> pd.DataFrame:
+    """Nodes by their one number alone."""
+    found = score_nodes(calm, reference, params)
+    usual = usual_aspects(reference.table)
+    lacks = [", ".join(lacking(found.levels, own, usual)) for own in found.levels.by_aspect(found.log_scores)]
+    told = {"aspect": ALL, "node": calm.nodes, "machine_type": calm.machine_types, "score": found.overall()}
+    table = pd.DataFrame({**told, "lacks": lacks, "pc1": component_scores(found)}).dropna(subset="score")
+    table = table.assign(is_part=table["lacks"] != "")
+    order = ["is_part", "score", "node"]
+    table = table.sort_values(order, ascending=[True, False, True], ignore_index=True).drop(columns="is_part")
+    return table.assign(place=np.arange(1, len(table) + 1), low=np.nan, high=np.nan, n_tied=1)
+
+
+def _best(nodes: pd.DataFrame) -> Figures:
+    """The first place by score, and by the first principal component. nodes: the ranking by the one number."""
+    first = nodes[nodes["place"] == 1]["node"].tolist()
+    figures: Figures = {"nodes.best": ", ".join(map(str, first)) or None}
+    if not first:
+        figures["nodes.best.reason"] = NO_SCORE
+    by_component = nodes.dropna(subset="pc1")
+    if not len(by_component):
+        return figures | {"nodes.best.pc1": None, "nodes.best.pc1.reason": NO_COMPONENT}
+    farthest = int(by_component["pc1"].to_numpy(dtype=np.float64).argmax())
+    return figures | {"nodes.best.pc1": str(by_component["node"].iloc[farthest])}
+
+
+def _most_suspicious(suspicious: pd.DataFrame, min_executions: int) -> Figures:
+    if len(suspicious) and suspicious["stands_out"].iloc[0]:
+        return {"nodes.most_suspicious": str(suspicious["node"].iloc[0])}
+    reason = NONE if len(suspicious) else f"no node ran a benchmark {min_executions} times"
+    return {"nodes.most_suspicious": None, "nodes.most_suspicious.reason": reason}

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from tasks.nodes.evaluate.rivals import COMMON
 from tasks.nodes.scores import Levels
 from tasks.nodes.type_tables import Bools, Floats
 
+COMMON = 0.5  # share of the nodes that must have run a type which is to rank them
 RIDGE = 0.1  # added to each type's variance, which is about 1; beside it types over nodes, as few nodes tell little
 NOT_IN_A_WORD = re.compile(r"[\W_]+")
 

@@ -7,7 +7,7 @@ the rest tests. random: the paper's
 the left node test, so that it has no history to learn from."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -15,6 +15,7 @@ import pandas as pd
 
 from tasks.nodes.aspects import is_stressed
 from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.history import History
 from tasks.nodes.type_tables import Bools, Floats
 
 Protocol = Literal["rolling", "chronological", "random", "left_node"]
@@ -91,3 +92,51 @@ def _without(node: str, keys: pd.DataFrame, params: EvaluateParams) -> Split:
     share = params.train_share / (params.train_share + params.validation_share)
     is_train = ~is_left & (_time_places(keys) < share)
     return Split(node, is_train, ~is_left & ~is_train, is_left)
+
+
+NEARBY = 0.02  # of the executions, on either side of a threshold, over which its F1 is averaged
+
+
+def choose_threshold(scores: Floats, is_stressed: Bools, false_alarm_share: float) -> float:
+    """The threshold with the best F1 on these executions, the highest of equals. Flagged: scores above it.
+
+    scores: (n,) finite. It lies half way between two scores, so that it does not hang on one of them, and its F1 is the
+    mean of its own and of those of the thresholds nearby, so that it stands on no lone peak. Without a stressed
+    execution: the score that this share of them exceeds. Infinite without any: nothing is flagged."""
+    if not len(scores):
+        return np.inf
+    if not is_stressed.any():
+        return float(np.quantile(scores, 1 - false_alarm_share))
+    order = np.argsort(-scores, kind="stable")
+    ranked, hits = scores[order], np.cumsum(is_stressed[order])
+    f1 = 2 * hits / (np.arange(1, len(scores) + 1) + is_stressed.sum())
+    ends = np.flatnonzero(np.append(np.diff(ranked) != 0, True))  # equal scores are flagged together or not at all
+    best = int(ends[mean_of_nearby(f1[ends], int(len(scores) * NEARBY)).argmax()])
+    if best + 1 == len(ranked):
+        return float(np.nextafter(ranked[best], -np.inf))
+    return float((ranked[best] + ranked[best + 1]) / 2)
+
+
+def mean_of_nearby(values: Floats, reach: int) -> Floats:
+    """The mean of each value and of as many before and after it as `reach`, as far as there are so many: (n,)."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    at = np.arange(len(values))
+    first, last = np.maximum(at - reach, 0), np.minimum(at + reach + 1, len(values))
+    return np.asarray((sums[last] - sums[first]) / (last - first))
+
+
+CLAIMS, LABELS = ("is_stressed", "stress_wanted"), ("dose", "dose_level")
+
+
+def blinded(history: History, is_seen: Bools) -> History:
+    """The history without what is known of stress where the mask (n_executions,) is false."""
+    executions = history.executions
+    seen = pd.Series(is_seen, index=executions.index)
+    hidden = {name: executions[name].where(seen) for name in LABELS if name in executions.columns}
+    hidden |= {name: executions[name].astype("boolean").where(seen) for name in CLAIMS if name in executions.columns}
+    return replace(history, executions=executions.assign(**hidden))
+
+
+def as_told(history: History, params: EvaluateParams) -> History:
+    """What learns and chooses thresholds is told: everything, or nothing of stress (params.without_labels)."""
+    return blinded(history, np.zeros(len(history.executions), dtype=bool)) if params.without_labels else history

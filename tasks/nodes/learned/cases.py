@@ -4,8 +4,7 @@ from tasks.errors import BadInput
 from tasks.nodes.aspects import type_names
 from tasks.nodes.detect.plain import Case
 from tasks.nodes.evaluate.detection import case_of
-from tasks.nodes.evaluate.learned_params import LearnedParams
-from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.evaluate.params import EvaluateParams, LearnedParams
 from tasks.nodes.evaluate.splits import Split, splits_of
 from tasks.nodes.history import History
 from tasks.nodes.learned.train_params import TrainParams

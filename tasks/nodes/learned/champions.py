@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from tasks.errors import BadInput
-from tasks.nodes.evaluate.learned import FittedModel
+from tasks.nodes.evaluate.network import FittedModel
 from tasks.nodes.fingerprint.node_scores import NormReference
 from tasks.nodes.fingerprint.reasons import Usual
 from tasks.nodes.learned.names import KIND, LEARNED, WORD

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.nodes.evaluate.alarms import measures_of as detection_measures
-from tasks.nodes.evaluate.learned_measures import measures_of
+from tasks.nodes.evaluate.measures import measures_of as detection_measures
+from tasks.nodes.evaluate.network import measures_of
 from tasks.nodes.fingerprint.judging import Judged
 from tasks.nodes.fingerprint.settling import series_of
 from tasks.nodes.perona.inputs import STRESSED, UNKNOWN, Inputs, Labels

@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from tasks.errors import BadInput
 from tasks.nodes.aspects import is_unstressed
-from tasks.nodes.evaluate.learned import (
+from tasks.nodes.evaluate.network import (
     NO_STRESS,
     FittedModel,
     Prepared,

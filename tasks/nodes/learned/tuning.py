@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.nodes.evaluate.learned import drawn_graphs, prepare_case, why_not
+from tasks.nodes.evaluate.network import drawn_graphs, prepare_case, why_not
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.history import History
 from tasks.nodes.learned.cases import case_by_time

@@ -20,7 +20,7 @@ from tasks.nodes.detect.plain import (
     recent_change,
     z_scores,
 )
-from tasks.nodes.evaluate.alarms import average_precision, precision_recall
+from tasks.nodes.evaluate.measures import average_precision, precision_recall
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.tabulating import learn_tables
 from tasks.workloads.changepoints.finding import find_changepoints

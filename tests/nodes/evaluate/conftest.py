@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.evaluate.learned_params import InjectionParams, LearnedParams
-from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.evaluate.params import EvaluateParams, InjectionParams, LearnedParams
 from tasks.nodes.perona.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.synthetic import synthetic_history

@@ -2,8 +2,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.evaluate.ablation import COLUMNS, MEASURES, NONE, TERMS, Ablation, ablate, ablation_figures, without
-from tasks.nodes.evaluate.learned_params import LearnedParams
+from tasks.nodes.evaluate.network_detection import (
+    ABLATION_COLUMNS as COLUMNS,
+)
+from tasks.nodes.evaluate.network_detection import (
+    ABLATION_MEASURES as MEASURES,
+)
+from tasks.nodes.evaluate.network_detection import (
+    NONE,
+    TERMS,
+    Ablation,
+    ablate,
+    ablation_figures,
+    without,
+)
+from tasks.nodes.evaluate.params import LearnedParams
 from tasks.nodes.perona.params import LossParams, ModelParams
 
 
@@ -16,7 +29,8 @@ def test_every_term_of_the_loss_is_left_out_alone():
 
 def test_figures_are_means_over_seeds_or_say_why_not():
     rows = pd.DataFrame(
-        [("model", "ranking", seed, *[value] * len(MEASURES)) for seed, value in ((0, 1.0), (1, 3.0))], columns=COLUMNS
+        [("model", "ranking", seed, *[value] * len(MEASURES)) for seed, value in ((0, 1.0), (1, 3.0))],
+        columns=COLUMNS,
     )
     figures = ablation_figures(Ablation(rows, {"model": "", "paper": "nobody is labelled"}))
     assert figures["ablation.ranking.auprc.model"] == 2

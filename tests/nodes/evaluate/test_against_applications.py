@@ -5,10 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.nodes.evaluate.against_applications import METHODS, compare_by_machine_type, is_second_half
-from tasks.nodes.evaluate.matrices import NodeMatrix
+from tasks.nodes.evaluate.applications import METHODS, NodeMatrix, compare_by_machine_type, is_second_half, rank_figures
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.evaluate.rank_figures import rank_figures
 from tasks.nodes.scores import Levels
 
 PARAMS = EvaluateParams(resamples=100)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tasks.nodes.detect.contenders import DETECTORS
-from tasks.nodes.evaluate import ablation
+from tasks.nodes.evaluate import network_detection
 from tasks.nodes.evaluate.detection import detect
-from tasks.nodes.evaluate.hidden_labels import as_told
-from tasks.nodes.evaluate.learned_detection import detect_learned
+from tasks.nodes.evaluate.network_detection import detect_learned
+from tasks.nodes.evaluate.splits import as_told
 
 FOUND = ["protocol", "round", "split", "detector", "execution", "score", "threshold", "is_flagged"]
 
@@ -58,9 +58,9 @@ def test_graphs_that_are_made_by_labels_cannot_be_had(history, prepare, hidden):
 
 
 def test_what_is_fitted_for_the_ablation_is_the_same_whatever_the_labels_are(history, prepare, hidden, monkeypatch):
-    monkeypatch.setattr(ablation, "TERMS", ())
+    monkeypatch.setattr(network_detection, "TERMS", ())
     params = hidden.model_copy(update={"learned": hidden.learned.model_copy(update={"ablation_seeds": 1})})
-    one, other = (ablation.ablate(given, prepare, params).rows for given in (history, turned(history)))
+    one, other = (network_detection.ablate(given, prepare, params).rows for given in (history, turned(history)))
     assert len(one) == 1 and one["mse_own"].equals(other["mse_own"])
     assert not one["auprc"].equals(other["auprc"])  # labels measure
 

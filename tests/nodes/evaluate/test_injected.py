@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from tasks.nodes.detect.contenders import DETECTORS
-from tasks.nodes.evaluate.injected import CALM, inject, injected_figures
-from tasks.nodes.evaluate.injection_measures import CALM_MEASURES, MEASURES
-from tasks.nodes.evaluate.learned_params import NAMES, InjectionParams
+from tasks.nodes.evaluate.injection import CALM, CALM_MEASURES, MEASURES, inject, injected_figures
+from tasks.nodes.evaluate.params import NAMES, InjectionParams
 from tasks.nodes.synthetic import synthetic_history
 
 ZSCORE = {"zscore": DETECTORS["zscore"]}

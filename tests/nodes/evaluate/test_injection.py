@@ -7,17 +7,22 @@ import pandas as pd
 import pytest
 
 from tasks.nodes.aspects import type_names
-from tasks.nodes.evaluate.injection import donors_of, long_lived, replaced, shifted, spoil, types_drawn
-from tasks.nodes.evaluate.injection_measures import (
+from tasks.nodes.evaluate.injection import (
     CALM_MEASURES,
     MEASURES,
     Verdicts,
     alarm_rows,
     calm_measures,
+    donors_of,
+    long_lived,
     node_months,
+    replaced,
+    shifted,
+    spoil,
     spoiled_measures,
+    types_drawn,
 )
-from tasks.nodes.evaluate.learned_params import InjectionParams
+from tasks.nodes.evaluate.params import InjectionParams
 from tasks.nodes.fingerprint.alarm_params import AlarmParams
 from tasks.nodes.synthetic import synthetic_history
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.nodes.evaluate.alarms import average_precision, precision_recall
-from tasks.nodes.evaluate.learned import (
+from tasks.nodes.evaluate.measures import average_precision, precision_recall
+from tasks.nodes.evaluate.network import (
     drawn_graphs,
     fit_prepared,
     judged_by,

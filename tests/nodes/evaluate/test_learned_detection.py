@@ -9,12 +9,10 @@ import pandas as pd
 import pytest
 
 from tasks.nodes.detect.contenders import DETECTORS
-from tasks.nodes.evaluate import learned_detection
-from tasks.nodes.evaluate.alarms import MEASURES
-from tasks.nodes.evaluate.detection import detect
-from tasks.nodes.evaluate.detection_figures import detection_results
-from tasks.nodes.evaluate.learned_detection import detect_learned, plan_fits
-from tasks.nodes.evaluate.learned_figures import learned_figures
+from tasks.nodes.evaluate import network_detection
+from tasks.nodes.evaluate.detection import detect, detection_results
+from tasks.nodes.evaluate.measures import MEASURES, learned_figures
+from tasks.nodes.evaluate.network_detection import detect_learned, plan_fits
 from tasks.nodes.evaluate.protocol import evaluate_history
 
 ZSCORE = {"zscore": DETECTORS["zscore"]}
@@ -88,7 +86,7 @@ def test_every_fit_has_its_measures(by_time):
 
 def test_a_network_that_is_never_told_the_type_is_not_fitted_again(asked):
     untold = SimpleNamespace(inputs=SimpleNamespace(columns=("cpu/events_per_second",)))
-    assert learned_detection._without(untold, None, asked(), np.array([True]), 0.75) == 0.75
+    assert network_detection._without(untold, None, asked(), np.array([True]), 0.75) == 0.75
 
 
 def test_seeds_and_splits_of_every_protocol(history, asked):

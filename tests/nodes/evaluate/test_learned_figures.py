@@ -4,14 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.evaluate.learned_figures import (
-    FIT_COLUMNS,
-    MEASURES,
-    WITHOUT_ONE_HOT,
-    LearnedResults,
-    learned_figures,
-    put_seeds,
-)
+from tasks.nodes.evaluate.measures import FIT_COLUMNS, WITHOUT_ONE_HOT, LearnedResults, learned_figures, put_seeds
+from tasks.nodes.evaluate.measures import FIT_MEASURES as MEASURES
 
 
 def fits_of(*rows):

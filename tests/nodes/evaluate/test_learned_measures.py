@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from tasks.nodes.evaluate.learned_measures import accuracy, learn_scale, measures_of, scores_follow, type_accuracy
+from tasks.nodes.evaluate.network import accuracy, learn_scale, measures_of, scores_follow, type_accuracy
 from tasks.nodes.perona.inputs import Inputs
 from tasks.nodes.perona.params import ModelParams, NetworkParams
 

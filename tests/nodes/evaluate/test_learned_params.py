@@ -4,8 +4,7 @@ import sys
 import pytest
 from pydantic import ValidationError
 
-from tasks.nodes.evaluate.learned_params import NAMES, InjectionParams, LearnedParams
-from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.evaluate.params import NAMES, EvaluateParams, InjectionParams, LearnedParams
 from tasks.nodes.perona.params import FitParams, ModelParams
 
 

@@ -7,27 +7,24 @@ import pandas as pd
 import pytest
 
 from tasks.nodes.aspects import is_unstressed
-from tasks.nodes.evaluate import learned_node_scores, learned_rank
-from tasks.nodes.evaluate.against_applications import is_second_half
-from tasks.nodes.evaluate.learned_node_scores import (
+from tasks.nodes.evaluate import network_ranking
+from tasks.nodes.evaluate.applications import NodeMatrix, is_second_half, node_matrix
+from tasks.nodes.evaluate.network_ranking import (
+    COLUMNS,
+    METHODS,
+    LearnedRanks,
     by_node,
+    compared,
     drawn_from,
     drawn_of_series,
     for_many_types,
     in_batches,
     looked_at,
     node_scores,
-)
-from tasks.nodes.evaluate.learned_rank import (
-    COLUMNS,
-    METHODS,
-    LearnedRanks,
-    compared,
     rank_learned,
     rank_learned_figures,
     typical_by_seed,
 )
-from tasks.nodes.evaluate.matrices import NodeMatrix, node_matrix
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.perona.inputs import learn_inputs
 from tasks.nodes.perona.params import FitParams, LossParams, ModelParams
@@ -144,7 +141,7 @@ def test_executions_that_are_scored_in_parts_have_the_same_scores(fleet, matrix,
     model = for_many_types(params.learned.asked("ours", 0))
     own = fleet.where((fleet.executions["aspect"] != "application").to_numpy())
     at_once = node_scores(own, matrix, 0, model, params)
-    monkeypatch.setattr(learned_node_scores, "AT_ONCE", 50)
+    monkeypatch.setattr(network_ranking, "AT_ONCE", 50)
     np.testing.assert_allclose(node_scores(own, matrix, 0, model, params), at_once, rtol=1e-5)
 
 
@@ -164,7 +161,7 @@ def test_of_many_executions_some_are_looked_at_to_learn_from(fleet, asked):
 
 def test_a_node_that_ran_often_teaches_no_more_than_others(monkeypatch):
     """Node a ran x 50 times and y once, node b ran x twice."""
-    monkeypatch.setattr(learned_node_scores, "MOST_OF_SERIES", 3)
+    monkeypatch.setattr(network_ranking, "MOST_OF_SERIES", 3)
     executions = pd.DataFrame(
         {"node": ["a"] * 51 + ["b"] * 2, "benchmark": ["x"] * 50 + ["y"] + ["x"] * 2, "template_hash": [None] * 53}
     )
@@ -175,14 +172,14 @@ def test_a_node_that_ran_often_teaches_no_more_than_others(monkeypatch):
 
 
 def test_a_fit_of_one_half_that_fails_leaves_no_figure_of_the_other(fleet, matrix, asked, monkeypatch):
-    own = learned_rank.node_scores
+    own = network_ranking.node_scores
 
     def failing(history, matrix, half, model, params):
         if half == 1:
             raise ValueError("half 1 came to nothing")
         return own(history, matrix, half, model, params)
 
-    monkeypatch.setattr(learned_rank, "node_scores", failing)
+    monkeypatch.setattr(network_ranking, "node_scores", failing)
     found = rank_learned(fleet, is_unstressed(fleet.executions).to_numpy(dtype=bool), matrix, asked())
     assert found.correlations.empty
     assert rank_learned_figures(found)["rank.spearman.model.reason"] == "half 1 came to nothing"

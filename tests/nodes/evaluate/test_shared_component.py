@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tasks.nodes.evaluate.rivals import first_component
+from tasks.nodes.evaluate.applications import first_component
 from tasks.nodes.evaluate.shared_component import fit_shared_component, normal_scores, shared_score
 from tasks.nodes.scores import Levels
 

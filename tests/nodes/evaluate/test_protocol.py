@@ -9,12 +9,9 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.nodes.detect.contenders import DETECTORS
-from tasks.nodes.evaluate.alarms import MEASURES
-from tasks.nodes.evaluate.figures import THEIRS, their_figures
+from tasks.nodes.evaluate.measures import MEASURES, THEIRS, their_figures
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.evaluate.protocol import evaluate_history, sha256_of_history
-from tasks.nodes.evaluate.tables import write_tables
-from tasks.nodes.evaluate.variants import evaluate_both, with_variant
+from tasks.nodes.evaluate.protocol import evaluate_both, evaluate_history, sha256_of_history, with_variant, write_tables
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.synthetic import synthetic_history
 from tasks.report.nodes_evaluated import figure_rows

@@ -3,12 +3,18 @@
 import numpy as np
 import pytest
 
-from tasks.nodes.evaluate.against_applications import compare_by_machine_type, is_second_half
-from tasks.nodes.evaluate.agreement import agreement_of
-from tasks.nodes.evaluate.correlation import signed_interval, spearman, typical
-from tasks.nodes.evaluate.matrices import NodeMatrix, node_matrix
+from tasks.nodes.evaluate.applications import (
+    NodeMatrix,
+    agreement_of,
+    compare_by_machine_type,
+    is_second_half,
+    node_matrix,
+    rank_figures,
+    signed_interval,
+    spearman,
+    typical,
+)
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.evaluate.rank_figures import rank_figures
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.scores import Levels
 

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.aspects import type_names
+from tasks.nodes.aspects import is_stressed, type_names
 from tasks.nodes.detect.plain import Case
 from tasks.nodes.evaluate.detection import COLUMNS, Prepare, case_of, judged_rows, labels_reason
-from tasks.nodes.evaluate.hidden_labels import as_told
-from tasks.nodes.evaluate.learned import (
+from tasks.nodes.evaluate.measures import WITHOUT_ONE_HOT, Figures, LearnedResults, fits_table, put_seeds
+from tasks.nodes.evaluate.measures import measures_of as verdict_measures
+from tasks.nodes.evaluate.network import (
     NO_STRESS,
     Prepared,
     fit_prepared,
@@ -24,20 +25,19 @@ from tasks.nodes.evaluate.learned import (
     judged_by,
     known_labels,
     logit_threshold,
+    measures_of,
     n_drawn,
     part_graphs,
     prepare_case,
+    type_accuracy,
     why_not,
     without_one_hot,
 )
-from tasks.nodes.evaluate.learned_figures import WITHOUT_ONE_HOT, LearnedResults, fits_table
-from tasks.nodes.evaluate.learned_measures import measures_of, type_accuracy
-from tasks.nodes.evaluate.learned_params import NAMES, LearnedProtocol
-from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.evaluate.splits import Split, splits_of
+from tasks.nodes.evaluate.params import NAMES, EvaluateParams, LearnedProtocol
+from tasks.nodes.evaluate.splits import Split, as_told, splits_of
 from tasks.nodes.fingerprint.judging import is_metric, logit_of
 from tasks.nodes.history import History
-from tasks.nodes.perona.params import ModelParams, Variant
+from tasks.nodes.perona.params import LossParams, ModelParams, Variant
 from tasks.nodes.perona.training import Diverged, FittedNetwork
 from tasks.progress import report_progress
 
@@ -181,3 +181,82 @@ def _without(
     fitted = fit_prepared(silent, model, params.learned)
     inputs = without_one_hot(replace(prepared.train, inputs=prepared.inputs)).inputs
     return type_accuracy(inputs, fitted.network, is_tested)
+
+
+NONE = "none"
+TERMS = tuple(name for name, field in LossParams.model_fields.items() if field.annotation is bool)
+VERDICTS = ("f1_outlier", "weighted_f1", "auprc")
+ABLATION_MEASURES = (*VERDICTS, "mse_own", "type_accuracy", "score_spearman", "score_deviation")
+ABLATION_COLUMNS = ["detector", "term", "seed", *ABLATION_MEASURES]
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """rows: ABLATION_COLUMNS, one a fit. reasons: by variant, empty where there is a row."""
+
+    rows: pd.DataFrame
+    reasons: dict[str, str]
+
+
+def ablate(history: History, prepare: Prepare, params: EvaluateParams) -> Ablation:
+    """Fit every variant without each term of the loss in turn, with params.learned.ablation_seeds seeds."""
+    reason = labels_reason(history.executions)
+    reasons = {NAMES[one]: reason for one in params.learned.variants}
+    if reason:
+        return Ablation(pd.DataFrame(columns=ABLATION_COLUMNS), reasons)
+    ((_, first, split), *_), _ = plan_fits(history, "chronological", params)
+    case = case_of(as_told(history, params), split, prepare, params.seed)
+    rows: list[dict[str, object]] = []
+    for variant in params.learned.variants:
+        prepared = prepare_case(case, params.learned.asked(variant, first), params)
+        for at, term in enumerate((NONE, *TERMS)):
+            report_progress(f"fitting {NAMES[variant]} without {term}", at, len(TERMS) + 1)
+            for seed in range(first, first + params.learned.ablation_seeds):
+                model = without(params.learned.asked(variant, seed), term)
+                try:
+                    told = _fit_without(history, split, prepared, model, params)
+                except (ValueError, Diverged) as error:
+                    logger.info("no fit of %s without %s: %s", NAMES[variant], term, error)
+                    reasons[NAMES[variant]] = str(error)
+                    continue
+                rows.append({"detector": NAMES[variant], "term": term, "seed": seed, **told})
+    return Ablation(pd.DataFrame(rows, columns=ABLATION_COLUMNS), reasons)
+
+
+def without(model: ModelParams, term: str) -> ModelParams:
+    """The parameters without one term of the loss; `none`: as they are."""
+    if term == NONE:
+        return model
+    return model.model_copy(update={"loss": model.loss.model_copy(update={term: False})})
+
+
+def _fit_without(
+    history: History, split: Split, prepared: Prepared, model: ModelParams, params: EvaluateParams
+) -> dict[str, float | None]:
+    if reason := why_not(prepared):
+        raise ValueError(reason)
+    network = fit_prepared(prepared, model, params.learned).network
+    logits, threshold = judged_by(network, prepared, split.is_validation, params)
+    limit = logit_of(threshold)
+    rows = judged_rows(history, split, NAMES[model.variant], logits, params.false_alarm_share, threshold=limit)
+    of = rows["execution"].to_numpy(dtype=np.int64)
+    stressed = is_stressed(history.executions).to_numpy(dtype=bool)[of]
+    verdicts = verdict_measures(rows["score"].to_numpy(), rows["is_flagged"].to_numpy(), stressed, np.zeros(len(of)))
+    is_tested = np.zeros(len(prepared.inputs), dtype=bool)
+    is_tested[of] = True
+    others = measures_of(prepared.inputs, network, split.is_train, is_tested)
+    return {
+        **{name: verdicts[name] for name in VERDICTS},
+        **{name: others[name] for name in ABLATION_MEASURES if name in others},
+    }
+
+
+def ablation_figures(found: Ablation) -> Figures:
+    """Means over seeds, with deviation and interval."""
+    figures: Figures = {}
+    for name, reason in found.reasons.items():
+        for term in (NONE, *TERMS):
+            own = found.rows[(found.rows["detector"] == name) & (found.rows["term"] == term)]
+            for measure in ABLATION_MEASURES:
+                put_seeds(figures, f"ablation.{term}.{measure}.{name}", own[measure].tolist(), reason)
+    return figures

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tasks.nodes.evaluate.alarms import (
+from tasks.nodes.evaluate.measures import (
     MEASURES,
     Counts,
     average_precision,
@@ -12,7 +12,7 @@ from tasks.nodes.evaluate.alarms import (
     measures_of,
     precision_recall,
 )
-from tasks.nodes.evaluate.thresholds import choose_threshold, mean_of_nearby
+from tasks.nodes.evaluate.splits import choose_threshold, mean_of_nearby
 
 BOTH = np.array([True, False])
 

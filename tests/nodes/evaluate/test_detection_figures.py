@@ -6,12 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.evaluate.against_applications import compare_by_machine_type
-from tasks.nodes.evaluate.detection import COLUMNS, Detection
-from tasks.nodes.evaluate.detection_figures import detection_results
-from tasks.nodes.evaluate.matrices import node_matrix
+from tasks.nodes.evaluate.applications import compare_by_machine_type, node_matrix, rank_figures
+from tasks.nodes.evaluate.detection import COLUMNS, Detection, detection_results
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.evaluate.rank_figures import rank_figures
 from tasks.nodes.evaluate.splits import PROTOCOLS
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams

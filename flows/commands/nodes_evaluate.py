@@ -7,10 +7,13 @@ import typer
 
 from flows.commands.nodes_evaluate_options import (
     BOTH,
+    Curve,
     LearnedShare,
     Model,
     Protocols,
     Seeds,
+    TestedHalf,
+    Train,
     Variant,
     WithoutLabels,
     asked_settings,
@@ -63,6 +66,9 @@ def evaluate(
     share: LearnedShare = None,
     protocols: Protocols = None,
     without_labels: WithoutLabels = False,
+    train: Train = None,
+    half: TestedHalf = None,
+    curve: Curve = False,
     seed: Seed = None,
     out: TablesOut = None,
     as_json: Json = False,
@@ -72,7 +78,9 @@ def evaluate(
     Only the paths are read, into memory; nothing is kept. tasks/nodes/README.md says what each figure means."""
     invocation = invocation_of(context)
     read = read_flags(label_from, manifest, renamed, time_zone)
-    asked = asked_settings(variant, model, seeds, share, protocols, seed, without_labels=without_labels)
+    asked = asked_settings(
+        variant, model, seeds, share, protocols, seed, without_labels=without_labels, half=half, curve=curve
+    )
     settings = invocation.resolved({"nodes": {"read": read, "evaluate": asked}}).settings.nodes
     if not paths and not settings.read.manifest:
         raise typer.BadParameter("name results, or a --manifest of them", param_hint="PATH")
@@ -88,6 +96,7 @@ def evaluate(
             settings.read,
             with_models(settings.evaluate, model),
             both=variant == BOTH,
+            train=absolute_paths(train),
         )
     if line := tell_left_out(absolute):
         invocation.note(line)

@@ -39,6 +39,24 @@ Protocols = Annotated[
         show_default=False,
     ),
 ]
+Train = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--train",
+        metavar="PATH",
+        help="Results that are learned from alone: those of PATH are tested; may be repeated",
+        show_default=False,
+    ),
+]
+TestedHalf = Annotated[
+    Literal["development", "reported"] | None,
+    typer.Option(
+        "--half", help="With --train: the half of a recorded plan, by its stretches, that is tested", show_default=False
+    ),
+]
+Curve = Annotated[
+    bool, typer.Option("--curve", help="Measure as well what 0, 1, 2, 5, 10 and 20 known stressed executions teach")
+]
 WithoutLabels = Annotated[
     bool,
     typer.Option("--without-labels", help="Hide labels of stress from all that learns or chooses: they only measure"),
@@ -54,6 +72,8 @@ def asked_settings(
     seed: int | None,
     *,
     without_labels: bool,
+    half: str | None = None,
+    curve: bool = False,
 ) -> dict[str, Any]:
     """Flags of the command line as settings of nodes.evaluate; what was not given is not in it."""
     learned: dict[str, Any] = {"seeds": seeds, "share": share, "protocols": protocols or None}
@@ -64,6 +84,10 @@ def asked_settings(
         learned["model"] = {"fit": {"seed": seed}}
     if without_labels:
         asked["without_labels"] = True
+    if half is not None:
+        asked["half"] = half
+    if curve:
+        asked["curve"] = True
     if variant in ("robust", "paper"):
         asked["preprocess"] = {"variant": variant}
     return asked | {"learned": {name: value for name, value in learned.items() if value is not None}}

@@ -2,11 +2,12 @@
 
 import logging
 import uuid
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from tasks.errors import NotFound
+from tasks.errors import BadInput, NotFound
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.model_names import KIND, WORD, no_model
 from tasks.nodes.preprocess.params import PreprocessParams
@@ -21,6 +22,7 @@ from tasks.warehouse.versions import code_version, data_version
 if TYPE_CHECKING:
     from tasks.nodes.evaluate.protocol import Evaluation
     from tasks.nodes.history import History
+    from tasks.nodes.type_tables import Bools
 
 logger = logging.getLogger(__name__)
 
@@ -158,17 +160,32 @@ def evaluate_files(
 
 
 def evaluate_results(
-    paths: list[str], reader: str, read: ReadParams, evaluate: EvaluateParams, *, both: bool = False
+    paths: list[str],
+    reader: str,
+    read: ReadParams,
+    evaluate: EvaluateParams,
+    *,
+    both: bool = False,
+    train: Sequence[str] = (),
 ) -> "tuple[Evaluation, str, frozenset[str]]":
     """An evaluation of results in files, what to call it, and which of its nodes are emulated.
 
     Its figures n_refused, n_values_refused and n_replaced count the rows of the files that no execution could be made
     of, single values of others that could not be used, and executions that a later file or row gives again. both:
-    whichever variant of preprocessing is asked for, ours and beside it the paper's (see variants)."""
+    whichever variant of preprocessing is asked for, ours and beside it the paper's. train: files or folders of another
+    recording, which detectors learn from alone; those of `paths` are tested. Raises BadInput where a name or id of one
+    is called otherwise beside the other."""
     from tasks.nodes.reading_history import read_results
 
-    read_now = read_results(paths, read, reader)
-    found, emulated = _evaluated(read_now.history, evaluate, both=both)
+    read_now = read_results([*train, *paths], read, reader)
+    taught = None
+    if train:
+        own = read_results(list(train), read, reader).history.executions["execution_id"]
+        taught = read_now.history.executions["execution_id"].isin(own).to_numpy(dtype=bool)
+        if taught.sum() != len(own) or taught.all():
+            problem = "executions of what is learned from are not told from those that are tested by their ids"
+            raise BadInput(", ".join(train), problem, "recordings with ids of their own", "give other paths")
+    found, emulated = _evaluated(read_now.history, evaluate, both=both, taught=taught)
     found.figures["n_refused"] = read_now.n_refused
     found.figures["n_values_refused"] = read_now.n_values_refused
     found.figures["n_replaced"] = read_now.n_replaced
@@ -189,12 +206,14 @@ def evaluate_source(
     return {**found.figures, "report": page}
 
 
-def _evaluated(history: "History", evaluate: EvaluateParams, *, both: bool) -> "tuple[Evaluation, frozenset[str]]":
+def _evaluated(
+    history: "History", evaluate: EvaluateParams, *, both: bool, taught: "Bools | None" = None
+) -> "tuple[Evaluation, frozenset[str]]":
     """An evaluation and the emulated nodes, which its figure nodes.emulated names where there are any."""
     from tasks.nodes.evaluate.protocol import evaluate_both, evaluate_history
     from tasks.nodes.history import emulated_nodes
 
-    found = evaluate_both(history, evaluate) if both else evaluate_history(history, evaluate)
+    found = evaluate_both(history, evaluate, taught) if both else evaluate_history(history, evaluate, taught=taught)
     emulated = emulated_nodes(history)
     if emulated:
         found.figures["nodes.emulated"] = ", ".join(sorted(emulated))

@@ -10,6 +10,9 @@ MODEL, PAPER = "model", "paper"  # the learned detectors, and the protocol of th
 DETECTORS = {
     MODEL: "learned model",
     PAPER: "paper's variant",
+    "detector": "the detector",
+    "logistic": "logistic regression a benchmark",
+    "headline": "headline metrics, without labels",
     "zscore": "robust z-scores",
     "forest": "isolation forest",
     "lastk": "median of the last executions",
@@ -19,7 +22,12 @@ LEARNED = (MODEL, PAPER)
 PROTOCOLS = {
     "": "later executions",
     "random": "random executions",
+    "rolling": "the next tenth, six times",
     "left_node": "a node left out",
+    "left_node_warm": "a node left out, from its sixth execution on",
+    "left_node_cold": "a node left out, its first five executions",
+    "after_warm_up": "all after the first tenth, without labels",
+    "transfer": "another recording",
     PAPER: "the paper's way",
 }
 MEASURES: dict[str, tuple[str, Show]] = {
@@ -33,7 +41,8 @@ MEASURES: dict[str, tuple[str, Show]] = {
     "delay_executions": ("executions until it is told", number),
 }
 ANY, DOSE, STRONG = "any", "dose_", "from_dose_"  # a level or name; strong: of a level and above
-DOSES = (DOSE, STRONG)
+KIND = "kind_"  # of stress, where the recording says one
+DOSES = (DOSE, STRONG, KIND)
 
 
 def detector_name(detector: str) -> str:
@@ -45,6 +54,8 @@ def dose_name(dose: str) -> str:
     """A dose in words: of its level or name, those from a level on, or all of them."""
     if dose == ANY:
         return "all doses"
+    if dose.startswith(KIND):
+        return f"stress of kind {dose.removeprefix(KIND)}"
     is_strong = dose.startswith(STRONG)
     return f"doses from {dose.removeprefix(STRONG)} on" if is_strong else f"dose {dose.removeprefix(DOSE)}"
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tasks.nodes.aspects import hours_of, is_stressed, is_unstressed
+from tasks.nodes.aspects import hours_of, is_contaminated, is_stressed, is_unstressed
 from tasks.nodes.detect.detector import BEST, LOGISTIC, FittedDetector, Recipe, fit_detector
 from tasks.nodes.detect.params import DetectorParams
 from tasks.nodes.detect.plain import Case, change_point_scores, forest_scores, last_k_scores, zscore_scores
@@ -12,6 +12,9 @@ from tasks.nodes.type_tables import Bools, Floats
 
 Detector = Callable[[Case], Floats]  # (n_executions,), larger: more anomalous; NaN: nothing to say
 OUT_OF_FOLD = ("detector", "logistic")  # what they say of what they learned is by what the other stretches taught
+WITHOUT_LABELS = "headline"  # what these are where no stress is known
+BASELINE = "logistic"  # what a detector has to beat
+EVEN_ODDS = 0.0  # score from which one of ours flags without a label to choose by
 
 
 def detector_scores(case: Case) -> Floats:
@@ -25,13 +28,14 @@ def logistic_scores(case: Case) -> Floats:
 
 
 def headline_scores(case: Case) -> Floats:
-    """Ours without labels: the headline metrics' deviations from what the node did lately, (n_executions,)."""
-    nobody = np.zeros(len(case.is_train), dtype=bool)
-    return (
-        _fitted(case, BEST, case.is_normal, nobody, case.is_normal)
-        .score(case.tables, hours_of(case.history.executions))
-        .score
-    )
+    """Ours without labels: the headline metrics' deviations from what the node did lately, (n_executions,).
+
+    It is told nothing of stress, also where others are: what completed undisturbed counts as calm."""
+    executions = case.history.executions
+    is_undisturbed = ((executions["status"] == "completed") & ~is_contaminated(executions)).to_numpy(dtype=bool)
+    is_learned = (case.is_train | case.is_validation) & is_undisturbed
+    nobody = np.zeros(len(is_learned), dtype=bool)
+    return _fitted(case, BEST, is_learned, nobody, is_learned).score(case.tables, hours_of(executions)).score
 
 
 def _by_labels(case: Case, recipe: Recipe) -> Floats:

@@ -3,23 +3,24 @@
 Nothing before that time and nothing of other nodes is touched, so that what is told there is a false alarm. Only what
 is tested is ever spoiled: training and validation stay as they are."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.aspects import APPLICATION, type_names
-from tasks.nodes.detect.contenders import Detector
+from tasks.nodes.aspects import APPLICATION, is_unstressed, type_names
+from tasks.nodes.detect.contenders import OUT_OF_FOLD, WITHOUT_LABELS, Detector
 from tasks.nodes.detect.plain import Case
+from tasks.nodes.evaluate import alarms
 from tasks.nodes.evaluate.detection import Prepare, case_of, labels_reason
 from tasks.nodes.evaluate.measures import Figures, average_precision, precision_recall, put, put_seeds
-from tasks.nodes.evaluate.network import NO_STRESS
-from tasks.nodes.evaluate.params import NAMES, EvaluateParams, InjectionParams, Kind
+from tasks.nodes.evaluate.params import EvaluateParams, InjectionParams, Kind
 from tasks.nodes.evaluate.splits import Split, choose_threshold, splits_of
 from tasks.nodes.fingerprint.alarm_params import AlarmParams
 from tasks.nodes.fingerprint.alarms import watch_nodes
+from tasks.nodes.group_medians import group_medians, robust_deviation
 from tasks.nodes.history import History
 from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables
 from tasks.progress import report_progress
@@ -289,17 +290,18 @@ def _share(values: Bools) -> float:
 
 
 CALM = "unaltered"
+CUT = 5.0  # deviations of one metric
 TYPES = 9  # stream of the seed: which benchmark types are judged
 LABELLED = "some executions are known to be stressed: see detect"
 NOT_TOLD = "no spoiled node was told, or nothing was spoiled"
-Judge = Callable[[Case], Floats]  # a case to the scores of its executions
+WORSE = "replaced_worse"  # of what is replaced, results that are worse than the level of the node
 
 
 @dataclass(frozen=True)
 class Injected:
     """rows: one a repeat, kind and detector: repeat, kind, detector, n_nodes (spoiled), n_spoiled, and the measures;
     kind `unaltered` is the history as it is. reasons: by detector, empty where it judged. n_nodes: long-lived ones;
-    n_types, n_executions: what was judged of them."""
+    n_types, n_executions: what was judged of them. budgets: figures of budgets of false alarms."""
 
     rows: pd.DataFrame
     reasons: dict[str, str]
@@ -307,16 +309,19 @@ class Injected:
     node_months: float
     n_types: int = 0
     n_executions: int = 0
+    budgets: Figures = field(default_factory=dict)
 
 
 def inject(history: History, prepare: Prepare, detectors: Mapping[str, Detector], params: EvaluateParams) -> Injected:
-    """Spoil results of long-lived nodes, and let the plain detectors find them.
+    """Spoil results of long-lived nodes, and let the detectors that need no labels find them.
 
     Every detector learns once, from a first share of each node's executions that is never spoiled, and has its
     threshold from the share after that, where it flags params.false_alarm_share. Applications are left out; of more
-    than injection.most_executions whole benchmark types are drawn."""
-    asked = params.learned.injection
-    names = [*detectors, *(NAMES[one] for one in params.learned.variants)]
+    than injection.most_executions whole benchmark types are drawn. Whether budgets of false alarms are held is counted
+    on the history as it is."""
+    asked = params.injection
+    judges = {name: one for name, one in detectors.items() if name not in OUT_OF_FOLD}
+    names = list(judges)
     if not labels_reason(history.executions):
         return Injected(pd.DataFrame(), dict.fromkeys(names, LABELLED), 0, 0.0)
     micro = history.where((history.executions["aspect"] != APPLICATION).to_numpy(dtype=bool))
@@ -330,32 +335,35 @@ def inject(history: History, prepare: Prepare, detectors: Mapping[str, Detector]
     types = type_names(own.executions).tolist()
     ((split,),) = splits_of(own.executions, types, "chronological", params.model_copy(update=shares)).rounds
     case = case_of(own, split, prepare, params.seed)
-    judges, reasons = _judges(detectors, params)
-    calm = {name: _verdicts(judge(case), case, split, params) for name, judge in judges.items()}
+    scores = {name: judge(case) for name, judge in judges.items()}
+    calm = {name: _verdicts(told, case, split, params) for name, told in scores.items()}
     rows: list[dict[str, Any]] = [
         {"repeat": 0, "kind": CALM, "detector": name, **calm_measures(one, asked.alarm)} for name, one in calm.items()
     ]
     rows += _repeated(case, split, prepare, judges, params)
     months = node_months(next(iter(calm.values()))) if calm else 0.0
     n_types = len(set(types))
-    return Injected(pd.DataFrame(rows), reasons, len(nodes), months, n_types, len(own.executions))
+    reasons = dict.fromkeys(names, "")
+    budgets = _budgets(case, split, scores[WITHOUT_LABELS], params) if WITHOUT_LABELS in scores else {}
+    return Injected(pd.DataFrame(rows), reasons, len(nodes), months, n_types, len(own.executions), budgets)
 
 
-def _judges(detectors: Mapping[str, Detector], params: EvaluateParams) -> tuple[dict[str, Judge], dict[str, str]]:
-    """What gives scores, by name, and why others do not: a network that knows of no stress gives no verdicts."""
-
-    def plain(detector: Detector) -> Judge:
-        return lambda of: detector(of)
-
-    judges = {name: plain(detector) for name, detector in detectors.items()}
-    return judges, dict.fromkeys(judges, "") | {NAMES[one]: NO_STRESS for one in params.learned.variants}
+def _budgets(case: Case, split: Split, scores: Floats, params: EvaluateParams) -> Figures:
+    """Whether budgets are held on unaltered executions, by ours without labels."""
+    executions = case.history.executions
+    about = {"protocol": CALM, "round": 0, "detector": WITHOUT_LABELS}
+    learned = (split.is_train | split.is_validation) & is_unstressed(executions).to_numpy(dtype=bool)
+    thresholds = [{**about, **one} for one in alarms.thresholds_by_budget(executions, scores, learned, params)]
+    tested = np.flatnonzero(split.is_test & ~np.isnan(scores))
+    judged = pd.DataFrame({**about, "execution": tested, "score": scores[tested]})
+    return alarms.budget_figures(executions, judged, pd.DataFrame(thresholds, columns=alarms.COLUMNS), params)
 
 
 def _repeated(
-    case: Case, split: Split, prepare: Prepare, judges: Mapping[str, Judge], params: EvaluateParams
+    case: Case, split: Split, prepare: Prepare, judges: Mapping[str, Detector], params: EvaluateParams
 ) -> Iterator[dict[str, Any]]:
     """The rows of every repeat and kind. A kind that is not possible here has none."""
-    asked = params.learned.injection
+    asked = params.injection
     for number, kind in enumerate(asked.kinds):
         for repeat in range(asked.repeats):
             report_progress(f"degradation injected, {kind}", repeat, asked.repeats)
@@ -366,10 +374,33 @@ def _repeated(
                 break
             other = case_of(spoiled.history, split, prepare, params.seed)
             about = {"repeat": repeat, "kind": kind, "n_nodes": len(spoiled.nodes)}
+            parts: dict[str, Bools] = {kind: split.is_test}
+            if kind == "replaced":
+                parts[WORSE] = split.is_test & (~spoiled.is_spoiled | is_worse_than_level(other))
             for name, judge in judges.items():
-                verdicts = _verdicts(judge(other), other, split, params)
-                told = spoiled_measures(verdicts, spoiled.is_spoiled[split.is_test], asked.alarm)
-                yield {**about, "detector": name, "n_spoiled": int(spoiled.is_spoiled.sum()), **told}
+                scores = judge(other)
+                for part, is_part in parts.items():
+                    is_spoiled = spoiled.is_spoiled[is_part]
+                    verdicts = _verdicts(scores, other, replace(split, is_test=is_part), params)
+                    told = spoiled_measures(verdicts, is_spoiled, asked.alarm)
+                    yield {**about, "kind": part, "detector": name, "n_spoiled": int(is_spoiled.sum()), **told}
+
+
+def is_worse_than_level(case: Case) -> Bools:
+    """Executions whose metrics are worse, on the mean over those with a direction, than their node's training median,
+    in deviations of the type: (n_executions,)."""
+    found = np.zeros(len(case.is_train), dtype=bool)
+    for table in case.tables.tables:
+        learned, directed = case.is_train[table.executions], table.is_directed
+        if not learned.any():
+            continue
+        level = group_medians(table.natural[learned], table.nodes[learned], len(case.tables.nodes))
+        apart = (table.natural - level[table.nodes]) * table.orientation
+        spread = robust_deviation(apart[learned])
+        counts = (spread > 0) if directed is None else (spread > 0) & directed
+        deviations = np.clip(apart[:, counts] / spread[counts], -CUT, CUT)
+        found[table.executions] = np.nan_to_num(deviations).sum(axis=1) < 0
+    return found
 
 
 def _verdicts(scores: Floats, case: Case, split: Split, params: EvaluateParams) -> Verdicts:
@@ -387,18 +418,19 @@ def injected_figures(found: Injected, params: EvaluateParams) -> Figures:
     counts = {"types": found.n_types, "executions": found.n_executions, "node_months": found.node_months}
     for name, count in counts.items():
         put(figures, f"inject.{name}", count or None, why)
+    kinds = [*params.injection.kinds, *([WORSE] if "replaced" in params.injection.kinds else [])]
     for name, reason in found.reasons.items():
-        for kind in (CALM, *params.learned.injection.kinds):
+        for kind in (CALM, *kinds):
             rows = (
                 found.rows[(found.rows["kind"] == kind) & (found.rows["detector"] == name)] if len(found.rows) else None
             )
             for measure in CALM_MEASURES if kind == CALM else MEASURES:
                 values = rows[measure].tolist() if rows is not None and len(rows) else []
                 put_seeds(figures, f"inject.{kind}.{measure}.{name}", values, reason or _why(kind, values))
-    return figures
+    return figures | found.budgets
 
 
 def _why(kind: str, values: list[float]) -> str:
-    if kind == "replaced" and not values:
+    if kind in ("replaced", WORSE) and not values:
         return "all long-lived nodes are of one machine type"
     return NOT_TOLD

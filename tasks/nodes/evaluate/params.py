@@ -12,7 +12,9 @@ from tasks.params import Params
 
 LearnedProtocol = Literal["chronological", "random", "left_node", "paper"]
 Kind = Literal["replaced", "shifted"]
+Half = Literal["whole", "development", "reported"]
 Share = Annotated[float, Field(gt=0, le=1)]
+PerDay = Annotated[float, Field(gt=0, le=1_000_000)]
 NAMES: dict[Variant, str] = {"ours": "model", "paper": "paper"}  # of the detectors, in the keys of figures
 
 
@@ -75,7 +77,6 @@ class LearnedParams(Params):
     rank_seeds: int = Field(1, ge=1, le=1000, description="Fits of each half of the nodes, beside applications")
     rank_batch: int = Field(256, ge=1, le=1_000_000, description="Executions of a step there, if there are many")
     model: ModelParams = ModelParams()
-    injection: InjectionParams = InjectionParams()
 
     def asked(self, variant: Variant, seed: int) -> ModelParams:
         """The parameters of one fit."""
@@ -89,6 +90,7 @@ class EvaluateParams(Params):
     preprocess: PreprocessParams = PreprocessParams()
     score: ScoreParams = ScoreParams()
     learned: LearnedParams = LearnedParams()
+    injection: InjectionParams = InjectionParams()
     train_share: float = Field(0.6, gt=0, lt=1, description="Share of the executions to learn from")
     validation_share: float = Field(
         0.2, gt=0, lt=1, description="Share of them to choose thresholds on; the rest tests"
@@ -109,6 +111,19 @@ class EvaluateParams(Params):
         200, ge=1, le=1_000_000, description="Nodes up to which the ranking is given intervals and ties"
     )
     resamples: int = Field(1000, ge=100, le=100_000, description="Resamples of nodes behind an interval")
+    budgets: tuple[PerDay, ...] = Field(
+        (0.1, 1.0, 10.0, 100.0, 1000.0),
+        description="False alarms a day over all nodes that thresholds are set for, to see whether as many are raised",
+    )
+    curve: bool = Field(
+        False, description="Measure as well what few known stressed executions of each benchmark teach, down to none"
+    )
+    half: Half = Field(
+        "whole", description="Where others are learned from: what is tested; stretches count from the first of the plan"
+    )
+    stretch: int = Field(
+        18, ge=1, le=1_000_000, description="Executions of the plan in a stretch; even ones develop, odd ones report"
+    )
     without_labels: bool = Field(
         False, description="Labels of stress are hidden from all that learns or chooses a threshold: they only measure"
     )

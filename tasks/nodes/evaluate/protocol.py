@@ -15,7 +15,8 @@ from tasks.nodes.aspects import is_contaminated, is_stressed, is_unstressed
 from tasks.nodes.component_scores import component_scores
 from tasks.nodes.detect.contenders import DETECTORS, Detector
 from tasks.nodes.evaluate.applications import compare_by_machine_type, node_matrix, rank_figures
-from tasks.nodes.evaluate.detection import Prepare, detect, detection_results
+from tasks.nodes.evaluate.detection import Prepare, detect, detection_results, learning_curve
+from tasks.nodes.evaluate.injection import inject, injected_figures
 from tasks.nodes.evaluate.measures import THEIRS, Figures, learned_figures, put
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.history import History
@@ -54,21 +55,28 @@ class Evaluation:
 
 
 def evaluate_history(
-    history: History, params: EvaluateParams, detectors: Mapping[str, Detector] = DETECTORS
+    history: History,
+    params: EvaluateParams,
+    detectors: Mapping[str, Detector] = DETECTORS,
+    taught: Bools | None = None,
 ) -> Evaluation:
     """Evaluate executions of benchmarks, in one thread: detection where stress is labelled, correlation with
     applications where they ran on the same nodes, repeatability and ranking always.
 
-    detectors: by the name that their figures have. Raises BadInput if there is no execution with a metric."""
+    detectors: by the name that their figures have. taught: (n_executions,) executions of another recording: detectors
+    learn from these alone, and the others are tested; the learned model has no figures then. Raises BadInput if there
+    is no execution with a metric."""
     if not len(history.executions) or not len(history.metrics):
         raise BadInput(
             f"{len(history.executions)} executions", "none has a metric", "results of benchmarks", "give other files"
         )
     with threadpool_limits(1):
-        return _evaluate(history, params, detectors)
+        return _evaluate(history, params, detectors, taught)
 
 
-def _evaluate(history: History, params: EvaluateParams, detectors: Mapping[str, Detector]) -> Evaluation:
+def _evaluate(
+    history: History, params: EvaluateParams, detectors: Mapping[str, Detector], taught: Bools | None
+) -> Evaluation:
     report_progress("preprocessing", 0, 4)
     preprocessor = fit(history, params.preprocess)
     tables = tables_of(history, preprocessor)
@@ -76,12 +84,14 @@ def _evaluate(history: History, params: EvaluateParams, detectors: Mapping[str, 
     counts = count_metrics(preprocessor)
     figures = _overview(history, tables) | {"metrics.recorded": counts.recorded, "metrics.kept": counts.kept}
     found_tables = {"metrics": decisions(preprocessor)}
-    detection, ranked = _detection(history, params, detectors), _ranking(tables, is_calm, params)
+    detection, ranked = _detection(history, params, detectors, taught), _ranking(tables, is_calm, params)
     for part in (
         detection,
         ranked,
         _repeatability(tables, is_calm, counted_in(ranked.tables["reference"]), params),
-        _learned(history, tables, is_calm, params, detectors),
+        _curve(history, params, taught),
+        _injection(history, params, detectors),
+        _learned(history, tables, is_calm, params, taught),
     ):
         figures |= part.figures
         found_tables |= part.tables
@@ -109,36 +119,56 @@ def _prepare(params: EvaluateParams) -> Prepare:
     return prepare
 
 
-def _detection(history: History, params: EvaluateParams, detectors: Mapping[str, Detector]) -> Evaluation:
+def _detection(
+    history: History, params: EvaluateParams, detectors: Mapping[str, Detector], taught: Bools | None
+) -> Evaluation:
     report_progress("finding stressed executions", 1, 4)
-    found = detect(history, _prepare(params), detectors, params)
-    if not params.learned.variants:
-        figures, tables = detection_results(history.executions, found, list(detectors))
+    found = detect(history, _prepare(params), detectors, params, taught)
+    if not params.learned.variants or taught is not None:
+        figures, tables = detection_results(history.executions, found, list(detectors), params)
         return Evaluation(figures, {**tables, "judged": found.judged})
     with _needs_torch():
         from tasks.nodes.evaluate.network_detection import detect_learned
 
     learned = detect_learned(history, _prepare(params), params)
-    figures, tables = detection_results(history.executions, found, list(detectors), learned)
+    figures, tables = detection_results(history.executions, found, list(detectors), params, learned)
     judged = [part for part in (found.judged, learned.judged) if len(part)]
     each = pd.concat(judged, ignore_index=True) if judged else found.judged
     return Evaluation(figures | learned_figures(learned), {**tables, "judged": each, "fits": learned.fits})
 
 
+def _curve(history: History, params: EvaluateParams, taught: Bools | None) -> Evaluation:
+    """What few known stressed executions teach; nothing unless it is asked for."""
+    is_asked = params.curve and taught is None
+    return Evaluation(learning_curve(history, _prepare(params), params) if is_asked else {}, {})
+
+
+def _injection(history: History, params: EvaluateParams, detectors: Mapping[str, Detector]) -> Evaluation:
+    """Degradation that is put into a history of which nobody knows any."""
+    if not params.injection.repeats:
+        return Evaluation({}, {})
+    injected = inject(history, _prepare(params), detectors, params)
+    return Evaluation(injected_figures(injected, params), {"injected": injected.rows})
+
+
 def _learned(
-    history: History,
-    tables: NodeTables,
-    is_calm: Bools,
-    params: EvaluateParams,
-    detectors: Mapping[str, Detector],
+    history: History, tables: NodeTables, is_calm: Bools, params: EvaluateParams, taught: Bools | None
 ) -> Evaluation:
-    """What else is measured of the learned model; nothing where no variant is asked for."""
-    if not params.learned.variants:
+    """What else is measured of the learned model: terms of its loss, and its ranking; nothing without a variant."""
+    if not params.learned.variants or taught is not None:
         return Evaluation({}, {})
     with _needs_torch():
-        from tasks.nodes.evaluate.learned_parts import learned_parts
+        from tasks.nodes.evaluate.network_detection import ablate, ablation_figures
+        from tasks.nodes.evaluate.network_ranking import rank_learned, rank_learned_figures
 
-    return Evaluation(*learned_parts(history, tables, is_calm, _prepare(params), detectors, params))
+    figures: Figures = {}
+    found: dict[str, pd.DataFrame] = {}
+    if params.learned.ablation:
+        ablation = ablate(history, _prepare(params), params)
+        figures |= ablation_figures(ablation)
+        found["ablation"] = ablation.rows
+    ranks = rank_learned(history, is_calm, node_matrix(tables, is_calm, params.score), params)
+    return Evaluation(figures | rank_learned_figures(ranks), {**found, "learned_correlations": ranks.correlations})
 
 
 @contextmanager
@@ -202,14 +232,14 @@ def write_tables(found: Evaluation, folder: Path) -> list[Path]:
     return written
 
 
-def evaluate_both(history: History, params: EvaluateParams) -> Evaluation:
+def evaluate_both(history: History, params: EvaluateParams, taught: Bools | None = None) -> Evaluation:
     """Ours, and the figures of the paper's preprocessing as `paper_preprocessing.<key>`, its tables as `paper_<name>`.
 
     Figures that no preprocessing moves (n, seed, …) stand there once, and so do those of the learned model, whose
     variants bring their own preprocessing. Raises BadInput as evaluate_history."""
-    ours = evaluate_history(history, with_variant(params, "robust"))
+    ours = evaluate_history(history, with_variant(params, "robust"), taught=taught)
     plain = params.model_copy(update={"learned": params.learned.model_copy(update={"variants": ()})})
-    theirs = evaluate_history(history, with_variant(plain, "paper"))
+    theirs = evaluate_history(history, with_variant(plain, "paper"), taught=taught)
     beside = {f"{THEIRS}{key}": value for key, value in theirs.figures.items() if "." in key}
     tables = {f"{THEIR_TABLES}{name}": table for name, table in theirs.tables.items()}
     return Evaluation(ours.figures | beside, ours.tables | tables)

@@ -2,9 +2,10 @@
 
 rolling: of each node and type, all executions before an origin train, the next tenth tests, from 40 % on in steps of a
 tenth: six rounds, each measured alone. chronological: of each node and type the first share trains, the next validates,
-the rest tests. random: the paper's
-(IV-C): stratified by node, type and stress. left_node: the other nodes train and validate, by time; all executions of
-the left node test, so that it has no history to learn from."""
+the rest tests. random: the paper's (IV-C): stratified by node, type and stress. left_node: the other nodes train and
+validate, by time; all executions of the left node test, so that it has no history to learn from. after_warm_up: of each
+node and type the first tenth is what is usual, and nothing is told of stress; the rest tests. transfer: what was
+recorded before trains and validates, by time; another recording tests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,10 +19,12 @@ from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.history import History
 from tasks.nodes.type_tables import Bools, Floats
 
-Protocol = Literal["rolling", "chronological", "random", "left_node"]
+Protocol = Literal["rolling", "chronological", "random", "left_node", "after_warm_up", "transfer"]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 ORIGINS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 STEP = 0.1
+WARM_UP = 0.1
+NOT_TAUGHT = "no results are named that are learned from alone (--train)"
 
 
 @dataclass(frozen=True)
@@ -42,13 +45,29 @@ class Splits:
     reason: str = ""
 
 
-def splits_of(executions: pd.DataFrame, types: Sequence[str], protocol: Protocol, params: EvaluateParams) -> Splits:
-    """The splits of a protocol over executions in time order. types: (n_executions,) names."""
+def splits_of(
+    executions: pd.DataFrame,
+    types: Sequence[str],
+    protocol: Protocol,
+    params: EvaluateParams,
+    taught: Bools | None = None,
+) -> Splits:
+    """The splits of a protocol over executions in time order. types: (n_executions,) names.
+
+    taught: (n_executions,) executions that `transfer` learns from; without them it has no split."""
     keys = pd.DataFrame({"node": executions["node"].to_numpy(), "type": np.asarray(types)})
     if protocol == "rolling":
         return Splits([[_from_origin(origin, _time_places(keys), params)] for origin in ORIGINS])
     if protocol == "chronological":
         return Splits([[_by_place("all nodes", _time_places(keys), params)]])
+    if protocol == "after_warm_up":
+        is_train = _time_places(keys) < WARM_UP
+        return Splits([[Split("after warm-up", is_train, np.zeros(len(keys), dtype=bool), ~is_train)]])
+    if protocol == "transfer":
+        if taught is None:
+            return Splits([], NOT_TAUGHT)
+        is_train = _taught(keys, taught, params)
+        return Splits([[Split("another recording", is_train, taught & ~is_train, ~taught)]])
     if protocol == "random":
         stress = is_stressed(executions).to_numpy(dtype=bool)
         strata = keys.assign(is_stressed=stress)
@@ -89,9 +108,15 @@ def _by_place(name: str, places: Floats, params: EvaluateParams) -> Split:
 
 def _without(node: str, keys: pd.DataFrame, params: EvaluateParams) -> Split:
     is_left = (keys["node"] == node).to_numpy()
-    share = params.train_share / (params.train_share + params.validation_share)
-    is_train = ~is_left & (_time_places(keys) < share)
+    is_train = _taught(keys, ~is_left, params)
     return Split(node, is_train, ~is_left & ~is_train, is_left)
+
+
+def _taught(keys: pd.DataFrame, taught: Bools, params: EvaluateParams) -> Bools:
+    """Of what may be learned from, what trains: the rest validates. (n_executions,) both."""
+    places = np.full(len(keys), np.inf)
+    places[taught] = _time_places(keys[taught])
+    return places < params.train_share / (params.train_share + params.validation_share)
 
 
 NEARBY = 0.02  # of the executions, on either side of a threshold, over which its F1 is averaged

@@ -19,6 +19,8 @@ SMALL = ModelParams(
     fit=FitParams(epochs=2, batch_size=64),
 )
 
+INJECTED = InjectionParams(repeats=1)
+
 
 def prepared_tables(history, is_train):
     """Tables by the preprocessing of the protocol."""
@@ -42,12 +44,11 @@ def times(history, factor, rows):
 def asked():
     """A function: the parameters of an evaluation with a small network, some of learned.* replaced."""
 
-    def made(**learned):
+    def made(injection=INJECTED, **learned):
         content = {
             "variants": ("ours",),
             "seeds": 2,
             "model": SMALL,
-            "injection": InjectionParams(repeats=1),
             **learned,
         }
         return EvaluateParams(
@@ -55,6 +56,7 @@ def asked():
             resamples=100,
             repeats=2,
             learned=LearnedParams(**content),
+            injection=injection,
         )
 
     return made

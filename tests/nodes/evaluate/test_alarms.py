@@ -1,130 +1,99 @@
-"""How flags are measured: values worked out by hand."""
+"""Budgets of false alarms, halves of a recording, and limits that are lowered for good, by hand."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from tasks.nodes.evaluate.measures import (
-    MEASURES,
-    Counts,
-    average_precision,
-    counts_of,
-    delays,
-    measures_of,
-    precision_recall,
+from tasks.errors import BadSetting
+from tasks.nodes.evaluate.alarms import (
+    COLUMNS,
+    budget_figures,
+    halves_of,
+    is_of_lowered,
+    lowered_figures,
+    thresholds_by_budget,
 )
-from tasks.nodes.evaluate.splits import choose_threshold, mean_of_nearby
+from tasks.nodes.evaluate.params import EvaluateParams, InjectionParams
+from tasks.nodes.fingerprint.alarm_params import AlarmParams
 
-BOTH = np.array([True, False])
-
-
-def truth(*marks):
-    return np.array(marks, dtype=bool)
+PARAMS = EvaluateParams(injection=InjectionParams(alarm=AlarmParams(flagged=2, last=2, min_executions=2, clear=1)))
+HOUR = pd.Timedelta(hours=1)
 
 
-def test_both_f1_of_ten_executions():
-    """3 hits, 1 false alarm, 2 misses, 4 quiet: 6/9; 8/11; (5 · 6/9 + 5 · 8/11) / 10; (3/5 + 4/5) / 2."""
-    found = Counts(3, 1, 2, 4)
-    assert found.f1_outlier == pytest.approx(6 / 9)
-    assert found.f1_normal == pytest.approx(8 / 11)
-    assert found.weighted_f1 == pytest.approx((6 / 9 + 8 / 11) / 2)
-    assert found.balanced_accuracy == pytest.approx(0.7)
-    assert counts_of(truth(1, 1, 0, 0, 1), truth(1, 0, 1, 0, 1)) == Counts(2, 1, 1, 1)
+def executions_of(n, *, node="n", aspect="cpu", stressed=(), level=0, dose=""):
+    """n executions of one node and aspect, an hour apart."""
+    is_stressed = np.isin(np.arange(n), stressed)
+    return pd.DataFrame({
+        "execution_id": [f"c-{at + 1:04}-{node}" for at in range(n)], "node": node, "aspect": aspect,
+        "started_at": pd.Timestamp("2026-01-01") + np.arange(n) * HOUR, "status": "completed",
+        "is_stressed": pd.array(is_stressed, dtype="boolean"), "is_contaminated": False,
+        "dose": dose, "dose_level": pd.array(np.where(is_stressed, level, 0), dtype="Int64"),
+    })  # fmt: skip
 
 
-def test_f1_agrees_with_scikit_learn():
-    from sklearn.metrics import balanced_accuracy_score, f1_score
+def judged_by(flags, *, protocol="rolling"):
+    flags = np.array(flags, dtype=bool)
+    about = {"protocol": protocol, "round": 0, "detector": "detector"}
+    return pd.DataFrame({**about, "execution": np.arange(len(flags)), "score": flags * 1.0, "is_flagged": flags})
 
+
+def test_stated_and_measured_alarms_are_counted_over_calm_executions():
+    """24 executions a day, of which one in eight was to raise an alarm; two of eight calm ones do."""
+    thresholds = pd.DataFrame([["rolling", 0, "detector", "3", 0.5, 1 / 8, 24.0]], columns=COLUMNS)
+    executions = executions_of(9, stressed=[8], level=2)
+    figures = budget_figures(executions, judged_by([0, 1, 1, 0, 0, 1, 1, 0, 1]), thresholds, PARAMS)
+    of = "detector.rolling.at_3"
+    assert [figures[f"budget.{name}.{of}"] for name in ("stated_per_day", "measured_per_day")] == [3, 6]
+    assert (figures[f"budget.ratio.{of}"], figures[f"budget.n_alarms.{of}"]) == (2, 2)
+    assert figures[f"budget.delay_executions.{of}.dose_2"] == 2 and figures[f"budget.missed.{of}.dose_2"] == 0
+    assert figures["budget.of"] == of and figures["budget.ratio"] == 2
+
+
+def test_a_dose_that_is_never_flagged_raises_no_alarm():
+    thresholds = pd.DataFrame([["rolling", 0, "detector", "3", 0.5, 1 / 8, 24.0]], columns=COLUMNS)
+    figures = budget_figures(executions_of(4, stressed=[3], level=1), judged_by([0, 0, 0, 0]), thresholds, PARAMS)
+    key = "budget.delay_executions.detector.rolling.at_3.dose_1"
+    assert figures[key] is None and figures[f"{key}.reason"]
+    assert figures["budget.missed.detector.rolling.at_3.dose_1"] == 1
+
+
+def test_a_larger_budget_has_a_lower_threshold_and_the_fleet_the_highest():
     rng = np.random.default_rng(0)
-    flagged, stressed = rng.random(200) < 0.3, rng.random(200) < 0.2
-    found = counts_of(flagged, stressed)
-    assert found.f1_outlier == pytest.approx(f1_score(stressed, flagged))
-    assert found.weighted_f1 == pytest.approx(f1_score(stressed, flagged, average="weighted"))
-    assert found.balanced_accuracy == pytest.approx(balanced_accuracy_score(stressed, flagged))
+    executions = executions_of(2000)
+    rows = thresholds_by_budget(executions, rng.normal(size=2000), np.ones(2000, dtype=bool), PARAMS)
+    thresholds = {row["budget"]: row["threshold"] for row in rows}
+    assert thresholds["0_1"] > thresholds["1"] > thresholds["10"]
+    assert thresholds["fleet"] > thresholds["1"]
 
 
-def test_the_area_under_precision_and_recall_of_four_executions():
-    """Ranked stressed, normal, stressed, normal: recall 1/2 at precision 1, 1 at 2/3: 1/2 + 1/2 · 2/3 = 5/6."""
-    curve = precision_recall(np.array([0.9, 0.8, 0.7, 0.6]), truth(1, 0, 1, 0))
-    assert curve["precision"].tolist() == pytest.approx([1, 1 / 2, 2 / 3, 1 / 2])
-    assert curve["recall"].tolist() == [0.5, 0.5, 1, 1]
-    assert average_precision(curve) == pytest.approx(5 / 6)
+def test_halves_are_the_even_and_the_odd_stretches_of_the_plan():
+    executions = executions_of(40)
+    halves = {
+        half: halves_of(executions, PARAMS.model_copy(update={"half": half})) for half in ("development", "reported")
+    }
+    assert np.flatnonzero(halves["reported"]).tolist() == list(range(18, 36))
+    np.testing.assert_array_equal(halves["development"], ~halves["reported"])
+    assert halves_of(executions, PARAMS).all()
+    with pytest.raises(BadSetting, match="no number of a recorded plan"):
+        halves_of(executions.assign(execution_id="run"), PARAMS.model_copy(update={"half": "reported"}))
 
 
-def test_equal_scores_are_one_point_whatever_their_order():
-    for stressed in (truth(1, 0, 0, 1), truth(0, 1, 1, 0)):
-        curve = precision_recall(np.ones(4), stressed)
-        assert len(curve) == 1 and average_precision(curve) == 0.5
+@pytest.mark.parametrize(
+    ("dose", "aspect", "is_lowered"),
+    [("lowered-cpu-80", "cpu", True), ("two-a.lowered-cpu-80", "memory", True), ("lowered-cpu-80", "disk", False),
+     ("lowered-disk-16", "disk", True), ("two-cpu", "cpu", False)],
+)  # fmt: skip
+def test_what_a_lowered_limit_is_of_is_told_from_all_else(dose, aspect, is_lowered):
+    assert is_of_lowered(executions_of(1, dose=dose, aspect=aspect)).tolist() == [is_lowered]
 
 
-def test_the_area_agrees_with_scikit_learn():
-    from sklearn.metrics import average_precision_score
-
-    rng = np.random.default_rng(1)
-    stressed = rng.random(300) < 0.2
-    scores = np.round(rng.normal(size=300) + stressed, 1)
-    assert average_precision(precision_recall(scores, stressed)) == pytest.approx(
-        average_precision_score(stressed, scores)
-    )
-
-
-def test_delay_counts_executions_from_the_first_stressed_one_to_the_flag():
-    """Episodes at 1-3, flagged at 2: one execution later; and at 5, never flagged."""
-    found = delays(np.zeros(6), truth(0, 1, 1, 1, 0, 1), truth(0, 0, 1, 0, 0, 0))
-    assert found[0] == 1 and np.isnan(found[1])
-
-
-def test_episodes_are_those_of_one_node_and_type():
-    """Two series in turn: each has one episode of two; of the second only its second execution is flagged."""
-    found = delays(np.array([0, 1, 0, 1]), truth(1, 1, 1, 1), truth(1, 0, 0, 1))
-    assert found.tolist() == [0, 1]
-
-
-def test_a_flag_before_the_episode_is_a_false_alarm_and_no_detection():
-    found = delays(np.zeros(4), truth(0, 0, 1, 1), truth(0, 1, 0, 0))
-    assert np.isnan(found).tolist() == [True]
-
-
-def test_two_of_eight_normal_executions_flagged_are_250_in_a_thousand():
-    stressed = truth(0, 0, 0, 0, 0, 0, 0, 0, 1, 1)
-    flagged = truth(1, 1, 0, 0, 0, 0, 0, 0, 1, 0)
-    found = measures_of(flagged.astype(float), flagged, stressed, np.zeros(10))
-    assert found["false_alarms_per_1000"] == 250
-    assert found["precision"] == pytest.approx(1 / 3) and found["recall"] == 0.5
-    assert found["delay_executions"] == 0 and found["missed_episodes"] == 0
-    assert set(found) == set(MEASURES)
-
-
-def test_one_class_alone_has_no_measure():
-    found = measures_of(np.zeros(3), truth(0, 0, 0), truth(0, 0, 0), np.zeros(3))
-    assert set(found.values()) == {None}
-
-
-def test_the_threshold_lies_between_the_scores_that_it_parts():
-    scores = np.array([0.1, 0.2, 0.3, 0.8, 0.9])
-    assert choose_threshold(scores, truth(0, 0, 1, 1, 1), 0.01) == pytest.approx(0.25)
-    assert choose_threshold(scores, truth(0, 0, 0, 1, 1), 0.01) == pytest.approx(0.55)
-
-
-def test_the_threshold_has_the_best_f1():
-    """Flagging 0.9, 0.8, 0.7 hits both stressed ones: 4/5; the first alone 2/3; all five 4/7."""
-    found = choose_threshold(np.array([0.9, 0.8, 0.7, 0.6, 0.5]), truth(1, 0, 1, 0, 0), 0.01)
-    assert found == pytest.approx(0.65)
-
-
-def test_equal_scores_fall_on_one_side_of_the_threshold():
-    found = choose_threshold(np.array([0.5, 0.5, 0.5, 0.1]), truth(1, 0, 0, 0), 0.01)
-    assert found == pytest.approx(0.3)
-    all_alike = choose_threshold(np.full(4, 0.5), truth(1, 1, 1, 0), 0.01)
-    assert all_alike < 0.5 and all_alike == pytest.approx(0.5)  # all are flagged
-
-
-def test_without_stress_in_validation_a_stated_share_is_flagged():
-    scores = np.arange(100.0)
-    assert (scores > choose_threshold(scores, np.zeros(100, dtype=bool), 0.05)).sum() == 5
-    assert choose_threshold(np.zeros(0), np.zeros(0, dtype=bool), 0.05) == np.inf
-
-
-def test_a_threshold_is_judged_by_those_nearby_as_well_in_all_but_small_sets():
-    assert mean_of_nearby(np.array([1.0, 2.0, 6.0]), 1).tolist() == [1.5, 3, 4]
-    assert mean_of_nearby(np.array([1.0, 2.0, 6.0]), 0).tolist() == [1, 2, 6]
-    assert mean_of_nearby(np.array([1.0, 2.0, 6.0]), 9).tolist() == [3, 3, 3]
+def test_a_lowered_limit_is_judged_by_its_delay():
+    """Lowered from the fourth execution on, which is flagged from its second one on; alarms before are false."""
+    executions = executions_of(8)
+    executions.loc[3:, "dose"] = "lowered-cpu-80"
+    flags = [1, 1, 0, 0, 1, 1, 1, 1]
+    figures = lowered_figures(executions, judged_by(flags, protocol="transfer"), PARAMS)
+    assert figures["lowered.alarm_delay_executions.detector.n.cpu"] == 3
+    assert figures["lowered.alarm_delay_seconds.detector.n.cpu"] == 2 * 3600
+    assert figures["lowered.flagged_twice_executions.detector.n.cpu"] == 3
+    assert figures["lowered.false_alarms_before.detector.n.cpu"] == 1

@@ -1,9 +1,12 @@
-"""Rank correlations by hand, their intervals, and whether there is anything to rank."""
+"""Rankings against applications, and rank correlations with their intervals."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tasks.nodes.evaluate.applications import (
+    METHODS,
     NodeMatrix,
     agreement_of,
     compare_by_machine_type,
@@ -150,3 +153,94 @@ def test_latencies_that_mirror_throughputs_are_no_series_of_their_own(table, tog
     alone = together(table(mirrored, name="redis-latency", aspect="application", units=["s"], orientation=[-1]))
     only = node_matrix(alone, np.ones(alone.n_executions, dtype=bool), ScoreParams())
     assert only.series == ("redis-latency",) and only.applications[1, 0] > only.applications[0, 0]
+
+
+COMPARED = EvaluateParams(resamples=100)
+NODES, TYPES = 200, 6
+LEVELS = Levels(tuple(f"type-{at}" for at in range(TYPES)), ("cpu", "disk"), np.arange(TYPES) % 2, np.ones(2))
+
+
+def varied_matrix(machine_type="m"):
+    """Nodes with a hidden quality that six microbenchmarks and three applications follow, with noise of their own."""
+    rng = np.random.default_rng(0)
+    quality = rng.normal(size=(NODES, 1))
+    return NodeMatrix(
+        tuple(f"{machine_type}-{at}" for at in range(NODES)),
+        np.array([machine_type] * NODES, dtype=object),
+        quality + rng.normal(size=(NODES, TYPES)),
+        LEVELS,
+        quality + 0.5 * rng.normal(size=(NODES, 3)),
+        ("get", "set", "scan"),
+    )
+
+
+def seldom_run():
+    """A third of the nodes ran each microbenchmark, and each node two of the six."""
+    matrix = varied_matrix()
+    is_run = np.arange(NODES)[:, None] % 3 == np.arange(TYPES) % 3
+    return replace(matrix, micro=np.where(is_run, matrix.micro, np.nan))
+
+
+def varying_beside_no_application():
+    """The three microbenchmarks that all nodes ran are the same on each node where an application ran."""
+    matrix, seldom = varied_matrix(), seldom_run().micro
+    has_applications = np.arange(NODES)[:, None] % 2 == 0
+    common = np.where(has_applications, 0.0, matrix.micro)
+    micro = np.where(np.arange(TYPES) < 3, common, seldom)
+    return replace(matrix, micro=micro, applications=np.where(has_applications, matrix.applications, np.nan))
+
+
+def figures_of(*matrices):
+    return rank_figures(
+        [one for matrix in matrices for one in compare_by_machine_type(matrix, COMPARED)],
+        COMPARED,
+    )
+
+
+UNCHOSEN = "no microbenchmark varies beside an application"
+
+
+@pytest.mark.parametrize(
+    ("matrix", "impossible"),
+    [
+        (seldom_run(), {"shared": "6 types of", "best_single": UNCHOSEN, "best_oracle": UNCHOSEN}),
+        (
+            varying_beside_no_application(),
+            {"shared": "never both vary", "best_single": UNCHOSEN, "best_oracle": UNCHOSEN},
+        ),
+    ],
+)
+def test_a_method_that_is_impossible_says_why_and_the_others_are_told(matrix, impossible):
+    figures = figures_of(matrix)
+    assert {method for method in METHODS if figures[f"rank.{method}.m"] is None} == set(impossible)
+    for method, reason in impossible.items():
+        for key in (f"rank.{method}.m", f"rank.{method}", f"rank.{method}.mean"):
+            assert figures[key] is None and reason in figures[f"{key}.reason"]
+    assert "rank.best_single.m.chosen" not in figures
+    assert figures["rank.signed.m"] > 0.2 and figures["rank.almost_nothing.m"] is False
+    assert figures["rank.series"] == 3
+
+
+def test_a_method_that_one_half_of_the_nodes_cannot_teach_is_not_told_by_the_other_half_alone():
+    matrix = varied_matrix()
+    [possible] = compare_by_machine_type(matrix, COMPARED)
+    is_constant = is_second_half(matrix.nodes)[:, None]
+    [found] = compare_by_machine_type(replace(matrix, micro=np.where(is_constant, 0.0, matrix.micro)), COMPARED)
+    assert "pc1" in found.reasons and "pc1" in set(possible.correlations["method"])
+    assert "pc1" not in set(found.correlations["method"])
+
+
+def test_what_one_machine_type_cannot_have_is_told_of_the_other_alone():
+    figures = figures_of(seldom_run(), varied_matrix("n"))
+    assert figures["rank.shared"] == figures["rank.shared.mean"] == pytest.approx(figures["rank.shared.n"])
+    assert figures["rank.pc1.mean"] == pytest.approx((figures["rank.pc1.m"] + figures["rank.pc1.n"]) / 2)
+
+
+def test_where_nothing_varies_every_method_says_so():
+    figures = figures_of(replace(varied_matrix(), micro=np.ones((NODES, TYPES))))
+    for method in (*METHODS, "signed"):
+        assert figures[f"rank.{method}.m"] is None
+        assert any(
+            words in figures[f"rank.{method}.m.reason"] for words in ("never both vary", "none of which", "no mic")
+        )
+    assert figures["rank.almost_nothing.m"] is None

@@ -12,8 +12,21 @@ from tasks.nodes.detect.contenders import DETECTORS
 from tasks.nodes.evaluate import network_detection
 from tasks.nodes.evaluate.detection import detect, detection_results
 from tasks.nodes.evaluate.measures import MEASURES, learned_figures
-from tasks.nodes.evaluate.network_detection import detect_learned, plan_fits
+from tasks.nodes.evaluate.network_detection import (
+    ABLATION_COLUMNS,
+    ABLATION_MEASURES,
+    NONE,
+    TERMS,
+    Ablation,
+    ablate,
+    ablation_figures,
+    detect_learned,
+    plan_fits,
+    without,
+)
+from tasks.nodes.evaluate.params import LearnedParams
 from tasks.nodes.evaluate.protocol import evaluate_history
+from tasks.nodes.perona.params import LossParams, ModelParams
 
 ZSCORE = {"zscore": DETECTORS["zscore"]}
 
@@ -165,3 +178,62 @@ def test_stress_without_effect_is_not_found(prepare, asked):
     for name in ("model", "paper"):
         for suffix in ("", ".random", ".paper"):
             assert figures[f"detect.balanced_accuracy.{name}{suffix}"] < 0.65, (name, suffix)
+
+
+def test_every_term_of_the_loss_is_left_out_alone():
+    assert TERMS == ("reconstruction", "detection", "clustering", "classification", "ranking", "stressed_ranking")
+    for term in TERMS:
+        assert without(ModelParams(), term).loss == LossParams(**{term: False})
+    assert without(ModelParams(), NONE) == ModelParams()
+
+
+def test_figures_are_means_over_seeds_or_say_why_not():
+    rows = pd.DataFrame(
+        [("model", "ranking", seed, *[value] * len(ABLATION_MEASURES)) for seed, value in ((0, 1.0), (1, 3.0))],
+        columns=ABLATION_COLUMNS,
+    )
+    figures = ablation_figures(Ablation(rows, {"model": "", "paper": "nobody is labelled"}))
+    assert figures["ablation.ranking.auprc.model"] == 2
+    assert figures["ablation.ranking.auprc.model.deviation"] == pytest.approx(np.sqrt(2))
+    assert figures["ablation.none.mse_own.paper"] is None
+    assert figures["ablation.none.mse_own.paper.reason"] == "nobody is labelled"
+
+
+def test_unlabelled_executions_have_no_ablation(history, prepare, unlabelled, asked):
+    found = ablate(unlabelled(history), prepare, asked(ablation_seeds=1))
+    assert found.rows.empty and "is_stressed" in found.reasons["model"]
+
+
+@pytest.mark.slow
+def test_every_term_is_measured(history, prepare, asked):
+    params = asked(ablation_seeds=1, epochs=1)
+    found = ablate(history, prepare, params)
+    assert found.rows["term"].tolist() == [NONE, *TERMS]
+    others = found.rows[found.rows["term"] != "detection"]  # without it there are no verdicts to measure
+    assert others[list(ABLATION_MEASURES)].notna().all(axis=None)
+    figures = ablation_figures(found)
+    assert {f"ablation.{term}.{measure}.model" for term in (NONE, *TERMS) for measure in ABLATION_MEASURES} <= set(
+        figures
+    )
+    assert isinstance(params.learned, LearnedParams)
+
+
+@pytest.fixture
+def hidden(asked):
+    """Parameters without labels, for splits by time."""
+    return asked(protocols=("chronological",), seeds=1).model_copy(update={"without_labels": True})
+
+
+@pytest.mark.parametrize(("variant", "name"), [("ours", "model"), ("paper", "paper")])
+def test_without_labels_a_network_gives_no_verdicts_and_says_why(history, prepare, hidden, variant, name):
+    asked = hidden.model_copy(update={"learned": hidden.learned.model_copy(update={"variants": (variant,)})})
+    found = detect_learned(history, prepare, asked)
+    assert found.judged.empty
+    assert "known to be stressed" in found.reasons["chronological", name]
+
+
+def test_graphs_that_are_made_by_labels_cannot_be_had(history, prepare, hidden):
+    asked = hidden.model_copy(update={"learned": hidden.learned.model_copy(update={"protocols": ("paper",)})})
+    found = detect_learned(history, prepare, asked)
+    assert found.judged.empty and found.fits.empty
+    assert found.reasons == {("paper", "model"): "the paper's protocol makes its graphs by labels, which are hidden"}

@@ -1,0 +1,201 @@
+"""Figures of detection: by dose and kind, with intervals; labels that only measure."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.nodes.detect.contenders import DETECTORS
+from tasks.nodes.evaluate.applications import compare_by_machine_type, node_matrix, rank_figures
+from tasks.nodes.evaluate.detection import (
+    COLUMNS,
+    Detection,
+    detect,
+    detection_results,
+    learning_curve,
+    weighted_measures,
+)
+from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.evaluate.splits import PROTOCOLS, as_told
+from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.synthetic import synthetic_history
+from tasks.nodes.tabulating import learn_tables
+
+
+@pytest.fixture
+def measured():
+    """A function of (dose, level, whether it was flagged): figures and tables of these beside two calm executions."""
+
+    def results(*stressed):
+        rows = [("none", None, False), ("", 0, False), *stressed]
+        executions = pd.DataFrame(
+            {
+                "node": "n", "benchmark": "x", "aspect": "cpu", "template_hash": "",
+                "is_stressed": [False] * 2 + [True] * len(stressed),
+                "dose": [dose for dose, _, _ in rows],
+                "dose_level": pd.array([level for _, level, _ in rows], dtype="Int64"),
+            }
+        )  # fmt: skip
+        flags = np.array([is_flagged for _, _, is_flagged in rows])
+        about = {"protocol": "chronological", "round": 0, "split": "all", "detector": "d"}
+        told = {"execution": np.arange(len(rows)), "score": flags.astype(float), "threshold": 0.5, "is_flagged": flags}
+        judged = pd.DataFrame(about | told)[COLUMNS]
+        return detection_results(
+            executions, Detection(judged, dict.fromkeys(PROTOCOLS, "")), ["d"], EvaluateParams(resamples=100)
+        )
+
+    return results
+
+
+def test_a_dose_with_a_level_is_measured_by_it_and_one_without_by_its_name(measured):
+    figures, tables = measured(
+        ("cpu-2", 1, True), ("cpu-2", 1, False), ("1", None, True), ("CPU 16.5", None, True), ("disk-hdd", 0, False)
+    )
+    recalls = {key: value for key, value in figures.items() if key.startswith("detect.recall.d.dose_")}
+    told = {key.removeprefix("detect.recall.d."): value for key, value in recalls.items() if "reason" not in key}
+    assert told == {
+        "dose_1": pytest.approx(2 / 3), "dose_2": None, "dose_3": None, "dose_cpu-16-5": 1, "dose_disk-hdd": 0,
+    }  # fmt: skip
+    assert figures["detect.recall.d.dose_2.reason"].startswith("no tested execution was stressed at this dose")
+    assert "detect.doses_left_out" not in figures
+    assert tables["detection"].set_index("dose")["n_stressed"].to_dict() == {
+        "any": 5, "dose_1": 3, "dose_cpu-16-5": 1, "dose_disk-hdd": 1,
+    }  # fmt: skip
+
+
+def test_of_many_named_doses_the_most_frequent_are_measured_and_the_others_counted(measured):
+    figures, _ = measured(*((f"d{at}", None, True) for at in range(25)), ("d24", None, True))
+    named = [key for key in figures if key.startswith("detect.recall.d.dose_d") and not key.endswith("reason")]
+    assert (len(named), figures["detect.doses_left_out"]) == (20, 5)
+    assert "detect.recall.d.dose_d24" in named
+
+
+def test_nodes_without_a_machine_type_have_keys_that_name_it_unknown():
+    history = synthetic_history(nodes=2, runs=6, types=2)
+    history = replace(history, executions=history.executions.assign(machine_type=""))
+    every = np.ones(len(history.executions), dtype=bool)
+    params = EvaluateParams(score=ScoreParams(resamples=100), resamples=100)
+    matrix = node_matrix(learn_tables(history, every, PreprocessParams()), every, params.score)
+    figures = rank_figures(compare_by_machine_type(matrix, params), params)
+    assert figures["rank.nodes.unknown"] == 2 and "rank.spearman.unknown" in figures
+    assert [key for key in figures if ".." in key or key.endswith(".")] == []
+
+
+FOUND = ["protocol", "round", "split", "detector", "execution", "score", "threshold", "is_flagged"]
+
+
+def turned(history):
+    """The history in which what was stressed was not, and the other way round."""
+    stressed = history.executions["is_stressed"].astype(bool)
+    return replace(history, executions=history.executions.assign(is_stressed=~stressed))
+
+
+@pytest.fixture
+def hidden(asked):
+    """Parameters without labels, for splits by time."""
+    return asked(protocols=("chronological",), seeds=1).model_copy(update={"without_labels": True})
+
+
+def by_time(judged):
+    return judged.loc[judged["protocol"] == "chronological", FOUND].reset_index(drop=True)
+
+
+def test_plain_detectors_say_the_same_whatever_the_labels_are(history, prepare, hidden):
+    one, other = (detect(given, prepare, DETECTORS, hidden).judged for given in (history, turned(history)))
+    assert len(by_time(one)) and by_time(one).equals(by_time(other))
+    open_ = hidden.model_copy(update={"without_labels": False})
+    assert not by_time(detect(history, prepare, DETECTORS, open_).judged).equals(by_time(one))
+
+
+def test_everything_is_told_unless_it_is_to_be_hidden(history, hidden):
+    assert as_told(history, hidden.model_copy(update={"without_labels": False})) is history
+    assert as_told(history, hidden).executions["is_stressed"].isna().all()
+    assert history.executions["is_stressed"].notna().all()
+
+
+def test_stress_is_measured_by_its_kind_where_the_name_of_the_dose_begins_with_one(measured):
+    figures, _ = measured(("two-a", 1, True), ("two-a", 1, False), ("delay-b", 2, True), ("iperf-3", 3, True))
+    recalls = {key: value for key, value in figures.items() if key.startswith("detect.recall.d.kind_")}
+    assert recalls == {"detect.recall.d.kind_two": 0.5, "detect.recall.d.kind_delay": 1}
+
+
+def test_the_first_five_executions_of_a_left_node_are_measured_apart():
+    executions = pd.DataFrame({
+        "node": "n", "benchmark": "x", "aspect": "cpu", "template_hash": "", "dose": "",
+        "is_stressed": [True, False, False, False, False, True, False], "dose_level": pd.array([0] * 7, dtype="Int64"),
+    })  # fmt: skip
+    flags = np.array([False, False, True, False, False, True, False])
+    told = {"execution": np.arange(7), "score": flags.astype(float), "threshold": 0.5, "is_flagged": flags}
+    about = {"protocol": "left_node", "round": 0, "split": "n", "detector": "d"}
+    judged = Detection(pd.DataFrame(about | told)[COLUMNS], {"left_node": ""})
+    figures, _ = detection_results(executions, judged, ["d"], EvaluateParams(resamples=100))
+    names = ("left_node", "left_node_cold", "left_node_warm")
+    assert [figures[f"detect.recall.d.{name}"] for name in names] == [0.5, 0, 1]
+    assert [figures[f"detect.n.{name}"] for name in names] == [7, 5, 2]
+
+
+def test_measures_with_weights_are_those_of_executions_that_stand_there_as_often():
+    scores, flags = np.array([4.0, 3.0, 3.0, 1.0]), np.array([True, True, False, False])
+    stressed = np.array([True, False, True, False])
+    once, twice = weighted_measures(scores, flags, stressed, np.array([[1.0, 1, 1, 1], [1, 2, 1, 0]]))
+    # by hand: precision 1 at recall 1/2, then 2 of 3 (of 4 with the second one twice) at recall 1
+    np.testing.assert_allclose(once, [2 / 4, 1 / 2 + 1 / 2 * 2 / 3, 500.0])
+    np.testing.assert_allclose(twice, [2 / 5, 1 / 2 + 1 / 2 * 2 / 4, 1000.0])
+
+
+SOME = {name: DETECTORS[name] for name in ("detector", "logistic", "headline")}
+
+
+@pytest.fixture(scope="module")
+def judged(longer, prepare):
+    """A drawn history and what ours and the baseline come to on it."""
+    params = EvaluateParams(resamples=100, repeats=1, budgets=(100.0,))
+    found = detect(longer, prepare, SOME, params)
+    return found, detection_results(longer.executions, found, list(SOME), params)[0]
+
+
+def test_what_needs_no_labels_has_a_threshold_that_no_label_chose(judged):
+    found, figures = judged
+    rows = found.judged
+    assert set(rows.loc[rows["detector"] == "headline", "threshold"]) == {0.0}
+    assert set(rows.loc[rows["protocol"] == "after_warm_up", "detector"]) == {"headline"}
+    assert figures["detect.auprc.headline.after_warm_up"] > 0.7
+    assert figures["detect.n.after_warm_up"] == 2 * 2 * 54  # of 60 the first six are what is usual
+
+
+def test_what_needs_no_labels_says_the_same_beside_labels_and_without(judged, longer, prepare):
+    hidden = EvaluateParams(resamples=100, repeats=1, without_labels=True)
+    blind = detect(longer, prepare, {"headline": DETECTORS["headline"]}, hidden).judged
+    seen = judged[0].judged
+    by_name = seen[(seen["detector"] == "headline") & (seen["protocol"] == "chronological")]
+    assert np.array_equal(by_name["score"], blind.loc[blind["protocol"] == "chronological", "score"])
+
+
+def test_an_interval_holds_its_figure_and_a_difference_is_that_of_the_figures(judged):
+    figures = judged[1]
+    for key in ("detect.auprc.detector", "detect.f1_outlier.logistic.left_node", "detect.auprc.detector.rolling"):
+        assert figures[f"{key}.low"] <= figures[key] <= figures[f"{key}.high"]
+    for protocol in ("", ".rolling"):
+        gained = figures[f"detect.auprc.detector{protocol}.minus_logistic"]
+        assert gained == pytest.approx(
+            figures[f"detect.auprc.detector{protocol}"] - figures[f"detect.auprc.logistic{protocol}"]
+        )
+
+
+def test_what_is_learned_from_another_recording_tests_nothing_of_it(longer, prepare):
+    taught = np.arange(len(longer.executions)) < 120
+    params = EvaluateParams(resamples=100, budgets=(100.0,))
+    found = detect(longer, prepare, SOME, params, taught)
+    assert set(found.judged["protocol"]) == {"transfer"} and found.judged["execution"].min() == 120
+    figures, _ = detection_results(longer.executions, found, list(SOME), params)
+    assert figures["detect.n.transfer"] == 120 and figures["detect.auprc.detector.transfer"] > 0.6
+    assert "detect.n" not in figures
+
+
+def test_the_more_stress_is_known_the_more_surely_it_is_told(longer, prepare):
+    figures = learning_curve(longer, prepare, EvaluateParams())
+    assert figures["curve.auprc.20"] > 0.6
+    assert {f"curve.auprc.{n}" for n in (0, 1, 2, 5, 10, 20)} <= set(figures)
+    assert figures["curve.auprc.0"] == pytest.approx(figures["curve.auprc.0.logistic"], abs=0.2)

@@ -97,12 +97,12 @@ def _counted(
     if not calm.any():
         return dict.fromkeys(COUNTED)
     n_alarms = sum(len(follow(flags, at_s, alarm).episodes) for _, flags, at_s in _series(rows[calm], is_flagged[calm]))
-    stated, per_day = (joined.loc[calm, name].mean() for name in ("alarms_per_execution", "executions_per_day"))
-    measured = n_alarms / calm.sum()
+    rate, per_day = (joined.loc[calm, name] for name in ("alarms_per_execution", "executions_per_day"))
+    stated, ratio = float((rate * per_day).mean()), n_alarms / float(rate.sum())
     return {
-        "stated_per_day": stated * per_day,
-        "measured_per_day": measured * per_day,
-        "ratio": measured / stated,
+        "stated_per_day": stated,
+        "measured_per_day": stated * ratio,
+        "ratio": ratio,
         "n_alarms": n_alarms,
         "flagged_per_1000": 1000 * float(is_flagged[calm].mean()),
     }

@@ -59,11 +59,10 @@ def test_a_dose_that_is_never_flagged_raises_no_alarm():
 
 def test_a_larger_budget_has_a_lower_threshold_and_the_fleet_the_highest():
     rng = np.random.default_rng(0)
-    executions = executions_of(2000)
-    rows = thresholds_by_budget(executions, rng.normal(size=2000), np.ones(2000, dtype=bool), PARAMS)
+    params = PARAMS.model_copy(update={"budgets": (0.01, 0.1, 1.0)})
+    rows = thresholds_by_budget(executions_of(2000), rng.normal(size=2000), np.ones(2000, dtype=bool), params)
     thresholds = {row["budget"]: row["threshold"] for row in rows}
-    assert thresholds["0_1"] > thresholds["1"] > thresholds["10"]
-    assert thresholds["fleet"] > thresholds["1"]
+    assert thresholds["fleet"] > thresholds["0_01"] > thresholds["0_1"] > thresholds["1"]
 
 
 def test_halves_are_the_even_and_the_odd_stretches_of_the_plan():

@@ -84,6 +84,8 @@ def evaluate(
     settings = invocation.resolved({"nodes": {"read": read, "evaluate": asked}}).settings.nodes
     if not paths and not settings.read.manifest:
         raise typer.BadParameter("name results, or a --manifest of them", param_hint="PATH")
+    if half is not None and not train:
+        raise typer.BadParameter("halves are of results that are tested by what others taught", param_hint="--half")
     from flows.progress_bar import progress_bar
     from tasks.nodes.answer_steps import evaluate_results
     from tasks.nodes.intake import tell_left_out

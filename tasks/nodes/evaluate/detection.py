@@ -190,8 +190,10 @@ def detection_results(
     learned: what the learned model flagged; its rounds are seeds as well. Of what it tests in the protocol of the paper
     the plain detectors have figures too. Of another recording the half that is asked for counts, without executions of
     which a limit was lowered for good: these are told apart, by delay."""
-    is_counted = alarms.halves_of(executions, params) & ~alarms.is_of_lowered(executions)
-    plain = found.judged[(found.judged["protocol"] != TRANSFER) | is_counted[found.judged["execution"].astype(int)]]
+    plain = found.judged
+    if TRANSFER in found.reasons:
+        is_counted = alarms.halves_of(executions, params) & ~alarms.is_of_lowered(executions)
+        plain = plain[is_counted[plain["execution"].to_numpy(dtype=np.int64)]]
     parts = [plain]
     if learned is not None:
         parts += [learned.judged, _as_the_paper_tests(plain, learned.judged)]
@@ -245,17 +247,24 @@ def _intervals(judged: pd.DataFrame, suffix: str, kinds: Sequence[str], params: 
     figures: Figures = {}
     for kind in (ANY, *kinds):
         used = judged if kind == ANY else judged[~judged["is_stressed"] | (judged["kind"] == kind)]
-        each = {str(name): _resampled(own, params) for name, own in used.groupby("detector", sort=False)}
+        parts = {str(name): own for name, own in used.groupby("detector", sort=False)}
+        each = {name: _resampled(own, params) for name, own in parts.items()}
+        alike = {name for name, own in parts.items() if BASELINE in parts and _same_rows(own, parts[BASELINE])}
         slice_ = suffix if kind == ANY else f"{suffix}.{kind}"
         for name, drawn in each.items():
             for at, measure in enumerate(RESAMPLED if len(drawn) else ()):
                 _put_interval(figures, f"detect.{measure}.{name}{slice_}", drawn[1:, at], params)
-                if name != BASELINE and BASELINE in each and each[BASELINE].shape == drawn.shape:
+                if name in alike - {BASELINE}:
                     gained = drawn[:, at] - each[BASELINE][:, at]
                     key = f"detect.{measure}.{name}{slice_}.minus_{BASELINE}"
                     put(figures, key, float(gained[0]))
                     _put_interval(figures, key, gained[1:], params)
     return figures
+
+
+def _same_rows(one: pd.DataFrame, other: pd.DataFrame) -> bool:
+    """Whether two detectors judged the same executions in the same rounds."""
+    return np.array_equal(one[["round", "execution"]].to_numpy(), other[["round", "execution"]].to_numpy())
 
 
 def _put_interval(figures: Figures, key: str, drawn: Floats, params: EvaluateParams) -> None:

@@ -232,11 +232,14 @@ def headline_signs(table: TypeTable, z: Floats, params: DetectorParams) -> Float
 
 
 def headline_score(z: Floats, signs: Floats) -> Floats:
-    """How much worse the headline metrics are than usual, in deviations: the mean over those measured, (n,)."""
+    """How much worse the headline metrics are than usual, in deviations: (n,).
+
+    The root mean square of what is worse, over those measured; where nothing is worse, their mean, which is negative."""
     used = signs != 0
     worse = np.clip(-z[:, used] * signs[used], -HEADLINE_CLIPPED, HEADLINE_CLIPPED)
-    count = (~np.isnan(worse)).sum(axis=1)
-    return np.asarray(np.divide(np.nansum(worse, axis=1), count, out=np.zeros(len(z)), where=count > 0))
+    count = np.maximum((~np.isnan(worse)).sum(axis=1), 1)
+    size = np.sqrt(np.nansum(np.maximum(worse, 0.0) ** 2, axis=1) / count)
+    return np.asarray(np.where(size > 0, size, np.nansum(worse, axis=1) / count))
 
 
 def _levels(rows: Rows, normal: Normal) -> Centre:

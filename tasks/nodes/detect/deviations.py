@@ -234,7 +234,7 @@ def headline_signs(table: TypeTable, z: Floats, params: DetectorParams) -> Float
 def headline_score(z: Floats, signs: Floats) -> Floats:
     """How much worse the headline metrics are than usual, in deviations: (n,).
 
-    The root mean square of what is worse, over those measured; where nothing is worse, their mean, which is negative."""
+    The root mean square of what is worse, over those measured; where nothing is, their mean, which is negative."""
     used = signs != 0
     worse = np.clip(-z[:, used] * signs[used], -HEADLINE_CLIPPED, HEADLINE_CLIPPED)
     count = np.maximum((~np.isnan(worse)).sum(axis=1), 1)

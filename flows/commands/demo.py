@@ -16,9 +16,7 @@ from tasks.quantities import duration, ratio, share
 
 if TYPE_CHECKING:
     from flows.demo import AdviceTold, Riskiest, Told
-    from flows.node_demo import BestIn, NodesTold
-    from flows.node_model_demo import LearnedTold
-    from flows.node_verdicts_demo import Degrading, OfDose
+    from flows.node_demo import BestIn, Degrading, NodesTold, VerdictsTold
     from flows.workload_demo import WorkloadTold
     from tasks.settings import Settings
 
@@ -27,7 +25,6 @@ NO_RISK = "none: no job has enough runs for a prediction"
 UNKNOWN = "an unknown workload"
 GOING_ON = ("confirmed", "suspected")
 NEVER = "none: no node was flagged often enough for an alarm"
-DOSES = {1: "weak", 2: "middle", 3: "strong"}
 ALARMS = "SELECT word, raised_at, message FROM ops.alarms"
 
 
@@ -106,7 +103,7 @@ def show_told(told: "Told", home: Path) -> None:
         "Which job's next run is most at risk?": _risk(told["riskiest"]),
         "What ran here?": _named(workload),
         "Which node is best?": _best(nodes),
-        "Is a node degrading?": _health(nodes["learned"]),
+        "Is a node degrading?": _health(nodes["verdicts"]),
         "Which machine type should a job run on?": _advised(told["advice"]),
     }
     for question, facts in answers.items():
@@ -193,25 +190,21 @@ def _nodes(best: "BestIn") -> str:
     return " and ".join(best["nodes"]) + (" (tied)" if len(best["nodes"]) > 1 else "")
 
 
-def _health(learned: "LearnedTold") -> dict[str, str]:
-    """Which node is degrading, how far the model can be trusted, and what watching costs."""
-    flagged = f"the model flags {learned['n_flagged']:,} of {counted(learned['n_executions'], 'execution')}"
-    calm = [f"{_share_of(one)} without stress" for one in learned["unseen"] if not one["dose_level"]]
-    doses = [f"{_share_of(one)} {_dose(one['dose_level'])}" for one in learned["unseen"] if one["dose_level"]]
-    unseen = "; ".join(calm + ([f"under recorded stress {', '.join(doses)}"] if doses else []))
+def _health(verdicts: "VerdictsTold") -> dict[str, str]:
+    """Which node is degrading, how far verdicts can be trusted, and what watching costs."""
+    flagged = f"{verdicts['n_flagged']:,} of {counted(verdicts['n_judged'], 'execution')} are flagged"
+    figures = verdicts["figures"]
+    unseen = (
+        f"; of those that it has not seen the detector finds {share(figures['recall'])} under recorded stress, "
+        f"and flags {figures['false_alarms_per_1000']:,.0f} of 1,000 others"
+        if "recall" in figures and "false_alarms_per_1000" in figures
+        else ""
+    )
     return {
-        "answer": _degrading(learned["degrading"]),
-        "how sure": f"{flagged}; of those that it has not seen {unseen}" if unseen else flagged,
-        "costs": _cost(learned["cost_share"]),
+        "answer": _degrading(verdicts["degrading"]),
+        "how sure": f"{flagged}{unseen}",
+        "costs": _cost(verdicts["cost_share"]),
     }
-
-
-def _share_of(one: "OfDose") -> str:
-    return f"{one['n_flagged']:,} of {one['n_executions']:,}"
-
-
-def _dose(level: int) -> str:
-    return DOSES.get(level, f"level {level}")
 
 
 def _degrading(found: "list[Degrading]") -> str:

@@ -11,9 +11,7 @@ import pytest
 from flows.commands.demo import show_told
 from flows.demo import AdviceTold, Riskiest, Told
 from flows.invocation import Invocation
-from flows.node_demo import BestIn, NodesTold
-from flows.node_model_demo import LearnedTold
-from flows.node_verdicts_demo import Degrading, OfDose
+from flows.node_demo import BestIn, Degrading, NodesTold, VerdictsTold
 from flows.workload_demo import Near, WorkloadTold
 
 RISKIEST = Riskiest(
@@ -45,13 +43,13 @@ DEGRADING = Degrading(
     since="2026-01-05 10:07",
     n_flagged=5,
     n_stressed=4,
-    worst="read_clat_avg of disk-fio (-9.1 deviations)",
+    worst="read_clat_avg 11.3 ms, usually 4.1 to 4.9: worse (9 deviations)",
 )
-LEARNED = LearnedTold(
+VERDICTS = VerdictsTold(
     model_id="f",
-    n_executions=1800,
+    n_judged=1800,
     n_flagged=361,
-    unseen=[OfDose(dose_level=0, n_executions=288, n_flagged=4), OfDose(dose_level=3, n_executions=24, n_flagged=23)],
+    figures={"recall": 0.912, "false_alarms_per_1000": 14.2},
     degrading=[],
     cost_share=0.1184,
 )
@@ -71,7 +69,7 @@ NODES = NodesTold(
         BestIn(aspect="cpu", nodes=["large (emulated)", "small (emulated)"], score=1.5),
         BestIn(aspect="disk", nodes=["large (emulated)"], score=1.7),
     ],
-    learned=LEARNED,
+    verdicts=VERDICTS,
     model_id="m",
     report="nodes.html",
 )
@@ -123,8 +121,8 @@ def test_the_answers_come_first_then_reports_then_what_was_read(
         "",
         "Is a node degrading?",
         "answer none: no node was flagged often enough for an alarm",
-        "how sure the model flags 361 of 1,800 executions; of those that it has not seen 4 of 288 without stress; "
-        "under recorded stress 23 of 24 strong",
+        "how sure 361 of 1,800 executions are flagged; of those that it has not seen the detector finds 91.2 % under "
+        "recorded stress, and flags 14 of 1,000 others",
         "costs 11.8 % of a node's time at most, at the pace of the recording",
         "",
         "Which machine type should a job run on?",
@@ -171,16 +169,16 @@ def test_a_degrading_node_is_named_with_its_worst_metric_and_the_stress_behind_i
     cleared = Degrading(**DEGRADING | {"state": "cleared", "since": "2026-01-05 09:00"})
 
     def answer(*found: Degrading) -> str:
-        learned = LearnedTold(**LEARNED | {"degrading": list(found), "cost_share": None})
-        lines = shown(Told(**TOLD | {"nodes": NodesTold(**NODES | {"learned": learned})}), capsys, monkeypatch)
+        verdicts = VerdictsTold(**VERDICTS | {"degrading": list(found), "cost_share": None})
+        lines = shown(Told(**TOLD | {"nodes": NodesTold(**NODES | {"verdicts": verdicts})}), capsys, monkeypatch)
         at = lines.index("Is a node degrading?")
         assert lines[at + 3] == "costs not known"
         return lines[at + 1].removeprefix("answer ")
 
     flags = "5 executions flagged, 4 of them under recorded stress"
     assert answer(DEGRADING, second, cleared) == (
-        f"small (emulated) in disk (confirmed): {flags}, most in read_clat_avg of disk-fio (-9.1 deviations); "
-        "also small (emulated) in cpu (suspected)"
+        f"small (emulated) in disk (confirmed): {flags}, most in read_clat_avg 11.3 ms, usually 4.1 to 4.9: "
+        "worse (9 deviations); also small (emulated) in cpu (suspected)"
     )
     assert answer(second) == f"small (emulated) in cpu (suspected): {flags}"
     later = Degrading(**cleared | {"aspect": "cpu", "since": "2026-01-05 11:00"})

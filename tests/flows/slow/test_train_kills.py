@@ -20,6 +20,7 @@ KILLS = {  # at least twenty of each kind of work
     "jobs-train": 8,
     "workloads-train": 6,
     "nodes-train": 6,
+    "nodes-train-network": 4,
     "workloads-fingerprint": 10,
     "nodes-fingerprint": 10,
     "nodes-preprocess": 20,

@@ -24,17 +24,17 @@ import kill_steps
 import kills
 from kill_scenarios import Scenario, place
 
-from flows.node_model_demo import quick
 from tasks.jobs import model_steps as job_models
 from tasks.jobs import steps as job_steps
 from tasks.jobs.params import GroupParams
 from tasks.jobs.params import ReadParams as JobReadParams
 from tasks.jobs.predict.evaluation_params import EvaluateParams
-from tasks.nodes import answer_steps, learned_steps
+from tasks.nodes import answer_steps, learned_steps, verdict_steps
 from tasks.nodes import steps as node_steps
-from tasks.nodes.fingerprint.fingerprint_params import AskingParams
+from tasks.nodes.detect.params import BudgetParams, DetectorParams
+from tasks.nodes.fingerprint.alarm_params import AlarmParams
 from tasks.nodes.learned.train_params import TrainParams
-from tasks.nodes.perona.params import ModelParams
+from tasks.nodes.perona.params import FitParams, ModelParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reading_params import ReadParams as NodeReadParams
 from tasks.nodes.score_params import ScoreParams
@@ -79,12 +79,17 @@ def train_jobs(params: EvaluateParams, warehouse: Warehouse) -> None:
 
 
 def train_nodes(warehouse: Warehouse) -> None:
-    given = (TrainParams(), PreprocessParams(), SCORE)
-    learned_steps.train(warehouse, SOURCE, quick(ModelParams()), *given, "run")
+    given = (PreprocessParams(), DetectorParams(), BudgetParams(), AlarmParams(), SCORE)
+    verdict_steps.learn(warehouse, SOURCE, *given, "run")
 
 
-def fingerprint_nodes(warehouse: Warehouse) -> None:
-    learned_steps.fingerprint(warehouse, SOURCE, AskingParams(), SCORE)
+def train_network(warehouse: Warehouse) -> None:
+    few = ModelParams(fit=FitParams(epochs=5))
+    learned_steps.train(warehouse, SOURCE, few, TrainParams(), PreprocessParams(), SCORE, "run")
+
+
+def judge_nodes(warehouse: Warehouse) -> None:
+    verdict_steps.judge(warehouse, SOURCE, SCORE)
 
 
 def preprocess(warehouse: Warehouse) -> None:
@@ -96,8 +101,9 @@ def scenarios(job_params: EvaluateParams) -> dict[str, Scenario]:
         "jobs-train": Scenario(prepare_jobs, partial(train_jobs, job_params)),
         "workloads-train": Scenario(prepare_workloads, kill_steps.train),
         "nodes-train": Scenario(prepare_nodes, train_nodes),
+        "nodes-train-network": Scenario(prepare_nodes, train_network),
         "workloads-fingerprint": Scenario(prepare_workloads, kill_steps.fingerprint),
-        "nodes-fingerprint": Scenario(prepare_node_model, fingerprint_nodes),
+        "nodes-fingerprint": Scenario(prepare_node_model, judge_nodes),
         "nodes-preprocess": Scenario(prepare_nodes, preprocess),
     }
 

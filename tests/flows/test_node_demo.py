@@ -1,0 +1,166 @@
+"""What the demo tells of nodes: the best, and those that look degraded."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from flows import node_demo
+from flows.node_demo import Degrading, VerdictsTold, degrading
+from tasks import datasets
+from tasks.errors import BadInput
+from tasks.nodes.params import NodesParams
+from tasks.nodes.score_params import ScoreParams
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.registry import cards
+
+pytestmark = pytest.mark.usefixtures("prefect_server")
+QUICK = NodesParams(score=ScoreParams(resamples=100))
+VERDICTS = VerdictsTold(
+    model_id="f",
+    n_judged=1800,
+    n_flagged=361,
+    figures={"recall": 0.912, "false_alarms_per_1000": 14.2},
+    degrading=[],
+    cost_share=0.1184,
+)
+NAMES = {"a": "a (emulated)", "b": "b (emulated)"}
+SHIPPED = bool(list((datasets.RECORDED / "nodes").glob(node_demo.UNDISTURBED)))
+
+
+def verdicts(flags: list[bool], stressed: list[bool], *, node: str = "a", aspect: str = "disk") -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "execution_id": [f"{node}-{at}" for at in range(len(flags))],
+            "node": node,
+            "aspect": aspect,
+            "is_flagged": flags,
+            "is_stressed": stressed,
+        }
+    )
+
+
+def state(node: str, name: str, execution: str | None) -> dict[str, Any]:
+    since = pd.Timestamp("2026-01-05 10:07:30") if execution else pd.NaT
+    return {"node": node, "aspect": "disk", "state": name, "since": since, "since_execution": execution}
+
+
+def alarm(execution: str, reasons: list[str], *, node: str = "a", **changed: Any) -> dict[str, Any]:
+    told = {"node": node, "aspect": "disk", "state": "suspected", "raised_by": execution, "confirmed_by": None}
+    return told | {"first_execution": "a-1", "reasons": reasons} | changed
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn_executions: Callable[..., Path]) -> Path:
+    """A folder of executions on emulated nodes, the last of which gets worse; beside them some that were disturbed."""
+    folder = tmp_path / "recorded" / "nodes"
+    folder.mkdir(parents=True)
+    drawn = drawn_executions(types=3, stressed=0.0, drift=1.0, is_emulated=True)
+    (folder / "executions-0001.parquet").write_bytes(drawn.read_bytes())
+    disturbed = drawn_executions(nodes=4, types=3, runs=1)
+    (folder / "flagged-0001.parquet").write_bytes(disturbed.read_bytes())
+    monkeypatch.setattr("tasks.datasets.RECORDED", folder.parent)
+    return folder
+
+
+@pytest.fixture
+def unlearned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is learned: what the detector says is VERDICTS."""
+    monkeypatch.setattr(node_demo, "tell_verdicts", lambda *_: VERDICTS)
+
+
+def test_the_best_nodes_are_named_and_called_emulated(warehouse: Warehouse, recorded: Path, unlearned: None) -> None:
+    told = node_demo.tell_nodes(warehouse, QUICK, "recorded")
+    assert (told["n_executions"], told["n_nodes"], told["n_emulated"]) == (180, 3, 3)  # node-4 was disturbed
+    best = {one["aspect"]: one["nodes"] for one in told["best"]}
+    assert list(best) == ["all", "cpu", "disk", "memory"]
+    assert (best["cpu"], best["memory"]) == (["node-1 (emulated)"], ["node-2 (emulated)"])  # as drawn
+    assert Path(told["report"]).exists()
+
+
+def test_told_again_it_ranks_and_learns_nothing_anew(
+    warehouse: Warehouse, recorded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = node_demo.tell_nodes(warehouse, QUICK, "recorded")
+    found = first["verdicts"]
+    assert (found["n_judged"], found["figures"]) == (180, {})  # nobody knows of stress
+    assert found["cost_share"] == pytest.approx(2 / 30, rel=0.01)  # 2 s of each 30 s, as drawn
+    for work in ("answering.answer", "detect.verdicts.learn_verdicts", "detect.verdicts.judge_history"):
+        monkeypatch.setattr(f"tasks.nodes.{work}", None)  # whoever did it again would fail
+    assert node_demo.tell_nodes(warehouse, QUICK, "recorded") == first
+    assert sorted(card.kind for card in cards(warehouse.models)) == ["detector", "preprocessor"]
+    monkeypatch.setattr("tasks.nodes.verdict_steps.code_version", lambda: "9.9")
+    with pytest.raises(TypeError, match="not callable"):  # a detector of other code is not used again
+        node_demo.tell_nodes(warehouse, QUICK, "recorded")
+
+
+def test_without_a_recording_it_says_what_is_missing(
+    warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.datasets.RECORDED", tmp_path / "none")
+    with pytest.raises(BadInput, match=r"none/nodes: no recording of nodes; expected executions-\*\.parquet"):
+        node_demo.tell_nodes(warehouse, QUICK, "recorded")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHIPPED, reason="data/recorded/nodes is not there")
+def test_the_recording_that_is_shipped_names_emulated_nodes_and_its_stress_is_found(
+    warehouse: Warehouse,
+) -> None:
+    told = node_demo.tell_nodes(warehouse, QUICK, "recorded")
+    assert told["n_nodes"] == told["n_emulated"] >= 3
+    assert all("emulated" in node for one in told["best"] for node in one["nodes"])
+    figures = told["verdicts"]["figures"]
+    assert figures["recall"] > 0.75 and figures["false_alarms_per_1000"] < 50
+
+
+def test_an_alarm_is_told_with_its_worst_metric_and_the_recorded_stress_behind_it() -> None:
+    rows = pd.concat(
+        [
+            verdicts([True, True, False, True, True], [True, True, False, True, False]),
+            verdicts([True] * 5, [True] * 5, node="b"),
+            verdicts([True] * 5, [True] * 5, aspect="cpu"),
+        ]
+    )
+    evidence = [
+        alarm("a-0", ["an earlier alarm"]),
+        alarm("a-4", ["another node"], node="b"),
+        alarm("a-4", ["read_clat_avg of disk-fio (9 deviations)", "another metric"]),
+    ]
+    [found] = degrading(pd.DataFrame([state("a", "suspected", "a-4")]), evidence, rows, NAMES)
+    assert found == Degrading(
+        node="a (emulated)",
+        aspect="disk",
+        state="suspected",
+        since="2026-01-05 10:07",
+        n_flagged=3,  # from a-1 on: a-1, a-3, a-4
+        n_stressed=2,
+        worst="read_clat_avg of disk-fio (9 deviations)",
+    )
+
+
+def test_a_confirmed_alarm_is_found_by_what_confirmed_it() -> None:
+    rows = verdicts([False, True, True], [False, False, False])
+    evidence = [
+        alarm("a-1", ["when it was suspected"]),
+        alarm("a-1", [], state="confirmed", confirmed_by="a-2"),
+    ]
+    [found] = degrading(pd.DataFrame([state("a", "confirmed", "a-2")]), evidence, rows, NAMES)
+    assert (found["state"], found["n_flagged"], found["n_stressed"], found["worst"]) == ("confirmed", 2, 0, "")
+
+
+def test_an_alarm_that_an_earlier_model_told_is_the_latest_of_that_node_aspect_and_state() -> None:
+    rows = verdicts([False, True, True, True], [False, True, True, True])
+    evidence = [alarm("a-9", ["an earlier alarm"], first_execution="a-0"), alarm("a-8", ["the latest"])]
+    [found] = degrading(pd.DataFrame([state("a", "suspected", "a-3")]), evidence, rows, NAMES)
+    assert (found["worst"], found["n_flagged"], found["n_stressed"]) == ("the latest", 3, 3)
+
+
+def test_healthy_nodes_are_left_out_and_cleared_ones_say_since_when() -> None:
+    states = pd.DataFrame([state("b", "cleared", "b-3"), state("c", "healthy", None)])
+    told = [alarm("b-1", [], node="b", state="cleared", first_execution="b-0")]
+    [found] = degrading(states, told, verdicts([True], [True], node="b"), NAMES)
+    assert (found["node"], found["state"], found["since"]) == ("b (emulated)", "cleared", "2026-01-05 10:07")
+    assert (found["n_flagged"], found["worst"]) == (0, "")

@@ -36,6 +36,6 @@ def report_part(path: str) -> str:
 
 def fingerprints_part(warehouse: Warehouse, source: str, report: NodesReportParams) -> str:
     """For an artifact: fingerprints as a figure, both rankings beside each other, flagged executions with reasons."""
-    from tasks.report.nodes_learned_artifact import fingerprints_artifact
+    from tasks.report.nodes_learned import fingerprints_artifact
 
     return fingerprints_artifact(warehouse, source, report)

@@ -4,7 +4,7 @@ from tasks.markdown import plain
 from tasks.nodes.model_names import left_out
 from tasks.report.nodes_data import NodesData, fetch_nodes_data
 from tasks.report.nodes_figures import plane_figure, ranking_figure, reruns_figure
-from tasks.report.nodes_learned_artifact import made_of, watching_lines
+from tasks.report.nodes_learned import made_of, watching_lines
 from tasks.report.nodes_params import NodesReportParams
 from tasks.report.workloads_artifact import figure_part
 from tasks.warehouse.place import Warehouse

@@ -24,7 +24,7 @@ from tasks.report.jobs_page import Total, drawn
 from tasks.report.nodes_data import NodesData, fetch_nodes_data
 from tasks.report.nodes_evaluated import figure_rows
 from tasks.report.nodes_figures import ranking_figure, reruns_figure
-from tasks.report.nodes_learned_page import learned_values
+from tasks.report.nodes_learned import learned_values
 from tasks.report.nodes_params import NodesReportParams
 from tasks.report.nodes_words import OVERALL, aspect_name, node_name, sentence, type_name
 from tasks.report.page import render, write_page

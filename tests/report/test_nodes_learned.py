@@ -10,10 +10,10 @@ from markupsafe import Markup
 from tasks.nodes.answer_rows import insert_rows
 from tasks.report.nodes_artifact import nodes_artifact
 from tasks.report.nodes_data import fetch_nodes_data
-from tasks.report.nodes_learned_artifact import fingerprints_artifact
-from tasks.report.nodes_learned_tables import (
+from tasks.report.nodes_learned import (
     agreement_words,
     aspects_table,
+    fingerprints_artifact,
     flagged_table,
     known_words,
     one_number_table,

@@ -36,6 +36,6 @@ def nodes_markdown(data: NodesData) -> str:
         parts += [plain(line) for line in watching_lines(data.learned)]
     figures = [ranking_figure(data.ranking), reruns_figure(data.reruns)]
     parts += [figure_part(figure, f"data version {data.ranked_version or data.data_version}") for figure in figures]
-    if data.learned:
-        parts += [figure_part(plane_figure(data.learned.plane), made_of(data.learned))]
+    if data.learned and data.learned.prints:
+        parts += [figure_part(plane_figure(data.learned.prints.plane), made_of(data.learned.prints))]
     return "\n\n".join(parts) + "\n"

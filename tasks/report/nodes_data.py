@@ -113,7 +113,7 @@ class NodesData:
     nodes: one row a node; types: one a benchmark type; shown: the best nodes, which the figure has; watched: nodes by
     their slow executions; pairs: how many executions tell nodes apart. ranked_version and
     evaluated_version: data versions that answers and evaluation rest on; n_left_out: executions that the answers could
-    not look at. learned: what a trained model says; None before it was asked."""
+    not look at. learned: verdicts, states and fingerprints; None before the first verdicts."""
 
     source: str
     data_version: str

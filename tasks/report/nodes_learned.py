@@ -1,5 +1,4 @@
-"""Verdicts on the executions of a source, states of its nodes and, where a network was trained, fingerprints: data, tables,
-values of the page, and markdown for the run that asked."""
+"""Verdicts on executions, states of nodes and, where there is a network, fingerprints: as pages and artifacts say it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from tasks.nodes.detect.reasons import reason_of_row
 from tasks.nodes.node_words import interval, is_missing, is_true
 from tasks.quantities import MISSING, number, ratio, share
 from tasks.report.jobs_page import drawn
@@ -29,12 +29,15 @@ WITH emulated AS (
     FROM nodes.executions WHERE source = $source GROUP BY node
 )
 """
+JUDGED = "SELECT * FROM nodes.judgings WHERE source = $source"
 ASKED = "SELECT * FROM nodes.fingerprintings WHERE source = $source"
 # Of each type the first by a hash of their names, so that the part that is drawn is spread over nodes and time.
 POINTS = """
 WITH prints AS (
-    SELECT benchmark, coalesce(template_hash, '') AS template_hash, execution_id, x, y, log_norm, is_flagged
+    SELECT benchmark, coalesce(template_hash, '') AS template_hash, execution_id, x, y, log_norm,
+        coalesce(verdicts.is_flagged, false) AS is_flagged
     FROM nodes.fingerprints JOIN nodes.executions USING (source, execution_id)
+        LEFT JOIN nodes.verdicts AS verdicts USING (source, execution_id)
     WHERE source = $source AND x IS NOT NULL AND y IS NOT NULL
 ),
 typical AS (
@@ -64,19 +67,19 @@ FLAGGED = (
     EMULATED
     + """
 SELECT execution_id, node, emulated.is_emulated, benchmark, coalesce(template_hash, '') AS template_hash, started_at,
-    probability, score, n_predecessors, is_stressed, is_contaminated
-FROM nodes.fingerprints JOIN nodes.executions USING (source, execution_id) LEFT JOIN emulated USING (node)
+    probability, is_stressed, is_contaminated
+FROM nodes.verdicts JOIN nodes.executions USING (source, execution_id) LEFT JOIN emulated USING (node)
 WHERE source = $source AND is_flagged ORDER BY started_at DESC NULLS FIRST, execution_id LIMIT $most
 """
 )
 REASONS = """
-SELECT execution_id, metric, deviation, is_beside_others FROM nodes.fingerprint_reasons
+SELECT * FROM nodes.verdict_reasons
 WHERE source = $source AND list_contains($ids, execution_id) ORDER BY execution_id, place
 """
 KNOWN = """
 SELECT count(*) FILTER (is_stressed) AS n_stressed, count(*) FILTER (is_stressed AND is_flagged) AS n_found,
     count(*) FILTER (NOT is_stressed) AS n_calm, count(*) FILTER (NOT is_stressed AND is_flagged) AS n_false
-FROM nodes.fingerprints JOIN nodes.executions USING (source, execution_id)
+FROM nodes.verdicts JOIN nodes.executions USING (source, execution_id)
 WHERE source = $source AND probability IS NOT NULL
 """
 STATES = (
@@ -89,52 +92,74 @@ ORDER BY list_position(['confirmed', 'suspected', 'cleared', 'healthy'], state),
 
 
 @dataclass(frozen=True)
-class LearnedNodes:
-    """ranked: one row an aspect and node by fingerprints, with what the plain ranking says beside it. flagged: the
-    latest ones, some of n_flagged. reasons: of these, the worst first. known: of executions of which somebody says
-    whether they were stressed, n_stressed and of them n_found, n_calm and of them n_false, as the model flagged them.
-
-    states: of nodes.states, those that need looking at first; empty before the first watch."""
+class FingerprintedPart:
+    """ranked: one row an aspect and node by fingerprints, with what the plain ranking says beside it. n_executions: of
+    benchmarks, of which n_fingerprints have one. plane: Figure 4; None without points."""
 
     model_id: str
     data_version: str
     n_executions: int
     n_fingerprints: int
-    n_flagged: int
     plane: PlaneOfNodes | None
     ranked: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class LearnedNodes:
+    """flagged: the latest ones, some of n_flagged. reasons: of these, the most telling first. known: of executions of
+    which somebody says whether they were stressed, n_stressed and of them n_found, n_calm and of them n_false.
+    alarms_per_day: false ones to be expected; None where the threshold was not chosen by a budget.
+
+    states: of nodes.states, those that need looking at first; empty before the first watch. prints: None where no
+    network was asked."""
+
+    model_id: str
+    data_version: str
+    n_judged: int
+    n_flagged: int
+    alarms_per_day: float | None
     flagged: pd.DataFrame
     reasons: pd.DataFrame
     known: dict[str, int]
     states: pd.DataFrame
+    prints: FingerprintedPart | None
 
 
 def fetch_learned(connection: Connection, source: str, n_rows: int) -> LearnedNodes | None:
-    """What the latest fingerprinting and watching of a source found; None before the first fingerprinting.
+    """What the latest judging, watching and fingerprinting of a source found; None before the first judging.
 
     n_rows: flagged executions that are fetched."""
 
     def table(sql: str, **asked: Any) -> pd.DataFrame:
         return connection.execute(sql, {"source": source, **asked}).df()
 
-    about = table(ASKED).to_dict("records")
-    if not about:
+    judgings = table(JUDGED).to_dict("records")
+    if not judgings:
         return None
-    [row] = about
+    [judging] = judgings
     flagged = table(FLAGGED, most=n_rows)
     [known] = table(KNOWN).to_dict("records")
+    fingerprintings = table(ASKED).to_dict("records")
     return LearnedNodes(
-        model_id=str(row["model_id"]),
-        data_version=str(row["data_version"]),
-        n_executions=int(row["n_executions"]),
-        n_fingerprints=int(row["n_fingerprints"]),
-        n_flagged=int(row["n_flagged"]),
-        plane=plane_of_rows(table(POINTS, most=MOST_POINTS), float(row["shown"])),
-        ranked=table(RANKED),
+        model_id=str(judging["model_id"]),
+        data_version=str(judging["data_version"]),
+        n_judged=int(judging["n_judged"]),
+        n_flagged=int(judging["n_flagged"]),
+        alarms_per_day=None if is_missing(judging["alarms_per_day"]) else float(judging["alarms_per_day"]),
         flagged=flagged,
         reasons=table(REASONS, ids=[str(one) for one in flagged["execution_id"]]),
         known={str(name): int(count) for name, count in known.items()},
         states=table(STATES),
+        prints=FingerprintedPart(
+            model_id=str(fingerprintings[0]["model_id"]),
+            data_version=str(fingerprintings[0]["data_version"]),
+            n_executions=int(fingerprintings[0]["n_executions"]),
+            n_fingerprints=int(fingerprintings[0]["n_fingerprints"]),
+            plane=plane_of_rows(table(POINTS, most=MOST_POINTS), float(fingerprintings[0]["shown"])),
+            ranked=table(RANKED),
+        )
+        if fingerprintings
+        else None,
     )
 
 
@@ -160,13 +185,13 @@ def plane_of_rows(rows: pd.DataFrame, shown: float) -> PlaneOfNodes | None:
 LEAST_NODES = 3  # to say how much two rankings agree
 MOST_REASONS = 3
 RANK_HEADS = ("place", "score", "plain place", "plain score", "executions")
-FLAGGED_HEADS = ("started (UTC)", "probability", "score", "it shows in", "known of it")
-FLAGGED_WORDS, STATE_WORDS = frozenset({3, 4}), frozenset({0, 1})  # columns, from 0
+FLAGGED_HEADS = ("started (UTC)", "probability", "it shows in", "known of it")
+FLAGGED_WORDS, STATE_WORDS = frozenset({2, 3}), frozenset({0, 1})  # columns, from 0
 
 
-def one_number_table(learned: LearnedNodes, n_rows: int) -> Table:
+def one_number_table(prints: FingerprintedPart, n_rows: int) -> Table:
     """The nodes by their one number: by fingerprints, and beside it the place and score of the plain ranking."""
-    rows = learned.ranked[learned.ranked["aspect"] == OVERALL].head(n_rows)
+    rows = prints.ranked[prints.ranked["aspect"] == OVERALL].head(n_rows)
     return Table("node", RANK_HEADS, tuple(_ranked(row) for row in rows.to_dict("records")))
 
 
@@ -182,9 +207,9 @@ def _ranked(row: Mapping[Any, Any]) -> Row:
     return Row(node_name(row), cells, "" if is_missing(row["machine_type"]) else str(row["machine_type"]))
 
 
-def aspects_table(learned: LearnedNodes, n_rows: int) -> Table:
+def aspects_table(prints: FingerprintedPart, n_rows: int) -> Table:
     """A node a row, an aspect a column: the score by fingerprints, and the plain one below it."""
-    ranked = learned.ranked
+    ranked = prints.ranked
     aspects = [str(aspect) for aspect in ranked["aspect"].unique() if aspect != OVERALL]
     cells = {(row["node"], row["aspect"]): _beside(row) for row in ranked.to_dict("records")}
     first = ranked[ranked["aspect"] == OVERALL].head(n_rows)
@@ -200,9 +225,9 @@ def _beside(row: Mapping[Any, Any]) -> Cell:
     return Cell(ratio(float(row["score"])), (f"plain: {plain}",))
 
 
-def agreement_words(learned: LearnedNodes) -> str:
+def agreement_words(prints: FingerprintedPart) -> str:
     """How much both rankings agree; empty where fewer than three nodes have both."""
-    both = learned.ranked[(learned.ranked["aspect"] == OVERALL) & learned.ranked["plain_score"].notna()]
+    both = prints.ranked[(prints.ranked["aspect"] == OVERALL) & prints.ranked["plain_score"].notna()]
     if len(both) < LEAST_NODES or both["score"].nunique() < 2 or both["plain_score"].nunique() < 2:
         return ""
     rho = float(both["score"].rank().corr(both["plain_score"].rank()))
@@ -212,15 +237,14 @@ def agreement_words(learned: LearnedNodes) -> str:
 def flagged_table(learned: LearnedNodes) -> Table:
     """The latest flagged executions, with the metrics that say so."""
     said: dict[str, list[str]] = {}
-    for row in learned.reasons.to_dict("records"):
-        said.setdefault(str(row["execution_id"]), []).append(_reason(row))
+    for _, row in learned.reasons.iterrows():
+        said.setdefault(str(row["execution_id"]), []).append(reason_of_row(row).words())
     rows = [
         Row(
             node_name(row),
             (
                 Cell(moment(row["started_at"])),
                 Cell(share(row["probability"])),
-                Cell(ratio(row["score"])),
                 Cell(_first_of(said.get(str(row["execution_id"]), []))),
                 Cell(_known(row)),
             ),
@@ -229,11 +253,6 @@ def flagged_table(learned: LearnedNodes) -> Table:
         for row in learned.flagged.to_dict("records")
     ]
     return Table("node and benchmark", FLAGGED_HEADS, tuple(rows), of_words=FLAGGED_WORDS)
-
-
-def _reason(row: Mapping[Any, Any]) -> str:
-    metric = str(row["metric"]).rpartition("/")[2]
-    return f"{metric}, {number(abs(float(row['deviation'])))} deviations worse"
 
 
 def _first_of(reasons: list[str]) -> str:
@@ -259,7 +278,7 @@ def known_words(learned: LearnedNodes) -> str:
     stressed, found, calm, wrong = (f"{known[name]:,}" for name in ("n_stressed", "n_found", "n_calm", "n_false"))
     return (
         f"Of {stressed} executions that were stressed on purpose {found} are flagged, of {calm} others {wrong}. The "
-        "model learned from some of them; how well it tells those that it has not seen is what an evaluation measures."
+        "detector learned from these; how well it tells those that it has not seen is what its training says."
     )
 
 
@@ -282,22 +301,17 @@ def _score(row: Mapping[Any, Any]) -> Cell:
 
 
 def learned_values(learned: LearnedNodes | None, data_version: str, n_rows: int) -> dict[str, Any] | None:
-    """What nodes_learned.html shows; None before the first fingerprinting. data_version: of the source now."""
+    """What nodes_learned.html shows; None before the first judging. data_version: of the source now."""
     if learned is None:
         return None
     states = learned.states
     return {
-        "made_of": f"model {learned.model_id}, data version {learned.data_version}",
+        "made_of": made_of(learned),
         "data_version": learned.data_version,
         "is_outdated": learned.data_version != data_version,
-        "n_executions": learned.n_executions,
-        "n_fingerprints": learned.n_fingerprints,
+        "n_judged": learned.n_judged,
         "n_flagged": learned.n_flagged,
-        "plane": drawn(plane_figure(learned.plane)),
-        "one_number": one_number_table(learned, n_rows),
-        "n_ranked": int((learned.ranked["aspect"] == OVERALL).sum()),
-        "by_aspect": aspects_table(learned, n_rows),
-        "agreement": agreement_words(learned),
+        "alarms": budget_words(learned),
         "flagged": flagged_table(learned),
         "known": known_words(learned),
         "states": states_table(learned, n_rows),
@@ -306,7 +320,31 @@ def learned_values(learned: LearnedNodes | None, data_version: str, n_rows: int)
         "excluded": excluded_nodes(states),
         "cost": cost_words(states),
         "watched": _watched(learned),
+        "prints": prints_values(learned.prints, data_version, n_rows) if learned.prints else None,
     }
+
+
+def prints_values(prints: FingerprintedPart, data_version: str, n_rows: int) -> dict[str, Any]:
+    """What the page shows of fingerprints."""
+    return {
+        "made_of": made_of(prints),
+        "data_version": prints.data_version,
+        "is_outdated": prints.data_version != data_version,
+        "n_executions": prints.n_executions,
+        "n_fingerprints": prints.n_fingerprints,
+        "plane": drawn(plane_figure(prints.plane)),
+        "one_number": one_number_table(prints, n_rows),
+        "n_ranked": int((prints.ranked["aspect"] == OVERALL).sum()),
+        "by_aspect": aspects_table(prints, n_rows),
+        "agreement": agreement_words(prints),
+    }
+
+
+def budget_words(learned: LearnedNodes) -> str:
+    """What the threshold costs; empty where it was not chosen by a budget of alarms."""
+    if learned.alarms_per_day is None:
+        return ""
+    return f"About {number(learned.alarms_per_day)} false alarms a day are to be expected over all nodes."
 
 
 def _watched(learned: LearnedNodes) -> str:
@@ -319,7 +357,8 @@ def _watched(learned: LearnedNodes) -> str:
 
 
 def fingerprints_artifact(warehouse: Warehouse, source: str, params: NodesReportParams) -> str:
-    """Figure 4, both rankings by aspect, and flagged executions with their reasons; empty before a fingerprinting."""
+    """Flagged executions with their reasons and, where there are fingerprints, Figure 4 and both rankings by aspect;
+    empty before the first judging."""
     with reading(warehouse) as connection:
         learned = fetch_learned(connection, source, params.n_rows)
     return fingerprints_markdown(learned, params.n_rows) if learned else ""
@@ -327,14 +366,16 @@ def fingerprints_artifact(warehouse: Warehouse, source: str, params: NodesReport
 
 def fingerprints_markdown(learned: LearnedNodes, n_rows: int) -> str:
     """The same from data that were fetched."""
-    parts = [figure_part(plane_figure(learned.plane), made_of(learned))]
-    aspects = aspects_table(learned, n_rows)
-    if aspects.heads:
-        parts += ["## By fingerprint, beside the plain ranking", agreement_words(learned), markdown_table(aspects)]
+    parts = []
     flagged = flagged_table(learned)
     if flagged.rows:
-        count = f"{learned.n_flagged:,} of {learned.n_fingerprints:,}, the latest first. {known_words(learned)}"
+        count = f"{learned.n_flagged:,} of {learned.n_judged:,}, the latest first. {known_words(learned)}"
         parts += ["## Flagged executions, and why", count, markdown_table(flagged)]
+    if prints := learned.prints:
+        parts.append(figure_part(plane_figure(prints.plane), made_of(prints)))
+        aspects = aspects_table(prints, n_rows)
+        if aspects.heads:
+            parts += ["## By fingerprint, beside the plain ranking", agreement_words(prints), markdown_table(aspects)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -345,9 +386,9 @@ def watching_lines(learned: LearnedNodes) -> list[str]:
     return [f"To be left out: {'; '.join(excluded_nodes(learned.states)) or 'none'}.", cost_words(learned.states)]
 
 
-def made_of(learned: LearnedNodes) -> str:
-    """What the figure rests on."""
-    return f"model {learned.model_id}, data version {learned.data_version}"
+def made_of(of: LearnedNodes | FingerprintedPart) -> str:
+    """What verdicts, or fingerprints, rest on."""
+    return f"model {of.model_id}, data version {of.data_version}"
 
 
 def markdown_table(of: Table) -> str:

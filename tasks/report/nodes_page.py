@@ -204,7 +204,7 @@ def _totals(data: NodesData) -> list[Total]:
         row = data.watched.iloc[0].to_dict()
         totals.append(Total(share(row["low_share"]), f"of the executions of {node_name(row)} slow, {slow_time(row)}"))
     if data.learned:
-        told = f"of {data.learned.n_fingerprints:,} executions flagged by the trained model"
+        told = f"of {data.learned.n_judged:,} executions look degraded"
         totals.append(Total(f"{data.learned.n_flagged:,}", told))
     if len(data.decisions):
         kept = int(data.decisions["is_kept"].sum())

@@ -40,7 +40,7 @@ def put(warehouse, **tables):
 
 
 def fingerprints(executions):
-    """A fingerprint of each: types on a circle, stressed ones flagged, with smaller norms."""
+    """A fingerprint of each: types on a circle, stressed ones with smaller norms."""
     number = executions["benchmark"].astype("category").cat.codes.to_numpy(dtype=float)
     is_stressed = executions["is_stressed"].to_numpy(dtype=bool)
     return pd.DataFrame(
@@ -48,9 +48,8 @@ def fingerprints(executions):
             "execution_id": executions["execution_id"],
             "log_norm": number - np.where(is_stressed, 0.7, 0.0),
             "score": np.where(is_stressed, 0.5, 1.0),
-            "probability": np.where(is_stressed, 0.9, 0.1),
-            "is_flagged": is_stressed,
-            "n_predecessors": 3,
+            "is_flagged": False,
+            "n_predecessors": 0,
             "x": np.cos(number),
             "y": np.sin(number),
             "encoding": [[1.0, 2.0]] * len(executions),
@@ -58,22 +57,27 @@ def fingerprints(executions):
     )
 
 
+def verdicts(executions):
+    """Stressed ones are flagged."""
+    is_stressed = executions["is_stressed"].to_numpy(dtype=bool)
+    probability = np.where(is_stressed, 0.9, 0.1)
+    return pd.DataFrame({"execution_id": executions["execution_id"], "probability": probability}).assign(
+        is_flagged=is_stressed, is_cold=False, by_labels=True
+    )
+
+
 def reasons(flagged):
     """Two metrics for each flagged execution but the latest."""
-    rows = pd.concat([flagged.iloc[:-1].assign(place=1), flagged.iloc[:-1].assign(place=2)], ignore_index=True)
-    first = rows["place"] == 1
-    kind = rows["benchmark"] + "@" + rows["template_hash"].str[:8]
-    return pd.DataFrame(
-        {
-            "execution_id": rows["execution_id"],
-            "place": rows["place"],
-            "metric": kind + first.map({True: "/rate", False: "/latency"}),
-            "deviation": np.where(first, -8.5, -3.0),
-            "measured": -1.0,
-            "expected": 0.0,
-            "is_beside_others": True,
-        }
-    )
+    rate = {"place": 1, "metric": "rate", "unit": "B/s", "value": 4e6, "deviation": 8.5, "higher_is_better": True}
+    late = {"place": 2, "metric": "latency", "unit": "s", "value": 0.012, "deviation": 3.0, "higher_is_better": False}
+    usual = {"rate": (9e6, 9.5e6, 1e7), "latency": (0.009, 0.01, 0.011)}
+    ranges = {name: dict(zip(("usual_low", "usual", "usual_high"), ends, strict=True)) for name, ends in usual.items()}
+    rows = [
+        {"execution_id": execution, "is_headline": True, **reason, **ranges[reason["metric"]]}
+        for execution in flagged["execution_id"].iloc[:-1]
+        for reason in (rate, late)
+    ]
+    return pd.DataFrame(rows)
 
 
 def scores(order):
@@ -113,17 +117,20 @@ def asked_home(tmp_path_factory, nodes_home):
     warehouse = copied(nodes_home, tmp_path_factory.mktemp("asked"))
     executions = fetch(warehouse, "SELECT * FROM nodes.executions WHERE source = 'log' ORDER BY started_at")
     prints = fingerprints(executions)
-    flagged = executions[prints["is_flagged"]].reset_index(drop=True)
+    flagged = executions[executions["is_stressed"]].reset_index(drop=True)
     version = fetch_nodes_data(warehouse, "log", PARAMS).data_version
-    made = {"key": "k", "data_version": version, "shown": 0.75, "fingerprinted_at": NOW, "n_executions": 360}
-    counts = {"n_fingerprints": 360, "n_flagged": len(flagged)}
+    made = {"key": "k", "data_version": version, "n_executions": 360, "n_flagged": len(flagged)}
+    judged = {"n_judged": 350, "threshold": 0.0, "alarms_per_day": 0.9, "executions_per_day": 120.0, "judged_at": NOW}
+    printed = {"n_fingerprints": 360, "shown": 0.75, "fingerprinted_at": NOW}
     put(
         warehouse,
         fingerprints=prints,
-        fingerprint_reasons=reasons(flagged),
+        verdicts=verdicts(executions),
+        verdict_reasons=reasons(flagged),
+        judgings=pd.DataFrame([made | judged]),
         fingerprint_scores=scores(["node-1", "node-2", "node-3"]),
         scores=scores(["node-2", "node-1", "node-3"]).assign(key="k", scored_at=NOW),
-        fingerprintings=pd.DataFrame([made | counts]),
+        fingerprintings=pd.DataFrame([made | printed]),
     )
     return warehouse.home
 
@@ -159,35 +166,38 @@ def texts(table):
 
 
 def test_the_ranking_by_fingerprint_stands_beside_the_plain_one(learned):
-    found = texts(one_number_table(learned, 10))
+    found = texts(one_number_table(learned.prints, 10))
     assert list(found) == ["node-1", "node-2", "node-3"]
     assert found["node-1"] == ["1", "1.20", "2", "1.00", "96"]
     assert found["node-2"] == ["2", "1.00", "1", "1.20", "96"]
-    aspects = aspects_table(learned, 10)
+    aspects = aspects_table(learned.prints, 10)
     assert aspects.heads == ASPECTS[1:]
     assert aspects.rows[0].cells[0].notes == ("plain: 1.00",)
     # places 1, 2, 3 and 2, 1, 3: 1 - 6 · 2 / (3 · 8)
-    assert "is 0.50, over 3 nodes" in agreement_words(learned)
+    assert "is 0.50, over 3 nodes" in agreement_words(learned.prints)
 
 
 def test_a_node_without_a_plain_score_says_so(asked):
     with writing(asked) as connection:
         connection.execute("DELETE FROM nodes.scores WHERE node <> 'node-1'").fetchall()
     learned = fetch_nodes_data(asked, "log", PARAMS).learned
-    assert texts(one_number_table(learned, 10))["node-3"][2:4] == ["–", "–"]
-    assert aspects_table(learned, 10).rows[2].cells[0].notes == ("plain: not ranked",)
-    assert agreement_words(learned) == ""
+    assert texts(one_number_table(learned.prints, 10))["node-3"][2:4] == ["–", "–"]
+    assert aspects_table(learned.prints, 10).rows[2].cells[0].notes == ("plain: not ranked",)
+    assert agreement_words(learned.prints) == ""
 
 
 def test_flagged_executions_have_their_metrics_as_reasons_the_latest_first(learned):
     table = flagged_table(learned)
     assert len(table.rows) == PARAMS.n_rows < learned.n_flagged
-    why = [row.cells[3].text for row in table.rows]
+    why = [row.cells[2].text for row in table.rows]
     assert why[0] == "no metric alone says so"
-    assert set(why[1:]) == {"rate, 8.5 deviations worse; latency, 3 deviations worse"}
+    assert set(why[1:]) == {
+        "rate 4.00 MB/s, usually 9.00 to 10.00: worse (8 deviations); "
+        "latency 12.00 ms, usually 9.00 to 11.00: worse (3 deviations)"
+    }
     started = [row.cells[0].text for row in table.rows]
     assert started == sorted(started, reverse=True)
-    assert {row.cells[4].text for row in table.rows} == {"stressed on purpose"}
+    assert {row.cells[3].text for row in table.rows} == {"stressed on purpose"}
     assert f"Of {learned.n_flagged} executions that were stressed on purpose {learned.n_flagged}" in known_words(
         learned
     )
@@ -220,7 +230,9 @@ def test_the_page_shows_all_of_it_and_leaves_no_tag_open(watched, words_of, tags
         "By fingerprint, beside the plain ranking",
         "Fingerprints by benchmark, and their norms",
         "n = 360 fingerprints of 6 benchmarks; x and y hold 75.0 %",
-        "Executions that the model flags, and why",
+        "Executions that look degraded, and why",
+        "of 350 executions are flagged",
+        "About 0.9 false alarms a day",
         "1 confirmed, 1 suspected, 0 cleared, 10 healthy",
         "6.0 % at most (node-3)",
         "model model-1",
@@ -236,21 +248,38 @@ def test_the_same_tables_give_the_same_words(watched):
 
 
 @pytest.mark.usefixtures("without_pictures")
-def test_before_a_watch_and_before_a_fingerprinting_the_page_says_which_command_gives_it(asked, words_of):
+def test_before_a_watch_and_before_the_first_verdicts_the_page_says_which_command_gives_it(asked, words_of):
     words = words_of(render_nodes(asked, "log").read_text())
     assert "Nobody has watched these nodes yet. whorl nodes watch --source log does so." in words
     with writing(asked) as connection:
-        connection.execute("DELETE FROM nodes.fingerprintings").fetchall()
+        connection.execute("DELETE FROM nodes.judgings").fetchall()
     words = words_of(render_nodes(asked, "log").read_text())
     assert "whorl nodes train --source log makes one, whorl nodes fingerprint --source log asks it" in words
 
 
 @pytest.mark.usefixtures("without_pictures")
-def test_fingerprints_of_older_data_say_so(asked, words_of):
+def test_verdicts_without_a_network_are_shown_and_no_empty_sections(asked, words_of):
+    with writing(asked) as connection:
+        for name in ("fingerprintings", "fingerprints", "fingerprint_scores"):
+            connection.execute(f"DELETE FROM nodes.{name}").fetchall()
+    words = words_of(nodes_text(fetch_nodes_data(asked, "log", PARAMS)))
+    assert "Executions that look degraded, and why" in words
+    assert "By fingerprint, beside" not in words and "Fingerprints by benchmark" not in words
+    text = fingerprints_artifact(asked, "log", PARAMS)
+    assert "## Flagged executions, and why" in text and "ingerprint" not in text
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_verdicts_and_fingerprints_of_older_data_say_so(asked, words_of):
     with writing(asked) as connection:
         connection.execute("UPDATE nodes.fingerprintings SET data_version = 'older'").fetchall()
+        connection.execute("UPDATE nodes.judgings SET data_version = 'older'").fetchall()
     words = words_of(nodes_text(fetch_nodes_data(asked, "log", PARAMS)))
-    assert "the model was asked about data version older. whorl nodes fingerprint --source log asks it again" in words
+    for asked_one in ("network", "detector"):
+        assert (
+            f"the {asked_one} was asked about data version older. whorl nodes fingerprint --source log asks it again"
+            in words
+        )
 
 
 def test_the_artifact_of_a_fingerprinting_has_the_figure_both_rankings_and_the_reasons(asked):
@@ -258,9 +287,9 @@ def test_the_artifact_of_a_fingerprinting_has_the_figure_both_rankings_and_the_r
     assert text.count("data:image/png;base64,") == 1
     assert "## Fingerprints by benchmark, and their norms" in text
     assert "| node-1 | 1.20 (plain: 1.00) |" in text
-    assert "rate, 8.5" in text and "stressed on purpose" in text
+    assert "rate 4.00 MB/s" in text and "stressed on purpose" in text
     with writing(asked) as connection:
-        connection.execute("DELETE FROM nodes.fingerprintings").fetchall()
+        connection.execute("DELETE FROM nodes.judgings").fetchall()
     assert fingerprints_artifact(asked, "log", PARAMS) == ""
 
 

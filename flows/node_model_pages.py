@@ -116,7 +116,7 @@ def fingerprints_page(source: str, found: FingerprintedNodes, scores: pd.DataFra
         [
             f"# The fingerprints of the nodes of source {plain(source)}",
             f"{found['n_fingerprints']:,} of {counted(found['n_executions'], 'execution')} have one by model "
-            f"{plain(found['model_id'])}, {found['n_flagged']:,} are flagged. Best: {plain(', '.join(best))}.",
+            f"{plain(found['model_id'])}. Best: {plain(', '.join(best))}.",
             table(header, rows) + rest(len(scores)) if rows else "No node has a score.",
         ]
     )

@@ -9,7 +9,6 @@ from flows.node_answer_params import PREPROCESS, SCORE
 from flows.node_params import REPORT
 from tasks.nodes.detect.params import BudgetParams, DetectorParams
 from tasks.nodes.fingerprint.alarm_params import AlarmParams
-from tasks.nodes.fingerprint.fingerprint_params import AskingParams
 from tasks.nodes.learned.train_params import TrainParams
 from tasks.nodes.params import NodesParams
 from tasks.nodes.perona.params import ModelParams, SearchParams
@@ -79,7 +78,6 @@ class NodeFingerprintParams(Params):
     """Fingerprints and verdicts of the executions of a source, and its nodes ranked by them."""
 
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
-    fingerprint: AskingParams = Field(AskingParams(), description="How the network in use is asked")
     score: ScoreParams = Field(ScoreParams(), description=SCORE)
     report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
     warehouse: Warehouse = Field(description=WAREHOUSE)

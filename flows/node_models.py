@@ -69,7 +69,7 @@ def nodes_fingerprint(params: NodeFingerprintParams) -> NodesFingerprinted:
     warehouse, source = params.warehouse, params.source
     verdicts = judge(warehouse, source, params.score)
     has_network = learned_steps.has_network(warehouse, source)
-    found = fingerprint(warehouse, source, params.fingerprint, params.score) if has_network else None
+    found = fingerprint(warehouse, source, params.score) if has_network else None
     path = write_report(warehouse, source, params.report, f"{verdicts}{found}")
     parts = [verdicts_page(source, verdicts)]
     if found is not None:

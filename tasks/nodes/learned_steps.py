@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 from pydantic import ValidationError
 
 from tasks.errors import BadInput, NotFound
-from tasks.nodes.fingerprint.fingerprint_params import AskingParams
 from tasks.nodes.learned.names import KIND, WORD, no_trained_model
 from tasks.nodes.learned.remembered import remember, remembered, training_key
 from tasks.nodes.learned.train_params import TrainParams
@@ -54,12 +53,11 @@ class TunedNodes(TypedDict):
 
 
 class FingerprintedNodes(TypedDict):
-    """n_executions: of benchmarks; n_fingerprints, n_flagged: of them. best: first place by fingerprints."""
+    """n_executions: of benchmarks; n_fingerprints: of them. best: first place by fingerprints."""
 
     model_id: str
     n_executions: int
     n_fingerprints: int
-    n_flagged: int
     best: list[str]
 
 
@@ -154,27 +152,35 @@ def in_use(warehouse: Warehouse, source: str) -> dict[str, Any] | None:
         raise BadInput(warehouse.models / WORD / card.model_id, problem, "those of a model", fix) from error
 
 
-def fingerprint(warehouse: Warehouse, source: str, fingerprint: AskingParams, score: ScoreParams) -> FingerprintedNodes:
-    """Fingerprints, verdicts, reasons and scores of a source by the model in use, in place of what was there.
+def fingerprint(warehouse: Warehouse, source: str, score: ScoreParams) -> FingerprintedNodes:
+    """Fingerprints and scores of a source by the network in use, in place of what was there.
 
-    Flagged is what lies above the threshold that the model's training chose. With the same data, model, parameters and
-    code what stands there is given again. Raises NotFound without executions, and without a model."""
+    Nodes are ranked by executions that are not flagged (nodes.verdicts). With the same data, verdicts, network,
+    parameters and code what stands there is given again. Raises NotFound without executions, and without a network."""
     from tasks.nodes.answer_steps import version_of
-    from tasks.nodes.learned.rows import has_fingerprints, read_fingerprint_scores, read_fingerprinting
+    from tasks.nodes.learned.rows import (
+        has_fingerprints,
+        read_fingerprint_scores,
+        read_fingerprinting,
+        read_flagged,
+        read_judging,
+    )
     from tasks.nodes.learned.rows import write_fingerprints as write
     from tasks.warehouse.versions import code_version
 
     version = version_of(warehouse, source)
     model_id = require_trained(warehouse, source)
-    asked = [fingerprint.model_dump(mode="json"), score.model_dump(mode="json")]
-    key = uuid.uuid5(uuid.NAMESPACE_OID, f"{version}{model_id}{asked}{code_version()}").hex
+    verdicts = (read_judging(warehouse, source) or {}).get("key")
+    asked = score.model_dump(mode="json")
+    key = uuid.uuid5(uuid.NAMESPACE_OID, f"{version}{model_id}{verdicts}{asked}{code_version()}").hex
     if not has_fingerprints(warehouse, source, key):
         from tasks.nodes.learned.champions import trained_in_use
         from tasks.nodes.learned.fingerprinting import fingerprint as ask
 
         if found := trained_in_use(warehouse, source):
             history, version = benchmarks_of(warehouse, source, score)
-            told = ask(history, found[1], fingerprint, score)
+            flagged = history.executions["execution_id"].astype(str).isin(read_flagged(warehouse, source))
+            told = ask(history, found[1], flagged.to_numpy(dtype=bool), score)
             about = {"key": key, "data_version": version, "n_executions": len(history.executions)}
             write(warehouse, source, model_id, told, about)
     row = read_fingerprinting(warehouse, source) or {}
@@ -184,7 +190,6 @@ def fingerprint(warehouse: Warehouse, source: str, fingerprint: AskingParams, sc
         model_id=model_id,
         n_executions=int(row["n_executions"]),
         n_fingerprints=int(row["n_fingerprints"]),
-        n_flagged=int(row["n_flagged"]),
         best=[str(node) for node in first["node"]],
     )
 

@@ -3,7 +3,6 @@
 from tasks.nodes.detect.params import BudgetParams, DetectorParams
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.fingerprint.alarm_params import AlarmParams
-from tasks.nodes.fingerprint.fingerprint_params import AskingParams
 from tasks.nodes.fleet_params import FleetParams
 from tasks.nodes.learned.train_params import TrainParams
 from tasks.nodes.perona.params import ModelParams, SearchParams
@@ -28,7 +27,6 @@ class NodesParams(Params):
     model: ModelParams = ModelParams()
     train: TrainParams = TrainParams()
     search: SearchParams = SearchParams()
-    fingerprint: AskingParams = AskingParams()
     alarm: AlarmParams = AlarmParams()
     fleet: FleetParams = FleetParams()
     report: NodesReportParams = NodesReportParams()

@@ -1,4 +1,4 @@
-"""Verdicts on executions, states of nodes and, where there is a network, fingerprints: as pages and artifacts say it."""
+"""Verdicts on executions, states of nodes and, where there is a network, fingerprints: for pages and artifacts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

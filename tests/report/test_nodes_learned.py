@@ -48,8 +48,6 @@ def fingerprints(executions):
             "execution_id": executions["execution_id"],
             "log_norm": number - np.where(is_stressed, 0.7, 0.0),
             "score": np.where(is_stressed, 0.5, 1.0),
-            "is_flagged": False,
-            "n_predecessors": 0,
             "x": np.cos(number),
             "y": np.sin(number),
             "encoding": [[1.0, 2.0]] * len(executions),
@@ -119,8 +117,15 @@ def asked_home(tmp_path_factory, nodes_home):
     prints = fingerprints(executions)
     flagged = executions[executions["is_stressed"]].reset_index(drop=True)
     version = fetch_nodes_data(warehouse, "log", PARAMS).data_version
-    made = {"key": "k", "data_version": version, "n_executions": 360, "n_flagged": len(flagged)}
-    judged = {"n_judged": 350, "threshold": 0.0, "alarms_per_day": 0.9, "executions_per_day": 120.0, "judged_at": NOW}
+    made = {"key": "k", "data_version": version, "n_executions": 360}
+    judged = {
+        "n_judged": 350,
+        "n_flagged": len(flagged),
+        "threshold": 0.0,
+        "alarms_per_day": 0.9,
+        "executions_per_day": 120.0,
+        "judged_at": NOW,
+    }
     printed = {"n_fingerprints": 360, "shown": 0.75, "fingerprinted_at": NOW}
     put(
         warehouse,
@@ -192,8 +197,8 @@ def test_flagged_executions_have_their_metrics_as_reasons_the_latest_first(learn
     why = [row.cells[2].text for row in table.rows]
     assert why[0] == "no metric alone says so"
     assert set(why[1:]) == {
-        "rate 4.00 MB/s, usually 9.00 to 10.00: worse (8 deviations); "
-        "latency 12.00 ms, usually 9.00 to 11.00: worse (3 deviations)"
+        "rate 4.0 MB/s, usually 9.0 to 10.0: worse (8 deviations); "
+        "latency 12.0 ms, usually 9.0 to 11.0: worse (3 deviations)"
     }
     started = [row.cells[0].text for row in table.rows]
     assert started == sorted(started, reverse=True)
@@ -287,7 +292,7 @@ def test_the_artifact_of_a_fingerprinting_has_the_figure_both_rankings_and_the_r
     assert text.count("data:image/png;base64,") == 1
     assert "## Fingerprints by benchmark, and their norms" in text
     assert "| node-1 | 1.20 (plain: 1.00) |" in text
-    assert "rate 4.00 MB/s" in text and "stressed on purpose" in text
+    assert "rate 4.0 MB/s" in text and "stressed on purpose" in text
     with writing(asked) as connection:
         connection.execute("DELETE FROM nodes.judgings").fetchall()
     assert fingerprints_artifact(asked, "log", PARAMS) == ""

@@ -1,12 +1,16 @@
-"""The parameters of verdicts, fingerprints and their reasons; nothing heavy is imported here."""
+"""The parameters of the network's own verdicts; nothing heavy is imported here."""
 
 from pydantic import Field
 
 from tasks.params import Params
 
 
-class AskingParams(Params):
-    """How the network is asked about executions."""
+class FingerprintParams(Params):
+    """How the network's own verdicts are made: they choose its epoch and part a better network from a worse one.
+
+    threshold is no setting: each training chooses its own, as probabilities of two models are not on one scale."""
+
+    threshold: float = Field(0.5, ge=0, le=1, description="Executions with a probability above this are flagged")
 
     rounds: int = Field(
         30, ge=0, le=10_000, description="Rounds of choosing predecessors anew before going through time instead"
@@ -19,14 +23,3 @@ class AskingParams(Params):
         "them stand beside later ones; 0: never",
     )
     graphs_at_once: int = Field(1024, ge=1, le=1_000_000, description="Executions that the network is given at once")
-    most_reasons: int = Field(5, ge=1, le=1000, description="Metrics that are named for an execution, the worst first")
-    least_deviation: float = Field(
-        1.0, ge=0, le=1000, description="A metric is named if it is worse than expected by so many of its deviations"
-    )
-
-
-class FingerprintParams(AskingParams):
-    """The same, and the threshold, which is no setting: each training chooses its own, as probabilities of two models
-    are not on one scale."""
-
-    threshold: float = Field(0.5, ge=0, le=1, description="Executions with a probability above this are flagged")

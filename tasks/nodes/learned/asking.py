@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
-from tasks.nodes.fingerprint.fingerprint_params import AskingParams, FingerprintParams
+from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
 from tasks.nodes.fingerprint.judging import Judged, judge, undisturbed
 from tasks.nodes.history import History
 from tasks.nodes.learned.champions import TrainedModel
@@ -22,14 +22,13 @@ class Asked:
     is_learned: Bools
 
 
-def ask(history: History, model: TrainedModel, params: AskingParams | None = None) -> Asked:
+def ask(history: History, model: TrainedModel, params: FingerprintParams | None = None) -> Asked:
     """Judge all executions, each beside earlier ones that the model did not flag. Labels are not looked at.
 
     params: how; flagged is what lies above the threshold that was chosen in training."""
     fitted = model.fitted
     network = fitted.network
-    given = (params or AskingParams()).model_dump()
-    how = FingerprintParams.model_validate({**given, "threshold": model.frozen.threshold})
+    how = (params or FingerprintParams()).model_copy(update={"threshold": model.frozen.threshold})
     with threadpool_limits(1):
         inputs = inputs_of(history, fitted.scales, network.params)
         judged = judge(inputs, network, how, may_precede=undisturbed(history.executions))

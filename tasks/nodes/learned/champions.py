@@ -11,7 +11,6 @@ from pydantic import ValidationError
 from tasks.errors import BadInput
 from tasks.nodes.evaluate.network import FittedModel
 from tasks.nodes.fingerprint.node_scores import NormReference
-from tasks.nodes.fingerprint.reasons import Usual
 from tasks.nodes.learned.names import KIND, LEARNED, WORD
 from tasks.nodes.perona.inputs import load_inputs, save_inputs
 from tasks.nodes.perona.network import load_network, save_network
@@ -20,7 +19,7 @@ from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, champion, folder_of
 
 FINGERPRINT = "fingerprint.json"
-FORMAT, VERSION = "whorl.nodes.fingerprint", 2
+FORMAT, VERSION = "whorl.nodes.fingerprint", 3
 
 
 class Frozen(Params):
@@ -28,7 +27,6 @@ class Frozen(Params):
 
     threshold: float
     norms: NormReference
-    usual: Usual
 
 
 @dataclass(frozen=True)

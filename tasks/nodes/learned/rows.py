@@ -16,7 +16,7 @@ from tasks.warehouse.place import Warehouse
 if TYPE_CHECKING:
     from tasks.nodes.learned.fingerprinting import Told
 
-TABLES = ("fingerprints", "fingerprint_reasons", "fingerprint_scores", "fingerprintings")
+TABLES = ("fingerprints", "fingerprint_scores", "fingerprintings")
 JUDGED = """
 SELECT executions.node, executions.aspect, own.execution_id, executions.started_at, own.probability, own.is_flagged,
     executions.is_contaminated, executions.duration_s
@@ -33,13 +33,11 @@ def write_fingerprints(warehouse: Warehouse, source: str, model_id: str, told: "
     columns = ["aspect", "node", "machine_type", "score", "low", "high", "rank", "n_executions", "n_types"]
     counts = {
         "n_fingerprints": len(told.executions),
-        "n_flagged": int(told.executions["is_flagged"].sum()),
         "shown": told.shown,
         "fingerprinted_at": _now(),
     }
     frames = {
         "fingerprints": told.executions,
-        "fingerprint_reasons": told.reasons,
         "fingerprint_scores": ranked[columns].assign(is_tied=ranked["n_tied"] > 1),
         "fingerprintings": pd.DataFrame([about | counts]),
     }
@@ -96,6 +94,12 @@ def read_fingerprinting(warehouse: Warehouse, source: str) -> dict[str, Any] | N
 def read_judged(warehouse: Warehouse, source: str) -> pd.DataFrame:
     """The verdicts of a source as alarms want them (alarms.NEEDED), and duration_s, in time order."""
     return fetch(warehouse, JUDGED, {"source": source})
+
+
+def read_flagged(warehouse: Warehouse, source: str) -> set[str]:
+    """The ids of the flagged executions of a source."""
+    sql = "SELECT execution_id FROM nodes.verdicts WHERE source = $source AND is_flagged"
+    return {str(one) for one in fetch(warehouse, sql, {"source": source})["execution_id"]}
 
 
 def read_reasons(warehouse: Warehouse, source: str) -> pd.DataFrame:

@@ -23,7 +23,6 @@ from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
 from tasks.nodes.fingerprint.fingerprints import fingerprints_of
 from tasks.nodes.fingerprint.judging import judge
 from tasks.nodes.fingerprint.node_scores import learn_norm_reference
-from tasks.nodes.fingerprint.reasons import learn_usual
 from tasks.nodes.history import History
 from tasks.nodes.learned.cases import case_by_time
 from tasks.nodes.learned.champions import Frozen, TrainedModel, save_trained
@@ -75,7 +74,7 @@ def train_source(
         )
         measured = measure(prepared.inputs, network, judged, known_labels(case), case.is_train, split.is_test)
     fitted = FittedModel(prepared.scales, network, threshold)
-    trained = _trained(history, prepared, fitted, judged.predecessors)
+    trained = _trained(history, prepared, fitted)
     card = _card(source, version, params, measured, run_id)
     register(warehouse, card, lambda folder: save_trained(trained, folder))
     in_use = promote_if_better(warehouse, card, trained, measured, history, split.is_test)
@@ -83,17 +82,16 @@ def train_source(
     return Training(card.model_id, in_use, measured, len(trained.learned), int(split.is_test.sum()))
 
 
-def _trained(history: History, prepared: Prepared, fitted: FittedModel, predecessors: np.ndarray) -> TrainedModel:
-    """The model with what else it needs to answer: norms of the reference, and how much metrics usually differ."""
+def _trained(history: History, prepared: Prepared, fitted: FittedModel) -> TrainedModel:
+    """The model with what else it needs to answer: norms of the reference."""
     inputs, network = prepared.inputs, fitted.network
     is_train = np.zeros(len(inputs), dtype=bool)
     is_train[prepared.train.targets] = True
     calm = is_train & is_unstressed(history.executions).to_numpy(dtype=bool)
     norms = learn_norm_reference(inputs, fingerprints_of(inputs, network), calm)
-    usual = learn_usual(inputs, network, predecessors, calm, FingerprintParams(threshold=fitted.threshold))
     ids = history.executions["execution_id"].astype(str).to_numpy(dtype=object)
     chosen = frozenset(ids[prepared.validation.targets])
-    frozen = Frozen(threshold=fitted.threshold, norms=norms, usual=usual)
+    frozen = Frozen(threshold=fitted.threshold, norms=norms)
     return TrainedModel(fitted, frozen, frozenset(ids[is_train]), chosen)
 
 

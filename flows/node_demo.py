@@ -22,10 +22,10 @@ from tasks import datasets
 from tasks.errors import BadInput
 from tasks.nodes.answer_rows import read_scores
 from tasks.nodes.aspects import is_stressed
-from tasks.nodes.learned.rows import read_states
 from tasks.nodes.model_names import KIND, WORD
 from tasks.nodes.node_words import called
 from tasks.nodes.params import NodesParams
+from tasks.nodes.verdict_rows import read_states
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import champion

@@ -9,8 +9,8 @@ from flows.node_pages import MAX_ROWS, rest
 from flows.publish import joined, table
 from flows.shown import counted
 from tasks.markdown import plain
-from tasks.nodes.learned.names import TOO_GOOD
 from tasks.nodes.learned_steps import FingerprintedNodes, TrainedNodes, TunedNodes
+from tasks.nodes.model_names import TOO_GOOD
 from tasks.nodes.node_words import called, interval
 from tasks.nodes.verdict_steps import Judged, LearnedVerdicts, WatchedNodes
 from tasks.quantities import number, ratio

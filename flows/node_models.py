@@ -12,13 +12,12 @@ from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.run_names import of_source
 from tasks.nodes import learned_steps, verdict_steps
-from tasks.nodes.learned.names import WORD
-from tasks.nodes.learned.rows import read_fingerprint_scores
-from tasks.nodes.learned.train_params import TrainParams
 from tasks.nodes.learned_steps import TrainedNodes
-from tasks.nodes.perona.params import ModelParams
+from tasks.nodes.model_names import WORD
+from tasks.nodes.perona.params import ModelParams, TrainParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.verdict_rows import read_fingerprint_scores
 
 TAGS = [WORD]
 Learning = NodeTrainParams | NodeTuneParams

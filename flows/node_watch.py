@@ -12,8 +12,8 @@ from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.run_names import of_source
 from tasks.nodes import verdict_steps
-from tasks.nodes.learned.names import WORD
-from tasks.nodes.learned.rows import read_states
+from tasks.nodes.model_names import WORD
+from tasks.nodes.verdict_rows import read_states
 from tasks.warehouse.alarms import read_alarms
 
 TAGS = [WORD]

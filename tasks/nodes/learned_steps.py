@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 from pydantic import ValidationError
 
 from tasks.errors import BadInput, NotFound
-from tasks.nodes.learned.names import KIND, WORD, no_trained_model
-from tasks.nodes.learned.remembered import remember, remembered, training_key
-from tasks.nodes.learned.train_params import TrainParams
-from tasks.nodes.perona.params import ModelParams, SearchParams
+from tasks.nodes.model_names import NETWORK, WORD, no_trained_model
+from tasks.nodes.perona.params import (
+    ModelParams,
+    SearchParams,
+    TrainParams,
+)
+from tasks.nodes.perona.trained import (
+    remember,
+    remembered,
+    training_key,
+)
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.warehouse.place import Warehouse
@@ -82,8 +89,7 @@ def train(
     if not again and (known := remembered(warehouse, source, key)):
         logger.info("%s was made of the same data, parameters and code before: nothing to learn", known["model_id"])
         return cast(TrainedNodes, {**known, "is_from_before": True, "sees_node_metrics": model.graph.node_metrics})
-    from tasks.nodes.learned.cases import asked_of
-    from tasks.nodes.learned.training import train_source
+    from tasks.nodes.perona.trained import asked_of, train_source
 
     history, version = benchmarks_of(warehouse, source, score)
     params = asked_of(model, train, preprocess, score)
@@ -115,8 +121,8 @@ def tune(
     """Search the parameters of a source's model; a search of the same data and settings that was stopped goes on.
 
     `trials`: path of a table of them, beside the journal."""
-    from tasks.nodes.learned.cases import asked_of
-    from tasks.nodes.learned.tuning import tune as searched
+    from tasks.nodes.perona.trained import asked_of
+    from tasks.nodes.perona.trained import tune as searched
 
     history, version = benchmarks_of(warehouse, source, score)
     params = asked_of(model, train, preprocess, score)
@@ -140,7 +146,7 @@ def in_use(warehouse: Warehouse, source: str) -> dict[str, Any] | None:
     """The parameters of the model in use for a source; None before the first training.
 
     Raises BadInput for those of a version of whorl that had others."""
-    card = champion(warehouse.models, WORD, source, KIND)
+    card = champion(warehouse.models, WORD, source, NETWORK)
     if card is None:
         return None
     try:
@@ -158,14 +164,14 @@ def fingerprint(warehouse: Warehouse, source: str, score: ScoreParams) -> Finger
     Nodes are ranked by executions that are not flagged (nodes.verdicts). With the same data, verdicts, network,
     parameters and code what stands there is given again. Raises NotFound without executions, and without a network."""
     from tasks.nodes.answer_steps import version_of
-    from tasks.nodes.learned.rows import (
+    from tasks.nodes.verdict_rows import (
         has_fingerprints,
         read_fingerprint_scores,
         read_fingerprinting,
         read_flagged,
         read_judging,
     )
-    from tasks.nodes.learned.rows import write_fingerprints as write
+    from tasks.nodes.verdict_rows import write_fingerprints as write
     from tasks.warehouse.versions import code_version
 
     version = version_of(warehouse, source)
@@ -174,8 +180,8 @@ def fingerprint(warehouse: Warehouse, source: str, score: ScoreParams) -> Finger
     asked = score.model_dump(mode="json")
     key = uuid.uuid5(uuid.NAMESPACE_OID, f"{version}{model_id}{verdicts}{asked}{code_version()}").hex
     if not has_fingerprints(warehouse, source, key):
-        from tasks.nodes.learned.champions import trained_in_use
-        from tasks.nodes.learned.fingerprinting import fingerprint as ask
+        from tasks.nodes.perona.trained import fingerprint as ask
+        from tasks.nodes.perona.trained import trained_in_use
 
         if found := trained_in_use(warehouse, source):
             history, version = benchmarks_of(warehouse, source, score)
@@ -196,12 +202,12 @@ def fingerprint(warehouse: Warehouse, source: str, score: ScoreParams) -> Finger
 
 def has_network(warehouse: Warehouse, source: str) -> bool:
     """Whether a network is in use for a source, so that its executions have fingerprints."""
-    return champion(warehouse.models, WORD, source, KIND) is not None
+    return champion(warehouse.models, WORD, source, NETWORK) is not None
 
 
 def require_trained(warehouse: Warehouse, source: str) -> str:
     """The id of the trained model in use for a source. Raises NotFound before the first training."""
-    card = champion(warehouse.models, WORD, source, KIND)
+    card = champion(warehouse.models, WORD, source, NETWORK)
     if card is None:
         raise NotFound(no_trained_model(source))
     return card.model_id
@@ -212,7 +218,7 @@ def benchmarks_of(warehouse: Warehouse, source: str, score: ScoreParams) -> "tup
 
     Raises NotFound if it has none, BadInput if simulated executions stand among measured ones."""
     from tasks.nodes.answer_steps import version_of
-    from tasks.nodes.learned.cases import fingerprinted
+    from tasks.nodes.perona.trained import fingerprinted
     from tasks.nodes.reading_history import load_history
 
     version = version_of(warehouse, source)

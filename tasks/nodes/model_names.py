@@ -4,6 +4,13 @@ import shlex
 
 WORD = "nodes"
 KIND = "preprocessor"
+DETECTOR = "detector"  # what verdicts are told by
+NETWORK = "fingerprint"  # Perona's network
+LEARNED = "learned.parquet"  # in the folder of a network: what it has seen
+TOO_GOOD = (
+    "figures of detection, where stress was put on for the recording: this model sees node metrics, and a stressor "
+    "shows in them; train --fresh with model.graph.node_metrics: false for figures of what benchmarks say"
+)
 
 
 def no_model(source: str) -> str:
@@ -19,3 +26,9 @@ def left_out(n_executions: int, source: str) -> str:
     command = shlex.join(["whorl", "nodes", "preprocess", "--source", source])
     told = "1 execution is" if n_executions == 1 else f"{n_executions:,} executions are"
     return f"{told} left out: the preprocessing knows none of their metrics; preprocess again with {command}"
+
+
+def no_trained_model(source: str) -> str:
+    """The line for a source without a trained model."""
+    command = shlex.join(["whorl", "nodes", "train", "--source", source])
+    return f"source {source!r} has no trained model of nodes yet; make one with {command}"

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from tasks.nodes.model_names import WORD
-from tasks.nodes.record.params import RecordParams
+from tasks.nodes.record.params import SHORT, RecordParams
 from tasks.progress import report_progress
 from tasks.warehouse import landing
-from tasks.warehouse.connection import reading
+from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.faults import told_clearly
 from tasks.warehouse.place import Warehouse
 
@@ -102,3 +102,15 @@ def landed_batches(warehouse: Warehouse, source: str) -> list[str]:
             for (batch_id,) in connection.execute("SELECT batch_id FROM ops.files WHERE word = ?", [WORD]).fetchall()
         }
     return [batch.batch_id for batch in there if batch.batch_id not in known]
+
+
+def benchmarks_of_aspect(warehouse: Warehouse, source: str, node: str, aspect: str) -> list[str]:
+    """The benchmarks of an aspect that a node has run and that our recorder can run, by name."""
+    found = fetch(
+        warehouse,
+        "SELECT DISTINCT benchmark FROM nodes.executions "
+        "WHERE source = $source AND node = $node AND coalesce(aspect, 'unknown') = $aspect ORDER BY benchmark",
+        {"source": source, "node": node, "aspect": aspect},
+    )
+    ours = {template.benchmark for template in SHORT}
+    return [str(name) for name in found["benchmark"] if name in ours]

@@ -13,9 +13,9 @@ from tasks.nodes.aspects import is_unstressed
 from tasks.nodes.detect.plain import Case
 from tasks.nodes.evaluate.network import fit_prepared, prepare_case
 from tasks.nodes.evaluate.params import EvaluateParams, LearnedParams
-from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
-from tasks.nodes.fingerprint.judging import judge
 from tasks.nodes.perona.inputs import inputs_of
+from tasks.nodes.perona.judging import judge
+from tasks.nodes.perona.params import FingerprintParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.synthetic import synthetic_history
 from tasks.nodes.tabulating import learn_tables

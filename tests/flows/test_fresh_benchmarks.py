@@ -7,7 +7,7 @@ import pytest
 
 from flows import fresh_benchmarks
 from flows.fresh_benchmarks import ask_for_benchmarks, enough_for
-from tasks.nodes.fingerprint.alarm_params import AlarmParams
+from tasks.nodes.detect.params import AlarmParams
 from tasks.warehouse.place import Warehouse
 
 PAGE = 2  # deployments that the server tells of at once

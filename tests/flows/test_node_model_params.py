@@ -15,7 +15,10 @@ from flows.node_model_params import (
 from flows.resolved import resolved_parameters
 from tasks.errors import BadSetting
 from tasks.nodes.params import NodesParams
-from tasks.nodes.perona.params import FitParams, ModelParams
+from tasks.nodes.perona.params import (
+    FitParams,
+    ModelParams,
+)
 from tasks.params import Params
 from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse

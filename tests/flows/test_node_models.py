@@ -4,13 +4,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tasks.nodes.detectors.params import DetectorParams
 
 from flows.node_model_params import NodeFingerprintParams, NodeTrainParams, NodeWatchParams
 from flows.node_models import fingerprint_nodes, train_nodes
 from flows.node_watch import watch_nodes
 from tasks.errors import NotFound
-from tasks.nodes.fingerprint.alarm_params import AlarmParams
-from tasks.nodes.perona.params import FitParams, GraphParams, ModelParams, NetworkParams
+from tasks.nodes.detect.params import AlarmParams
+from tasks.nodes.perona.params import (
+    FitParams,
+    GraphParams,
+    ModelParams,
+    NetworkParams,
+)
 from tasks.nodes.score_params import ScoreParams
 from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse
@@ -36,7 +42,7 @@ def artifact(key: str) -> str:
 
 
 def trained(warehouse: Warehouse, **asked: Any) -> Any:
-    given = {"source": "log", "model": SMALL, "score": QUICK}
+    given = {"source": "log", "model": SMALL, "score": QUICK, "detect": DetectorParams(trees=10)}
     return train_nodes(NodeTrainParams(**{**given, **asked}, warehouse=warehouse))
 
 

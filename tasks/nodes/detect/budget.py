@@ -14,9 +14,8 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.detect.params import BudgetParams
-from tasks.nodes.fingerprint.alarm_params import AlarmParams
-from tasks.nodes.fingerprint.alarm_states import follow
+from tasks.nodes.detect.alarms import follow
+from tasks.nodes.detect.params import AlarmParams, BudgetParams
 from tasks.nodes.type_tables import Bools, Floats
 
 RUNGS = np.geomspace(0.3, 0.003, 16)  # flagged shares of calm executions that are tried

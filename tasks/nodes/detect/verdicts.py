@@ -11,10 +11,9 @@ from tasks.errors import BadInput
 from tasks.nodes.aspects import hours_of, is_stressed, is_unstressed, type_names
 from tasks.nodes.detect.budget import Budget, threshold_of_alarms, threshold_of_share
 from tasks.nodes.detect.detector import FittedDetector, fit_detector, load_detector, save_detector
-from tasks.nodes.detect.params import BudgetParams, DetectorParams
+from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
 from tasks.nodes.detect.reasons import reasons_of
 from tasks.nodes.evaluate.measures import measures_of
-from tasks.nodes.fingerprint.alarm_params import AlarmParams
 from tasks.nodes.history import History
 from tasks.nodes.preprocess.fitted import Preprocessor
 from tasks.nodes.preprocess.fitting import fit

@@ -13,11 +13,8 @@ from tasks.nodes.detect.plain import Case
 from tasks.nodes.evaluate.applications import spearman
 from tasks.nodes.evaluate.params import EvaluateParams, LearnedParams
 from tasks.nodes.evaluate.splits import blinded, choose_threshold
-from tasks.nodes.fingerprint.asking import targets_of
-from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
-from tasks.nodes.fingerprint.fingerprints import fingerprints_of
-from tasks.nodes.fingerprint.judging import can_be_judged, is_metric, judge, probability_of, undisturbed
 from tasks.nodes.group_medians import SD_OF_MAD
+from tasks.nodes.perona.fingerprints import fingerprints_of
 from tasks.nodes.perona.graph import GraphSet, graphs_of, least_predecessors, predecessors_of
 from tasks.nodes.perona.inputs import (
     NO_TYPE,
@@ -29,8 +26,9 @@ from tasks.nodes.perona.inputs import (
     inputs_of,
     learn_inputs,
 )
+from tasks.nodes.perona.judging import can_be_judged, is_metric, judge, probability_of, targets_of, undisturbed
 from tasks.nodes.perona.network import PeronaNetwork
-from tasks.nodes.perona.params import ModelParams
+from tasks.nodes.perona.params import FingerprintParams, ModelParams
 from tasks.nodes.perona.training import FittedNetwork, fit_network
 from tasks.nodes.type_tables import Bools, Floats, Ints
 

@@ -35,8 +35,8 @@ from tasks.nodes.evaluate.network import (
 )
 from tasks.nodes.evaluate.params import NAMES, EvaluateParams, LearnedProtocol
 from tasks.nodes.evaluate.splits import Split, as_told, splits_of
-from tasks.nodes.fingerprint.judging import is_metric, logit_of
 from tasks.nodes.history import History
+from tasks.nodes.perona.judging import is_metric, logit_of
 from tasks.nodes.perona.params import LossParams, ModelParams, Variant
 from tasks.nodes.perona.training import Diverged, FittedNetwork
 from tasks.progress import report_progress

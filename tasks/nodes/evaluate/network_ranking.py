@@ -26,11 +26,11 @@ from tasks.nodes.evaluate.measures import Figures, put_seeds
 from tasks.nodes.evaluate.network import Prepared, fit_prepared, known_graphs, n_drawn, training_alone, why_not
 from tasks.nodes.evaluate.params import NAMES, EvaluateParams
 from tasks.nodes.evaluate.shared_component import shared_score
-from tasks.nodes.fingerprint.fingerprints import fingerprints_of
-from tasks.nodes.fingerprint.judging import undisturbed
 from tasks.nodes.group_medians import group_medians
 from tasks.nodes.history import History
+from tasks.nodes.perona.fingerprints import fingerprints_of
 from tasks.nodes.perona.inputs import NO_TYPE, InputScales, Ints, inputs_of, learn_inputs
+from tasks.nodes.perona.judging import undisturbed
 from tasks.nodes.perona.network import PeronaNetwork
 from tasks.nodes.perona.params import SMALL_BATCH, ModelParams
 from tasks.nodes.perona.training import Diverged

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from tasks.nodes.fingerprint.alarm_params import AlarmParams
+from tasks.nodes.detect.params import AlarmParams
 from tasks.nodes.perona.params import ModelParams, Variant
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams

@@ -22,7 +22,10 @@ from pydantic import ValidationError, model_validator
 from tasks.errors import BadInput
 from tasks.nodes.aspects import is_stressed, is_unstressed, type_names
 from tasks.nodes.history import History
-from tasks.nodes.perona.params import ModelParams, Variant
+from tasks.nodes.perona.params import (
+    ModelParams,
+    Variant,
+)
 from tasks.nodes.preprocess.fitted import Preprocessor
 from tasks.nodes.preprocess.fitting import durations, fit
 from tasks.nodes.preprocess.params import PreprocessParams

@@ -1,4 +1,5 @@
-"""The parameters of Perona's network and of its search; nothing heavy is imported here. Source: IV-B and Table II.
+"""The parameters of Perona's network, its training and its search; nothing heavy is imported here. Source: IV-B and
+Table II.
 
 Four numbers of a fit may be left to the variant: the paper's are slow. With batches of 128 graphs, a learning rate that
 falls from 0.02 to 0 in 24 epochs, and 16 vectors of each type to mine triplets from, ours comes to the same validation
@@ -6,7 +7,7 @@ loss in a fraction of the time (tests/benchmarks/test_nodes_training_speed.py)."
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.params import Params
@@ -172,3 +173,48 @@ class SearchParams(Params):
     )
     reduction: int = Field(4, ge=2, le=100, description="Of so many trials one goes on after the grace (paper: 4)")
     seed: int = Field(42, ge=0, le=2**31 - 1, description="Seed of what is proposed (paper: 42)")
+
+
+class FingerprintParams(Params):
+    """How the network's own verdicts are made: they choose its epoch and part a better network from a worse one.
+
+    threshold is no setting: each training chooses its own, as probabilities of two models are not on one scale."""
+
+    threshold: float = Field(0.5, ge=0, le=1, description="Executions with a probability above this are flagged")
+
+    rounds: int = Field(
+        30, ge=0, le=10_000, description="Rounds of choosing predecessors anew before going through time instead"
+    )
+    new_level_after: int = Field(
+        5,
+        ge=0,
+        le=10_000,
+        description="Executions of a node and type, all flagged from the first on, after which the least suspicious of "
+        "them stand beside later ones; 0: never",
+    )
+    graphs_at_once: int = Field(1024, ge=1, le=1_000_000, description="Executions that the network is given at once")
+
+
+class TrainParams(Params):
+    """What a model is fitted to, and what it is measured on before it is used."""
+
+    train_share: float = Field(0.6, gt=0, lt=1, description="First share of each node's executions, to learn from")
+    validation_share: float = Field(
+        0.2,
+        gt=0,
+        lt=1,
+        description="Share after it, to choose epoch and threshold on; the rest measures",
+    )
+    false_alarm_share: float = Field(
+        0.01, gt=0, lt=1, description="Share that is flagged where validation has no execution known to be stressed"
+    )
+    most_graphs: int = Field(
+        5000, ge=10, le=100_000_000, description="Executions that a fit learns from; of more, so many are drawn"
+    )
+
+    @model_validator(mode="after")
+    def _leaves_a_rest(self) -> "TrainParams":
+        if self.train_share + self.validation_share >= 1:
+            total = self.train_share + self.validation_share
+            raise ValueError(f"train_share and validation_share make {total:g}; expected less than 1, the rest tests")
+        return self

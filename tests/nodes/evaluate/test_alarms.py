@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadSetting
+from tasks.nodes.detect.params import AlarmParams
 from tasks.nodes.evaluate.alarms import (
     COLUMNS,
     budget_figures,
@@ -14,7 +15,6 @@ from tasks.nodes.evaluate.alarms import (
     thresholds_by_budget,
 )
 from tasks.nodes.evaluate.params import EvaluateParams, InjectionParams
-from tasks.nodes.fingerprint.alarm_params import AlarmParams
 
 PARAMS = EvaluateParams(injection=InjectionParams(alarm=AlarmParams(flagged=2, last=2, min_executions=2, clear=1)))
 HOUR = pd.Timedelta(hours=1)

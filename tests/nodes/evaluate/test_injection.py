@@ -8,6 +8,7 @@ import pytest
 
 from tasks.nodes.aspects import type_names
 from tasks.nodes.detect.contenders import DETECTORS
+from tasks.nodes.detect.params import AlarmParams
 from tasks.nodes.evaluate.injection import (
     CALM,
     CALM_MEASURES,
@@ -27,7 +28,6 @@ from tasks.nodes.evaluate.injection import (
     types_drawn,
 )
 from tasks.nodes.evaluate.params import InjectionParams
-from tasks.nodes.fingerprint.alarm_params import AlarmParams
 from tasks.nodes.synthetic import synthetic_history
 
 PARAMS = InjectionParams(least_runs=5, altered_share=0.5)

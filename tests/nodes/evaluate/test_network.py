@@ -25,7 +25,7 @@ from tasks.nodes.evaluate.network import (
     why_not,
     without_one_hot,
 )
-from tasks.nodes.fingerprint.fingerprints import fingerprints_of
+from tasks.nodes.perona.fingerprints import fingerprints_of
 from tasks.nodes.perona.graph import ABSENT, GraphSet
 from tasks.nodes.perona.inputs import STRESSED, UNKNOWN, UNSTRESSED, Inputs
 from tasks.nodes.perona.params import FitParams, ModelParams, NetworkParams

@@ -38,7 +38,10 @@ def make_stub(answer, *, expected=None, variant="ours"):
     expected: what it decodes, as a function of the same rows; zeros if none is given."""
     import torch
 
-    from tasks.nodes.perona.params import GraphParams, ModelParams
+    from tasks.nodes.perona.params import (
+        GraphParams,
+        ModelParams,
+    )
 
     class Stub(torch.nn.Module):
         def __init__(self):

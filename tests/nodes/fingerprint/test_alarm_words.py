@@ -4,9 +4,14 @@ import json
 
 import pandas as pd
 
-from tasks.nodes.fingerprint.alarm_params import AlarmParams
-from tasks.nodes.fingerprint.alarm_words import evidence_of, kind_of, message_of, subject_of
-from tasks.nodes.fingerprint.alarms import watch_nodes
+from tasks.nodes.detect.alarms import (
+    evidence_of,
+    kind_of,
+    message_of,
+    subject_of,
+    watch_nodes,
+)
+from tasks.nodes.detect.params import AlarmParams
 
 FIRST = pd.Timestamp("2026-01-01")
 FEW = AlarmParams(flagged=2, last=3, min_executions=2, confirm=2, clear=2)

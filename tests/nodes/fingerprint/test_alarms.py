@@ -5,8 +5,11 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from tasks.nodes.fingerprint.alarm_params import AlarmParams
-from tasks.nodes.fingerprint.alarms import baseline, watch_nodes
+from tasks.nodes.detect.alarms import (
+    baseline,
+    watch_nodes,
+)
+from tasks.nodes.detect.params import AlarmParams
 
 FEW = AlarmParams(flagged=2, last=3, min_executions=2, confirm=2, clear=2)
 FIRST = pd.Timestamp("2026-01-01")

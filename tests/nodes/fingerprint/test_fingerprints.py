@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.nodes.fingerprint.fingerprints import fingerprints_of
+from tasks.nodes.perona.fingerprints import fingerprints_of
 
 
 def test_the_norm_is_the_p_norm_of_the_encoding(drawn):

@@ -5,8 +5,14 @@ import pandas as pd
 import pytest
 import torch
 
-from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
-from tasks.nodes.fingerprint.judging import judge, logit_of, probability_of, undisturbed, verdicts_of
+from tasks.nodes.perona.judging import (
+    judge,
+    logit_of,
+    probability_of,
+    undisturbed,
+    verdicts_of,
+)
+from tasks.nodes.perona.params import FingerprintParams
 
 PARAMS = FingerprintParams()
 COUNT = 3

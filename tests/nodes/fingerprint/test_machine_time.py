@@ -4,7 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.fingerprint.machine_time import machine_time, watching_share
+from tasks.nodes.detect.alarms import (
+    machine_time,
+    watching_share,
+)
 
 FIRST = pd.Timestamp("2026-01-01")
 

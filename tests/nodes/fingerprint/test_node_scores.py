@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.fingerprint.fingerprints import Fingerprints, fingerprints_of
-from tasks.nodes.fingerprint.node_scores import (
+from tasks.nodes.perona.fingerprints import (
+    Fingerprints,
     NormReference,
     calm_executions,
+    fingerprints_of,
     learn_norm_reference,
     log_scores_of,
     rank_fingerprints,
@@ -121,7 +122,7 @@ def test_a_machine_that_joins_moves_no_other(drawn):
 
 
 def of_executions():
-    from tasks.nodes.fingerprint.asking import OF_EXECUTIONS
+    from tasks.nodes.perona.judging import OF_EXECUTIONS
 
     return OF_EXECUTIONS
 

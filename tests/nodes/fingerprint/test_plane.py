@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from tasks.nodes.fingerprint.fingerprints import Fingerprints, fingerprints_of
-from tasks.nodes.fingerprint.plane import plane_of
+from tasks.nodes.perona.fingerprints import (
+    Fingerprints,
+    fingerprints_of,
+    plane_of,
+)
 
 
 def prints_of(enc):

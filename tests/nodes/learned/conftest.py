@@ -9,7 +9,13 @@ from tasks.warehouse.place import Warehouse
 
 def small(seed=0, epochs=2):
     """Parameters of a model that is fitted in a moment."""
-    from tasks.nodes.perona.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
+    from tasks.nodes.perona.params import (
+        FitParams,
+        GraphParams,
+        LossParams,
+        ModelParams,
+        NetworkParams,
+    )
 
     return ModelParams(
         graph=GraphParams(node_metrics=False),
@@ -21,12 +27,14 @@ def small(seed=0, epochs=2):
 
 def trained(warehouse, run_id="run", **asked):
     """A training on the source `log`."""
+    from tasks.nodes.detectors.params import DetectorParams
+
     from tasks.nodes import learned_steps
-    from tasks.nodes.learned.train_params import TrainParams
+    from tasks.nodes.perona.params import TrainParams
     from tasks.nodes.preprocess.params import PreprocessParams
     from tasks.nodes.score_params import ScoreParams
 
-    given = (TrainParams(), PreprocessParams(), ScoreParams(resamples=100))
+    given = (TrainParams(), PreprocessParams(), ScoreParams(resamples=100), DetectorParams(trees=10))
     return learned_steps.train(warehouse, "log", small(**asked), *given, run_id)
 
 
@@ -40,7 +48,7 @@ def train():
 def trained_home(tmp_path_factory, nodes_home):
     """The home of nodes_home after a training of the source and a fingerprinting by it."""
     from tasks.nodes import learned_steps
-    from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
+    from tasks.nodes.perona.params import FingerprintParams
     from tasks.nodes.score_params import ScoreParams
 
     home = tmp_path_factory.mktemp("trained") / "home"

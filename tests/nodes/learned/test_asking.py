@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
+from tasks.nodes.learned import training
 
 from tasks.nodes import learned_steps
-from tasks.nodes.fingerprint.fingerprint_params import AskingParams
-from tasks.nodes.learned import training
-from tasks.nodes.learned.asking import ask
-from tasks.nodes.learned.champions import trained_in_use
-from tasks.nodes.learned.fingerprinting import fingerprint
+from tasks.nodes.perona.params import AskingParams
+from tasks.nodes.perona.trained import ask, fingerprint, trained_in_use
 from tasks.nodes.score_params import ScoreParams
 from tasks.warehouse.connection import transaction, writing
 

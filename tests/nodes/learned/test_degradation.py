@@ -3,14 +3,20 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tasks.nodes.detectors.params import DetectorParams
 
 from tasks.nodes import learned_steps, steps
+from tasks.nodes.detect.params import AlarmParams
 from tasks.nodes.execution import FACTS, Execution, Measured
-from tasks.nodes.fingerprint.alarm_params import AlarmParams
-from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
 from tasks.nodes.landed import write_part
-from tasks.nodes.learned.train_params import TrainParams
-from tasks.nodes.perona.params import FitParams, GraphParams, ModelParams, NetworkParams
+from tasks.nodes.perona.params import (
+    FingerprintParams,
+    FitParams,
+    GraphParams,
+    ModelParams,
+    NetworkParams,
+    TrainParams,
+)
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.score_params import ScoreParams
@@ -65,7 +71,7 @@ def watched(tmp_path_factory, migrated):
     write_part(path, executions)
     steps.ingest_batch(warehouse, steps.land_executions(warehouse, str(path), "log", "", ReadParams()))
     given = (TrainParams(train_share=0.4, validation_share=0.1), PreprocessParams(), ScoreParams(resamples=100))
-    learned_steps.train(warehouse, "log", MODEL, *given, "run")
+    learned_steps.train(warehouse, "log", MODEL, *given, DetectorParams(trees=20), "run")
     learned_steps.fingerprint(warehouse, "log", FingerprintParams(), ScoreParams(resamples=100))
     return warehouse, learned_steps.watch(warehouse, "log", AlarmParams(), "")
 
@@ -97,8 +103,11 @@ def test_the_node_is_well_again_and_nothing_is_asked_of_it(watched):
 
 @pytest.mark.slow
 def test_while_it_lasts_the_node_is_confirmed_and_excluded(watched):
-    from tasks.nodes.learned.rows import read_judged, read_reasons
-    from tasks.nodes.learned.watching import degradations
+    from tasks.nodes.detect.alarms import degradations
+    from tasks.nodes.verdict_rows import (
+        read_judged,
+        read_reasons,
+    )
 
     warehouse, _ = watched
     judged = read_judged(warehouse, "log")

@@ -2,7 +2,10 @@
 
 import pytest
 
-from tasks.nodes.learned.held_out import Measured, is_better
+from tasks.nodes.perona.trained import (
+    Measured,
+    is_better,
+)
 
 
 @pytest.mark.parametrize(

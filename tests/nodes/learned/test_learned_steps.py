@@ -7,11 +7,14 @@ import pytest
 
 from tasks.errors import BadInput, NotFound
 from tasks.nodes import learned_steps
-from tasks.nodes.fingerprint.alarm_params import AlarmParams
-from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
-from tasks.nodes.learned.champions import load_trained, trained_in_use
-from tasks.nodes.learned.rows import read_open
+from tasks.nodes.detect.params import AlarmParams
+from tasks.nodes.perona.params import FingerprintParams
+from tasks.nodes.perona.trained import (
+    load_trained,
+    trained_in_use,
+)
 from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.verdict_rows import read_open
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.registry import cards, champion
 
@@ -64,12 +67,12 @@ def test_reasons_are_of_flagged_executions_alone(trained_log):
 
 def test_the_same_data_and_model_are_not_asked_again(trained_log, monkeypatch):
     first = asked(trained_log)
-    monkeypatch.setattr("tasks.nodes.learned.fingerprinting.fingerprint", lambda *_: pytest.fail("asked again"))
+    monkeypatch.setattr("tasks.nodes.perona.trained.fingerprint", lambda *_: pytest.fail("asked again"))
     assert asked(trained_log) == first
 
 
 def test_a_saved_model_gives_the_same_verdicts_after_loading(trained_log):
-    from tasks.nodes.learned.asking import ask
+    from tasks.nodes.perona.trained import ask
 
     card, model = trained_in_use(trained_log, "log")
     again = load_trained(trained_log.models / "nodes" / card.model_id)
@@ -105,7 +108,7 @@ def test_the_next_training_takes_the_parameters_of_the_model_in_use_or_says_why_
 
 def test_the_threshold_of_training_counts_however_a_model_is_asked(trained_log):
     """Through time, execution by execution, and all at once: the same verdicts, whatever threshold one hands over."""
-    from tasks.nodes.learned.asking import ask
+    from tasks.nodes.perona.trained import ask
 
     _, model = trained_in_use(trained_log, "log")
     history, _ = learned_steps.benchmarks_of(trained_log, "log", QUICK)

@@ -5,13 +5,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tasks.nodes.detectors.params import DetectorParams
+from tasks.nodes.learned import promoting
 
 from tasks.nodes import learned_steps
-from tasks.nodes.learned import promoting
-from tasks.nodes.learned.champions import trained_in_use
-from tasks.nodes.learned.held_out import Measured
-from tasks.nodes.learned.promoting import Compared, compared
-from tasks.nodes.learned.train_params import TrainParams
+from tasks.nodes.perona.params import TrainParams
+from tasks.nodes.perona.trained import (
+    Compared,
+    Measured,
+    compared,
+    trained_in_use,
+)
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.warehouse.registry import champion
@@ -62,7 +66,7 @@ def test_models_are_compared_on_what_the_present_one_has_not_seen(trained_log, q
 
     monkeypatch.setattr(promoting, "compared", comparing)
     shares = TrainParams(train_share=0.3, validation_share=0.1)
-    given = (shares, PreprocessParams(), ScoreParams(resamples=100))
+    given = (shares, PreprocessParams(), ScoreParams(resamples=100), DetectorParams(trees=10))
     found = learned_steps.train(trained_log, "log", quick_model, *given, "another")
     assert found["n_tested"] == 12 * 18
     [executions] = asked

@@ -3,14 +3,16 @@
 import shutil
 
 import pytest
+from tasks.nodes.detectors.params import DetectorParams
 
 from tasks.errors import BadInput
 from tasks.nodes import learned_steps
-from tasks.nodes.learned.held_out import Measured
-from tasks.nodes.learned.remembered import training_key
-from tasks.nodes.learned.train_params import TrainParams
-from tasks.nodes.learned.training import Training
-from tasks.nodes.perona.params import FitParams, ModelParams
+from tasks.nodes.perona.params import (
+    FitParams,
+    ModelParams,
+    TrainParams,
+)
+from tasks.nodes.perona.trained import Measured, Training, training_key
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.warehouse.connection import transaction, writing
@@ -22,6 +24,7 @@ ASKED = {
     "train": TrainParams(),
     "preprocess": PreprocessParams(),
     "score": ScoreParams(),
+    "detect": DetectorParams(),
 }
 
 
@@ -47,8 +50,8 @@ def made(monkeypatch):
             promote(warehouse, "nodes", card.model_id, "the first")
         return Training(card.model_id, in_use(warehouse), Measured({"auprc": 0.5}, "auprc"), 3, 1)
 
-    monkeypatch.setattr("tasks.nodes.learned.training.train_source", train_source)
-    monkeypatch.setattr("tasks.nodes.learned.champions.load_trained", lambda folder: None)
+    monkeypatch.setattr("tasks.nodes.perona.trained.train_source", train_source)
+    monkeypatch.setattr("tasks.nodes.perona.trained.load_trained", lambda folder: None)
     return models
 
 
@@ -88,6 +91,7 @@ def test_one_that_is_asked_for_again_is_trained_again(nodes_log, made):
         {"train": TrainParams(most_graphs=100)},
         {"preprocess": PreprocessParams(variant="paper")},
         {"score": ScoreParams(resamples=100)},
+        {"detect": DetectorParams(trees=10)},
     ],
 )
 def test_other_parameters_are_learned_anew(nodes_log, made, changed):
@@ -104,7 +108,7 @@ def test_other_data_are_learned_anew(nodes_log, made):
 
 def test_other_code_learns_anew(nodes_log, made, monkeypatch):
     train(nodes_log, "one")
-    monkeypatch.setattr("tasks.nodes.learned.remembered.code_version", lambda: "9.9")
+    monkeypatch.setattr("tasks.nodes.perona.trained.code_version", lambda: "9.9")
     assert not train(nodes_log, "other")["is_from_before"]
 
 
@@ -118,7 +122,7 @@ def test_a_model_in_use_that_cannot_be_read_is_mended_by_a_training(nodes_log, m
     def broken(folder):
         raise BadInput(folder, "no model of nodes", "one")
 
-    monkeypatch.setattr("tasks.nodes.learned.champions.load_trained", broken)
+    monkeypatch.setattr("tasks.nodes.perona.trained.load_trained", broken)
     assert not train(nodes_log, "other")["is_from_before"]
 
 

@@ -1,13 +1,12 @@
 """Whatever is stopped in the middle: nothing is lost, nothing stands there half, and the next call goes on."""
 
 import pytest
+from tasks.nodes.learned import rows
 
 from tasks.nodes import learned_steps
-from tasks.nodes.fingerprint.alarm_params import AlarmParams
-from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
-from tasks.nodes.learned import rows
-from tasks.nodes.learned.held_out import Measured
-from tasks.nodes.learned.promoting import Compared
+from tasks.nodes.detect.params import AlarmParams
+from tasks.nodes.perona.params import FingerprintParams
+from tasks.nodes.perona.trained import Compared, Measured
 from tasks.nodes.score_params import ScoreParams
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.registry import cards, champion
@@ -31,11 +30,11 @@ def in_use(warehouse):
 def test_a_training_that_was_stopped_before_its_model_was_used_uses_it_the_next_time(trained_log, train, monkeypatch):
     before, n_models = in_use(trained_log), len(cards(trained_log.models))
     with monkeypatch.context() as patch, pytest.raises(Stopped):
-        patch.setattr("tasks.nodes.learned.training.promote_if_better", stopping)
+        patch.setattr("tasks.nodes.perona.trained.promote_if_better", stopping)
         train(trained_log, run_id="another", seed=5)
     assert in_use(trained_log) == before and len(cards(trained_log.models)) == n_models + 1
     found = Compared(NOTHING, NOTHING, 0, can_old=False, can_new=True)
-    monkeypatch.setattr("tasks.nodes.learned.promoting.compared", lambda *_: found)
+    monkeypatch.setattr("tasks.nodes.perona.trained.compared", lambda *_: found)
     told = train(trained_log, run_id="another", seed=5)
     assert told["champion_id"] == told["model_id"] == in_use(trained_log)
     assert len(cards(trained_log.models)) == n_models + 1
@@ -44,7 +43,7 @@ def test_a_training_that_was_stopped_before_its_model_was_used_uses_it_the_next_
 def test_a_training_that_was_stopped_while_it_wrote_leaves_no_half_model(trained_log, train, monkeypatch):
     before = [card.model_id for card in cards(trained_log.models)]
     with monkeypatch.context() as patch, pytest.raises(Stopped):
-        patch.setattr("tasks.nodes.learned.champions.save_network", stopping)
+        patch.setattr("tasks.nodes.perona.trained.save_network", stopping)
         train(trained_log, run_id="another", seed=5)
     assert [card.model_id for card in cards(trained_log.models)] == before
     assert {path.name for path in (trained_log.models / "nodes").iterdir() if path.is_dir()} == set(before)

@@ -2,12 +2,19 @@
 
 import pandas as pd
 import pytest
+from tasks.nodes.detectors.params import DetectorParams
 
 from tasks.errors import BadInput
 from tasks.nodes import learned_steps
-from tasks.nodes.learned.train_params import TrainParams
 from tasks.nodes.perona import search as search_here
-from tasks.nodes.perona.params import FitParams, GraphParams, ModelParams, NetworkParams, SearchParams
+from tasks.nodes.perona.params import (
+    FitParams,
+    GraphParams,
+    ModelParams,
+    NetworkParams,
+    SearchParams,
+    TrainParams,
+)
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.warehouse.connection import transaction, writing
@@ -22,7 +29,7 @@ QUICK = ScoreParams(resamples=100)
 
 def tuned(warehouse, n_trials=5):
     search = SearchParams(runner="here", n_trials=n_trials, warm_up_trials=2, grace_epochs=1)
-    given = (TrainParams(), PreprocessParams(), QUICK)
+    given = (TrainParams(), PreprocessParams(), QUICK, DetectorParams(trees=10))
     return learned_steps.tune(warehouse, "log", MODEL, *given, search)
 
 

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from tasks.nodes.fingerprint.alarm_params import AlarmParams
-from tasks.nodes.learned.watching import degradations
+from tasks.nodes.detect.alarms import degradations
+from tasks.nodes.detect.params import AlarmParams
 
 RULES = AlarmParams(flagged=3, last=4, min_executions=4, confirm=2, clear=3)
 

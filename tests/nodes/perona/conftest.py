@@ -9,7 +9,13 @@ import torch
 
 from tasks.nodes.perona.graph import graphs_of, predecessors_of
 from tasks.nodes.perona.inputs import UNKNOWN, Inputs
-from tasks.nodes.perona.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
+from tasks.nodes.perona.params import (
+    FitParams,
+    GraphParams,
+    LossParams,
+    ModelParams,
+    NetworkParams,
+)
 from tasks.nodes.synthetic import synthetic_history
 
 N_INPUTS, N_TYPES, EDGE_SIZE, HIDDEN = 5, 3, 7, 4

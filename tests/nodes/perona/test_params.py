@@ -2,7 +2,12 @@
 
 import pytest
 
-from tasks.nodes.perona.params import ALL, FitParams, LossParams, ModelParams
+from tasks.nodes.perona.params import (
+    ALL,
+    FitParams,
+    LossParams,
+    ModelParams,
+)
 
 OURS, PAPER = ModelParams(), ModelParams(variant="paper")
 

@@ -10,12 +10,11 @@ import pytorch_lightning as pl
 import torch
 
 from tasks.errors import BadInput
-from tasks.nodes.fingerprint.asking import OF_EXECUTIONS as ROWS
-from tasks.nodes.fingerprint.fingerprint_params import FingerprintParams
-from tasks.nodes.fingerprint.fingerprints import fingerprints_of
-from tasks.nodes.fingerprint.judging import judge
+from tasks.nodes.perona.fingerprints import fingerprints_of
 from tasks.nodes.perona.graph import Batches, GraphSet
-from tasks.nodes.perona.params import ModelParams
+from tasks.nodes.perona.judging import OF_EXECUTIONS as ROWS
+from tasks.nodes.perona.judging import judge
+from tasks.nodes.perona.params import FingerprintParams, ModelParams
 from tasks.nodes.perona.training import (
     Diverged,
     InParts,

@@ -1,24 +1,65 @@
-"""Scores from fingerprints: how much better than the reference fleet an execution, a node and an aspect are.
+"""Fingerprints: what the encoder makes of each execution alone, the scores of nodes that come of them, and their plane.
+
+A fingerprint needs no history and no verdict: executions of a machine that was just set up have one as well.
 
     score of an execution = exp(log norm - log norm of its type at the reference)
     score of a node and aspect = exp(median over its calm executions), mean over the types of the aspect
 
 Training makes ratios of norms follow ratios of measured performance, so a score of 2 is twice the reference. What
 stands for the reference is learned once and frozen with the model: a machine that joins moves no other. No one-hot is
-part of a norm: with one in it, as the authors have it, 0.1 against 0.9 becomes 1 against 1.14."""
+part of a norm: with one in it, as the authors have it, 0.1 against 0.9 becomes 1 against 1.14. Source: III-D."""
+
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import torch
 
 from tasks.nodes.aspects import is_unstressed
-from tasks.nodes.fingerprint.fingerprints import Fingerprints
-from tasks.nodes.fingerprint.settling import series_of
-from tasks.nodes.perona.inputs import UNSTRESSED, Bools, Floats, Inputs
+from tasks.nodes.perona.inputs import NO_TYPE, UNSTRESSED, Bools, Floats, Inputs
+from tasks.nodes.perona.judging import can_be_judged, series_of
+from tasks.nodes.perona.network import PeronaNetwork, p_norms
 from tasks.nodes.ranking import Ranking, rank_nodes
 from tasks.nodes.reference_fleet import COLUMNS, ReferenceFleet
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.type_tables import NodeTables, TypeTable
 from tasks.params import Params
+
+AT_ONCE = 65_536  # executions
+
+
+@dataclass(frozen=True)
+class Fingerprints:
+    """enc: (n, h) codes. log_norm: (n,) natural logarithm of their p-norms, p being that of the model.
+
+    NaN for executions of a type that training did not have, and for those without any measurement."""
+
+    enc: Floats
+    log_norm: Floats
+
+
+def fingerprints_of(inputs: Inputs, network: PeronaNetwork) -> Fingerprints:
+    """The fingerprints of all executions, row by row; the network is as it was afterwards. Source: Perona, III-D."""
+    rows = np.flatnonzero(can_be_judged(inputs))
+    enc = np.full((len(inputs), network.params.network.hidden), np.nan)
+    log_norm = np.full(len(inputs), np.nan)
+    was_training = network.training
+    network.eval()
+    try:
+        with torch.no_grad():
+            parts = [
+                network.encode(torch.from_numpy(inputs.x[rows[first : first + AT_ONCE]])).double()
+                for first in range(0, len(rows), AT_ONCE)
+            ]
+            if not parts:
+                return Fingerprints(enc, log_norm)
+            codes = torch.cat(parts)  # (k, h)
+            norms = p_norms(codes, network.params.loss.norm_power)  # (k,)
+    finally:
+        network.train(was_training)
+    enc[rows], log_norm[rows] = codes.numpy(), np.log(norms.numpy())
+    return Fingerprints(enc, log_norm)
+
 
 SCORE = "fingerprint_score"  # stands where other tables have the names of metrics
 
@@ -110,3 +151,51 @@ def _reference_of_scores(tables: NodeTables) -> ReferenceFleet:
     """Scores are ratios to the reference already: it is 1."""
     rows = [(table.name, table.aspect, SCORE, "", 1.0, 1.0, 1.0, 0, 0) for table in tables.tables]
     return ReferenceFleet(pd.DataFrame(rows, columns=COLUMNS), "frozen with the model")
+
+
+OF_POINTS = ["execution", "type", "node", "x", "y", "norm"]
+SMALLEST = 1e-12  # length of a fingerprint that has a direction
+
+
+@dataclass(frozen=True)
+class Plane:
+    """points: one row an execution with a fingerprint: execution (row of the inputs), type, node, x and y (from -1 to
+    1), norm. shown: the share of the variance that the two dimensions hold, 0 without any."""
+
+    points: pd.DataFrame
+    shown: float
+
+
+def plane_of(inputs: Inputs, prints: Fingerprints) -> Plane:
+    """Directions of fingerprints on their first two principal components; types count alike, however often they ran.
+
+    Types are clustered by direction (cosine similarity) and nodes are ranked by norm, so the place tells the type and
+    the norm is told beside it. The same fingerprints always have the same places: signs are fixed."""
+    rows = np.flatnonzero(np.isfinite(prints.log_norm) & (inputs.type_of != NO_TYPE))
+    enc, type_of = prints.enc[rows], inputs.type_of[rows]
+    length = np.linalg.norm(enc, axis=1, keepdims=True)
+    direction = enc / np.maximum(length, SMALLEST)  # (k, h)
+    sizes = np.bincount(type_of, minlength=len(inputs.types))
+    weight = 1 / (sizes[type_of] * max(1, int((sizes > 0).sum())))  # sums to 1
+    apart = direction - weight @ direction
+    axes, shown = _first_two(apart, weight)
+    place = apart @ axes  # (k, 2)
+    told = {
+        "execution": rows,
+        "type": np.array(inputs.types, dtype=object)[type_of],
+        "node": np.array(inputs.nodes, dtype=object)[inputs.node_of[rows]],
+        "x": place[:, 0],
+        "y": place[:, 1],
+        "norm": np.exp(prints.log_norm[rows]),
+    }
+    return Plane(pd.DataFrame(told)[OF_POINTS].astype({"type": "str", "node": "str"}), shown)
+
+
+def _first_two(apart: Floats, weight: Floats) -> tuple[Floats, float]:
+    """The first two principal axes, (h, 2), and the share of the variance along them. apart: (k, h), of mean 0."""
+    variance, axes = np.linalg.eigh((apart * weight[:, None]).T @ apart)  # rising
+    chosen = axes[:, ::-1][:, :2]
+    largest = chosen[np.abs(chosen).argmax(axis=0), np.arange(chosen.shape[1])]
+    total = variance.sum()
+    shown = float(variance[::-1][:2].sum() / total) if total > 0 else 0.0
+    return chosen * np.where(largest < 0, -1.0, 1.0), shown

@@ -1,12 +1,13 @@
-"""Verdicts that rest on earlier executions whose own verdicts are not known either.
+"""What the network says of executions, each beside its predecessors: a logit of degradation, without any label.
 
-An execution is judged beside its predecessors: the latest earlier executions of its node and type that are not flagged.
-So each verdict hangs on verdicts of earlier executions alone, and going through time decides them one after another.
+In use no label is known. So predecessors are chosen by verdicts, not by labels as in the paper: the latest earlier
+executions of the node and type that are not flagged. Each verdict hangs on verdicts of earlier executions alone, and
+going through time decides them one after another.
 
 A node of which everything was flagged from the first on has none. That is another kind of machine, or one that always
 was like that, rather than one that changed: after `new_level_after` such executions the least suspicious of them stand
-beside later ones, until one is not flagged. So a lasting difference is told once (as last_k.py does), and from then on
-a change is. That the node is slow is for the ranking to say.
+beside later ones, until one is not flagged. So a lasting difference is told once, and from then on a change is. That
+the node is slow is for the ranking to say.
 
 Where the network says nothing of an execution with too few predecessors (the paper's variant: fewer than three), that
 execution has no verdict, and stands beside later ones as if it were calm: the paper takes its history for granted.
@@ -15,13 +16,89 @@ The same is found for all executions at once: judge them by guessed verdicts, ch
 those again whose predecessors are others now, until none are. After k rounds the first k executions of each node and
 type are as in going through time, so what no round changes any more is what going through time gives."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
 
-from tasks.nodes.perona.graph import ABSENT, predecessors_of
-from tasks.nodes.perona.inputs import Bools, Floats, Inputs, Ints
+from tasks.nodes.perona.graph import ABSENT, Batches, GraphSet, predecessors_of
+from tasks.nodes.perona.inputs import NO_TYPE, Bools, Floats, Inputs, Ints
+from tasks.nodes.perona.network import PeronaNetwork
+from tasks.nodes.perona.params import FingerprintParams
+
+OF_EXECUTIONS = (
+    "x",
+    "is_own",
+    "type_of",
+    "node_of",
+    "started_s",
+    "before",
+    "during",
+    "performance",
+    "labels",
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """About some executions.
+
+    rows: (b,) which. logit: (b,), NaN of a network that was not taught to detect. is_inferred: (b,) whether there was a
+    neighbourhood to infer the fingerprint from. expected: (b, f) what that decodes to, on the scale of x."""
+
+    rows: Ints
+    logit: Floats
+    is_inferred: Bools
+    expected: Floats
+
+
+def targets_of(
+    inputs: Inputs, network: PeronaNetwork, rows: Ints, predecessors: Ints, at_once: int
+) -> Iterator[Answer]:
+    """Ask the network about executions, `at_once` at a time, in the order of rows.
+
+    rows: (k,). predecessors: (k, p), ABSENT where there are fewer. The network is as it was afterwards; nothing is
+    drawn at random. Only these rows are handed on, so few of them cost little."""
+    batches = Batches(_of_rows(inputs, rows, predecessors), network.params)
+    was_training = network.training
+    network.eval()
+    try:
+        for first in range(0, len(rows), at_once):
+            numbers = np.arange(first, min(first + at_once, len(rows)))
+            yield _ask(batches, network, numbers, rows[numbers])
+    finally:
+        network.train(was_training)
+
+
+def _ask(batches: Batches, network: PeronaNetwork, numbers: Ints, rows: Ints) -> Answer:
+    batch = batches.of(numbers)
+    with torch.no_grad():
+        found = network(batch)
+    of = batch.is_target  # one a graph, in the order of the graphs
+    logit = _floats(found.logit[of])
+    return Answer(
+        rows,
+        logit if network.params.loss.detection else np.full(len(rows), np.nan),
+        np.asarray(found.is_inferred[of].numpy(), dtype=bool),
+        _floats(found.decoded_nxt[of]),
+    )
+
+
+def _floats(tensor: Tensor) -> Floats:
+    return np.asarray(tensor.numpy(), dtype=np.float64)
+
+
+def _of_rows(inputs: Inputs, rows: Ints, predecessors: Ints) -> GraphSet:
+    """The graphs of these rows, over inputs that hold nothing else."""
+    is_there = predecessors != ABSENT
+    used = np.unique(np.append(rows, predecessors[is_there]))
+    few = replace(inputs, **{name: getattr(inputs, name)[used] for name in OF_EXECUTIONS})
+    beside = np.where(is_there, np.searchsorted(used, predecessors), ABSENT)
+    return GraphSet(few, np.searchsorted(used, rows), beside)
+
 
 Scorer = Callable[[Ints, Ints], Floats]  # rows (k,) and their predecessors (k, p) to their logits (k,)
 
@@ -149,3 +226,76 @@ def go_through_time(asked: Question, rows: Ints, before: Settled, instead: Ints)
         is_next = asked.passes(now, logit[now])
         latest[of[is_next]] = np.column_stack([latest[of[is_next], 1:], now[is_next]])
     return Settled(logit, beside, before.n_rounds, before.n_in_time)
+
+
+ONE_HOT = "type="  # how the names of columns begin that tell the type, not a measurement
+
+
+@dataclass(frozen=True)
+class Judged:
+    """logit, probability: (n,), NaN for executions that cannot be judged. is_flagged: (n,) probability above the
+    threshold. predecessors: (n, p) rows beside which each was judged, oldest first, -1 where there were fewer.
+
+    n_rounds: rounds until no verdict changed. n_in_time: executions that had to be judged one after another."""
+
+    logit: Floats
+    probability: Floats
+    is_flagged: Bools
+    predecessors: Ints
+    n_rounds: int
+    n_in_time: int
+
+
+def judge(
+    inputs: Inputs, network: PeronaNetwork, params: FingerprintParams, *, may_precede: Bools | None = None
+) -> Judged:
+    """Judge all executions, each beside the latest earlier ones of its node and type that are not flagged.
+
+    Nothing is said of the first ones of a node, which stand beside nothing (in the paper's variant: beside fewer than
+    it was taught with). Nothing flagged is a predecessor, but where everything was flagged from the
+    first on (above), nor what may_precede (n,) denies, such as disturbed executions. Executions of a type
+    that training did not have, and those without any measurement, are not judged. 100,000 take less than 10 s."""
+    is_judged = can_be_judged(inputs)
+    may = is_judged if may_precede is None else is_judged & may_precede
+
+    def score(rows: Ints, predecessors: Ints) -> Floats:
+        found = [part.logit for part in targets_of(inputs, network, rows, predecessors, params.graphs_at_once)]
+        return np.concatenate(found) if found else np.empty(0)
+
+    count, limit = network.params.graph.predecessors, logit_of(params.threshold)
+    rows, fewest = np.flatnonzero(is_judged), network.fewest
+    asked = Question(inputs, score, rows, may, count, limit, fewest=fewest, new_level_after=params.new_level_after)
+    found = settle(asked, params.rounds)
+    is_flagged = found.logit > limit
+    told = (found.predecessors, found.n_rounds, found.n_in_time)
+    return Judged(found.logit, probability_of(found.logit), is_flagged, *told)
+
+
+def can_be_judged(inputs: Inputs) -> Bools:
+    """Executions of a type of training with at least one measurement: (n,)."""
+    return np.asarray((inputs.type_of != NO_TYPE) & inputs.is_own[:, is_metric(inputs)].any(axis=1))
+
+
+def is_metric(inputs: Inputs) -> Bools:
+    """Which columns of x are measurements: (f,); the others tell the type."""
+    return np.array([not name.startswith(ONE_HOT) for name in inputs.columns], dtype=bool)
+
+
+def probability_of(logit: Floats) -> Floats:
+    """1 / (1 + exp(-logit)), without overflow, and exact in small ones as well."""
+    small = np.exp(-np.abs(logit))
+    return np.asarray(np.where(logit >= 0, 1.0, small) / (1 + small))
+
+
+def logit_of(probability: float) -> float:
+    """ln(p / (1 - p)): infinite for 1, minus infinity for 0."""
+    with np.errstate(divide="ignore"):
+        return float(np.log(np.float64(probability)) - np.log1p(-np.float64(probability)))
+
+
+def undisturbed(executions: pd.DataFrame) -> Bools:
+    """Executions that completed and during which nobody else used the machine: (n,); labels are not looked at.
+
+    Others are judged, but stand beside none (may_precede)."""
+    contaminated = executions["is_contaminated"].astype("boolean").fillna(False).to_numpy(dtype=bool)
+    return np.asarray((executions["status"] == "completed").to_numpy(dtype=bool) & ~contaminated)

@@ -1,4 +1,4 @@
-"""The tables of what a trained model says: written as a whole for a source, and read back."""
+"""The tables of verdicts, states and fingerprints: written as a whole for a source, and read back."""
 
 import json
 from datetime import UTC, datetime
@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from tasks.nodes.answer_rows import insert_rows
+from tasks.nodes.detect.alarms import KINDS, Watched
 from tasks.nodes.detect.reasons import reason_of_row
-from tasks.nodes.fingerprint.alarm_words import KINDS
-from tasks.nodes.fingerprint.alarms import Watched
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
 
 if TYPE_CHECKING:
-    from tasks.nodes.learned.fingerprinting import Told
+    from tasks.nodes.perona.trained import Told
 
 TABLES = ("fingerprints", "fingerprint_scores", "fingerprintings")
 JUDGED = """

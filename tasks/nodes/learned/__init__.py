@@ -1,1 +1,0 @@
-"""Perona's model on the executions of a source: trained, kept as a champion, asked, and watched by."""

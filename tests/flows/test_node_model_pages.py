@@ -4,7 +4,8 @@ import pandas as pd
 
 from flows.node_model_pages import fingerprints_page, states_page
 from flows.node_pages import evaluation_page
-from tasks.nodes.learned_steps import FingerprintedNodes, WatchedNodes
+from tasks.nodes.learned_steps import FingerprintedNodes
+from tasks.nodes.verdict_steps import WatchedNodes
 
 NOW = pd.Timestamp("2026-01-06 12:00")
 WATCHED = WatchedNodes(model_id="model-1", n_nodes=2, alarms=[], suspected=[], excluded=["node-2"])
@@ -55,7 +56,7 @@ def test_emulated_nodes_are_called_so() -> None:
     page = plain(states_page("log", WATCHED, states, pd.DataFrame({"message": []}), [], []))
     assert "To be left out: node-2 (emulated) (disk)." in page
     assert "| node-2 (emulated) | disk | confirmed |" in page and "| node-1 | disk | healthy |" in page
-    found = FingerprintedNodes(model_id="m", n_executions=9, n_fingerprints=9, n_flagged=1, best=["node-2"])
+    found = FingerprintedNodes(model_id="m", n_executions=9, n_fingerprints=9, best=["node-2"])
     row = {"aspect": "all", "rank": 1, "score": 1.5, "low": 1.0, "high": 2.0, "is_tied": False, "n_executions": 9}
     scores = pd.DataFrame([{**row, "node": "node-2", "is_emulated": True}])
     page = plain(fingerprints_page("log", found, scores))

@@ -23,14 +23,15 @@ from tasks.params import Params
 from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse
 
-SHARED = ["train", "preprocess", "score", "detect", "report", "warehouse"]
+SHARED = ["train", "preprocess", "score", "report", "warehouse"]
+OF_DETECTOR = ["detect", "budget", "alarm"]
 CHANGED = {
     "preprocess": {"variant": "paper"},
     "score": {"resamples": 123},
-    "detect": {"trees": 11},
+    "detect": {"headlines": {"spin": ["rate"]}},
+    "budget": {"alarms_per_day": 0.1},
     "train": {"train_share": 0.5},
     "search": {"n_trials": 7},
-    "fingerprint": {"most_reasons": 2},
     "alarm": {"flagged": 4},
     "report": {"n_rows": 9},
     "model": {"fit": {"epochs": 3}},
@@ -38,7 +39,9 @@ CHANGED = {
 
 
 def test_forms_of_training_and_search_show_their_own_fields_first_and_share_the_rest() -> None:
-    assert list(NodeTrainParams.model_fields) == ["source", "as_in_use", "trains_again", "model", *SHARED]
+    assert list(NodeTrainParams.model_fields) == [
+        "source", "variant", *OF_DETECTOR, "as_in_use", "trains_again", "model", *SHARED,
+    ]  # fmt: skip
     assert list(NodeTuneParams.model_fields) == ["source", "search", "model", *SHARED]
 
 

@@ -42,17 +42,18 @@ def artifact(key: str) -> str:
 
 
 def trained(warehouse: Warehouse, **asked: Any) -> Any:
-    given = {"source": "log", "model": SMALL, "score": QUICK, "detect": DetectorParams(trees=10)}
+    """A network."""
+    given = {"source": "log", "variant": "ours", "model": SMALL, "score": QUICK}
     return train_nodes(NodeTrainParams(**{**given, **asked}, warehouse=warehouse))
 
 
-def test_a_model_is_trained_asked_and_watched_by(nodes_log: Warehouse) -> None:
-    found = trained(nodes_log)
-    assert found["champion_id"] == found["model_id"]
-    assert f"the figures are of the latest {found['n_tested']:,}" in artifact("nodes-log-model")
+def test_a_detector_is_trained_asked_and_watched_by(nodes_log: Warehouse) -> None:
+    found = train_nodes(NodeTrainParams(source="log", score=QUICK, warehouse=nodes_log))
+    assert found["figures"]["recall"] > 0.3  # a third of the doses is one deviation
+    assert "false alarms a day are to be expected over this fleet" in artifact("nodes-log-model")
     told = fingerprint_nodes(NodeFingerprintParams(source="log", score=QUICK, warehouse=nodes_log))
-    assert told["n_fingerprints"] == 360
-    assert "| cpu | 1 |" in artifact("nodes-log-fingerprints")
+    assert (told["model_id"], told["n_judged"], told["n_fingerprints"]) == (found["model_id"], 360, 0)
+    assert "## Flagged executions, and why" in artifact("nodes-log-fingerprints")
     watching = NodeWatchParams(source="log", alarm=EAGER, score=QUICK, warehouse=nodes_log)
     seen = watch_nodes(watching)
     assert seen["alarms"]
@@ -61,6 +62,17 @@ def test_a_model_is_trained_asked_and_watched_by(nodes_log: Warehouse) -> None:
     assert "suspected" in artifact("nodes-log-states")
     assert Path(seen["report"]).exists()
     assert watch_nodes(watching)["alarms"] == []
+
+
+def test_a_network_beside_it_makes_fingerprints(nodes_log: Warehouse) -> None:
+    detector = train_nodes(NodeTrainParams(source="log", score=QUICK, warehouse=nodes_log))
+    found = trained(nodes_log)
+    assert found["champion_id"] == found["model_id"]
+    assert f"the figures are of the latest {found['n_tested']:,}" in artifact("nodes-log-model")
+    told = fingerprint_nodes(NodeFingerprintParams(source="log", score=QUICK, warehouse=nodes_log))
+    assert (told["model_id"], told["network_id"]) == (detector["model_id"], found["model_id"])
+    assert told["n_fingerprints"] == 360
+    assert "| cpu | 1 |" in artifact("nodes-log-fingerprints")
 
 
 @pytest.mark.slow

@@ -1,9 +1,12 @@
-"""Tables of benchmark types whose values are written out, so that answers can be worked out by hand."""
+"""Tables of benchmark types whose values are written out, and a warehouse with a detector and a small network."""
+
+import shutil
 
 import numpy as np
 import pytest
 
 from tasks.nodes.type_tables import NodeTables, TypeTable
+from tasks.warehouse.place import Warehouse
 
 
 def make_table(rows, *, name="cpu-test", aspect="cpu", units=("1/s",), metrics=(), orientation=None):
@@ -57,3 +60,72 @@ def campaign():
         return history, learn_tables(history, np.ones(len(history.executions), dtype=bool), PreprocessParams())
 
     return drawn
+
+
+def small(seed=0, epochs=2):
+    """Parameters of a model that is fitted in a moment."""
+    from tasks.nodes.perona.params import (
+        FitParams,
+        GraphParams,
+        LossParams,
+        ModelParams,
+        NetworkParams,
+    )
+
+    return ModelParams(
+        graph=GraphParams(node_metrics=False),
+        network=NetworkParams(hidden=8, intermediate=8, heads=1, dropout=0.0, edge_dropout=0.0),
+        loss=LossParams(mined_per_type=8),
+        fit=FitParams(epochs=epochs, batch_size=64, seed=seed),
+    )
+
+
+def trained(warehouse, run_id="run", **asked):
+    """A training on the source `log`."""
+    from tasks.nodes import learned_steps
+    from tasks.nodes.perona.params import TrainParams
+    from tasks.nodes.preprocess.params import PreprocessParams
+    from tasks.nodes.score_params import ScoreParams
+
+    given = (TrainParams(), PreprocessParams(), ScoreParams(resamples=100))
+    return learned_steps.train(warehouse, "log", small(**asked), *given, run_id)
+
+
+@pytest.fixture
+def train():
+    """The function `trained`."""
+    return trained
+
+
+@pytest.fixture(scope="session")
+def trained_home(tmp_path_factory, nodes_home):
+    """The home of nodes_home after trainings of the source, verdicts and fingerprints."""
+    from tasks.nodes import learned_steps, verdict_steps
+    from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
+    from tasks.nodes.preprocess.params import PreprocessParams
+    from tasks.nodes.score_params import ScoreParams
+
+    home = tmp_path_factory.mktemp("trained") / "home"
+    shutil.copytree(nodes_home, home)
+    warehouse = Warehouse(home=home, memory_mb=256, threads=1)
+    quick = ScoreParams(resamples=100)
+    given = (PreprocessParams(), DetectorParams(), BudgetParams(), AlarmParams(), quick)
+    verdict_steps.learn(warehouse, "log", *given, "run")
+    verdict_steps.judge(warehouse, "log", quick)
+    trained(warehouse)
+    learned_steps.fingerprint(warehouse, "log", quick)
+    return home
+
+
+@pytest.fixture
+def trained_log(tmp_path, trained_home):
+    """A copy of it for one test."""
+    home = tmp_path / "home"
+    shutil.copytree(trained_home, home)
+    return Warehouse(home=home, memory_mb=256, threads=1)
+
+
+@pytest.fixture
+def quick_model():
+    """The parameters of that model."""
+    return small()

@@ -14,7 +14,7 @@ An alarm that goes on is one alarm. A suspected node should run a fresh benchmar
 confirms the alarm or clears it. A confirmed one is to be left out."""
 
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
@@ -28,7 +28,6 @@ from tasks.nodes.detect.params import AlarmParams
 from tasks.nodes.detect.reasons import reason_of_row
 from tasks.nodes.model_names import WORD
 from tasks.nodes.type_tables import Bools, Floats, Ints
-from tasks.quantities import share
 from tasks.utc import utc_text
 from tasks.warehouse.alarms import Alarm
 
@@ -36,6 +35,7 @@ State = Literal["healthy", "suspected", "confirmed", "cleared"]
 GOING_ON: frozenset[State] = frozenset({"suspected", "confirmed"})
 DAY_S = 86_400.0
 NEVER = -1
+OF_TIME = ["node", "n_executions", "mean_duration_s", "executions_per_day", "share"]
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,9 @@ class Watched:
     them), n_left_out, last_at (start of the newest that counts), asks_for_benchmark (suspected).
 
     alarms: one row an alarm, by the time it was raised: node, aspect, state (suspected, confirmed or cleared),
-    first_execution (flagged, behind it), raised_by and raised_at, confirmed_by and confirmed_at, cleared_by and
-    cleared_at (execution and its start; missing if none), n_executions and n_flagged (from the first on until it was
+    first_execution and first_at (the first flagged one behind it, and its start), raised_by and raised_at,
+    confirmed_by and confirmed_at, cleared_by and cleared_at (execution and its start; missing if none),
+    n_executions and n_flagged (from the first on until it was
     cleared), probability (median of the flagged ones). Node, aspect and raised_by name an alarm for good.
 
     executions: those that count, in time order within node and aspect, with is_flagged as it counted and the state
@@ -220,6 +221,7 @@ def _alarms(counted: pd.DataFrame, found: list[Followed], starts: Ints) -> pd.Da
         "aspect": _taken(counted["aspect"], first),
         "state": pd.Series([one.state for _, one in each], dtype="str"),
         "first_execution": _taken(counted["execution_id"], first),
+        "first_at": _taken(counted["started_at"], first),
     }
     for name, place in {"raised": raised, "confirmed": confirmed, "cleared": cleared}.items():
         told |= {
@@ -252,7 +254,7 @@ KINDS: dict[State, Kind] = {
     "cleared": "cleared-degradation",
 }
 BY = ("first_execution", "raised_by", "confirmed_by", "cleared_by")
-AT = ("raised_at", "confirmed_at", "cleared_at")
+AT = ("first_at", "raised_at", "confirmed_at", "cleared_at")
 
 
 def kind_of(alarm: Mapping[str, Any]) -> Kind:
@@ -265,19 +267,20 @@ def subject_of(alarm: Mapping[str, Any]) -> str:
     return f"{alarm['node']}/{alarm['aspect']}/{alarm['raised_by']}"
 
 
-def message_of(alarm: Mapping[str, Any]) -> str:
-    """One line for a person."""
+def message_of(alarm: Mapping[str, Any], reasons: Sequence[str], params: AlarmParams) -> str:
+    """One line for a person: since when, what it rests on, and what comes next. reasons: metrics in words."""
     where = f"node {alarm['node']}, {alarm['aspect']}"
-    flags = f"{alarm['n_flagged']} of {alarm['n_executions']} executions flagged from {alarm['first_execution']} on"
-    sure = f"median probability {share(float(alarm['probability']))}"
+    since = f"since {_when(alarm['first_at'], alarm['first_execution'])}"
+    flags = f"{alarm['n_flagged']} of {alarm['n_executions']} executions flagged"
+    why = "; ".join(reasons) or "no metric alone says so"
+    clear = f"{params.clear} executions in a row without a flag"
     if alarm["state"] == "suspected":
-        by = f"{alarm['raised_by']}{_when(alarm['raised_at'])}"
-        return f"{where}: looks degraded since {by}; {flags}, {sure}; a fresh benchmark will tell"
+        return f"{where}: looks degraded {since}, {flags}; {why}; a fresh benchmark will tell, {clear} clear it"
     if alarm["state"] == "confirmed":
-        by = f"{alarm['confirmed_by']}{_when(alarm['confirmed_at'])}"
-        return f"{where}: is degraded, confirmed by {by}; {flags}, {sure}; leave the node out"
-    by = f"{alarm['cleared_by']}{_when(alarm['cleared_at'])}"
-    return f"{where}: no longer degraded, cleared by {by}; {flags}, {sure}"
+        by = f"confirmed {_when(alarm['confirmed_at'], alarm['confirmed_by'])}"
+        return f"{where}: is degraded {since}, {by}, {flags}; {why}; leave the node out until {clear} clear it"
+    by = f"cleared {_when(alarm['cleared_at'], alarm['cleared_by'])} by {clear}"
+    return f"{where}: no longer degraded, {by}; it was so {since}, {flags}"
 
 
 def evidence_of(alarm: Mapping[str, Any]) -> dict[str, Any]:
@@ -289,8 +292,9 @@ def evidence_of(alarm: Mapping[str, Any]) -> dict[str, Any]:
     return {**told, **names, **times, **counts, "probability": float(alarm["probability"])}
 
 
-def _when(at: Any) -> str:
-    return "" if pd.isna(at) else f" at {_moment(at):%Y-%m-%d %H:%M} UTC"
+def _when(at: Any, execution: str) -> str:
+    """When an execution started, if anybody knows, and its name."""
+    return f"the execution {execution}" if pd.isna(at) else f"{_moment(at):%Y-%m-%d %H:%M} UTC ({execution})"
 
 
 def _moment(at: Any) -> datetime:
@@ -321,7 +325,7 @@ def degradations(
 ) -> Degradations:
     """Follow every node and aspect of a source; an alarm for each that is suspected or confirmed.
 
-    judged: as alarms.NEEDED. reasons: of flagged executions, as detect/reasons.py has them. told: subjects of alarms
+    judged: with the columns NEEDED. reasons: of flagged executions, as reasons_of gives them. told: subjects of alarms
     that somebody was told of before; of those it is also told when they have cleared. An alarm that goes on keeps the
     name that it was told under, also where a new model would have raised it some executions earlier or later.
     still_open: node and aspect of those of them that nothing has cleared yet; where this model has no such alarm at all
@@ -341,7 +345,7 @@ def degradations(
             continue
         known |= {subject} if alarm["state"] == "cleared" else {subject, *subjects}
         why = [] if alarm["state"] == "cleared" else _reasons(behind, reasons)
-        message = "; ".join([message_of(alarm), *([f"it shows in {', '.join(why)}"] if why else [])])
+        message = message_of(alarm, why, params)
         evidence = {**evidence_of(alarm), "reasons": why, "model_id": model_id}
         raised.append(Alarm(WORD, source, kind_of(alarm), subject, message, evidence))
     raised += _withdrawn(source, still_open, known, model_id)
@@ -394,16 +398,8 @@ def _reasons(behind: pd.DataFrame, reasons: pd.DataFrame) -> list[str]:
     return [reason_of_row(latest.loc[name]).words() for name in each.index[:MOST_REASONS]]
 
 
-COLUMNS = ["node", "n_executions", "mean_duration_s", "executions_per_day", "share"]
-
-
-def watching_share(mean_duration_s: float, executions_per_day: float) -> float:
-    """The share of a machine's time that so many benchmarks of that length take; 0.01 is a hundredth."""
-    return mean_duration_s * executions_per_day / DAY_S
-
-
 def machine_time(executions: pd.DataFrame) -> pd.DataFrame:
-    """One row a node: node, n_executions, mean_duration_s, executions_per_day, share.
+    """What watching costs, one row a node: node, n_executions, mean_duration_s, executions_per_day, share of its time.
 
     executions: node, started_at, duration_s, as in nodes.executions, in any order. The pace is that of the record: n
     executions that start within a time t follow each other every t / (n - 1). Unknown starts and durations are left
@@ -429,4 +425,4 @@ def machine_time(executions: pd.DataFrame) -> pd.DataFrame:
         }
     )
     share = found["mean_duration_s"] * found["executions_per_day"] / DAY_S
-    return found.assign(share=share).reset_index()[COLUMNS]
+    return found.assign(share=share).reset_index()[OF_TIME]

@@ -20,7 +20,7 @@ from tasks.nodes.type_tables import Bools, Floats
 
 RUNGS = np.geomspace(0.3, 0.003, 16)  # flagged shares of calm executions that are tried
 LEAST_ALARMS = 3  # of a rung that the line is fitted through
-LARGEST_SHARE = 0.2  # of calm executions that may be flagged, however large the budget
+LEAST_SHARE, LARGEST_SHARE = 1e-9, 0.2  # of calm executions that may be flagged, whatever the budget
 DAY_H = 24.0
 
 
@@ -42,7 +42,8 @@ def threshold_of_alarms(
 ) -> Budget:
     """The threshold that raises at most budget.alarms_per_day false alarms, by the calm executions of training.
 
-    XX"""
+    executions: with node and aspect. scores: (n,) out of fold, NaN where nothing is known. at_h: (n,) hours, NaN where
+    unknown. Raises ValueError if no calm execution has a score."""
     is_used = is_calm & ~np.isnan(scores)
     if not is_used.any():
         raise ValueError("no calm execution has a score; a threshold is a quantile of these")
@@ -55,7 +56,7 @@ def threshold_of_alarms(
     counts = np.array([_alarms(used[order] > _quantile(used, share), hours[order], bounds, alarm) for share in RUNGS])
     line = _line(counts, len(used), alarm)
     wanted = budget.alarms_per_day / per_day
-    share = float(np.clip(np.exp((np.log(wanted) - line[1]) / line[0]), 0.0, LARGEST_SHARE))
+    share = float(np.clip(np.exp((np.log(wanted) - line[1]) / line[0]), LEAST_SHARE, LARGEST_SHARE))
     expected = float(np.exp(line[1] + line[0] * np.log(share))) * per_day
     nearest = int(np.abs(np.log(RUNGS / max(share, RUNGS[-1]))).argmin())
     return Budget(_quantile(used, share), expected, per_day, share, int(counts[nearest]))

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
@@ -125,7 +126,7 @@ def load_verdict_model(folder: Path) -> VerdictModel:
         told = json.loads((folder / BUDGET).read_text())
         budget = Budget(**told["budget"]) if told["budget"] else None
         detector = load_detector(folder)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
         problem = f"no detector of nodes ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
         raise BadInput(folder, problem, "what 'whorl nodes train' wrote", "train again") from error
     return VerdictModel(load_preprocessor(folder / PREPROCESSOR), detector, float(told["threshold"]), budget)

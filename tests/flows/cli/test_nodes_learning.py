@@ -29,7 +29,6 @@ QUICK = {
     "WHORL_NODES__MODEL__NETWORK__HIDDEN": "8",
     "WHORL_NODES__MODEL__NETWORK__INTERMEDIATE": "8",
     "WHORL_NODES__MODEL__NETWORK__HEADS": "1",
-    "WHORL_NODES__MODEL__NETWORK__EVIDENCE": "false",
     "WHORL_NODES__MODEL__FIT__EPOCHS": "1",
     "WHORL_NODES__SEARCH__RUNNER": "here",
 }
@@ -43,6 +42,18 @@ TRAINED = {
     "n_tested": 72,
     "is_from_before": False,
     "sees_node_metrics": False,
+    "report": "/pages/nodes-log.html",
+}
+DETECTED = {
+    "model_id": "detector-v-1",
+    "data_version": "v",
+    "figures": {"auprc": 0.97, "recall": 0.9},
+    "n_learned": 1216,
+    "n_stressed": 240,
+    "threshold": 0.1,
+    "alarms_per_day": 0.9,
+    "executions_per_day": 2880.0,
+    "is_from_before": False,
     "report": "/pages/nodes-log.html",
 }
 WATCHED = {"model_id": "m", "n_nodes": 3, "alarms": [], "suspected": [], "excluded": ["node-2"], "asked": []}
@@ -82,7 +93,19 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def model_in_use(nodes_log: Warehouse) -> Warehouse:
-    """The source `log` with the card of a model in use, which has parameters of its own and no weights."""
+    """The source `log` with the cards of a detector and a network in use, which has parameters of its own; no files."""
+    detector = new_card(
+        word="nodes",
+        source="log",
+        kind="detector",
+        run_id="run",
+        data_version="v",
+        seed=0,
+        parameters={},
+        figures={},
+        identity="detector",
+    )
+    promote(nodes_log, "nodes", register(nodes_log, detector, lambda folder: None), "the first")
     card = new_card(
         word="nodes",
         source="log",
@@ -125,6 +148,7 @@ def test_flags_of_a_training_reach_the_flow(
     assert [(one.as_in_use, one.trains_again) for one in asked] == [(True, False), (False, False), (False, True)]
     changed = asked[1].model
     assert (changed.variant, changed.fit.epochs, changed.fit.seed) == ("paper", 3, 5)
+    assert [one.variant for one in asked] == ["detector", "paper", "detector"]
     assert [one.source for one in asked] == ["log"] * 3
     assert asked[0].model == asked[2].model == ModelParams()
 
@@ -134,7 +158,8 @@ def test_a_flag_changes_the_parameters_of_the_model_in_use_and_leaves_the_others
 ) -> None:
     """A search must not be lost to a training with another seed."""
     asked = asked_by(monkeypatch, "flows.node_models.train_nodes", TRAINED)
-    for flags in (["--seed", 5], ["--seed", 5, "--fresh"], ["--variant", "paper"], ["--variant", "ours"]):
+    seeded = ["--variant", "ours", "--seed", 5]
+    for flags in (seeded, [*seeded, "--fresh"], ["--variant", "paper"], ["--variant", "ours"]):
         assert whorl("nodes", "train", *flags).code == 0
     fits = [one.model.fit for one in asked]
     assert fits[0] == FitParams(epochs=7, weight_decay=0.01, seed=5)
@@ -142,6 +167,28 @@ def test_a_flag_changes_the_parameters_of_the_model_in_use_and_leaves_the_others
     assert (asked[2].model.variant, fits[2]) == ("paper", FitParams())
     assert asked[3].model == IN_USE
     assert not any(one.as_in_use for one in asked)
+
+
+def test_flags_of_the_network_are_refused_without_it(whorl: Whorl, nodes_log: Warehouse) -> None:
+    ended = whorl("nodes", "train", "--seed", 5)
+    assert ended.code == 2
+    assert "--epochs and --seed are of the network; name --variant ours or paper" in " ".join(ended.err.split())
+
+
+def test_a_detector_tells_what_it_found_and_what_its_threshold_costs(
+    whorl: Whorl, monkeypatch: pytest.MonkeyPatch, nodes_log: Warehouse
+) -> None:
+    asked_by(monkeypatch, "flows.node_models.train_nodes", DETECTED)
+    ended = whorl("nodes", "train")
+    facts = facts_of(ended.out)
+    assert facts["learned"] == "1,216 executions, 240 of them known to be stressed"
+    assert (facts["verdicts by"], facts["recall"]) == ("models that know stress", "0.9")
+    assert facts["false alarms"] == (
+        "About 0.9 false alarms a day are to be expected over this fleet, at 2,880 executions a day."
+    )
+    asked_by(monkeypatch, "flows.node_models.train_nodes", {**DETECTED, "n_stressed": 0, "figures": {}})
+    facts = facts_of(whorl("nodes", "train").out)
+    assert facts["verdicts by"] == "headline metrics alone, as no stress is known" and "recall" not in facts
 
 
 def test_flags_of_a_search_reach_the_flow_and_what_it_found_is_told(
@@ -222,26 +269,24 @@ def test_a_watch_asks_for_benchmarks_unless_told_not_to(
     assert [one.asks_for_benchmarks for one in asked] == [True, False]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("prefect_server", "quick")
-def test_a_source_is_learned_asked_and_watched_from_the_command_line(whorl: Whorl, nodes_log: Warehouse) -> None:
+def test_a_source_is_learned_judged_watched_and_explained_from_the_command_line(
+    whorl: Whorl, nodes_log: Warehouse
+) -> None:
     trained = whorl("nodes", "train")
     assert trained.code == 0, trained.err
     facts = facts_of(trained.out)
-    assert facts["in use"] == "this model"
-    assert {"average precision", "F1, degraded", "scores follow performance", "data version"} <= set(facts)
+    assert {"average precision", "F1, degraded", "false alarms", "data version"} <= set(facts)
     assert trained.err.endswith("next: whorl nodes fingerprint --source log\n")
     again = json.loads(whorl("nodes", "train", "--json").out)
-    assert (again["model_id"], again["is_from_before"], again["source"]) == (facts["model"], True, "log")
+    assert (again["model_id"], again["is_from_before"], again["source"]) == (facts["detector"], True, "log")
 
-    ranked = whorl("nodes", "fingerprint")
-    assert ranked.code == 0, ranked.err
-    lines = ranked.out.splitlines()
-    assert lines[0].split() == ["aspect", "place", "node", "score", "interval", "tied", "executions"]
-    assert next(line.split()[1] for line in lines if line.startswith("disk ")) == "1"
-    assert any(re.fullmatch(r"360 of 360 executions have a fingerprint; [\d,]+ look degraded", line) for line in lines)
+    judged = whorl("nodes", "fingerprint")
+    assert judged.code == 0, judged.err
+    assert re.match(r"[\d,]+ of 360 executions look degraded\n", judged.out)
+    assert "without a trained network there are no fingerprints" in judged.err
     told = json.loads(whorl("nodes", "fingerprint", "--json").out)
-    assert {row["node"] for row in told["scores"]} == {"node-1", "node-2", "node-3"}
+    assert (told["network_id"], told["scores"]) == ("", [])
 
     watched = whorl("nodes", "watch", "--no-ask")
     assert watched.code == 0, watched.err
@@ -250,7 +295,33 @@ def test_a_source_is_learned_asked_and_watched_from_the_command_line(whorl: Whor
     assert {row["node"] for row in states} == {"node-1", "node-2", "node-3"}
     assert {row["aspect"] for row in states} == {"cpu", "disk", "memory", "network"}
 
-    fresh = json.loads(whorl("nodes", "train", "--fresh", "--json").out)
+    explained = whorl("nodes", "explain", "node-1")
+    assert re.match(r"node node-1: \d+ of 120 executions look degraded \(", explained.out)
+    assert re.search(r"^  \S+ [\d.,]+ \S.*, usually .*: worse \(", explained.out, flags=re.M)
+    [execution] = json.loads(whorl("nodes", "explain", "00000-00-00000", "--json").out)["executions"]
+    assert execution["execution_id"] == "00000-00-00000"
+    unknown = whorl("nodes", "explain", "nobody")
+    assert unknown.code != 0 and "no node and no execution 'nobody'" in unknown.err
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("prefect_server", "quick")
+def test_a_network_makes_fingerprints_from_the_command_line(whorl: Whorl, nodes_log: Warehouse) -> None:
+    assert whorl("nodes", "train").code == 0
+    trained = whorl("nodes", "train", "--variant", "ours")
+    assert trained.code == 0, trained.err
+    facts = facts_of(trained.out)
+    assert facts["in use"] == "this model"
+    assert {"average precision", "F1, degraded", "scores follow performance", "data version"} <= set(facts)
+    ranked = whorl("nodes", "fingerprint")
+    assert ranked.code == 0, ranked.err
+    lines = ranked.out.splitlines()
+    assert lines[1] == "360 of 360 executions have a fingerprint"
+    assert lines[3].split() == ["aspect", "place", "node", "score", "interval", "tied", "executions"]
+    assert next(line.split()[1] for line in lines if line.startswith("disk ")) == "1"
+    told = json.loads(whorl("nodes", "fingerprint", "--json").out)
+    assert {row["node"] for row in told["scores"]} == {"node-1", "node-2", "node-3"}
+    fresh = json.loads(whorl("nodes", "train", "--variant", "ours", "--fresh", "--json").out)
     assert not fresh["is_from_before"] and fresh["model_id"] != facts["model"]
 
 

@@ -55,16 +55,9 @@ def test_a_wrong_flag_is_told_in_one_line_below_the_usage(whorl: Whorl, verb: st
 
 
 def test_a_flag_that_no_setting_allows_is_one_line(whorl: Whorl) -> None:
-    ended = whorl("nodes", "train", "--seed", 2**31)
+    ended = whorl("nodes", "train", "--variant", "ours", "--seed", 2**31)
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
     assert ended.err.startswith("whorl: flag: nodes.model.fit.seed: 2147483648 is not allowed")
-
-
-def test_the_threshold_that_a_training_chose_is_no_setting(whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WHORL_NODES__FINGERPRINT__THRESHOLD", "0.9")
-    ended = whorl("nodes", "fingerprint")
-    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
-    assert "nodes.fingerprint.threshold" in ended.err
 
 
 @pytest.mark.parametrize("verb", VERBS)

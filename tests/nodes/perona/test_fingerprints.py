@@ -1,10 +1,11 @@
-"""Scores from norms: their ratios are those of performance, and a machine that joins moves no other."""
+"""Fingerprints, scores of nodes from them, and their plane."""
 
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from tasks.nodes.perona.fingerprints import (
     Fingerprints,
@@ -13,9 +14,54 @@ from tasks.nodes.perona.fingerprints import (
     fingerprints_of,
     learn_norm_reference,
     log_scores_of,
+    plane_of,
     rank_fingerprints,
 )
 from tasks.nodes.score_params import ScoreParams
+
+
+def test_the_norm_is_the_p_norm_of_the_encoding(case):
+    found = fingerprints_of(case.inputs, case.network)
+    with torch.no_grad():
+        enc = case.network.eval().encode(torch.from_numpy(case.inputs.x)).double().numpy()
+    assert found.enc == pytest.approx(enc, abs=1e-6)
+    power = case.params.loss.norm_power
+    assert np.exp(found.log_norm) == pytest.approx((np.abs(enc) ** power).sum(axis=1) ** (1 / power))
+
+
+def test_a_fingerprint_hangs_on_the_measurements_alone(case):
+    """Neither on other executions, nor on time, labels, node or performance: a new machine has one at once."""
+    whole = fingerprints_of(case.inputs, case.network)
+    turned = replace(
+        case.inputs,
+        started_s=case.inputs.started_s[::-1],
+        node_of=1 - case.inputs.node_of,
+        labels=np.int8(1) - case.inputs.labels,
+        performance=np.full(len(case.inputs), np.nan, dtype=np.float32),
+    )
+    assert fingerprints_of(turned, case.network).log_norm.tolist() == whole.log_norm.tolist()
+
+
+def test_what_cannot_be_judged_has_no_fingerprint(case):
+    type_of, is_own = case.inputs.type_of.copy(), case.inputs.is_own.copy()
+    type_of[3], is_own[5] = -1, False
+    found = fingerprints_of(replace(case.inputs, type_of=type_of, is_own=is_own), case.network)
+    assert np.flatnonzero(np.isnan(found.log_norm)).tolist() == [3, 5]
+    assert np.isnan(found.enc[[3, 5]]).all() and np.isfinite(np.delete(found.enc, [3, 5], axis=0)).all()
+
+
+def test_without_any_execution_to_judge_all_is_unknown(case):
+    nothing = replace(case.inputs, type_of=np.full(len(case.inputs), -1))
+    found = fingerprints_of(nothing, case.network)
+    assert found.enc.shape == (len(case.inputs), case.params.network.hidden) and np.isnan(found.log_norm).all()
+
+
+def test_the_network_is_left_as_it_was(case):
+    case.network.train()
+    fingerprints_of(case.inputs, case.network)
+    assert case.network.training
+    assert all(one.grad is None for one in case.network.parameters())
+
 
 PARAMS = ScoreParams(resamples=400)
 ASPECTS = ("cpu", "disk")
@@ -101,19 +147,19 @@ def test_nodes_that_executions_do_not_tell_apart_are_tied(inputs):
     assert told["place"].tolist() == [1, 1, 3] and told["n_tied"].tolist() == [2, 2, 1]
 
 
-def test_a_machine_that_joins_moves_no_other(drawn):
+def test_a_machine_that_joins_moves_no_other(case):
     """Through the encoder: node-1 alone, then with node-2 beside it, by the reference of the first training."""
-    prints = fingerprints_of(drawn.inputs, drawn.network)
-    everything = np.ones(len(drawn.inputs), dtype=bool)
-    is_old = drawn.inputs.node_of == 0
-    reference = learn_norm_reference(drawn.inputs, prints, is_old)
-    scores = log_scores_of(drawn.inputs, prints, reference)
+    prints = fingerprints_of(case.inputs, case.network)
+    everything = np.ones(len(case.inputs), dtype=bool)
+    is_old = case.inputs.node_of == 0
+    reference = learn_norm_reference(case.inputs, prints, is_old)
+    scores = log_scores_of(case.inputs, prints, reference)
     rows = np.flatnonzero(is_old)
-    alone = replace(drawn.inputs, **{name: getattr(drawn.inputs, name)[rows] for name in of_executions()})
-    fewer = log_scores_of(alone, fingerprints_of(alone, drawn.network), reference)
+    alone = replace(case.inputs, **{name: getattr(case.inputs, name)[rows] for name in of_executions()})
+    fewer = log_scores_of(alone, fingerprints_of(alone, case.network), reference)
     assert scores[rows] == pytest.approx(fewer, abs=1e-6)
-    executions = drawn.history.executions
-    after = rank_fingerprints(executions, drawn.inputs, scores, everything, PARAMS).nodes.set_index("node")
+    executions = case.history.executions
+    after = rank_fingerprints(executions, case.inputs, scores, everything, PARAMS).nodes.set_index("node")
     before = rank_fingerprints(executions.iloc[rows].reset_index(drop=True), alone, fewer, everything[rows], PARAMS)
     numbers = ["score", "low", "high"]
     own = before.nodes.set_index("node").loc["node-1", numbers]
@@ -149,3 +195,55 @@ def test_calm_executions_are_fair_and_not_flagged_unless_known_to_be_unstressed(
 def test_a_reference_is_the_same_after_json():
     reference = NormReference(log_norms={"cpu-a": 0.1 + 0.2, "disk-b": -1e-17}, n_nodes={"cpu-a": 3, "disk-b": 1})
     assert NormReference.model_validate_json(reference.model_dump_json()) == reference
+
+
+def prints_of_codes(enc):
+    enc = np.asarray(enc, dtype=float)
+    with np.errstate(divide="ignore"):
+        return Fingerprints(enc, np.log(np.abs(enc).max(axis=1)))
+
+
+def test_two_types_lie_at_the_ends_of_the_line_between_their_directions(inputs):
+    """Directions (1, 0, 0) and (0, 1, 0) lie √2 apart, at ± 1/√2 of their middle; no variance is left beside it."""
+    found = plane_of(inputs([0, 1], [0, 1]), prints_of_codes([[3, 0, 0], [0, 5, 0]]))
+    assert np.abs(found.points["x"]).tolist() == pytest.approx([np.sqrt(0.5)] * 2)
+    assert found.points["x"].sum() == pytest.approx(0)
+    assert found.points["y"].tolist() == pytest.approx([0, 0])
+    assert found.points["norm"].tolist() == pytest.approx([3, 5]) and found.shown == pytest.approx(1)
+    assert found.points["type"].tolist() == ["cpu-a", "disk-b"]
+    assert found.points["node"].tolist() == ["node-1", "node-2"]
+
+
+def test_a_longer_fingerprint_of_the_same_direction_has_the_same_place(inputs):
+    enc = np.random.default_rng(1).standard_normal((6, 4))
+    where = inputs([0] * 6, [0, 0, 0, 1, 1, 1])
+    one, other = (
+        plane_of(where, prints_of_codes(enc)),
+        plane_of(where, prints_of_codes(enc * np.arange(1, 7)[:, None])),
+    )
+    assert one.points[["x", "y"]].to_numpy() == pytest.approx(other.points[["x", "y"]].to_numpy())
+    assert (other.points["norm"] >= one.points["norm"]).all()
+
+
+def test_types_count_alike_however_often_they_ran(inputs):
+    """A type whose executions are all there three times moves nothing."""
+    enc = np.random.default_rng(2).standard_normal((4, 5))
+    once = plane_of(inputs([0] * 4, [0, 0, 1, 1]), prints_of_codes(enc))
+    thrice = plane_of(inputs([0] * 8, [0, 0, 1, 1, 1, 1, 1, 1]), prints_of_codes(enc[[0, 1, 2, 3, 2, 3, 2, 3]]))
+    same = thrice.points[["x", "y"]].to_numpy()[:4]
+    assert once.points[["x", "y"]].to_numpy() == pytest.approx(same)
+    assert thrice.shown == pytest.approx(once.shown)
+
+
+def test_what_has_no_fingerprint_has_no_place(inputs):
+    prints = prints_of_codes([[1, 0], [np.nan, np.nan], [0, 1]])
+    found = plane_of(inputs([0] * 3, [0, 0, 1]), prints)
+    assert found.points["execution"].tolist() == [0, 2]
+    none = plane_of(inputs([0], [-1]), prints_of_codes([[1, 0]]))
+    assert none.points.empty and none.shown == 0
+
+
+def test_a_real_network_gives_each_execution_a_place(case):
+    found = plane_of(case.inputs, fingerprints_of(case.inputs, case.network))
+    assert len(found.points) == len(case.inputs) and 0 < found.shown <= 1
+    assert np.abs(found.points[["x", "y"]].to_numpy()).max() <= 2

@@ -1,4 +1,4 @@
-"""Verdicts: the quick way gives what going through time gives, and nobody's label is needed."""
+"""Verdicts of the network without labels: all at once as through time."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,6 @@ from tasks.nodes.perona.judging import (
     logit_of,
     probability_of,
     undisturbed,
-    verdicts_of,
 )
 from tasks.nodes.perona.params import FingerprintParams
 
@@ -201,54 +200,54 @@ def test_probabilities_and_logits_are_each_others_inverse():
     assert logit_of(1.0) == np.inf and logit_of(0.0) == -np.inf
 
 
-def test_a_real_network_judges_in_parts_as_in_one_and_is_left_as_it_was(drawn):
-    drawn.network.train()
+def test_a_real_network_judges_in_parts_as_in_one_and_is_left_as_it_was(case):
+    case.network.train()
     state = torch.random.get_rng_state()
-    whole = judge(drawn.inputs, drawn.network, PARAMS)
-    parts = judge(drawn.inputs, drawn.network, PARAMS.model_copy(update={"graphs_at_once": 7}))
-    assert drawn.network.training and torch.equal(state, torch.random.get_rng_state())
+    whole = judge(case.inputs, case.network, PARAMS)
+    parts = judge(case.inputs, case.network, PARAMS.model_copy(update={"graphs_at_once": 7}))
+    assert case.network.training and torch.equal(state, torch.random.get_rng_state())
     assert np.isnan(whole.logit).tolist() == (whole.predecessors < 0).all(axis=1).tolist()  # beside nothing, nothing
     assert parts.logit == pytest.approx(whole.logit, abs=1e-5, nan_ok=True)
-    np.testing.assert_array_equal(judge(drawn.inputs, drawn.network, PARAMS).logit, whole.logit)
+    np.testing.assert_array_equal(judge(case.inputs, case.network, PARAMS).logit, whole.logit)
 
 
-def test_a_real_network_settles_on_what_it_says_of_each_execution_through_time(drawn):
+def test_a_real_network_settles_on_what_it_says_of_each_execution_through_time(case):
     """Its own middle is the threshold, so that about half are flagged."""
-    middle = float(np.nanmedian(judge(drawn.inputs, drawn.network, PARAMS).logit))
+    middle = float(np.nanmedian(judge(case.inputs, case.network, PARAMS).logit))
     params = PARAMS.model_copy(update={"threshold": float(probability_of(np.array(middle)))})
-    quick = judge(drawn.inputs, drawn.network, params)
-    slow = judge(drawn.inputs, drawn.network, params.model_copy(update={"rounds": 0}))
+    quick = judge(case.inputs, case.network, params)
+    slow = judge(case.inputs, case.network, params.model_copy(update={"rounds": 0}))
     assert 0.1 < quick.is_flagged.mean() < 0.9
-    assert slow.n_in_time == len(drawn.inputs)
+    assert slow.n_in_time == len(case.inputs)
     assert quick.logit == pytest.approx(slow.logit, abs=1e-5, nan_ok=True)
     assert quick.predecessors.tolist() == slow.predecessors.tolist()
 
 
-def test_what_comes_later_changes_no_earlier_verdict(drawn):
+def test_what_comes_later_changes_no_earlier_verdict(case):
     """Where nothing is flagged the same executions are judged together in both cases, so bit for bit."""
     from dataclasses import replace
 
-    n = len(drawn.inputs) // 2
-    x = drawn.inputs.x.copy()
+    n = len(case.inputs) // 2
+    x = case.inputs.x.copy()
     x[n:] = -x[n:] + 1
-    changed = replace(drawn.inputs, x=x)
+    changed = replace(case.inputs, x=x)
     calm = PARAMS.model_copy(update={"threshold": 1.0})
-    before, later = (judge(one, drawn.network, calm).logit for one in (drawn.inputs, changed))
+    before, later = (judge(one, case.network, calm).logit for one in (case.inputs, changed))
     np.testing.assert_array_equal(later[:n], before[:n])
     assert (later[n:] != before[n:]).any()
-    before, later = (judge(one, drawn.network, PARAMS).logit for one in (drawn.inputs, changed))
+    before, later = (judge(one, case.network, PARAMS).logit for one in (case.inputs, changed))
     assert later[:n] == pytest.approx(before[:n], abs=1e-5, nan_ok=True)
 
 
-def test_labels_are_not_looked_at(drawn):
+def test_labels_are_not_looked_at(case):
     from dataclasses import replace
 
-    turned = replace(drawn.inputs, labels=np.int8(1) - drawn.inputs.labels, performance=-drawn.inputs.performance)
-    same = judge(turned, drawn.network, PARAMS)
-    np.testing.assert_array_equal(same.logit, judge(drawn.inputs, drawn.network, PARAMS).logit)
+    turned = replace(case.inputs, labels=np.int8(1) - case.inputs.labels, performance=-case.inputs.performance)
+    same = judge(turned, case.network, PARAMS)
+    np.testing.assert_array_equal(same.logit, judge(case.inputs, case.network, PARAMS).logit)
 
 
-def test_verdicts_become_the_rows_that_alarms_are_raised_from(inputs, stub):
+def test_failed_and_disturbed_executions_stand_beside_none():
     executions = pd.DataFrame(
         {
             "node": ["a", "a", "a"],
@@ -260,6 +259,3 @@ def test_verdicts_become_the_rows_that_alarms_are_raised_from(inputs, stub):
         }
     )
     assert undisturbed(executions).tolist() == [True, False, False]
-    rows = verdicts_of(executions, judge(inputs([0] * 3), stub(lambda rows: float(rows[-1]) - 0.5), PARAMS))
-    assert rows["is_flagged"].tolist() == [False, True, True]
-    assert rows["probability"].tolist() == pytest.approx([1 / (1 + np.exp(0.5)), 1 / (1 + np.exp(-0.5)), 0.817574476])

@@ -1,4 +1,4 @@
-"""A model of a source: trained, promoted or not, asked, and kept as rows."""
+"""Training and fingerprinting by the network, also where it is stopped in the middle."""
 
 import json
 
@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from tasks.errors import BadInput, NotFound
-from tasks.nodes import learned_steps
-from tasks.nodes.detect.params import AlarmParams
+from tasks.nodes import learned_steps, verdict_rows
 from tasks.nodes.perona.params import FingerprintParams
 from tasks.nodes.perona.trained import (
+    Compared,
+    Measured,
     load_trained,
     trained_in_use,
 )
 from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.verdict_rows import read_open
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.registry import cards, champion
 
@@ -22,7 +22,7 @@ QUICK = ScoreParams(resamples=100)
 
 
 def asked(warehouse):
-    return learned_steps.fingerprint(warehouse, "log", FingerprintParams(), QUICK)
+    return learned_steps.fingerprint(warehouse, "log", QUICK)
 
 
 def test_a_model_learns_the_first_executions_of_each_node_and_is_measured_on_the_last(trained_log):
@@ -39,30 +39,24 @@ def test_a_model_learns_the_first_executions_of_each_node_and_is_measured_on_the
     assert {"auprc", "f1_outlier", "mse_own", "type_accuracy"} <= set(card.metrics)
 
 
-def test_every_execution_has_a_fingerprint_and_a_verdict(trained_log):
+def test_every_execution_has_a_fingerprint(trained_log):
     found = asked(trained_log)
     rows = fetch(trained_log, "SELECT * FROM nodes.fingerprints WHERE source = 'log'")
     assert (found["n_executions"], found["n_fingerprints"], len(rows)) == (360, 360, 360)
-    assert rows["probability"].between(0, 1).all()
     assert {len(one) for one in rows["encoding"]} == {8}
-    assert found["n_flagged"] == int(rows["is_flagged"].sum())
     assert rows["score"].gt(0).all()
-    first = fetch(
-        trained_log,
-        "SELECT min(n_predecessors) AS least, max(n_predecessors) AS most FROM nodes.fingerprints WHERE source = 'log'",
-    )
-    assert (first["least"].iloc[0], first["most"].iloc[0]) == (0, 3)
 
 
-def test_reasons_are_of_flagged_executions_alone(trained_log):
-    rows = fetch(
-        trained_log,
-        "SELECT reasons.*, prints.is_flagged FROM nodes.fingerprint_reasons AS reasons "
-        "JOIN nodes.fingerprints AS prints USING (source, execution_id)",
-    )
-    assert rows["is_flagged"].all()
-    assert (rows["deviation"] < 0).all()
-    assert rows["metric"].str.contains("/").all()
+def test_executions_that_the_detector_flags_are_in_no_score(trained_log):
+    sql = "SELECT sum(n_executions) AS n FROM nodes.fingerprint_scores WHERE aspect = 'all'"
+    before = fetch(trained_log, sql)["n"].iloc[0]
+    with writing(trained_log) as connection, transaction(connection):
+        connection.execute("UPDATE nodes.executions SET is_stressed = NULL")
+        connection.execute("UPDATE nodes.verdicts SET is_flagged = ends_with(execution_id, '1')")
+        connection.execute("UPDATE nodes.judgings SET key = 'another'")
+    asked(trained_log)
+    n_flagged = fetch(trained_log, "SELECT count(*) AS n FROM nodes.verdicts WHERE is_flagged")["n"].iloc[0]
+    assert n_flagged > 0 and fetch(trained_log, sql)["n"].iloc[0] == 360 - n_flagged != before
 
 
 def test_the_same_data_and_model_are_not_asked_again(trained_log, monkeypatch):
@@ -133,28 +127,58 @@ def test_a_source_without_a_model_says_how_to_get_one(nodes_log):
         asked(nodes_log)
 
 
-def test_watching_twice_raises_nothing_new(trained_log):
-    first = learned_steps.watch(trained_log, "log", AlarmParams(), "")
-    states = fetch(trained_log, "SELECT * FROM nodes.states WHERE source = 'log'")
-    assert set(states["node"]) == {"node-1", "node-2", "node-3"}
-    assert states["cost_share"].between(0, 1).all()
-    before = fetch(trained_log, "SELECT count(*) AS n FROM ops.alarms")["n"].iloc[0]
-    assert learned_steps.watch(trained_log, "log", AlarmParams(), "")["alarms"] == first["alarms"]
-    assert fetch(trained_log, "SELECT count(*) AS n FROM ops.alarms")["n"].iloc[0] == before
+NOTHING = Measured({}, "error_ratio")
 
 
-def test_an_alarm_is_open_until_it_is_cleared(trained_log):
-    """By eager rules all nodes are suspected; by others none is, and what was told is withdrawn, once."""
-    eager = AlarmParams(threshold=0.001, flagged=2, last=2, min_executions=2, confirm=500)
-    never = AlarmParams(flagged=1000, last=1000)
-    first = learned_steps.watch(trained_log, "log", eager, "")
-    told = read_open(trained_log, "log")
-    assert len(told) == len(first["alarms"]) > 0
-    assert {node for node, _ in told.values()} <= {"node-1", "node-2", "node-3"}
-    learned_steps.watch(trained_log, "log", never, "")
-    assert read_open(trained_log, "log") == {}
-    kinds = fetch(trained_log, "SELECT kind, count(*) AS n FROM ops.alarms GROUP BY kind ORDER BY kind")
-    assert dict(zip(kinds["kind"], kinds["n"], strict=True))["cleared-degradation"] == len(told)
-    before = fetch(trained_log, "SELECT count(*) AS n FROM ops.alarms")["n"].iloc[0]
-    learned_steps.watch(trained_log, "log", never, "")
-    assert fetch(trained_log, "SELECT count(*) AS n FROM ops.alarms")["n"].iloc[0] == before
+class Stopped(Exception):
+    """In place of a kill."""
+
+
+def stopping(*_, **__):
+    raise Stopped
+
+
+def in_use(warehouse):
+    return champion(warehouse.models, "nodes", "log", "fingerprint").model_id
+
+
+def test_a_training_that_was_stopped_before_its_model_was_used_uses_it_the_next_time(trained_log, train, monkeypatch):
+    before, n_models = in_use(trained_log), len(cards(trained_log.models))
+    with monkeypatch.context() as patch, pytest.raises(Stopped):
+        patch.setattr("tasks.nodes.perona.trained.promote_if_better", stopping)
+        train(trained_log, run_id="another", seed=5)
+    assert in_use(trained_log) == before and len(cards(trained_log.models)) == n_models + 1
+    found = Compared(NOTHING, NOTHING, 0, can_old=False, can_new=True)
+    monkeypatch.setattr("tasks.nodes.perona.trained.compared", lambda *_: found)
+    told = train(trained_log, run_id="another", seed=5)
+    assert told["champion_id"] == told["model_id"] == in_use(trained_log)
+    assert len(cards(trained_log.models)) == n_models + 1
+
+
+def test_a_training_that_was_stopped_while_it_wrote_leaves_no_half_model(trained_log, train, monkeypatch):
+    before = [card.model_id for card in cards(trained_log.models)]
+    with monkeypatch.context() as patch, pytest.raises(Stopped):
+        patch.setattr("tasks.nodes.perona.trained.save_network", stopping)
+        train(trained_log, run_id="another", seed=5)
+    assert [card.model_id for card in cards(trained_log.models)] == before
+    assert {path.name for path in (trained_log.models / "nodes").iterdir() if path.is_dir()} == set(before)
+
+
+def test_a_fingerprinting_that_was_stopped_while_it_wrote_leaves_what_was_there(trained_log, monkeypatch):
+    def tables():
+        every = "SELECT own::TEXT AS told FROM nodes.{} AS own ORDER BY 1"
+        return [fetch(trained_log, every.format(name))["told"].tolist() for name in verdict_rows.TABLES]
+
+    before, own = tables(), verdict_rows.insert_rows
+
+    def inserting(connection, table, *given):
+        if table == "nodes.fingerprintings":
+            raise Stopped
+        own(connection, table, *given)
+
+    other = ScoreParams(resamples=101)  # what stands there rests on others
+    with monkeypatch.context() as patch, pytest.raises(Stopped):
+        patch.setattr(verdict_rows, "insert_rows", inserting)
+        learned_steps.fingerprint(trained_log, "log", other)
+    assert tables() == before and before[0]
+    assert learned_steps.fingerprint(trained_log, "log", other)["n_fingerprints"] == 360

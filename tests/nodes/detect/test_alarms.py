@@ -1,4 +1,6 @@
-"""Alarms about nodes: each rule on a row of executions that was worked out by hand."""
+"""Verdicts become states and alarms by stated rules, told in words, and what watching costs."""
+
+import json
 
 import numpy as np
 import pandas as pd
@@ -6,7 +8,12 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.nodes.detect.alarms import (
-    baseline,
+    degradations,
+    evidence_of,
+    kind_of,
+    machine_time,
+    message_of,
+    subject_of,
     watch_nodes,
 )
 from tasks.nodes.detect.params import AlarmParams
@@ -131,7 +138,7 @@ def test_the_state_of_each_node_and_aspect_is_told_with_what_is_to_be_done():
         ("e", "cpu"): "healthy",
     }
     assert found.excluded == ("c",)
-    assert found.asking.to_dict("records") == [{"node": "b", "aspect": "cpu"}]
+    assert found.states.loc[found.states["asks_for_benchmark"], "node"].tolist() == ["b"]
     assert told["n_recent_flagged"].tolist() == [0, 2, 0, 3, 1, 0]
     assert told["n_executions"].tolist() == [4, 2, 4, 4, 4, 0]
     assert told.loc[("e", "cpu"), "n_left_out"] == 3 and pd.isna(told.loc[("e", "cpu"), "last_at"])
@@ -205,11 +212,7 @@ def test_executions_come_in_the_order_of_the_history(tmp_path):
 def test_nothing_judged_gives_empty_tables():
     found = watch_nodes(judged(""), FEW)
     assert found.states.empty and found.alarms.empty and found.executions.empty
-    assert found.excluded == () and found.asking.empty
-
-
-def test_the_baseline_is_what_counts_and_is_not_flagged():
-    assert baseline(judged(".!xc?."), FEW).tolist() == [True, False, False, False, False, True]
+    assert found.excluded == () and not found.states["asks_for_benchmark"].any()
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -243,3 +246,208 @@ def test_more_flags_than_executions_looked_at_cannot_be_asked_for():
 def test_a_missing_column_is_named():
     with pytest.raises(ValueError, match="judged executions without aspect, is_flagged; expected the columns node"):
         watch_nodes(judged("!!").drop(columns=["aspect", "is_flagged"]), FEW)
+
+
+def alarm_of(row):
+    """The only alarm of executions an hour apart; `!` is flagged."""
+    rows = pd.DataFrame(
+        {
+            "node": "n-1",
+            "aspect": "disk",
+            "execution_id": [f"run-{at}" for at in range(len(row))],
+            "started_at": [FIRST + pd.Timedelta(hours=at) for at in range(len(row))],
+            "probability": [0.95 if mark == "!" else 0.05 for mark in row],
+            "is_flagged": [mark == "!" for mark in row],
+            "is_contaminated": False,
+        }
+    )
+    [alarm] = watch_nodes(rows, FEW).alarms.to_dict("records")
+    return alarm
+
+
+WORSE = "clat 11.3 ms, usually 4.1 to 4.9: worse (9 deviations)"
+
+
+@pytest.mark.parametrize(
+    ("row", "kind", "told"),
+    [
+        (
+            ".!!",
+            "suspected-degradation",
+            f"looks degraded since 2026-01-01 01:00 UTC (run-1), 2 of 2 executions flagged; {WORSE}; "
+            "a fresh benchmark will tell, 2 executions in a row without a flag clear it",
+        ),
+        (
+            ".!!!.!",
+            "confirmed-degradation",
+            "is degraded since 2026-01-01 01:00 UTC (run-1), confirmed 2026-01-01 05:00 UTC (run-5), 4 of 5 executions "
+            f"flagged; {WORSE}; leave the node out until 2 executions in a row without a flag clear it",
+        ),
+    ],
+)
+def test_an_alarm_says_since_when_what_it_rests_on_and_what_would_clear_it(row, kind, told):
+    alarm = alarm_of(row)
+    assert kind_of(alarm) == kind and subject_of(alarm) == "n-1/disk/run-2"
+    assert message_of(alarm, [WORSE], FEW) == f"node n-1, disk: {told}"
+
+
+def test_an_alarm_that_no_metric_alone_explains_says_so():
+    assert "; no metric alone says so; a fresh" in message_of(alarm_of(".!!"), [], FEW)
+
+
+def test_a_cleared_alarm_says_by_what():
+    alarm = alarm_of("!!..")
+    assert kind_of(alarm) == "cleared-degradation"
+    assert message_of(alarm, [], FEW) == (
+        "node n-1, disk: no longer degraded, cleared 2026-01-01 03:00 UTC (run-3) by 2 executions in a row without a "
+        "flag; it was so since 2026-01-01 00:00 UTC (run-0), 2 of 4 executions flagged"
+    )
+
+
+def test_evidence_is_plain_json_and_says_null_for_what_has_not_happened():
+    found = json.loads(json.dumps(evidence_of(alarm_of("!!")), allow_nan=False))
+    assert found == {
+        "node": "n-1",
+        "aspect": "disk",
+        "state": "suspected",
+        "first_execution": "run-0",
+        "raised_by": "run-1",
+        "confirmed_by": None,
+        "cleared_by": None,
+        "first_at": "2026-01-01T00:00:00Z",
+        "raised_at": "2026-01-01T01:00:00Z",
+        "confirmed_at": None,
+        "cleared_at": None,
+        "n_executions": 2,
+        "n_flagged": 2,
+        "probability": 0.95,
+    }
+
+
+def test_an_alarm_whose_times_nobody_knows_is_told_without_them():
+    alarm = {**alarm_of("!!"), "first_at": pd.NaT}
+    assert "since the execution run-0, 2 of 2" in message_of(alarm, [], FEW) and evidence_of(alarm)["first_at"] is None
+
+
+RULES = AlarmParams(flagged=3, last=4, min_executions=4, confirm=2, clear=3)
+
+
+def reasons(rows, metric="events_per_second"):
+    """4.1 events a second, usually 9 to 11, in each flagged execution."""
+    told = {"metric": metric, "unit": "1/s", "value": 4.1, "usual_low": 9.0, "usual_high": 11.0, "deviation": 14.0}
+    own = rows[rows["is_flagged"]]
+    return pd.DataFrame({"execution_id": own["execution_id"], "place": 1, "higher_is_better": True} | told)
+
+
+def alarms_of(flags):
+    rows = judged(flags)
+    return degradations("log", rows, reasons(rows), "m", RULES)
+
+
+def test_one_bad_execution_is_no_alarm():
+    assert alarms_of("......!...").raised == ()
+
+
+def test_a_suspected_node_is_told_with_its_metrics_and_asked_for_a_benchmark():
+    found = alarms_of(".....!!!")
+    [alarm] = found.raised
+    assert (alarm.kind, alarm.subject) == ("suspected-degradation", "a/cpu/a-cpu-007")
+    assert "node a, cpu: looks degraded since 2026-01-01 05:00 UTC (a-cpu-005), 3 of 3 executions" in alarm.message
+    assert "; events_per_second 4.1 a second, usually 9.0 to 11.0: worse (14 deviations); " in alarm.message
+    assert alarm.evidence["model_id"] == "m"
+    assert found.watched.excluded == ()
+
+
+def test_fresh_executions_that_are_flagged_confirm_and_exclude():
+    found = alarms_of(".....!!!!!")
+    [alarm] = found.raised
+    [before] = alarms_of(".....!!!").raised
+    assert (alarm.kind, alarm.subject) == ("confirmed-degradation", before.subject)
+    assert alarm.alarm_id != before.alarm_id  # told anew
+    assert found.watched.excluded == ("a",)
+
+
+def test_what_recovered_is_told_to_those_who_were_told_of_it():
+    rows = judged(".....!!!...")
+    assert degradations("log", rows, reasons(rows), "m", RULES).raised == ()
+    [alarm] = degradations("log", rows, reasons(rows), "m", RULES, told=["a/cpu/a-cpu-007"]).raised
+    assert alarm.kind == "cleared-degradation"
+    assert "no longer degraded" in alarm.message
+
+
+def test_aspects_are_followed_apart():
+    rows = pd.concat([judged(".....!!!"), judged("........", aspect="disk")], ignore_index=True)
+    found = degradations("log", rows, reasons(rows), "m", RULES)
+    assert {(row.aspect, row.state) for row in found.watched.states.itertuples()} == {
+        ("cpu", "suspected"),
+        ("disk", "healthy"),
+    }
+
+
+def test_an_alarm_that_goes_on_under_a_new_model_is_not_told_again():
+    """By the model before, executions 5, 6 and 7 were flagged; by the new one 4 is as well, which raises it at 6."""
+    [before] = alarms_of(".....!!!").raised
+    rows = judged("....!!!!")
+    [alone] = degradations("log", rows, reasons(rows), "n", RULES).raised
+    [after] = degradations("log", rows, reasons(rows), "n", RULES, told=[before.subject]).raised
+    assert alone.subject == "a/cpu/a-cpu-006" != before.subject
+    assert (after.subject, after.alarm_id) == (before.subject, before.alarm_id)
+
+
+def test_a_later_alarm_of_the_same_node_has_a_name_of_its_own():
+    rows = judged(".....!!!...!!!")
+    raised = degradations("log", rows, reasons(rows), "m", RULES, told=["a/cpu/a-cpu-007"]).raised
+    assert [(alarm.kind, alarm.subject) for alarm in raised] == [
+        ("cleared-degradation", "a/cpu/a-cpu-007"),
+        ("suspected-degradation", "a/cpu/a-cpu-013"),
+    ]
+
+
+def test_reasons_are_of_the_executions_of_the_alarm_alone():
+    """What an execution before the alarm said is not said again."""
+    rows = judged("!.....!!!")
+    said = reasons(rows).assign(metric=["old", *["new"] * 3])
+    [alarm] = degradations("log", rows, said, "m", RULES).raised
+    assert "; new 4.1 a second" in alarm.message and "old" not in alarm.message
+
+
+def test_an_alarm_that_the_present_model_does_not_have_is_withdrawn():
+    """Two alarms were told: by this model the CPU of a is degraded, and nothing ever was of its disk."""
+    rows = judged(".....!!!")
+    still_open = {"a/cpu/a-cpu-007": ("a", "cpu"), "a/disk/a-disk-003": ("a", "disk")}
+    raised = degradations("log", rows, reasons(rows), "n", RULES, told=still_open, still_open=still_open).raised
+    assert [(alarm.kind, alarm.subject) for alarm in raised] == [
+        ("suspected-degradation", "a/cpu/a-cpu-007"),
+        ("cleared-degradation", "a/disk/a-disk-003"),
+    ]
+    assert raised[1].message == "node a, disk: not degraded by model n, which is in use now: withdrawn"
+
+
+def test_two_alarms_that_are_one_by_the_present_model_go_on():
+    rows = judged(".....!!!!!!")
+    still_open = {"a/cpu/a-cpu-007": ("a", "cpu"), "a/cpu/a-cpu-010": ("a", "cpu")}
+    raised = degradations("log", rows, reasons(rows), "n", RULES, told=still_open, still_open=still_open).raised
+    assert [(alarm.kind, alarm.subject) for alarm in raised] == [("confirmed-degradation", "a/cpu/a-cpu-007")]
+
+
+def test_the_pace_is_that_of_the_record():
+    """Node a: 25 starts within 24 h are one an hour. Node b: three starts within half a day are four a day."""
+    rows = [("a", hour, 30.0) for hour in range(25)] + [("b", 0, 10.0), ("b", 6, 20.0), ("b", 12, np.nan)]
+    executions = pd.DataFrame(rows, columns=["node", "hour", "duration_s"]).sample(frac=1, random_state=1)
+    executions = executions.assign(started_at=FIRST + pd.to_timedelta(executions["hour"], unit="h"))
+    found = machine_time(executions).set_index("node")
+    assert found["executions_per_day"].to_dict() == pytest.approx({"a": 24.0, "b": 4.0})
+    assert found["mean_duration_s"].to_dict() == pytest.approx({"a": 30.0, "b": 15.0})
+    assert found["share"].to_dict() == pytest.approx({"a": 1 / 120, "b": 60 / 86_400})
+    assert found["n_executions"].tolist() == [25, 3]
+
+
+def test_a_single_start_says_nothing_of_the_pace():
+    rows = {"node": ["a", "b"], "started_at": [FIRST, pd.NaT], "duration_s": [2.0, 2.0]}
+    found = machine_time(pd.DataFrame(rows))
+    assert found["share"].isna().all() and found["mean_duration_s"].tolist() == [2.0, 2.0]
+
+
+def test_no_execution_gives_no_row():
+    none = pd.DataFrame({"node": ["a"], "started_at": [FIRST], "duration_s": [2.0]}).iloc[:0]
+    assert machine_time(none).empty

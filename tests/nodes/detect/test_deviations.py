@@ -1,0 +1,153 @@
+"""Robust deviations: worked out by hand, without any look ahead, and less what the whole fleet did."""
+
+import numpy as np
+import pytest
+
+from tasks.nodes.detect.detector import rows_of
+from tasks.nodes.detect.deviations import (
+    headline_score,
+    headline_signs,
+    is_cold,
+    learn_normal,
+    level_deviations,
+    logarithms,
+    positive_metrics,
+    recent_deviations,
+    squashed,
+    windows_of,
+    without_fleet_drift,
+)
+from tasks.nodes.detect.params import DetectorParams
+
+SD = 1.4826  # of a median absolute deviation
+ONE = np.array([True])
+
+
+def prepared(tables, x, nodes, is_calm=None, **told):
+    """Rows, windows and what is normal, of one metric with the logarithms x, (n,)."""
+    found = tables(np.exp(np.asarray(x, dtype=np.float64))[:, None], nodes, **told)
+    rows = rows_of(found.tables[0], found, np.arange(len(x), dtype=np.float64))
+    windows = windows_of(rows.table, ONE)
+    calm = np.ones(len(x), dtype=bool) if is_calm is None else np.asarray(is_calm, dtype=bool)
+    return rows, windows, learn_normal(rows, windows, calm)
+
+
+def test_a_metric_that_is_always_positive_is_taken_as_its_logarithm_and_any_other_by_its_sign():
+    natural = np.array([[np.e, -(np.e - 1)], [1.0, 0.0], [np.nan, np.nan]])
+    assert positive_metrics(natural, np.ones(3, dtype=bool)).tolist() == [True, False]
+    found = logarithms(natural, np.array([True, False]))
+    np.testing.assert_allclose(found, [[1.0, -1.0], [0.0, 0.0], [np.nan, np.nan]], atol=1e-12)
+
+
+def test_a_window_is_the_median_and_the_deviation_of_what_the_node_did_before(tables):
+    """Of 0, 1, 2, 3, 4 the median is 2, the absolute deviations 2, 1, 0, 1, 2, their median 1."""
+    _, windows, _ = prepared(tables, [0, 1, 2, 3, 4, 99], [0] * 6)
+    recent = windows.centres[50]
+    assert np.isnan(recent.median[:5]).all()  # fewer than five before
+    assert (recent.median[5, 0], recent.deviation[5, 0]) == (pytest.approx(2.0), pytest.approx(SD))
+    assert windows.n_before.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_window_holds_the_last_twenty_of_the_node_alone(tables):
+    """Node 0 has 0, 1, …, 24 at every other place, node 1 thousands: the last twenty are 5 to 24, their median 14.5."""
+    x, nodes = np.full(51, 1e3), np.ones(51, dtype=int)
+    x[:50:2], nodes[::2] = np.arange(25), 0
+    _, windows, _ = prepared(tables, x / 1e3, nodes)
+    assert windows.centres[20].median[50, 0] * 1e3 == pytest.approx(14.5)
+    assert windows.centres[50].median[50, 0] * 1e3 == pytest.approx(12.0)
+
+
+def test_a_level_is_that_of_the_calm_executions_of_the_node(tables):
+    """The deviation of 10 from the level 2 is 8 / 1.4826; what is not calm teaches nothing."""
+    rows, windows, normal = prepared(tables, [0, 1, 2, 3, 4, 10], [0] * 6, [1, 1, 1, 1, 1, 0])
+    assert level_deviations(rows, normal, windows)[5, 0] == pytest.approx(8 / SD)
+
+
+def test_a_node_that_happened_to_vary_little_has_half_the_usual_deviation_as_its_floor(tables):
+    """Deviations of the nodes: 1.4826 and 0, in the middle 0.7413, half of that 0.37065."""
+    x = [0, 1, 2, 3, 4, 2, 2, 2, 2, 2, 2 + 0.37065]
+    rows, windows, normal = prepared(tables, x, [0] * 5 + [1] * 6, [1] * 10 + [0])
+    assert normal.floor[0] == pytest.approx(0.37065)
+    assert level_deviations(rows, normal, windows)[10, 0] == pytest.approx(1.0)
+
+
+def test_recent_deviations_are_floored_by_what_the_type_differs_from_its_windows(tables):
+    """Before the last one nothing differs but by 1, after five zeros: |1 - 0|, 0, … have a median of 0, then of 1."""
+    x = [0.0] * 5 + [1.0, -1.0, 1.0, -1.0, 1.0, 3.0]
+    rows, windows, normal = prepared(tables, x, [0] * 11, [1] * 10 + [0])
+    assert normal.pooled[0] == pytest.approx(SD)
+    assert recent_deviations(rows, normal, windows, 50)[10, 0] == pytest.approx(3 / SD)
+
+
+def test_a_node_without_history_is_judged_by_its_machine_type_and_one_without_either_by_the_fleet(tables):
+    x = [0, 1, 2, 3, 4, 10, 11, 12, 13, 14, 12, 12]
+    names, machines = ("a", "b", "new", "odd"), ("small", "large", "large", "other")
+    nodes = [0] * 5 + [1] * 5 + [2, 3]
+    rows, windows, normal = prepared(tables, x, nodes, [1] * 10 + [0, 0], names=names, machines=machines)
+    z = level_deviations(rows, normal, windows)[:, 0]
+    assert z[10] == pytest.approx(0.0)  # 12 is the middle of the large ones
+    assert z[11] > 0.5  # of all ten 7 is
+    assert is_cold(rows, normal, windows).tolist() == [False] * 11 + [True]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_later_executions_change_no_earlier_deviation(tables, seed):
+    rng = np.random.default_rng(seed)
+    n, cut = 150, 100
+    x, nodes = rng.standard_normal(n), rng.integers(0, 5, n)
+    other = np.where(np.arange(n) < cut, x, 9 * rng.standard_normal(n))
+    is_calm = np.arange(n) < cut
+    found = []
+    for values in (x, other):
+        rows, windows, _ = prepared(tables, values, nodes)
+        _, _, normal = prepared(tables, x, nodes, is_calm)
+        recent = without_fleet_drift(recent_deviations(rows, normal, windows, 20), rows)
+        found.append(np.hstack([level_deviations(rows, normal, windows), recent])[:cut])
+    np.testing.assert_array_equal(*found)
+
+
+def test_what_the_whole_fleet_does_is_taken_off_and_what_a_node_does_is_left(tables):
+    """Five nodes in turn, all 3 deviations up, node 0 by 8 the second time."""
+    rows, _, _ = prepared(tables, np.zeros(10), list(range(5)) * 2)
+    z = np.full((10, 1), 3.0)
+    z[5] = 8.0
+    found = without_fleet_drift(z, rows)[:, 0]
+    assert found[:3].tolist() == [3.0] * 3  # fewer than three others before
+    assert found[3:].tolist() == [0.0, 0.0, 5.0, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_a_fleet_that_did_not_run_at_the_time_or_that_is_too_small_says_nothing(tables):
+    z = np.full((10, 1), 3.0)
+    few, _, _ = prepared(tables, np.zeros(10), [0, 1] * 5)
+    np.testing.assert_array_equal(without_fleet_drift(z, few), z)
+    found = tables(np.ones((10, 1)), list(range(5)) * 2)
+    for hours in (np.arange(10) * 25.0, np.full(10, np.nan)):
+        np.testing.assert_array_equal(without_fleet_drift(z, rows_of(found.tables[0], found, hours)), z)
+
+
+def test_squashing_keeps_the_sign_and_cuts_what_is_far():
+    assert squashed(np.array([0.0, np.e - 1, -1e9, np.nan])).tolist() == pytest.approx([0.0, 1.0, -np.log(9), 0.0])
+
+
+def signs_of(found, z, **told):
+    return headline_signs(found.tables[0], z, DetectorParams(**told)).tolist()
+
+
+def test_headline_metrics_are_those_of_the_tool_else_those_declared_else_those_that_move_together(tables):
+    z = np.zeros((20, 3))
+    ioping = tables(np.ones((20, 3)), [0] * 20, name="disk-ioping@1", metrics=("iops", "other", "latency_avg"))
+    assert signs_of(ioping, z) == [1.0, 0.0, -1.0]
+    other = tables(np.ones((20, 3)), [0] * 20, metrics=("a", "b", "c"), orientation=(1, -1, 1))
+    assert signs_of(other, z, headlines={"spin": ("b", "unknown")}) == [0.0, -1.0, 0.0]
+    rng = np.random.default_rng(0)
+    common, alone = rng.standard_normal((2, 500))
+    four = tables(np.ones((500, 4)), [0] * 500, orientation=(1, -1, 1, 1))
+    assert signs_of(four, np.column_stack([common, -common, common + 0.1, alone])) == [1.0, -1.0, 1.0, 0.0]
+    two = tables(np.ones((20, 3)), [0] * 20, is_directed=(True, True, False))
+    assert signs_of(two, z) == [1.0, 1.0, 0.0]
+
+
+def test_the_headline_score_is_the_mean_of_what_is_worse():
+    z = np.array([[-3.0, 5.0, 9.0], [-3.0, np.nan, 9.0], [-900.0, -900.0, 9.0], [np.nan, np.nan, 9.0]])
+    found = headline_score(z, np.array([1.0, -1.0, 0.0]))
+    assert found.tolist() == [4.0, 3.0, 0.0, 0.0]  # cut at 20 each way

@@ -1,0 +1,163 @@
+"""Learn, judge, watch, explain, over a warehouse."""
+
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.nodes import steps, verdict_steps
+from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
+from tasks.nodes.execution import FACTS, Execution, Measured
+from tasks.nodes.landed import write_part
+from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.reading_params import ReadParams
+from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.synthetic import synthetic_history
+from tasks.nodes.verdict_rows import read_judged, read_open, read_reasons
+from tasks.warehouse.connection import fetch
+from tasks.warehouse.place import Warehouse
+
+QUICK = ScoreParams(resamples=100)
+RUNS, LEARNED, BEFORE, ON, OFF = 90, 60, 66, 70, 80
+LOSS = 0.4  # natural logarithm: ten deviations of an execution
+SICK = "node-3"
+
+
+EAGER = AlarmParams(threshold=0.001, flagged=2, last=2, min_executions=2, confirm=500)  # what is judged at all alarms
+
+
+def learn(warehouse, run_id="run", budget=None, **changed):
+    """A detector of the source `log`."""
+    given = (PreprocessParams(), DetectorParams(), budget or BudgetParams(), AlarmParams(), QUICK)
+    return verdict_steps.learn(warehouse, "log", *given, run_id, **changed)
+
+
+def stressed_for_a_while():
+    """A history in which node-3 loses performance from run 70 to run 80; labelled stress is in the first 60 alone."""
+    history = synthetic_history(nodes=3, types=2, runs=RUNS, stressed=0.2, seed=4)
+    rows = history.executions
+    place = rows.groupby(["node", "benchmark"]).cumcount().to_numpy()
+    is_kept = (place < LEARNED) | ~rows["is_stressed"].to_numpy(dtype=bool)
+    history, place = history.where(is_kept), place[is_kept]
+    rows = history.executions
+    is_sick = ((rows["node"] == SICK) & (place >= ON) & (place < OFF)).to_numpy()
+    falls = np.where(history.metrics["metric"].str.contains("latency"), 1.0, -1.0) * LOSS
+    is_setting = history.metrics["metric"].str.contains("threads")
+    changed = is_sick[history.metrics["execution"].to_numpy()] & ~is_setting.to_numpy()
+    values = history.metrics["value"].to_numpy(dtype=float, copy=True)
+    values[changed] *= np.exp(falls[changed])
+    return rows, history.metrics.assign(value=values)
+
+
+def ingest(warehouse, name, rows, metrics, is_kept):
+    """Some executions of a history into the source `log`, as a recording."""
+    measured = {}
+    for row in metrics.itertuples(index=False):
+        measured.setdefault(int(row.execution), []).append(Measured(row.metric, float(row.value), row.unit))
+    executions = [
+        Execution({name: row[name] for name in FACTS if row[name] is not None}, tuple(measured.get(at, ())))
+        for at, row in enumerate(rows.to_dict("records"))
+        if is_kept[at]
+    ]
+    path = warehouse.home / name
+    write_part(path, executions)
+    steps.ingest_batch(warehouse, steps.land_executions(warehouse, str(path), "log", "", ReadParams()))
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory, migrated):
+    """The source after a training on what came before the node became sick, and a watch of all."""
+    home = tmp_path_factory.mktemp("degrading") / "home"
+    home.mkdir()
+    warehouse = Warehouse(home=home, memory_mb=256, threads=1)
+    shutil.copy(migrated, warehouse.file)
+    rows, metrics = stressed_for_a_while()
+    is_before = (rows.groupby(["node", "benchmark"]).cumcount() < BEFORE).to_numpy()
+    ingest(warehouse, "executions-0001.parquet", rows, metrics, is_before)
+    learn(warehouse)
+    ingest(warehouse, "executions-0002.parquet", rows, metrics, ~is_before)
+    verdict_steps.judge(warehouse, "log", QUICK)
+    return warehouse, verdict_steps.watch(warehouse, "log", AlarmParams(), "")
+
+
+def test_stress_switched_on_is_flagged_and_switched_off_is_not(watched):
+    warehouse, _ = watched
+    rows = fetch(
+        warehouse,
+        "SELECT node, is_flagged, row_number() OVER (PARTITION BY node, benchmark ORDER BY started_at) AS place "
+        "FROM nodes.verdicts JOIN nodes.executions USING (source, execution_id)",
+    )
+    later = rows[(rows["place"] > LEARNED) & (rows["node"] == SICK)]
+    n_on = len(later[later["is_flagged"]])
+    others = rows[(rows["place"] > LEARNED) & (rows["node"] != SICK)]
+    assert 15 <= n_on <= 24  # ten of each of two benchmarks, and hardly any other
+    assert others["is_flagged"].mean() < 0.05
+
+
+def test_the_node_is_well_again_and_nothing_is_asked_of_it(watched):
+    warehouse, found = watched
+    states = fetch(warehouse, "SELECT * FROM nodes.states WHERE source = 'log'")
+    sick = states[states["node"] == SICK]
+    assert set(sick["state"]) == {"cleared"}
+    assert found["excluded"] == []
+    assert not any(node == SICK for node, _, _ in found["suspected"])
+
+
+def test_while_it_lasts_the_node_is_confirmed_and_excluded(watched):
+    from tasks.nodes.detect.alarms import degradations
+
+    warehouse, _ = watched
+    judged = read_judged(warehouse, "log")
+    is_first = judged.groupby(["node", "aspect"]).cumcount() < OFF - 5
+    found = degradations("log", judged[is_first], read_reasons(warehouse, "log"), "m", AlarmParams())
+    assert found.watched.excluded == (SICK,)
+    kinds = {(alarm.kind, alarm.evidence["node"]) for alarm in found.raised}
+    assert ("confirmed-degradation", SICK) in kinds
+    assert all("deviations" in alarm.message for alarm in found.raised)
+    assert pd.Series([alarm.evidence["node"] for alarm in found.raised]).eq(SICK).all()
+
+
+class Stopped(Exception):
+    """In place of a kill."""
+
+
+def stopping(*_, **__):
+    raise Stopped
+
+
+def test_watching_twice_raises_nothing_new(trained_log):
+    first = verdict_steps.watch(trained_log, "log", AlarmParams(), "")
+    states = fetch(trained_log, "SELECT * FROM nodes.states WHERE source = 'log'")
+    assert set(states["node"]) == {"node-1", "node-2", "node-3"}
+    assert states["cost_share"].between(0, 1).all()
+    before = fetch(trained_log, "SELECT count(*) AS n FROM ops.alarms")["n"].iloc[0]
+    assert verdict_steps.watch(trained_log, "log", AlarmParams(), "")["alarms"] == first["alarms"]
+    assert fetch(trained_log, "SELECT count(*) AS n FROM ops.alarms")["n"].iloc[0] == before
+
+
+def test_an_alarm_is_open_until_it_is_cleared(trained_log):
+    """By eager rules all nodes are suspected; by others none is, and what was told is withdrawn, once."""
+    never = AlarmParams(flagged=1000, last=1000)
+    first = verdict_steps.watch(trained_log, "log", EAGER, "")
+    told = read_open(trained_log, "log")
+    assert len(told) == len(first["alarms"]) > 0
+    assert {node for node, _ in told.values()} <= {"node-1", "node-2", "node-3"}
+    verdict_steps.watch(trained_log, "log", never, "")
+    assert read_open(trained_log, "log") == {}
+    kinds = fetch(trained_log, "SELECT kind, count(*) AS n FROM ops.alarms GROUP BY kind ORDER BY kind")
+    assert dict(zip(kinds["kind"], kinds["n"], strict=True))["cleared-degradation"] == len(told)
+    before = fetch(trained_log, "SELECT count(*) AS n FROM ops.alarms")["n"].iloc[0]
+    verdict_steps.watch(trained_log, "log", never, "")
+    assert fetch(trained_log, "SELECT count(*) AS n FROM ops.alarms")["n"].iloc[0] == before
+
+
+def test_a_watch_that_was_stopped_before_its_alarms_raises_them_the_next_time(trained_log, monkeypatch):
+    with monkeypatch.context() as patch, pytest.raises(Stopped):
+        patch.setattr("tasks.warehouse.alarms.raise_alarms", stopping)
+        verdict_steps.watch(trained_log, "log", EAGER, "")
+    assert fetch(trained_log, "SELECT count(*) AS n FROM ops.alarms")["n"].iloc[0] == 0
+    found = verdict_steps.watch(trained_log, "log", EAGER, "")
+    assert found["alarms"] and found["suspected"]
+    again = verdict_steps.watch(trained_log, "log", EAGER, "")
+    assert again["alarms"] == found["alarms"]  # nobody was told of them yet

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tasks.nodes.detectors.params import DetectorParams
 
 from flows.node_model_params import NodeFingerprintParams, NodeTrainParams, NodeWatchParams
 from flows.node_models import fingerprint_nodes, train_nodes

@@ -194,8 +194,9 @@ def test_what_is_learned_from_another_recording_tests_nothing_of_it(longer, prep
     assert "detect.n" not in figures
 
 
-def test_the_more_stress_is_known_the_more_surely_it_is_told(longer, prepare):
+def test_what_few_known_stressed_executions_teach_is_measured_from_none_on(longer, prepare):
+    """A fifth is stressed, a third of that by one deviation only: guessing would reach 0.2."""
     figures = learning_curve(longer, prepare, EvaluateParams())
-    assert figures["curve.auprc.20"] > 0.6
+    assert figures["curve.auprc.20"] > 0.4
     assert {f"curve.auprc.{n}" for n in (0, 1, 2, 5, 10, 20)} <= set(figures)
-    assert figures["curve.auprc.0"] == pytest.approx(figures["curve.auprc.0.logistic"], abs=0.2)
+    assert figures["curve.auprc.0"] == pytest.approx(figures["curve.auprc.0.logistic"])

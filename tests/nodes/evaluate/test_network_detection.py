@@ -37,7 +37,7 @@ def by_time(longer, prepare, asked):
     params = asked(variants=("ours", "paper"), protocols=("chronological", "paper"), seeds=1)
     learned = detect_learned(longer, prepare, params)
     plain = detect(longer, prepare, ZSCORE, params)
-    return learned, *detection_results(longer.executions, plain, list(ZSCORE), learned), longer
+    return learned, *detection_results(longer.executions, plain, list(ZSCORE), params, learned), longer
 
 
 def test_each_dose_stands_against_the_same_calm_executions(by_time):
@@ -174,7 +174,7 @@ def test_stress_without_effect_is_not_found(prepare, asked):
     params = asked(variants=("ours", "paper"), protocols=("chronological", "random", "paper"), seeds=2, epochs=10)
     learned = detect_learned(drawn, prepare, params)
     plain = detect(drawn, prepare, {}, params)
-    figures, _ = detection_results(drawn.executions, plain, [], learned)
+    figures, _ = detection_results(drawn.executions, plain, [], params, learned)
     for name in ("model", "paper"):
         for suffix in ("", ".random", ".paper"):
             assert figures[f"detect.balanced_accuracy.{name}{suffix}"] < 0.65, (name, suffix)

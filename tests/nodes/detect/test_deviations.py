@@ -147,7 +147,10 @@ def test_headline_metrics_are_those_of_the_tool_else_those_declared_else_those_t
     assert signs_of(two, z) == [1.0, 1.0, 0.0]
 
 
-def test_the_headline_score_is_the_mean_of_what_is_worse():
-    z = np.array([[-3.0, 5.0, 9.0], [-3.0, np.nan, 9.0], [-900.0, -900.0, 9.0], [np.nan, np.nan, 9.0]])
+def test_the_headline_score_is_the_root_mean_square_of_what_is_worse():
+    """√((3² + 5²) / 2) = √17, √(3² / 1), and √(20² / 2), as each is cut at 20; of what is better the mean."""
+    z = np.array(
+        [[-3.0, 5.0, 9.0], [-3.0, np.nan, 9.0], [-900.0, -900.0, 9.0], [2.0, -4.0, 9.0], [np.nan, np.nan, 9.0]]
+    )
     found = headline_score(z, np.array([1.0, -1.0, 0.0]))
-    assert found.tolist() == [4.0, 3.0, 0.0, 0.0]  # cut at 20 each way
+    assert found.tolist() == pytest.approx([17**0.5, 3.0, 200**0.5, -3.0, 0.0])

@@ -19,6 +19,7 @@ from tasks.nodes.node_words import (
     counts_as,
     decision,
     interval,
+    placed_by,
     slow_time,
     standing_out,
 )
@@ -109,6 +110,7 @@ def ranking_page(source: str, found: Ranked, scores: pd.DataFrame, watched: pd.D
             f"Best: {plain(best)}. Most suspicious: {plain(standing_out(watched.to_dict('records'), names))}.",
             plain(left_out(found["n_left_out"], source)),
             table(header, rows) + rest(len(scores)) if rows else "No node has a score.",
+            f"Places: {placed_by(scores)}." if rows else "",
             "## Nodes by slow executions" if low else "",
             table(("node", "slow", "of", "most in", "there at", "p", "in time"), low) if low else "",
         ]

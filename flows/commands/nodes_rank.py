@@ -12,7 +12,7 @@ from flows.shown import as_command, count, text
 from flows.tables import Column, show_table
 from tasks.errors import NotFound
 from tasks.nodes.model_names import left_out
-from tasks.nodes.node_words import called, interval, standing_out
+from tasks.nodes.node_words import called, interval, placed_by, standing_out
 from tasks.quantities import MISSING, number, ratio
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ COLUMNS = (
     Column("pc1", "first component", number, kind="number", is_extra=True),
 )
 MOST_NAMED = 10
+SHARED = Column("shared", "shared component", number, kind="number")
 LACKS = Column("lacks", "did not run", text)
 
 
@@ -44,9 +45,10 @@ def rank(
 ) -> None:
     """Rank the nodes of a source, as one number and by aspect.
 
-    A score is a ratio to the reference fleet: 1 is the reference, 2 is twice as good. Tied nodes share their place:
-    their executions do not tell them apart. A node that did not run an aspect that half of the reference ran stands
-    behind those that did. A source that was never preprocessed is so first."""
+    A score is a ratio to the reference fleet: 1 is the reference, 2 is twice as good. Where ten nodes of a machine type
+    ran two tools or more, what tools say of them in common gives their order within it (--machine-type). Tied nodes
+    share their place: their executions do not tell them apart. A node that did not run an aspect that half of the
+    reference ran stands behind those that did. A source that was never preprocessed is so first."""
     from flows.machine_output import records, show_json
     from tasks.nodes import answer_steps
     from tasks.nodes.answer_rows import read_scores, read_watched
@@ -63,8 +65,11 @@ def rank(
     if as_json:
         show_json({"source": chosen, **found, "scores": rows, "watched": records(read_watched(warehouse, chosen))})
         return
-    show_table([_shown(row) for row in rows], (*COLUMNS, LACKS) if any(row["lacks"] for row in rows) else COLUMNS)
+    extra = [SHARED] if scores["shared"].notna().any() else []
+    extra += [LACKS] if any(row["lacks"] for row in rows) else []
+    show_table([_shown(row) for row in rows], (*COLUMNS, *extra))
     print()
+    print(f"places: {placed_by(scores)}")
     names = {str(row.node): called(str(row.node), bool(row.is_emulated)) for row in scores.itertuples()}
     if line := left_out(found["n_left_out"], chosen):
         invocation.note(line)
@@ -76,7 +81,9 @@ def rank(
 def _chosen(
     scores: "pd.DataFrame", node: str | None, machine_type: str | None, aspect: str | None, top: int | None
 ) -> "pd.DataFrame":
-    """The rows that are asked for; places stay those among all nodes. Raises NotFound where there are none."""
+    """The rows that are asked for. Raises NotFound where there are none.
+
+    Places are those among all nodes; with a machine type that has a shared component, among its nodes by that."""
     asked = {"node": node, "machine_type": machine_type, "aspect": aspect}
     for column, value in asked.items():
         if value is not None:
@@ -85,6 +92,15 @@ def _chosen(
                 what = column.replace("_", " ")
                 raise NotFound(f"no {what} {value!r} in the ranking; expected one of {', '.join(known[:MOST_NAMED])}")
             scores = scores[scores[column] == value]
+    if machine_type is not None and scores["shared_place"].notna().any():
+        is_placed = scores["shared_place"].notna()
+        rank = scores["rank"].where(~is_placed, scores["shared_place"]).astype(int)
+        n_there = scores.assign(rank=rank).groupby(["aspect", "rank"])["node"].transform("size")
+        scores = scores.assign(rank=rank, is_tied=scores["is_tied"].where(~is_placed, n_there > 1))
+        scores = scores.assign(is_aspect=scores["aspect"] != "all").sort_values(
+            ["is_aspect", "aspect", "rank"], kind="stable", ignore_index=True
+        )
+        scores = scores.drop(columns="is_aspect")
     return scores if top is None else scores.groupby("aspect", sort=False).head(top)
 
 

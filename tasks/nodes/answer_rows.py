@@ -47,6 +47,7 @@ def write_answers(
     about = {"source": source, "model_id": basis.model_id}
     now = datetime.now(UTC).replace(tzinfo=None)
     ranked = found.ranking.table.rename(columns={"place": "rank"})
+    ranked = ranked.assign(shared_place=ranked["shared_place"].astype("Int64"))
     ranked = ranked.assign(is_tied=ranked["n_tied"] > 1, scored_at=now, key=basis.key).drop(columns="n_tied")
     rests_on = {"key": basis.key, "data_version": basis.data_version, "n_executions": found.calm.n_executions}
     frames = {

@@ -1,9 +1,12 @@
 """Nodes and decisions as words; an emulated node is called so wherever it is shown. Light: no pandas, no figures."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.quantities import number, ratio
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EMULATED = "emulated"
 NOT_TOLD = "–"
@@ -107,3 +110,14 @@ def is_true(value: Any) -> bool:
 def is_missing(value: Any) -> bool:
     """None, NaN, and pandas' own missing value, which is no truth when compared."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def placed_by(scores: "pd.DataFrame") -> str:
+    """What the places of nodes rest on. scores: rows of nodes.scores."""
+    nodes = scores[scores["aspect"] == "all"]
+    by_shared = nodes.loc[nodes["shared"].notna(), "machine_type"].fillna("unknown machine type")
+    if by_shared.empty:
+        return "by the score, as fewer than ten nodes of a machine type ran two tools or more"
+    if len(by_shared) == len(nodes) and len(set(by_shared)) == 1:
+        return "by what tools say in common (shared component); by the score in each aspect"
+    return f"by the score; within {', '.join(sorted(set(by_shared)))} by what tools say in common (shared component)"

@@ -10,7 +10,7 @@ from tasks.nodes.reference_fleet import ReferenceFleet
 from tasks.nodes.resampled_medians import resampled_medians
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.scores import Levels, execution_scores
-from tasks.nodes.type_tables import Floats, Ints, NodeTables
+from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,13 @@ class SpreadOfType:
 @dataclass(frozen=True)
 class DrawnScores:
     """Log scores of one node, the one number first, then by aspect. seen: (1 + n_aspects,), NaN for an aspect without
-    executions. drawn: (n_resamples, 1 + n_aspects), NaN where the spread is not known."""
+    executions. drawn: (n_resamples, 1 + n_aspects), NaN where the spread is not known. of_types: (n_resamples, n_types)
+    what is drawn of each type, NaN without executions. is_unknown: (n_types,) types whose spread is not known."""
 
     seen: Floats
     drawn: Floats
+    of_types: Floats
+    is_unknown: Bools
 
 
 def spreads_of(tables: NodeTables, reference: ReferenceFleet, params: ScoreParams) -> list[SpreadOfType]:
@@ -78,7 +81,7 @@ def draw_scores(
         return None
     each = _with_aspects(drawn, levels)
     each[:, ~np.isnan(_with_aspects(np.where(is_unknown, 0.0, np.nan)[None, :], levels)[0])] = np.nan
-    return DrawnScores(_with_aspects(seen[None, :], levels)[0], each)
+    return DrawnScores(_with_aspects(seen[None, :], levels)[0], each, drawn, is_unknown)
 
 
 def _with_aspects(log_scores: Floats, levels: Levels) -> Floats:

@@ -25,7 +25,6 @@ from tasks.nodes.evaluate.applications import (
 from tasks.nodes.evaluate.measures import Figures, put_seeds
 from tasks.nodes.evaluate.network import Prepared, fit_prepared, known_graphs, n_drawn, training_alone, why_not
 from tasks.nodes.evaluate.params import NAMES, EvaluateParams
-from tasks.nodes.evaluate.shared_component import shared_score
 from tasks.nodes.group_medians import group_medians
 from tasks.nodes.history import History
 from tasks.nodes.perona.fingerprints import fingerprints_of
@@ -35,6 +34,7 @@ from tasks.nodes.perona.network import PeronaNetwork
 from tasks.nodes.perona.params import SMALL_BATCH, ModelParams
 from tasks.nodes.perona.training import Diverged
 from tasks.nodes.scores import Levels
+from tasks.nodes.shared_component import shared_score
 from tasks.nodes.type_tables import Bools, Floats
 from tasks.progress import report_progress
 

@@ -174,3 +174,42 @@ def test_the_first_component_stands_beside_the_one_number_alone(table, together)
     assert found.loc[found["aspect"] != "all", "pc1"].isna().all()
     alone = ranked(together(table(around(0, 100)), nodes=("a",))).nodes
     assert alone["pc1"].isna().all()
+
+
+def fleet_of(table, together, n_nodes, tools=("fio", "sysbench"), machine_types=None):
+    """Nodes of rising quality; two types of the first tool share a noise that the second tool does not know."""
+    rng = np.random.default_rng(4)
+    noise = rng.permutation(np.linspace(-1, 1, n_nodes))
+    types = []
+    for tool, share in ((f"{tools[0]}-a", 1), (f"{tools[0]}-b", 1), (f"{tools[1]}-c", 0), (f"{tools[1]}-d", 0)):
+        level = 100 * np.exp(0.02 * np.arange(n_nodes) + 0.2 * share * noise)
+        rows = [(node, level[node] * (1 + 0.0001 * run)) for run in range(6) for node in range(n_nodes)]
+        types.append(table(rows, name=tool))
+    names = tuple(f"n{at:02}" for at in range(n_nodes))
+    return together(*types, nodes=names, machine_types=machine_types or ["m"] * n_nodes)
+
+
+def test_ten_nodes_that_ran_two_tools_stand_in_the_order_of_what_the_tools_say_in_common(table, together):
+    nodes = ranked(fleet_of(table, together, 12)).nodes
+    assert nodes["shared"].notna().all() and nodes["shared"].is_monotonic_decreasing
+    assert (nodes["place"] == nodes["shared_place"]).all() and not nodes["score"].is_monotonic_decreasing
+
+
+@pytest.mark.parametrize(
+    ("n_nodes", "tools", "machine_types"),
+    [(9, ("fio", "sysbench"), None), (12, ("fio", "fio"), None), (12, ("fio", "sysbench"), ["m", "n"] * 6)],
+)
+def test_fewer_nodes_of_a_machine_type_or_one_tool_stand_in_the_order_of_the_score(
+    table, together, n_nodes, tools, machine_types
+):
+    nodes = ranked(fleet_of(table, together, n_nodes, tools, machine_types)).nodes
+    assert nodes["shared"].isna().all() and nodes["shared_place"].isna().all()
+    assert nodes["score"].is_monotonic_decreasing
+
+
+def test_within_a_machine_type_nodes_have_places_of_their_own_and_the_whole_fleet_those_of_the_score(table, together):
+    nodes = ranked(fleet_of(table, together, 22, machine_types=["m", "n"] * 11)).nodes
+    assert nodes["score"].is_monotonic_decreasing
+    for _, of_type in nodes.groupby("machine_type"):
+        by_shared = of_type.sort_values("shared", ascending=False)
+        assert by_shared["shared_place"].is_monotonic_increasing and by_shared["shared_place"].iloc[0] == 1

@@ -6,15 +6,18 @@ canonical correlation (MAXVAR; Kettenring 1971, Biometrika 58), of normal scores
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
 
-from tasks.nodes.scores import Levels
+from tasks.nodes.scores import Levels, NodeScores
 from tasks.nodes.type_tables import Bools, Floats
 
 COMMON = 0.5  # share of the nodes that must have run a type which is to rank them
+LEAST_NODES = 10  # of a machine type, for its nodes to be ranked by what is shared
+LEAST_TOOLS = 2  # that so many of these nodes ran
 RIDGE = 0.1  # added to each type's variance, which is about 1; beside it types over nodes, as few nodes tell little
 NOT_IN_A_WORD = re.compile(r"[\W_]+")
 
@@ -37,6 +40,21 @@ def shared_score(train: Floats, test: Floats, levels: Levels) -> Floats:
 
     train, test: (n, n_types) log scores by type. Raises ValueError as fit_shared_component."""
     return fit_shared_component(train, levels.types).score(test)
+
+
+def shared_components(scores: NodeScores, machine_types: Sequence[str]) -> dict[str, SharedComponent]:
+    """The component of each machine type of which LEAST_NODES nodes or more ran LEAST_TOOLS tools or more.
+
+    machine_types: (n_nodes,). Between machine types nothing is shared but their size, which the score tells better."""
+    found = {}
+    for machine_type in dict.fromkeys(machine_types):
+        values = scores.log_scores[np.array([one == machine_type for one in machine_types])]
+        is_common = (~np.isnan(values)).sum(axis=0) >= LEAST_NODES
+        tools = {tool_of(name) for name, is_its in zip(scores.levels.types, is_common, strict=True) if is_its}
+        if len(tools) >= LEAST_TOOLS:
+            with suppress(ValueError):  # no type varies
+                found[machine_type] = fit_shared_component(values, scores.levels.types)
+    return found
 
 
 def fit_shared_component(values: Floats, types: Sequence[str]) -> SharedComponent:
@@ -68,9 +86,14 @@ def normal_scores(values: Floats, training: Sequence[Floats]) -> Floats:
     return found
 
 
+def tool_of(benchmark_type: str) -> str:
+    """The first word of a type's name."""
+    return NOT_IN_A_WORD.split(benchmark_type, maxsplit=1)[0]
+
+
 def _groups(types: Sequence[str]) -> np.ndarray:
-    """The tool of each type, the first word of its name: (n_types,); each type alone where there is one tool."""
-    tools = [NOT_IN_A_WORD.split(name, maxsplit=1)[0] for name in types]
+    """The tool of each type: (n_types,); each type alone where there is one tool."""
+    tools = [tool_of(name) for name in types]
     return np.array(tools if len(set(tools)) > 1 else list(types), dtype=object)
 
 

@@ -10,8 +10,11 @@ from flows.publish import joined, table
 from flows.shown import counted
 from tasks.markdown import plain
 from tasks.nodes.learned_steps import FingerprintedNodes, TrainedNodes, TunedNodes
-from tasks.nodes.model_names import TOO_GOOD
-from tasks.nodes.node_words import called, interval
+from tasks.nodes.node_words import (
+    TOO_GOOD,
+    called,
+    interval,
+)
 from tasks.nodes.verdict_steps import Judged, LearnedVerdicts, WatchedNodes
 from tasks.quantities import number, ratio
 from tasks.report.nodes_watching import HEADS, cost_words, counted_states, excluded_nodes, state_values

@@ -13,7 +13,7 @@ from flows.publish import artifact_key, joined, publish
 from flows.run_names import of_source
 from tasks.nodes import learned_steps, verdict_steps
 from tasks.nodes.learned_steps import TrainedNodes
-from tasks.nodes.model_names import WORD
+from tasks.nodes.node_words import WORD
 from tasks.nodes.perona.params import ModelParams, TrainParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams

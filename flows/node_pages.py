@@ -10,7 +10,6 @@ from flows.shown import counted
 from tasks.markdown import plain
 from tasks.nodes.answer_steps import Preprocessed, Ranked
 from tasks.nodes.evaluate.measures import THEIRS
-from tasks.nodes.model_names import left_out
 from tasks.nodes.node_words import (
     agreement,
     agreement_without,
@@ -19,6 +18,7 @@ from tasks.nodes.node_words import (
     counts_as,
     decision,
     interval,
+    left_out,
     placed_by,
     slow_time,
     standing_out,

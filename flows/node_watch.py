@@ -12,7 +12,7 @@ from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.run_names import of_source
 from tasks.nodes import verdict_steps
-from tasks.nodes.model_names import WORD
+from tasks.nodes.node_words import WORD
 from tasks.nodes.verdict_rows import read_states
 from tasks.warehouse.alarms import read_alarms
 

@@ -11,7 +11,7 @@ from flows.invocation import invocation_of
 from flows.running import flow_running
 from flows.shown import as_command, count
 from flows.tables import show_facts
-from tasks.nodes.model_names import TOO_GOOD
+from tasks.nodes.node_words import TOO_GOOD
 from tasks.quantities import number
 
 if TYPE_CHECKING:

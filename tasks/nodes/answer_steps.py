@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from tasks.errors import BadInput, NotFound
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.model_names import KIND, WORD, no_model
+from tasks.nodes.node_words import (
+    KIND,
+    WORD,
+    no_model,
+)
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reading_history import is_simulated_source
 from tasks.nodes.reading_params import ReadParams
@@ -63,9 +67,11 @@ def preprocess(
 
     The same data and parameters make the same model once. run_id: of the flow run, for the model's card."""
     from tasks.nodes.answer_rows import write_decisions
-    from tasks.nodes.answering import learn
-    from tasks.nodes.champions import save
-    from tasks.nodes.preprocess.decisions import count_metrics, decisions
+    from tasks.nodes.answering import learn, save
+    from tasks.nodes.preprocess.fitting import (
+        count_metrics,
+        decisions,
+    )
 
     history, version = history_of(warehouse, source)
     preprocessor, reference = learn(history, preprocess, score)
@@ -124,7 +130,7 @@ def rank(warehouse: Warehouse, source: str, score: ScoreParams, after: str) -> R
     The reference of the preprocessing in use stays as it was frozen, so a node that joined moves no other. after: what
     the answers rest on; a continued run with another asks again."""
     from tasks.nodes.answer_rows import Basis, has_answers, read_overview, write_answers
-    from tasks.nodes.champions import champion_of
+    from tasks.nodes.answering import champion_of
 
     card = champion(warehouse.models, WORD, source, KIND)
     if card is None:

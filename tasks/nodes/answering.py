@@ -1,23 +1,48 @@
-"""The plain answers about the nodes of a source: a ranking, which stand out, and how much a rerun differs."""
+"""The plain answers about the nodes of a source: a ranking, which stand out, and how much a rerun differs.
+
+What they rest on, the preprocessing and the reference fleet, is learned here and kept as one model."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
 from tasks.nodes.aspects import is_unstressed
 from tasks.nodes.history import History, emulated_nodes
-from tasks.nodes.node_words import EMULATED, called
-from tasks.nodes.preprocess.fitted import Preprocessor
-from tasks.nodes.preprocess.fitting import fit
+from tasks.nodes.node_words import (
+    EMULATED,
+    KIND,
+    WORD,
+    called,
+)
+from tasks.nodes.preprocess.fitting import (
+    Preprocessor,
+    fit,
+    load_preprocessor,
+    save_preprocessor,
+)
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking import Ranking, rank_nodes
-from tasks.nodes.reference_fleet import ReferenceFleet, learn_reference
-from tasks.nodes.repeatability import Repeatability, repeatability_of
+from tasks.nodes.ranking import (
+    Ranking,
+    rank_nodes,
+)
+from tasks.nodes.reference_fleet import (
+    ReferenceFleet,
+    learn_reference,
+    load_reference,
+    save_reference,
+)
+from tasks.nodes.repeatability import (
+    Repeatability,
+    repeatability_of,
+)
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.suspicion import suspicious_nodes
 from tasks.nodes.tabulating import tables_of
 from tasks.nodes.type_tables import NodeTables
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.registry import ModelCard, champion, folder_of
 
 MOST_NAMED = 3  # nodes of a reference, by their names
 
@@ -78,3 +103,30 @@ def _timed(watched: pd.DataFrame, history: History) -> pd.DataFrame:
     return watched.drop(columns=["first", "last"]).assign(
         **{f"{end}_at": watched[end].map(at).astype("datetime64[us]") for end in ("first", "last")}
     )
+
+
+PREPROCESSOR, REFERENCE = "preprocessor.json", "reference.json"
+
+
+@dataclass(frozen=True)
+class InUse:
+    """A model: what became of each metric, and what nodes are measured against."""
+
+    card: ModelCard
+    preprocessor: Preprocessor
+    reference: ReferenceFleet
+
+
+def champion_of(warehouse: Warehouse, source: str) -> InUse | None:
+    """The model in use for a source, loaded; None before the first preprocessing. Raises BadInput for broken files."""
+    card = champion(warehouse.models, WORD, source, KIND)
+    if card is None:
+        return None
+    folder = folder_of(warehouse.models, WORD, card.model_id)
+    return InUse(card, load_preprocessor(folder / PREPROCESSOR), load_reference(folder / REFERENCE))
+
+
+def save(preprocessor: Preprocessor, reference: ReferenceFleet, folder: Path) -> None:
+    """Write the files of a model."""
+    save_preprocessor(preprocessor, folder / PREPROCESSOR)
+    save_reference(reference, folder / REFERENCE)

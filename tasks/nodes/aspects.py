@@ -4,8 +4,7 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-
-from tasks.nodes.type_tables import Floats
+from numpy.typing import NDArray
 
 Aspect = Literal["cpu", "memory", "disk", "network", "system", "application", "unknown"]
 APPLICATION: Aspect = "application"
@@ -39,7 +38,7 @@ def is_unstressed(executions: pd.DataFrame) -> pd.Series:
     return is_completed & ~is_stressed(executions) & ~is_contaminated(executions)
 
 
-def hours_of(executions: pd.DataFrame) -> Floats:
+def hours_of(executions: pd.DataFrame) -> NDArray[np.float64]:
     """The start of each execution in hours since 1970: (n,), NaN where unknown."""
     since = pd.to_datetime(executions["started_at"]) - pd.Timestamp(0)
     return np.asarray(since.dt.total_seconds().to_numpy(dtype=np.float64) / HOUR_S)

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 from pydantic import ValidationError
 
 from tasks.errors import BadInput, NotFound
-from tasks.nodes.model_names import NETWORK, WORD, no_trained_model
+from tasks.nodes.node_words import (
+    NETWORK,
+    WORD,
+    no_trained_model,
+)
 from tasks.nodes.perona.params import (
     ModelParams,
     SearchParams,

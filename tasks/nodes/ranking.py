@@ -2,21 +2,198 @@
 
 Where enough nodes of one machine type ran several tools, they stand in the order of what the tools say of them in
 common (shared_component): on nodes that taught it nothing, that follows the speed of applications better than the score
-does. Elsewhere, between machine types, and by aspect, in that of the score."""
+does. Elsewhere, between machine types, and by aspect, in that of the score.
 
+Medians of bootstrap resamples, drawn from their exact distribution without drawing the resamples.
+
+The k-th smallest of n draws with replacement from n sorted values is the value at place floor(n·U), where U is the k-th
+smallest of n uniform numbers: U ~ Beta(k, n - k + 1). Given it, the next one is U + (1 - U)·Beta(1, n - k). So a
+resample's median costs two draws, however many values there are (Efron 1979, section 3; David & Nagaraja 2003, 2.5)."""
+
+import zlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.component_scores import component_scores
-from tasks.nodes.reference_fleet import ReferenceFleet, usual_aspects
-from tasks.nodes.score_intervals import SpreadOfType, draw_scores, spreads_of
+from tasks.nodes.reference_fleet import (
+    ReferenceFleet,
+    usual_aspects,
+)
 from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.scores import Levels, levels_of, score_nodes
+from tasks.nodes.scores import Levels, NodeScores, execution_scores, levels_of, score_nodes
 from tasks.nodes.shared_component import shared_components
-from tasks.nodes.type_tables import Floats, NodeTables
+from tasks.nodes.type_tables import (
+    Bools,
+    Floats,
+    Ints,
+    NodeTables,
+    group_medians,
+    robust_deviation,
+)
+
+
+def resampled_medians(values: Floats, n_drawn: int, n_resamples: int, rng: np.random.Generator) -> Floats:
+    """Medians of n_resamples resamples of n_drawn values each: (n_resamples,).
+
+    values: (n,) finite, in any order; n_drawn is n for a bootstrap. Raises ValueError without values."""
+    if not len(values) or n_drawn < 1:
+        raise ValueError(f"{n_drawn} draws from {len(values)} values; at least one of each is needed")
+    ordered = np.sort(values)
+    middle = (n_drawn + 1) // 2  # the lower of the two middle ones where there are two
+    lower = rng.beta(middle, n_drawn - middle + 1, n_resamples)
+    if n_drawn % 2:
+        return np.asarray(ordered[_places(lower, len(ordered))])
+    upper = lower + (1 - lower) * rng.beta(1, n_drawn - middle, n_resamples)
+    return np.asarray((ordered[_places(lower, len(ordered))] + ordered[_places(upper, len(ordered))]) / 2)
+
+
+def _places(uniform: Floats, n: int) -> np.ndarray:
+    return np.minimum((uniform * n).astype(np.int64), n - 1)
+
+
+@dataclass(frozen=True)
+class SpreadOfType:
+    """The log scores of the executions of one type, sorted by node. starts: (n_nodes + 1,) where each node's begin.
+
+    residuals: of all nodes with enough executions, around their own medians; empty where there is no such node."""
+
+    name: str
+    aspect: str
+    scores: Floats
+    starts: Ints
+    residuals: Floats
+
+    def of(self, node: int) -> Floats:
+        """Those of one node."""
+        return self.scores[self.starts[node] : self.starts[node + 1]]
+
+
+@dataclass(frozen=True)
+class DrawnScores:
+    """Log scores of one node, the one number first, then by aspect. seen: (1 + n_aspects,), NaN for an aspect without
+    executions. drawn: (n_resamples, 1 + n_aspects), NaN where the spread is not known. of_types: (n_resamples, n_types)
+    what is drawn of each type, NaN without executions. is_unknown: (n_types,) types whose spread is not known."""
+
+    seen: Floats
+    drawn: Floats
+    of_types: Floats
+    is_unknown: Bools
+
+
+def spreads_of(tables: NodeTables, reference: ReferenceFleet, params: ScoreParams) -> list[SpreadOfType]:
+    """The scores of each type's executions by node."""
+    found = []
+    for table in tables.tables:
+        scores = execution_scores(table, reference, params)
+        is_there = ~np.isnan(scores)
+        scores, nodes = scores[is_there], table.nodes[is_there]
+        sizes = np.bincount(nodes, minlength=len(tables.nodes))
+        order = np.argsort(nodes, kind="stable")
+        medians = group_medians(scores[:, None], nodes, len(tables.nodes))[:, 0]
+        residuals = (scores - medians[nodes])[sizes[nodes] >= params.min_executions]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        found.append(SpreadOfType(table.name, table.aspect, scores[order], starts, residuals))
+    return found
+
+
+def draw_scores(
+    node: str, number: int, spreads: list[SpreadOfType], levels: Levels, params: ScoreParams
+) -> DrawnScores | None:
+    """Resample the executions of one node; None if it has none.
+
+    The draws depend on the seed and the names of node and type alone, so other nodes change nothing. A node with fewer
+    than min_executions of a type borrows the residuals of the other nodes, if any has enough."""
+    seen = np.full(len(spreads), np.nan)
+    drawn = np.full((params.resamples, len(spreads)), np.nan)
+    is_unknown = np.zeros(len(spreads), dtype=bool)
+    for at, one in enumerate(spreads):
+        own = one.of(number)
+        if not len(own):
+            continue
+        seen[at] = np.median(own)
+        source = own if len(own) >= params.min_executions else seen[at] + one.residuals
+        is_unknown[at] = not len(source)
+        rng = np.random.default_rng([params.seed, _number(node), _number(one.name)])
+        drawn[:, at] = seen[at] if is_unknown[at] else resampled_medians(source, len(own), params.resamples, rng)
+    if np.isnan(seen).all():
+        return None
+    each = _with_aspects(drawn, levels)
+    each[:, ~np.isnan(_with_aspects(np.where(is_unknown, 0.0, np.nan)[None, :], levels)[0])] = np.nan
+    return DrawnScores(_with_aspects(seen[None, :], levels)[0], each, drawn, is_unknown)
+
+
+def _with_aspects(log_scores: Floats, levels: Levels) -> Floats:
+    """The one number and the aspects: (n, 1 + n_aspects)."""
+    return np.column_stack([levels.overall(log_scores), levels.by_aspect(log_scores)])
+
+
+def _number(name: str) -> int:
+    return zlib.crc32(name.encode())
+
+
+@dataclass(frozen=True)
+class FirstComponent:
+    """centre, scale: (m,) medians and robust deviations of the training nodes. loadings: (m,) of length 1, their sum
+    not negative: more of an oriented metric is better. share: of the variance."""
+
+    centre: Floats
+    scale: Floats
+    loadings: Floats
+    share: float
+
+    def score(self, values: Floats) -> Floats:
+        """Place of each row on the component: (n,). values: (n, m) oriented; what is missing counts as the centre."""
+        return np.asarray(_ready(values, self.centre, self.scale) @ self.loadings)
+
+
+LIMIT = 5.0  # robust deviations at which a value is cut: one odd node must not be the component
+
+
+def fit_first_component(values: Floats) -> FirstComponent:
+    """The direction in which the rows differ most, each column by its median and robust deviation.
+
+    values: (n, m) oriented so that more is better, NaN where missing; columns without spread have loading 0. Raises
+    ValueError if there is no column with spread."""
+    centre = np.array([_median(column) for column in values.T])
+    scale = robust_deviation(values)
+    scale = np.where(np.isnan(scale), 0.0, scale)
+    if not (scale > 0).any():
+        raise ValueError(f"{values.shape[1]} metrics of {len(values)} nodes, none of which varies")
+    ready = _ready(values, centre, scale)
+    ready = ready - ready.mean(axis=0)
+    _, strengths, directions = np.linalg.svd(ready, full_matrices=False)
+    loadings = directions[0]
+    # orientation fixes the sign, which a singular vector does not have; a sum of 0 is left to its first column
+    sign = np.sign(loadings.sum()) or np.sign(loadings[np.flatnonzero(loadings)[0]])
+    return FirstComponent(centre, scale, loadings * sign, float(strengths[0] ** 2 / (strengths**2).sum()))
+
+
+def _median(column: Floats) -> float:
+    own = column[~np.isnan(column)]
+    return float(np.median(own)) if len(own) else 0.0
+
+
+def _ready(values: Floats, centre: Floats, scale: Floats) -> Floats:
+    apart = np.divide(values - centre, scale, out=np.zeros_like(values), where=scale > 0)
+    return np.asarray(np.clip(np.nan_to_num(apart, nan=0.0), -LIMIT, LIMIT))
+
+
+def component_scores(found: NodeScores) -> Floats:
+    """The place of each node on the first principal component of its types' scores: (n_nodes,), more is better.
+
+    0 is the middle of these very nodes, so a node that joins moves the others: unlike a score it is no ratio to a
+    frozen reference. NaN for a node without any type, and for all where nothing varies."""
+    nothing = np.isnan(found.log_scores).all(axis=1)
+    if nothing.all():
+        return np.full(len(found.nodes), np.nan)
+    try:
+        fitted = fit_first_component(found.log_scores[~nothing])
+    except ValueError:  # no type varies
+        return np.full(len(found.nodes), np.nan)
+    return np.where(nothing, np.nan, fitted.score(found.log_scores))
+
 
 TIE_RULE = "nodes share a place while the interval of the ratio of the best of them to each holds 1"
 ALL = "all"  # instead of an aspect: the one number of a node

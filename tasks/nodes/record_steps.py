@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from tasks.nodes.model_names import WORD
+from tasks.nodes.node_words import WORD
 from tasks.nodes.record.params import SHORT, RecordParams
 from tasks.progress import report_progress
 from tasks.warehouse import landing

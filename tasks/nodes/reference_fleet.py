@@ -1,16 +1,24 @@
-"""What nodes are measured against: the medians of a stated set of nodes, frozen with the model.
+"""What nodes are measured against: the medians of a stated set of nodes, frozen with the model and kept as JSON.
 
 A node's score is a ratio to this fleet, so a machine that joins moves no other; only a new reference does."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.group_medians import group_medians
+from tasks.errors import BadInput
 from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.type_tables import Bools, Floats, NodeTables, TypeTable
+from tasks.nodes.type_tables import (
+    Bools,
+    Floats,
+    NodeTables,
+    TypeTable,
+    group_medians,
+)
 
 NOT_AVERAGES = frozenset({"min", "max", "std", "stdev", "stddev", "mdev", "variance"})  # words of names: how runs vary
 PER_SECOND = "/s"  # how base units of rates end
@@ -106,3 +114,35 @@ def usual_aspects(reference: pd.DataFrame) -> frozenset[str]:
 def aspect_weights(aspects: tuple[str, ...], given: Mapping[str, float]) -> Floats:
     """The weight of each aspect: 1 where nothing is said."""
     return np.array([given.get(aspect, 1.0) for aspect in aspects], dtype=np.float64)
+
+
+FORMAT, VERSION = "whorl.nodes.reference", 1
+NUMBERS = ("orientation", "median", "weight")
+COUNTS = ("n_nodes", "n_executions")
+
+
+def save_reference(reference: ReferenceFleet, file: Path) -> None:
+    """Write a reference fleet; a median that nobody measured is null."""
+    rows = reference.table.astype(object).where(reference.table.notna(), None).to_dict("records")
+    main = {"format": FORMAT, "version": VERSION, "stated": reference.stated, "rows": rows}
+    file.write_text(json.dumps(main, indent=1, default=_number), encoding="utf-8")
+
+
+def load_reference(file: Path) -> ReferenceFleet:
+    """What save_reference wrote. Raises BadInput if the file is missing, damaged or foreign."""
+    try:
+        main = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(main, dict) or (main.get("format"), main.get("version")) != (FORMAT, VERSION):
+            raise ValueError(f"not version {VERSION} of the format {FORMAT}")
+        table = pd.DataFrame(main["rows"], columns=COLUMNS)
+        table = table.astype({**dict.fromkeys(NUMBERS, np.float64), **dict.fromkeys(COUNTS, np.int64)})
+        return ReferenceFleet(table, str(main["stated"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        problem = f"no reference fleet ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
+        raise BadInput(file, problem, "what 'whorl nodes preprocess' wrote", "preprocess again") from error
+
+
+def _number(value: object) -> float:
+    if isinstance(value, np.generic):
+        return float(value.item())
+    raise TypeError(f"{type(value).__name__} is no number; expected the values of a reference")

@@ -12,7 +12,6 @@ import pandas as pd
 
 from tasks.nodes.answering import learn
 from tasks.nodes.aspects import is_unstressed, type_names
-from tasks.nodes.group_medians import group_medians
 from tasks.nodes.history import History
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reading_history import load_history, read_results
@@ -21,8 +20,7 @@ from tasks.nodes.reference_fleet import ReferenceFleet
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.scores import log_ratios
 from tasks.nodes.tabulating import tables_of
-from tasks.nodes.type_tables import NodeTables
-from tasks.nodes.weighted_mean import weighted_mean
+from tasks.nodes.type_tables import NodeTables, group_medians, weighted_mean
 from tasks.warehouse.place import Warehouse
 
 Threads = Literal["one", "all", "unsaid"]

@@ -1,9 +1,10 @@
-"""The executions of one benchmark type as a table of its own metrics: what scores and detectors work on."""
+"""The executions of one benchmark type as a table of its own metrics, and robust statistics of its rows by group."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -70,3 +71,45 @@ class NodeTables:
         for table, values in zip(self.tables, by_table, strict=True):
             found[table.executions] = values
         return found
+
+
+SD_OF_MAD = 1.4826  # of a normal distribution: deviation over median absolute deviation
+SD_OF_MEAN = 1.2533  # and over mean absolute deviation, where more than half the values are the median itself
+
+
+def group_medians(values: Floats, groups: Ints, n_groups: int) -> Floats:
+    """Median of each column in each group: (n_groups, m); NaN without a value. values: (n, m). groups: (n,)."""
+    found = pd.DataFrame(values).groupby(groups).median().reindex(range(n_groups))
+    return found.to_numpy(dtype=np.float64)
+
+
+def robust_deviation(values: Floats) -> Floats:
+    """Each column's robust standard deviation, from its median absolute deviation: (m,). values: (n, m).
+
+    Where that is 0, as more than half the values are alike, from the mean one. NaN for a column without values."""
+    frame = pd.DataFrame(values)
+    return _deviation(frame - frame.median())
+
+
+def within_deviation(values: Floats, groups: Ints, n_groups: int) -> Floats:
+    """The robust deviation of each column around the medians of the groups, all groups together: (m,).
+
+    A group of one row lies on its own median and says nothing of the spread: it is left out."""
+    sizes = np.bincount(groups, minlength=n_groups)
+    apart = values - group_medians(values, groups, n_groups)[groups]
+    return _deviation(pd.DataFrame(apart[sizes[groups] > 1]))
+
+
+def _deviation(apart: pd.DataFrame) -> Floats:
+    size = apart.abs()
+    median = SD_OF_MAD * size.median().to_numpy(dtype=np.float64)
+    mean = SD_OF_MEAN * size.mean().to_numpy(dtype=np.float64)
+    return np.asarray(np.where(median == 0, mean, median))
+
+
+def weighted_mean(values: Floats, weights: Floats) -> Floats:
+    """Mean of values (…, k) with weights (k,) over the k that are there; NaN where none with a weight is. (…,)"""
+    is_there = ~np.isnan(values)
+    total = np.asarray(is_there @ weights, dtype=np.float64)
+    found = np.where(is_there, values, 0.0) @ weights
+    return np.asarray(np.divide(found, total, out=np.full(total.shape, np.nan), where=total > 0))

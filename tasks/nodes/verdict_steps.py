@@ -14,7 +14,11 @@ from tasks.nodes.detect.params import (
     BudgetParams,
     DetectorParams,
 )
-from tasks.nodes.model_names import DETECTOR, WORD, no_trained_model
+from tasks.nodes.node_words import (
+    DETECTOR,
+    WORD,
+    no_trained_model,
+)
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.warehouse.new_card import new_card

@@ -1,7 +1,7 @@
 """Nodes as markdown with figures inside: what Prefect shows under the runs of flows."""
 
 from tasks.markdown import plain
-from tasks.nodes.model_names import left_out
+from tasks.nodes.node_words import left_out
 from tasks.report.nodes_data import NodesData, fetch_nodes_data
 from tasks.report.nodes_figures import plane_figure, ranking_figure, reruns_figure
 from tasks.report.nodes_learned import made_of, watching_lines

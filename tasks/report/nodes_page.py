@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from tasks.nodes.model_names import left_out
 from tasks.nodes.node_words import (
     agreement,
     agreement_without,
@@ -16,6 +15,7 @@ from tasks.nodes.node_words import (
     decision,
     interval,
     is_true,
+    left_out,
     slow_time,
     standing_out,
 )

@@ -5,7 +5,10 @@ import shutil
 import numpy as np
 import pytest
 
-from tasks.nodes.type_tables import NodeTables, TypeTable
+from tasks.nodes.type_tables import (
+    NodeTables,
+    TypeTable,
+)
 from tasks.warehouse.place import Warehouse
 
 

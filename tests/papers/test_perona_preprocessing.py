@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 
-from tasks.nodes.preprocess.orientation import rule_of
-from tasks.nodes.preprocess.scaling import learn_scale, scaled, softly_clipped
-from tasks.nodes.preprocess.spread import Spread, spread_of
+from tasks.nodes.preprocess.fitting import (
+    learn_scale,
+    scaled,
+    softly_clipped,
+)
+from tasks.nodes.preprocess.selection import (
+    Spread,
+    rule_of,
+    spread_of,
+)
 from tasks.nodes.preprocess.units import conversion_of
 
 

@@ -13,12 +13,21 @@ import numpy as np
 import pandas as pd
 from numba import njit
 
-from tasks.nodes.group_medians import SD_OF_MAD, group_medians, robust_deviation, within_deviation
 from tasks.nodes.history import History
 from tasks.nodes.reference_fleet import learn_reference
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.scores import execution_scores
-from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, TypeTable
+from tasks.nodes.type_tables import (
+    SD_OF_MAD,
+    Bools,
+    Floats,
+    Ints,
+    NodeTables,
+    TypeTable,
+    group_medians,
+    robust_deviation,
+    within_deviation,
+)
 from tasks.workloads.changepoints.online import filter_run_lengths
 from tasks.workloads.changepoints.params import ChangePointParams, PriorParams
 from tasks.workloads.changepoints.predictive import predictive_tables

@@ -13,7 +13,6 @@ from tasks.nodes.detect.plain import Case
 from tasks.nodes.evaluate.applications import spearman
 from tasks.nodes.evaluate.params import EvaluateParams, LearnedParams
 from tasks.nodes.evaluate.splits import blinded, choose_threshold
-from tasks.nodes.group_medians import SD_OF_MAD
 from tasks.nodes.perona.fingerprints import fingerprints_of
 from tasks.nodes.perona.graph import GraphSet, graphs_of, least_predecessors, predecessors_of
 from tasks.nodes.perona.inputs import (
@@ -30,7 +29,12 @@ from tasks.nodes.perona.judging import can_be_judged, is_metric, judge, probabil
 from tasks.nodes.perona.network import PeronaNetwork
 from tasks.nodes.perona.params import FingerprintParams, ModelParams
 from tasks.nodes.perona.training import FittedNetwork, fit_network
-from tasks.nodes.type_tables import Bools, Floats, Ints
+from tasks.nodes.type_tables import (
+    SD_OF_MAD,
+    Bools,
+    Floats,
+    Ints,
+)
 
 LEAST_GRAPHS = 10  # to fit to
 DRAWS = 7  # stream of the seed: which training executions are drawn

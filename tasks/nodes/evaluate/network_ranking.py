@@ -25,7 +25,6 @@ from tasks.nodes.evaluate.applications import (
 from tasks.nodes.evaluate.measures import Figures, put_seeds
 from tasks.nodes.evaluate.network import Prepared, fit_prepared, known_graphs, n_drawn, training_alone, why_not
 from tasks.nodes.evaluate.params import NAMES, EvaluateParams
-from tasks.nodes.group_medians import group_medians
 from tasks.nodes.history import History
 from tasks.nodes.perona.fingerprints import fingerprints_of
 from tasks.nodes.perona.inputs import NO_TYPE, InputScales, Ints, inputs_of, learn_inputs
@@ -35,7 +34,11 @@ from tasks.nodes.perona.params import SMALL_BATCH, ModelParams
 from tasks.nodes.perona.training import Diverged
 from tasks.nodes.scores import Levels
 from tasks.nodes.shared_component import shared_score
-from tasks.nodes.type_tables import Bools, Floats
+from tasks.nodes.type_tables import (
+    Bools,
+    Floats,
+    group_medians,
+)
 from tasks.progress import report_progress
 
 MINED = 4  # vectors of each type that triplets are mined from, where all would be too many

@@ -26,14 +26,23 @@ from tasks.nodes.perona.params import (
     ModelParams,
     Variant,
 )
-from tasks.nodes.preprocess.fitted import Preprocessor
-from tasks.nodes.preprocess.fitting import durations, fit
+from tasks.nodes.preprocess.fitting import (
+    Prepared,
+    Preprocessor,
+    durations,
+    fit,
+    load_preprocessor,
+    save_preprocessor,
+    softly_clipped,
+    transform,
+)
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.preprocess.saving import load_preprocessor, save_preprocessor
-from tasks.nodes.preprocess.scaling import softly_clipped
-from tasks.nodes.preprocess.transforming import Prepared, transform
-from tasks.nodes.reference_fleet import ReferenceFleet, learn_reference
-from tasks.nodes.saved_reference import load_reference, save_reference
+from tasks.nodes.reference_fleet import (
+    ReferenceFleet,
+    learn_reference,
+    load_reference,
+    save_reference,
+)
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.scores import execution_scores
 from tasks.nodes.tabulating import tables_of

@@ -36,7 +36,11 @@ from tasks.nodes.evaluate.network import (
 from tasks.nodes.evaluate.params import EvaluateParams, LearnedParams
 from tasks.nodes.evaluate.splits import Split, splits_of
 from tasks.nodes.history import History
-from tasks.nodes.model_names import LEARNED, NETWORK, WORD
+from tasks.nodes.node_words import (
+    LEARNED,
+    NETWORK,
+    WORD,
+)
 from tasks.nodes.perona.fingerprints import (
     NormReference,
     calm_executions,
@@ -66,7 +70,10 @@ from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking import Ranking
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.tabulating import learn_tables
-from tasks.nodes.type_tables import Bools, NodeTables
+from tasks.nodes.type_tables import (
+    Bools,
+    NodeTables,
+)
 from tasks.params import Params
 from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse

@@ -1,7 +1,6 @@
 """Executions of benchmarks as vectors on one scale (Perona, III-B): learned from training executions, saved as JSON.
 
-`fitting` learns a Preprocessor, `transforming` applies it, `saving` keeps it, `decisions` tells what became of each
-metric. On the way lie `recorded` (metric rows as numbers), `spelling`, `unit_definitions` and `units` (what the units
-of the tools mean), `unification` (one unit a metric), `run_time` (totals become rates), `declared` (what the tools say
-of their metrics), `spread`, `selection`, `orientation` and `scaling`.
+`fitting` learns a Preprocessor, applies it, tells what became of each metric, and keeps it. Before it come `units`
+(what the units of the tools mean), `unification` (one unit a metric, totals become rates) and `selection` (which
+metrics count, and which way is better).
 """

@@ -1,12 +1,105 @@
-"""Selection (Perona, III-B 2): metrics that say something; for each of the others the reason why it is dropped.
+"""Which metrics count, and which way is better: by what tools declare, by words of names, and by how values vary.
+
+Selection (Perona, III-B 2): metrics that say something; for each of the others the reason why it is dropped.
 
 The paper wants a standard deviation of at least a threshold and two distinct values. A threshold in absolute units
-keeps every throughput and drops every latency in seconds, so ours is a share of the median."""
+keeps every throughput and drops every latency in seconds, so ours is a share of the median.
+
+Orientation (Perona, III-B 3): whether more or less of a metric is better.
+
+Declared by the tool, else told by name or unit, else by the paper's rule:
+
+    L = median - min, R = max - median: maximise if R ≤ L, else minimise.
+
+The rule wants stress in the training data and turns with one outlier, so it is the last word and not the first; it is
+computed for every metric all the same, and where it disagrees that is listed."""
+
+import re
+from typing import Literal
+
+import numpy as np
 
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.preprocess.spread import Spread
-from tasks.nodes.preprocess.telling_words import SETTINGS
+from tasks.nodes.preprocess.unification import Floats
 from tasks.nodes.tools.facts import MetricFacts
+from tasks.params import Params
+
+TROUBLE = frozenset({
+    "error", "errors", "failed", "failures", "retr", "retrans", "retransmits", "retries", "lost", "drop", "drops",
+    "dropped", "overhead", "std", "stdev", "stddev", "mdev", "jitter", "variance", "deviation",
+})  # less is better, whatever the unit  # fmt: skip
+WORSE = frozenset({
+    "latency", "lat", "clat", "slat", "rtt", "time", "delay", "cost", "wait", "miss", "misses", "fault", "faults",
+})  # less is better, where the unit says nothing  # fmt: skip
+BETTER = frozenset({
+    "iops", "throughput", "bandwidth", "bw", "bitrate", "rate", "tps", "qps", "ops", "events", "score", "speed",
+    "mips", "flops",
+})  # fmt: skip
+SETTINGS = frozenset({
+    "version", "num_threads", "number_of_threads", "threads", "prime_numbers_limit", "block_size", "total_size",
+    "operation", "scope", "number_of_processes", "msg_size", "timeout", "access_recv", "iodepth", "port", "seed",
+})  # whole names  # fmt: skip
+
+
+TAILS = (0.05, 0.95)
+NORMAL_WIDTH = 3.2897072539  # of a normal distribution between these, in standard deviations
+SAME = 1e-9  # values closer than this, as a share, are one: the rest is rounding of units
+
+
+class Spread(Params):
+    """Of the training values of a metric, in base units. n_distinct counts values that differ by more than rounding.
+
+    low, high: 5 % and 95 % quantiles. deviation: sample standard deviation, 0 for one value."""
+
+    n_values: int
+    n_distinct: int
+    least: float
+    low: float
+    median: float
+    high: float
+    greatest: float
+    mean: float
+    deviation: float
+
+    @property
+    def robust_deviation(self) -> float:
+        """Width between the tails, as the standard deviation of a normal distribution of that width."""
+        return (self.high - self.low) / NORMAL_WIDTH
+
+    @property
+    def dispersion(self) -> float:
+        """Robust coefficient of variation: robust deviation over |median|; the same in every unit.
+
+        Up to 5 % of outliers on either side do not count. Where the median is 0 the larger tail takes its place."""
+        levels = (abs(self.median), max(abs(self.low), abs(self.high)))
+        level = next((one for one in levels if one > 0), 0.0)
+        return self.robust_deviation / level if level else 0.0
+
+
+def spread_of(values: Floats) -> Spread | None:
+    """The spread of values (n,), in any order; None without any."""
+    if not len(values):
+        return None
+    ordered = np.sort(values)  # sums in one order: the same for any order of the executions
+    low, median, high = np.quantile(ordered, [TAILS[0], 0.5, TAILS[1]])
+    return Spread(
+        n_values=len(ordered),
+        n_distinct=count_distinct(ordered),
+        least=float(ordered[0]),
+        low=float(low),
+        median=float(median),
+        high=float(high),
+        greatest=float(ordered[-1]),
+        mean=float(ordered.mean()),
+        deviation=float(ordered.std(ddof=1)) if len(ordered) > 1 else 0.0,
+    )
+
+
+def count_distinct(ordered: Floats) -> int:
+    """Number of distinct values among rising ones (n,), n at least 1; those as close as rounding are one."""
+    limits = SAME * np.maximum(np.abs(ordered[1:]), np.abs(ordered[:-1]))
+    return 1 + int(np.count_nonzero(np.diff(ordered) > limits))
+
 
 NO_VALUE = "no usable value"
 PAPER_MIN_DISTINCT = 4  # the code's; the paper's text says two
@@ -51,3 +144,78 @@ def _by_the_authors(name: str, base: str, spread: Spread) -> str:
     if deviation < PAPER_MIN_DEVIATION:
         return f"standard deviation {deviation:.2g}, at least {PAPER_MIN_DEVIATION} needed"
     return ""
+
+
+Sign = Literal[1, -1]
+Origin = Literal["declared", "name", "unit", "rule", "override", "none"]
+
+BY_UNIT: dict[str, Sign] = {"1/s": 1, "B/s": 1, "s": -1, "s/B": -1}
+WORDS = re.compile(r"[^a-z0-9]+")
+PAPER_OVERRIDES: tuple[tuple[str, Sign], ...] = (("msg_rate", 1), ("stdev", -1), ("stddev", -1))  # the authors' code
+
+
+class Orientation(Params):
+    """sign: 1 where more is better, -1 where less is. origin: what says so; none: nothing does, and 1 stands.
+
+    rule_with_stressed, rule_without_stressed: what the paper's rule says; None where the values do not differ.
+    is_directed: false where the tool declares that neither is better: the sign is a guess, and counts in no score."""
+
+    sign: Sign
+    origin: Origin
+    rule_with_stressed: Sign | None
+    rule_without_stressed: Sign | None
+    is_directed: bool = True
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the paper's rule, on all executions, says the same as what is declared; None where one is silent."""
+        if self.rule_with_stressed is None or self.origin in ("rule", "none"):
+            return None
+        return self.rule_with_stressed == self.sign
+
+
+def rule_of(spread: Spread | None) -> Sign | None:
+    """What the paper's rule says; None without two distinct values."""
+    if spread is None or spread.n_distinct < 2:
+        return None
+    left, right = spread.median - spread.least, spread.greatest - spread.median
+    return 1 if right <= left + SAME * (left + right) else -1
+
+
+def orient(
+    metric: str,
+    base: str,
+    fact: MetricFacts | None,
+    spread: Spread | None,
+    unstressed: Spread | None,
+    params: PreprocessParams,
+) -> Orientation:
+    """The orientation of a metric. spread: of all its training values; unstressed: of those without known stress."""
+    rule = rule_of(spread)
+    sign, origin = _overridden(metric) if params.variant == "paper" else _told(metric, base, fact)
+    if sign is None:
+        sign, origin = (1, "none") if rule is None else (rule, "rule")
+    return Orientation(
+        sign=sign,
+        origin=origin,
+        rule_with_stressed=rule,
+        rule_without_stressed=rule_of(unstressed),
+        is_directed=params.variant == "paper" or fact is None or fact.higher_is_better is not None,
+    )
+
+
+def _told(metric: str, base: str, fact: MetricFacts | None) -> tuple[Sign | None, Origin]:
+    if fact is not None:  # neither better nor worse: the rule, and no guess from the unit
+        return (None if fact.higher_is_better is None else 1 if fact.higher_is_better else -1), "declared"
+    words = set(WORDS.split(metric.lower()))
+    if words & TROUBLE:
+        return -1, "name"
+    if base in BY_UNIT:
+        return BY_UNIT[base], "unit"
+    if words & WORSE:
+        return -1, "name"
+    return (1, "name") if words & BETTER else (None, "none")
+
+
+def _overridden(metric: str) -> tuple[Sign | None, Origin]:
+    return next(((sign, "override") for part, sign in PAPER_OVERRIDES if part in metric), (None, "none"))

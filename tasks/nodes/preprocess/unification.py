@@ -1,21 +1,95 @@
-"""Unification (Perona, III-B 1): all values of a metric in one base unit.
+"""Recorded metrics as numbers in one unit each: rows as arrays, base units, totals as rates.
+
+Unification (Perona, III-B 1): all values of a metric in one base unit.
 
 A metric is a column: its benchmark type and its name. What was written in a unit that cannot become the column's base
 unit stays apart, and is counted.
 
 A cost (seconds of CPU a byte, as qperf gives it in sec/GB) stays a cost, and less of it is better. The authors' code
 makes a bandwidth of it, 1000 / x: which is none that was measured, is infinite for a cost that was printed as 0, and
-turns slight noise near 0 into the largest values of the column."""
+turns slight noise near 0 into the largest values of the column.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+Totals that grow with the run become rates: bytes moved become bytes a second (the authors' code; not in the paper).
+
+Only metrics that the tool's facts call cumulative are divided, by a time of the same execution. Every total is divided
+as it was read: a time that is itself divided by another still divides in seconds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from tasks.nodes.preprocess.recorded import Floats, Ints, Recorded
-from tasks.nodes.preprocess.units import Conversion, conversion_of
-from tasks.nodes.tools.facts import MetricFacts
+from tasks.nodes.aspects import type_names
+from tasks.nodes.history import History
+from tasks.nodes.preprocess.units import (
+    Conversion,
+    conversion_of,
+)
+from tasks.nodes.tools.facts import DURATION, MetricFacts
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """triples: one row a distinct (type, benchmark, metric, unit), ordered by type, metric, unit, with n_values.
+
+    execution, triple, value: (n_rows,) each; triple is a row number in `triples`. types: (n_executions,) names."""
+
+    triples: pd.DataFrame
+    execution: Ints
+    triple: Ints
+    value: Floats
+    types: NDArray[np.object_]
+
+
+def recorded(history: History) -> Recorded:
+    """The metric rows of a history. Raises ValueError for a value that is not finite: readers refuse those."""
+    value = history.metrics["value"].to_numpy(dtype=np.float64)
+    execution = history.metrics["execution"].to_numpy(dtype=np.int64)
+    if not np.isfinite(value).all():
+        row = int(np.flatnonzero(~np.isfinite(value))[0])
+        raise ValueError(
+            f"metric {history.metrics['metric'].iloc[row]!r} of execution {execution[row]} has the value {value[row]}; "
+            f"expected finite numbers (readers put others into quarantine)"
+        )
+    names = type_names(history.executions)
+    (type_of, types), (metric, metrics), (unit, units) = map(
+        _coded, (names, history.metrics["metric"], history.metrics["unit"])
+    )
+    triple, codes = _distinct((type_of[execution] * len(metrics) + metric) * len(units) + unit)
+    benchmark = pd.Series(history.executions["benchmark"].to_numpy(), index=names.to_numpy(dtype=object))
+    benchmark = benchmark[~benchmark.index.duplicated()]
+    pair, unit_of = np.divmod(codes, len(units))
+    kind, metric_of = np.divmod(pair, len(metrics))
+    triples = pd.DataFrame(
+        {
+            "type": types[kind],
+            "benchmark": benchmark.reindex(types[kind]).to_numpy(dtype=object),
+            "metric": metrics[metric_of],
+            "unit": units[unit_of],
+            "n_values": np.bincount(triple, minlength=len(codes)).astype(np.int64),
+        }
+    )
+    return Recorded(triples, execution, triple, value, names.to_numpy(dtype=object))
+
+
+def _coded(column: pd.Series) -> tuple[Ints, NDArray[np.object_]]:
+    """The place of each text among the distinct ones, which end with the empty text for what is missing."""
+    codes, texts = pd.factorize(column, sort=True)
+    names = np.append(np.asarray(texts, dtype=object), "")
+    return np.where(codes < 0, len(names) - 1, codes).astype(np.int64), names
+
+
+def _distinct(code: Ints) -> tuple[Ints, Ints]:
+    """The place of each number among the distinct ones, and these, rising."""
+    places, codes = pd.factorize(code, sort=True)
+    return places.astype(np.int64), np.asarray(codes, dtype=np.int64)
+
 
 Facts = Mapping[str, Mapping[str, MetricFacts]]  # by benchmark and metric
 COLUMNS = ["type", "benchmark", "metric", "base", "units", "n_apart", "note"]
@@ -105,3 +179,55 @@ def _reasons(own: pd.DataFrame, base: str) -> list[str]:
         else f"{row.n_values} values in {row.unit!r}, which cannot become {base}"
         for row in own.itertuples()
     ]
+
+
+SECONDS = "s"
+
+
+def divisors(columns: pd.DataFrame, facts: Facts) -> list[str]:
+    """For each column the metric that it is to be divided by, `duration` for that of the execution, or empty."""
+    keys = zip(columns["benchmark"], columns["metric"], strict=True)
+    found = (facts.get(benchmark, {}).get(metric) for benchmark, metric in keys)
+    return [(fact.is_cumulative_over or "") if fact else "" for fact in found]
+
+
+def as_rates(unified: Unified, columns: pd.DataFrame, divided_by: Sequence[str], duration_s: Floats) -> Unified:
+    """The values, totals divided by their time.
+
+    columns: type, metric, base. divided_by: as divisors gives it. duration_s: (n_executions,) of the executions. A
+    total of an execution without a time above 0 is left out: it is not comparable with others."""
+    if not any(divided_by):
+        return unified
+    place = {key: at for at, key in enumerate(zip(columns["type"], columns["metric"], strict=True))}
+    bases = columns["base"].tolist()
+    value = unified.value.copy()
+    for at, (kind, metric) in enumerate(zip(columns["type"], divided_by, strict=True)):
+        if not metric:
+            continue
+        seconds = duration_s
+        if metric != DURATION:
+            over = place.get((kind, metric))
+            seconds = np.full(len(duration_s), np.nan)
+            if over is not None and bases[over] == SECONDS:
+                seconds[unified.execution[unified.of(over)]] = unified.value[unified.of(over)]
+        own = seconds[unified.execution[unified.of(at)]]
+        value[unified.of(at)] /= np.where(own > 0, own, np.nan)
+    return _without_missing(replace(unified, value=value))
+
+
+def _without_missing(unified: Unified) -> Unified:
+    is_there = np.isfinite(unified.value)
+    counts = np.concatenate([[0], np.cumsum(is_there)])
+    return replace(
+        unified,
+        execution=unified.execution[is_there],
+        value=unified.value[is_there],
+        edges=counts[unified.edges].astype(np.int64),
+    )
+
+
+def declared_facts() -> Facts:
+    """Facts by benchmark and metric; foreign benchmarks have none."""
+    from tasks.nodes.tools import PARSERS
+
+    return {benchmark: parser.metrics for benchmark, parser in PARSERS.items()}

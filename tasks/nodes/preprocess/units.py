@@ -1,13 +1,107 @@
-"""What one unit of a tool is in base units: seconds, bytes, their quotients, percent, plain numbers."""
+"""The units of benchmark results: how tools spell them, what they mean, and the base unit of each."""
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import pint
 
-from tasks.nodes.preprocess.spelling import spelled
-from tasks.nodes.preprocess.unit_definitions import MULTIPLES, definitions
+DEFINITIONS = """
+nano- = 1e-9 = n-
+micro- = 1e-6 = u- = µ- = μ-
+milli- = 1e-3 = m-
+kilo- = 1e3 = k- = K-
+mega- = 1e6 = M-
+giga- = 1e9 = G-
+tera- = 1e12 = T-
+peta- = 1e15 = P-
+kibi- = 2**10 = Ki-
+mebi- = 2**20 = Mi-
+gibi- = 2**30 = Gi-
+tebi- = 2**40 = Ti-
+pebi- = 2**50 = Pi-
+second = [time] = s = sec
+minute = 60 * second = min
+hour = 3600 * second = h = hr
+day = 86400 * second = d
+byte = [information] = B = Byte
+bit = 0.125 * byte = b
+percent = [share] = pct
+hertz = 1 / second = Hz = iops = IOPS = tps = TPS = qps = rps = flops = FLOPS
+byte_rate = byte / second = Bps
+bit_rate = bit / second = bps
+"""
+COUNTED = """
+operation op io event request req transaction query queries call message msg packet pkt loop iteration iter job cycle
+switch switches fault error retry retries hit miss misses item count number scalar ratio bool boolean thread task
+process processes connection sample page line key record row frame interrupt fork exec create file allocation bogo unit
+cpu core score
+"""  # plain numbers: one of each is 1
+PLAIN = frozenset({"", "1", "#", "-", "none", "n/a", "x"})  # how a plain number may be marked
+MULTIPLES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "thousand": 1e3, "million": 1e6, "billion": 1e9}  # as words
+SIGNS = {"%": "percent"}
+
+
+def definitions() -> list[str]:
+    """The lines that pint reads."""
+    return [*DEFINITIONS.split("\n"), *(f"{word} = 1" for word in COUNTED.split())]
+
+
+PER = re.compile(r"\s*/\s*|\s+per\s+|_per_|_(?=s$|secs?$|seconds?$)", re.IGNORECASE)  # MiB_s: file names lack the slash
+WORD = re.compile(r"[^\W\d_]+")
+TINY_INFORMATION = re.compile(r"(m|u|n|U|N|µ|μ|milli|micro|nano)(b|B|bit|byte|Byte)s?")  # a thousandth of a bit is none
+
+# Powers of 1,024 under a decimal name: where the tool stands in the name of the benchmark. Logs that whorl itself reads
+# come with KiB, MiB, GiB; these are for rows that others parsed.
+BINARY_BY_TOOL: dict[str, dict[str, str]] = {
+    "iperf3": {f"{prefix}Byte{s}": f"{prefix}iB" for prefix in "KMGT" for s in ("", "s")},
+    "sysbench": {f"{prefix}{b}": f"{prefix}iB" for prefix in "KMGT" for b in ("b", "B")},  # 0.4 and 0.5
+    "ioping": {f"{prefix}b": f"{prefix.upper()}iB" for prefix in "kmgt"},  # before 0.9
+    "fio": {"KB": "KiB"},  # before 2.17; kB is a later one's, and decimal
+}
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """Words above the line and below it; both empty for a plain number."""
+
+    above: tuple[str, ...]
+    below: tuple[str, ...]
+
+
+def spelled(unit: str, benchmark: str = "") -> Spelled | None:
+    """The words of a unit, in the meaning that the benchmark's tool gives them; None if it is no unit at all."""
+    text = SIGNS.get(unit.strip(), unit.strip())
+    if text.lower() in PLAIN:
+        return Spelled((), ())
+    sides = PER.split(text if text[0] != "/" else f"1{text}")
+    if len(sides) > 2 or (len(sides) == 2 and not sides[1]):
+        return None
+    above, below = (_words(side, benchmark) for side in [*sides, ""][:2])
+    return None if above is None or below is None else Spelled(above, below)
+
+
+def _words(side: str, benchmark: str) -> tuple[str, ...] | None:
+    found = []
+    for word in side.replace("%", " percent ").split():
+        if word == "1":
+            continue
+        if not WORD.fullmatch(word):
+            return None
+        meant = _meant(word, benchmark)
+        if TINY_INFORMATION.fullmatch(meant):
+            return None
+        found.append(meant)
+    return tuple(found)
+
+
+def _meant(word: str, benchmark: str) -> str:
+    for tool, binary in BINARY_BY_TOOL.items():
+        if tool in benchmark and word in binary:
+            return binary[word]
+    return word
+
 
 PLAIN_BASE = "1"
 LONGEST_UNIT = 60  # of an unknown one, where it is shown

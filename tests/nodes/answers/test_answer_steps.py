@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tasks.nodes import answer_steps, steps
-from tasks.nodes.champions import champion_of
+from tasks.nodes.answering import champion_of
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.score_params import ScoreParams

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tasks.nodes.first_component import fit_first_component
+from tasks.nodes.ranking import fit_first_component
 
 
 def test_two_metrics_that_go_together_share_the_component():

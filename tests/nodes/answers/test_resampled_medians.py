@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tasks.nodes.resampled_medians import resampled_medians
+from tasks.nodes.ranking import resampled_medians
 
 MANY = 200_000
 

@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 from tasks.nodes.aspects import is_unstressed, type_names
-from tasks.nodes.preprocess.fitting import fit
+from tasks.nodes.preprocess.fitting import fit, transform
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.preprocess.transforming import transform
 from tasks.nodes.reference_fleet import counting
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.synthetic import synthetic_history

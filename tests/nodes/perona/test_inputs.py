@@ -30,8 +30,8 @@ from tasks.nodes.perona.params import (
     ModelParams,
     NetworkParams,
 )
+from tasks.nodes.preprocess.fitting import transform
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.preprocess.transforming import transform
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.synthetic import no_telemetry, synthetic_history
 

@@ -1,5 +1,8 @@
-from tasks.nodes.preprocess.decisions import count_metrics, decisions
-from tasks.nodes.preprocess.fitting import fit
+from tasks.nodes.preprocess.fitting import (
+    count_metrics,
+    decisions,
+    fit,
+)
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.synthetic import synthetic_history
 from tasks.nodes.tools.facts import Of

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from tasks.nodes.preprocess.declared import declared_facts
-from tasks.nodes.preprocess.fitting import fit
+from tasks.nodes.preprocess.fitting import fit, transform
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.preprocess.transforming import transform
+from tasks.nodes.preprocess.unification import declared_facts
 from tasks.nodes.preprocess.units import conversion_of
 from tasks.nodes.tools.facts import DURATION
 

@@ -1,9 +1,12 @@
 import numpy as np
 import pytest
 
-from tasks.nodes.preprocess.orientation import orient, rule_of
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.preprocess.spread import spread_of
+from tasks.nodes.preprocess.selection import (
+    orient,
+    rule_of,
+    spread_of,
+)
 from tasks.nodes.tools.facts import Of
 
 OURS, THEIRS = PreprocessParams(), PreprocessParams(variant="paper")

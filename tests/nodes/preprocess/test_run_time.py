@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from tasks.nodes.preprocess.fitting import fit
+from tasks.nodes.preprocess.fitting import fit, transform
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.preprocess.transforming import transform
 from tasks.nodes.tools.facts import DURATION, Of
 
 DISK = Of("disk")

@@ -5,10 +5,13 @@ import numpy as np
 import pytest
 
 from tasks.errors import BadInput
-from tasks.nodes.preprocess.fitting import fit
+from tasks.nodes.preprocess.fitting import (
+    fit,
+    load_preprocessor,
+    save_preprocessor,
+    transform,
+)
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.preprocess.saving import load_preprocessor, save_preprocessor
-from tasks.nodes.preprocess.transforming import transform
 from tasks.nodes.synthetic import synthetic_history
 
 

@@ -1,8 +1,13 @@
 import numpy as np
 import pytest
 
-from tasks.nodes.preprocess.scaling import learn_scale, robust_width, scaled, softly_clipped
-from tasks.nodes.preprocess.spread import spread_of
+from tasks.nodes.preprocess.fitting import (
+    learn_scale,
+    robust_width,
+    scaled,
+    softly_clipped,
+)
+from tasks.nodes.preprocess.selection import spread_of
 
 
 def learn(values, sign=1, scaling="log_ratio", imputation="neutral"):

@@ -1,8 +1,7 @@
 import pytest
 
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.preprocess.selection import why_dropped
-from tasks.nodes.preprocess.spread import spread_of
+from tasks.nodes.preprocess.selection import spread_of, why_dropped
 from tasks.nodes.tools.facts import Of
 
 OURS, THEIRS = PreprocessParams(), PreprocessParams(variant="paper")

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from tasks.nodes.preprocess.fitting import fit
+from tasks.nodes.preprocess.fitting import fit, transform
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.preprocess.transforming import transform
 from tasks.nodes.synthetic import synthetic_history
 
 OURS, THEIRS = PreprocessParams(), PreprocessParams(variant="paper")

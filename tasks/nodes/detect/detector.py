@@ -178,15 +178,17 @@ class FittedDetector:
 
 @dataclass(frozen=True)
 class Prepared:
-    """features: (n, f) squashed deviations of the recipe. recent: (n, m) from the last 50, less the fleet's drift."""
+    """features: (n, f) squashed deviations of the recipe. usual: (n, m) the larger one of that from the level, which
+    sees what lasts, and that from the last 50 less the fleet's drift, which sees what is new; headlines are read here.
+    """
 
     features: Floats
-    recent: Floats
+    usual: Floats
     is_cold: Bools
 
     def where(self, is_kept: Bools) -> "Prepared":
         """The rows of the mask (n,)."""
-        return Prepared(self.features[is_kept], self.recent[is_kept], self.is_cold[is_kept])
+        return Prepared(self.features[is_kept], self.usual[is_kept], self.is_cold[is_kept])
 
 
 def fit_detector(
@@ -225,13 +227,15 @@ def rows_of(table: TypeTable, tables: NodeTables, at_h: Floats) -> Rows:
 def prepare(rows: Rows, normal: Normal, windows: Windows, recipe: Recipe) -> Prepared:
     """The deviations of all rows, by what normal executions are like."""
     recent = without_fleet_drift(recent_deviations(rows, normal, windows, RECENT[-1]), rows)
+    level = level_deviations(rows, normal, windows)
     parts: dict[Feature, Callable[[], Floats]] = {
-        "level": lambda: level_deviations(rows, normal, windows),
+        "level": lambda: level,
         "short": lambda: recent_deviations(rows, normal, windows, RECENT[0]),
         "recent": lambda: recent,
     }
     features = np.hstack([squashed(parts[name]()) for name in recipe.features])
-    return Prepared(features, recent, is_cold(rows, normal, windows))
+    usual = np.where(np.abs(level) > np.abs(recent), level, recent)
+    return Prepared(features, usual, is_cold(rows, normal, windows))
 
 
 @dataclass(frozen=True)
@@ -261,7 +265,7 @@ class _Learner:
                 level = level_deviations(self.rows, learn_normal(self.rows, self.windows, others), self.windows)
                 features[is_held, : level.shape[1]] = squashed(level)[is_held]
         honest = replace(prepared, features=features)
-        plain = self._without_labels(normal, prepared.recent[is_calm])
+        plain = self._without_labels(normal, prepared.usual[is_calm])
         outside = np.full(len(is_learned), np.nan)
         for number in range(STRETCHES):
             is_held, others = stretch == number, is_learned & (stretch != number)
@@ -271,7 +275,7 @@ class _Learner:
         return fitted, outside[is_learned]
 
     def _without_labels(self, normal: Normal, calm: Floats) -> TypeDetector:
-        """By the recent deviations of calm rows, (k, m)."""
+        """By the usual deviations of calm rows, (k, m)."""
         signs = headline_signs(self.rows.table, calm, self.params)
         worse = headline_score(calm, signs)
         centre = float(np.median(worse))
@@ -322,7 +326,7 @@ def _scores(known: TypeDetector, prepared: Prepared) -> Floats:
         models: list[Linear | Trees] = [known.linear, *([known.trees] if known.trees is not None else [])]
         found = np.asarray(np.mean([one.logits(prepared.features) for one in models], axis=0))
     else:
-        worse = headline_score(prepared.recent, known.signs)
+        worse = headline_score(prepared.usual, known.signs)
         found = STEEPNESS * ((worse - known.centre) / known.spread - HALF)
     return np.asarray(np.where(prepared.is_cold, np.minimum(found, COLD), found))
 

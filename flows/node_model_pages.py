@@ -68,7 +68,7 @@ def budget_words(found: LearnedVerdicts) -> str:
     if found["alarms_per_day"] is None or found["executions_per_day"] is None:
         return "The threshold was chosen by the share of flags that is asked for."
     return (
-        f"About {number(found['alarms_per_day'])} false alarms a day are to be expected over this fleet, at "
+        f"To be expected over this fleet: about {number(found['alarms_per_day'])} false alarms a day, at "
         f"{found['executions_per_day']:,.0f} executions a day."
     )
 

@@ -348,7 +348,7 @@ def budget_words(learned: LearnedNodes) -> str:
     """What the threshold costs; empty where it was not chosen by a budget of alarms."""
     if learned.alarms_per_day is None:
         return ""
-    return f"About {number(learned.alarms_per_day)} false alarms a day are to be expected over all nodes."
+    return f"To be expected over all nodes: about {number(learned.alarms_per_day)} false alarms a day."
 
 
 def _watched(learned: LearnedNodes) -> str:

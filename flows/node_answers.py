@@ -18,7 +18,7 @@ from tasks.nodes.node_words import (
     KIND,
     WORD,
 )
-from tasks.nodes.reading_params import reader_asked_for
+from tasks.nodes.reader_names import reader_asked_for
 from tasks.warehouse.registry import champion
 
 TAGS = [WORD]

@@ -73,8 +73,8 @@ def nodes_fingerprint(params: NodeFingerprintParams) -> NodesFingerprinted:
     parts = [verdicts_page(source, verdicts)]
     if found is not None:
         scores = with_emulated(read_fingerprint_scores(warehouse, source), warehouse, source)
-        parts += [fingerprints_page(source, found, scores), fingerprints_part(warehouse, source, params.report)]
-    page = joined([*parts, report_part(path)])
+        parts.append(fingerprints_page(source, found, scores))
+    page = joined([*parts, fingerprints_part(warehouse, source, params.report), report_part(path)])
     publish(
         artifact_key(WORD, source, "fingerprints"), page, f"Verdicts and fingerprints of the nodes of source {source}"
     )

@@ -2,15 +2,11 @@
 
 The readers themselves import pandas."""
 
-from typing import Literal
-
 from pydantic import Field
 
 from tasks.params import Params
 from tasks.read_limits import ReadLimits
 
-NodeReader = Literal["auto", "recorded", "azure-vm-noise", "long", "perona-sqlite", "sparecores", "logs"]
-AUTO: NodeReader = "auto"
 RESULT_BYTES = 8 * 2**30
 DAY_S = 86_400.0
 
@@ -40,8 +36,3 @@ class ReadParams(Params):
         DAY_S, ge=0, le=1e9, description="Executions that begin later than this after now are refused, in seconds"
     )
     limits: ReadLimits = ReadLimits(max_bytes=RESULT_BYTES)
-
-
-def reader_asked_for(name: NodeReader) -> str:
-    """The reader's name for an intake: empty where the file decides."""
-    return "" if name == AUTO else name

@@ -8,8 +8,8 @@ from tasks.errors import BadInput
 from tasks.nodes.execution import Execution
 from tasks.nodes.intake import find_files
 from tasks.nodes.landed import write_part
+from tasks.nodes.reader_names import AUTO, NodeReader, reader_asked_for
 from tasks.nodes.readers import READERS, detect
-from tasks.nodes.reading_params import AUTO, NodeReader, reader_asked_for
 from tasks.read_limits import ReadLimits
 
 LIMITS = ReadLimits()

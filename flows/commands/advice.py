@@ -349,7 +349,7 @@ def groups(
         from flows.commands.nodes_options import one_node_source
 
         source = one_node_source(settings.warehouse, source)
-    grouping, assigned = steps.groups(
+    found = steps.groups(
         None if scores is None else str(scores.absolute()),
         source,
         settings.warehouse,
@@ -359,15 +359,10 @@ def groups(
         renamed_columns(renamed, "machine=host"),
     )
     if kubectl is not None:
-        kubectl.write_text(kubectl_script(grouping))
+        kubectl.write_text(kubectl_script(found.grouping))
         invocation.note(f"script: {kubectl}")
-    from tasks.report.advice_results import groups_result
-
-    name = source if scores is None else scores.stem
-    again = f"whorl advice groups --scores {scores}" if scores else f"whorl advice groups --source {source}"
-    figures = grouping.as_json() | {"assigned": [vars(one) for one in assigned]}
-    result = groups_result(grouping, assigned, str(name), again)
-    tell(invocation, result, figures, as_json=as_json, out=out, name=f"advice-groups-{name}")
+    name = f"advice-groups-{found.name}"
+    tell(invocation, found.result(), found.as_json(), as_json=as_json, out=out, name=name)
 
 
 def tell(

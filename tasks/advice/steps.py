@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from tasks.advice.readers.traces import one_machine, read_traces
 from tasks.advice.record.plan import RecordParams
 from tasks.advice.replay import Job, ReplayParams, figures_of, jobs_of, replay_all
 from tasks.advice.story import LateCheck, Story, choose_all, deadlines_of, history_of, scores_of, story
+from tasks.advice.tarema import published_groups
 from tasks.advice.transfer import TransferParams, TransferredRuns, basis_of, transfer_job
 from tasks.errors import BadInput, BadSetting, NotFound, quoted
 from tasks.jobs.groups import find_group
@@ -212,6 +214,28 @@ def scores_by_aspect(path: str, jobs: Sequence[Job]) -> dict[str, dict[str, floa
     return found
 
 
+@dataclass(frozen=True)
+class MachineGroups:
+    """grouping: of alike machines. assigned: the group for each task of the traces. published: each machine's group by
+    Tarema's original, 1 the best. name: of the scores; again: the command that answers the same."""
+
+    grouping: Grouping
+    assigned: list[Assignment]
+    published: dict[str, int]
+    name: str
+    again: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The answer as JSON takes it."""
+        return self.grouping.as_json() | {"assigned": [vars(one) for one in self.assigned], "tarema": self.published}
+
+    def result(self) -> "Result":
+        """The answer as it is told and drawn."""
+        from tasks.report.advice_results import groups_result
+
+        return groups_result(self.grouping, self.assigned, self.published, self.name, self.again)
+
+
 def groups(
     scores: str | None,
     source: str | None,
@@ -220,8 +244,8 @@ def groups(
     traces: str | None,
     params: GroupParams,
     renamed: dict[str, str],
-) -> tuple[Grouping, list[Assignment]]:
-    """Groups of alike machines, and the group for each task of the traces, if there are any.
+) -> MachineGroups:
+    """Groups of alike machines, Tarema's original beside them, and the group for each task of the traces, if any.
 
     scores: a table; without it those of `nodes` for the source in the warehouse, with their intervals.
     Raises BadInput, NotFound, NoWarehouse."""
@@ -236,7 +260,9 @@ def groups(
     grouping = group_machines(rows, params)
     assigned = assign_tasks(task_demands(read_resource_trace(traces)), grouping) if traces else []
     logger.info("%d machines in %d groups, %d tasks", len(grouping.group_of), len(grouping.groups), len(assigned))
-    return grouping, assigned
+    name = Path(scores).stem if scores else str(source)
+    again = f"whorl advice groups --scores {scores}" if scores else f"whorl advice groups --source {source}"
+    return MachineGroups(grouping, assigned, published_groups(rows, params), name, again)
 
 
 def groups_page(
@@ -249,14 +275,8 @@ def groups_page(
     renamed: dict[str, str],
 ) -> dict[str, Any]:
     """As groups, with a page in the reports of the home; returns the answer as JSON, the page's path, and markdown."""
-    from tasks.report.advice_results import groups_result
-
-    grouping, assigned = groups(scores, source, warehouse, aspects, traces, params, renamed)
-    name = Path(scores).stem if scores else str(source)
-    again = f"whorl advice groups --scores {scores}" if scores else f"whorl advice groups --source {source}"
-    result = groups_result(grouping, assigned, name, again)
-    told = grouping.as_json() | {"assigned": [vars(one) for one in assigned]}
-    return told | _page(warehouse.home / "reports", f"advice-groups-{name}", result)
+    found = groups(scores, source, warehouse, aspects, traces, params, renamed)
+    return found.as_json() | _page(warehouse.home / "reports", f"advice-groups-{found.name}", found.result())
 
 
 def search_page(

@@ -1,22 +1,20 @@
-"""Groupings to compare with: Tarema's as it was published, k-means by silhouette, and a tree cut at the known noise."""
+"""Tarema's grouping as it was published, to stand beside ours: k-means++ with k = 3 on unscaled scores."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.stats import chi2
+import pandas as pd
 
-from tasks.advice.groups import SMALLEST, quartile_levels
+from tasks.advice.groups import GroupParams, quartile_levels, score_table
 from tasks.advice.machines import Floats, Ints
 from tasks.errors import BadInput
 
 TAREMA_GROUPS = 3  # the smallest k that the original tries, and the one that it always takes
-K_MEANS_STARTS = 10
 
 
 @dataclass(frozen=True)
 class DistinctGroups:
-    """Numbers of the groups from a plain method, for comparison: groups (n,), levels (k, d) where it gives labels."""
+    """groups: (n,) number of each machine's. levels: (k, d) the label of each group in each aspect."""
 
     groups: Ints
     levels: Ints
@@ -36,25 +34,14 @@ def tarema_groups(scores: Floats, rng: np.random.Generator) -> DistinctGroups:
     return DistinctGroups(model.labels_.astype(np.int64), levels)
 
 
-def silhouette_groups(log_scores: Floats, rng: np.random.Generator, max_groups: int = 10) -> Ints:
-    """k-means on log scores scaled to deviation 1, with the k from 2 that has the best mean silhouette: (n,)."""
-    from sklearn.cluster import KMeans
-    from sklearn.metrics import silhouette_score  # type: ignore[import-untyped, unused-ignore]
+def published_groups(scores: pd.DataFrame, params: GroupParams) -> dict[str, int]:
+    """The original's group of each machine, 1 the best by its mean log score; empty for fewer than 3 machines.
 
-    x = (log_scores - log_scores.mean(axis=0)) / np.maximum(log_scores.std(axis=0), SMALLEST)
-    seeds = rng.integers(2**31, size=max_groups + 1)
-    candidates = [
-        KMeans(k, n_init=K_MEANS_STARTS, random_state=int(seeds[k])).fit(x).labels_.astype(np.int64)
-        for k in range(2, min(len(x) - 1, max_groups) + 1)
-    ]
-    return max(candidates, key=lambda groups: float(silhouette_score(x, groups)))
-
-
-def noise_cut_groups(log_scores: Floats, deviations: Floats, confidence: float = 0.95) -> Ints:
-    """Complete linkage cut where no two of n machines of one kind would be further apart by noise: (n,).
-
-    deviations: (d,) of a log score, known. Bonferroni over the pairs."""
-    n, d = log_scores.shape
-    distance = np.sqrt(2 * chi2.ppf(1 - (1 - confidence) / (n * (n - 1) / 2), d))
-    tree = linkage(log_scores / deviations, "complete")
-    return np.asarray(fcluster(tree, distance, "distance") - 1, dtype=np.int64)
+    scores: as group_machines takes them. Raises BadInput as it does."""
+    table = score_table(scores, params)
+    if len(table.machines) < TAREMA_GROUPS:
+        return {}
+    groups = tarema_groups(np.exp(table.log_scores), np.random.default_rng(params.seed)).groups
+    means = {group: -float(table.log_scores[groups == group].mean()) for group in set(groups.tolist())}
+    places = {group: place for place, group in enumerate(sorted(means, key=lambda one: means[one]), 1)}
+    return {machine: places[group] for machine, group in zip(table.machines, groups.tolist(), strict=True)}

@@ -14,7 +14,7 @@ from tasks.advice.next_run import NextRun
 from tasks.advice.replay import CHECKPOINTS, OURS, WORDS
 from tasks.advice.story import OURS as CHOICE
 from tasks.advice.story import STAY, LateCheck, Story, tell
-from tasks.quantities import duration, number, share
+from tasks.quantities import MISSING, duration, number, share
 from tasks.report.result import Column, Figure, Result, Table
 from tasks.report.style import BLUE, GRID, INK, MUTED, ORANGE, new_figure
 
@@ -270,8 +270,12 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]
 
 
-def groups_result(grouping: Grouping, assigned: Sequence[Assignment], name: str, again: str) -> Result:
-    """Groups of alike machines with their scores and labels, what is in doubt, and which tasks go where."""
+def groups_result(
+    grouping: Grouping, assigned: Sequence[Assignment], published: Mapping[str, int], name: str, again: str
+) -> Result:
+    """Groups of alike machines with their scores and labels, what is in doubt, and which tasks go where.
+
+    published: the group of each machine by Tarema's original, 1 the best; empty where it cannot group."""
     aspects = tuple(grouping.noise_ratios)
     columns = [Column("name", "group"), Column("n", "machines", str, is_number=True)]
     for aspect in aspects:
@@ -283,8 +287,13 @@ def groups_result(grouping: Grouping, assigned: Sequence[Assignment], name: str,
     ]
     words = "Geometric means of the scores; levels by quartiles over groups that the aspect tells apart."
     tables = [Table("Groups", words, tuple(columns), rows)]
-    machines = [{"machine": machine, "group": of} for machine, of in grouping.group_of.items()]
-    tables.append(Table("Machines", "The best group first.", _MACHINE_COLUMNS, machines))
+    machines = [
+        {"machine": machine, "group": of, "tarema": published.get(machine)} for machine, of in grouping.group_of.items()
+    ]
+    words = (
+        "The best group first. Beside it the group of Tarema's original, which always makes three, of unscaled scores."
+    )
+    tables.append(Table("Machines", words, _MACHINE_COLUMNS, machines))
     if grouping.doubts:
         words = "Machines that may belong elsewhere, given how much their scores vary."
         tables.append(Table("In doubt", words, _DOUBT_COLUMNS, [vars(doubt) for doubt in grouping.doubts]))
@@ -299,7 +308,11 @@ def groups_result(grouping: Grouping, assigned: Sequence[Assignment], name: str,
     )
 
 
-_MACHINE_COLUMNS = (Column("machine", "machine"), Column("group", "group"))
+_MACHINE_COLUMNS = (
+    Column("machine", "machine"),
+    Column("group", "group"),
+    Column("tarema", "by the original", lambda group: MISSING if group is None else str(group), is_number=True),
+)
 _DOUBT_COLUMNS = (
     Column("machine", "machine"),
     Column("group", "group"),

@@ -1,9 +1,11 @@
-"""Tarema as published shows its faults on small fleets; plain groupings recover kinds that are far apart."""
+"""Tarema as published shows its faults on small fleets."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from tasks.advice.tarema import noise_cut_groups, silhouette_groups, tarema_groups
+from tasks.advice.groups import GroupParams
+from tasks.advice.tarema import published_groups, tarema_groups
 from tasks.errors import BadInput
 
 
@@ -17,16 +19,14 @@ def test_the_originals_variant_always_makes_three_groups_and_the_largest_unit_de
         tarema_groups(scores[:2], np.random.default_rng(0))
 
 
-def test_plain_groupings_recover_kinds_that_are_far_apart():
-    expected = np.repeat([0, 1, 2], 5)
-    centres = np.log([[4.0, 3.0, 2.0], [2.0, 3.0, 1.0], [1.0, 1.0, 1.0]])
-    log_scores = centres[expected] + 0.02 * np.random.default_rng(0).standard_normal((15, 3))
-    cut = noise_cut_groups(log_scores, np.full(3, 0.02))
-    for groups in (silhouette_groups(log_scores, np.random.default_rng(0)), cut):
-        assert len(set(zip(groups.tolist(), expected.tolist(), strict=True))) == 3 == len(set(groups.tolist()))
-
-
-def test_the_tree_cut_at_the_noise_keeps_machines_of_one_kind_together():
-    log_scores = 0.02 * np.random.default_rng(1).standard_normal((15, 3))
-    assert set(noise_cut_groups(log_scores, np.full(3, 0.02)).tolist()) == {0}
-    assert len(set(silhouette_groups(log_scores, np.random.default_rng(0)).tolist())) > 1  # it cannot answer one
+def test_the_originals_groups_are_numbered_from_the_best_and_stand_beside_ours():
+    frame = pd.DataFrame(
+        [
+            (name, aspect, score)
+            for name, score in (("slow", 1.0), ("fast", 9.0), ("mid", 3.0))
+            for aspect in ("a", "b")
+        ],
+        columns=["machine", "aspect", "score"],
+    )
+    assert published_groups(frame, GroupParams()) == {"fast": 1, "mid": 2, "slow": 3}
+    assert published_groups(frame[frame["machine"] != "mid"], GroupParams()) == {}

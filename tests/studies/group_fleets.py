@@ -13,10 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import adjusted_rand_score
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.stats import chi2
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score, silhouette_score
 
-from tasks.advice.groups import GroupParams, group_machines, score_table
-from tasks.advice.tarema import noise_cut_groups, silhouette_groups, tarema_groups
+from tasks.advice.groups import SMALLEST, GroupParams, group_machines, score_table
+from tasks.advice.tarema import tarema_groups
 
 ASPECTS = ["stressng_1", "stressng_n", "redis_set", "zstd", "rd_small", "rd_big"]
 TAREMA_ASPECTS = ["stressng_1", "stressng_n", "rd_big"]  # processor with one thread, with all, memory
@@ -24,6 +27,28 @@ TUNING = ["azure", "alicloud", "ovh"]
 Z95 = 1.959964
 LEAST_DIFFERENCE = np.log(1.10)
 EXECUTIONS = 5
+K_MEANS_STARTS = 10
+
+
+def silhouette_groups(log_scores, rng, max_groups=10):
+    """k-means on log scores scaled to deviation 1, with the k from 2 that has the best mean silhouette: (n,)."""
+    x = (log_scores - log_scores.mean(axis=0)) / np.maximum(log_scores.std(axis=0), SMALLEST)
+    seeds = rng.integers(2**31, size=max_groups + 1)
+    candidates = [
+        KMeans(k, n_init=K_MEANS_STARTS, random_state=int(seeds[k])).fit(x).labels_.astype(np.int64)
+        for k in range(2, min(len(x) - 1, max_groups) + 1)
+    ]
+    return max(candidates, key=lambda groups: float(silhouette_score(x, groups)))
+
+
+def noise_cut_groups(log_scores, deviations, confidence=0.95):
+    """Complete linkage cut where no two of n machines of one kind would be further apart by noise: (n,).
+
+    deviations: (d,) of a log score, known. Bonferroni over the pairs."""
+    n, d = log_scores.shape
+    distance = np.sqrt(2 * chi2.ppf(1 - (1 - confidence) / (n * (n - 1) / 2), d))
+    tree = linkage(log_scores / deviations, "complete")
+    return np.asarray(fcluster(tree, distance, "distance") - 1, dtype=np.int64)
 
 
 def draw_types(types, n_kinds, pool, rng):

@@ -14,10 +14,7 @@ from flows.publish import artifact_key, joined, publish
 from flows.run_names import files_or_source, of_evaluation, of_source
 from tasks.nodes import answer_steps
 from tasks.nodes.answer_rows import read_decisions, read_scores, read_watched
-from tasks.nodes.node_words import (
-    KIND,
-    WORD,
-)
+from tasks.nodes.node_words import KIND, WORD
 from tasks.nodes.reader_names import reader_asked_for
 from tasks.warehouse.registry import champion
 

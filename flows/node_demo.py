@@ -22,11 +22,7 @@ from tasks import datasets
 from tasks.errors import BadInput
 from tasks.nodes.answer_rows import read_scores
 from tasks.nodes.aspects import is_stressed
-from tasks.nodes.node_words import (
-    KIND,
-    WORD,
-    called,
-)
+from tasks.nodes.node_words import KIND, WORD, called
 from tasks.nodes.params import NodesParams
 from tasks.nodes.verdict_rows import read_states
 from tasks.warehouse.connection import fetch

@@ -7,17 +7,9 @@ from pydantic import Field
 from flows.job_params import OF_SOURCE, WAREHOUSE, OfSource
 from flows.node_answer_params import PREPROCESS, SCORE
 from flows.node_params import REPORT
-from tasks.nodes.detect.params import (
-    AlarmParams,
-    BudgetParams,
-    DetectorParams,
-)
+from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
 from tasks.nodes.params import NodesParams
-from tasks.nodes.perona.params import (
-    ModelParams,
-    SearchParams,
-    TrainParams,
-)
+from tasks.nodes.perona.params import ModelParams, SearchParams, TrainParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.params import Params

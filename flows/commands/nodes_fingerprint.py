@@ -10,10 +10,7 @@ from flows.invocation import invocation_of
 from flows.running import flow_running
 from flows.shown import as_command, count, counted
 from flows.tables import Column, show_table
-from tasks.nodes.node_words import (
-    called,
-    interval,
-)
+from tasks.nodes.node_words import called, interval
 from tasks.quantities import MISSING, ratio
 
 COLUMNS = (

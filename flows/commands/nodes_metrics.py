@@ -9,12 +9,7 @@ from flows.commands.options import Json, Source
 from flows.invocation import invocation_of
 from flows.shown import count, text
 from flows.tables import Column, show_table
-from tasks.nodes.node_words import (
-    agreement,
-    agreement_without,
-    counts_as,
-    decision,
-)
+from tasks.nodes.node_words import agreement, agreement_without, counts_as, decision
 from tasks.quantities import share
 
 COLUMNS = (

@@ -11,13 +11,7 @@ from flows.progress_bar import progress_bar
 from flows.shown import as_command, count, text
 from flows.tables import Column, show_table
 from tasks.errors import NotFound
-from tasks.nodes.node_words import (
-    called,
-    interval,
-    left_out,
-    placed_by,
-    standing_out,
-)
+from tasks.nodes.node_words import called, interval, left_out, placed_by, standing_out
 from tasks.quantities import MISSING, number, ratio
 
 if TYPE_CHECKING:

@@ -34,10 +34,7 @@ def tune(
     The latest executions, which models are measured on, have no part in it. A search of the same data that was stopped
     goes on; asked for more trials it adds to them."""
     from flows.machine_output import show_json
-    from tasks.nodes.perona.params import (
-        RAY_SETTING,
-        WITHOUT_RAY,
-    )
+    from tasks.nodes.perona.params import RAY_SETTING, WITHOUT_RAY
     from tasks.ray_address import check_ray
 
     invocation = invocation_of(context)

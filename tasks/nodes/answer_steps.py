@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from tasks.errors import BadInput, NotFound
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.node_words import (
-    KIND,
-    WORD,
-    no_model,
-)
+from tasks.nodes.node_words import KIND, WORD, no_model
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reading_history import is_simulated_source
 from tasks.nodes.reading_params import ReadParams
@@ -68,10 +64,7 @@ def preprocess(
     The same data and parameters make the same model once. run_id: of the flow run, for the model's card."""
     from tasks.nodes.answer_rows import write_decisions
     from tasks.nodes.answering import learn, save
-    from tasks.nodes.preprocess.fitting import (
-        count_metrics,
-        decisions,
-    )
+    from tasks.nodes.preprocess.fitting import count_metrics, decisions
 
     history, version = history_of(warehouse, source)
     preprocessor, reference = learn(history, preprocess, score)

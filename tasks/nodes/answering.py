@@ -10,33 +10,12 @@ import pandas as pd
 
 from tasks.nodes.aspects import is_unstressed
 from tasks.nodes.history import History, emulated_nodes
-from tasks.nodes.node_words import (
-    EMULATED,
-    KIND,
-    WORD,
-    called,
-)
-from tasks.nodes.preprocess.fitting import (
-    Preprocessor,
-    fit,
-    load_preprocessor,
-    save_preprocessor,
-)
+from tasks.nodes.node_words import EMULATED, KIND, WORD, called
+from tasks.nodes.preprocess.fitting import Preprocessor, fit, load_preprocessor, save_preprocessor
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking import (
-    Ranking,
-    rank_nodes,
-)
-from tasks.nodes.reference_fleet import (
-    ReferenceFleet,
-    learn_reference,
-    load_reference,
-    save_reference,
-)
-from tasks.nodes.repeatability import (
-    Repeatability,
-    repeatability_of,
-)
+from tasks.nodes.ranking import Ranking, rank_nodes
+from tasks.nodes.reference_fleet import ReferenceFleet, learn_reference, load_reference, save_reference
+from tasks.nodes.repeatability import Repeatability, repeatability_of
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.suspicion import suspicious_nodes
 from tasks.nodes.tabulating import tables_of

@@ -8,21 +8,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 from pydantic import ValidationError
 
 from tasks.errors import BadInput, NotFound
-from tasks.nodes.node_words import (
-    NETWORK,
-    WORD,
-    no_trained_model,
-)
-from tasks.nodes.perona.params import (
-    ModelParams,
-    SearchParams,
-    TrainParams,
-)
-from tasks.nodes.perona.trained import (
-    remember,
-    remembered,
-    training_key,
-)
+from tasks.nodes.node_words import NETWORK, WORD, no_trained_model
+from tasks.nodes.perona.params import ModelParams, SearchParams, TrainParams
+from tasks.nodes.perona.trained import remember, remembered, training_key
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.warehouse.place import Warehouse

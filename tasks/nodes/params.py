@@ -1,17 +1,9 @@
 """The parameters of the word `nodes`, as conf/nodes.yaml, flow forms and flags show them."""
 
-from tasks.nodes.detect.params import (
-    AlarmParams,
-    BudgetParams,
-    DetectorParams,
-)
+from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.fleet_params import FleetParams
-from tasks.nodes.perona.params import (
-    ModelParams,
-    SearchParams,
-    TrainParams,
-)
+from tasks.nodes.perona.params import ModelParams, SearchParams, TrainParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.record.params import RecordParams

@@ -8,29 +8,10 @@ import pandas as pd
 
 from tasks.nodes.aspects import type_names
 from tasks.nodes.history import History
-from tasks.nodes.preprocess.fitting import (
-    FittedMetric,
-    Preprocessor,
-    durations,
-    fit,
-    scaled,
-    softly_clipped,
-)
+from tasks.nodes.preprocess.fitting import FittedMetric, Preprocessor, durations, fit, scaled, softly_clipped
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.preprocess.unification import (
-    Recorded,
-    Unified,
-    as_rates,
-    in_base_units,
-    recorded,
-)
-from tasks.nodes.type_tables import (
-    Bools,
-    Floats,
-    Ints,
-    NodeTables,
-    TypeTable,
-)
+from tasks.nodes.preprocess.unification import Recorded, Unified, as_rates, in_base_units, recorded
+from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, TypeTable
 
 
 def learn_tables(history: History, is_train: Bools, params: PreprocessParams) -> NodeTables:

@@ -9,16 +9,8 @@ import pandas as pd
 
 from tasks.errors import NotFound
 from tasks.nodes.answer_steps import history_of, version_of
-from tasks.nodes.detect.params import (
-    AlarmParams,
-    BudgetParams,
-    DetectorParams,
-)
-from tasks.nodes.node_words import (
-    DETECTOR,
-    WORD,
-    no_trained_model,
-)
+from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
+from tasks.nodes.node_words import DETECTOR, WORD, no_trained_model
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.warehouse.new_card import new_card
@@ -143,10 +135,7 @@ def judge(warehouse: Warehouse, source: str, score: ScoreParams) -> Judged:
 
     With the same data, detector and code what stands there is given again. Raises NotFound without a detector."""
     from tasks.nodes.detect.verdicts import judge_history, load_verdict_model
-    from tasks.nodes.verdict_rows import (
-        read_judging,
-        write_verdicts,
-    )
+    from tasks.nodes.verdict_rows import read_judging, write_verdicts
 
     model_id, version = require_detector(warehouse, source), version_of(warehouse, source)
     asked = score.model_dump(mode="json")
@@ -179,14 +168,7 @@ def watch(warehouse: Warehouse, source: str, alarm: AlarmParams, after: str) -> 
 
     after: what the verdicts rest on; a continued run with another looks again."""
     from tasks.nodes.detect.alarms import degradations, machine_time
-    from tasks.nodes.verdict_rows import (
-        read_judged,
-        read_judging,
-        read_open,
-        read_reasons,
-        read_told,
-        write_states,
-    )
+    from tasks.nodes.verdict_rows import read_judged, read_judging, read_open, read_reasons, read_told, write_states
     from tasks.warehouse.alarms import raise_alarms, unannounced
     from tasks.warehouse.connection import writing
 
@@ -216,11 +198,7 @@ def explain(warehouse: Warehouse, source: str, what: str, score: ScoreParams) ->
     """Why an execution or a node looks degraded, or does not. Verdicts are made where there are none of these data.
 
     what: a node of the source, or the id of an execution. Raises NotFound for a name that is neither."""
-    from tasks.nodes.verdict_rows import (
-        read_named,
-        read_reasons_of,
-        read_states_of,
-    )
+    from tasks.nodes.verdict_rows import read_named, read_reasons_of, read_states_of
 
     judge(warehouse, source, score)
     rows = read_named(warehouse, source, what)

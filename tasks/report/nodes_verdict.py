@@ -4,24 +4,8 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from tasks.report.nodes_detected import (
-    DECIMALS,
-    Comparison,
-    Told,
-    comparisons,
-    gap_of,
-    in_order,
-    of_protocol,
-    told_of,
-)
-from tasks.report.nodes_evaluation_words import (
-    LEARNED,
-    MEASURES,
-    MODEL,
-    PROTOCOLS,
-    detector_name,
-    dose_name,
-)
+from tasks.report.nodes_detected import DECIMALS, Comparison, Told, comparisons, gap_of, in_order, of_protocol, told_of
+from tasks.report.nodes_evaluation_words import LEARNED, MEASURES, MODEL, PROTOCOLS, detector_name, dose_name
 from tasks.report.nodes_rows import NOTHING, Cell, Row, Table
 
 JUDGED_BY = ("f1_outlier", "auprc")

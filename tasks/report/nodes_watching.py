@@ -5,11 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from tasks.nodes.node_words import (
-    called,
-    is_missing,
-    is_true,
-)
+from tasks.nodes.node_words import called, is_missing, is_true
 from tasks.quantities import MISSING, share
 
 STATES = ("confirmed", "suspected", "cleared", "healthy")

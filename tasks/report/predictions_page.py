@@ -12,15 +12,7 @@ from tasks.report.jobs_page import DrawnFigure, drawn
 from tasks.report.page import render, write_page
 from tasks.report.predictions_data import AnsweredWhatIf, PredictionsData, fetch_predictions_data
 from tasks.report.predictions_shapes import KindOfShapes, figures_of_shapes
-from tasks.report.predictions_words import (
-    change_rows,
-    check_rows,
-    ends,
-    factor,
-    label_rows,
-    predictor_rows,
-    whole,
-)
+from tasks.report.predictions_words import change_rows, check_rows, ends, factor, label_rows, predictor_rows, whole
 from tasks.report.style import plain_label
 from tasks.report.whatif_figures import migration_figure
 from tasks.report.whatif_migration import MigrationMap

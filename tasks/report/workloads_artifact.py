@@ -11,13 +11,7 @@ from tasks.report.jobs_figures import FigureOfPage
 from tasks.report.style import WIDE_IN
 from tasks.report.workloads_data import WorkloadsData, fetch_workloads_data
 from tasks.report.workloads_evaluated import EvaluatedWorkloads, distance_rows, figures_of_workloads
-from tasks.report.workloads_figures import (
-    adf_figure,
-    alignment_figure,
-    confusion_figure,
-    phases_figure,
-    series_figure,
-)
+from tasks.report.workloads_figures import adf_figure, alignment_figure, confusion_figure, phases_figure, series_figure
 from tasks.report.workloads_known_table import known_table
 from tasks.report.workloads_params import WorkloadsReportParams
 from tasks.report.workloads_words import called, other_figures, reasons_of

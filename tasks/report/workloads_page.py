@@ -8,13 +8,7 @@ from tasks.quantities import duration, share
 from tasks.report.jobs_page import Total, drawn
 from tasks.report.page import render, write_page
 from tasks.report.workloads_data import WorkloadsData, fetch_workloads_data
-from tasks.report.workloads_figures import (
-    adf_figure,
-    alignment_figure,
-    confusion_figure,
-    phases_figure,
-    series_figure,
-)
+from tasks.report.workloads_figures import adf_figure, alignment_figure, confusion_figure, phases_figure, series_figure
 from tasks.report.workloads_known_table import known_table
 from tasks.report.workloads_params import WorkloadsReportParams
 from tasks.report.workloads_words import called, other_figures, reasons_of, sentence

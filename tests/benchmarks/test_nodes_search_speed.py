@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 
 from tasks.nodes.perona.graph import GraphSet
-from tasks.nodes.perona.params import (
-    ModelParams,
-    SearchParams,
-)
+from tasks.nodes.perona.params import ModelParams, SearchParams
 from tasks.nodes.perona.search import search
 
 pytestmark = pytest.mark.bench

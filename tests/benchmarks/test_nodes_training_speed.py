@@ -25,10 +25,7 @@ from torch_geometric.loader import DataLoader
 from tasks.nodes.perona.graph import ABSENT, Batches, GraphBatch, GraphSet, encode_intervals
 from tasks.nodes.perona.inputs import UNKNOWN, Floats32, Inputs
 from tasks.nodes.perona.losses import summed
-from tasks.nodes.perona.params import (
-    FitParams,
-    ModelParams,
-)
+from tasks.nodes.perona.params import FitParams, ModelParams
 from tasks.nodes.perona.training import (
     InParts,
     PeronaModule,

@@ -5,20 +5,11 @@ from pathlib import Path
 import pytest
 
 from flows.node_answer_params import NodePreprocessParams, NodeRankParams
-from flows.node_model_params import (
-    NodeFingerprintParams,
-    NodeTrainParams,
-    NodeTuneParams,
-    NodeWatchParams,
-    filled_in,
-)
+from flows.node_model_params import NodeFingerprintParams, NodeTrainParams, NodeTuneParams, NodeWatchParams, filled_in
 from flows.resolved import resolved_parameters
 from tasks.errors import BadSetting
 from tasks.nodes.params import NodesParams
-from tasks.nodes.perona.params import (
-    FitParams,
-    ModelParams,
-)
+from tasks.nodes.perona.params import FitParams, ModelParams
 from tasks.params import Params
 from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse

@@ -11,14 +11,7 @@ from tasks.jobs.bootstrap import bootstrap_difference
 from tasks.jobs.distances import compare_pooled, ks_by_group, pooled_quantiles
 from tasks.jobs.empirical import Empirical
 from tasks.jobs.history import gather_history
-from tasks.jobs.scores import (
-    calibration_of,
-    coverage_of,
-    crps_of,
-    log_score_of,
-    log_scores,
-    pit_values,
-)
+from tasks.jobs.scores import calibration_of, coverage_of, crps_of, log_score_of, log_scores, pit_values
 from tasks.jobs.tails import Tails
 
 EDGES = np.linspace(0, 6, 121)

@@ -5,10 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from tasks.nodes.type_tables import (
-    NodeTables,
-    TypeTable,
-)
+from tasks.nodes.type_tables import NodeTables, TypeTable
 from tasks.warehouse.place import Warehouse
 
 
@@ -67,13 +64,7 @@ def campaign():
 
 def small(seed=0, epochs=2):
     """Parameters of a model that is fitted in a moment."""
-    from tasks.nodes.perona.params import (
-        FitParams,
-        GraphParams,
-        LossParams,
-        ModelParams,
-        NetworkParams,
-    )
+    from tasks.nodes.perona.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
 
     return ModelParams(
         graph=GraphParams(node_metrics=False),

@@ -8,12 +8,7 @@ import pytest
 from tasks.errors import BadInput, NotFound
 from tasks.nodes import learned_steps, verdict_rows
 from tasks.nodes.perona.params import FingerprintParams
-from tasks.nodes.perona.trained import (
-    Compared,
-    Measured,
-    load_trained,
-    trained_in_use,
-)
+from tasks.nodes.perona.trained import Compared, Measured, load_trained, trained_in_use
 from tasks.nodes.score_params import ScoreParams
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.registry import cards, champion

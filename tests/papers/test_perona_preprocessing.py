@@ -3,16 +3,8 @@
 import numpy as np
 import pytest
 
-from tasks.nodes.preprocess.fitting import (
-    learn_scale,
-    scaled,
-    softly_clipped,
-)
-from tasks.nodes.preprocess.selection import (
-    Spread,
-    rule_of,
-    spread_of,
-)
+from tasks.nodes.preprocess.fitting import learn_scale, scaled, softly_clipped
+from tasks.nodes.preprocess.selection import Spread, rule_of, spread_of
 from tasks.nodes.preprocess.units import conversion_of
 
 

@@ -12,11 +12,7 @@ from matplotlib.text import Text
 from tasks.report.images import to_png, to_svg
 from tasks.report.nodes_figures import plane_figure
 from tasks.report.nodes_leads import rows_of_names
-from tasks.report.nodes_learned import (
-    MOST_POINTS,
-    MOST_TYPES,
-    plane_of_rows,
-)
+from tasks.report.nodes_learned import MOST_POINTS, MOST_TYPES, plane_of_rows
 from tasks.report.nodes_plane import NAME_CHARS, SHADES, PlaneOfNodes, draw_plane
 from tasks.report.style import DENSITY, NARROW_IN, ORANGE, WIDE_IN, plain_label, whorl_style
 

@@ -4,14 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.workloads.phase_params import PhaseParams
-from tasks.workloads.phases import (
-    STATISTICS,
-    UNDETERMINED,
-    bounds_of,
-    dickey_fuller,
-    shared_bounds,
-    summarise_phases,
-)
+from tasks.workloads.phases import STATISTICS, UNDETERMINED, bounds_of, dickey_fuller, shared_bounds, summarise_phases
 
 PARAMS = PhaseParams()
 

@@ -25,13 +25,7 @@ from tasks.jobs.predict.period_so_far import AtStart, at_start, known_so_far
 from tasks.jobs.predict.preparation import Prepared
 from tasks.jobs.predict.search import is_validation, sweep
 from tasks.jobs.predict.selection import Selection, select_features
-from tasks.jobs.predict.targets import (
-    count_runs,
-    label_groups,
-    label_instances,
-    labels_by_part,
-    posterior_instances,
-)
+from tasks.jobs.predict.targets import count_runs, label_groups, label_instances, labels_by_part, posterior_instances
 from tasks.jobs.shape_params import Kind
 from tasks.jobs.shapes import Labels, ShapeSet
 

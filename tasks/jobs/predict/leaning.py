@@ -11,14 +11,7 @@ from tasks.jobs.pmf import Floats
 from tasks.jobs.predict.classifier_lightgbm import LightGbm
 from tasks.jobs.predict.classifier_params import ClassifierParams
 from tasks.jobs.predict.classifiers import Fitted, fit_classifier
-from tasks.jobs.predict.evidence import (
-    N_FOLDS,
-    evidence_columns,
-    evidence_of,
-    fit_powers,
-    group_folds,
-    multiplied,
-)
+from tasks.jobs.predict.evidence import N_FOLDS, evidence_columns, evidence_of, fit_powers, group_folds, multiplied
 from tasks.jobs.predict.period_so_far import SoFar
 from tasks.jobs.shape_params import Kind
 from tasks.jobs.shapes import Labels

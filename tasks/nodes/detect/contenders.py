@@ -8,10 +8,7 @@ from tasks.nodes.aspects import hours_of, is_contaminated, is_stressed, is_unstr
 from tasks.nodes.detect.detector import BEST, LOGISTIC, FittedDetector, Recipe, fit_detector
 from tasks.nodes.detect.params import DetectorParams
 from tasks.nodes.detect.plain import Case, change_point_scores, forest_scores, last_k_scores, zscore_scores
-from tasks.nodes.type_tables import (
-    Bools,
-    Floats,
-)
+from tasks.nodes.type_tables import Bools, Floats
 
 Detector = Callable[[Case], Floats]  # (n_executions,), larger: more anomalous; NaN: nothing to say
 OUT_OF_FOLD = ("detector", "logistic")  # what they say of what they learned is by what the other stretches taught

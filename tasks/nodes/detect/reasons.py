@@ -15,11 +15,7 @@ import pandas as pd
 from tasks.nodes.detect.detector import FittedDetector, rows_of
 from tasks.nodes.detect.deviations import RECENT, Centre, usual_of, windows_of, without_fleet_drift
 from tasks.nodes.tools import resolution
-from tasks.nodes.type_tables import (
-    Bools,
-    Floats,
-    NodeTables,
-)
+from tasks.nodes.type_tables import Bools, Floats, NodeTables
 
 MOST = 5  # reasons of an execution
 LEAST_DEVIATION = 2.0

@@ -16,18 +16,10 @@ from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
 from tasks.nodes.detect.reasons import reasons_of
 from tasks.nodes.evaluate.measures import measures_of
 from tasks.nodes.history import History
-from tasks.nodes.preprocess.fitting import (
-    Preprocessor,
-    fit,
-    load_preprocessor,
-    save_preprocessor,
-)
+from tasks.nodes.preprocess.fitting import Preprocessor, fit, load_preprocessor, save_preprocessor
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.tabulating import tables_of
-from tasks.nodes.type_tables import (
-    Bools,
-    Floats,
-)
+from tasks.nodes.type_tables import Bools, Floats
 
 PREPROCESSOR, BUDGET = "preprocessor.json", "budget.json"
 SHOWN = ("auprc", "f1_outlier", "precision", "recall", "false_alarms_per_1000")

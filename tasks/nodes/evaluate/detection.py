@@ -27,11 +27,7 @@ from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.splits import PROTOCOLS, Protocol, Split, as_told, choose_threshold, splits_of
 from tasks.nodes.history import History
 from tasks.nodes.labels import is_dose
-from tasks.nodes.type_tables import (
-    Bools,
-    Floats,
-    NodeTables,
-)
+from tasks.nodes.type_tables import Bools, Floats, NodeTables
 from tasks.progress import report_progress
 
 Prepare = Callable[[History, Bools], NodeTables]  # learned from the executions of the mask

@@ -21,14 +21,7 @@ from tasks.nodes.evaluate.measures import Figures, average_precision, precision_
 from tasks.nodes.evaluate.params import EvaluateParams, InjectionParams, Kind
 from tasks.nodes.evaluate.splits import Split, choose_threshold, splits_of
 from tasks.nodes.history import History
-from tasks.nodes.type_tables import (
-    Bools,
-    Floats,
-    Ints,
-    NodeTables,
-    group_medians,
-    robust_deviation,
-)
+from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, group_medians, robust_deviation
 from tasks.progress import report_progress
 
 EARLIEST, LATEST = 0.2, 0.6  # where among a node's tested executions the spoiled ones begin

@@ -19,19 +19,10 @@ from tasks.nodes.aspects import is_unstressed
 from tasks.nodes.perona.inputs import NO_TYPE, UNSTRESSED, Bools, Floats, Inputs
 from tasks.nodes.perona.judging import can_be_judged, series_of
 from tasks.nodes.perona.network import PeronaNetwork, p_norms
-from tasks.nodes.ranking import (
-    Ranking,
-    rank_nodes,
-)
-from tasks.nodes.reference_fleet import (
-    COLUMNS,
-    ReferenceFleet,
-)
+from tasks.nodes.ranking import Ranking, rank_nodes
+from tasks.nodes.reference_fleet import COLUMNS, ReferenceFleet
 from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.type_tables import (
-    NodeTables,
-    TypeTable,
-)
+from tasks.nodes.type_tables import NodeTables, TypeTable
 from tasks.params import Params
 
 AT_ONCE = 65_536  # executions

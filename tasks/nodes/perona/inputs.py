@@ -22,10 +22,7 @@ from pydantic import ValidationError, model_validator
 from tasks.errors import BadInput
 from tasks.nodes.aspects import is_stressed, is_unstressed, type_names
 from tasks.nodes.history import History
-from tasks.nodes.perona.params import (
-    ModelParams,
-    Variant,
-)
+from tasks.nodes.perona.params import ModelParams, Variant
 from tasks.nodes.preprocess.fitting import (
     Prepared,
     Preprocessor,
@@ -37,12 +34,7 @@ from tasks.nodes.preprocess.fitting import (
     transform,
 )
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.reference_fleet import (
-    ReferenceFleet,
-    learn_reference,
-    load_reference,
-    save_reference,
-)
+from tasks.nodes.reference_fleet import ReferenceFleet, learn_reference, load_reference, save_reference
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.scores import execution_scores
 from tasks.nodes.tabulating import tables_of

@@ -29,10 +29,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy,
 
 from tasks.nodes.perona.graph import GraphBatch
 from tasks.nodes.perona.network import Outputs, p_norms
-from tasks.nodes.perona.params import (
-    LossParams,
-    ModelParams,
-)
+from tasks.nodes.perona.params import LossParams, ModelParams
 
 TERMS = (
     "reconstruction",

@@ -28,10 +28,7 @@ from torch_geometric.utils import dropout_edge, scatter
 
 from tasks.errors import BadInput
 from tasks.nodes.perona.graph import GraphBatch
-from tasks.nodes.perona.params import (
-    ModelParams,
-    NetworkParams,
-)
+from tasks.nodes.perona.params import ModelParams, NetworkParams
 from tasks.params import Params
 
 HOPS = 3  # of the topology adaptive convolution, as in the authors' code

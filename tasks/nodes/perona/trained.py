@@ -36,11 +36,7 @@ from tasks.nodes.evaluate.network import (
 from tasks.nodes.evaluate.params import EvaluateParams, LearnedParams
 from tasks.nodes.evaluate.splits import Split, splits_of
 from tasks.nodes.history import History
-from tasks.nodes.node_words import (
-    LEARNED,
-    NETWORK,
-    WORD,
-)
+from tasks.nodes.node_words import LEARNED, NETWORK, WORD
 from tasks.nodes.perona.fingerprints import (
     NormReference,
     calm_executions,
@@ -51,29 +47,15 @@ from tasks.nodes.perona.fingerprints import (
     rank_fingerprints,
 )
 from tasks.nodes.perona.inputs import STRESSED, UNKNOWN, Inputs, Labels, inputs_of, load_inputs, save_inputs
-from tasks.nodes.perona.judging import (
-    Judged,
-    can_be_judged,
-    judge,
-    series_of,
-    undisturbed,
-)
+from tasks.nodes.perona.judging import Judged, can_be_judged, judge, series_of, undisturbed
 from tasks.nodes.perona.network import PeronaNetwork, load_network, save_network
-from tasks.nodes.perona.params import (
-    FingerprintParams,
-    ModelParams,
-    SearchParams,
-    TrainParams,
-)
+from tasks.nodes.perona.params import FingerprintParams, ModelParams, SearchParams, TrainParams
 from tasks.nodes.perona.search import search
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking import Ranking
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.tabulating import learn_tables
-from tasks.nodes.type_tables import (
-    Bools,
-    NodeTables,
-)
+from tasks.nodes.type_tables import Bools, NodeTables
 from tasks.params import Params
 from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse

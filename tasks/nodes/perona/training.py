@@ -23,11 +23,7 @@ from tasks.nodes.perona.graph import Batches, GraphBatch, GraphSet
 from tasks.nodes.perona.inputs import STRESSED, UNSTRESSED
 from tasks.nodes.perona.losses import ClassCounts, loss_terms, lowest_input_norms, summed
 from tasks.nodes.perona.network import PeronaNetwork
-from tasks.nodes.perona.params import (
-    ALL,
-    FitParams,
-    ModelParams,
-)
+from tasks.nodes.perona.params import ALL, FitParams, ModelParams
 
 Report = Callable[[int, float], None]
 COLUMNS = ("epoch", "train_loss", "validation_loss", "seconds")

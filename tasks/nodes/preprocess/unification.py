@@ -23,10 +23,7 @@ from numpy.typing import NDArray
 
 from tasks.nodes.aspects import type_names
 from tasks.nodes.history import History
-from tasks.nodes.preprocess.units import (
-    Conversion,
-    conversion_of,
-)
+from tasks.nodes.preprocess.units import Conversion, conversion_of
 from tasks.nodes.tools.facts import DURATION, MetricFacts
 
 Floats = NDArray[np.float64]

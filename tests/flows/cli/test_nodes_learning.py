@@ -12,11 +12,7 @@ import pytest
 
 from flows.invocation import Invocation
 from tasks.nodes.answer_rows import insert_rows
-from tasks.nodes.perona.params import (
-    FitParams,
-    ModelParams,
-    NetworkParams,
-)
+from tasks.nodes.perona.params import FitParams, ModelParams, NetworkParams
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse

@@ -31,16 +31,8 @@ from tasks.jobs.params import ReadParams as JobReadParams
 from tasks.jobs.predict.evaluation_params import EvaluateParams
 from tasks.nodes import answer_steps, learned_steps, verdict_steps
 from tasks.nodes import steps as node_steps
-from tasks.nodes.detect.params import (
-    AlarmParams,
-    BudgetParams,
-    DetectorParams,
-)
-from tasks.nodes.perona.params import (
-    FitParams,
-    ModelParams,
-    TrainParams,
-)
+from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
+from tasks.nodes.perona.params import FitParams, ModelParams, TrainParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reading_params import ReadParams as NodeReadParams
 from tasks.nodes.score_params import ScoreParams

@@ -5,10 +5,7 @@ import pytest
 
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.protocol import ranked_nodes
-from tasks.nodes.ranking import (
-    is_tie,
-    rank_nodes,
-)
+from tasks.nodes.ranking import is_tie, rank_nodes
 from tasks.nodes.reference_fleet import learn_reference
 from tasks.nodes.score_params import ScoreParams
 

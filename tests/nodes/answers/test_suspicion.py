@@ -7,10 +7,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from tasks.nodes.node_words import (
-    slow_time,
-    standing_out,
-)
+from tasks.nodes.node_words import slow_time, standing_out
 from tasks.nodes.reference_fleet import learn_reference
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.suspicion import ALPHA, LEAST_SHARE, excess_p_values, slow_executions, slow_stretch, suspicious_nodes

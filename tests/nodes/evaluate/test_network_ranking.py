@@ -27,11 +27,7 @@ from tasks.nodes.evaluate.network_ranking import (
 )
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.perona.inputs import learn_inputs
-from tasks.nodes.perona.params import (
-    FitParams,
-    LossParams,
-    ModelParams,
-)
+from tasks.nodes.perona.params import FitParams, LossParams, ModelParams
 from tasks.nodes.scores import Levels
 from tasks.nodes.synthetic import synthetic_history
 

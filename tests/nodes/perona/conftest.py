@@ -10,13 +10,7 @@ import torch
 
 from tasks.nodes.perona.graph import graphs_of, predecessors_of
 from tasks.nodes.perona.inputs import UNKNOWN, Inputs
-from tasks.nodes.perona.params import (
-    FitParams,
-    GraphParams,
-    LossParams,
-    ModelParams,
-    NetworkParams,
-)
+from tasks.nodes.perona.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
 from tasks.nodes.synthetic import synthetic_history
 
 N_INPUTS, N_TYPES, EDGE_SIZE, HIDDEN = 5, 3, 7, 4
@@ -302,10 +296,7 @@ def make_stub(answer, *, expected=None, variant="ours"):
     expected: what it decodes, as a function of the same rows; zeros if none is given."""
     import torch
 
-    from tasks.nodes.perona.params import (
-        GraphParams,
-        ModelParams,
-    )
+    from tasks.nodes.perona.params import GraphParams, ModelParams
 
     class Stub(torch.nn.Module):
         def __init__(self):

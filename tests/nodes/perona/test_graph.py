@@ -16,10 +16,7 @@ from tasks.nodes.perona.graph import (
     predecessors_of,
     slot_pairs,
 )
-from tasks.nodes.perona.params import (
-    GraphParams,
-    ModelParams,
-)
+from tasks.nodes.perona.params import GraphParams, ModelParams
 
 
 def one_by_one(inputs, is_normal, count):

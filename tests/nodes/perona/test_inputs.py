@@ -25,11 +25,7 @@ from tasks.nodes.perona.inputs import (
     scale_node_metrics,
     start_seconds,
 )
-from tasks.nodes.perona.params import (
-    GraphParams,
-    ModelParams,
-    NetworkParams,
-)
+from tasks.nodes.perona.params import GraphParams, ModelParams, NetworkParams
 from tasks.nodes.preprocess.fitting import transform
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams

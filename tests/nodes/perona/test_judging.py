@@ -5,12 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from tasks.nodes.perona.judging import (
-    judge,
-    logit_of,
-    probability_of,
-    undisturbed,
-)
+from tasks.nodes.perona.judging import judge, logit_of, probability_of, undisturbed
 from tasks.nodes.perona.params import FingerprintParams
 
 PARAMS = FingerprintParams()

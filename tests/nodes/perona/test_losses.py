@@ -35,11 +35,7 @@ from tasks.nodes.perona.losses import (
     type_cross_entropy,
     weighted_cross_entropy,
 )
-from tasks.nodes.perona.params import (
-    ALL,
-    LossParams,
-    ModelParams,
-)
+from tasks.nodes.perona.params import ALL, LossParams, ModelParams
 
 OURS, PAPER = ModelParams(), ModelParams(variant="paper")
 VARIANTS = pytest.mark.parametrize("params", [OURS, PAPER], ids=["ours", "paper"])

@@ -20,10 +20,7 @@ from tasks.nodes.perona.network import (
     p_norms,
     save_network,
 )
-from tasks.nodes.perona.params import (
-    ModelParams,
-    NetworkParams,
-)
+from tasks.nodes.perona.params import ModelParams, NetworkParams
 
 OURS, PAPER = ModelParams(), ModelParams(variant="paper")
 VARIANTS = pytest.mark.parametrize("params", [OURS, PAPER], ids=["ours", "paper"])

@@ -2,12 +2,7 @@
 
 import pytest
 
-from tasks.nodes.perona.params import (
-    ALL,
-    FitParams,
-    LossParams,
-    ModelParams,
-)
+from tasks.nodes.perona.params import ALL, FitParams, LossParams, ModelParams
 
 OURS, PAPER = ModelParams(), ModelParams(variant="paper")
 

@@ -14,11 +14,7 @@ import pytest
 
 from tasks.errors import WhorlError
 from tasks.nodes.perona import search as search_module
-from tasks.nodes.perona.params import (
-    FitParams,
-    ModelParams,
-    SearchParams,
-)
+from tasks.nodes.perona.params import FitParams, ModelParams, SearchParams
 from tasks.nodes.perona.search import WORST, search, space_of, trial_loss, with_values
 
 SMALL = SearchParams(runner="here", n_trials=6, warm_up_trials=2, grace_epochs=2)

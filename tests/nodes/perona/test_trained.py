@@ -12,14 +12,7 @@ from tasks.errors import BadInput
 from tasks.nodes import learned_steps
 from tasks.nodes.perona import search as search_here
 from tasks.nodes.perona import trained
-from tasks.nodes.perona.params import (
-    FitParams,
-    GraphParams,
-    ModelParams,
-    NetworkParams,
-    SearchParams,
-    TrainParams,
-)
+from tasks.nodes.perona.params import FitParams, GraphParams, ModelParams, NetworkParams, SearchParams, TrainParams
 from tasks.nodes.perona.trained import (
     Compared,
     Measured,

@@ -1,8 +1,4 @@
-from tasks.nodes.preprocess.fitting import (
-    count_metrics,
-    decisions,
-    fit,
-)
+from tasks.nodes.preprocess.fitting import count_metrics, decisions, fit
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.synthetic import synthetic_history
 from tasks.nodes.tools.facts import Of

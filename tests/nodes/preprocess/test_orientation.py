@@ -2,11 +2,7 @@ import numpy as np
 import pytest
 
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.preprocess.selection import (
-    orient,
-    rule_of,
-    spread_of,
-)
+from tasks.nodes.preprocess.selection import orient, rule_of, spread_of
 from tasks.nodes.tools.facts import Of
 
 OURS, THEIRS = PreprocessParams(), PreprocessParams(variant="paper")

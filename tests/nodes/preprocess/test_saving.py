@@ -5,12 +5,7 @@ import numpy as np
 import pytest
 
 from tasks.errors import BadInput
-from tasks.nodes.preprocess.fitting import (
-    fit,
-    load_preprocessor,
-    save_preprocessor,
-    transform,
-)
+from tasks.nodes.preprocess.fitting import fit, load_preprocessor, save_preprocessor, transform
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.synthetic import synthetic_history
 

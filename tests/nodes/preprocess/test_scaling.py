@@ -1,12 +1,7 @@
 import numpy as np
 import pytest
 
-from tasks.nodes.preprocess.fitting import (
-    learn_scale,
-    robust_width,
-    scaled,
-    softly_clipped,
-)
+from tasks.nodes.preprocess.fitting import learn_scale, robust_width, scaled, softly_clipped
 from tasks.nodes.preprocess.selection import spread_of
 
 

@@ -1,10 +1,6 @@
 import pytest
 
-from tasks.nodes.preprocess.units import (
-    conversion_of,
-    per_second,
-    registry,
-)
+from tasks.nodes.preprocess.units import conversion_of, per_second, registry
 from tasks.nodes.tools.parsing import SPELLED
 
 SPELLINGS = [

@@ -2,12 +2,7 @@ import numpy as np
 import pytest
 
 from tasks.workloads.similarity.params import SimilarityParams
-from tasks.workloads.similarity.subsequence import (
-    distances_between,
-    distances_of_pairs,
-    euclidean,
-    match_phases,
-)
+from tasks.workloads.similarity.subsequence import distances_between, distances_of_pairs, euclidean, match_phases
 
 EUCLIDEAN = SimilarityParams(distance="euclidean")
 

@@ -237,7 +237,7 @@ def test_the_page_shows_all_of_it_and_leaves_no_tag_open(watched, words_of, tags
         "n = 360 fingerprints of 6 benchmarks; x and y hold 75.0 %",
         "Executions that look degraded, and why",
         "of 350 executions are flagged",
-        "About 0.9 false alarms a day",
+        "about 0.9 false alarms a day",
         "1 confirmed, 1 suspected, 0 cleared, 10 healthy",
         "6.0 % at most (node-3)",
         "model model-1",

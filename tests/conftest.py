@@ -12,11 +12,14 @@ import pandas as pd
 import pytest
 
 from tasks import settings
-from tasks.jobs.characterise_params import CharacteriseParams
 from tasks.jobs.predict.classifier_params import ClassifierParams
 from tasks.jobs.predict.evaluation_params import EvaluateParams, PredictParams
 from tasks.jobs.predict.predictor_params import LeanParams, LocationParams, PredictorParams, SpreadParams
-from tasks.jobs.shape_params import BinParams, ShapeParams
+from tasks.jobs.shape_params import (
+    BinParams,
+    CharacteriseParams,
+    ShapeParams,
+)
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.identify.params import IdentifyParams

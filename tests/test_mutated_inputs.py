@@ -465,7 +465,10 @@ def read(sample: Sample, folder: Path, content: bytes) -> str:
 
 
 def read_job_log(sample: Sample, folder: Path, content: bytes) -> int:
-    from tasks.jobs.intake import Intake, land_log
+    from tasks.jobs.intake import (
+        Intake,
+        land_log,
+    )
     from tasks.jobs.params import GroupParams, ReadParams
     from tasks.warehouse.place import Warehouse
 

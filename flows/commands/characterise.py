@@ -55,7 +55,7 @@ def characterise(
         _show_all(invocation, settings, chosen, out, as_json=as_json)
         return
     from flows.commands.characterise_job import show_job
-    from tasks.jobs.groups import find_group
+    from tasks.jobs.summary import find_group
     from tasks.report.shapes_job import are_shapes_fresh
 
     key = find_group(settings.warehouse, chosen, job)

@@ -104,7 +104,7 @@ def _of_one(
     invocation: Invocation, source: str, run_id: str | None, job: str | None, params: "ExplainParams"
 ) -> "RunReasons":
     from tasks.jobs.explain.explaining import explain_next_of, explain_run_of
-    from tasks.jobs.groups import find_group
+    from tasks.jobs.summary import find_group
 
     warehouse = invocation.settings.warehouse
     if run_id is not None:

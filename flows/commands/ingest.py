@@ -78,7 +78,11 @@ def _run(
     invocation: Invocation, paths: list[str], source: str, reader: ReaderName, flags: dict[str, Any], *, as_json: bool
 ) -> None:
     from flows.machine_output import show_json
-    from tasks.jobs.intake import Intake, begin_log, find_logs
+    from tasks.jobs.intake import (
+        Intake,
+        begin_log,
+        find_logs,
+    )
 
     settings = invocation.resolved(flags).settings
     intake = Intake(source, reader_asked_for(reader), settings.jobs.read, settings.jobs.group)
@@ -132,7 +136,11 @@ def _look(
 ) -> None:
     from flows.commands.dry_run import look
     from flows.environment import prepare
-    from tasks.jobs.intake import Intake, find_logs, preview_log
+    from tasks.jobs.intake import (
+        Intake,
+        find_logs,
+        preview_log,
+    )
 
     settings = invocation.resolved(flags).settings
     intake = Intake("", reader_asked_for(reader), settings.jobs.read, settings.jobs.group)

@@ -97,7 +97,7 @@ def show_jobs(invocation: Invocation, totals: dict[str, Any], *, sort: Sort, top
 
 def _jobs(invocation: Invocation, totals: dict[str, Any], *, sort: Sort, top: int | None) -> list[dict[str, Any]]:
     from flows.machine_output import records
-    from tasks.jobs.groups import read_groups
+    from tasks.jobs.summary import read_groups
 
     least = 0 if top is None else None
     return records(read_groups(invocation.warehouse, totals["source"], order=sort, min_support=least, limit=top))

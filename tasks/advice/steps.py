@@ -33,8 +33,7 @@ from tasks.advice.story import LateCheck, Story, choose_all, deadlines_of, histo
 from tasks.advice.tarema import published_groups
 from tasks.advice.transfer import TransferParams, TransferredRuns, basis_of, transfer_job
 from tasks.errors import BadInput, BadSetting, NotFound, quoted
-from tasks.jobs.groups import find_group
-from tasks.jobs.summary import refuse_mixture
+from tasks.jobs.summary import find_group, refuse_mixture
 from tasks.nodes.answer_rows import read_scores as read_node_scores
 from tasks.nodes.thread_scores import thread_scores_of_source
 from tasks.settings import ROOT

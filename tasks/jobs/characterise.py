@@ -7,18 +7,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tasks.errors import BadInput, WarehouseBusy
-from tasks.jobs.bin_comparison import compare_halves
 from tasks.jobs.characterise_counts import KINDS, count_groups, put_groups
 from tasks.jobs.characterise_halves import halve_groups
-from tasks.jobs.characterise_params import CharacteriseParams
 from tasks.jobs.characterise_periods import split_runs
 from tasks.jobs.characterise_rows import KindRows, write_rows
 from tasks.jobs.characterise_shapes import FoundShapes, find_shapes
 from tasks.jobs.characterise_table import describe_shapes
 from tasks.jobs.group_counts import GroupCounts
 from tasks.jobs.posterior import prior_weights
-from tasks.jobs.shape_params import Kind
-from tasks.jobs.shapes import in_order
+from tasks.jobs.shape_params import CharacteriseParams, Kind
+from tasks.jobs.shapes import compare_halves, in_order
 from tasks.jobs.summary import refuse_mixture
 from tasks.warehouse.connection import Connection, reading, transaction, writing
 from tasks.warehouse.place import Warehouse

@@ -10,12 +10,11 @@ import pyarrow as pa
 from tasks.jobs.characterise_bins import NORMALISED, bin_sql
 from tasks.jobs.characterise_cells import add_tails, cells_of, historic_medians_of
 from tasks.jobs.characterise_held import Jobs, hold_runs, list_jobs
-from tasks.jobs.characterise_params import CharacteriseParams
 from tasks.jobs.characterise_periods import split_runs
 from tasks.jobs.characterise_tails import bins_from, tails_of
 from tasks.jobs.group_counts import CellNumbers, GroupCounts, Ints, count_cells, merge_cells
 from tasks.jobs.pmf import Bins, Floats, bins_of
-from tasks.jobs.shape_params import Kind
+from tasks.jobs.shape_params import CharacteriseParams, Kind
 from tasks.warehouse.connection import Connection
 
 KINDS: tuple[Kind, ...] = ("ratio", "delta")

@@ -5,9 +5,12 @@ from dataclasses import dataclass
 import pandas as pd
 
 from tasks.jobs.characterise_rows import read_shapes
-from tasks.jobs.cluster_count import InertiaCurve
 from tasks.jobs.shape_params import Kind
-from tasks.jobs.shapes import TABLE_COLUMNS, ShapeSet
+from tasks.jobs.shapes import (
+    TABLE_COLUMNS,
+    InertiaCurve,
+    ShapeSet,
+)
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
 

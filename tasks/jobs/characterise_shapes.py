@@ -5,11 +5,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.jobs.cluster_count import InertiaCurve, inertia_curve
 from tasks.jobs.group_counts import GroupCounts, Ints
-from tasks.jobs.rival_clusterings import Clustering, rival_clusterings
-from tasks.jobs.shape_params import Kind, ShapeParams
-from tasks.jobs.shapes import NO_LABEL, ShapeFit, fit_shapes, largest_k
+from tasks.jobs.shape_params import (
+    Kind,
+    ShapeParams,
+)
+from tasks.jobs.shapes import (
+    NO_LABEL,
+    Clustering,
+    InertiaCurve,
+    ShapeFit,
+    fit_shapes,
+    inertia_curve,
+    largest_k,
+    rival_clusterings,
+)
 
 logger = logging.getLogger(__name__)
 

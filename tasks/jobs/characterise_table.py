@@ -7,7 +7,11 @@ import pyarrow as pa
 from tasks.jobs.characterise_bins import NORMALISED, bin_sql
 from tasks.jobs.characterise_counts import put_table
 from tasks.jobs.pmf import Bins
-from tasks.jobs.shapes import NO_LABEL, TABLE_COLUMNS, Labels
+from tasks.jobs.shapes import (
+    NO_LABEL,
+    TABLE_COLUMNS,
+    Labels,
+)
 from tasks.warehouse.connection import Connection
 
 DIGITS = 12  # of a deviation: the order in which threads add up moves the last three of the sixteen

@@ -6,7 +6,10 @@ import numpy as np
 
 from tasks.jobs.group_counts import Ints
 from tasks.jobs.pmf import Bins, Floats, derived_bins
-from tasks.jobs.shape_params import BinParams, Kind
+from tasks.jobs.shape_params import (
+    BinParams,
+    Kind,
+)
 
 SPARE_VALUES = 2**20
 

@@ -12,7 +12,12 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from tasks.errors import BadInput
 from tasks.jobs.evaluate_figures import Figures, label_figures, log_figures, runtime_figures
-from tasks.jobs.intake import WORD, Intake, find_logs, land_log
+from tasks.jobs.intake import (
+    WORD,
+    Intake,
+    find_logs,
+    land_log,
+)
 from tasks.jobs.predict.evaluation_params import EvaluateParams
 from tasks.jobs.predict.label_evaluation import LabelEvaluation, evaluate_labels
 from tasks.jobs.predict.preparation import KINDS, Prepared, prepare

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from tasks.errors import BadSetting, NotFound
-from tasks.jobs.groups import find_group
 from tasks.jobs.params import SummaryParams
+from tasks.jobs.summary import find_group
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 

@@ -1,28 +1,162 @@
-"""From a job log to a landed batch: find its reader, group its rows, write it down once."""
+"""From a job log to a landed batch: read, made pseudonymous where asked, grouped, written down once."""
 
 import hashlib
+import re
+import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import IO, Any, Self
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tasks.errors import BadInput, quoting_nothing
 from tasks.jobs.columns import RUNS_SCHEMA
-from tasks.jobs.grouping import group_keys
+from tasks.jobs.grouping import group_keys, normalise_names
 from tasks.jobs.params import GroupParams, ReadParams
-from tasks.jobs.pseudonyms import pseudonymise
 from tasks.jobs.readers import READERS, Reader, detect
 from tasks.jobs.readers.spark_files import is_rolled, parts_of, without_parts
-from tasks.jobs.spool import Spool
+from tasks.jobs.vetting import as_list_column
 from tasks.progress import report_progress
-from tasks.pseudonyms import load_key, without_names
+from tasks.pseudonyms import HOST, ID_BYTES, load_key, pseudonyms, without_names
 from tasks.reading import Chunk, guarded
 from tasks.source_names import checked_source
 from tasks.storage import storage_of
 from tasks.tally import Preview, Tally
 from tasks.warehouse import landing
 from tasks.warehouse.place import Warehouse
+
+LENGTH_BYTES = 8
+
+
+class Spool:
+    """A file that has no name, so that a killed process leaves nothing, and is gone when the block ends.
+
+    A chunk is its frames as Arrow streams: rows, refused, then tables with their names, closed by an empty name."""
+
+    def __init__(self, folder: Path, where: str, *, max_bytes: int) -> None:
+        """folder: on the disk that has the room; where: what an error names; max_bytes: of all chunks together."""
+        self.folder, self.where, self.max_bytes = folder, where, max_bytes
+        self.digest = hashlib.sha256()
+
+    def __enter__(self) -> Self:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.file: IO[bytes] = tempfile.TemporaryFile(dir=self.folder)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.file.close()
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the rows and refused lines so far, as JSON: it does not depend on the version of a library."""
+        return self.digest.hexdigest()
+
+    def write(self, chunk: Chunk) -> None:
+        """Add a chunk. Raises BadInput if all of them are larger than max_bytes."""
+        self.digest.update(chunk.rows.to_json(orient="values", date_format="iso").encode())
+        self.digest.update(chunk.refused.to_json(orient="values").encode())
+        for name, frame in (("rows", chunk.rows), ("refused", chunk.refused), *chunk.tables.items()):
+            self._put(name.encode())
+            self._put(_packed(frame))
+        self._put(b"")
+        if self.file.tell() > self.max_bytes:
+            raise BadInput(
+                self.where,
+                f"more than {self.max_bytes:,} bytes of rows",
+                "a shorter history",
+                "raise read.limits.max_bytes",
+            )
+
+    def read(self) -> Iterator[Chunk]:
+        """The chunks in the order in which they were written, one in memory at a time."""
+        self.file.seek(0)
+        frames: dict[str, pd.DataFrame] = {}
+        while length := self.file.read(LENGTH_BYTES):
+            if name := self.file.read(int.from_bytes(length)).decode():
+                frames[name] = _unpacked(self.file.read(int.from_bytes(self.file.read(LENGTH_BYTES))))
+            else:
+                rows, refused, tables, frames = frames.pop("rows"), frames.pop("refused"), frames, {}
+                yield Chunk(rows, refused, tables)
+
+    def _put(self, part: bytes) -> None:
+        self.file.write(len(part).to_bytes(LENGTH_BYTES) + part)
+
+
+def _packed(frame: pd.DataFrame) -> bytes:
+    table, sink = pa.Table.from_pandas(frame, preserve_index=False), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def _unpacked(packed: bytes) -> pd.DataFrame:
+    with pa.ipc.open_stream(packed) as stream:
+        # pandas cannot read its own metadata of lists
+        frame: pd.DataFrame = stream.read_all().to_pandas(ignore_metadata=True, types_mapper=_list_type)
+        return frame
+
+
+def _list_type(kind: pa.DataType) -> pd.ArrowDtype | None:
+    return pd.ArrowDtype(kind) if pa.types.is_list(kind) else None
+
+
+HOST_FIELDS = {"vertices": "sku", "skus": "sku"}  # the same host in both gets the same pseudonym
+NO_HOST = re.compile(r"profile \d+")  # what the reader of Spark calls a resource profile
+
+
+def without_hosts(rows: pd.DataFrame, hidden: Callable[[pd.Series], pd.Series]) -> pd.DataFrame:
+    """The rows with pseudonyms in place of the hosts in their vertices and SKUs.
+
+    Any SKU may be named after a host, whatever the reader; only what a reader of ours made up itself stays. hidden:
+    gives pseudonyms for names."""
+    columns = {name: _replaced(rows[name], name, field, hidden) for name, field in HOST_FIELDS.items() if name in rows}
+    return rows.assign(**columns)
+
+
+def _replaced(
+    column: pd.Series, name: str, field: str, hidden: Callable[[pd.Series], pd.Series]
+) -> pd.api.extensions.ExtensionArray:
+    lists = pa.array(as_list_column(column, name))
+    lists = lists.combine_chunks() if isinstance(lists, pa.ChunkedArray) else lists
+    entries = pc.list_flatten(lists)
+    names = pd.Series(pc.struct_field(entries, field).to_pandas(), dtype="str")
+    told = hidden(names).where(~names.str.fullmatch(NO_HOST).fillna(False), names)
+    place = entries.type.get_field_index(field)
+    fields = [pc.struct_field(entries, number) for number in range(entries.type.num_fields)]
+    fields[place] = pa.array(told, type=pa.string(), from_pandas=True)
+    lengths = pc.fill_null(pc.list_value_length(lists), 0)
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+    kept = pa.StructArray.from_arrays(fields, fields=list(entries.type), mask=pc.is_null(entries))
+    return pd.arrays.ArrowExtensionArray(
+        pa.ListArray.from_arrays(offsets, kept, type=lists.type, mask=pc.is_null(lists))
+    )
+
+
+DEFAULTS = GroupParams()
+
+
+def pseudonymise(
+    rows: pd.DataFrame, key: bytes, params: GroupParams = DEFAULTS, *, with_ids: bool = False
+) -> pd.DataFrame:
+    """The rows with pseudonyms of 12 hexadecimal digits for users, names and given group keys.
+
+    with_ids: also for run ids and for the ids of matched runs, as ids hold names.
+
+    A name is normalised first (with the parameters that group the rows), so that runs of one recurring job share
+    one pseudonym and group_keys finds the same groups as before. What is missing stays missing."""
+    replaced = {"user_name": list, "name": lambda texts: normalise_names(texts, params), "group_key": list}
+    hidden = {column: pseudonyms(rows[column], column, key, to) for column, to in replaced.items() if column in rows}
+    ids = [column for column in ("run_id", "matched_run_id") if with_ids and column in rows]
+    hidden |= {column: pseudonyms(rows[column], "run_id", key, n_bytes=ID_BYTES) for column in ids}
+    return without_hosts(rows.assign(**hidden), lambda hosts: pseudonyms(hosts, HOST, key))
+
 
 WORD = "jobs"
 GROUPING_VERSION = 1  # raise it when the same rows get other group keys

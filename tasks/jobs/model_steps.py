@@ -4,9 +4,9 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from tasks.jobs.characterise_params import CharacteriseParams
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.predict.evaluation_params import EvaluateParams
+from tasks.jobs.shape_params import CharacteriseParams
 from tasks.utc import utc_text
 from tasks.warehouse.place import Warehouse
 
@@ -49,9 +49,9 @@ def train(warehouse: Warehouse, source: str, evaluate: EvaluateParams, run_id: s
     """Train a model on a source, measure it on held-out runs, and put it into use if it is the better one.
 
     run_id: of the flow run; the same run, data and parameters make the same model once."""
-    from tasks.jobs.mixing import kind_of_runs
     from tasks.jobs.predict.figure_rows import write_figures
     from tasks.jobs.predict.training import METRIC, train_source
+    from tasks.jobs.summary import kind_of_runs
 
     kind_of_runs(warehouse, source)  # a line in the log where all are simulated
     found = train_source(warehouse, source, evaluate, run_id=run_id)

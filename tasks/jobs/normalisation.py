@@ -6,10 +6,35 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from pandas.api.indexers import BaseIndexer
 
 from tasks.errors import BadInput
-from tasks.jobs.last_runs import LastRuns
-from tasks.jobs.shape_params import Kind, NormalisationParams
+from tasks.jobs.shape_params import (
+    Kind,
+    NormalisationParams,
+)
+
+Ints = NDArray[np.int64]
+
+
+class LastRuns(BaseIndexer):
+    """Windows of at most `size` runs up to and with each run, which never reach into another job."""
+
+    def __init__(self, starts: Ints, size: int) -> None:
+        super().__init__()
+        self.starts, self.size = starts, size
+
+    def get_window_bounds(  # pandas asks for these names
+        self,
+        num_values: int = 0,
+        min_periods: int | None = None,  # noqa: ARG002
+        center: bool | None = None,  # noqa: ARG002
+        closed: str | None = None,  # noqa: ARG002
+        step: int | None = None,  # noqa: ARG002
+    ) -> tuple[Ints, Ints]:
+        ends = np.arange(1, num_values + 1, dtype=np.int64)
+        return np.maximum(self.starts, ends - self.size), ends
+
 
 MedianSource = Literal["history", "before", "predicted", "none"]
 SOURCES: tuple[MedianSource, ...] = ("history", "before", "predicted", "none")

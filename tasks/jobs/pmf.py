@@ -8,7 +8,10 @@ from pydantic import Field, model_validator
 from scipy.ndimage import gaussian_filter1d
 
 from tasks.errors import BadInput, BadSetting
-from tasks.jobs.shape_params import BinParams, Kind
+from tasks.jobs.shape_params import (
+    BinParams,
+    Kind,
+)
 from tasks.params import Params
 
 Floats = NDArray[np.float64]

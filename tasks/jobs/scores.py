@@ -1,6 +1,4 @@
-"""How good predicted runtime distributions were: CRPS, log-score, coverage of intervals, PIT and its calibration.
-
-Every measure comes with the number of runs behind it, and with a reason where it cannot be computed."""
+"""How good predicted distributions are: scores of runs, coverage, distances of groups, and what is beyond luck."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -136,3 +134,184 @@ def _runs(predicted: Predicted, runtime_s: Any) -> Floats:
     if times.ndim != 1:
         raise ValueError(f"runtime_s: shape {times.shape}; expected ({predicted.n},), one run for each instance")
     return times
+
+
+MIN_RUNS = 20  # of a group: the distance of fewer runs is mostly luck
+MOST_POINTS = 200  # of a group where cdfs are compared
+DRAWS = 100_000  # quantiles that stand for all predictions together
+PERCENTILES = tuple(range(1, 100))
+GOLDEN = 0.6180339887498949
+
+
+@dataclass(frozen=True)
+class GroupDistance:
+    """value: mean distance over n_groups of n_runs; by_group: (n_groups,) in the order of `groups`.
+
+    n_small: groups left out since they have too few runs."""
+
+    value: float | None
+    n_groups: int
+    n_runs: int
+    n_small: int
+    groups: Any
+    by_group: Floats
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """All runs together. ks: distance of the mean predicted cdf from the actual one; table: one row a percentile.
+
+    mae_s: mean over the percentiles of |predicted - actual|, in seconds."""
+
+    ks: float | None
+    percentiles: tuple[int, ...]
+    predicted_s: Floats
+    actual_s: Floats
+    error_s: Floats
+    mae_s: float | None
+    n: int
+    reason: str | None = None
+
+
+def ks_by_group(
+    predicted: Predicted, runtime_s: Any, groups: Any, *, min_runs: int = MIN_RUNS, most_points: int = MOST_POINTS
+) -> GroupDistance:
+    """Distance within each group of at least min_runs runs, averaged over groups.
+
+    max over t of |mean of the cdfs predicted for the group's runs - their empirical cdf|. runtime_s, groups: (n,).
+    With more than most_points distinct runtimes the cdfs are compared at that many of them, which can miss at most
+    1 / most_points of the distance."""
+    times = checked_times("runtime_s", runtime_s, predicted.n)
+    names, number, sizes = np.unique(np.asarray(groups), return_inverse=True, return_counts=True)
+    if number.shape != times.shape:
+        raise ValueError(f"groups: shape {number.shape}; expected {times.shape}, one for each run")
+    order = np.argsort(number, kind="stable")
+    ends = np.cumsum(sizes)
+    large = np.flatnonzero(sizes >= min_runs)
+    distances = np.array([_ks(predicted, times, order[ends[g] - sizes[g] : ends[g]], most_points) for g in large])
+    if not len(large):
+        reason = f"none of {len(names)} groups has {min_runs} runs"
+        return GroupDistance(None, 0, 0, len(names), names[large], np.zeros(0), reason)
+    n_runs, n_small = int(sizes[large].sum()), len(names) - len(large)
+    return GroupDistance(float(distances.mean()), len(large), n_runs, n_small, names[large], distances)
+
+
+def _ks(predicted: Predicted, times: Floats, rows: Any, most_points: int) -> float:
+    """Compared at and just below each runtime: between them only the predicted cdf moves, and upwards."""
+    actual = np.sort(times[rows])
+    points = np.unique(actual)
+    if len(points) > most_points:
+        points = points[np.linspace(0, len(points) - 1, most_points).round().astype(int)]
+    part, asked = predicted.rows(rows), np.broadcast_to(points, (len(rows), len(points)))
+    at, below = part.cdf(asked).mean(axis=0), part.cdf_below(asked).mean(axis=0)
+    n = len(actual)
+    actual_at = np.searchsorted(actual, points, side="right") / n
+    actual_below = np.searchsorted(actual, points, side="left") / n
+    return float(max(np.abs(at - actual_at).max(), np.abs(below - actual_below).max()))
+
+
+def pooled_quantiles(predicted: Predicted, *, n_draws: int = DRAWS) -> Floats:
+    """About n_draws seconds, ascending, spread like all predictions together: the same number from each instance.
+
+    Instance i gives its quantiles at (k + frac(i × golden ratio)) / m: no draw, and even over instances."""
+    m = max(1, -(-n_draws // predicted.n))
+    shift = np.modf((np.arange(predicted.n) + 0.5) * GOLDEN)[0]
+    levels = (np.arange(m) + np.clip(shift, 1e-9, 1 - 1e-9)[:, None]) / m  # (n, m)
+    return np.sort(predicted.quantile(levels).ravel())
+
+
+def compare_pooled(predicted: Predicted, runtime_s: Any, *, n_draws: int = DRAWS) -> Pooled:
+    """Pooled distance, quantile–quantile table and its mean absolute error; runtime_s: (n,). Source: Zhu et al., 5.2.
+
+    It rewards ignoring the job: predicting the same distribution of all runs for each of them scores 0. The predicted
+    cdf is that of `pooled_quantiles`, which adds at most 1 / n_draws plus the unevenness of its levels."""
+    if predicted.n == 0:
+        none = np.zeros(0)
+        return Pooled(None, PERCENTILES, none, none, none, None, 0, "no runs to score")
+    actual = np.sort(checked_times("runtime_s", runtime_s, predicted.n))
+    pooled = pooled_quantiles(predicted, n_draws=n_draws)
+    levels = np.asarray(PERCENTILES) / 100
+    predicted_s, actual_s = (np.quantile(found, levels, method="inverted_cdf") for found in (pooled, actual))
+    error_s = np.abs(predicted_s - actual_s)
+    ks = _two_sample(pooled, actual)
+    return Pooled(ks, PERCENTILES, predicted_s, actual_s, error_s, float(error_s.mean()), predicted.n)
+
+
+def _two_sample(one: Floats, other: Floats) -> float:
+    """Largest difference of two empirical cdfs; both ascending."""
+    points = np.concatenate([one, other])
+    at_one = np.searchsorted(one, points, side="right") / len(one)
+    at_other = np.searchsorted(other, points, side="right") / len(other)
+    return float(np.abs(at_one - at_other).max())
+
+
+RESAMPLES = 2000
+CONFIDENCE = 0.95
+CELLS = 4_000_000  # resamples times groups drawn together
+
+
+@dataclass(frozen=True)
+class Difference:
+    """value: mean of one minus other over runs; low, high: its interval at `confidence`.
+
+    share_below: of the resamples, how many are below 0."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    share_below: float | None
+    confidence: float
+    n_runs: int
+    n_groups: int
+    n_left_out: int = 0
+    reason: str | None = None
+
+
+def bootstrap_difference(
+    one: Any,
+    other: Any,
+    groups: Any,
+    rng: np.random.Generator,
+    *,
+    n_resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> Difference:
+    """Mean difference of two scores of the same runs, with a percentile interval; one, other, groups: (n,).
+
+    Groups are drawn with replacement, with all their runs: runs of one group are no independent evidence. Runs where
+    either score is NaN are left out. No interval for fewer than two groups. Source: Efron & Tibshirani 1993, 13.3.
+    Raises ValueError for shapes that differ and infinite scores."""
+    first, second, keys = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64), np.asarray(groups)
+    if first.ndim != 1 or not first.shape == second.shape == keys.shape:
+        raise ValueError(f"scores: shapes {first.shape}, {second.shape}, {keys.shape}; expected (n,) for all")
+    if np.isinf(first).any() or np.isinf(second).any():
+        raise ValueError("scores: infinite values; expected finite ones, such as log-scores with a floor")
+    difference = first - second
+    is_there = ~np.isnan(difference)
+    difference, keys = difference[is_there], keys[is_there]
+    n_left_out, n_runs = int((~is_there).sum()), len(difference)
+    if not n_runs:
+        return Difference(None, None, None, None, confidence, 0, 0, n_left_out, "no run has both scores")
+    _, number = np.unique(keys, return_inverse=True)
+    sums = np.bincount(number, weights=difference).astype(np.float64)
+    sizes = np.bincount(number).astype(np.float64)
+    value, n_groups = float(difference.mean()), len(sizes)
+    if n_groups < 2:
+        reason = "one group: nothing to draw from"
+        return Difference(value, None, None, None, confidence, n_runs, n_groups, n_left_out, reason)
+    means = _resampled(sums, sizes, rng, n_resamples)
+    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
+    below = float((means < 0).mean())
+    return Difference(value, float(low), float(high), below, confidence, n_runs, n_groups, n_left_out)
+
+
+def _resampled(sums: Floats, sizes: Floats, rng: np.random.Generator, n_resamples: int) -> Floats:
+    """Mean over the runs of the groups drawn, once for each resample: (n_resamples,)."""
+    n_groups = len(sums)
+    step = max(1, CELLS // n_groups)
+    means = np.empty(n_resamples)
+    for first in range(0, n_resamples, step):
+        drawn = rng.integers(n_groups, size=(min(step, n_resamples - first), n_groups))
+        means[first : first + step] = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
+    return means

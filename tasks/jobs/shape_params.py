@@ -1,9 +1,10 @@
-"""The parameters of normalisation, bins, shapes and posterior; nothing heavy is imported here."""
+"""The parameters of a characterisation: normalisation, bins, shapes, posterior; nothing heavy is imported here."""
 
 from typing import Literal
 
 from pydantic import Field
 
+from tasks.jobs.predict.split_params import SplitParams
 from tasks.params import Params
 
 Kind = Literal["ratio", "delta"]
@@ -67,4 +68,23 @@ class PosteriorParams(Params):
     )
     prior: Literal["uniform", "size"] = Field(
         "uniform", description="Prior of the shapes: all alike as in the paper, or by the number of jobs of each"
+    )
+
+
+class CharacteriseParams(Params):
+    """Periods, medians, bins, shapes and posterior of one characterisation."""
+
+    split: SplitParams = SplitParams()
+    normalisation: NormalisationParams = NormalisationParams()
+    bins: BinParams = BinParams()
+    shapes: ShapeParams = ShapeParams()
+    posterior: PosteriorParams = PosteriorParams()
+    label_support: int = Field(
+        3, ge=1, le=1_000_000, description="Runs that a job needs in a period to be labelled with a shape there"
+    )
+    batch_runs: int = Field(
+        40_000_000,
+        ge=1,
+        le=10**12,
+        description="Runs whose runtimes are held at a time for exact medians: about 10 bytes of memory each",
     )

@@ -1,6 +1,7 @@
-"""The few typical distributions ("shapes") among those of many jobs: found, ranked and described."""
+"""The few typical distributions ("shapes") among those of many jobs: found, ranked, described, and their rivals."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,8 +9,12 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from tasks.errors import BadInput, BadSetting
-from tasks.jobs.pmf import Bins, Counts, Floats, pmfs_of, quantiles, smooth
-from tasks.jobs.shape_params import ShapeParams
+from tasks.jobs.pmf import Bins, Counts, Floats, histogram, pmfs_of, quantiles, smooth
+from tasks.jobs.posterior import hard_labels, log_posterior, log_shapes
+from tasks.jobs.shape_params import (
+    PosteriorParams,
+    ShapeParams,
+)
 
 Labels = NDArray[np.intp]
 NO_LABEL = -1
@@ -139,3 +144,132 @@ def in_order(fit: ShapeFit, order: NDArray[np.intp]) -> ShapeFit:
     old = fit.shapes
     shapes = replace(old, centres=old.centres[order], prior=old.prior[order], n_groups=old.n_groups[order])
     return ShapeFit(shapes, new_of_old[fit.labels])
+
+
+@dataclass(frozen=True)
+class InertiaCurve:
+    """Inertia by number of clusters: ks, inertias (n_ks,); elbow: a k of them, None where the curve shows none."""
+
+    ks: list[int]
+    inertias: list[float]
+    elbow: int | None
+
+
+def inertia_curve(counts: Counts, bins: Bins, params: ShapeParams) -> InertiaCurve:
+    """Inertia for k from min_k to max_k, as far as there are different PMFs, and its elbow. Source: section 4.2."""
+    _, pmfs = usable_pmfs(np.asarray(counts), bins, params)
+    last = min(params.max_k, len(np.unique(pmfs, axis=0)))
+    ks = list(range(min(params.min_k, last), last + 1))
+    inertias = [k_means(pmfs, k, params)[2] for k in ks]
+    return InertiaCurve(ks, inertias, elbow(ks, inertias))
+
+
+def elbow(ks: list[int], inertias: list[float]) -> int | None:
+    """The k whose point lies deepest below the chord from the first to the last, both axes scaled to [0, 1].
+
+    None for fewer than three points, or a curve that nowhere lies below its chord. Source: the criterion of Kneedle
+    (Satopää et al. 2011), without its smoothing and thresholds; the paper picks by eye."""
+    if len(ks) < 3 or inertias[0] <= inertias[-1]:
+        return None
+    x = (np.array(ks) - ks[0]) / (ks[-1] - ks[0])
+    y = (np.array(inertias) - inertias[-1]) / (inertias[0] - inertias[-1])
+    depth = 1 - x - y  # the chord is y = 1 - x
+    rounding = 1e-9
+    return ks[int(depth.argmax())] if depth.max() > rounding else None
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """labels: (n_groups,), -1 outside the sample; largest_share: of the labelled groups, in the largest cluster."""
+
+    method: str
+    labels: Labels
+    largest_share: float
+
+
+def rival_clusterings(counts: Counts, bins: Bins, params: ShapeParams) -> list[Clustering]:
+    """K-means, agglomerative and hierarchical clustering (a dendrogram cut at k), with their imbalance.
+
+    All see the same smoothed PMFs, of at most max_linked_groups groups drawn by params.seed. Source: section 4.2,
+    where the last two put over 90 % of the data into one cluster."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from sklearn.cluster import AgglomerativeClustering  # type: ignore[import-untyped, unused-ignore]
+
+    is_used, pmfs = usable_pmfs(np.asarray(counts), bins, params)
+    rng, at = np.random.default_rng(params.seed), np.flatnonzero(is_used)
+    chosen = np.sort(rng.permutation(len(at))[: params.max_linked_groups])
+    pmfs, at, k = pmfs[chosen], at[chosen], params.k
+    found = {"k-means": k_means(pmfs, k, params)[0]}  # also refuses a k that is too large
+    agglomerative, hierarchical = params.agglomerative_linkage, params.hierarchical_linkage
+    model = AgglomerativeClustering(k, linkage=agglomerative)
+    found[f"agglomerative ({agglomerative})"] = model.fit_predict(pmfs) if len(pmfs) > 1 else np.zeros(1, np.intp)
+    tree = linkage(pmfs, hierarchical) if len(pmfs) > 1 else None
+    cut = np.zeros(1, np.intp) if tree is None else fcluster(tree, k, criterion="maxclust") - 1
+    found[f"hierarchical ({hierarchical})"] = cut
+    clusterings = []
+    for method, members in found.items():
+        labels = np.full(len(is_used), NO_LABEL, dtype=np.intp)
+        labels[at] = members
+        clusterings.append(Clustering(method, labels, float(np.bincount(members).max() / len(members))))
+    return clusterings
+
+
+def compare_bins(
+    values: ArrayLike,
+    groups: ArrayLike,
+    bins: Bins,
+    params: ShapeParams,
+    posterior: PosteriorParams,
+    rng: np.random.Generator,
+) -> pd.DataFrame:
+    """How well each of params.compared_n_bins does over the ends of `bins`: n_bins, stability, log_score, n_groups.
+
+    The runs of each group are dealt at random into two halves; shapes come from the first halves.
+    stability: adjusted Rand index between the posterior labels of both halves. log_score: mean log density (nats;
+    per ratio or second inside, the probability itself for the bins of outliers) of the second halves under the
+    shapes, weighted by the posterior of the first halves: larger is better, comparable between numbers of bins.
+    Groups with params.min_support runs take part, each half needs half of that; with fewer different halves than
+    params.k, there are as many shapes. Raises as fit_shapes does.
+    Source: section 4.2, where it was done by eye."""
+    x, numbers = np.asarray(values, dtype=float), np.asarray(groups, dtype=np.intp)
+    is_there = np.isfinite(x) & (numbers >= 0)
+    x, numbers, is_first = _halves(x[is_there], numbers[is_there], rng)
+    n_groups = int(numbers.max(initial=-1)) + 1
+    is_big = np.bincount(numbers, minlength=n_groups) >= params.min_support
+    halves = {}
+    for n_bins in params.compared_n_bins:
+        cut = bins.model_copy(update={"n_bins": n_bins})
+        first, second = (histogram(x[h], numbers[h], n_groups, cut)[is_big] for h in (is_first, ~is_first))
+        halves[n_bins] = first, second
+    return compare_halves(halves, bins, params, posterior)
+
+
+def compare_halves(
+    halves: Mapping[int, tuple[Counts, Counts]], bins: Bins, params: ShapeParams, posterior: PosteriorParams
+) -> pd.DataFrame:
+    """The table of compare_bins from the histograms of both halves, by number of bins: (n_groups, n_bins) each."""
+    from sklearn.metrics import adjusted_rand_score  # type: ignore[import-untyped, unused-ignore]
+
+    half = params.model_copy(update={"min_support": max(1, params.min_support // 2)})
+    rows = []
+    for n_bins, (first, second) in halves.items():
+        cut = bins.model_copy(update={"n_bins": n_bins})
+        k = min(params.k, largest_k(first, cut, half))
+        shapes = fit_shapes(first, cut, half.model_copy(update={"k": k})).shapes.centres
+        prior = posterior.empty_bin_prior
+        log_p = [log_posterior(counts, shapes, empty_bin_prior=prior) for counts in (first, second)]
+        stability = adjusted_rand_score(hard_labels(log_p[0]), hard_labels(log_p[1]))
+        predicted = np.exp(log_p[0]) @ np.exp(log_shapes(shapes, empty_bin_prior=prior))  # (n_groups, n_bins)
+        log_density = np.log(predicted) - np.log(np.r_[1.0, np.full(cut.n_inside, cut.width), 1.0])
+        n_second = second.sum()  # none where every job ran once
+        log_score = float((second * log_density).sum() / n_second) if n_second else np.nan
+        rows.append((n_bins, float(stability), log_score, len(first)))
+    return pd.DataFrame(rows, columns=["n_bins", "stability", "log_score", "n_groups"])
+
+
+def _halves(x: Floats, groups: Labels, rng: np.random.Generator) -> tuple[Floats, Labels, NDArray[np.bool_]]:
+    """Runs in an order of their own, and which of them fall in the first half of their group, at random."""
+    order = np.lexsort((x, groups))  # the order of the rows must not matter
+    order = order[np.lexsort((rng.random(len(x)), groups[order]))]
+    x, groups = x[order], groups[order]
+    return x, groups, np.arange(len(x)) % 2 == 0

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.empirical import Empirical
-from tasks.jobs.history import gather_history
+from tasks.jobs.empirical import Empirical, gather_history
 from tasks.warehouse.connection import Connection
 
 EARLIER = Path(__file__).with_name("watch_history.sql")

@@ -5,9 +5,12 @@ from typing import Any
 
 import pandas as pd
 
-from tasks.jobs.groups import fetch_groups
 from tasks.jobs.params import ReportParams, SummaryParams
-from tasks.jobs.summary import fetch_summary, refuse_mixture
+from tasks.jobs.summary import (
+    fetch_groups,
+    fetch_summary,
+    refuse_mixture,
+)
 from tasks.jobs.variance import VarianceShares
 from tasks.report.against_median import MedianComparison, fetch_against_median
 from tasks.report.cov_drift import CovComparison, fetch_cov_drift

@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tasks.jobs.distances import GroupDistance
 from tasks.jobs.pmf import Floats
+from tasks.jobs.scores import GroupDistance
 from tasks.report.direct_labels import INSIDE, RIGHT_OF_ROW, write
 from tasks.report.prediction_colours import colour_of
 from tasks.report.style import GRID, INK, MUTED, is_narrow, new_figure, whorl_style

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from tasks.jobs.distances import Pooled
+from tasks.jobs.scores import Pooled
 from tasks.quantities import duration
 from tasks.report.direct_labels import EndLabel, label_ends
 from tasks.report.prediction_colours import colour_of, line_of

@@ -6,10 +6,13 @@ import numpy as np
 import pandas as pd
 
 from tasks.jobs.characterise_results import COMPARED, CURVE, RIVALS, FoundKind
-from tasks.jobs.cluster_count import InertiaCurve
 from tasks.jobs.pmf import Bins
 from tasks.jobs.shape_params import Kind
-from tasks.jobs.shapes import TABLE_COLUMNS, ShapeSet
+from tasks.jobs.shapes import (
+    TABLE_COLUMNS,
+    InertiaCurve,
+    ShapeSet,
+)
 from tasks.report.jobs_figures import FigureOfPage
 from tasks.report.shapes_bins import BinComparison
 from tasks.report.shapes_figures import bins_figure, inertia_figure, rivals_figure, shapes_figure

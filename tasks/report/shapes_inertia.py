@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
-from tasks.jobs.cluster_count import InertiaCurve
+from tasks.jobs.shapes import InertiaCurve
 from tasks.quantities import share
 from tasks.report.direct_labels import INSIDE, write
 from tasks.report.style import BLUE, GRID, INK, MUTED, ORANGE, is_narrow, new_figure, whorl_style

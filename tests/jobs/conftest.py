@@ -3,9 +3,15 @@
 import numpy as np
 import pytest
 
-from tasks.jobs.normalisation import historic_medians, normalise
+from tasks.jobs.normalisation import (
+    historic_medians,
+    normalise,
+)
 from tasks.jobs.pmf import bins_of, histogram
-from tasks.jobs.shape_params import BinParams, NormalisationParams
+from tasks.jobs.shape_params import (
+    BinParams,
+    NormalisationParams,
+)
 from tasks.jobs.synthetic import SimulatedJob, simulate_runs
 
 RATIO = bins_of("ratio", BinParams(n_bins=100))

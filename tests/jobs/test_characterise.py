@@ -8,15 +8,17 @@ import pytest
 
 from tasks.errors import BadInput, NotFound
 from tasks.jobs.characterise import characterise
-from tasks.jobs.characterise_params import CharacteriseParams
 from tasks.jobs.characterise_rows import read_shapes
 from tasks.jobs.characterise_shapes import lowered
 from tasks.jobs.normalisation import normalise
 from tasks.jobs.pmf import histogram
 from tasks.jobs.predict.periods import assign_periods
 from tasks.jobs.predict.rows import read_runs
-from tasks.jobs.shape_params import ShapeParams
-from tasks.jobs.shapes import fit_shapes, rank_by_runs
+from tasks.jobs.shape_params import CharacteriseParams, ShapeParams
+from tasks.jobs.shapes import (
+    fit_shapes,
+    rank_by_runs,
+)
 from tasks.jobs.synthetic import SimulatedJob, simulate_runs
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.hashes import hash_tables

@@ -7,10 +7,13 @@ import pytest
 from tasks.errors import BadInput
 from tasks.jobs.characterise_bins import bin_sql
 from tasks.jobs.characterise_counts import count_groups
-from tasks.jobs.characterise_params import CharacteriseParams
 from tasks.jobs.normalisation import normalise
 from tasks.jobs.pmf import Bins, derived_bins
-from tasks.jobs.shape_params import BinParams, ShapeParams
+from tasks.jobs.shape_params import (
+    BinParams,
+    CharacteriseParams,
+    ShapeParams,
+)
 from tasks.warehouse.connection import reading
 
 BINS = [

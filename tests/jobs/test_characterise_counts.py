@@ -6,14 +6,16 @@ import pytest
 
 from tasks.jobs.characterise_counts import KINDS, count_groups
 from tasks.jobs.characterise_halves import halve_groups
-from tasks.jobs.characterise_params import CharacteriseParams
 from tasks.jobs.group_counts import PARTS, count_cells
-from tasks.jobs.normalisation import historic_medians, normalise
+from tasks.jobs.normalisation import (
+    historic_medians,
+    normalise,
+)
 from tasks.jobs.pmf import histogram
 from tasks.jobs.posterior import log_posterior
 from tasks.jobs.predict.periods import assign_periods
 from tasks.jobs.predict.rows import read_runs
-from tasks.jobs.shape_params import NormalisationParams
+from tasks.jobs.shape_params import CharacteriseParams, NormalisationParams
 from tasks.warehouse.connection import reading
 
 START = pd.Timestamp("2026-01-01")

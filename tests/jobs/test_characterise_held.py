@@ -9,12 +9,12 @@ from tasks.jobs.characterise_cells import cells_of, historic_medians_of
 from tasks.jobs.characterise_counts import count_groups
 from tasks.jobs.characterise_held import HeldRuns, batch_bounds, hold_runs, list_jobs, put_by_stretch
 from tasks.jobs.characterise_medians import medians_of
-from tasks.jobs.characterise_params import CharacteriseParams
 from tasks.jobs.characterise_periods import split_runs
 from tasks.jobs.characterise_tails import UpperTail
 from tasks.jobs.group_counts import CellNumbers, merge_cells
 from tasks.jobs.pmf import Bins
 from tasks.jobs.predict.split_params import SplitParams
+from tasks.jobs.shape_params import CharacteriseParams
 from tasks.warehouse.connection import reading
 
 

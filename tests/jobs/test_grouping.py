@@ -1,14 +1,17 @@
-"""Group keys: readable, stable, and the same for the runs of one job."""
+"""Group keys, readable, stable and the same for the runs of one job; and names without what changes from run to run."""
 
 import hashlib
+import random
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tasks.jobs.grouping import Recurrence, group_keys, recurrence, recurrence_of
+from tasks.jobs.grouping import group_keys, normalise_name, normalise_names
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers.own import OwnReader
 
@@ -83,23 +86,6 @@ def test_the_parameters_reach_the_names() -> None:
     assert keys.to_list() == ["shift 2 · alice · 16 cpus"]
 
 
-def test_recurrence_counts_runs_whose_group_has_two_three_and_twenty() -> None:
-    keys = ["a"] * 20 + ["b"] * 3 + ["c"] * 2 + ["d"] * 15 + ["e"] * 0 + [f"once {i}" for i in range(10)]
-    expected = Recurrence(50, 14, recurring_share=40 / 50, support_3_share=38 / 50, support_20_share=20 / 50)
-    assert recurrence(pd.DataFrame({"group_key": keys})) == expected
-
-
-def test_recurrence_of_parts_adds_up_to_that_of_the_whole() -> None:
-    parts = [pd.Series(["a", "a", "b"]), pd.Series(["a", "c"])]
-    support = parts[0].value_counts().add(parts[1].value_counts(), fill_value=0)
-    assert recurrence_of(support) == recurrence(pd.DataFrame({"group_key": pd.concat(parts)}))
-
-
-def test_recurrence_of_nothing_is_not_a_number() -> None:
-    found = recurrence(pd.DataFrame({"group_key": pd.Series(dtype="str")}))
-    assert (found.n_runs, found.n_groups, np.isnan(found.recurring_share)) == (0, 0, True)
-
-
 @pytest.mark.skipif(not RECORDED, reason="data/recorded/jobs holds no recording")
 def test_the_recorded_jobs_are_found_again_from_the_names_they_were_submitted_under() -> None:
     names = pd.concat([chunk.rows for path in RECORDED for chunk in OwnReader().read(str(path), ReadParams())])
@@ -108,3 +94,129 @@ def test_the_recorded_jobs_are_found_again_from_the_names_they_were_submitted_un
     pairs = pd.DataFrame({"job": jobs.to_numpy(), "found": found.to_numpy()}).drop_duplicates()
     assert len(names) == len(jobs)
     assert len(pairs) == pairs["job"].nunique() == pairs["found"].nunique()
+
+
+UUID = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
+SHA256 = "290d9b6f43193179d47f2f1cb082f821919af94f4e32d1795427a020c5839ba6"
+
+DATES = {
+    "etl-2026-11-21": "etl-{date}",
+    "20261121_load": "{date}_load",
+    "sales2026_11_21": "sales{date}",
+    "21.11.2026 close": "{date} close",
+    "report_21Nov2026": "report_{date}",
+    "report Nov 2026": "report {date}",
+    "q4_2026": "{date}",
+    "kpi-2026-Q4": "kpi-{date}",
+    "kpi_2026W47": "kpi_{date}",
+    "month_202611": "month_{date}",
+    "x.20261121T0312": "x.{date}",
+    "x_20261121031500": "x_{date}",
+    "scheduled__2026-11-21T00:00:00+00:00": "scheduled__{date}",
+    "manual__2026-11-21T03:12:00.123456Z": "manual__{date}",
+    "sync 2026-11-21 05:30:00": "sync {date}",
+    "05:30 sync": "{time} sync",
+}
+IDS_AND_COUNTERS = {
+    "job.1234567": "job.{id}",
+    "attempt_1479712345678_0012_m_000003_0": "attempt_{id}_m_{n}",
+    "application_1479712345678_0012": "application_{id}",
+    f"run-{UUID}": "run-{id}",
+    "name-0a1b2c3d4e5f": "name-{id}",
+    "name-ab20261121cd": "name-{id}",  # the date in it is none
+    "sha256:" + SHA256: "sha256:{hash}",
+    "web-7d4b9c6f5-x2x8z": "web-{id}",
+    "upload_x7f3k9q2": "upload_{id}",
+    "node 10.0.0.12": "node {id}",
+    "case 1.2": "case {n}",
+    "run 5 of 10": "run {n} of {n}",
+    "run7": "run{n}",
+    "daily_r0042": "daily_r{n}",
+    "daily_r7": "daily_r{n}",
+    "part-0007": "part-{n}",
+    "123_4": "{n}",
+    "train --lr 0.001": "train --lr {n}",
+    "SELECT * FROM t WHERE id = 42 AND d > '2026-11-21'": "SELECT * FROM t WHERE id = {n} AND d > '{date}'",
+}
+RUNS_OF_COUNTERS = {  # a counter must not leave its group where its digits happen to look like a time or a day
+    "etl_20261121_0007": "etl_{date}",
+    "etl_20261121_0099": "etl_{date}",
+    "etl_20261121_10007": "etl_{date}",
+}
+PATHS = {
+    "/data/in/part-0007.parquet": "{path}",
+    "load /data/in/a.parquet /data/in/b.parquet": "load {path}",
+    "distcp s3://bucket/2026/11/21 hdfs://nn:8020/b": "distcp {path}",
+    "load --input=/data/x,~/y": "load --input={path}",
+    "load in/2026/11/21/x.csv": "load {path}",
+    r"copy C:\data\in\x.csv": "copy {path}",
+    "x[2026/11/21] s3://lake/h=03/part-1": "x[{date}] {path}",
+}
+PROGRAMS = {  # a program is what runs, not what it reads
+    "/usr/bin/python3 /home/alice/train_20261121.py --input /data/x": "python3 train_{date}.py --input {path}",
+    "./backup.sh": "backup.sh",
+    "backup.sh": "backup.sh",
+}
+STAYS = [
+    "Q17", "tpch_q17", "tpch query 17", "query_01", "tpcds/q9", "stage-2",
+    "load_v2", "load_v2.1.3", "spark-3.5.1-etl", "python3.11 x", "s3_sync", "10min_agg", "us-east-1a",
+    "app 3", "app 20261121", "app -3",
+    "team/etl", "wordcount", "deadbeef", "décembre", "{date} {n}",
+    SHA256, UUID, "0a1b2c3d4e5f",
+]  # fmt: skip
+CHANGED = {**DATES, **IDS_AND_COUNTERS, **RUNS_OF_COUNTERS, **PATHS, **PROGRAMS}
+
+
+@pytest.mark.parametrize(("name", "expected"), CHANGED.items(), ids=list(CHANGED))
+def test_what_changes_from_run_to_run_leaves_a_placeholder(name: str, expected: str) -> None:
+    assert normalise_name(name) == expected
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_what_says_which_job_it_is_stays(name: str) -> None:
+    assert normalise_name(name) == name
+
+
+def test_white_space_makes_no_difference() -> None:
+    assert normalise_name("  load \t orders\n7 ") == "load orders {n}"
+
+
+def test_which_words_keep_and_lose_their_number_can_be_set() -> None:
+    params = GroupParams(kept_after=["Shift"], counted_after=["lap"])
+    assert normalise_name("shift 2 lap12 query 7", params) == "shift 2 lap{n} query {n}"
+
+
+def test_every_counter_of_one_width_gives_one_name() -> None:
+    for template in ("load_{:04}", "load {}", "run{}", "x_20261121_{:06}", "id-{:08}"):
+        rng = random.Random(template)
+        names = {normalise_name(template.format(rng.randrange(1000, 9999))) for _ in range(500)}
+        assert len(names) == 1, (template, names)
+
+
+def test_random_hexadecimal_ids_give_one_name_but_for_one_in_a_hundred() -> None:
+    rng = random.Random(7)
+    for n_bytes in (4, 6, 8, 16, 20, 32):
+        names = [normalise_name(f"etl-{rng.randbytes(n_bytes).hex()}") for _ in range(1000)]
+        common = max(set(names), key=names.count)
+        assert names.count(common) > 985, (n_bytes, set(names))
+
+
+PIECES = [
+    "2026", "11", "21", "-", "_", ".", "/", ":", " ", "T", "Z", "q", "v", "run", "{n}", "{id}", "{date}", "{path}", "{",
+    "}", "#", "=", "+", "0", "7", "0042", "1234567", "a1b2c3d4", "dead", "nov", "Q4", "s3://", "/data/in", ".parquet",
+    ".sh", "bin", "C:\\", "é", "日", "\n", "x2x8z", "03:15", "app ", "(", "~", "$", "10.0.0.1", UUID, "%20", ",",
+]  # fmt: skip
+NAMES = st.lists(st.sampled_from(PIECES), max_size=12).map("".join) | st.text(max_size=30)
+
+
+@settings(max_examples=200, deadline=None)
+@given(NAMES)
+def test_doing_it_twice_changes_nothing(name: str) -> None:
+    once = normalise_name(name)
+    assert normalise_name(once) == once
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(NAMES, max_size=20))
+def test_many_names_at_once_give_what_each_gives_alone(names: list[str]) -> None:
+    assert normalise_names(names) == [normalise_name(name) for name in names]

@@ -7,7 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.errors import BadInput
-from tasks.jobs.normalisation import historic_medians, normalise
+from tasks.jobs.normalisation import (
+    historic_medians,
+    normalise,
+)
 from tasks.jobs.shape_params import NormalisationParams
 
 PARAMS = NormalisationParams()

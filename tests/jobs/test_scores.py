@@ -6,13 +6,20 @@ import numpy as np
 import pytest
 from scipy.stats import lognorm
 
-from tasks.jobs.binned import Binned
-from tasks.jobs.bootstrap import bootstrap_difference
-from tasks.jobs.distances import compare_pooled, ks_by_group, pooled_quantiles
-from tasks.jobs.empirical import Empirical
-from tasks.jobs.history import gather_history
-from tasks.jobs.scores import calibration_of, coverage_of, crps_of, log_score_of, log_scores, pit_values
-from tasks.jobs.tails import Tails
+from tasks.jobs.binned import Binned, Tails
+from tasks.jobs.empirical import Empirical, gather_history
+from tasks.jobs.scores import (
+    bootstrap_difference,
+    calibration_of,
+    compare_pooled,
+    coverage_of,
+    crps_of,
+    ks_by_group,
+    log_score_of,
+    log_scores,
+    pit_values,
+    pooled_quantiles,
+)
 
 EDGES = np.linspace(0, 6, 121)
 

@@ -1,13 +1,27 @@
 """Shapes: planted ones are found, ranked and described; odd logs get an answer or one line."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tasks.errors import BadInput, BadSetting
 from tasks.jobs.pmf import Bins, bins_of
 from tasks.jobs.posterior import hard_labels, log_posterior
-from tasks.jobs.shape_params import BinParams, ShapeParams
-from tasks.jobs.shapes import ShapeSet, fit_shapes, k_means, rank_by_runs
+from tasks.jobs.shape_params import (
+    BinParams,
+    PosteriorParams,
+    ShapeParams,
+)
+from tasks.jobs.shapes import (
+    ShapeSet,
+    compare_bins,
+    elbow,
+    fit_shapes,
+    inertia_curve,
+    k_means,
+    rank_by_runs,
+    rival_clusterings,
+)
 
 RATIO = bins_of("ratio", BinParams(n_bins=100))
 TWO = ShapeParams(k=2)
@@ -135,3 +149,73 @@ def test_what_is_refused_is_said_in_one_line(planted, counts_of):
     for few in (counts[:0], counts):
         with pytest.raises(BadInput, match=rf"^jobs: none of {len(few)} has 61 runs or more; expected .*; lower min_s"):
             fit_shapes(few, RATIO, ShapeParams(min_support=61))
+
+
+def test_the_elbow_is_the_point_furthest_below_the_chord():
+    # scaled: (0, 1) (1/3, 0.2) (2/3, 0.1) (1, 0); 1 - x - y: 0, 0.47, 0.23, 0
+    assert elbow([1, 2, 3, 4], [10.0, 2.0, 1.0, 0.0]) == 2
+    assert elbow([1, 2, 3], [3.0, 2.0, 1.0]) is None  # straight
+    assert elbow([1, 2], [3.0, 1.0]) is None
+    assert elbow([1, 2, 3], [0.0, 0.0, 0.0]) is None
+
+
+def test_the_inertia_curve_of_two_planted_shapes_bends_at_two(planted, counts_of):
+    values, groups, _ = planted()
+    curve = inertia_curve(counts_of(values, groups), RATIO, ShapeParams(max_k=5, n_init=3))
+    assert curve.ks == [1, 2, 3, 4, 5]
+    assert curve.elbow == 2
+    assert curve.inertias == sorted(curve.inertias, reverse=True)
+
+
+def test_the_curve_of_a_single_group_has_one_point(planted, counts_of):
+    values, groups, _ = planted(n_jobs=1)
+    assert inertia_curve(counts_of(values, groups), RATIO, ShapeParams()).ks == [1]
+
+
+def test_rival_clusterings_of_well_separated_shapes_agree_and_show_their_imbalance(planted, counts_of):
+    values, groups, kinds = planted(n_jobs=20, n_runs=200)
+    found = rival_clusterings(counts_of(values, groups), RATIO, ShapeParams(k=2, n_init=2, smoothing_bins=10))
+    assert [one.method for one in found] == ["k-means", "agglomerative (average)", "hierarchical (complete)"]
+    for one in found:
+        assert one.largest_share == 0.5
+        assert len({(kind, label) for kind, label in zip(kinds, one.labels, strict=True)}) == 2
+
+
+def test_one_strange_job_makes_single_linkage_lopsided(planted, counts_of):
+    values, groups, _ = planted(n_jobs=20)
+    strange = np.r_[values, np.full(60, 50.0)], np.r_[groups, np.full(60, 20)]
+    params = ShapeParams(k=2, n_init=2, agglomerative_linkage="single", hierarchical_linkage="single")
+    found = rival_clusterings(counts_of(*strange), RATIO, params)
+    assert found[1].largest_share == found[2].largest_share == 20 / 21
+
+
+def test_of_many_groups_a_sample_is_linked(planted, counts_of):
+    values, groups, _ = planted(n_jobs=12)
+    for one in rival_clusterings(counts_of(values, groups), RATIO, ShapeParams(k=2, n_init=1, max_linked_groups=8)):
+        assert (one.labels >= 0).sum() == 8
+
+
+def test_a_single_group_is_one_cluster_to_all_of_them(planted, counts_of):
+    values, groups, _ = planted(n_jobs=1)
+    found = rival_clusterings(counts_of(values, groups), RATIO, ShapeParams(k=1))
+    assert [one.largest_share for one in found] == [1, 1, 1]
+
+
+def test_few_bins_blur_narrow_shapes_and_their_log_score_shows_it(planted):
+    values, groups, _ = planted(n_jobs=40, n_runs=100)
+    params = ShapeParams(k=2, n_init=2, compared_n_bins=(6, 200))
+    order = np.random.default_rng(5).permutation(len(values))
+    first, second = (
+        compare_bins(x, g, RATIO, params, PosteriorParams(), np.random.default_rng(7))
+        for x, g in ((values, groups), (values[order], groups[order]))
+    )
+    pd.testing.assert_frame_equal(first, second)
+    assert first["n_bins"].tolist() == [6, 200]
+    assert first["log_score"][1] > first["log_score"][0] + 0.5
+    assert first["stability"][1] == 1
+    assert first["n_groups"].tolist() == [40, 40]
+
+
+def test_bins_of_no_run_are_refused_in_one_line():
+    with pytest.raises(BadInput, match=r"^jobs: none of 0 has"):
+        compare_bins([], [], RATIO, ShapeParams(k=2), PosteriorParams(), np.random.default_rng(0))

@@ -5,10 +5,13 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput, NotFound
-from tasks.jobs.grouping import recurrence
-from tasks.jobs.groups import read_groups
 from tasks.jobs.params import SummaryParams
-from tasks.jobs.summary import read_summary, summarise
+from tasks.jobs.summary import (
+    find_group,
+    read_groups,
+    read_summary,
+    summarise,
+)
 from tasks.jobs.synthetic import SimulatedJob, simulate_runs
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.hashes import hash_tables
@@ -195,12 +198,53 @@ def test_groups_below_the_support_are_left_out(job_log):
     assert read_groups(warehouse, "log", min_support=1)["group_key"].tolist() == ["b", "a"]
 
 
-def test_recurrence_in_the_warehouse_is_that_of_the_rows(job_log):
+def test_recurrence_is_the_share_of_runs_whose_job_ran_so_often(job_log):
     keys = [f"job {i}" for i in range(1, 30) for _ in range(i)]
     rows = [
         {"runtime_s": 1.0, "group_key": key, "status": "failed" if i % 3 else "completed"} for i, key in enumerate(keys)
     ]
     warehouse = job_log(rows)
     summarise(warehouse, "log", PARAMS)
-    found, expected = read_summary(warehouse, "log"), recurrence(pd.DataFrame(rows))
-    assert {name: found[name] for name in vars(expected)} == pytest.approx(vars(expected))
+    found, n = read_summary(warehouse, "log"), sum(range(1, 30))
+    assert (found["n_runs"], found["n_groups"]) == (n, 29)
+    shares = [found[name] for name in ("recurring_share", "support_3_share", "support_20_share")]
+    assert shares == pytest.approx([sum(range(least, 30)) / n for least in (2, 3, 20)])
+
+
+@pytest.fixture
+def warehouse(job_log):
+    keys = ["etl", "etl daily", "etl weekly", "Report of sales", *(f"batch {i}" for i in range(8))]
+    return job_log([{"runtime_s": 1.0, "group_key": key} for key in keys])
+
+
+def test_the_exact_key_wins_over_longer_ones(warehouse):
+    assert find_group(warehouse, "log", "etl") == "etl"
+
+
+def test_a_unique_part_in_any_case_is_enough(warehouse):
+    assert find_group(warehouse, "log", "WEEKLY") == "etl weekly"
+    assert find_group(warehouse, "log", "sales") == "Report of sales"
+
+
+def test_several_fitting_jobs_are_named(warehouse):
+    with pytest.raises(NotFound) as caught:
+        find_group(warehouse, "log", "batch")
+    assert str(caught.value) == (
+        "job 'batch': 8 jobs of source 'log' fit: 'batch 0', 'batch 1', 'batch 2', 'batch 3', 'batch 4' and 3 more; "
+        "give more of the name"
+    )
+
+
+def test_an_unknown_job_is_answered_with_the_nearest_ones(warehouse):
+    with pytest.raises(NotFound, match=r"job 'etl dayly': no job of source 'log' is called so; nearest: 'etl daily', "):
+        find_group(warehouse, "log", "etl dayly")
+
+
+def test_signs_of_patterns_are_plain_text(warehouse):
+    with pytest.raises(NotFound, match="is called so"):
+        find_group(warehouse, "log", "%")
+
+
+def test_a_source_without_runs_says_so(warehouse):
+    with pytest.raises(NotFound, match="source 'empty' has no job runs"):
+        find_group(warehouse, "empty", "etl")

@@ -7,14 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.characterise_params import CharacteriseParams
 from tasks.jobs.outlook.params import DriftParams, LateParams, OutlookParams
 from tasks.jobs.params import WatchParams
 from tasks.jobs.predict.classifier_params import ClassifierParams, SelectionParams
 from tasks.jobs.predict.evaluation_params import EvaluateParams, PredictParams
 from tasks.jobs.predict.predictor_params import LeanParams, LocationParams, PredictorParams, SpreadParams
 from tasks.jobs.predict.training import train_source
-from tasks.jobs.shape_params import BinParams, ShapeParams
+from tasks.jobs.shape_params import (
+    BinParams,
+    CharacteriseParams,
+    ShapeParams,
+)
 from tasks.jobs.watch import watch_source
 from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.connection import transaction, writing

@@ -5,12 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from tasks.jobs.binned import Binned
-from tasks.jobs.distances import compare_pooled, ks_by_group
-from tasks.jobs.empirical import Empirical
-from tasks.jobs.history import gather_history
-from tasks.jobs.scores import calibration_of, coverage_of, crps_of, log_score_of, pit_values
-from tasks.jobs.tails import Tails
+from tasks.jobs.binned import Binned, Tails
+from tasks.jobs.empirical import Empirical, gather_history
+from tasks.jobs.scores import (
+    calibration_of,
+    compare_pooled,
+    coverage_of,
+    crps_of,
+    ks_by_group,
+    log_score_of,
+    pit_values,
+)
 
 
 def two_bins(median_s=1.0):

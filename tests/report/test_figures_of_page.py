@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.cluster_count import InertiaCurve
+from tasks.jobs.shapes import InertiaCurve
 from tasks.report.explain_beeswarm import Swarm
 from tasks.report.explain_figures import importance_figure, one_run_figure, swarm_figure, two_shapes_figure
 from tasks.report.explain_importance import Importances

@@ -4,9 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.distances import PERCENTILES, GroupDistance, Pooled
-from tasks.jobs.empirical import Empirical
-from tasks.jobs.history import gather_history
+from tasks.jobs.empirical import Empirical, gather_history
+from tasks.jobs.scores import (
+    PERCENTILES,
+    GroupDistance,
+    Pooled,
+)
 from tasks.report.prediction_by_history import AccuracyBand, AccuracyByHistory, draw_accuracy
 from tasks.report.prediction_calibration import CalibrationCheck, draw_calibration
 from tasks.report.prediction_confusion import Confusion, draw_confusion

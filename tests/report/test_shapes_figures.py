@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadSetting
-from tasks.jobs.cluster_count import InertiaCurve
 from tasks.jobs.pmf import Bins
-from tasks.jobs.shapes import ShapeSet
+from tasks.jobs.shapes import InertiaCurve, ShapeSet
 from tasks.report.direct_labels import spread_apart
 from tasks.report.shapes_axis import FLOOR, bin_axis
 from tasks.report.shapes_bins import BinComparison, draw_bins

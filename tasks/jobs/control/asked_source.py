@@ -8,9 +8,9 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 from tasks.jobs.control.answering import Answer, Ground, answer, make_ground
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.control.scenarios import Scenario
-from tasks.jobs.groups import find_group
 from tasks.jobs.predict.champions import needed_champion
 from tasks.jobs.predict.rows import read_runs
+from tasks.jobs.summary import find_group
 from tasks.warehouse.place import Warehouse
 
 SEED = 0  # of the resamples and the samples of rows

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from tasks.jobs.bootstrap import Difference
 from tasks.jobs.control.pair_scores import PairScore
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.control.support import Support
+from tasks.jobs.scores import Difference
 from tasks.quantities import digits
 
 TOLD = {"gap_s": "the 25th-75th gap", "p95_s": "the 95th percentile", "median_s": "the median runtime"}

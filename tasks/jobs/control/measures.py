@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.bootstrap import bootstrap_difference
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.distribution import Floats, Predicted
+from tasks.jobs.scores import bootstrap_difference
 
 LEVELS = (0.25, 0.5, 0.75, 0.95)
 SECONDS_PER_HOUR = 3600

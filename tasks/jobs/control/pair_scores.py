@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest, spearmanr
 
-from tasks.jobs.bootstrap import Difference, bootstrap_difference
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.distribution import Floats
+from tasks.jobs.scores import (
+    Difference,
+    bootstrap_difference,
+)
 
 MIN_CORRELATED = 3
 

@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.jobs.bootstrap import RESAMPLES, Difference, bootstrap_difference
 from tasks.jobs.distribution import Floats
 from tasks.jobs.explain.causes import RECORDED, Family, by_family
 from tasks.jobs.explain.contributions import Contributions
+from tasks.jobs.scores import (
+    RESAMPLES,
+    Difference,
+    bootstrap_difference,
+)
 
 UNEXPLAINED = ("none", "not_measured")
 

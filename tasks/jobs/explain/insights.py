@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.bootstrap import RESAMPLES
 from tasks.jobs.explain.contributions import Contributions
 from tasks.jobs.explain.rank_correlation import RankCorrelation, rank_correlation
+from tasks.jobs.scores import RESAMPLES
 
 Verdict = Literal["holds", "does not hold", "cannot be told"]
 Sign = Literal[1, -1]

@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from tasks.jobs.bootstrap import CONFIDENCE, RESAMPLES
 from tasks.jobs.distribution import Floats
+from tasks.jobs.scores import (
+    CONFIDENCE,
+    RESAMPLES,
+)
 
 CELLS = 4_000_000  # resamples times groups drawn together
 

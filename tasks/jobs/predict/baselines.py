@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.jobs.distribution import Floats
-from tasks.jobs.empirical import Empirical
-from tasks.jobs.history import gather_history
+from tasks.jobs.empirical import Empirical, gather_history
 from tasks.jobs.predict.features_earlier import EarlierRuns
 from tasks.jobs.predict.filling import learn_filling
 from tasks.jobs.predict.own_runs import own_values

@@ -13,7 +13,10 @@ from tasks.jobs.predict.location import Location, fit_location, stretches
 from tasks.jobs.predict.own_runs import Ints, own_counts, own_counts_by
 from tasks.jobs.predict.predictor_params import LeanOn, PredictorParams
 from tasks.jobs.predict.spread import Spread, fit_spread
-from tasks.jobs.scores import LEVEL, coverage_of
+from tasks.jobs.scores import (
+    LEVEL,
+    coverage_of,
+)
 
 logger = logging.getLogger(__name__)
 LEAST_RUNTIME_S = 0.001  # runs of no time count as this long in logarithms, as they do in the features

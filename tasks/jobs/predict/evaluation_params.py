@@ -2,11 +2,10 @@
 
 from pydantic import Field
 
-from tasks.jobs.characterise_params import CharacteriseParams
 from tasks.jobs.predict.classifier_params import ClassifierParams, LabelParams, SearchParams, SelectionParams
 from tasks.jobs.predict.feature_params import FeatureParams
 from tasks.jobs.predict.predictor_params import PredictorParams
-from tasks.jobs.shape_params import BinParams
+from tasks.jobs.shape_params import BinParams, CharacteriseParams
 from tasks.params import Params
 
 

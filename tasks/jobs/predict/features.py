@@ -13,7 +13,10 @@ from tasks.jobs.predict.features_history import history_features
 from tasks.jobs.predict.features_known import known_features
 from tasks.jobs.predict.features_shapes import HistoricShapes, medians_of_past, shape_features
 from tasks.jobs.predict.features_usage import usage_features
-from tasks.jobs.shape_params import Kind, NormalisationParams
+from tasks.jobs.shape_params import (
+    Kind,
+    NormalisationParams,
+)
 
 COUNTED = ("op_<operator>", "offered_<sku>", "vertices_<sku>_mean", "vertex_share_<sku>_mean")
 

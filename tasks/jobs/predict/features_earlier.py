@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from tasks.errors import BadInput
-from tasks.jobs.last_runs import LastRuns
+from tasks.jobs.normalisation import LastRuns
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -7,7 +7,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import softmax
 
-from tasks.jobs.normalisation import historic_medians, normalise
+from tasks.jobs.normalisation import (
+    historic_medians,
+    normalise,
+)
 from tasks.jobs.posterior import log_shapes
 from tasks.jobs.predict.features_earlier import EarlierRuns, Floats
 from tasks.jobs.shape_params import NormalisationParams

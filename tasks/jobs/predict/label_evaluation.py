@@ -27,7 +27,10 @@ from tasks.jobs.predict.search import is_validation, sweep
 from tasks.jobs.predict.selection import Selection, select_features
 from tasks.jobs.predict.targets import count_runs, label_groups, label_instances, labels_by_part, posterior_instances
 from tasks.jobs.shape_params import Kind
-from tasks.jobs.shapes import Labels, ShapeSet
+from tasks.jobs.shapes import (
+    Labels,
+    ShapeSet,
+)
 
 logger = logging.getLogger(__name__)
 RIVALS: tuple[Method, ...] = ("forest", "ensemble")

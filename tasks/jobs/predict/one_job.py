@@ -7,7 +7,6 @@ import pandas as pd
 
 from tasks.errors import NotFound
 from tasks.jobs.exceedance import Bound, bound
-from tasks.jobs.groups import find_group
 from tasks.jobs.outlook.exceeding import PredictedChance, chances_beside_history
 from tasks.jobs.outlook.params import OutlookParams
 from tasks.jobs.pmf import quantiles
@@ -17,7 +16,7 @@ from tasks.jobs.predict.predicting import predict_next, shape_shares
 from tasks.jobs.predict.rows import fetch_runs
 from tasks.jobs.shape_params import Kind
 from tasks.jobs.shapes import ShapeSet
-from tasks.jobs.summary import refuse_mixture
+from tasks.jobs.summary import find_group, refuse_mixture
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
 

@@ -7,8 +7,7 @@ import pandas as pd
 
 from tasks.jobs.binned import Binned
 from tasks.jobs.distribution import Floats
-from tasks.jobs.empirical import Empirical
-from tasks.jobs.history import gather_history
+from tasks.jobs.empirical import Empirical, gather_history
 from tasks.jobs.predict.features_earlier import earlier_runs
 from tasks.jobs.predict.preparation import with_ends
 from tasks.jobs.predict.trained import Trained

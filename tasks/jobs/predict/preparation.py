@@ -9,15 +9,25 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput
-from tasks.jobs.characterise_params import CharacteriseParams
-from tasks.jobs.normalisation import historic_medians, normalise
+from tasks.jobs.normalisation import (
+    historic_medians,
+    normalise,
+)
 from tasks.jobs.pmf import Bins, bins_of, histogram, pmfs_of, smooth
 from tasks.jobs.predict.feature_params import FeatureParams
 from tasks.jobs.predict.features import make_features
 from tasks.jobs.predict.features_shapes import HistoricShapes
 from tasks.jobs.predict.periods import assign_periods
-from tasks.jobs.shape_params import Kind, ShapeParams
-from tasks.jobs.shapes import ShapeSet, fit_shapes, rank_by_runs
+from tasks.jobs.shape_params import (
+    CharacteriseParams,
+    Kind,
+    ShapeParams,
+)
+from tasks.jobs.shapes import (
+    ShapeSet,
+    fit_shapes,
+    rank_by_runs,
+)
 
 logger = logging.getLogger(__name__)
 KINDS: tuple[Kind, ...] = ("ratio", "delta")

@@ -15,7 +15,10 @@ from tasks.jobs.posterior import hard_labels, log_shapes, prior_weights
 from tasks.jobs.predict.classifier_params import LabelParams
 from tasks.jobs.predict.targets import log_posteriors
 from tasks.jobs.shape_params import PosteriorParams
-from tasks.jobs.shapes import NO_LABEL, ShapeSet
+from tasks.jobs.shapes import (
+    NO_LABEL,
+    ShapeSet,
+)
 
 MAX_COUNTS_AT_ONCE = 4_000_000  # drawn histograms of a job, in numbers: 32 MB
 

@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tasks.jobs.bootstrap import Difference, bootstrap_difference
-from tasks.jobs.distances import GroupDistance, Pooled, compare_pooled, ks_by_group
+from tasks.jobs.binned import (
+    fit_tails,
+    outer_edges,
+)
 from tasks.jobs.distribution import Floats, Predicted
 from tasks.jobs.normalisation import normalise
 from tasks.jobs.predict import baselines
@@ -22,15 +24,20 @@ from tasks.jobs.predict.shape_predictions import VARIANTS, predict_by_shapes
 from tasks.jobs.scores import (
     Calibration,
     Coverage,
+    Difference,
+    GroupDistance,
+    Pooled,
     Score,
+    bootstrap_difference,
     calibration_of,
+    compare_pooled,
     coverage_of,
     crps_of,
+    ks_by_group,
     log_score_of,
     pit_values,
 )
 from tasks.jobs.shape_params import Kind
-from tasks.jobs.tails import fit_tails, outer_edges
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,14 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.jobs.binned import Binned
+from tasks.jobs.binned import (
+    Binned,
+    Tails,
+    outer_edges,
+    without_zero_bin,
+)
 from tasks.jobs.distribution import Floats
 from tasks.jobs.shapes import ShapeSet
-from tasks.jobs.tails import Tails, outer_edges, without_zero_bin
 
 Variant = Literal["hard", "soft", "leaning"]
 VARIANTS: tuple[Variant, ...] = ("hard", "soft", "leaning")

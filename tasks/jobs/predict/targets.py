@@ -5,12 +5,19 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput
-from tasks.jobs.normalisation import SOURCES, normalise
+from tasks.jobs.normalisation import (
+    SOURCES,
+    normalise,
+)
 from tasks.jobs.pmf import Counts, Floats, histogram
 from tasks.jobs.posterior import hard_labels, log_posterior, prior_weights
 from tasks.jobs.predict.classifier_params import LabelParams
 from tasks.jobs.shape_params import PosteriorParams
-from tasks.jobs.shapes import NO_LABEL, Labels, ShapeSet
+from tasks.jobs.shapes import (
+    NO_LABEL,
+    Labels,
+    ShapeSet,
+)
 
 POSTERIOR = "posterior_"
 

@@ -14,7 +14,6 @@ from typing import get_args
 import numpy as np
 
 from tasks.jobs.columns import COLUMNS
-from tasks.jobs.local_times import check_zone
 from tasks.jobs.params import Measured, ReadParams, dimension_of
 from tasks.jobs.readers.own_batch import Batch
 from tasks.jobs.readers.own_csv import csv_batches, split_header
@@ -22,6 +21,7 @@ from tasks.jobs.readers.own_parquet import MAGIC, parquet_batches
 from tasks.jobs.readers.own_values import to_runs, unit_of
 from tasks.jobs.vetting import vet_runs
 from tasks.reading import Chunk, all_refusals, open_plain, refusals
+from tasks.times import check_zone
 
 logger = logging.getLogger(__name__)
 ENOUGH_NAMES = 3  # of our columns in a header line, run_id among them, that tell our CSV from others

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tasks.jobs.epochs import LAST_S
+from tasks.times import LAST_S
 
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6}  # nanoseconds do not reach so far
 
@@ -15,7 +15,7 @@ def in_microseconds(times: pa.Array) -> pa.TimestampArray:
     if pa.types.is_date(times.type):
         times = times.cast(pa.timestamp("s" if pa.types.is_date32(times.type) else "ms"))
     if times.type.unit in PER_SECOND:
-        far = pa.scalar(LAST_S * PER_SECOND[times.type.unit], pa.int64())
+        far = pa.scalar(int(LAST_S) * PER_SECOND[times.type.unit], pa.int64())
         whole = times.cast(pa.int64())
         cut = pc.max_element_wise(pc.min_element_wise(whole, far), pc.negate(far))
         times = pc.if_else(pc.is_valid(whole), cut, None).cast(times.type)

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.jobs.local_times import check_zone
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.slurm_fields import is_state, memory_bytes
 from tasks.jobs.readers.slurm_layout import BAR, STEP_MARK, Layout, find_layout, sacct_fields_in
 from tasks.jobs.readers.slurm_rows import STEP_PEAK, job_rows, read_numbers, run_ids
 from tasks.jobs.readers.slurm_table import join_blocks, raw_lines, read_table, split_before_last_job
 from tasks.reading import HEAD_BYTES, Block, Chunk, all_refusals, read_blocks, refusals
+from tasks.times import check_zone
 
 logger = logging.getLogger(__name__)
 

@@ -9,12 +9,17 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.jobs.local_times import Readings, needs_zone, read_times, settle
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers import slurm_fields as fields
 from tasks.jobs.readers.slurm_layout import IDS
 from tasks.jobs.vetting import vet_runs
 from tasks.reading import Chunk, all_refusals, refusals
+from tasks.times import (
+    Readings,
+    needs_zone,
+    read_times,
+    settle,
+)
 
 JOB_ID = r"[0-9]+(?:_(?:[0-9]+|\[.+\])|\+[0-9]+)?"  # 123, task 123_4, tasks 123_[5-9] that wait, component 123+1
 STEP_PEAK = "step_peak_bytes"  # column that the reader adds: largest MaxRSS of the job's steps

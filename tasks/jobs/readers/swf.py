@@ -21,7 +21,6 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.jobs.epochs import from_epoch_s
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.swf_lines import (
     EXPECTED,
@@ -36,6 +35,7 @@ from tasks.jobs.readers.swf_lines import (
 from tasks.jobs.vetting import vet_runs
 from tasks.reading import Block, Chunk, all_refusals, read_blocks, refusals
 from tasks.tally import PART_OF_A_JOB
+from tasks.times import from_epoch_s
 
 logger = logging.getLogger(__name__)
 

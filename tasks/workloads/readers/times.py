@@ -8,7 +8,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks import times
-from tasks.times import FIRST_S, LAST_S
+from tasks.times import (
+    FIRST_S,
+    LAST_S,
+)
 from tasks.workloads.readers.tables import as_numbers
 from tasks.workloads.telemetry import FloatArray
 

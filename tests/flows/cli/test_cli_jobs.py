@@ -13,7 +13,7 @@ Whorl = Callable[..., Any]
 
 def test_the_orders_of_the_command_line_are_those_of_the_code() -> None:
     from flows.commands import summary
-    from tasks.jobs.groups import ORDERS
+    from tasks.jobs.summary import ORDERS
 
     assert set(get_args(summary.Sort)) == set(ORDERS) == set(summary.SORTED)
 

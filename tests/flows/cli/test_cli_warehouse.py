@@ -9,7 +9,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tasks.jobs.intake import Intake, land_log
+from tasks.jobs.intake import (
+    Intake,
+    land_log,
+)
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.hashes import hash_tables

@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
-from tasks.jobs.intake import Intake, land_log
+from tasks.jobs.intake import (
+    Intake,
+    land_log,
+)
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.warehouse.ingest import ingest
 

@@ -5,12 +5,10 @@ import pandas as pd
 import pytest
 from scipy.stats import lognorm
 
-from tasks.jobs.binned import Binned
+from tasks.jobs.binned import Binned, Tails
 from tasks.jobs.control.measures import MEASURES, changes, changes_by_group, measure, tokens_of
 from tasks.jobs.control.params import WhatIfParams
-from tasks.jobs.empirical import Empirical
-from tasks.jobs.history import gather_history
-from tasks.jobs.tails import Tails
+from tasks.jobs.empirical import Empirical, gather_history
 
 PARAMS = WhatIfParams()
 EDGES = np.linspace(0, 10, 201)

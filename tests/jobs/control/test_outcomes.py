@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.binned import Binned
+from tasks.jobs.binned import Binned, Tails
 from tasks.jobs.control.asking import parse_scenario
 from tasks.jobs.control.claims import ALWAYS, make_claims
 from tasks.jobs.control.outcomes import ShapeModel, assess
@@ -14,7 +14,6 @@ from tasks.jobs.control.pair_scores import score_pairs
 from tasks.jobs.control.pairs import match_pairs
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.control.synthetic import SimulatedChange, simulate_pairs
-from tasks.jobs.tails import Tails
 
 PARAMS = WhatIfParams(n_resamples=200)
 EDGES = np.linspace(0, 10, 101)

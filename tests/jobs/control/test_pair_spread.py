@@ -7,8 +7,7 @@ from tasks.jobs.control.pair_spread import SPREADS, score_spread, spread_changes
 from tasks.jobs.control.pairs import match_pairs
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.control.synthetic import SimulatedChange, simulate_pairs
-from tasks.jobs.empirical import Empirical
-from tasks.jobs.history import gather_history
+from tasks.jobs.empirical import Empirical, gather_history
 
 PARAMS = WhatIfParams(n_resamples=200)
 

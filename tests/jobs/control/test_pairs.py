@@ -6,8 +6,7 @@ import pytest
 
 from tasks.jobs.control.pairs import match_pairs, predicted_change
 from tasks.jobs.control.synthetic import SimulatedChange, simulate_pairs
-from tasks.jobs.empirical import Empirical
-from tasks.jobs.history import gather_history
+from tasks.jobs.empirical import Empirical, gather_history
 
 
 def runs():

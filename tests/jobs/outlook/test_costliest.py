@@ -5,12 +5,10 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.jobs.binned import Binned
-from tasks.jobs.empirical import Empirical
-from tasks.jobs.history import gather_history
+from tasks.jobs.binned import Binned, Tails
+from tasks.jobs.empirical import Empirical, gather_history
 from tasks.jobs.outlook.costliest import costliest_jobs, mean_above
 from tasks.jobs.outlook.params import CostParams
-from tasks.jobs.tails import Tails
 
 PARAMS = CostParams()
 

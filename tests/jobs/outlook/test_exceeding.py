@@ -5,8 +5,7 @@ import pytest
 
 from tasks.errors import BadInput, BadSetting
 from tasks.jobs.binned import Binned
-from tasks.jobs.empirical import Empirical
-from tasks.jobs.history import gather_history
+from tasks.jobs.empirical import Empirical, gather_history
 from tasks.jobs.outlook.exceeding import chances_beside_history, chances_to_exceed
 from tasks.jobs.outlook.limits import time_limits
 from tasks.jobs.outlook.params import OutlookParams

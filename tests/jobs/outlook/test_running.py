@@ -5,12 +5,10 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput, BadSetting
-from tasks.jobs.binned import Binned
-from tasks.jobs.empirical import Empirical
-from tasks.jobs.history import gather_history
+from tasks.jobs.binned import Binned, Tails
+from tasks.jobs.empirical import Empirical, gather_history
 from tasks.jobs.outlook.params import OutlookParams
 from tasks.jobs.outlook.running import chances_in_time, remaining_s, running_outlook
-from tasks.jobs.tails import Tails
 
 PARAMS = OutlookParams()
 NOW = pd.Timestamp("2026-02-01 12:00")

@@ -4,7 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.normalisation import historic_medians, normalise
+from tasks.jobs.normalisation import (
+    historic_medians,
+    normalise,
+)
 from tasks.jobs.pmf import Bins, histogram
 from tasks.jobs.posterior import log_posterior
 from tasks.jobs.predict.feature_params import FeatureParams

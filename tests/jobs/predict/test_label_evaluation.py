@@ -5,14 +5,17 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.jobs.characterise_params import CharacteriseParams
 from tasks.jobs.predict import leaning
 from tasks.jobs.predict.classifier_params import ClassifierParams, LabelParams, SearchParams, SelectionParams
 from tasks.jobs.predict.evaluation_params import EvaluateParams, PredictParams
 from tasks.jobs.predict.label_evaluation import evaluate_labels
 from tasks.jobs.predict.preparation import prepare
 from tasks.jobs.predict.split_params import SplitParams
-from tasks.jobs.shape_params import BinParams, ShapeParams
+from tasks.jobs.shape_params import (
+    BinParams,
+    CharacteriseParams,
+    ShapeParams,
+)
 
 
 def params_of(*, split=None, **changes):

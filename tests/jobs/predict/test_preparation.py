@@ -5,10 +5,13 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.jobs.characterise_params import CharacteriseParams
 from tasks.jobs.predict.feature_params import FeatureParams
 from tasks.jobs.predict.preparation import prepare, with_ends
-from tasks.jobs.shape_params import BinParams, ShapeParams
+from tasks.jobs.shape_params import (
+    BinParams,
+    CharacteriseParams,
+    ShapeParams,
+)
 
 PARAMS = CharacteriseParams(bins=BinParams(ranges="data", n_bins=30), shapes=ShapeParams(k=2, n_init=1))
 

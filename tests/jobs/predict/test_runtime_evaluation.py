@@ -4,12 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.characterise_params import CharacteriseParams
 from tasks.jobs.predict.evaluation_params import EvaluateParams, PredictParams
 from tasks.jobs.predict.feature_params import FeatureParams
 from tasks.jobs.predict.preparation import prepare
 from tasks.jobs.predict.runtime_evaluation import evaluate_runtimes, table_of
-from tasks.jobs.shape_params import BinParams, ShapeParams
+from tasks.jobs.shape_params import (
+    BinParams,
+    CharacteriseParams,
+    ShapeParams,
+)
 
 BY_SHAPES = {f"{variant}_{kind}" for variant in ("hard", "soft", "leaning") for kind in ("ratio", "delta")}
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from tasks.jobs.binned import Tails
 from tasks.jobs.pmf import Bins
 from tasks.jobs.predict.shape_predictions import predict_by_shapes
 from tasks.jobs.shapes import ShapeSet
-from tasks.jobs.tails import Tails
 
 RATIO = Bins(kind="ratio", low=0, high=2, n_bins=4)  # 0 s; below the median; up to twice; beyond
 DELTA = Bins(kind="delta", low=-4, high=4, n_bins=4)  # below -4 s; -4 to 0; 0 to 4; above 4 s

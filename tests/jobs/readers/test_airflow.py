@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from tasks.jobs import intake
+from tasks.jobs.intake import pseudonymise
 from tasks.jobs.params import GroupParams, ReadParams
-from tasks.jobs.pseudonyms import pseudonymise
 from tasks.jobs.readers import READERS, detect
 from tasks.jobs.readers.airflow import AirflowReader
 from tasks.jobs.readers.airflow_json import BLOCK_BYTES

@@ -5,7 +5,7 @@ from statistics import median
 
 import pytest
 
-from tasks.jobs.names import normalise_name
+from tasks.jobs.grouping import normalise_name
 from tasks.jobs.record.catalogue import TEMPLATES, make_jobs
 from tasks.jobs.record.params import Period, RecordParams
 from tasks.jobs.record.plan import planned_runs

@@ -15,7 +15,7 @@ from flows.tables import Column, show_table
 from tasks.quantities import duration, number, share
 
 if TYPE_CHECKING:
-    from tasks.jobs.characterise_results import FoundKind
+    from tasks.jobs.characterise import Characterisation
     from tasks.jobs.model_steps import Characterised
     from tasks.jobs.shape_params import Kind
     from tasks.settings import Settings
@@ -68,7 +68,7 @@ def characterise(
 
 def _show_all(invocation: Invocation, settings: "Settings", source: str, out: Path | None, *, as_json: bool) -> None:
     from flows.machine_output import show_json
-    from tasks.jobs.characterise_results import read_characterised, shape_words
+    from tasks.jobs.characterise import read_characterised, shape_words
 
     written = _written(invocation, settings, source)
     found = read_characterised(settings.warehouse, source)
@@ -83,7 +83,9 @@ def _show_all(invocation: Invocation, settings: "Settings", source: str, out: Pa
     invocation.note("the shape of each job: whorl query 'SELECT * FROM jobs.group_shapes'; of one: --job KEY")
 
 
-def _draw(invocation: Invocation, settings: "Settings", source: str, found: "dict[Kind, FoundKind]", out: Path) -> None:
+def _draw(
+    invocation: Invocation, settings: "Settings", source: str, found: "dict[Kind, Characterisation]", out: Path
+) -> None:
     from tasks.report.figures_folder import Asked, write_figures
     from tasks.report.predictions_shapes import figures_of_shapes
 

@@ -82,9 +82,3 @@ class CharacteriseParams(Params):
     label_support: int = Field(
         3, ge=1, le=1_000_000, description="Runs that a job needs in a period to be labelled with a shape there"
     )
-    batch_runs: int = Field(
-        40_000_000,
-        ge=1,
-        le=10**12,
-        description="Runs whose runtimes are held at a time for exact medians: about 10 bytes of memory each",
-    )

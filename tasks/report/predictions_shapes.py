@@ -2,16 +2,11 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-import pandas as pd
-
-from tasks.jobs.characterise_results import COMPARED, CURVE, RIVALS, FoundKind
-from tasks.jobs.pmf import Bins
+from tasks.jobs import characterise
+from tasks.jobs.characterise import Characterisation
 from tasks.jobs.shape_params import Kind
 from tasks.jobs.shapes import (
     TABLE_COLUMNS,
-    InertiaCurve,
-    ShapeSet,
 )
 from tasks.report.jobs_figures import FigureOfPage
 from tasks.report.shapes_bins import BinComparison
@@ -21,7 +16,6 @@ from tasks.report.shapes_panels import ShapePanels
 from tasks.report.shapes_rivals import RivalClusterings
 from tasks.warehouse.connection import Connection
 
-SHAPES = "SELECT * FROM jobs.shapes WHERE source = $source AND kind = $kind ORDER BY shape"
 # Shares of jobs that have a label both in the history and in the last part of the log.
 STAYED = """
     SELECT count(*) AS n_jobs, avg((before.label = after.label)::DOUBLE) AS same_share
@@ -36,7 +30,7 @@ class KindOfShapes:
     """The shapes of one normalisation. n_jobs: with a shape in the history and in the last part of the log;
     same_share: of those, with the same; None without any."""
 
-    found: FoundKind
+    found: Characterisation
     n_jobs: int
     same_share: float | None
 
@@ -48,24 +42,14 @@ class KindOfShapes:
 
 def fetch_shapes(connection: Connection, source: str, kind: Kind) -> KindOfShapes | None:
     """One normalisation over an open connection; None if the source has no shapes of it."""
-    asked = {"source": source, "kind": kind}
-    rows, curve, rivals, bins = (connection.execute(sql, asked).df() for sql in (SHAPES, CURVE, RIVALS, COMPARED))
-    if rows.empty:
+    found = characterise.fetch_shapes(connection, source, kind)
+    if found is None:
         return None
-    bends = curve[curve["is_elbow"]]["k"].tolist()
-    points = InertiaCurve(curve["k"].tolist(), curve["inertia"].tolist(), bends[0] if bends else None)
-    n_jobs, same_share = connection.execute(STAYED, asked).fetchone() or (0, None)
-    return KindOfShapes(FoundKind(_shape_set(kind, rows), rows, points, rivals, bins), int(n_jobs), same_share)
+    n_jobs, same_share = connection.execute(STAYED, {"source": source, "kind": kind}).fetchone() or (0, None)
+    return KindOfShapes(found, int(n_jobs), same_share)
 
 
-def _shape_set(kind: Kind, rows: pd.DataFrame) -> ShapeSet:
-    one, n_groups = rows.iloc[0], rows["n_groups"].to_numpy(dtype=np.int64)
-    bins = Bins(kind=kind, low=one["bins_low"], high=one["bins_high"], n_bins=int(one["n_bins"]))
-    centres = np.stack([np.asarray(centre, dtype=float) for centre in rows["centre"]])
-    return ShapeSet(bins, centres, n_groups / n_groups.sum(), n_groups, float(one["inertia"]))
-
-
-def figures_of_shapes(kind: Kind, found: FoundKind) -> list[FigureOfPage]:
+def figures_of_shapes(kind: Kind, found: Characterisation) -> list[FigureOfPage]:
     """Shapes, their number, the number of bins, and other clusterings, in the order of a page."""
     table = found.table[TABLE_COLUMNS]
     curve = InertiaChoice(found.curve, len(table), int(table["n_groups"].sum())) if found.curve.ks else None

@@ -1,6 +1,6 @@
 """The shapes of a source as markdown with its figures inside: what Prefect shows under a characterisation."""
 
-from tasks.jobs.characterise_results import FoundKind, read_characterised, shape_words
+from tasks.jobs.characterise import Characterisation, read_characterised, shape_words
 from tasks.jobs.shape_params import Kind
 from tasks.jobs.shapes import TABLE_COLUMNS
 from tasks.markdown import plain
@@ -25,7 +25,7 @@ def shapes_artifact(warehouse: Warehouse, source: str) -> str:
     return "\n\n".join([*parts, f"*data version {version}*"]) + "\n"
 
 
-def _kind(kind: Kind, found: FoundKind) -> list[str]:
+def _kind(kind: Kind, found: Characterisation) -> list[str]:
     table = found.table[TABLE_COLUMNS]
     choice = InertiaChoice(found.curve, len(table), int(table["n_groups"].sum()))
     parts = [f"## {kind.capitalize()}", f"{shape_words(kind, found)}.", _table_2(kind, found)]
@@ -39,7 +39,7 @@ def _kind(kind: Kind, found: FoundKind) -> list[str]:
     return parts
 
 
-def _table_2(kind: Kind, found: FoundKind) -> str:
+def _table_2(kind: Kind, found: Characterisation) -> str:
     value = number if kind == "ratio" else duration
     lines = ["| shape | jobs | runs | outliers | 25–75 % gap | 95 % | std |", "|---:|---:|---:|---:|---:|---:|---:|"]
     for row in found.table.to_dict("records"):

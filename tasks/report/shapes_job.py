@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from tasks.errors import NotFound
-from tasks.jobs.characterise_results import FoundKind, read_characterised
+from tasks.jobs.characterise import Characterisation, read_characterised
 from tasks.jobs.normalisation import (
     historic_medians,
     normalise,
@@ -20,7 +20,6 @@ from tasks.warehouse.place import Warehouse
 from tasks.warehouse.versions import data_version
 
 ASKED = "SELECT parameters, data_version FROM jobs.shapes WHERE source = $source LIMIT 1"
-MEMORY_ONLY = "batch_runs"  # changes no shape
 MEDIAN = """SELECT median_s FROM jobs.group_shapes
     WHERE source = $source AND kind = $kind AND group_key = $job AND part = 'all'"""
 
@@ -32,8 +31,7 @@ def are_shapes_fresh(warehouse: Warehouse, source: str, params: CharacterisePara
         if found is None:
             return False
         version = data_version(connection, "jobs", source)
-    made_with = {**json.loads(found[0]), MEMORY_ONLY: params.batch_runs}
-    return made_with == params.model_dump(mode="json") and found[1] == version
+    return bool(json.loads(found[0]) == params.model_dump(mode="json") and found[1] == version)
 
 
 def job_against_shapes(
@@ -63,7 +61,7 @@ def job_against_shapes(
     return against
 
 
-def _of_kind(warehouse: Warehouse, source: str, kind: Kind) -> FoundKind:
+def _of_kind(warehouse: Warehouse, source: str, kind: Kind) -> Characterisation:
     found = read_characterised(warehouse, source).get(kind)
     if found is None:
         raise NotFound(f"source {source!r} has no {kind} shapes; ask for the other normalisation")

@@ -67,7 +67,7 @@ def tell(started, digest, labels):
 """
 WHORL = f"""{BOTH}
 from scipy.sparse import csr_array
-from tasks.jobs.characterise_counts import KINDS, count_groups
+from tasks.jobs.group_counts import KINDS, count_groups
 from tasks.jobs.shape_params import CharacteriseParams
 started, digest, labels = cpu_s(), hashlib.sha256(), []
 with reading(warehouse) as connection:

@@ -7,9 +7,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput, NotFound
-from tasks.jobs.characterise import characterise
-from tasks.jobs.characterise_rows import read_shapes
-from tasks.jobs.characterise_shapes import lowered
+from tasks.jobs.characterise import characterise, lowered, read_characterised
 from tasks.jobs.normalisation import normalise
 from tasks.jobs.pmf import histogram
 from tasks.jobs.predict.periods import assign_periods
@@ -63,7 +61,8 @@ def test_table_2_is_that_of_the_pure_functions(job_log):
     history = runs[assign_periods(runs, PARAMS.split) == "D1"]
     medians = history.groupby("group_key")["runtime_s"].transform("median")
     codes = pd.factorize(history["group_key"], sort=True)[0]
-    for kind, shapes in read_shapes(warehouse, "log").items():
+    for kind, one in read_characterised(warehouse, "log").items():
+        shapes = one.shapes
         values = normalise(history["runtime_s"], medians, kind)
         fit = fit_shapes(histogram(values, codes, 12, shapes.bins), shapes.bins, SHAPES)
         ranked, expected = rank_by_runs(fit, values, codes)
@@ -148,7 +147,7 @@ def test_what_is_refused_is_said_in_one_line(job_log):
     with pytest.raises(BadInput, match=r"^job log: runs of 1 different times of submission; expected at least three"):
         characterise(warehouse, "log", PARAMS)
     with pytest.raises(NotFound, match=r"^source 'log' has no shapes yet"):
-        read_shapes(warehouse, "log")
+        read_characterised(warehouse, "log")
 
 
 @pytest.mark.slow

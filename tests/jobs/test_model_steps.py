@@ -7,7 +7,7 @@ import pytest
 
 from tasks.errors import BadInput, NotFound
 from tasks.jobs import model_steps
-from tasks.jobs.characterise_results import read_characterised
+from tasks.jobs.characterise import read_characterised
 from tasks.jobs.predict import training
 from tasks.jobs.predict.champions import champion_of
 from tasks.jobs.predict.figure_rows import read_figures, write_figures

@@ -16,7 +16,7 @@ from tasks import datasets
 from tasks.advice.params import AdviceParams
 from tasks.advice.steps import recorded_story
 from tasks.errors import BadInput
-from tasks.jobs.control.asked_source import ask_source
+from tasks.jobs.control.answering import ask_source
 from tasks.jobs.control.scenarios import named_scenario
 from tasks.jobs.exceedance import next_run
 from tasks.jobs.explain.explaining import explain_next_of

@@ -12,12 +12,11 @@ from flows.invocation import Invocation, invocation_of
 from flows.shown import as_command, count, counted
 from flows.tables import Column, show_facts, show_table
 from flows.whatif_words import change_rows
-from tasks.jobs.control.named import Named
+from tasks.jobs.control.params import Named
 from tasks.quantities import number, share
 
 if TYPE_CHECKING:
-    from tasks.jobs.control.answering import Answer
-    from tasks.jobs.control.asked_source import Asked
+    from tasks.jobs.control.answering import Answer, Asked
 
 COLUMNS = (
     Column("measure", "mean over the runs", kind="name"),
@@ -57,12 +56,12 @@ def whatif(
     invocation = invocation_of(context)
     settings = invocation.settings
     chosen = one_source(settings.warehouse, source)
-    from tasks.jobs.control.asking import parse_scenario
+    from tasks.jobs.control.scenarios import parse_scenario
 
     params = settings.jobs.whatif
     question = parse_scenario(params, scenario=scenario, sets=sets or [], shifts=shifts or [], stds=stds or [])
     from flows.progress_bar import progress_bar
-    from tasks.jobs.control.asked_source import ask_source
+    from tasks.jobs.control.answering import ask_source
 
     with progress_bar(invocation, first="changing runs"):
         asked = ask_source(settings.warehouse, chosen, params, job=job)
@@ -74,7 +73,10 @@ def whatif(
             _draw(invocation, asked, found, flags, out)
     if as_json:
         from flows.machine_output import show_json
-        from tasks.jobs.control.answer_figures import answer_figures, most_helped
+        from tasks.jobs.control.answer_rows import (
+            answer_figures,
+            most_helped,
+        )
 
         jobs = most_helped(found.outcome, asked.ground.subjects.runs["group_key"].to_numpy())
         show_json(
@@ -101,7 +103,7 @@ def _draw(invocation: Invocation, asked: "Asked", found: "Answer", flags: list[s
 
 
 def _show(invocation: Invocation, found: "Answer", facts: dict[str, str]) -> None:
-    from tasks.jobs.control.answer_figures import moves_in_words
+    from tasks.jobs.control.answer_rows import moves_in_words
 
     outcome = found.outcome
     n_runs, n_jobs = len(outcome.before), int(outcome.changes["n_groups"].max())

@@ -4,9 +4,8 @@ import logging
 from typing import TypedDict
 
 from tasks.errors import BadInput
-from tasks.jobs.control.asking import parse_scenario
 from tasks.jobs.control.params import WhatIfParams
-from tasks.jobs.control.scenarios import Scenario
+from tasks.jobs.control.scenarios import Scenario, parse_scenario
 from tasks.warehouse.place import Warehouse
 
 logger = logging.getLogger(__name__)
@@ -35,7 +34,7 @@ def ask_what_ifs(
     A scenario that the log does not have the features for is refused with a line, and does not hold up the others.
     Raises BadInput if none is left, and as ask_source does."""
     from tasks.jobs.control.answer_rows import write_answer
-    from tasks.jobs.control.asked_source import ask_source
+    from tasks.jobs.control.answering import ask_source
 
     asked = [parse_scenario(whatif, scenario=name) for name in scenarios]
     asked += [parse_scenario(whatif, sets=sets, shifts=shifts, stds=stds)] if [*sets, *shifts, *stds] else []

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.control.measures import MEASURES
+from tasks.jobs.control.outcomes import MEASURES
 from tasks.jobs.params import ReportParams
 from tasks.jobs.pmf import Counts
 from tasks.jobs.risks import RISKS, Risk

@@ -2,7 +2,10 @@
 
 import numpy as np
 
-from tasks.jobs.control.answering import Answer, Measured
+from tasks.jobs.control.answering import (
+    Answer,
+    Measured,
+)
 from tasks.report.jobs_figures import FigureOfPage
 from tasks.report.whatif_figures import migration_figure, pairs_figure
 from tasks.report.whatif_migration import MigrationMap

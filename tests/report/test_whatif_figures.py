@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tasks.jobs.control.pair_scores import Directions
+from tasks.jobs.control.pairs import Directions
 from tasks.report.style import NARROW_IN, WIDE_IN
 from tasks.report.whatif_asked import pair_changes
 from tasks.report.whatif_migration import MigrationMap, draw_migration

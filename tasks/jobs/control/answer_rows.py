@@ -1,17 +1,118 @@
-"""The tables of what-if answers: each answer is written all at once, and read back for pages."""
+"""What-if answers in plain figures for JSON, and in the tables of the warehouse."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from tasks.jobs.control.answer_figures import moves_in_words
-from tasks.jobs.control.answering import Answer
-from tasks.jobs.control.measures import MEASURES
+from tasks.jobs.control.answering import (
+    Answer,
+    Measured,
+)
+from tasks.jobs.control.outcomes import (
+    MEASURES,
+    Migration,
+    Outcome,
+    changes_by_group,
+    describe_moves,
+)
+from tasks.jobs.control.pairs import PairScore
 from tasks.jobs.control.params import WhatIfParams
+from tasks.jobs.control.support import Support
+from tasks.jobs.shape_params import Kind
 from tasks.warehouse.connection import Connection, reading, transaction, writing
 from tasks.warehouse.place import Warehouse
+
+UNITS: dict[Kind, str] = {"ratio": "", "delta": "s"}
+BY = "p95_s"  # what the jobs are ordered by
+MOST_JOBS = 10
+
+
+def answer_figures(answer: Answer) -> dict[str, Any]:
+    """One tree of plain values. changes: by measure; moves: by normalisation, of runs and of jobs, as counts
+    [before][after]; pairs: None with pairs_reason where nothing was measured."""
+    outcome = answer.outcome
+    changes = {str(name): _plain(row) for name, row in outcome.changes.iterrows()}
+    return {
+        "scenario": answer.scenario.name,
+        "edits": str(answer.scenario),
+        "features": outcome.features,
+        "n_runs": len(outcome.before),
+        "changes": {name: {"words": MEASURES[name], **row} for name, row in changes.items()},
+        "moves": {kind: {"runs": _moves(one.runs), "jobs": _moves(one.groups)} for kind, one in outcome.moves.items()},
+        "moves_in_words": moves_in_words(outcome),
+        "placement": asdict(answer.placement),
+        "support": _support(outcome.support),
+        "companions": [] if outcome.companions is None else _rows(outcome.companions),
+        "pairs": None if answer.measured is None else _pairs(answer.measured),
+        "pairs_reason": answer.reason,
+        "can": answer.claims.can,
+        "cannot": answer.claims.cannot,
+    }
+
+
+def moves_in_words(outcome: Outcome) -> dict[str, list[str]]:
+    """The most frequent moves of runs in sentences, by normalisation."""
+    return {str(kind): describe_moves(one.run_moves, unit=UNITS[kind]) for kind, one in outcome.moves.items()}
+
+
+def most_helped(outcome: Outcome, groups: Any) -> list[dict[str, Any]]:
+    """Jobs by how much their 95th percentile falls, in seconds; groups: (n,) the job of each run."""
+    found = changes_by_group(outcome.before, outcome.after, groups)
+    return _rows(found.sort_values(BY, kind="stable").head(MOST_JOBS).reset_index())
+
+
+def _moves(found: Migration) -> dict[str, Any]:
+    return {"counts": found.counts.tolist(), "n": found.n, "share_moved": found.share_moved}
+
+
+def _support(found: Support | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "n_changed": found.n_changed,
+        "share": found.share,
+        "share_outside": found.share_outside,
+        "share_unlike": found.share_unlike,
+        "outside": found.outside,
+        "reason": found.reason,
+    }
+
+
+def _pairs(measured: Measured) -> dict[str, Any]:
+    found = measured.comparison
+    return {
+        "what_if": found.what_if,
+        "score": _score(found.score),
+        "seconds": _score(found.seconds),
+        "spread": {name: _score(one) for name, one in found.spread.items()},
+        "overall": {str(name): _plain(row) for name, row in found.overall.iterrows()},
+        "told_conditions": _score(measured.told),
+        "conditions": _rows(measured.conditions),
+        "noise": asdict(measured.noise),
+    }
+
+
+def _score(score: PairScore) -> dict[str, Any]:
+    return {name: _value(value) for name, value in asdict(score).items()}
+
+
+def _rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [_plain(row) for _, row in frame.iterrows()]
+
+
+def _plain(row: pd.Series) -> dict[str, Any]:
+    return {str(name): _value(value) for name, value in row.items()}
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _value(inner) for name, inner in value.items()}
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
 
 TABLES = ("what_ifs", "what_if_moves", "what_if_pairs", "what_if_claims")
 OF_CHANGE = ["before", "after", "change", "low", "high", "n_runs", "reason"]
@@ -41,8 +142,8 @@ def write_answer(warehouse: Warehouse, source: str, model_id: str, answer: Answe
     changes = changes[["measure", *OF_CHANGE]].assign(n_jobs=changes["n_groups"], **asked)
     rows = {
         "what_ifs": changes,
-        "what_if_moves": _moves(answer).assign(**constants),
-        "what_if_pairs": pd.DataFrame([{**constants, **_pairs(answer)}]),
+        "what_if_moves": _move_rows(answer).assign(**constants),
+        "what_if_pairs": pd.DataFrame([{**constants, **_pair_row(answer)}]),
         "what_if_claims": _claims(answer).assign(**constants),
     }
     with writing(warehouse) as connection, transaction(connection):
@@ -83,7 +184,7 @@ def _written(name: str, rows: dict[str, pd.DataFrame]) -> WrittenAnswer:
     )
 
 
-def _moves(answer: Answer) -> pd.DataFrame:
+def _move_rows(answer: Answer) -> pd.DataFrame:
     rows = []
     for kind, one in answer.outcome.moves.items():
         runs, jobs, shares = one.runs.counts, one.groups.counts, one.groups.shares
@@ -96,7 +197,7 @@ def _moves(answer: Answer) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["kind", "from_shape", "to_shape", "n_runs", "n_jobs", "share"])
 
 
-def _pairs(answer: Answer) -> dict[str, Any]:
+def _pair_row(answer: Answer) -> dict[str, Any]:
     if answer.measured is None:
         return {"n_pairs": 0, "n_jobs": 0, "reason": answer.reason}
     score, noise = answer.measured.comparison.score, answer.measured.noise

@@ -1,39 +1,237 @@
-"""What-if questions answered by a trained model: on held-out runs or the next run of a job, and on matched pairs."""
+"""What-if questions answered by the model in use: on held-out runs or the next run of a job, and on matched pairs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
-from tasks.errors import NotFound
-from tasks.jobs.control.claims import Claims, make_claims
-from tasks.jobs.control.comparisons import Comparison, Noise, compare, noise_of
-from tasks.jobs.control.conditions import describe_conditions, unlike_conditions
-from tasks.jobs.control.edits import apply, changed_columns
-from tasks.jobs.control.measured_words import describe_noise, describe_overall
-from tasks.jobs.control.named import Named
-from tasks.jobs.control.outcomes import Outcome, ShapeModel, assess
-from tasks.jobs.control.pair_scores import PairScore, score_pairs
-from tasks.jobs.control.pairs import Pairs, match_pairs, predicted_change
-from tasks.jobs.control.params import WhatIfParams
-from tasks.jobs.control.placement import Placement, describe_placement, fit_placement
-from tasks.jobs.control.scenarios import Scenario, named_scenario
-from tasks.jobs.control.shape_table import shape_table
-from tasks.jobs.control.subjects import (
-    Subjects,
-    held_out_residuals,
-    held_out_rows,
-    leaves_of,
-    make_subjects,
-    training_rows,
+from tasks.boosters import matrix
+from tasks.errors import BadInput, NotFound
+from tasks.jobs.binned import Binned
+from tasks.jobs.control.claims import (
+    Claims,
+    describe_conditions,
+    describe_noise,
+    describe_overall,
+    make_claims,
+    unlike_conditions,
 )
+from tasks.jobs.control.edits import (
+    OFFERED,
+    apply,
+    changed_columns,
+    skus_of,
+)
+from tasks.jobs.control.outcomes import (
+    Outcome,
+    ShapeModel,
+    assess,
+)
+from tasks.jobs.control.pairs import (
+    Comparison,
+    Noise,
+    Pairs,
+    PairScore,
+    compare,
+    match_pairs,
+    noise_of,
+    predicted_change,
+    score_pairs,
+)
+from tasks.jobs.control.params import Named, WhatIfParams
+from tasks.jobs.control.scenarios import (
+    Scenario,
+    named_scenario,
+)
+from tasks.jobs.distribution import Floats
+from tasks.jobs.normalisation import historic_medians
+from tasks.jobs.pmf import quantiles
+from tasks.jobs.predict.champions import needed_champion
 from tasks.jobs.predict.feature_words import feature_of
+from tasks.jobs.predict.features_earlier import earlier_runs
+from tasks.jobs.predict.features_usage import BY_SKU
 from tasks.jobs.predict.own_runs import Ints
+from tasks.jobs.predict.periods import assign_periods
 from tasks.jobs.predict.predicting import next_conditions
 from tasks.jobs.predict.preparation import with_ends
+from tasks.jobs.predict.rows import read_runs
 from tasks.jobs.predict.trained import Trained
 from tasks.jobs.shape_params import Kind
+from tasks.jobs.shapes import ShapeSet
+from tasks.jobs.summary import find_group
+from tasks.warehouse.place import Warehouse
+
+SHARE = "vertex_share_{}_mean"
+LARGEST_LOG = 2.0  # of one run's deviation from what was expected: further ones have other causes
+RIDGE = 2.0  # effects as if two more runs, all on one SKU, had shown none
+LEAST_RUNS = 30
+
+
+@dataclass(frozen=True)
+class Placement:
+    """effects: by SKU the log of the runtime if all vertices work there, against their mean; empty with a reason."""
+
+    effects: dict[str, float]
+    n_runs: int
+    n_groups: int
+    reason: str | None = None
+
+    def log_shift(self, before: pd.DataFrame, after: pd.DataFrame) -> Floats:
+        """Change of the log runtime by the SKUs of the features before and after: (n,), 0 where nothing is known."""
+        names = [name for name in sorted(self.effects) if SHARE.format(name) in before]
+        if not names:
+            return np.zeros(len(before))
+        effects = np.array([self.effects[name] for name in names])
+        old, new = likely_shares(before, names), likely_shares(after, names)
+        return np.asarray(np.nan_to_num(new @ effects - old @ effects))  # (n, n_skus) @ (n_skus,)
+
+
+def likely_shares(features: pd.DataFrame, skus: list[str]) -> Floats:
+    """Share of a run's vertices on each SKU: that of earlier runs, over the SKUs offered to this one; (n, n_skus).
+
+    All alike where earlier runs were on none of those; NaN where nothing is known."""
+    unknown = pd.Series(np.nan, index=features.index)
+    shares = np.column_stack([features.get(SHARE.format(sku), unknown).to_numpy(dtype=float) for sku in skus])
+    offers = np.column_stack([features.get(OFFERED.format(sku), unknown).to_numpy(dtype=float) for sku in skus])
+    is_told = np.isfinite(offers).all(axis=1, keepdims=True)
+    offered = np.where(is_told, offers > 0, 1.0)
+    there = shares * offered
+    there = np.where(there.sum(axis=1, keepdims=True) == 0, offered, there)  # NaN stays: nothing is known
+    total = there.sum(axis=1, keepdims=True)
+    return np.asarray(there / np.where(total > 0, total, np.nan))
+
+
+def fit_placement(runs: pd.DataFrame, log_residuals: Floats) -> Placement:
+    """Least squares of log_residuals on the shares of vertices by SKU, both less the mean of their job.
+
+    runs: group_key, n_vertices, vertices_<sku> of read_runs; log_residuals: (n,) log of runtime over what a model
+    without the run expected. A ridge, since few runs tell little. A log without SKUs gives a reason."""
+    columns = [str(name) for name in runs if str(name).startswith(BY_SKU)]
+    if len(columns) < 2 or "n_vertices" not in runs:
+        return Placement({}, 0, 0, "the log does not say on which of several SKUs vertices worked")
+    total = runs["n_vertices"].where(runs["n_vertices"] > 0)
+    shares = runs[columns].div(total, axis=0)
+    residuals = pd.Series(np.clip(log_residuals, -LARGEST_LOG, LARGEST_LOG), index=runs.index)
+    is_known = shares.notna().all(axis=1) & residuals.notna()
+    shares, residuals, jobs = shares[is_known], residuals[is_known], runs.loc[is_known, "group_key"]
+    if len(jobs) < LEAST_RUNS:
+        return Placement({}, len(jobs), jobs.nunique(), f"fewer than {LEAST_RUNS} runs say where their vertices worked")
+    x = (shares - shares.groupby(jobs).transform("mean")).to_numpy()
+    y = (residuals - residuals.groupby(jobs).transform("mean")).to_numpy()
+    effects = np.linalg.solve(x.T @ x + RIDGE * np.eye(len(columns)), x.T @ y)
+    named = {name.removeprefix(BY_SKU): float(effect) for name, effect in zip(columns, effects, strict=True)}
+    return Placement(named, len(jobs), jobs.nunique())
+
+
+def describe_placement(placement: Placement, features: pd.DataFrame) -> list[str]:
+    """The fastest and the slowest SKU in a sentence; none without effects."""
+    known = [sku for sku in skus_of(features) if sku in placement.effects]
+    if len(known) < 2:
+        return []
+    ordered = sorted(known, key=lambda sku: placement.effects[sku])
+    fast, slow = ordered[0], ordered[-1]
+    less = 1 - np.exp(placement.effects[fast] - placement.effects[slow])
+    return [
+        f"Runs of the same job took {100 * less:.0f} % less with all vertices on {fast} than with all on {slow}, by "
+        f"{placement.n_runs:,} runs of {placement.n_groups:,} jobs; this is in the prediction."
+    ]
+
+
+@dataclass(frozen=True)
+class Subjects:
+    """runs: (n,) submissions in order; features: (n, p) of them as they are; own: (n, n_bins) the earlier runs of their
+    jobs; medians_s: (n,) historic medians, NaN where unknown."""
+
+    trained: Trained
+    runs: pd.DataFrame
+    features: pd.DataFrame
+    own: Floats
+    medians_s: Floats
+    placement: Placement
+
+    def predict(self, frame: pd.DataFrame) -> Binned:
+        """Distributions of the same rows with other features: (n,).
+
+        Earlier runs count by what they took against what was expected, and that stays: a job that takes 20 % longer
+        than expected is taken to do so after the change as well. (Counted again against the changed expectation,
+        runtimes from before the change would pull the prediction back to them.) Where the change moves vertices to
+        another SKU, what that does to runs of the same job is added (`placement`)."""
+        told = self.trained.model.predict(frame, self.own)
+        factor = np.exp(self.placement.log_shift(self.features, frame))
+        return replace(told, medians_s=told.medians_s * factor)
+
+
+def make_subjects(
+    trained: Trained, rows: pd.DataFrame, past: pd.DataFrame, bins: Ints, placement: Placement
+) -> Subjects:
+    """rows: submissions; past: finished runs of the log, none of them done again with a change, as read_runs has them;
+    bins: (n_past,) of Trained.bins_of. A row knows the runs of `past` that ended before it."""
+    is_asked = past["group_key"].isin(rows["group_key"].unique()).to_numpy()
+    own_past, own_bins = past[is_asked].reset_index(drop=True), bins[is_asked]
+    features = trained.features(rows, own_past)
+    own = trained.model.own_runs(features, earlier_runs(rows, own_past), own_bins)
+    normalisation = trained.params.characterise.normalisation
+    medians = historic_medians(rows, trained.history_s, normalisation, past=own_past)["median_s"]
+    return Subjects(trained, rows, features, own, medians.to_numpy(dtype=float), placement)
+
+
+def held_out_rows(trained: Trained, past: pd.DataFrame, most: int) -> pd.DataFrame:
+    """Runs of D3 that the model did not learn from, at most so many, evenly over time. past: runs of the log.
+
+    Raises BadInput without one."""
+    is_test = (assign_periods(past, trained.params.characterise.split) == "D3").to_numpy()
+    places = np.flatnonzero(is_test & ~_is_seen(trained, past))
+    if not len(places):
+        problem = "no run of the last part of the log that the model did not learn from"
+        raise BadInput("what-if", problem, "later runs, to try the change on", "ingest more of the log")
+    return _even(past, places, most)
+
+
+def training_rows(trained: Trained, past: pd.DataFrame, most: int) -> pd.DataFrame:
+    """Runs that the model learnt from, at most so many, evenly over time."""
+    return _even(past, np.flatnonzero(_is_seen(trained, past)), most)
+
+
+def _is_seen(trained: Trained, runs: pd.DataFrame) -> NDArray[np.bool_]:
+    return np.asarray(runs["run_id"].isin(trained.seen["run_id"]))
+
+
+def _even(runs: pd.DataFrame, places: NDArray[np.intp], most: int) -> pd.DataFrame:
+    if len(places) > most:
+        places = places[np.linspace(0, len(places) - 1, most).astype(np.intp)]
+    return runs.iloc[places].reset_index(drop=True)
+
+
+def leaves_of(trained: Trained, frame: pd.DataFrame) -> Ints:
+    """The leaf of each tree of the expected runtime that a row falls into: (n, n_trees)."""
+    rows = matrix(frame[list(trained.model.columns)])
+    found = trained.model.location.booster.predict(rows, pred_leaf=True, num_threads=1)
+    return np.asarray(found, dtype=np.int64).reshape(len(frame), -1)
+
+
+def held_out_residuals(trained: Trained, runs: pd.DataFrame) -> Floats:
+    """Log of runtime over what a model without the run expected, to the width of a bin: (n,), NaN if not trained on."""
+    edges = trained.model.spread.grid.log_edges
+    middles = (edges[:-1] + edges[1:]) / 2
+    bins = runs["run_id"].map(trained.seen.set_index("run_id")["bin"])
+    found = middles[bins.fillna(0).to_numpy(dtype=np.int64)]
+    return np.where(bins.notna().to_numpy(), found, np.nan)
+
+
+LEVELS = (0.25, 0.75, 0.95)
+
+
+def shape_table(shapes: ShapeSet) -> pd.DataFrame:
+    """One row a shape: outlier_percent (share of its open upper bin), p25_p75 and p95, to the width of a bin.
+
+    A quantile among the outliers is the end of the bins: at least so much. The deviation is left out: of an open bin
+    it cannot be told."""
+    p25, p75, p95 = quantiles(shapes.centres, shapes.bins, LEVELS).T
+    return pd.DataFrame({"outlier_percent": 100 * np.asarray(shapes.centres)[:, -1], "p25_p75": p75 - p25, "p95": p95})
+
 
 RECORDED: tuple[Named, ...] = ("no_spare", "newest_sku", "steady_load")  # what_if of the matched pairs
 
@@ -184,3 +382,33 @@ def _under(met: pd.DataFrame, before: pd.DataFrame, edited: pd.DataFrame) -> pd.
     """The features of the changed runs with the change made in them, but under the load that they really met."""
     made = [name for name in changed_columns(before, edited) if feature_of(name).kind != "environment"]
     return met.assign(**{name: edited[name] for name in made})
+
+
+SEED = 0  # of the resamples and the samples of rows
+
+
+@dataclass(frozen=True)
+class Asked:
+    """ground: what questions to the source have in common; job: its key, None for all jobs."""
+
+    source: str
+    model_id: str
+    ground: Ground
+    job: str | None
+
+    def answer(self, scenario: Scenario, params: WhatIfParams) -> Answer:
+        """What follows from a change; the same question gets the same answer. Raises BadInput if the log does not have
+        what is changed."""
+        with threadpool_limits(1):
+            return answer(self.ground, scenario, params, np.random.default_rng(SEED))
+
+
+def ask_source(warehouse: Warehouse, source: str, params: WhatIfParams, *, job: str | None = None) -> Asked:
+    """Load the model in use and the rows that changes are tried on; job: a key or a unique part of it.
+
+    Raises NoWarehouse, NotFound without a model, such a source or such a job, BadInput without held-out runs."""
+    card, trained = needed_champion(warehouse, source)
+    key = None if job is None else find_group(warehouse, source, job)
+    runs = read_runs(warehouse, source, with_what_ifs=True)
+    with threadpool_limits(1):
+        return Asked(source, card.model_id, make_ground(trained, runs, params, job=key), key)

@@ -4,11 +4,14 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
-from tasks.jobs.control.pair_scores import PairScore
+from tasks.jobs.control.edits import changed_columns
+from tasks.jobs.control.pairs import Noise, PairScore
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.control.support import Support
+from tasks.jobs.predict.feature_words import feature_of
 from tasks.jobs.scores import Difference
 from tasks.quantities import digits
 
@@ -164,4 +167,75 @@ def _companion(row: pd.Series) -> str:
     return (
         f"Where the training data have {row['feature']} near {value}, {row['companion']} is {there} on average, "
         f"{overall} over all; the change leaves it alone, yet may be foretold for its sake."
+    )
+
+
+WORDS = {"p95": "95th percentile", "gap": "25th-75th gap"}
+
+
+def describe_overall(overall: pd.DataFrame) -> Claims:
+    """One sentence for each of WORDS: a claim where it was foretold to go as it went. overall: of Comparison."""
+    can: list[str] = []
+    cannot: list[str] = []
+    for name, words in WORDS.items():
+        if name not in overall.index or overall.loc[name].isna().any():
+            continue
+        before, after, old, new = (float(x) for x in np.asarray(overall.loc[name], dtype=np.float64))
+        line = (
+            f"Measured over all pairs together: the {words}, over the historic median, went from {digits(before)} to "
+            f"{digits(after)}; foretold was {digits(old)} to {digits(new)}"
+        )
+        is_right = (after - before) * (new - old) > 0
+        (can if is_right else cannot).append(f"{line}." if is_right else f"{line}, the other way.")
+    return Claims(can, cannot)
+
+
+def describe_noise(noise: Noise) -> list[str]:
+    """How much runs differ anyway; nothing without runs that were repeated unchanged."""
+    if noise.mean_absolute is None:
+        return []
+    return [
+        f"How long a single run will take: {noise.n:,} runs that were repeated unchanged differ by "
+        f"{noise.mean_absolute:.3f} in the logarithm on average."
+    ]
+
+
+COLUMNS = ["feature", "is_changed", "assumed", "met", "distance"]
+MOST_NAMED = 3
+
+
+def unlike_conditions(
+    before: pd.DataFrame, after: pd.DataFrame, met: pd.DataFrame, training: pd.DataFrame, params: WhatIfParams
+) -> pd.DataFrame:
+    """Environment features whose mean over the changed runs of the pairs is not what the change assumes.
+
+    before, after: features of the baselines, as they are and with the change made; met: those of the changed runs, row
+    by row; training: gives the deviation of each feature. Named is what lies at least params.companion_sds of them
+    apart. Columns: feature, is_changed (by the change), assumed, met, distance (above 0 if larger in the changed runs);
+    the largest first."""
+    changed = changed_columns(before, after)
+    rows = []
+    for name in [str(name) for name in after if feature_of(str(name)).kind == "environment"]:
+        both = after[name].notna() & met[name].notna()
+        sd = float(training[name].std())
+        if not both.any() or not sd > 0:
+            continue
+        assumed, found = float(after.loc[both, name].mean()), float(met.loc[both, name].mean())
+        distance = (found - assumed) / sd
+        if abs(distance) >= params.companion_sds:
+            rows.append((name, name in changed, assumed, found, distance))
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    return table.sort_values("distance", key=np.abs, ascending=False, kind="stable", ignore_index=True)
+
+
+def describe_conditions(table: pd.DataFrame) -> list[str]:
+    """The features that are furthest from what the change assumes, in sentences."""
+    return [_sentence(row) for _, row in table.head(MOST_NAMED).iterrows()]
+
+
+def _sentence(row: pd.Series) -> str:
+    assumes = "the change asks for" if row["is_changed"] else "the change leaves it at"
+    return (
+        f"The runs that were done again met another {row['feature']}: {digits(row['met'])} on average, where {assumes} "
+        f"{digits(row['assumed'])}; what was measured holds the effect of both."
     )

@@ -9,8 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import binomtest, spearmanr
 
+from tasks.jobs.control.outcomes import moments
+from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.distribution import Floats, Predicted
+from tasks.jobs.scores import (
+    Difference,
+    bootstrap_difference,
+)
 
 BASELINE, REPLAY = "baseline", "replay"
 NEEDED = ("run_id", "group_key", "what_if", "matched_run_id", "runtime_s")
@@ -84,3 +91,314 @@ def _pairs_frame(both: pd.DataFrame) -> pd.DataFrame:
         **{"log_ratio": np.log(after_s / before_s), "delta_s": after_s - before_s},
     }
     return pd.DataFrame(columns).reset_index(drop=True)
+
+
+MIN_CORRELATED = 3
+
+
+@dataclass(frozen=True)
+class Directions:
+    """Of n pairs that have a direction, how many were foretold right, with the Wilson interval of the share.
+
+    n_in_band: pairs left out since their log runtime changed by less than the dead band; n_undecided: of the n, those
+    foretold to stay exactly alike, which count as wrong."""
+
+    n: int
+    n_right: int
+    share: float | None
+    low: float | None
+    high: float | None
+    n_in_band: int
+    n_undecided: int
+
+
+@dataclass(frozen=True)
+class PairScore:
+    """One change, over n pairs of n_groups jobs. mean_measured, mean_predicted: of the log runtime ratios.
+
+    mae: mean absolute error of the log ratio, and of the same pairs for "no change" and for the mean change of other
+    jobs (folds). versus_…: model less the other, below 0 where the model is better, with its interval over jobs.
+    directions_mean_change: had each pair gone as the mean of other jobs. correlation (Pearson), rank_correlation
+    (Spearman): None with a reason. n_unpredicted: pairs left out for want of a prediction."""
+
+    n: int
+    n_groups: int
+    n_unpredicted: int
+    mean_measured: float | None = None
+    mean_predicted: float | None = None
+    directions: Directions | None = None
+    directions_mean_change: Directions | None = None
+    mae: float | None = None
+    mae_no_change: float | None = None
+    mae_mean_change: float | None = None
+    versus_no_change: Difference | None = None
+    versus_mean_change: Difference | None = None
+    correlation: float | None = None
+    rank_correlation: float | None = None
+    reason: str | None = None
+    correlation_reason: str | None = None
+
+
+def score_pairs(
+    measured: Any, predicted: Any, groups: Any, params: WhatIfParams, rng: np.random.Generator
+) -> PairScore:
+    """Predicted beside measured log runtime ratios of the pairs of one change; measured, predicted, groups: (n,).
+
+    Pairs whose prediction is NaN are left out and counted; no pair is a reason, not an error. Raises ValueError for
+    shapes that differ or a measured change that is not finite."""
+    real, told, keys = np.asarray(measured, dtype=float), np.asarray(predicted, dtype=float), np.asarray(groups)
+    if real.ndim != 1 or not real.shape == told.shape == keys.shape:
+        raise ValueError(f"pairs: shapes {real.shape}, {told.shape}, {keys.shape}; expected (n,) for all")
+    if not np.isfinite(real).all():
+        raise ValueError("measured: values that are not finite; expected log runtime ratios, as match_pairs gives them")
+    is_there = np.isfinite(told)
+    real, told, keys, n_unpredicted = real[is_there], told[is_there], keys[is_there], int((~is_there).sum())
+    n, n_groups = len(real), len(np.unique(keys))
+    if n == 0:
+        return PairScore(0, 0, n_unpredicted, reason="no matched pair with a measured and a predicted change")
+    usual = mean_of_others(real, keys, params, rng)
+    pearson, spearman, why = _correlations(real, told)
+    error, none, mean = np.abs(told - real), np.abs(real), np.abs(usual - real)
+    resampling: dict[str, Any] = {"n_resamples": params.n_resamples, "confidence": params.confidence}
+    return PairScore(
+        n,
+        n_groups,
+        n_unpredicted,
+        mean_measured=float(real.mean()),
+        mean_predicted=float(told.mean()),
+        directions=directions_of(real, told, params),
+        directions_mean_change=directions_of(real, usual, params) if n_groups > 1 else None,
+        mae=float(error.mean()),
+        mae_no_change=float(none.mean()),
+        mae_mean_change=float(mean.mean()) if n_groups > 1 else None,
+        versus_no_change=bootstrap_difference(error, none, keys, rng, **resampling),
+        versus_mean_change=bootstrap_difference(error, mean, keys, rng, **resampling),
+        correlation=pearson,
+        rank_correlation=spearman,
+        reason="one job: no other to take a mean change from" if n_groups == 1 else None,
+        correlation_reason=why,
+    )
+
+
+def directions_of(measured: Floats, predicted: Floats, params: WhatIfParams) -> Directions:
+    """Share of right directions over the pairs that changed by at least params.dead_band; (n,) log ratios.
+
+    The interval takes pairs as independent; those of one job are not quite. Source: Wilson 1927."""
+    is_told = np.isfinite(predicted)
+    has_direction = is_told & (np.abs(measured) >= params.dead_band) & (measured != 0)
+    n_in_band = int((is_told & ~has_direction).sum())
+    real, told = np.sign(measured[has_direction]), np.sign(predicted[has_direction])
+    n, n_right, n_undecided = len(real), int((real == told).sum()), int((told == 0).sum())
+    if n == 0:
+        return Directions(0, 0, None, None, None, n_in_band, 0)
+    interval = binomtest(n_right, n).proportion_ci(params.confidence, method="wilson")
+    return Directions(n, n_right, n_right / n, float(interval.low), float(interval.high), n_in_band, n_undecided)
+
+
+def mean_of_others(measured: Floats, groups: Any, params: WhatIfParams, rng: np.random.Generator) -> Floats:
+    """For each pair the mean change over the pairs of the other folds' jobs: (n,); NaN if there is only one job.
+
+    Whole jobs are dealt at random into params.n_folds folds, or as many as there are jobs."""
+    _, number = np.unique(np.asarray(groups), return_inverse=True)
+    n_groups = int(number.max(initial=-1)) + 1
+    n_folds = min(params.n_folds, n_groups)
+    if n_folds < 2:
+        return np.full(len(measured), np.nan)
+    fold = (rng.permutation(n_groups) % n_folds)[number]
+    sums, sizes = np.bincount(fold, weights=measured, minlength=n_folds), np.bincount(fold, minlength=n_folds)
+    means = (sums.sum() - sums) / (sizes.sum() - sizes)
+    return np.asarray(means[fold])
+
+
+def _correlations(real: Floats, told: Floats) -> tuple[float | None, float | None, str | None]:
+    if len(real) < MIN_CORRELATED:
+        return None, None, f"fewer than {MIN_CORRELATED} pairs"
+    if np.ptp(told) == 0 or np.ptp(real) == 0:
+        return None, None, f"all {'predicted' if np.ptp(told) == 0 else 'measured'} changes are alike"
+    return float(np.corrcoef(real, told)[0, 1]), float(spearmanr(real, told).statistic), None
+
+
+SPREADS = {
+    "p95": "95th percentile of the runtime",
+    "variance": "variance of the runtime",
+    "log_variance": "variance of the log runtime, free of its level",
+    "gap": "25th-75th gap of the runtime",
+}
+TAIL, QUARTILES = 0.95, (0.25, 0.75)
+ROUNDING = 1e-9  # of equal runtimes the variance is not quite 0
+
+
+@dataclass(frozen=True)
+class SpreadChanges:
+    """frame: one row a job with enough pairs, columns n_pairs and, for each of SPREADS, measured_<name> and
+    predicted_<name>, the log ratio of after to before (NaN where one of them is 0). n_groups_left_out: jobs with too
+    few pairs; reason: why no job is left."""
+
+    frame: pd.DataFrame
+    n_groups_left_out: int
+    reason: str | None = None
+
+
+def spread_changes(pairs: pd.DataFrame, before: Predicted, after: Predicted, params: WhatIfParams) -> SpreadChanges:
+    """Measured and predicted change of the variation of each job, over the pairs of one change.
+
+    pairs: rows of Pairs.of(what_if), (n,); before, after: predicted for the baseline of each pair, and for it with the
+    change made in its features. What was measured is small samples (the 95th percentile of 7 runs is about their
+    longest), so single jobs say little; what was predicted is the mixture of the predictions of the same runs."""
+    if not len(pairs) == before.n == after.n:
+        raise ValueError(f"pairs: {len(pairs)}, with predictions of {before.n} and {after.n}; expected as many of each")
+    sizes = pairs.groupby("group_key")["before_s"].transform("size") if len(pairs) else pd.Series(dtype=float)
+    rows, n_left_out = [], int(pairs.loc[(sizes < params.min_group_pairs).to_numpy(bool), "group_key"].nunique())
+    for key, group in pairs[(sizes >= params.min_group_pairs).to_numpy(bool)].groupby("group_key"):
+        at = pairs.index.get_indexer(group.index).astype(np.int64)
+        real = _log_ratios(_of_runs(group["before_s"]), _of_runs(group["after_s"]))
+        told = _log_ratios(*(spread_of(*pooled(part.rows(at), params)) for part in (before, after)))
+        both = {
+            f"{what}_{name}": found[name]
+            for name in SPREADS
+            for what, found in (("measured", real), ("predicted", told))
+        }
+        rows.append({"group_key": key, "n_pairs": len(group), **both})
+    if not rows:
+        reason = f"no job has {params.min_group_pairs} pairs"
+        return SpreadChanges(pd.DataFrame(columns=["n_pairs"]), n_left_out, reason)
+    return SpreadChanges(pd.DataFrame(rows).set_index("group_key"), n_left_out)
+
+
+def score_spread(found: SpreadChanges, params: WhatIfParams, rng: np.random.Generator) -> dict[str, PairScore]:
+    """For each of SPREADS the directions, errors and correlation over jobs, each job counted once."""
+    scores = {}
+    for name in SPREADS:
+        if found.reason is not None:
+            scores[name] = PairScore(0, 0, 0, reason=found.reason)
+            continue
+        rows = found.frame[np.isfinite(found.frame[f"measured_{name}"])]
+        told = rows[f"predicted_{name}"]
+        scores[name] = score_pairs(rows[f"measured_{name}"], told, rows.index.to_numpy(), params, rng)
+    return scores
+
+
+def _of_runs(times_s: pd.Series) -> dict[str, float]:
+    values = times_s.to_numpy(dtype=float)
+    return spread_of(values, np.full(len(values), 1 / len(values)))
+
+
+def pooled(predicted: Predicted, params: WhatIfParams, *, units_s: Floats | None = None) -> tuple[Floats, Floats]:
+    """Values and weights of the mixture of the predictions, each run counted alike: (n * m,) each.
+
+    Values in seconds, or in units_s, (n,), of each run."""
+    values, weights = predicted.atoms(params.n_atoms)
+    values = values if units_s is None else values / units_s[:, None]
+    return values.ravel(), weights.ravel() / predicted.n
+
+
+def spread_of(values: Floats, weights: Floats) -> dict[str, float]:
+    """SPREADS of values, (m,), whose weights sum to 1; the log variance is over the values above 0."""
+    order = np.argsort(values, kind="stable")
+    upto = np.cumsum(weights[order])
+    places = np.searchsorted(upto, np.array([*QUARTILES, TAIL]) - ROUNDING).clip(max=len(values) - 1)
+    p25, p75, p95 = values[order][places]
+    is_positive = values > 0
+    logs, log_weights = np.log(values[is_positive]), weights[is_positive]
+    mean, sd = moments(values[None], weights[None])
+    log_mean, log_sd = moments(logs[None], (log_weights / log_weights.sum())[None])
+    variance = sd[0] ** 2 if sd[0] > ROUNDING * mean[0] else 0.0
+    log_variance = log_sd[0] ** 2 if log_sd[0] > ROUNDING * max(1.0, abs(log_mean[0])) else 0.0
+    return {"p95": p95, "variance": variance, "log_variance": log_variance, "gap": p75 - p25}
+
+
+def _log_ratios(before: dict[str, float], after: dict[str, float]) -> dict[str, float]:
+    is_there = {name: before[name] > 0 and after[name] > 0 for name in SPREADS}
+    return {name: float(np.log(after[name] / before[name])) if is_there[name] else float("nan") for name in SPREADS}
+
+
+SIDES = ["measured_before", "measured_after", "predicted_before", "predicted_after"]
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How much two runs differ when nothing was changed on purpose: the log runtime ratio of a run and its replay.
+
+    mean_absolute: no prediction of single runs can be expected to miss by less; sd: its standard deviation."""
+
+    n: int
+    mean_absolute: float | None
+    sd: float | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One change over its pairs. score: log runtime ratio of each pair; seconds: the same for the change in seconds,
+    its dead band in seconds; spread: by name of SPREADS, change of each job's variation; by_group: their frame.
+
+    overall: all pairs as one sample, runtimes over their historic median: rows p95, variance, log_variance, gap and
+    outlier_share, columns SIDES; n_overall: pairs with such a median. measured, predicted: (score.n,) log runtime
+    ratios of the pairs that the score is of."""
+
+    what_if: str
+    score: PairScore
+    seconds: PairScore
+    spread: dict[str, PairScore]
+    by_group: SpreadChanges
+    overall: pd.DataFrame
+    n_overall: int
+    measured: Floats
+    predicted: Floats
+
+
+def compare(
+    pairs: pd.DataFrame,
+    before: Predicted,
+    after: Predicted,
+    medians_s: Any,
+    what_if: str,
+    params: WhatIfParams,
+    rng: np.random.Generator,
+) -> Comparison:
+    """pairs: of Pairs.of(what_if), (n,); before, after: predicted for the features of each baseline as they are, and
+    with the change made in them; medians_s: (n,) historic medians of their jobs, NaN where unknown.
+
+    No pairs give reasons instead of figures. Raises ValueError for predictions of another length."""
+    groups = pairs["group_key"].to_numpy()
+    by_group = spread_changes(pairs, before, after, params)  # checks the lengths
+    told = predicted_change(before, after)
+    in_seconds = params.model_copy(update={"dead_band": params.dead_band_s})
+    measured, is_told = pairs["log_ratio"].to_numpy(dtype=np.float64), np.isfinite(told.log_ratio)
+    overall, n_overall = _overall(pairs, before, after, np.asarray(medians_s, dtype=np.float64), params)
+    return Comparison(
+        what_if,
+        score_pairs(pairs["log_ratio"], told.log_ratio, groups, params, rng),
+        score_pairs(pairs["delta_s"], told.delta_s, groups, in_seconds, rng),
+        score_spread(by_group, params, rng),
+        by_group,
+        overall,
+        n_overall,
+        measured[is_told],
+        told.log_ratio[is_told],
+    )
+
+
+def noise_of(pairs: Pairs) -> Noise:
+    """The noise of single runs, from runs that were repeated unchanged."""
+    ratios = pairs.of(REPLAY)["log_ratio"].to_numpy(dtype=float)
+    if not len(ratios):
+        return Noise(0, None, None)
+    return Noise(len(ratios), float(np.abs(ratios).mean()), float(ratios.std()))
+
+
+def _overall(
+    pairs: pd.DataFrame, before: Predicted, after: Predicted, medians_s: Floats, params: WhatIfParams
+) -> tuple[pd.DataFrame, int]:
+    at = np.flatnonzero(np.isfinite(medians_s) & (medians_s > 0))
+    median = medians_s[at]
+    found: dict[str, dict[str, float]] = {}
+    if len(at):
+        for side, times_s, predicted in (("before", pairs["before_s"], before), ("after", pairs["after_s"], after)):
+            real = times_s.to_numpy(dtype=float)[at] / median
+            found[f"measured_{side}"] = _with_outliers(real, np.full(len(at), 1 / len(at)), params)
+            found[f"predicted_{side}"] = _with_outliers(*pooled(predicted.rows(at), params, units_s=median), params)
+    return pd.DataFrame(found, columns=SIDES), len(at)
+
+
+def _with_outliers(values: Floats, weights: Floats, params: WhatIfParams) -> dict[str, float]:
+    return {**spread_of(values, weights), "outlier_share": float(weights[values >= params.outlier_ratio].sum())}

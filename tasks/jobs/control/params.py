@@ -1,4 +1,4 @@
-"""The parameters of what-if questions; nothing heavy is imported here."""
+"""What can be set of what-if questions, and the names of the scenarios; nothing heavy is imported here."""
 
 from typing import Literal
 
@@ -52,3 +52,6 @@ class WhatIfParams(Params):
     companion_sds: float = Field(
         0.5, gt=0, le=100, description="An unchanged feature is named if it is so many deviations from usual there"
     )
+
+
+Named = Literal["no_spare", "newest_sku", "steady_load", "even_load"]

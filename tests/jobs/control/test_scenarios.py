@@ -3,7 +3,6 @@
 import pytest
 
 from tasks.errors import BadInput
-from tasks.jobs.control.asking import parse_scenario
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.control.scenarios import (
     NAMED,
@@ -14,6 +13,7 @@ from tasks.jobs.control.scenarios import (
     ShiftAll,
     ShiftSku,
     named_scenario,
+    parse_scenario,
 )
 
 PARAMS = WhatIfParams()

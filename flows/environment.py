@@ -5,7 +5,7 @@ from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
 from flows.server_file import key_for, running_server
-from tasks.jobs.readers.prefect_http import FOR_OTHER_SERVERS
+from tasks.http_server import FOR_OTHER_SERVERS
 
 FLOW_VARIABLES = {
     "PREFECT_RESULTS_DEFAULT_SERIALIZER": "json",  # never pickle: nothing that executes code is loaded

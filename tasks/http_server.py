@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 HTTP = ("http", "https")
+FOR_OTHER_SERVERS = {
+    "PREFECT_API_KEY": "OTHER_PREFECT_API_KEY",
+    "PREFECT_API_AUTH_STRING": "OTHER_PREFECT_API_AUTH_STRING",
+}
+"""Where the user's keys are kept while this process shows the key of its own home to the server of that home."""
 MAX_ANSWER_BYTES = 512 * 2**20
 SHOWN_CHARS = 200  # of what a server says
 

@@ -12,10 +12,9 @@ import pytest
 
 from tasks.jobs.record import engine
 from tasks.jobs.record.catalogue import TEMPLATES
-from tasks.jobs.record.composite import composite
 from tasks.jobs.record.datasets import DATABASES
-from tasks.jobs.record.orders import Order
-from tasks.jobs.record.signature import read_plan
+from tasks.jobs.record.engine import read_plan
+from tasks.jobs.record.templates import Order, composite
 
 PARTS = 6
 CUTS = (((0, 2), (2, 2), (4, 2)), ((0, 1), (1, 5)))

@@ -14,9 +14,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from tasks.jobs.record.catalogue import TEMPLATES
-from tasks.jobs.record.composite import composite
 from tasks.jobs.record.datasets import PARTS
-from tasks.jobs.record.template import Template
+from tasks.jobs.record.templates import Template, composite
 from tasks.nodes.record.params import PAPER, SHORT, SLUG, BenchmarkTemplate, NodeParams
 from tasks.nodes.record.plan import PlannedExecution
 from tasks.params import Params

@@ -9,7 +9,7 @@ from tasks.jobs.readers.own import OwnReader
 from tasks.jobs.readers.prefect_api import PrefectApiReader
 from tasks.jobs.readers.slurm import SlurmReader
 from tasks.jobs.readers.spark import SparkReader
-from tasks.jobs.readers.spark_packing import unpacked_head
+from tasks.jobs.readers.spark_files import unpacked_head
 from tasks.jobs.readers.swf import SwfReader
 from tasks.read_limits import ReadLimits
 from tasks.reader_choice import reader_for

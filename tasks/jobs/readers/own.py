@@ -5,26 +5,57 @@ or epoch seconds; one without a zone is of params.time_zone, UTC if that is empt
 logged; params.columns says what ours are called in the file. CSV has one header line and a comma, a semicolon or
 a tab between fields; an empty field is missing. Lists (vertices, skyline, skus) need Parquet."""
 
+import csv
+import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import get_args
+from io import BytesIO
+from typing import Any, get_args
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
 
-from tasks.jobs.columns import COLUMNS
+from tasks.errors import BadInput, headless, quoted
+from tasks.jobs.columns import ALL_COLUMNS, COLUMNS, FLAT_COLUMNS, LIST_COLUMNS
 from tasks.jobs.params import Measured, ReadParams, dimension_of
-from tasks.jobs.readers.own_batch import Batch
-from tasks.jobs.readers.own_csv import csv_batches, split_header
-from tasks.jobs.readers.own_parquet import MAGIC, parquet_batches
-from tasks.jobs.readers.own_values import to_runs, unit_of
+from tasks.jobs.readers.own_values import (
+    check_type,
+    to_runs,
+    unit_of,
+)
 from tasks.jobs.vetting import vet_runs
-from tasks.reading import Chunk, all_refusals, open_plain, refusals
+from tasks.read_limits import ReadLimits
+from tasks.reading import (
+    PARQUET_FAULTS,
+    Block,
+    Chunk,
+    all_refusals,
+    damaged_parquet,
+    no_refusals,
+    open_plain,
+    read_blocks,
+    refusals,
+)
 from tasks.times import check_zone
 
 logger = logging.getLogger(__name__)
 ENOUGH_NAMES = 3  # of our columns in a header line, run_id among them, that tell our CSV from others
+NEEDED = (("run_id",), ("name", "group_key"), ("started_at", "submitted_at"), ("runtime_s", "ended_at"))
+EXPECTED = "the columns " + ", ".join(" or ".join(names) for names in NEEDED)
+PANDAS_INDEX = "__index_level_"
+DELIMITERS = ",;\t"
+QUOTE = b'"'
+MAGIC = b"PAR1"
+BATCH_ROWS = 65_536
+LIST_BATCH_ROWS = 8_192  # where rows hold lists, of any length
+LARGE_COLUMN_BYTES = 256 * 2**20  # a column of a row group that unpacks to more must not have shrunk too far
+MAX_RECORD_LINES = 1000  # a quoted text with more lines is taken for a quote that was never closed
+OPEN_QUOTE = "unexpected end of data"  # what the csv module says of a line that ends inside quotes
 
 
 @dataclass(frozen=True)
@@ -64,6 +95,19 @@ class OwnReader:
             yield _chunk(batch, params, units, now)
 
 
+@dataclass(frozen=True)
+class Batch:
+    """Some rows, their columns named as in jobs.runs and not yet in our types.
+
+    places: line or row numbers, from 1. raw: the text of the row at a position of the table.
+    refused: lines that are no rows."""
+
+    places: Any
+    table: pa.Table
+    refused: pd.DataFrame
+    raw: Callable[[int], str]
+
+
 def _chunk(batch: Batch, params: ReadParams, units: Mapping[str, str], now: datetime) -> Chunk:
     rows, faults = to_runs(batch.table, params, units)
     bad = [row for row, fault in enumerate(faults) if fault]
@@ -72,3 +116,300 @@ def _chunk(batch: Batch, params: ReadParams, units: Mapping[str, str], now: date
     at = np.searchsorted(batch.places, chunk.refused["place"])
     vetoed = refusals(chunk.refused["place"], chunk.refused["reason"].to_list(), [batch.raw(int(row)) for row in at])
     return Chunk(chunk.rows, all_refusals([batch.refused, unread, vetoed]), {})
+
+
+def choose_columns(
+    path: str, names: Sequence[str], renamed: Mapping[str, str], known: Collection[str] = ALL_COLUMNS
+) -> dict[str, str]:
+    """Our columns and their names in the file, in our order.
+
+    names: the columns of the file; renamed: our name to theirs; known: ours that this format can hold. Unknown
+    columns are logged and left out. Raises BadInput if a column that is needed is missing or stands there twice, or
+    is renamed to nowhere."""
+    names = [name.strip() for name in names]
+    for ours, theirs in renamed.items():
+        if ours not in known:
+            fix = "lists need Parquet" if ours in LIST_COLUMNS else "mend --map"
+            raise BadInput(path, f"cannot map '{theirs}' to '{ours}'", f"one of {', '.join(known)}", fix)
+        if theirs not in names:
+            raise BadInput(path, f"no column '{theirs}' to read '{ours}' from", f"one of {quoted(names)}", "mend --map")
+    taken = set(renamed.values())
+    own = {name: name for name in names if name in known and name not in renamed and name not in taken}
+    chosen = {ours: (own | dict(renamed))[ours] for ours in known if ours in own or ours in renamed}
+    for theirs in chosen.values():
+        if names.count(theirs) > 1:
+            raise BadInput(path, f"the column '{theirs}' stands there twice", "each column once", "export it again")
+    missing = [needed for needed in NEEDED if not any(name in chosen for name in needed)]
+    if not missing and not {"runtime_s", "started_at", "wait_s"} & set(chosen):
+        raise BadInput(path, "ended_at without started_at gives no runtime", EXPECTED, "export one of the two as well")
+    if missing:
+        raise BadInput(
+            path,
+            f"no column {' and no '.join(' or '.join(needed) for needed in missing)} among {quoted(names)}",
+            EXPECTED,
+            headless(names) or f"name yours, as in --map {missing[0][0]}=THEIRS",
+        )
+    lists = [name for name in names if name in LIST_COLUMNS and name not in known]
+    if lists:
+        logger.warning("%s: %s left out: lists need Parquet", path, ", ".join(lists))
+    _log_unknown(path, names, {*chosen.values(), *lists})
+    return chosen
+
+
+def _log_unknown(path: str, names: Sequence[str], known: set[str]) -> None:
+    unknown = [name for name in names if name not in known and not name.startswith(PANDAS_INDEX)]
+    if unknown:
+        logger.info("%s: %d unknown columns are ignored: %s", path, len(unknown), quoted(unknown))
+
+
+@dataclass(frozen=True)
+class Header:
+    """The columns of the file, and ours among them."""
+
+    names: list[str]
+    delimiter: str
+    chosen: dict[str, str]
+
+
+def split_header(line: str) -> tuple[list[str], str]:
+    """The names in a header line and the delimiter: the one that makes most of them ours, then most of them."""
+    splits = [([name.strip() for name in fields_of(line, mark)[0]], mark) for mark in DELIMITERS]
+    return max(splits, key=lambda split: (sum(name in FLAT_COLUMNS for name in split[0]), len(split[0])))
+
+
+def csv_batches(path: str, renamed: Mapping[str, str], limits: ReadLimits) -> Iterator[Batch]:
+    """Batches of at most 100,000 rows. Raises BadInput for a wrong header and for a file without rows."""
+    header: Header | None = None
+    waiting, n_lines = Block(1, b"", no_refusals()), 0
+    for block in read_blocks(path, limits):
+        if header is None:
+            header, block = _cut_header(path, block, renamed)
+        joined = Block(block.first - waiting.data.count(b"\n"), waiting.data + block.data, block.refused)
+        batch, waiting = _batch(joined, header, limits.max_line_bytes, is_last=False)
+        n_lines += len(batch.places) + len(batch.refused)
+        yield batch
+    if header and waiting.data:
+        batch, _ = _batch(waiting, header, limits.max_line_bytes, is_last=True)
+        n_lines += len(batch.places) + len(batch.refused)
+        yield batch
+    if not n_lines:
+        raise BadInput(path, "no row in it", "a header line and at least one run", "export it again")
+
+
+def _cut_header(path: str, block: Block, renamed: Mapping[str, str]) -> tuple[Header, Block]:
+    lines = block.data.split(b"\n")
+    position = next((row for row, line in enumerate(lines) if line.strip()), 0)
+    names, delimiter = split_header(lines[position].decode())
+    chosen = choose_columns(path, names, renamed, FLAT_COLUMNS)
+    rest = Block(block.first + position + 1, b"\n".join(lines[position + 1 :]), block.refused)
+    return Header(names, delimiter, chosen), rest
+
+
+def _batch(block: Block, header: Header, max_bytes: int, *, is_last: bool) -> tuple[Batch, Block]:
+    """The rows of a block, and its last lines if they end inside quotes."""
+    n_lines = block.data.count(b"\n")
+    table = _table(block.data, header) if block.data.count(QUOTE) % 2 == 0 else None
+    if table is not None and table.num_rows == n_lines:
+        places = np.arange(block.first, block.first + n_lines)
+        return Batch(places, table, block.refused, _line_at(block.data)), Block(1, b"", no_refusals())
+    return _batch_one_by_one(block, header, max_bytes, is_last=is_last)
+
+
+def _batch_one_by_one(block: Block, header: Header, max_bytes: int, *, is_last: bool) -> tuple[Batch, Block]:
+    lines = block.data.decode().split("\n")[:-1]
+    n_fields = len(header.names)
+    records = split_records(block.first, lines, header.delimiter, n_fields, max_chars=max_bytes, is_last=is_last)
+    columns = {}
+    for ours, theirs in header.chosen.items():
+        position = header.names.index(theirs)
+        columns[ours] = pa.array([fields[position] for fields in records.fields], pa.string())
+    refused = all_refusals([block.refused, records.refused])
+    batch = Batch(np.array(records.places, dtype="int64"), pa.table(columns), refused, records.raws.__getitem__)
+    rest = "".join(f"{line}\n" for line in lines[records.n_used :])
+    return batch, Block(block.first + records.n_used, rest.encode(), no_refusals())
+
+
+def _table(data: bytes, header: Header) -> pa.Table | None:
+    """All lines at once as text; None if one of them has not as many fields as the header."""
+    if not data:
+        return None
+    unique = [str(position) for position in range(len(header.names))]  # columns that are not ours may repeat
+    wanted = [str(header.names.index(theirs)) for theirs in header.chosen.values()]
+    try:
+        table = pacsv.read_csv(
+            BytesIO(data),
+            read_options=pacsv.ReadOptions(column_names=unique, use_threads=False, block_size=len(data) + 1),
+            parse_options=pacsv.ParseOptions(delimiter=header.delimiter),
+            convert_options=pacsv.ConvertOptions(
+                column_types=dict.fromkeys(unique, pa.string()), include_columns=wanted
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    return table.rename_columns(list(header.chosen))
+
+
+def _line_at(data: bytes) -> Callable[[int], str]:
+    """The text of the row at a position; the lines are told apart when the first is asked for."""
+    lines: list[bytes] = []
+
+    def text(row: int) -> str:
+        if not lines:
+            lines.extend(data.split(b"\n"))
+        return lines[row].decode()
+
+    return text
+
+
+def parquet_batches(path: str, renamed: Mapping[str, str], limits: ReadLimits) -> Iterator[Batch]:
+    """Batches of 65,536 rows, 8,192 where they hold lists.
+
+    Raises BadInput for a damaged file, missing columns, wrong types and bombs."""
+    with open_plain(path) as stream:
+        try:
+            yield from _batches(path, pq.ParquetFile(stream, pre_buffer=False), renamed, limits)
+        except PARQUET_FAULTS as error:
+            raise damaged_parquet(path, error) from error
+
+
+def _batches(path: str, file: pq.ParquetFile, renamed: Mapping[str, str], limits: ReadLimits) -> Iterator[Batch]:
+    schema, first = file.schema_arrow, 1
+    chosen = choose_columns(path, schema.names, renamed)
+    for ours, theirs in chosen.items():
+        check_type(path, ours, theirs, schema.field(theirs).type)
+    _check_size(path, file.metadata, limits)
+    if not file.metadata.num_rows:
+        raise BadInput(path, "no row in it", "at least one run", "export it again")
+    n_rows = min(BATCH_ROWS, LIST_BATCH_ROWS) if set(LIST_COLUMNS) & set(chosen) else BATCH_ROWS
+    for batch in file.iter_batches(n_rows, columns=list(chosen.values())):
+        table = pa.Table.from_batches([batch]).select(list(chosen.values()))
+        table.validate(full=True)  # text that is not UTF-8
+        places = np.arange(first, first + table.num_rows)
+        yield Batch(places, table.rename_columns(list(chosen)), no_refusals(), _row_at(table))
+        first += table.num_rows
+
+
+def _check_size(path: str, metadata: pq.FileMetaData, limits: ReadLimits) -> None:
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    if sum(group.total_byte_size for group in groups) > limits.max_bytes:
+        raise BadInput(
+            path,
+            f"more than {limits.max_bytes:,} bytes unpacked",
+            "a smaller file",
+            "split it, or raise read.limits.max_bytes",
+        )
+    columns = (group.column(number) for group in groups for number in range(group.num_columns))
+    for column in columns:
+        n_bytes = column.total_uncompressed_size
+        if n_bytes > LARGE_COLUMN_BYTES and n_bytes > limits.max_ratio * column.total_compressed_size:
+            raise BadInput(
+                path,
+                f"column '{column.path_in_schema}' unpacks to more than {limits.max_ratio:g} times its size",
+                "an ordinary log",
+                "look at it by hand, or raise read.limits.max_ratio",
+            )
+
+
+def _row_at(table: pa.Table) -> Callable[[int], str]:
+    """The row at a position as JSON."""
+
+    def text(row: int) -> str:
+        return json.dumps(
+            {name: _value(table[name][row]) for name in table.column_names}, ensure_ascii=False, default=str
+        )
+
+    return text
+
+
+def _value(scalar: pa.Scalar) -> object:
+    """A value for JSON; times as text, or as what the file holds if no calendar has them."""
+    try:
+        value = scalar.as_py()
+    except (OverflowError, ValueError):
+        return _beyond_python(scalar)
+    return value if value is None or isinstance(value, bool | int | float | str | list | dict) else str(value)
+
+
+def _beyond_python(scalar: pa.Scalar) -> object:
+    if isinstance(scalar, pa.ListScalar | pa.LargeListScalar | pa.FixedSizeListScalar):
+        return [_value(one) for one in scalar.values]  # noqa: PD011
+    if isinstance(scalar, pa.StructScalar):
+        return {name: _value(scalar[name]) for name in scalar}
+    return f"{getattr(scalar, 'value', 'a value')} {scalar.type}"
+
+
+@dataclass(frozen=True)
+class Records:
+    """Records with the right number of fields, the lines that were refused, and what is left at the end.
+
+    places: line numbers of the first lines; raws: their texts. n_used: lines that were used up; the rest belongs
+    to a record that may go on in the next block."""
+
+    places: list[int]
+    fields: list[list[str]]
+    raws: list[str]
+    refused: pd.DataFrame
+    n_used: int
+
+
+def fields_of(text: str, delimiter: str) -> tuple[list[str], bool]:
+    """The fields of a record, and whether it ends inside quotes."""
+    try:
+        return next(csv.reader([text], delimiter=delimiter, strict=True), []), False
+    except csv.Error as error:
+        if str(error) == OPEN_QUOTE:
+            return [], True
+    try:
+        return next(csv.reader([text], delimiter=delimiter), []), False  # "a"b is ab
+    except csv.Error:
+        return [], False
+
+
+def split_records(
+    first: int, lines: list[str], delimiter: str, n_fields: int, *, max_chars: int, is_last: bool
+) -> Records:
+    """Find the records in lines, the first of which has the number `first` in the file.
+
+    A line that is no record, alone or with lines that follow it, is refused alone: the next line starts anew."""
+    found: list[tuple[int, list[str], str]] = []
+    bad: list[tuple[int, str, str]] = []
+    row = 0
+    while row < len(lines):
+        if not lines[row].strip():
+            row += 1
+            continue
+        fields, is_open = fields_of(lines[row], delimiter)
+        n_lines = 1
+        if is_open:
+            n_lines = _closing(lines[row : row + MAX_RECORD_LINES], max_chars)
+            if not n_lines and not is_last and _may_go_on(lines[row:], max_chars):
+                break
+            if n_lines:
+                fields, is_open = fields_of("\n".join(lines[row : row + n_lines]), delimiter)
+        if len(fields) == n_fields:
+            found.append((first + row, fields, lines[row]))
+            row += n_lines
+        else:
+            fault = "a quote that is not closed" if is_open else f"{len(fields)} fields; the header has {n_fields}"
+            bad.append((first + row, fault, lines[row]))
+            row += 1
+    refused = refusals([place for place, _, _ in bad], [fault for _, fault, _ in bad], [raw for _, _, raw in bad])
+    return Records(
+        [place for place, _, _ in found], [f for _, f, _ in found], [raw for _, _, raw in found], refused, row
+    )
+
+
+def _closing(lines: list[str], max_chars: int) -> int:
+    """How many lines it takes until the quotes are even in number; 0 if they never are."""
+    n_quotes = n_chars = 0
+    for n_lines, line in enumerate(lines, 1):
+        n_quotes, n_chars = n_quotes + line.count('"'), n_chars + len(line)
+        if n_chars > max_chars:
+            return 0
+        if n_quotes % 2 == 0:
+            return n_lines
+    return 0
+
+
+def _may_go_on(lines: list[str], max_chars: int) -> bool:
+    return len(lines) < MAX_RECORD_LINES and sum(map(len, lines)) <= max_chars

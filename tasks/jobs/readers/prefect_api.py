@@ -1,22 +1,24 @@
 """Prefect's own flow-run history, over its HTTP API: a job log that every Prefect user has already."""
 
+import base64
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 from uuid import UUID
 
 import pandas as pd
 from pydantic import AwareDatetime, BaseModel, ConfigDict, FiniteFloat, ValidationError
 
-from tasks.http_server import HTTP
-from tasks.jobs.params import ReadParams, Status
-from tasks.jobs.readers.prefect_http import PrefectApi
-from tasks.jobs.readers.prefect_pages import Names, Raw, read_pages
+from tasks.errors import BadInput, quoted
+from tasks.http_server import FOR_OTHER_SERVERS, HTTP, Answer, HttpServer, Patience, Words, is_same_server
+from tasks.jobs.params import PrefectApiParams, ReadParams, Status
 from tasks.jobs.statuses import status_of
 from tasks.jobs.vetting import vet_runs
-from tasks.reading import Chunk, all_refusals, refusals
+from tasks.reading import Chunk, all_refusals, json_of, refusals
 
 if TYPE_CHECKING:
     import httpx
@@ -30,6 +32,18 @@ StateType = Literal[
 ROW_TIMES = ("submitted_at", "started_at", "ended_at")
 ROW_COLUMNS = ("run_id", "name", "user_name", "queue", *ROW_TIMES, "runtime_s", "status")
 NAME_OF_TWO = "{0}/{1}"  # flow and deployment, as Prefect writes them: many flows have a deployment `prod`
+EXPECTED = "the API of a Prefect server"
+FORGOT_API = "did you forget /api? A local server's address is http://127.0.0.1:4200/api"
+WORDS = Words(
+    example="http://host:4200/api",
+    expected=EXPECTED,
+    fix="is the server running, and is the address right?",
+    fix_failing="look at the server's log",
+    shorter="a page of runs",
+    fix_long="ask for less",
+)
+Raw = dict[str, Any]
+MAX_PAGE_RUNS = 200  # more is refused by the server
 
 
 class Creator(BaseModel):
@@ -98,6 +112,66 @@ class PrefectApiReader:
                 yield _joined(waiting)
 
 
+class PrefectApi(HttpServer):
+    """One server's API, for as long as it is open."""
+
+    def __init__(self, url: str, params: PrefectApiParams, transport: "httpx.BaseTransport | None" = None) -> None:
+        """Raises BadInput for an address that is none."""
+        patience = Patience(params.timeout_s, params.tries, params.backoff_s)
+        super().__init__(url, WORDS, patience, headers=_authorization(url), transport=transport)
+
+    def objects(self, route: str, question: dict[str, Any]) -> list[dict[str, Any]]:
+        """The list of objects that the server answers with. Raises BadInput if there is none to be had."""
+        found = self.ask("POST", route, json=question)
+        self._refuse_no_answer(found)
+        try:
+            answer = json_of(found.body)
+        except ValueError as error:
+            problem = "a web page instead of JSON" if found.is_page else f"malformed JSON ({error})"
+            raise BadInput(self.shown, problem, EXPECTED, FORGOT_API if found.is_page else "ask again") from error
+        if not isinstance(answer, list) or not all(isinstance(one, dict) for one in answer):
+            raise BadInput(self.shown, "an answer that is no list of objects", EXPECTED, FORGOT_API)
+        return answer
+
+    def _refuse_no_answer(self, found: Answer) -> None:
+        status = found.status
+        if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
+            there = found.headers.get("location", "another address")
+            raise BadInput(self.shown, f"redirects to {there}", EXPECTED, "name that address instead")
+        if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+            problem = f"the server refuses to answer ({found.status}) {quoted(found.excerpt)}".rstrip()
+            fix = "set PREFECT_API_KEY (Prefect Cloud) or PREFECT_API_AUTH_STRING (own server)"
+            raise BadInput(self.shown, problem, "a key that may read flow runs", fix)
+        if status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
+            raise BadInput(self.shown, f"no Prefect API at this address ({found.status})", EXPECTED, FORGOT_API)
+        if status >= HTTPStatus.BAD_REQUEST:
+            said = f"the server refuses the question ({found.status}) {quoted(found.excerpt)}".rstrip()
+            raise BadInput(self.shown, said, "Prefect 3", "check its version")
+
+
+class Names:
+    """The names of flows and deployments by id, asked for once each."""
+
+    def __init__(self, api: PrefectApi) -> None:
+        self.api = api
+        self.known: dict[str, dict[str, str]] = {"flows": {}, "deployments": {}}
+
+    def learn(self, kind: str, ids: set[str]) -> dict[str, str]:
+        """All names known of this kind ("flows" or "deployments"), those with these ids among them.
+
+        What has been deleted since stays without a name."""
+        known = self.known[kind]
+        unknown = sorted(ids - set(known))
+        for start in range(0, len(unknown), MAX_PAGE_RUNS):
+            some = unknown[start : start + MAX_PAGE_RUNS]
+            question: Raw = {kind: {"id": {"any_": some}}, "limit": MAX_PAGE_RUNS}
+            found = {
+                str(one.get("id")): str(one.get("name") or "") for one in self.api.objects(f"{kind}/filter", question)
+            }
+            known.update({each: found.get(each, "") for each in some})
+        return known
+
+
 def _chunk(page: list[Raw], first: int, names: Names, params: ReadParams, now: datetime) -> Chunk:
     good: list[tuple[int, FlowRun]] = []
     bad: list[tuple[int, str]] = []
@@ -159,3 +233,37 @@ def _shown(raw: Raw) -> str:
 def _joined(chunks: list[Chunk]) -> Chunk:
     rows = pd.concat([chunk.rows for chunk in chunks], ignore_index=True)
     return Chunk(rows, all_refusals([chunk.refused for chunk in chunks]), {})
+
+
+def _authorization(url: str) -> dict[str, str]:
+    """The key of this process for the server that it works with, that of the user for any other."""
+    is_ours = is_same_server(url, os.environ.get("PREFECT_API_URL", ""))
+    key, pair = (
+        os.environ.get(name) if is_ours else os.environ.get(aside, os.environ.get(name))
+        for name, aside in FOR_OTHER_SERVERS.items()
+    )
+    if key:
+        return {"Authorization": f"Bearer {key}"}
+    return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"} if pair else {}
+
+
+def read_pages(api: PrefectApi, page_runs: int, until: datetime) -> Iterator[list[Raw]]:
+    """Flow runs by expected start, up to `until`; runs that are added or deleted meanwhile shift nothing.
+
+    The next page begins at the expected start at which the last one ended (a time that Prefect never changes),
+    without the runs of that very time which were there. Raises BadInput if a server does not honour that."""
+    after, there = None, list[str]()
+    while True:
+        expected = {"before_": until.isoformat()} | ({"after_": after} if after else {})
+        question: Raw = {"sort": "EXPECTED_START_TIME_ASC", "limit": page_runs}
+        question["flow_runs"] = {"expected_start_time": expected} | ({"id": {"not_any_": there}} if there else {})
+        page = api.objects("flow_runs/filter", question)
+        if page:
+            yield page
+        if len(page) < page_runs:
+            return
+        last = next((run["expected_start_time"] for run in reversed(page) if run.get("expected_start_time")), after)
+        tied = [str(run["id"]) for run in page if run.get("expected_start_time") == last and run.get("id")]
+        if last == after and set(tied) <= set(there):
+            raise BadInput(api.shown, "the same page of flow runs again and again", "Prefect 3", "check its version")
+        after, there = last, (there + tied if last == after else tied)

@@ -2,22 +2,34 @@
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
+from math import nan
 
+import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.jobs.params import ReadParams
-from tasks.jobs.readers.slurm_fields import is_state, memory_bytes
-from tasks.jobs.readers.slurm_layout import BAR, STEP_MARK, Layout, find_layout, sacct_fields_in
-from tasks.jobs.readers.slurm_rows import STEP_PEAK, job_rows, read_numbers, run_ids
-from tasks.jobs.readers.slurm_table import join_blocks, raw_lines, read_table, split_before_last_job
+from tasks.jobs.params import ReadParams, Status
+from tasks.jobs.readers.slurm_table import (
+    BAR,
+    IDS,
+    STEP_MARK,
+    Layout,
+    find_layout,
+    join_blocks,
+    raw_lines,
+    read_table,
+    sacct_fields_in,
+    split_before_last_job,
+)
+from tasks.jobs.statuses import KNOWN_TO_SLURM, status_of
+from tasks.jobs.vetting import vet_runs
 from tasks.reading import HEAD_BYTES, Block, Chunk, all_refusals, read_blocks, refusals
-from tasks.times import check_zone
+from tasks.times import Readings, check_zone, needs_zone, read_times, settle
 
 logger = logging.getLogger(__name__)
-
 CHUNK_BYTES, CHUNK_LINES = 16 * 2**20, 50_000  # each chunk costs some fixed time
 SNIFFED_LINES = 20
 ENOUGH_FIELDS = 3  # names of sacct's fields, job id among them, that tell a header from other text
@@ -26,6 +38,22 @@ BUNDLE_MARK = "_["  # 123_[5-9]: tasks of a job array that have not begun
 SOME_JOB_ID = re.compile(r"\d+(_(\d+|\[.+\])|\+\d+)?(\.\w+)?")
 SOME_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d.*|\d{9,11}|Unknown|None")
 SOME_DURATION = re.compile(r"(\d+-)?\d\d:\d\d:\d\d")
+JOB_ID = r"[0-9]+(?:_(?:[0-9]+|\[.+\])|\+[0-9]+)?"  # 123, task 123_4, tasks 123_[5-9] that wait, component 123+1
+STEP_PEAK = "step_peak_bytes"  # column that the reader adds: largest MaxRSS of the job's steps
+SHOWN_CHARS = 60  # of a wrong value, in the reason
+NO_VALUE = frozenset(
+    {"", "Unknown", "None", "NONE", "N/A", "n/a", "INVALID", "UNLIMITED", "Partition_Limit", "Not set"}
+)
+BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50, "E": 2**60}
+# A newer sacct prints the flag bit "per CPU" of an older record as part of the amount, in megabytes: 2147486648Mn
+# are 3000 for each processor, which ReqTRES confirms in all 4,238 such rows of xdmod's phillips log.
+PER_CPU_FLAG = 2**31
+NO_VALUE_FROM = 2**32 - 3  # 0xfffffffd and above: Slurm's "unset" and "infinite"
+DURATION = re.compile(r"(?:([0-9]{1,7})-)?(?:([0-9]{1,9}):)?([0-9]{1,9}):([0-9]{1,9}(?:\.[0-9]{1,9})?)")
+COUNT = re.compile(r"[0-9]{1,18}")
+AMOUNT = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,9})?)([KMGTPE]?)")
+REQUESTED_MEMORY = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,9})?)([KMGTPE]?)([nc]?)")
+STATE = re.compile(r"([A-Z_]+)\+?(?: by \S+)?")
 
 
 class SlurmReader:
@@ -118,3 +146,273 @@ def _jobs(table: pd.DataFrame) -> pd.DataFrame:
     peak, _ = read_numbers(table[is_step], "MaxRSS", memory_bytes)
     largest = peak.groupby(run_ids(table[is_step]).str.partition(STEP_MARK)[0]).max()
     return jobs.assign(**{STEP_PEAK: run_ids(jobs).map(largest)})
+
+
+def job_rows(jobs: pd.DataFrame, params: ReadParams, now: datetime, *, path: str, cluster: str) -> Chunk:
+    """Job rows of a table of texts, with the places of lines that cannot be used and why (raw is empty).
+
+    jobs: as read_table gives it, without job steps, index unique. cluster: lines of another one are refused,
+    since their ids may coincide. Raises BadInput if times name no zone and params.time_zone is empty."""
+    submission = "Submit" if "Submit" in jobs else "Eligible"
+    times = {name: _read_times(jobs, name, params.time_zone, path) for name in (submission, "Start", "End")}
+    parsers: dict[str, tuple[str, Callable[[str], object]]] = {
+        "state": ("State", partial(status, mapped=params.statuses)),
+        **PARSERS,
+    }
+    values = {ours: read_numbers(jobs, field, parse) for ours, (field, parse) in parsers.items()}
+    problems = [_wrong_ids(jobs), _other_clusters(jobs, cluster)]
+    problems += [_about(jobs, name, reading.problem) for name, reading in times.items()]
+    problems += [_about(jobs, parsers[ours][0], problem) for ours, (_, problem) in values.items()]
+    reasons = pd.concat(problems)
+    reasons = reasons[~reasons.index.duplicated()].sort_index()
+    rows = _rows(jobs, {ours: value for ours, (value, _) in values.items()}, *times.values())
+    vetted = vet_runs(rows.drop(index=reasons.index), params, now)
+    refused = refusals(jobs.loc[reasons.index, "place"], reasons.to_list(), [""] * len(reasons))
+    return Chunk(vetted.rows, all_refusals([refused, vetted.refused]), {})
+
+
+def run_ids(table: pd.DataFrame) -> pd.Series:
+    """The id by which a job is known: JobIDRaw if the log has it, else JobID."""
+    return table[next(name for name in IDS if name in table)]
+
+
+def read_numbers(table: pd.DataFrame, field: str, parse: Callable[[str], object]) -> tuple[pd.Series, pd.Series]:
+    """What `parse` says of each text of a field, and for the rows where it objects, why.
+
+    Parses each distinct text once. A field that the log lacks is missing throughout."""
+    if field not in table:
+        return pd.Series(nan, index=table.index), pd.Series([], dtype="object")
+    codes, texts = pd.factorize(table[field].fillna(""))
+    parsed: list[object] = []
+    objections: dict[int, str] = {}
+    for code, text in enumerate(texts.tolist()):
+        try:
+            parsed.append(parse(text))
+        except ValueError as error:
+            objections[code] = str(error)
+            parsed.append(None)
+    values = pd.Series(parsed, dtype=None if parsed else "float64").take(codes).set_axis(table.index)
+    is_wrong = np.isin(codes, list(objections))
+    problem = pd.Series([objections[code] for code in codes[is_wrong]], index=table.index[is_wrong], dtype="object")
+    return values, problem
+
+
+def _read_times(jobs: pd.DataFrame, field: str, zone: str, path: str) -> Readings:
+    text = jobs[field] if field in jobs else pd.Series(pd.NA, index=jobs.index, dtype="str")
+    text = text.mask(text.isin(NO_VALUE))
+    if not zone and needs_zone(text):
+        raise BadInput(
+            path,
+            f"{field} is local time without a time zone",
+            "the time zone of the cluster's clock",
+            "name it: --time-zone Europe/Berlin (or export with SLURM_TIME_FORMAT=%s)",
+        )
+    return read_times(text, zone)
+
+
+def _about(jobs: pd.DataFrame, field: str, problem: pd.Series) -> pd.Series:
+    values = jobs.loc[problem.index, field] if len(problem) else []
+    told = [f"{field} '{str(value)[:SHOWN_CHARS]}' {why}" for value, why in zip(values, problem, strict=True)]
+    return pd.Series(told, index=problem.index, dtype="object")
+
+
+def _wrong_ids(jobs: pd.DataFrame) -> pd.Series:
+    field = next(name for name in IDS if name in jobs)
+    is_wrong = ~jobs[field].str.fullmatch(JOB_ID).fillna(False).astype(bool)
+    return _about(jobs, field, pd.Series("is not a job id", index=jobs.index[is_wrong], dtype="object"))
+
+
+def _other_clusters(jobs: pd.DataFrame, cluster: str) -> pd.Series:
+    if "Cluster" not in jobs:
+        return pd.Series([], dtype="object")
+    why = f"in a log of '{cluster}', whose job ids may be the same; export each cluster by itself"
+    is_other = jobs["Cluster"] != cluster
+    return _about(jobs, "Cluster", pd.Series(why, index=jobs.index[is_other], dtype="object"))
+
+
+def _rows(
+    jobs: pd.DataFrame, values: dict[str, pd.Series], submission: Readings, start: Readings, end: Readings
+) -> pd.DataFrame:
+    elapsed_s = values["elapsed_s"].fillna(values["elapsed_raw_s"])
+    submitted, started, ended = settle(submission, start, end, elapsed_s)
+    status = _status(jobs, values["state"], started, ended)
+    # sacct prints the time of the cancellation as the start of a job that never began
+    never_began = (status == "cancelled") & (elapsed_s == 0) & (started.isna() | (started == ended))
+    cpus = values["cpus"].fillna(values["allocated_cpus"]).fillna(values["allocated_tres_cpus"])
+    requested_cpus = values["requested_cpus"].fillna(values["requested_tres_cpus"])
+    peak = values["peak_memory_bytes"]
+    if STEP_PEAK in jobs:
+        peak = peak.where(~(jobs[STEP_PEAK] > peak.fillna(0)), jobs[STEP_PEAK])
+    reserved_cpus = values["reserved_cpu_s"] / elapsed_s.where(elapsed_s > 0)
+    user = next((name for name in ("User", "UID") if name in jobs), "")
+    return pd.DataFrame(
+        {
+            "run_id": run_ids(jobs),
+            "name": _text(jobs, "JobName"),
+            "user_name": _text(jobs, user),
+            "queue": _text(jobs, "Partition"),
+            "submitted_at": submitted,
+            "started_at": started.mask(never_began),
+            "ended_at": ended,
+            "runtime_s": elapsed_s.mask(never_began),  # not end - start: a suspended job does not run
+            "status": status,
+            "requested_cpus": requested_cpus,
+            "used_cpus": cpus.fillna(reserved_cpus),
+            "requested_runtime_s": values["limit_s"].fillna(values["limit_raw_min"] * 60),
+            "requested_memory_bytes": _requested_memory(values, requested_cpus.fillna(cpus)),
+            # sacct prints 0 where it has not looked: with -X, and for jobs too short to be sampled
+            "cpu_s": values["cpu_s"].where(values["cpu_s"] > 0),
+            "peak_memory_bytes": peak.where(peak > 0),
+            "place": jobs["place"],
+        }
+    )
+
+
+def _text(jobs: pd.DataFrame, field: str) -> pd.Series:
+    text = jobs[field] if field in jobs else pd.Series("", index=jobs.index, dtype="str")
+    return text.mask(text == "")
+
+
+def _requested_memory(values: dict[str, pd.Series], cpus: pd.Series) -> pd.Series:
+    nodes = values["nodes"].fillna(values["requested_nodes"]).fillna(values["allocated_nodes"])
+    requested = values["tres_memory_bytes"].fillna(values["job_memory_bytes"])
+    return requested.fillna(values["node_memory_bytes"] * nodes).fillna(values["cpu_memory_bytes"] * cpus)
+
+
+def _status(jobs: pd.DataFrame, state: pd.Series, started: pd.Series, ended: pd.Series) -> pd.Series:
+    """The state's status; without one a job that has no end yet runs, or waits if it has no start."""
+    status = state.fillna("unknown") if "State" in jobs else pd.Series("unknown", index=jobs.index)
+    if "End" not in jobs:
+        return status
+    is_open = (status == "unknown") & ended.isna()
+    return status.mask(is_open & started.notna(), "running").mask(is_open & started.isna(), "pending")
+
+
+def duration_s(text: str) -> float:
+    """Seconds of `[D-]HH:MM:SS`, `MM:SS.mmm` (TotalCPU of short jobs)."""
+    if text in NO_VALUE:
+        return nan
+    found = DURATION.fullmatch(text)
+    if not found:
+        raise ValueError("is not a duration ([D-]HH:MM:SS)")
+    days, hours, minutes, seconds = found.groups(default="0")
+    return int(days) * 86_400 + int(hours) * 3600 + int(minutes) * 60 + float(seconds)
+
+
+def count(text: str) -> float:
+    """A whole number of something, or raw seconds."""
+    if text in NO_VALUE:
+        return nan
+    if not COUNT.fullmatch(text):
+        raise ValueError("is not a whole number")
+    return float(text)
+
+
+def nodes(text: str) -> float:
+    """A number of nodes; sacct shortens large ones to `1K` or `1.50K` (1024 each)."""
+    return _amount(text, "", "is not a number of nodes")
+
+
+def memory_bytes(text: str) -> float:
+    """Bytes of `123456K`, `1.50G`; sacct prints no unit for bytes (MaxRSS 0)."""
+    return _amount(text, "", "is not an amount of memory")
+
+
+def job_memory_bytes(text: str) -> float:
+    """ReqMem where it is for the whole job (`64G`), else NaN."""
+    return _memory_request(text, "")
+
+
+def node_memory_bytes(text: str) -> float:
+    """ReqMem where it is for each node (`31000Mn`), else NaN."""
+    return _memory_request(text, "n")
+
+
+def cpu_memory_bytes(text: str) -> float:
+    """ReqMem where it is for each processor (`4000Mc`, `2147487648Mn`), else NaN."""
+    return _memory_request(text, "c")
+
+
+def tres_cpus(text: str) -> float:
+    """Processors in a list of trackable resources, `billing=8,cpu=8,mem=24000M,node=1`."""
+    return _amount(_resources(text).get("cpu", ""), "", "has no number for cpu=")
+
+
+def tres_memory_bytes(text: str) -> float:
+    """Memory in a list of trackable resources, for the whole job; no unit means megabytes."""
+    return _amount(_resources(text).get("mem", ""), "M", "has no amount for mem=") or nan
+
+
+def status(text: str, mapped: Mapping[str, Status]) -> Status:
+    """Our status for a job state; a state of a newer Slurm that we do not know is `unknown`. mapped: the user's words.
+
+    `CANCELLED by 380693` names who did it, `CANCELLED+` is a state cut at ten characters."""
+    if text in NO_VALUE:
+        return "unknown"
+    known = status_of(text, mapped, KNOWN_TO_SLURM)
+    if known is None and not STATE.fullmatch(text):
+        raise ValueError("is not a job state")
+    return known or "unknown"
+
+
+def is_state(text: str) -> bool:
+    """Whether a text is a state as sacct prints it."""
+    found = STATE.fullmatch(text)
+    return bool(found and len(found[1]) > 2 and status_of(found[1], {}, KNOWN_TO_SLURM))
+
+
+def _resources(text: str) -> dict[str, str]:
+    if text in NO_VALUE:
+        return {}
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(equals for _, equals, _ in pairs):
+        raise ValueError("is not a list of resources (cpu=8,mem=24000M)")
+    return {name: value for name, _, value in pairs}
+
+
+def _amount(text: str, default_unit: str, problem: str) -> float:
+    if text in NO_VALUE:
+        return nan
+    found = AMOUNT.fullmatch(text)
+    if not found:
+        raise ValueError(problem)
+    return float(found[1]) * BYTES[found[2] or default_unit]
+
+
+def _memory_request(text: str, wanted_per: str) -> float:
+    """No unit means megabytes; 0 asks for all of a node's memory, of which the log does not say how much it is."""
+    if text in NO_VALUE:
+        return nan
+    found = REQUESTED_MEMORY.fullmatch(text)
+    if not found:
+        raise ValueError("is not an amount of memory")
+    number, unit, per = float(found[1]), found[2] or "M", found[3]
+    is_flagged = number * BYTES[unit] >= PER_CPU_FLAG * BYTES["M"]
+    if is_flagged and (unit != "M" or number >= NO_VALUE_FROM):  # rounded to `2.00P`: the amount is lost
+        return nan
+    if is_flagged:
+        number, per = number - PER_CPU_FLAG, "c"
+    return number * BYTES[unit] if number and per == wanted_per else nan
+
+
+PARSERS: dict[str, tuple[str, Callable[[str], object]]] = {  # our value: (Slurm's field, how it is read)
+    "elapsed_s": ("Elapsed", duration_s),
+    "elapsed_raw_s": ("ElapsedRaw", count),
+    "limit_s": ("Timelimit", duration_s),
+    "limit_raw_min": ("TimelimitRaw", count),
+    "requested_cpus": ("ReqCPUS", count),
+    "requested_tres_cpus": ("ReqTRES", tres_cpus),
+    "cpus": ("NCPUS", count),
+    "allocated_cpus": ("AllocCPUS", count),
+    "allocated_tres_cpus": ("AllocTRES", tres_cpus),
+    "reserved_cpu_s": ("CPUTimeRAW", count),
+    "nodes": ("NNodes", nodes),
+    "requested_nodes": ("ReqNodes", nodes),
+    "allocated_nodes": ("AllocNodes", nodes),
+    "tres_memory_bytes": ("ReqTRES", tres_memory_bytes),
+    "job_memory_bytes": ("ReqMem", job_memory_bytes),
+    "node_memory_bytes": ("ReqMem", node_memory_bytes),
+    "cpu_memory_bytes": ("ReqMem", cpu_memory_bytes),
+    "cpu_s": ("TotalCPU", duration_s),
+    "peak_memory_bytes": ("MaxRSS", memory_bytes),
+}

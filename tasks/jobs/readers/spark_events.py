@@ -1,21 +1,14 @@
 """The events of a Spark application, taken one by one: what is kept does not grow with the number of tasks."""
 
+import hashlib
 import json
-from collections.abc import Callable
-
-from tasks.jobs.readers.spark_application import Application
-from tasks.jobs.readers.spark_fields import (
-    SHOWN_CHARS,
-    Event,
-    number,
-    optional,
-    optional_text,
-    optional_whole,
-    part,
-    short,
-    text,
-)
-from tasks.jobs.readers.spark_plan import count_operators, operator_tree
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import inf
+from typing import Any
 
 PREFIX = '{"Event":"'
 LOG_START, APP_START = "SparkListenerLogStart", "SparkListenerApplicationStart"
@@ -35,6 +28,160 @@ KEPT_PROPERTIES = (
     "spark.task.cpus",
     "spark.yarn.queue",
 )
+MAX_VERTICES = 20_000  # more (stages times hosts) are not kept
+SLACK_MS = 60_000.0  # a clock may be set back while an application runs
+Event = Mapping[str, Any]
+SHOWN_CHARS = 60
+COUNT = re.compile(r"[0-9]{1,15}")  # longer ones are no count of anything
+NO_OPERATORS = ("WholeStageCodegen", "InputAdapter", "AdaptiveSparkPlan", "ResultQueryStage", "ShuffleQueryStage")
+WITH_A_KIND = ("Scan", "Execute")  # Scan parquet, Execute InsertIntoHadoopFsRelationCommand
+WORD = re.compile(r"[A-Za-z][\w.-]*")
+MAX_DEPTH = 500  # a plan that is nested more deeply is refused
+MAX_STEPS = 1000  # of a skyline; beyond twice as many, neighbours become one step with their mean
+MS = 1000
+Step = tuple[float, float]  # from (ms since 1970), tokens until the next step
+
+
+class Tokens:
+    """Tokens held by a run or a vertex. Events come in the order of time, or nearly: time never runs back here."""
+
+    def __init__(self, *, has_steps: bool = False) -> None:
+        self.now, self.peak, self.area_ms = 0.0, 0.0, 0.0
+        self.first_ms: float | None = None
+        self.last_ms = 0.0
+        self.lowest: float | None = None
+        self.has_steps = has_steps
+        self.steps: list[Step] = []
+
+    def change(self, at_ms: float, tokens: float) -> None:
+        """So many tokens more (or fewer) are in use from this moment on."""
+        if self.first_ms is None:
+            self.first_ms = self.last_ms = at_ms
+        if at_ms > self.last_ms:
+            self.area_ms += self.now * (at_ms - self.last_ms)
+            self.lowest = self.now if self.lowest is None else min(self.lowest, self.now)
+            self.last_ms = at_ms
+        self.now = max(0.0, self.now + tokens)
+        self.peak = max(self.peak, self.now)
+        if self.has_steps:
+            self._step()
+
+    def mean(self, span_ms: float) -> float | None:
+        """Tokens in use, mean over so many milliseconds; None if there are none."""
+        return self.area_ms / span_ms if span_ms > 0 else None
+
+    @property
+    def least(self) -> float | None:
+        """Smallest number of tokens between the first start and the last end; None if nothing ran."""
+        return self.peak if self.lowest is None and self.first_ms is not None else self.lowest
+
+    def _step(self) -> None:
+        if self.steps and self.steps[-1][0] == self.last_ms:
+            self.steps.pop()
+        self.steps.append((self.last_ms, self.now))
+        if len(self.steps) >= 2 * MAX_STEPS:
+            self.steps = _thinned(self.steps)
+
+
+@dataclass
+class Vertex:
+    """One stage on one host."""
+
+    stage: str
+    host: str
+    profile: str
+    tokens: Tokens = field(default_factory=Tokens)
+    cpu_s: float = 0.0
+    read_bytes: float = 0.0
+    temp_bytes: float = 0.0
+
+
+@dataclass
+class Application:
+    """What the events so far say. place: line of the first of them; latest_ms: no task can be later."""
+
+    place: int
+    latest_ms: float = inf
+    id: str | None = None
+    attempt: str | None = None
+    name: str | None = None
+    user: str | None = None
+    started_ms: float | None = None
+    ended_ms: float | None = None
+    exit_code: int | None = None
+    has_failed: bool = False
+    is_cancelled: bool = False
+    properties: dict[str, str] = field(default_factory=dict)
+    trees: set[str] = field(default_factory=set)
+    operators: Counter[str] = field(default_factory=Counter)
+    cores: dict[str, float] = field(default_factory=dict)
+    profiles: dict[str, str] = field(default_factory=dict)
+    peak_memory: dict[str, float] = field(default_factory=dict)
+    tokens: Tokens = field(default_factory=lambda: Tokens(has_steps=True))
+    vertices: dict[tuple[str, str], Vertex] = field(default_factory=dict)
+    held: dict[tuple[str, str], float] = field(default_factory=dict)  # tokens by stage and host
+    n_tasks: int = 0
+    n_left_out: int = 0
+    cpu_s: float = 0.0
+    input_bytes: float = 0.0
+    read_bytes: float = 0.0
+    temp_bytes: float = 0.0
+
+    def task_time(self, event: Event, key: str) -> float:
+        """A time of a task, ms. Raises ValueError before the application's start, or later than any task can be."""
+        at_ms = number(event, key)
+        if self.started_ms is None:
+            raise ValueError(
+                "a task without an application that has started; expected its SparkListenerApplicationStart"
+            )
+        if not self.started_ms - SLACK_MS <= at_ms <= self.latest_ms:
+            raise ValueError(f"{key} {at_ms:.0f} is no time of this run; expected ms from its start on, up to now")
+        return max(at_ms, self.started_ms)
+
+    def vertex(self, stage: str, host: str, executor: str) -> Vertex | None:
+        """The vertex of a task; None beyond MAX_VERTICES."""
+        known = self.vertices.get((stage, host))
+        if known is None and len(self.vertices) < MAX_VERTICES:
+            known = Vertex(stage, host, self.profiles.get(executor, ""))
+            self.vertices[stage, host] = known
+        self.n_left_out += known is None
+        return known
+
+    def hold(self, at_ms: float, stage: str, host: str, executor: str) -> None:
+        """A task begins and takes its tokens."""
+        self.vertex(stage, host, executor)
+        self.held[stage, host] = self.held.get((stage, host), 0.0) + self.cpus_per_task
+        self._change(at_ms, stage, host, self.cpus_per_task)
+
+    def release(self, at_ms: float, stage: str, host: str, tokens: float) -> None:
+        """A task ends and gives back its tokens, as far as they have not been given back at the end of its stage."""
+        held = self.held.pop((stage, host), 0.0)
+        if held > tokens:
+            self.held[stage, host] = held - tokens
+        self._change(at_ms, stage, host, -min(held, tokens))
+
+    def release_all(self, at_ms: float, stage: str = "") -> None:
+        """What the tasks of a stage (or all tasks) still hold is given back."""
+        for of_stage, host in list(self.held):
+            if stage in ("", of_stage):
+                self.release(at_ms, of_stage, host, self.held[of_stage, host])
+
+    def _change(self, at_ms: float, stage: str, host: str, tokens: float) -> None:
+        self.tokens.change(at_ms, tokens)
+        vertex = self.vertices.get((stage, host))
+        if vertex:
+            vertex.tokens.change(at_ms, tokens)
+
+    @property
+    def outruns_its_end(self) -> bool:
+        """Whether a task ends long after the application has ended."""
+        has_span = self.ended_ms is not None and self.started_ms is not None and self.ended_ms >= self.started_ms
+        return has_span and self.tokens.last_ms > (self.ended_ms or 0) + SLACK_MS
+
+    @property
+    def cpus_per_task(self) -> float:
+        """Tokens that a task holds: spark.task.cpus."""
+        return count(self.properties.get("spark.task.cpus")) or 1.0
 
 
 def take_event(app: Application, name: str, event: Event) -> None:
@@ -168,6 +315,116 @@ def _sql_start(app: Application, event: Event) -> None:
 def _sql_end(app: Application, event: Event) -> None:
     if event.get("errorMessage"):
         app.has_failed = True
+
+
+def short(name: str) -> str:
+    """The name of an event without what all of them begin with."""
+    return name.rpartition(".")[2].removeprefix("SparkListener")
+
+
+def part(event: Event, key: str) -> Event:
+    """An object that has to be there. Raises ValueError if it is missing or no object."""
+    if event.get(key) is None:
+        raise ValueError(f"{short(str(event.get('Event', 'event')))} lacks '{key}'")
+    return optional(event, key)
+
+
+def optional(event: Event, key: str) -> Event:
+    """An object, empty if it is missing. Raises ValueError if it is no object."""
+    found = event.get(key)
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise ValueError(f"{key} '{str(found)[:SHOWN_CHARS]}' is not an object")
+    return found
+
+
+def number(event: Event, key: str, default: float | None = None) -> float:
+    """A number from 0. Raises ValueError for any other, and for a missing one without a default."""
+    value = event.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{key} '{str(value)[:SHOWN_CHARS]}' is not a number")
+    if not 0 <= value < 1e18:
+        raise ValueError(f"{key} '{str(value)[:SHOWN_CHARS]}' is negative or too large; expected 0 or more")
+    return float(value)
+
+
+def optional_whole(event: Event, key: str) -> int | None:
+    """A whole number of any sign, None if it is missing. Raises ValueError for anything else."""
+    value = event.get(key)
+    if value is not None and type(value) is not int:
+        raise ValueError(f"{key} '{str(value)[:SHOWN_CHARS]}' is not a whole number")
+    return value
+
+
+def text(event: Event, key: str) -> str:
+    """A text that is not empty. Raises ValueError for anything else."""
+    found = optional_text(event, key)
+    if not found:
+        raise ValueError(f"{key} '{str(event.get(key))[:SHOWN_CHARS]}' is not a text")
+    return found
+
+
+def optional_text(event: Event, key: str) -> str | None:
+    """A text, None if it is missing. Raises ValueError if it is none, or holds a surrogate without its partner."""
+    value = event.get(key)
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"{key} '{str(value)[:SHOWN_CHARS]}' is not a text")
+    if value and any("\ud800" <= char <= "\udfff" for char in value):
+        raise ValueError(f"{key} {value[:SHOWN_CHARS]!a} holds half a character; expected whole ones")
+    return value
+
+
+def count(given: str | None) -> float | None:
+    """A count as Spark's properties write it; None for what is no count."""
+    match = COUNT.fullmatch(given.strip()) if given else None
+    return float(match[0]) if match else None
+
+
+def operator_tree(plan: Any, depth: int = 0) -> str:
+    """A plan as text, `Sort(Exchange(Scan parquet()))`; wrappers of code generation are left out.
+
+    plan: sparkPlanInfo of a log. Raises ValueError if it is no plan."""
+    if not isinstance(plan, dict) or not isinstance(plan.get("nodeName"), str) or depth > MAX_DEPTH:
+        raise ValueError("sparkPlanInfo is not a plan of nodes with names")
+    children = plan.get("children") or []
+    if not isinstance(children, list):
+        raise ValueError("sparkPlanInfo is not a plan of nodes with names")
+    inner = ", ".join(operator_tree(child, depth + 1) for child in children)
+    name = _operator(plan["nodeName"])
+    return inner if name in NO_OPERATORS else f"{name}({inner})"
+
+
+def count_operators(tree: str) -> Counter[str]:
+    """How often each operator stands in a tree."""
+    return Counter(re.findall(r"([^(),]+?)\(", tree.replace(", ", ",")))
+
+
+def signature(trees: set[str]) -> str | None:
+    """A hash over the distinct plans of an application, in any order; None without a plan.
+
+    A plan that is run once or ten times counts once: how often a loop turns is not which job it is."""
+    if not trees:
+        return None
+    return hashlib.sha256("\n".join(sorted(trees)).encode()).hexdigest()[:16]
+
+
+def _operator(node_name: str) -> str:
+    words = WORD.findall(node_name)
+    if not words:
+        return "unnamed"
+    return " ".join(words[:2]) if words[0] in WITH_A_KIND else str(words[0])
+
+
+def _thinned(steps: list[Step]) -> list[Step]:
+    """Half as many steps: two neighbours become one with their mean over time, so the area stays the same."""
+    pairs = pairwise([*steps[:-1:2], steps[-1]])
+    thin = []
+    for index, ((start, first), (end, _)) in enumerate(pairs):
+        middle, second = steps[min(2 * index + 1, len(steps) - 1)]
+        middle = min(middle, end)
+        thin.append((start, (first * (middle - start) + second * (end - middle)) / (end - start)))
+    return [*thin, steps[-1]]
 
 
 HANDLERS: dict[str, Callable[[Application, Event], None]] = {

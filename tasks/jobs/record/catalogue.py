@@ -1,13 +1,16 @@
 """The recurring jobs: templates made into jobs with a name, an owner, a schedule, a size and resources of their own."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Literal, TypeVar
 
 import numpy as np
 
+from tasks.jobs.record.datasets import PARTS
 from tasks.jobs.record.params import RecordParams
-from tasks.jobs.record.template import Template
+from tasks.jobs.record.templates import Template
 from tasks.jobs.record.templates_finance import FINANCE
 from tasks.jobs.record.templates_logistics import LOGISTICS
 from tasks.jobs.record.templates_logs import LOGS
@@ -25,7 +28,6 @@ TEMPLATES: tuple[Template, ...] = (
 )  # fmt: skip
 Schedule = Literal["daily", "twice_daily", "six_hourly", "bursty", "ad_hoc"]
 Sizing = Literal["steady", "spread", "weekly", "growing", "backfill", "wide"]
-
 # twice a day for most, so that a week holds enough runs of nearly every job
 SCHEDULES: dict[Schedule, float] = {
     "daily": 0.10, "twice_daily": 0.60, "six_hourly": 0.09, "bursty": 0.10, "ad_hoc": 0.11,
@@ -51,6 +53,18 @@ SERVICE_SHARE = 0.6  # scheduled jobs that run under a service account
 TEAM_STRIDE = 3
 TEAM_OF_ROUND = (0, 4, 8, 2, 6, 1, 5, 9, 3, 7)  # a template's jobs are of different teams
 HOURS = 24
+FIRST_DAY = date(2026, 9, 1)  # the first day of every campaign's schedule
+HASH_BYTES = 6
+UUID_CUTS = (8, 12, 16, 20)
+RUNS_A_DAY: dict[Schedule, int] = {"daily": 1, "twice_daily": 2, "six_hourly": 4}
+JITTER_DAYS = 0.004  # about six minutes
+BURSTS_A_DAY, BURST_RUNS, BURST_GAP_DAYS = 0.35, (4, 11), 0.006
+AD_HOC_A_DAY = 2.2
+STEADY_SIGMA, SPREAD_SIGMA = 0.08, 0.55
+WEEKEND_FACTOR, WEEK = 3.0, 7
+GROWTH = 4.0
+BACKFILL_SHARE, BACKFILL_FACTORS = 0.04, (10, 50)
+WIDEST = 50
 
 
 @dataclass(frozen=True)
@@ -125,3 +139,91 @@ def _make_job(index: int, params: RecordParams, rng: np.random.Generator) -> Job
 def make_jobs(params: RecordParams) -> tuple[Job, ...]:
     """params.jobs recurring jobs with distinct names; the same seed makes the same jobs."""
     return tuple(_make_job(index, params, np.random.default_rng([params.seed, index])) for index in range(params.jobs))
+
+
+def _hex(count: int, rng: np.random.Generator) -> str:
+    return rng.bytes(count).hex()
+
+
+def _uuid(rng: np.random.Generator) -> str:
+    digits = _hex(16, rng)
+    return "-".join(digits[low:high] for low, high in zip((0, *UUID_CUTS), (*UUID_CUTS, 32), strict=True))
+
+
+def submitted_name(name: str, style: int, counter: int, at_days: float, path: str, rng: np.random.Generator) -> str:
+    """The job's name as one run submits it, in one of seven styles.
+
+    at_days: schedule time in days since the campaign's first day; path: the run's first input under /data.
+    """
+    day = FIRST_DAY + timedelta(days=int(at_days))
+    hour, minute = int(at_days * 24) % 24, int(at_days * 1440) % 60
+    return (
+        f"{name}_{day}_r{counter:04d} /data/{path}",
+        f"{name}.{day:%Y%m%d}T{hour:02d}{minute:02d} #{counter}",
+        f"{name} run={counter} dt={day}",
+        f"{name}-{_hex(HASH_BYTES, rng)}",
+        f"{name}[{day:%Y/%m/%d}] s3://lake/h={hour:02d}/{path}",
+        f"{name}_{day:%Y%m%d}{hour:02d}{minute:02d}",
+        f"{name}:{_uuid(rng)}",
+    )[style]
+
+
+def _bursts(days: float, rng: np.random.Generator) -> Iterator[float]:
+    at = float(rng.exponential(1 / BURSTS_A_DAY))
+    while at < days:
+        for _ in range(int(rng.integers(*BURST_RUNS))):
+            yield at
+            at += float(rng.exponential(BURST_GAP_DAYS))
+        at += float(rng.exponential(1 / BURSTS_A_DAY))
+
+
+def _poisson(days: float, rng: np.random.Generator) -> Iterator[float]:
+    at = float(rng.exponential(1 / AD_HOC_A_DAY))
+    while at < days:
+        yield at
+        at += float(rng.exponential(1 / AD_HOC_A_DAY))
+
+
+def _regular(job: Job, days: float, rng: np.random.Generator) -> Iterator[float]:
+    gap = 1 / RUNS_A_DAY[job.schedule]
+    first = (job.hour / HOURS) % gap
+    for step in range(int(days / gap)):
+        yield first + step * gap + float(rng.exponential(JITTER_DAYS))
+
+
+def submit_days(job: Job, first_day: int, days: int, rng: np.random.Generator) -> list[float]:
+    """Times of submission from first_day on, in days since the campaign's start, in order."""
+    kinds = {"bursty": _bursts, "ad_hoc": _poisson}
+    times = kinds[job.schedule](days, rng) if job.schedule in kinds else _regular(job, days, rng)
+    return sorted(first_day + at for at in times if at < days)
+
+
+def size_factor(job: Job, at_days: float, progress: float, rng: np.random.Generator) -> float:
+    """Input of one run as a multiple of the everyday input; progress: 0 at the campaign's start, 1 at its end."""
+    match job.sizing:
+        case "spread":
+            return float(rng.lognormal(0, SPREAD_SIGMA))
+        case "weekly":
+            factor = WEEKEND_FACTOR if int(at_days) % WEEK >= WEEK - 2 else 1.0
+            return factor * float(rng.lognormal(0, STEADY_SIGMA))
+        case "growing":
+            return float(GROWTH**progress)
+        case "backfill" if rng.random() < BACKFILL_SHARE:
+            return float(rng.uniform(*BACKFILL_FACTORS))
+        case "wide":
+            return math.exp(rng.uniform(0, math.log(WIDEST)))
+    return float(rng.lognormal(0, STEADY_SIGMA))
+
+
+def usual_parts(job: Job) -> float:
+    """Parts that a run of the job reads in the middle of all its runs."""
+    middle = {"wide": math.sqrt(WIDEST), "growing": math.sqrt(GROWTH)}.get(job.sizing, 1.0)
+    return job.typical_parts * middle
+
+
+def draw_parts(job: Job, at_days: float, progress: float, rng: np.random.Generator) -> tuple[int, int]:
+    """First part and number of parts (1 to 64) that a run reads. A table's range must not wrap around."""
+    count = round(job.typical_parts * size_factor(job, at_days, progress, rng))
+    count = min(PARTS, max(1, count))
+    last_start = PARTS - count if job.template.source == "table" else PARTS - 1
+    return int(rng.integers(0, last_start + 1)), count

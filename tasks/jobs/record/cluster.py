@@ -1,23 +1,35 @@
-"""The miniature cluster: for each SKU a control group with a quota, slots for vertices, its load, and gauges."""
+"""The miniature cluster: for each SKU a control group with a quota, slots for vertices, load and gauges; and the
+machine beneath it: its facts, and what others do there."""
 
 import contextlib
 import logging
 import math
 import os
+import platform
+import resource
+import shutil
+import signal
 import statistics
+import subprocess
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 
 from tasks.errors import MissingTool
-from tasks.jobs.record.load import BackgroundLoad, load_source
-from tasks.jobs.record.params import RecordParams
-from tasks.jobs.record.skus import TOKEN_US, TOKENS_OF_A_CORE, Sku
-from tasks.machine import read_cgroups
+from tasks.jobs.record.params import (
+    TOKEN_US,
+    TOKENS_OF_A_CORE,
+    RecordParams,
+    Sku,
+)
+from tasks.lifeline import tied_to_parent
+from tasks.machine import cpu_model, read_cgroups
 from tasks.machine_groups import ROOT, UNLIMITED, Group, campaign_group, disk_of
 
+logger = logging.getLogger(__name__)
 PLANNER = "planner"  # the slot that plans jobs, outside every SKU
 WINDOW_S = 10.0
 RECENT_S = 1.0  # what background load takes now, for spare tokens
@@ -27,7 +39,17 @@ WEIGHT = 800  # the campaign keeps its quota while other work goes on
 MEMORY_MIB_PER_TOKEN = 400
 MOST_SLOTS = 16  # of one SKU: a worker takes 100 MB
 LOAD_WEIGHT = 300  # against 100 of each vertex: a noisy neighbour
-logger = logging.getLogger(__name__)
+STOP_S = 5.0
+STRESSORS = {  # how much of a SKU they take is the quota of their group
+    "cpu": "--cpu 2 --cpu-method matrixprod{limit}",
+    "memory": "--vm 1 --vm-bytes 256M --vm-keep",
+    "disk": "--hdd 1 --hdd-bytes 128M --temp-path {temp}",
+}
+TIME_FIELDS = slice(11, 15)  # utime, stime, cutime, cstime after the name in /proc/PID/stat
+IDLE_FIELDS = (3, 4)  # idle and iowait in /proc/stat
+STEAL = 7
+UNKNOWN = "unknown"
+MONITOR_WINDOW_S = 5.0
 
 
 @dataclass
@@ -54,6 +76,67 @@ class Gauge:
         last, last_s = self.samples[-1]
         first, first_s = next(pair for pair in self.samples if last - pair[0] <= RECENT_S or pair is self.samples[-2])
         return (last_s - first_s) / max(last - first, FEWEST_S)
+
+
+class BackgroundLoad:
+    """One level of load at a time on one SKU; leaves no stressor behind."""
+
+    def __init__(self, source: str, temp: Path, group: Group | None) -> None:
+        self.source, self.temp, self.group = source, temp, group
+        self.level = "none"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ending: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the stressors."""
+        return [process.pid for process in (self._process, *self._ending) if process]
+
+    def switch(self, level: str) -> None:
+        """Go to another level; without stress-ng the level stays `none`. The same kind goes on at another quota."""
+        if self.source != "stress-ng" or level == self.level:
+            return
+        command, before = (
+            stress_command(one, self.temp, has_group=self.group is not None) for one in (level, self.level)
+        )
+        if command != before or self.group is None:
+            self._end()
+            if command:
+                self._start(command)
+        self.level = level
+
+    def _start(self, command: list[str]) -> None:
+        self._process = subprocess.Popen(
+            tied_to_parent(command if self.group is None else self.group.command_inside(command)),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # one process group, so that all of it can be stopped
+        )
+
+    def _end(self) -> None:
+        """Ask the stressor to end; nobody waits for it, since runs are being timed."""
+        self._ending = [process for process in self._ending if process.poll() is None]
+        if self._process is not None:
+            self._signal(self._process, signal.SIGTERM)
+            self._ending.append(self._process)
+            self._process = None
+
+    @staticmethod
+    def _signal(process: subprocess.Popen[bytes], what: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, what)
+
+    def stop(self) -> None:
+        """End every stressor and everything it started, and wait for that."""
+        self._end()
+        self.level = "none"
+        for process in self._ending:
+            try:
+                process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                self._signal(process, signal.SIGKILL)
+                process.wait(STOP_S)
+        self._ending = []
 
 
 @dataclass
@@ -210,3 +293,115 @@ def offered_load(readings: Sequence[tuple[float, float]]) -> tuple[float, float]
     means, deviations = [mean for mean, _ in readings], [sd for _, sd in readings]
     within = statistics.fmean(sd * sd for sd in deviations)
     return statistics.fmean(means), (within + statistics.pvariance(means)) ** 0.5
+
+
+def load_source(params: RecordParams) -> str:
+    """`stress-ng` or `jobs`: where this campaign's load comes from.
+
+    Raises MissingTool if stress-ng is asked for by name and is not installed.
+    """
+    if params.load == "jobs" or shutil.which("stress-ng"):
+        return "jobs" if params.load == "jobs" else "stress-ng"
+    missing = "stress-ng is not installed (Debian: apt-get install stress-ng)"
+    if params.load == "stress-ng":
+        raise MissingTool(f"{missing}; install it, or record with load=jobs")
+    logger.warning("%s: load comes from concurrent jobs only", missing)
+    return "jobs"
+
+
+def stress_command(level: str, temp: Path, *, has_group: bool = True) -> list[str]:
+    """The stress-ng command of a level; empty for `none`. Without a group it limits itself, as far as it can."""
+    kind, _, percent = level.partition("-")
+    if kind == "none":
+        return []
+    limit = "" if has_group else f" --cpu-load {percent}"
+    return ["stress-ng", "--quiet", *STRESSORS[kind].format(temp=temp, limit=limit).split()]
+
+
+@dataclass(frozen=True)
+class MachineState:
+    """The machine just before a run. Cores are means over the last seconds; NaN where the system does not say."""
+
+    load_1m: float = float("nan")
+    busy_cores: float = float("nan")
+    foreign_cores: float = float("nan")
+    steal_cores: float = float("nan")
+    cpu_pressure_pct: float = float("nan")
+
+
+@dataclass(frozen=True)
+class _Sample:
+    at: float
+    busy_s: float
+    steal_s: float
+    own_s: float
+
+
+def tree_cpu_s(pid: int) -> float:
+    """CPU seconds of a process, its ended children and its living descendants."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks = sum(int(text) for text in fields[TIME_FIELDS])
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return ticks / os.sysconf("SC_CLK_TCK") + sum(tree_cpu_s(int(child)) for child in children)
+    return 0.0
+
+
+def _recorder_cpu_s() -> float:
+    usages = (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+class Monitor:
+    """Samples the machine when told to; `state` is the mean over the last five seconds."""
+
+    def __init__(self) -> None:
+        self.cores = os.cpu_count() or 1
+        self._samples: deque[_Sample] = deque()
+
+    def sample(self, own_pids: list[int], grouped_s: float = 0.0) -> None:
+        """Take a sample. What is not foreign: the recorder's children own_pids, and grouped_s, the CPU seconds of
+        those that a control group counts."""
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            ticks = [int(text) for text in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
+            per_s = os.sysconf("SC_CLK_TCK")
+            idle = sum(ticks[field] for field in IDLE_FIELDS)
+            busy = sum(ticks[: STEAL + 1]) - idle - ticks[STEAL]
+            own_s = grouped_s + _recorder_cpu_s() + sum(tree_cpu_s(pid) for pid in own_pids)
+            self._samples.append(_Sample(time.monotonic(), busy / per_s, ticks[STEAL] / per_s, own_s))
+        while len(self._samples) > 2 and self._samples[-1].at - self._samples[1].at >= MONITOR_WINDOW_S:
+            self._samples.popleft()
+
+    def state(self) -> MachineState:
+        """The machine now."""
+        told: dict[str, float] = {"load_1m": os.getloadavg()[0]}
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            told["cpu_pressure_pct"] = float(Path("/proc/pressure/cpu").read_text().split()[1].partition("=")[2])
+        if len(self._samples) > 1:
+            first, last = self._samples[0], self._samples[-1]
+            span_s = last.at - first.at
+            told["busy_cores"] = (last.busy_s - first.busy_s) / span_s
+            told["steal_cores"] = (last.steal_s - first.steal_s) / span_s
+            # clock ticks and ended children make small negative differences
+            told["foreign_cores"] = max(0.0, told["busy_cores"] - (last.own_s - first.own_s) / span_s)
+        return MachineState(**told)
+
+
+def _stress_version() -> str:
+    if not shutil.which("stress-ng"):
+        return "not installed"
+    told = subprocess.run(["stress-ng", "--version"], capture_output=True, text=True, check=False).stdout.split()
+    return next((word for word in told if word[:1].isdigit()), UNKNOWN)
+
+
+def machine_facts() -> dict[str, str | int]:
+    """CPU model, cores, memory in bytes, kernel, and the versions that shaped the recording."""
+    return {
+        "cpu_model": cpu_model(),
+        "cores": os.cpu_count() or 0,
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "duckdb": version("duckdb"),
+        "stress_ng": _stress_version(),
+    }

@@ -5,24 +5,36 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import resource
 import shutil
+import signal
+import sys
 import time
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import duckdb
 
 from tasks.jobs.record.datasets import DATA_SETS, DATABASES, MACROS, PARTS, WEBLOG_COLUMNS, DataSet
-from tasks.jobs.record.orders import Measured, Order, Planned
-from tasks.jobs.record.signature import read_plan
+from tasks.jobs.record.templates import (
+    Measured,
+    Order,
+    Planned,
+)
+from tasks.lifeline import die_with_parent
 
 ERROR_CHARACTERS = 200
 BLOCK_BYTES = 512  # ru_inblock counts these
 BYTES_PER_KIB = 1024
 REPLICAS = "replicas"  # of the databases, for planning: nobody locks them
+Node = Mapping[str, Any]
+FUNCTION = re.compile(r"\b([a-z_]+)\(")
+STRUCTURAL = ("Join Type", "Aggregates", "Expressions")  # what an operator does, not what it is given
+DIGITS = 16
 
 
 def _macros(connection: duckdb.DuckDBPyConnection, seed: int) -> None:
@@ -220,3 +232,100 @@ def drop_from_cache(paths: list[Path]) -> None:
         with contextlib.suppress(OSError), path.open("rb") as handle:
             os.fsync(handle.fileno())
             os.posix_fadvise(handle.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def read_order(line: bytes) -> Order:
+    """The order that a line of JSON holds; lists become tuples again."""
+    fields: dict[str, Any] = json.loads(line)
+    fields = {key: tuple(item) if isinstance(item, list) else item for key, item in fields.items()}
+    return Order(**fields)
+
+
+def serve(orders: BinaryIO, answers: BinaryIO, folder: Path, temp: Path) -> None:
+    """Answer every order until stdin ends. The first answer says that the worker is ready."""
+    connection = connect(temp)
+
+    def tell(answer: dict[str, Any]) -> None:
+        answers.write(json.dumps(answer).encode() + b"\n")
+        answers.flush()
+
+    tell({"ready": True})
+    for line in iter(orders.readline, b""):
+        order, started_at = read_order(line), time.time()
+        run = explain if order.is_explain else run_vertex
+        told = asdict(run(connection, order, folder))
+        tell({"vertex_id": order.vertex_id, "started_at": started_at, "ended_at": time.time(), "told": told})
+
+
+def main(arguments: list[str]) -> None:
+    """Entry point; see the module's text."""
+    parent_pid, folder, what = int(arguments[0]), Path(arguments[1]), arguments[2]
+    die_with_parent(parent_pid)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C goes to everyone: the recorder decides
+    if what == "--build":
+        build_data(folder, float(arguments[3]), int(arguments[4]))
+        return
+    temp = Path(what)
+    shutil.rmtree(temp, ignore_errors=True)
+    serve(sys.stdin.buffer, sys.stdout.buffer, folder, temp)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is known of a query before it runs.
+
+    estimated_rows: estimated cardinality of the result, rows. estimated_cost: estimated cardinalities summed over
+    all operators, rows: C_out, by which the engine orders joins.
+    """
+
+    signature: str
+    operators: dict[str, int]
+    estimated_rows: float
+    estimated_cost: float
+
+
+def _details(node: Node) -> list[str]:
+    info = node.get("extra_info") or {}
+    values = [str(info[key]) for key in STRUCTURAL if key in info]
+    joins = [value for value in values if value.isupper()]
+    return joins + sorted(name for value in values for name in FUNCTION.findall(value))
+
+
+def _walk(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.get("children", ()):
+        yield from _walk(child)
+
+
+def _shape(node: Node) -> list[Any]:
+    children = [_shape(child) for child in node.get("children", ())]
+    # projections are free, and the optimiser adds or drops them (narrower types) as statistics change
+    if node["name"] == "PROJECTION" and len(children) == 1:
+        return children[0]
+    return [node["name"].strip(), _details(node), children]
+
+
+def read_plan(explained: str) -> Plan:
+    """Signature, operator counts, estimated cardinality and estimated cost of EXPLAIN (FORMAT JSON).
+
+    The signature is a SHA-256 over the tree of operators with join types and the names of aggregate functions,
+    cut to 16 hex digits; projections are left out. Raises ValueError where the text is no such plan.
+    Source: Zhu et al. 2023, 3.1.
+    """
+    roots = json.loads(explained)
+    if not isinstance(roots, list) or not roots or "name" not in roots[0]:
+        raise ValueError("not a plan: expected the JSON list that EXPLAIN (FORMAT JSON) prints")
+    nodes = [node for root in roots for node in _walk(root)]
+    shape = json.dumps([_shape(root) for root in roots], separators=(",", ":"))
+    told = [str((node.get("extra_info") or {}).get("Estimated Cardinality", "")) for node in nodes]
+    estimates = [float(text) for text in told if text.isdigit()]  # from the root down: the first is the result's
+    return Plan(
+        signature=hashlib.sha256(shape.encode()).hexdigest()[:DIGITS],
+        operators=dict(sorted(Counter(node["name"].strip() for node in nodes).items())),
+        estimated_rows=estimates[0] if estimates else 0.0,
+        estimated_cost=sum(estimates),
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

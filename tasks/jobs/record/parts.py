@@ -2,9 +2,12 @@
 
 import json
 import os
+from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,7 +15,7 @@ import pyarrow.parquet as pq
 from tasks.errors import BadInput, BadSetting
 from tasks.jobs.columns import RUNS_SCHEMA
 from tasks.jobs.record.params import RecordParams
-from tasks.jobs.record.whatifs import Plan
+from tasks.jobs.record.plan import Plan
 
 KINDS = ("runs", "pairs")  # pairs: matched pairs of what-ifs, kept apart from the jobs' own runs
 PATTERN = "{kind}-[0-9][0-9][0-9][0-9].parquet"
@@ -104,3 +107,46 @@ def finished_ids(folder: Path, params: RecordParams, plan: Plan) -> set[str]:
             )
         ids.update(table["run_id"].to_pylist())
     return ids
+
+
+class PartWriter:
+    """Keeps rows until `flush`, which hands them to a thread; all are written when the block ends, however it ends."""
+
+    def __init__(self, folder: Path, record: dict[str, Any]) -> None:
+        """record: how the runs were made, kept as metadata of each part."""
+        self.folder, self.record = folder, record
+        self._rows: dict[str, deque[dict[str, Any]]] = {kind: deque() for kind in KINDS}
+        self._thread = ThreadPoolExecutor(max_workers=1)
+        self._writing: Future[None] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.flush()
+        self._thread.shutdown()
+        self._check()
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Keep a finished run."""
+        self._rows[kind_of(row)].append(row)
+
+    def flush(self) -> None:
+        """Have everything kept so far written. Raises what an earlier write failed with."""
+        if self._writing is not None and self._writing.done():
+            self._check()
+        self._writing = self._thread.submit(self._write)
+
+    def _check(self) -> None:
+        if self._writing is not None:
+            self._writing.result()
+
+    def _write(self) -> None:
+        for kind, rows in self._rows.items():
+            taken = list(rows)
+            if taken:
+                write_part(self.folder, kind, taken, self.record)
+            for _ in taken:  # only now: what a failed write holds is written by the next one
+                rows.popleft()

@@ -15,9 +15,9 @@ from typing import IO, Any
 
 import tasks
 from tasks.errors import WhorlError
-from tasks.jobs.record.monitor import tree_cpu_s
-from tasks.jobs.record.orders import Order
-from tasks.jobs.record.skus import PERIOD_US
+from tasks.jobs.record.cluster import tree_cpu_s
+from tasks.jobs.record.params import PERIOD_US
+from tasks.jobs.record.templates import Order
 from tasks.machine_groups import UNLIMITED, Group
 
 STOP_S = 5.0
@@ -59,7 +59,7 @@ class Answer:
 
 def worker_command(folder: Path, *more: str) -> list[str]:
     """The command line of a worker that ends with this process."""
-    return [sys.executable, "-m", "tasks.jobs.record.worker", str(os.getpid()), str(folder), *more]
+    return [sys.executable, "-m", "tasks.jobs.record.engine", str(os.getpid()), str(folder), *more]
 
 
 def worker_environment() -> dict[str, str]:

@@ -1,24 +1,134 @@
-"""Gives tokens to jobs and slots to vertices: promised tokens first come first served, spare ones if there is room."""
+"""Gives tokens to jobs and slots to vertices: promised tokens first come first served, spare ones if there is room.
+
+Source: Zhu et al. 2023, 3.2 (guaranteed tokens, preemptive spare tokens, their cap); Boutin et al. 2014."""
 
 import itertools
 import shutil
 import time
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
-from tasks.jobs.record.cluster import Cluster, set_tokens
-from tasks.jobs.record.orders import Order
-from tasks.jobs.record.params import RecordParams
+from tasks.jobs.record.cluster import (
+    Cluster,
+    set_tokens,
+)
+from tasks.jobs.record.params import TOKENS_OF_A_CORE, RecordParams
+from tasks.jobs.record.plan import PlannedRun
 from tasks.jobs.record.pool import Answer, WorkerPool
-from tasks.jobs.record.running import RunningJob, Submission, VertexAtWork, VertexDone
-from tasks.jobs.record.skus import TOKENS_OF_A_CORE
-from tasks.jobs.record.tokens import Holder, grant_spare, promise, split
-from tasks.jobs.record.vertices import Vertex, cut
+from tasks.jobs.record.templates import Order, Planned, Template
 from tasks.machine_groups import Group
 
 PATIENCE_S = 10.0  # after that nobody may overtake the first in the queue
 MOST_VERTICES = 8
 THREAD_TOKENS = 3  # without control groups: tokens that one thread stands for
+Stage = Literal["extract", "merge"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a job, or a vertex, held from at_s seconds after the job's start until the next step."""
+
+    at_s: float
+    tokens: int
+
+
+@dataclass(frozen=True)
+class SkuNow:
+    """An SKU offered to a run, just before its submission. Loads are usage over quota in the last ten seconds."""
+
+    sku: str
+    tokens: float
+    free_tokens: float
+    load_mean: float
+    load_sd: float
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A run in the queue, and what was known then. submitted_at: Unix seconds; planned: None until it is planned."""
+
+    run: PlannedRun
+    submitted_at: float
+    queue_length: int
+    spare_tokens_available: float
+    skus: tuple[SkuNow, ...]
+    load_mean: float
+    load_sd: float
+    surroundings: dict[str, float | str | int | None]
+    planned: Planned | None = None
+
+
+@dataclass(frozen=True)
+class Vertex:
+    """One process of a job. parts: first part of the input and number of parts; none for the merge."""
+
+    number: int
+    stage: Stage
+    parts: tuple[int, int] | None
+
+
+@dataclass
+class VertexAtWork:
+    """A vertex in its slot; `steps` is its skyline, in seconds after its job's start."""
+
+    vertex: Vertex
+    slot: str
+    sku: str
+    steps: list[Step] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class VertexDone:
+    """A vertex that has ended, with the worker's answer."""
+
+    work: VertexAtWork
+    answer: Answer
+
+
+@dataclass
+class RunningJob:
+    """A job that holds tokens. promised: tokens by SKU, until the job ends."""
+
+    submission: Submission
+    promised: dict[str, int]
+    waiting: deque[Vertex]
+    started_at: float = field(default_factory=time.time)
+    at_work: dict[str, VertexAtWork] = field(default_factory=dict)
+    done: list[VertexDone] = field(default_factory=list)
+    skyline: list[Step] = field(default_factory=list)
+    spare: list[Step] = field(default_factory=list)
+    error: str = ""
+    is_late: bool = False
+
+    @property
+    def run_id(self) -> str:
+        """Id of its run."""
+        return self.submission.run.run_id
+
+    def next_stage(self) -> Stage | None:
+        """The stage whose vertices may start now; None while the merge has to wait for the rest."""
+        if not self.waiting or self.error:
+            return None
+        stage = self.waiting[0].stage
+        return None if stage == "merge" and self.at_work else stage
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing of it is at work, and nothing will be."""
+        return not self.at_work and (not self.waiting or bool(self.error))
+
+    def note_tokens(self, tokens: dict[str, int], spare: int, now: float) -> None:
+        """Add a step to the skylines where something has changed. tokens: by vertex; now: Unix seconds."""
+        if not self.at_work:  # its next vertex takes over what the last one held
+            return
+        at_s = now - self.started_at
+        for vertex_id, work in self.at_work.items():
+            _step(work.steps, at_s, tokens[vertex_id])
+        _step(self.skyline, at_s, sum(tokens[vertex_id] for vertex_id in self.at_work))
+        _step(self.spare, at_s, spare)
 
 
 class Scheduler:
@@ -196,3 +306,88 @@ class Scheduler:
                     used[work.sku] += tokens[vertex_id]
         states = self.cluster.skus
         return float(sum(max(0, states[sku].sku.tokens - states[sku].load_tokens - used[sku]) for sku in skus))
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A vertex at work: its job, the tokens promised to it there, and how many it may hold in all."""
+
+    vertex: str
+    job: str
+    promised: int
+    most: int
+
+
+def promise(tokens: int, free: Mapping[str, int], n_vertices: int) -> dict[str, int] | None:
+    """Spread a request over SKUs; None while they have too few.
+
+    free: tokens not promised to anybody, by SKU offered. No more SKUs than vertices; those with most room first,
+    token by token, so that the mix follows the room. A request beyond n_vertices is spread all the same."""
+    order = sorted(free, key=lambda sku: -free[sku])[:n_vertices]
+    if sum(free[sku] for sku in order) < tokens:
+        return None
+    left = {sku: free[sku] for sku in order}
+    given: Counter[str] = Counter()
+    for _ in range(tokens):
+        sku = max(left, key=lambda name: left[name])
+        given[sku] += 1
+        left[sku] -= 1
+    return dict(given)
+
+
+def split(tokens: int, n_vertices: int) -> list[int]:
+    """A job's tokens on one SKU, shared by its vertices at work there: as equal as whole tokens can be."""
+    least, more = divmod(tokens, n_vertices)
+    return [least + (place < more) for place in range(n_vertices)]
+
+
+def grant_spare(holders: Sequence[Holder], room: int, allowance: Mapping[str, int]) -> dict[str, int]:
+    """Spare tokens for each vertex on one SKU: one each, in turn, while there is room.
+
+    room: tokens of the SKU that nobody uses; allowance: spare tokens that each job may still take. Returns only
+    what was granted: a vertex that is not in it has to give back what it had (preemption)."""
+    granted: Counter[str] = Counter()
+    left = dict(allowance)
+    in_turn = list(holders)
+    while room > 0 and in_turn:
+        still = []
+        for holder in in_turn:
+            fits = holder.promised + granted[holder.vertex] < holder.most
+            if room > 0 and fits and left.get(holder.job, 0) > 0:
+                granted[holder.vertex] += 1
+                left[holder.job] -= 1
+                room -= 1
+                still.append(holder)
+        in_turn = still
+    return dict(granted)
+
+
+def cut(template: Template, parts: tuple[int, int], parts_per_vertex: int, *, most: int) -> list[Vertex]:
+    """The vertices of a run, in order: at most `most` that read, as equal as whole parts allow, then the merge.
+
+    A template that writes a database has one vertex, since one process at a time may write."""
+    first, count = parts
+    n_vertices = 1 if template.writes else min(most, -(-count // parts_per_vertex))
+    least, more = divmod(count, n_vertices)
+    made, start = [], first
+    for number in range(n_vertices):
+        size = least + (number < more)
+        made.append(Vertex(number, "extract", (start, size)))
+        start += size
+    return [*made, Vertex(n_vertices, "merge", None)] if template.merge else made
+
+
+def mean_tokens(steps: list[Step], ends_s: float) -> float:
+    """Mean over time of a step function, from its first step to ends_s; its first value where no time passed.
+
+    Steps after ends_s do not count: a vertex holds its tokens until the recorder hears that it has ended."""
+    if not steps or ends_s <= steps[0].at_s:
+        return float(steps[0].tokens) if steps else 0.0
+    ends = [min(step.at_s, ends_s) for step in steps[1:]] + [ends_s]
+    held = sum(step.tokens * (end - min(step.at_s, ends_s)) for step, end in zip(steps, ends, strict=True))
+    return held / (ends_s - steps[0].at_s)
+
+
+def _step(steps: list[Step], at_s: float, tokens: int) -> None:
+    if not steps or steps[-1].tokens != tokens:
+        steps.append(Step(round(at_s, 4), tokens))

@@ -1,6 +1,10 @@
 """Templates over orders: what accounting and planning ask."""
 
-from tasks.jobs.record.template import Choice, Span, Template
+from tasks.jobs.record.templates import (
+    Choice,
+    Span,
+    Template,
+)
 
 REGION = Choice(("emea", "apac", "amer", "latam", "nordics"))
 

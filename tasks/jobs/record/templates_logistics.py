@@ -1,6 +1,10 @@
 """Templates over line items: shipping, stock and prices."""
 
-from tasks.jobs.record.template import Choice, Span, Template
+from tasks.jobs.record.templates import (
+    Choice,
+    Span,
+    Template,
+)
 
 MODE = Choice(("truck", "mail", "rail", "air", "ship"))
 

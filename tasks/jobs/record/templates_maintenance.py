@@ -1,6 +1,10 @@
 """Templates over sensor readings: what the people who keep the devices running ask."""
 
-from tasks.jobs.record.template import Choice, Span, Template
+from tasks.jobs.record.templates import (
+    Choice,
+    Span,
+    Template,
+)
 
 MAINTENANCE = (
     Template(

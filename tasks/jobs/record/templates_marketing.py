@@ -1,6 +1,10 @@
 """Templates over click events: campaigns, audiences and cohorts."""
 
-from tasks.jobs.record.template import Choice, Span, Template
+from tasks.jobs.record.templates import (
+    Choice,
+    Span,
+    Template,
+)
 
 COUNTRY = Choice(("de", "fr", "us", "in", "jp", "br"))
 REF = Choice(("mail", "ads", "feed", "partner"))

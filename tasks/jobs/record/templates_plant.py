@@ -1,6 +1,10 @@
 """Templates over sensor readings: time buckets, gaps, as-of joins, quantiles and exports."""
 
-from tasks.jobs.record.template import Choice, Span, Template
+from tasks.jobs.record.templates import (
+    Choice,
+    Span,
+    Template,
+)
 
 QUALITY = Choice(("ok", "warn", "bad"))
 

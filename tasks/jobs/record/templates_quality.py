@@ -1,6 +1,10 @@
 """Templates that check data: duplicates, outliers, references that point nowhere, samples and summaries."""
 
-from tasks.jobs.record.template import Choice, Span, Template
+from tasks.jobs.record.templates import (
+    Choice,
+    Span,
+    Template,
+)
 
 QUALITY = (
     Template(

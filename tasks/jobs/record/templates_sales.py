@@ -1,6 +1,10 @@
 """Templates over orders and line items: what a shop's reports, exports and loads look like."""
 
-from tasks.jobs.record.template import Choice, Span, Template
+from tasks.jobs.record.templates import (
+    Choice,
+    Span,
+    Template,
+)
 
 REGION = Choice(("emea", "apac", "amer", "latam", "nordics"))
 

@@ -1,6 +1,10 @@
 """Templates over a web server's logs in CSV: what someone who looks for attacks asks."""
 
-from tasks.jobs.record.template import Choice, Span, Template
+from tasks.jobs.record.templates import (
+    Choice,
+    Span,
+    Template,
+)
 
 AREA = Choice(("login", "admin", "api"))
 

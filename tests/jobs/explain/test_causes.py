@@ -8,7 +8,7 @@ import pytest
 from tasks.jobs.explain.causes import FAMILIES, RECORDED, by_family, family_of
 from tasks.jobs.explain.contributions import Contributions
 from tasks.jobs.predict.feature_words import FEATURES
-from tasks.jobs.record.cause import Cause
+from tasks.jobs.record.rows import Cause
 
 
 @pytest.mark.parametrize("pattern", FEATURES)

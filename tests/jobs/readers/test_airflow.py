@@ -12,8 +12,7 @@ from tasks.jobs import intake
 from tasks.jobs.intake import pseudonymise
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS, detect
-from tasks.jobs.readers.airflow import AirflowReader
-from tasks.jobs.readers.airflow_json import BLOCK_BYTES
+from tasks.jobs.readers.airflow import BLOCK_BYTES, AirflowReader
 from tasks.read_limits import ReadLimits
 from tasks.warehouse.connection import reading
 from tasks.warehouse.ingest import ingest

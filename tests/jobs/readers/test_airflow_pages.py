@@ -11,8 +11,7 @@ import pytest
 from tasks.errors import BadInput
 from tasks.jobs import intake
 from tasks.jobs.params import GroupParams, ReadParams
-from tasks.jobs.readers.airflow import AirflowReader
-from tasks.jobs.readers.airflow_json import BLOCK_BYTES
+from tasks.jobs.readers.airflow import BLOCK_BYTES, AirflowReader
 from tasks.warehouse.connection import reading
 from tasks.warehouse.ingest import ingest
 from tasks.warehouse.place import Warehouse

@@ -15,7 +15,7 @@ import pytest
 from tasks import reading
 from tasks.errors import BadSetting
 from tasks.jobs.params import ReadParams
-from tasks.jobs.readers import own_parquet
+from tasks.jobs.readers import own as own_parquet
 from tasks.jobs.readers.own import OwnReader
 
 NOON = pd.Timestamp("2026-01-01 12:00:00")

@@ -14,7 +14,7 @@ import pytest
 from tasks.errors import BadInput
 from tasks.jobs.columns import COLUMNS, CONDITIONS, LIST_COLUMNS, RUNS_SCHEMA
 from tasks.jobs.params import ReadParams
-from tasks.jobs.readers import own_parquet
+from tasks.jobs.readers import own as own_parquet
 from tasks.jobs.readers.own import OwnReader
 
 NOON = datetime(2026, 1, 1, 12)

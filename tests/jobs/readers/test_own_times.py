@@ -12,7 +12,7 @@ import pytest
 from tasks.errors import BadInput
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.own import OwnReader
-from tasks.jobs.readers.own_times import in_microseconds
+from tasks.jobs.readers.own_values import in_microseconds
 
 NOON = datetime(2026, 1, 1, 12)
 FAR = 9 * 10**15  # seconds: 285 million years, more than microseconds can count

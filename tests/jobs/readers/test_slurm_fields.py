@@ -6,7 +6,7 @@ from math import isnan, nan
 
 import pytest
 
-from tasks.jobs.readers import slurm_fields as fields
+from tasks.jobs.readers import slurm as fields
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 

@@ -12,17 +12,20 @@ import pytest
 
 from tasks.jobs.record import engine
 from tasks.jobs.record.catalogue import Job
-from tasks.jobs.record.cluster import Cluster, SkuState
-from tasks.jobs.record.load import BackgroundLoad
-from tasks.jobs.record.orders import Measured
-from tasks.jobs.record.params import RecordParams
-from tasks.jobs.record.plan import PlannedRun
+from tasks.jobs.record.cluster import (
+    BackgroundLoad,
+    Cluster,
+    SkuState,
+)
+from tasks.jobs.record.params import RecordParams, Sku
+from tasks.jobs.record.plan import (
+    Plan,
+    PlannedRun,
+    make_plan,
+)
 from tasks.jobs.record.pool import Answer
-from tasks.jobs.record.running import Submission
-from tasks.jobs.record.scheduler import Scheduler
-from tasks.jobs.record.skus import Sku
-from tasks.jobs.record.template import Template
-from tasks.jobs.record.whatifs import Plan, make_plan
+from tasks.jobs.record.scheduler import Scheduler, Submission
+from tasks.jobs.record.templates import Measured, Template
 
 TEMPLATE = Template("totals", "orders", 4, "SELECT 1 FROM {input}", merge="SELECT 2 FROM {partials}")
 JOB = Job(

@@ -19,12 +19,15 @@ import pytest
 import tasks
 from tasks.errors import BadSetting
 from tasks.jobs import steps
-from tasks.jobs.record import whatifs
+from tasks.jobs.record import plan as whatifs
 from tasks.jobs.record.campaign import record_jobs
-from tasks.jobs.record.params import Period, RecordParams
+from tasks.jobs.record.params import (
+    Period,
+    RecordParams,
+    Sku,
+)
 from tasks.jobs.record.parts import RECORD_KEY
-from tasks.jobs.record.skus import Sku
-from tasks.jobs.record.whatifs import make_plan
+from tasks.jobs.record.plan import make_plan
 from tasks.machine_groups import PREFIX, ROOT, campaign_group
 from tasks.machine_lock import only_recorder
 from tasks.settings import Settings
@@ -49,7 +52,7 @@ import json, sys
 from dataclasses import asdict
 from pathlib import Path
 from tasks import machine_lock
-from tasks.jobs.record import whatifs
+from tasks.jobs.record import plan as whatifs
 from tasks.jobs.record.campaign import record_jobs
 from tasks.jobs.record.params import RecordParams
 whatifs.APART_S = (0.05, 0.2)

@@ -6,10 +6,15 @@ import math
 import pytest
 
 from tasks.errors import MissingTool
-from tasks.jobs.record.cluster import Gauge, SkuState, offered_load, open_cluster, set_tokens
-from tasks.jobs.record.load import BackgroundLoad
-from tasks.jobs.record.params import RecordParams
-from tasks.jobs.record.skus import Sku
+from tasks.jobs.record.cluster import (
+    BackgroundLoad,
+    Gauge,
+    SkuState,
+    offered_load,
+    open_cluster,
+    set_tokens,
+)
+from tasks.jobs.record.params import RecordParams, Sku
 from tasks.machine_groups import Group
 
 PARAMS = RecordParams(skus=(Sku(name="old", tokens=2, speed=0.8), Sku(name="new", tokens=3)), isolation="threads")

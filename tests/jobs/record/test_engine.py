@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.jobs.record import engine
-from tasks.jobs.record.orders import Order
+from tasks.jobs.record.templates import Order
 
 SUMS = Order("v", "SELECT region, sum(total) AS total FROM {input} GROUP BY region", "orders", (62, 4), "parquet", ())
 

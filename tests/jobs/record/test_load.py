@@ -8,8 +8,12 @@ import psutil
 import pytest
 
 from tasks.errors import MissingTool
-from tasks.jobs.record import load
-from tasks.jobs.record.load import BackgroundLoad, load_source, stress_command
+from tasks.jobs.record import cluster as load
+from tasks.jobs.record.cluster import (
+    BackgroundLoad,
+    load_source,
+    stress_command,
+)
 from tasks.jobs.record.params import RecordParams
 
 WAITING = {"cpu": ["tail", "-f", "/dev/null"], "memory": ["tail", "-F", "/dev/null"], "none": []}

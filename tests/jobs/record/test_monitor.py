@@ -3,7 +3,7 @@
 import math
 import os
 
-from tasks.jobs.record.monitor import Monitor
+from tasks.jobs.record.cluster import Monitor
 
 
 def test_the_monitor_tells_foreign_work_from_the_recorders_own():

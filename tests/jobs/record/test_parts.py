@@ -7,19 +7,19 @@ import pytest
 
 from tasks.errors import BadInput, BadSetting
 from tasks.jobs.columns import RUNS_SCHEMA
-from tasks.jobs.record import writer as writer_module
+from tasks.jobs.record import parts as writer_module
 from tasks.jobs.record.params import RecordParams
-from tasks.jobs.record.parts import (
+from tasks.jobs.record.parts import (  # fmt: skip
     EXTRA_COLUMNS,
     RECORD_KEY,
     SCHEMA,
+    PartWriter,
     finished_ids,
     part_paths,
     recorded_params,
     write_part,
-)  # fmt: skip
-from tasks.jobs.record.whatifs import Plan
-from tasks.jobs.record.writer import PartWriter
+)
+from tasks.jobs.record.plan import Plan
 
 PARAMS = RecordParams(minutes=1, seed=5)
 NO_PLAN = Plan((), ())

@@ -1,7 +1,11 @@
 """Background load: levels by real time, round and round, and a steady level in the end."""
 
 from tasks.jobs.record.params import RecordParams
-from tasks.jobs.record.phases import LoadPhase, LoadPlan, load_phases
+from tasks.jobs.record.plan import (
+    LoadPhase,
+    LoadPlan,
+    load_phases,
+)
 
 PARAMS = RecordParams()
 TWO = (

@@ -9,9 +9,9 @@ import psutil
 import pytest
 
 from tasks.jobs.record import pool as module
-from tasks.jobs.record.orders import Order
+from tasks.jobs.record.engine import read_order
 from tasks.jobs.record.pool import RecorderFailed, WorkerPool, build_data
-from tasks.jobs.record.worker import read_order
+from tasks.jobs.record.templates import Order
 
 COUNT = Order("r/0", "SELECT region, count(*) AS n FROM {input} GROUP BY ALL", "orders", (0, 4), "parquet", ())
 LOCKED = replace(COUNT, vertex_id="waits/0", databases=("sales",))

@@ -7,12 +7,22 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tasks.jobs.record.orders import Measured, Order, Planned
+from tasks.jobs.record.params import Sku
 from tasks.jobs.record.pool import Answer
 from tasks.jobs.record.rows import make_row
-from tasks.jobs.record.running import RunningJob, SkuNow, Step, VertexAtWork, VertexDone
-from tasks.jobs.record.skus import Sku
-from tasks.jobs.record.vertices import Vertex
+from tasks.jobs.record.scheduler import (
+    RunningJob,
+    SkuNow,
+    Step,
+    VertexAtWork,
+    VertexDone,
+)
+from tasks.jobs.record.templates import (
+    Measured,
+    Order,
+    Planned,
+    Vertex,
+)
 
 SKUS = {"old": Sku(name="old", tokens=6, speed=0.5), "new": Sku(name="new", tokens=6)}
 EPOCH = datetime(1970, 1, 1)

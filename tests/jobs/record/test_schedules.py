@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.jobs.record.catalogue import SCHEDULES
-from tasks.jobs.record.schedules import submit_days
+from tasks.jobs.record.catalogue import SCHEDULES, submit_days
 
 DAYS, FIRST = 400, 30
 

@@ -7,18 +7,33 @@ from types import SimpleNamespace
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.jobs.record import session as module
-from tasks.jobs.record.cluster import Cluster, SkuState
-from tasks.jobs.record.load import BackgroundLoad
-from tasks.jobs.record.orders import Measured, Planned
-from tasks.jobs.record.params import RecordParams
-from tasks.jobs.record.parts import SCHEMA, part_paths
-from tasks.jobs.record.phases import LoadPhase, LoadPlan
+from tasks.jobs.record import campaign as module
+from tasks.jobs.record.campaign import (
+    PLANNER,
+    Session,
+    planning_order,
+)
+from tasks.jobs.record.cluster import (
+    BackgroundLoad,
+    Cluster,
+    SkuState,
+)
+from tasks.jobs.record.params import RecordParams, Sku
+from tasks.jobs.record.parts import (
+    SCHEMA,
+    PartWriter,
+    part_paths,
+)
+from tasks.jobs.record.plan import (
+    LoadPhase,
+    LoadPlan,
+)
 from tasks.jobs.record.pool import Answer
 from tasks.jobs.record.scheduler import Scheduler
-from tasks.jobs.record.session import PLANNER, Session, planning_order
-from tasks.jobs.record.skus import Sku
-from tasks.jobs.record.writer import PartWriter
+from tasks.jobs.record.templates import (
+    Measured,
+    Planned,
+)
 
 SKUS = (Sku(name="old", tokens=1), Sku(name="new", tokens=1))
 NO_LOAD = LoadPlan((), 1.0)

@@ -3,8 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.jobs.record.template import Template
-from tasks.jobs.record.vertices import Vertex, cut
+from tasks.jobs.record.templates import (
+    Template,
+    Vertex,
+    cut,
+)
 
 MERGED = Template("t", "orders", 4, "", merge="SELECT 1 FROM {partials}")
 ALONE = Template("t", "orders", 4, "")

@@ -5,8 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from tasks.jobs.record.params import Period, RecordParams
-from tasks.jobs.record.whatifs import STEADY_LEVEL, make_plan
+from tasks.jobs.record.params import (
+    Period,
+    RecordParams,
+)
+from tasks.jobs.record.plan import (
+    STEADY_LEVEL,
+    make_plan,
+)
 
 PARAMS = RecordParams()
 SMALL = RecordParams(

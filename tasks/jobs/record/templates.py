@@ -1,0 +1,156 @@
+"""Kinds of job: SQL templates, and the orders that workers get when a run of one is cut into vertices."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from tasks.jobs.record.datasets import PARTS
+
+Source = Literal["parquet", "csv", "table"]
+Value = int | str
+Stage = Literal["extract", "merge"]
+
+
+@dataclass(frozen=True)
+class Span:
+    """A whole number between `low` and `high`, both included."""
+
+    low: int
+    high: int
+
+    def draw(self, rng: np.random.Generator) -> Value:
+        """One value, each equally likely."""
+        return int(rng.integers(self.low, self.high + 1))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few texts."""
+
+    texts: tuple[str, ...]
+
+    def draw(self, rng: np.random.Generator) -> Value:
+        """One text, each equally likely."""
+        return self.texts[int(rng.integers(len(self.texts)))]
+
+
+Parameters = Mapping[str, Span | Choice]
+
+
+@dataclass(frozen=True)
+class Template:
+    """A kind of job.
+
+    sql: what one vertex does, with the fields {input} (a relation over the vertex's own parts), {out} (a file of
+    its own) and the template's parameters. merge: what the last vertex does, over {partials} (a relation over the
+    results of the others); none where each vertex writes its own {out}, or where one vertex changes a database.
+    is_exact: whether the parts may be shared out in any way without changing the result; windows that look from
+    row to row do not see across the border between two vertices.
+    typical_parts: parts of `data_set` that an everyday run reads. databases: read and locked shared;
+    writes: the database that is locked alone and changed. memory_mb: limits that jobs may have; small ones spill.
+    """
+
+    name: str
+    data_set: str
+    typical_parts: int
+    sql: str
+    parameters: Parameters = field(default_factory=dict)
+    source: Source = "parquet"
+    databases: tuple[str, ...] = ()
+    writes: str | None = None
+    memory_mb: tuple[int, ...] = (512,)
+    merge: str = ""
+    is_exact: bool = True
+
+
+def composite(sql: str, merge: str) -> str:
+    """The merge over the vertices' query in place of {partials}; the query itself where nothing is merged.
+
+    {input} and the parameters stay as they are, so that the caller puts in the whole input of the job.
+    """
+    return merge.replace("{partials}", f"({sql})") if merge else sql
+
+
+@dataclass(frozen=True)
+class Order:
+    """One vertex to run, or one job to plan (`is_explain`).
+
+    parts: first part of the data set and number of parts, wrapping around; none for a merge.
+    partials: results of earlier vertices that it reads; result: the file that it writes, if any.
+    """
+
+    vertex_id: str
+    sql: str
+    data_set: str
+    parts: tuple[int, int] | None
+    source: Source
+    databases: tuple[str, ...]
+    writes: str | None = None
+    partials: tuple[str, ...] = ()
+    result: str | None = None
+    threads: int = 1
+    memory_mb: int = 256
+    is_cold: bool = False
+    is_explain: bool = False
+
+    def part_numbers(self) -> list[int]:
+        """The parts in reading order."""
+        if self.parts is None:
+            return []
+        first, count = self.parts
+        return [(first + step) % PARTS for step in range(count)]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a vertex saw. Times in seconds; bytes as bytes. buffer_bytes: the most that the engine held in buffers."""
+
+    runtime_s: float
+    lock_wait_s: float = 0.0
+    query_s: float = 0.0
+    cpu_s: float = 0.0
+    temp_bytes: int = 0
+    input_rows: int = 0
+    read_bytes: int = 0
+    written_bytes: int = 0
+    disk_read_bytes: int = 0
+    peak_memory_bytes: int = 0
+    buffer_bytes: int = 0
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What the engine's planner says of a whole job before it runs."""
+
+    signature: str | None = None
+    operators: dict[str, int] = field(default_factory=dict)
+    estimated_rows: float = 0.0
+    estimated_cost: float = 0.0
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Vertex:
+    """One process of a job. parts: first part of the input and number of parts; none for the merge."""
+
+    number: int
+    stage: Stage
+    parts: tuple[int, int] | None
+
+
+def cut(template: Template, parts: tuple[int, int], parts_per_vertex: int, *, most: int) -> list[Vertex]:
+    """The vertices of a run, in order: at most `most` that read, as equal as whole parts allow, then the merge.
+
+    A template that writes a database has one vertex, since one process at a time may write."""
+    first, count = parts
+    n_vertices = 1 if template.writes else min(most, -(-count // parts_per_vertex))
+    least, more = divmod(count, n_vertices)
+    made, start = [], first
+    for number in range(n_vertices):
+        size = least + (number < more)
+        made.append(Vertex(number, "extract", (start, size)))
+        start += size
+    return [*made, Vertex(n_vertices, "merge", None)] if template.merge else made

@@ -11,17 +11,16 @@ import numpy as np
 import pytest
 
 from tasks.jobs.record import engine
-from tasks.jobs.record.catalogue import TEMPLATES
 from tasks.jobs.record.datasets import DATABASES
 from tasks.jobs.record.engine import read_plan
-from tasks.jobs.record.templates import Order, composite
+from tasks.jobs.record.templates import Order, composite, templates
 
 PARTS = 6
 CUTS = (((0, 2), (2, 2), (4, 2)), ((0, 1), (1, 5)))
 WHOLE = ((0, PARTS),)
-NAMES = [template.name for template in TEMPLATES]
-BY_NAME = {template.name: template for template in TEMPLATES}
-MERGED = [template.name for template in TEMPLATES if template.merge]
+NAMES = [template.name for template in templates()]
+BY_NAME = {template.name: template for template in templates()}
+MERGED = [template.name for template in templates() if template.merge]
 LEFT_BY_THE_RECORDER = {"input", "out", "partials"}
 COMMITTED = Path(__file__).parents[2] / "data/recorded/jobs/plans.jsonl"
 
@@ -54,7 +53,7 @@ def explain_templates(folder):
         connection = engine.connect(Path(temp))
         for name in DATABASES:
             connection.execute(f"ATTACH '{folder / engine.REPLICAS / name}.duckdb' AS {name}")
-        for template in TEMPLATES:
+        for template in templates():
             sql = engine.statement(whole_order(template, template.typical_parts), folder)
             told = connection.execute(f"EXPLAIN (FORMAT JSON) {sql}").fetchall()[0][1]
             plan = read_plan(told)
@@ -147,8 +146,8 @@ def test_a_template_without_a_merge_writes_an_output_of_its_own(name, connection
 
 def test_every_template_plans_in_its_own_way(folder):
     signatures = Counter(line["signature"] for line in explain_templates(folder))
-    assert len(signatures) == len(TEMPLATES) >= 70
-    assert len(set(NAMES)) == len(TEMPLATES)
+    assert len(signatures) == len(templates()) >= 70
+    assert len(set(NAMES)) == len(templates())
 
 
 @pytest.mark.parametrize("name", NAMES)

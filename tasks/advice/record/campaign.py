@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.advice.record.parts import NODES, Ledger, begin, deciding
-from tasks.advice.record.plan import BY_NAME, MachineType, PlannedRun, RecordParams, benchmarks_of, make_plan
+from tasks.advice.record.plan import MachineType, PlannedRun, RecordParams, benchmarks_of, job_templates, make_plan
 from tasks.errors import BadSetting
 from tasks.jobs.record.datasets import DATA_SETS, PARTS
 from tasks.jobs.record.pool import Answer, WorkerPool, build_data
@@ -191,7 +191,7 @@ class Session:
             self.clean_executions.add(planned.id_in(name))
 
     def _order(self, planned: PlannedRun, kind: MachineType) -> Order:
-        template = BY_NAME[planned.job]
+        template = job_templates()[planned.job]
         return Order(
             vertex_id=planned.run_id,
             sql=planned.sql,
@@ -262,7 +262,7 @@ class Session:
                 ends_s, is_killed = ends_s + READY_S, True
 
     def _input_bytes(self, planned: PlannedRun) -> float:
-        template, (first, n), folder = BY_NAME[planned.job], planned.parts, self.scratch / DATA
+        template, (first, n), folder = job_templates()[planned.job], planned.parts, self.scratch / DATA
         if template.source == "table":
             return (folder / f"{template.databases[0]}.duckdb").stat().st_size * n / PARTS
         data_set = DATA_SETS[template.data_set]

@@ -8,14 +8,14 @@ import hashlib
 import json
 import math
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from tasks.jobs.record.catalogue import TEMPLATES
 from tasks.jobs.record.datasets import PARTS
-from tasks.jobs.record.templates import Template, composite
+from tasks.jobs.record.templates import Template, composite, templates
 from tasks.nodes.record.params import PAPER, SHORT, SLUG, BenchmarkTemplate, NodeParams
 from tasks.nodes.record.plan import PlannedExecution
 from tasks.params import Params
@@ -131,13 +131,16 @@ class RecordParams(Params):
         for what, names in (("types", [one.name for one in self.types]), ("jobs", [one.template for one in self.jobs])):
             if len(set(names)) < len(names):
                 raise ValueError(f"{what}: names that differ")
-        unknown = [one.template for one in self.jobs if one.template not in BY_NAME]
+        unknown = [one.template for one in self.jobs if one.template not in job_templates()]
         if unknown:
             raise ValueError(f"jobs: no template {unknown[0]}; expected one that loads no tables")
         return self
 
 
-BY_NAME: dict[str, Template] = {one.name: one for one in TEMPLATES if not one.writes}  # writers lock each other out
+@cache
+def job_templates() -> dict[str, Template]:
+    """The recorder's templates by name, without those that write a database: these lock each other out."""
+    return {one.name: one for one in templates() if not one.writes}
 
 
 @dataclass(frozen=True)
@@ -234,7 +237,7 @@ def _runs_of_block(params: RecordParams, block: int) -> list[PlannedRun]:
 def _drawn(
     job: RecurringJob, machine_type: str, role: Role, number: int, block: int, rng: np.random.Generator
 ) -> PlannedRun:
-    template = BY_NAME[job.template]
+    template = job_templates()[job.template]
     n_parts = int(np.clip(round(job.parts * math.exp(rng.normal(0, job.spread))), 1, PARTS))
     first = int(rng.integers(PARTS - n_parts + 1))  # a table is read as one range, so nothing wraps around
     sql = composite(template.sql, template.merge)

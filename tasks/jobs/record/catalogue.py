@@ -10,22 +10,9 @@ import numpy as np
 
 from tasks.jobs.record.datasets import PARTS
 from tasks.jobs.record.params import RecordParams
-from tasks.jobs.record.templates import Template
-from tasks.jobs.record.templates_finance import FINANCE
-from tasks.jobs.record.templates_logistics import LOGISTICS
-from tasks.jobs.record.templates_logs import LOGS
-from tasks.jobs.record.templates_maintenance import MAINTENANCE
-from tasks.jobs.record.templates_marketing import MARKETING
-from tasks.jobs.record.templates_plant import PLANT
-from tasks.jobs.record.templates_quality import QUALITY
-from tasks.jobs.record.templates_sales import SALES
-from tasks.jobs.record.templates_security import SECURITY
-from tasks.jobs.record.templates_web import WEB
+from tasks.jobs.record.templates import Template, templates
 
 T = TypeVar("T")
-TEMPLATES: tuple[Template, ...] = (
-    *SALES, *WEB, *PLANT, *LOGS, *FINANCE, *LOGISTICS, *MARKETING, *MAINTENANCE, *SECURITY, *QUALITY,
-)  # fmt: skip
 Schedule = Literal["daily", "twice_daily", "six_hourly", "bursty", "ad_hoc"]
 Sizing = Literal["steady", "spread", "weekly", "growing", "backfill", "wide"]
 # twice a day for most, so that a week holds enough runs of nearly every job
@@ -107,8 +94,8 @@ def _schedule(template: Template, rng: np.random.Generator) -> Schedule:
 
 
 def _make_job(index: int, params: RecordParams, rng: np.random.Generator) -> Job:
-    round_, kind = divmod(index, len(TEMPLATES))
-    template = TEMPLATES[kind]
+    round_, kind = divmod(index, len(templates()))
+    template = templates()[kind]
     schedule, sizing = _schedule(template, rng), _weighted(SIZINGS, rng)
     memories = template.memory_mb
     is_service = schedule in ("daily", "twice_daily", "six_hourly") and rng.random() < SERVICE_SHARE

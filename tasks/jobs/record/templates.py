@@ -2,11 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
 from tasks.jobs.record.datasets import PARTS
+
+FILE = Path(__file__).with_suffix(".yaml")
+LINE_START = "\n" + 8 * " "  # within a statement: recordings know their plan by a hash over the text of its statements
 
 Source = Literal["parquet", "csv", "table"]
 Value = int | str
@@ -63,6 +68,25 @@ class Template:
     memory_mb: tuple[int, ...] = (512,)
     merge: str = ""
     is_exact: bool = True
+
+
+@cache
+def templates() -> tuple[Template, ...]:
+    """The shipped templates in their order, with distinct names."""
+    import yaml  # here, since workers need none
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return tuple(_template(fields) for fields in yaml.load(FILE.read_text(encoding="utf-8"), loader))
+
+
+def _template(fields: dict[str, Any]) -> Template:
+    parameters = {
+        name: Span(*options) if isinstance(options[0], int) else Choice(tuple(options))
+        for name, options in fields.pop("parameters", {}).items()
+    }
+    texts = {key: fields.pop(key).replace("\n", LINE_START) for key in ("sql", "merge") if key in fields}
+    lists = {key: tuple(fields.pop(key)) for key in ("databases", "memory_mb") if key in fields}
+    return Template(**fields, **texts, **lists, parameters=parameters)
 
 
 def composite(sql: str, merge: str) -> str:

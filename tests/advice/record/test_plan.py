@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from pydantic import ValidationError
 
-from tasks.advice.record.plan import BY_NAME, MachineType, RecordParams, RecurringJob, benchmarks_of, make_plan
+from tasks.advice.record.plan import MachineType, RecordParams, RecurringJob, benchmarks_of, job_templates, make_plan
 from tasks.jobs.record.datasets import PARTS
 from tasks.nodes.tools import PARSERS
 
@@ -106,4 +106,4 @@ def test_a_plan_that_cannot_be_is_refused(changes, said):
 
 
 def test_no_job_loads_a_table():
-    assert not any(template.writes for template in BY_NAME.values())
+    assert not any(template.writes for template in job_templates().values())

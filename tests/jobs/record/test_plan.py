@@ -6,9 +6,15 @@ from statistics import median
 import pytest
 
 from tasks.jobs.grouping import normalise_name
-from tasks.jobs.record.catalogue import TEMPLATES, make_jobs
-from tasks.jobs.record.params import Period, RecordParams
+from tasks.jobs.record.catalogue import (
+    make_jobs,
+)
+from tasks.jobs.record.params import (
+    Period,
+    RecordParams,
+)
 from tasks.jobs.record.plan import planned_runs
+from tasks.jobs.record.templates import templates
 
 PARAMS = RecordParams()
 SMALL = RecordParams(seed=3, jobs=40, periods=(Period(name="A", days=3), Period(name="B", days=2)), day_s=10)
@@ -72,7 +78,7 @@ def test_jobs_come_from_many_templates_and_have_names_of_their_own():
     most = PARAMS.model_copy(update={"jobs": RecordParams.model_fields["jobs"].metadata[1].le})
     jobs = make_jobs(most)
     assert len({job.name for job in jobs}) == len(jobs) >= PARAMS.jobs >= 200
-    assert len({job.template.name for job in make_jobs(PARAMS)}) == len(TEMPLATES) >= 60
+    assert len({job.template.name for job in make_jobs(PARAMS)}) == len(templates()) >= 60
 
 
 def test_submitted_names_normalise_to_one_name_for_each_job(own_runs):

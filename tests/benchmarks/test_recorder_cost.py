@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tasks.jobs.record.campaign import record_jobs
-from tasks.jobs.record.params import RecordParams
+from tasks.jobs.record.params import Campaign
 
 pytestmark = pytest.mark.bench
 
@@ -21,7 +21,7 @@ def test_the_recorder_takes_less_than_a_twentieth_of_one_core(
     scratch = Path(tempfile.mkdtemp(prefix="whorl-bench-"))
     try:
         asked = {"minutes": 1, "data_scale": 0.2, "isolation": isolation, "scratch": str(scratch)}
-        found = record_jobs(RecordParams.model_validate(asked), tmp_path)
+        found = record_jobs(Campaign.model_validate(asked), tmp_path)
     finally:
         shutil.rmtree(scratch)
     n_runs, cost = sum(found.statuses.values()), found.own_cpu_s / found.recorded_s

@@ -5,10 +5,7 @@ import json
 import duckdb
 import pytest
 
-from tasks.jobs.record.engine import (
-    Plan,
-    read_plan,
-)
+from tasks.jobs.record.engine import Plan, read_plan
 
 
 @pytest.fixture(scope="module")

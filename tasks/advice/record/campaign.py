@@ -18,10 +18,7 @@ from tasks.advice.record.plan import MachineType, PlannedRun, RecordParams, benc
 from tasks.errors import BadSetting
 from tasks.jobs.record.datasets import DATA_SETS, PARTS
 from tasks.jobs.record.pool import Answer, WorkerPool, build_data
-from tasks.jobs.record.templates import (
-    Measured,
-    Order,
-)
+from tasks.jobs.record.templates import Measured, Order
 from tasks.machine_groups import Group, campaign_group
 from tasks.machine_lock import only_recorder
 from tasks.machine_scratch import remove_scratch, scratch_folder

@@ -23,11 +23,7 @@ import pyarrow.parquet as pq
 from tasks.errors import BadInput, headless, quoted
 from tasks.jobs.columns import ALL_COLUMNS, COLUMNS, FLAT_COLUMNS, LIST_COLUMNS
 from tasks.jobs.params import Measured, ReadParams, dimension_of
-from tasks.jobs.readers.own_values import (
-    check_type,
-    to_runs,
-    unit_of,
-)
+from tasks.jobs.readers.own_values import check_type, to_runs, unit_of
 from tasks.jobs.vetting import vet_runs
 from tasks.read_limits import ReadLimits
 from tasks.reading import (

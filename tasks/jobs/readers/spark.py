@@ -37,12 +37,7 @@ from tasks.jobs.readers.spark_events import (
     signature,
     take_event,
 )
-from tasks.jobs.readers.spark_files import (
-    has_event_log_name,
-    is_compacted,
-    is_rolled,
-    read_parts,
-)
+from tasks.jobs.readers.spark_files import has_event_log_name, is_compacted, is_rolled, read_parts
 from tasks.jobs.vetting import vet_runs
 from tasks.reading import Chunk, Lines, all_refusals, refusals
 

@@ -14,45 +14,15 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from tasks.errors import BadSetting
-from tasks.jobs.record.cluster import (
-    PLANNER,
-    Cluster,
-    Monitor,
-    load_source,
-    machine_facts,
-    offered_load,
-    open_cluster,
-)
+from tasks.jobs.record.cluster import PLANNER, Cluster, Monitor, load_source, machine_facts, offered_load, open_cluster
 from tasks.jobs.record.datasets import DATA_SETS, PARTS
-from tasks.jobs.record.params import (
-    LoadLevel,
-    RecordParams,
-)
-from tasks.jobs.record.parts import (
-    PartWriter,
-    finished_ids,
-    part_paths,
-    recorded_params,
-)
-from tasks.jobs.record.plan import (
-    LoadPlan,
-    Plan,
-    PlannedRun,
-    make_plan,
-)
+from tasks.jobs.record.params import Campaign, LoadLevel, RecordParams
+from tasks.jobs.record.parts import PartWriter, finished_ids, part_paths, recorded_params
+from tasks.jobs.record.plan import LoadPlan, Plan, PlannedRun, make_plan
 from tasks.jobs.record.pool import Answer, WorkerPool, build_data
 from tasks.jobs.record.rows import make_row
-from tasks.jobs.record.scheduler import (
-    RunningJob,
-    Scheduler,
-    SkuNow,
-    Submission,
-)
-from tasks.jobs.record.templates import (
-    Order,
-    Planned,
-    composite,
-)
+from tasks.jobs.record.scheduler import RunningJob, Scheduler, SkuNow, Submission
+from tasks.jobs.record.templates import Order, Planned, composite
 from tasks.machine_lock import only_recorder
 from tasks.machine_scratch import remove_scratch, scratch_folder
 
@@ -71,7 +41,7 @@ class Session:
         self,
         data_dir: Path,
         writer: PartWriter,
-        params: RecordParams,
+        params: Campaign,
         cluster: Cluster,
         pool: WorkerPool,
         scheduler: Scheduler,
@@ -252,7 +222,7 @@ def _sigterm_unwinds() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _scratch(params: RecordParams, out_dir: Path) -> Path:
+def _scratch(params: Campaign, out_dir: Path) -> Path:
     """Where the campaign's data sets live."""
     campaign = f"{out_dir.resolve()}\n{params.seed}\n{params.data_scale}"
     return scratch_folder("record", campaign, place=params.scratch, shared=Path(gettempdir()))
@@ -273,10 +243,6 @@ def _alone_in(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _say_nothing(_finished: int, _planned: int) -> None:
-    """Progress that nobody asked for."""
-
-
 def _possible(plan: Plan, isolation: str) -> list[PlannedRun]:
     """The runs that can be what they say: without control groups spare tokens and SKUs change nothing."""
     if isolation == "cgroups":
@@ -284,7 +250,7 @@ def _possible(plan: Plan, isolation: str) -> list[PlannedRun]:
     return [run for run in plan.runs if run.what_if not in ("no_spare", "newest_sku")]
 
 
-def _record(params: RecordParams, out_dir: Path, scratch: Path, told: Callable[[int, int], None]) -> Recorded:
+def _record(params: Campaign, out_dir: Path, scratch: Path, told: Callable[[int, int], None]) -> Recorded:
     source, plan = load_source(params), make_plan(params)
     already = finished_ids(out_dir, params, plan)
     with open_cluster(params, source, scratch) as cluster:
@@ -327,12 +293,12 @@ def record_jobs(
     (out_dir holds another campaign, or somebody else records there or on this machine), BadInput (a part cannot be
     read), RecorderFailed.
     """
-    began = time.monotonic()
+    began, campaign = time.monotonic(), Campaign(**dict(params))
     out_dir.mkdir(parents=True, exist_ok=True)
     with _sigterm_unwinds(), _alone_in(out_dir), only_recorder("jobs"):
-        scratch = _scratch(params, out_dir)
+        scratch = _scratch(campaign, out_dir)
         with _alone_in(scratch):
-            found = _record(params, out_dir, scratch, progress or _say_nothing)
+            found = _record(campaign, out_dir, scratch, progress or (lambda _finished, _planned: None))
             if found.already + sum(found.statuses.values()) >= found.planned:
                 remove_scratch(scratch, params.scratch)
     return RecordSummary(

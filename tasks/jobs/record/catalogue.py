@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from tasks.jobs.record.datasets import PARTS
-from tasks.jobs.record.params import RecordParams
+from tasks.jobs.record.params import Campaign
 from tasks.jobs.record.templates import Template, templates
 
 T = TypeVar("T")
@@ -93,7 +93,7 @@ def _schedule(template: Template, rng: np.random.Generator) -> Schedule:
     return "twice_daily" if template.writes and drawn in ("bursty", "ad_hoc") else drawn
 
 
-def _make_job(index: int, params: RecordParams, rng: np.random.Generator) -> Job:
+def _make_job(index: int, params: Campaign, rng: np.random.Generator) -> Job:
     round_, kind = divmod(index, len(templates()))
     template = templates()[kind]
     schedule, sizing = _schedule(template, rng), _weighted(SIZINGS, rng)
@@ -123,7 +123,7 @@ def _make_job(index: int, params: RecordParams, rng: np.random.Generator) -> Job
     )
 
 
-def make_jobs(params: RecordParams) -> tuple[Job, ...]:
+def make_jobs(params: Campaign) -> tuple[Job, ...]:
     """params.jobs recurring jobs with distinct names; the same seed makes the same jobs."""
     return tuple(_make_job(index, params, np.random.default_rng([params.seed, index])) for index in range(params.jobs))
 

@@ -19,12 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tasks.errors import MissingTool
-from tasks.jobs.record.params import (
-    TOKEN_US,
-    TOKENS_OF_A_CORE,
-    RecordParams,
-    Sku,
-)
+from tasks.jobs.record.params import TOKEN_US, TOKENS_OF_A_CORE, Campaign, RecordParams, Sku
 from tasks.lifeline import tied_to_parent
 from tasks.machine import cpu_model, read_cgroups
 from tasks.machine_groups import ROOT, UNLIMITED, Group, campaign_group, disk_of
@@ -236,7 +231,7 @@ def _state(sku: Sku, main: Group | None, source: str, scratch: Path) -> SkuState
 
 
 @contextlib.contextmanager
-def open_cluster(params: RecordParams, source: str, scratch: Path, root: Path = ROOT) -> Iterator[Cluster]:
+def open_cluster(params: Campaign, source: str, scratch: Path, root: Path = ROOT) -> Iterator[Cluster]:
     """The cluster, gone afterwards with all its groups and load.
 
     Raises MissingTool where control groups are asked for by name and cannot be made."""
@@ -274,7 +269,7 @@ def _without_groups(params: RecordParams, reason: str) -> None:
     logger.warning("%s: threads stand in for tokens, and every SKU has the same speed", reason)
 
 
-def _warn_of_too_much(params: RecordParams) -> None:
+def _warn_of_too_much(params: Campaign) -> None:
     asked, cores = sum(sku.cores for sku in params.skus), os.cpu_count() or 1
     if asked > cores:
         logger.warning(

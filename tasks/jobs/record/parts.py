@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from tasks.errors import BadInput, BadSetting
 from tasks.jobs.columns import RUNS_SCHEMA
-from tasks.jobs.record.params import RecordParams
+from tasks.jobs.record.params import Campaign
 from tasks.jobs.record.plan import Plan
 
 KINDS = ("runs", "pairs")  # pairs: matched pairs of what-ifs, kept apart from the jobs' own runs
@@ -51,7 +51,7 @@ SCHEMA = pa.schema(
 )
 
 
-def recorded_params(params: RecordParams) -> dict[str, Any]:
+def recorded_params(params: Campaign) -> dict[str, Any]:
     """The parameters that decide a campaign: all but its pace, how long a call goes on, and its scratch folder."""
     return params.model_dump(mode="json", exclude={"scratch", "minutes", "part_minutes", "most_waiting"})
 
@@ -80,7 +80,7 @@ def write_part(folder: Path, kind: str, runs: Sequence[dict[str, Any]], record: 
     return path
 
 
-def finished_ids(folder: Path, params: RecordParams, plan: Plan) -> set[str]:
+def finished_ids(folder: Path, params: Campaign, plan: Plan) -> set[str]:
     """Ids of the runs that earlier parts of the same campaign hold.
 
     Raises BadSetting if the folder holds a campaign with other parameters, BadInput if a part cannot be read.

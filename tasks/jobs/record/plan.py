@@ -13,25 +13,15 @@ from typing import Literal
 
 import numpy as np
 
-from tasks.jobs.record.catalogue import (
-    Job,
-    draw_parts,
-    make_jobs,
-    submit_days,
-    submitted_name,
-)
+from tasks.jobs.record.catalogue import Job, draw_parts, make_jobs, submit_days, submitted_name
 from tasks.jobs.record.datasets import DATA_SETS
-from tasks.jobs.record.params import (
-    LoadLevel,
-    RecordParams,
-)
+from tasks.jobs.record.params import PAIRS, STEADY, Campaign, LoadLevel
 
 MOST_TOKENS = 12
 MOST_TIMES = 4  # requests of a job that vary: one to four times its own
 RUN_STREAM = 2_000_000  # apart from every job's stream
 OFFER_OF_ALL = 0.6  # runs that are offered every SKU; the others lack one
 WhatIf = Literal["baseline", "no_spare", "newest_sku", "steady_load"]
-PAIRS, STEADY = "W", "S"  # periods: the first under changing load, the second under steady load
 STEADY_LEVEL: LoadLevel = "cpu-35"  # about the mean of the changing levels
 DIGEST_DIGITS = 16
 PAIR_STREAM = 3_000_000
@@ -85,7 +75,7 @@ def _offered(job: Job, names: list[str], rng: np.random.Generator) -> tuple[str,
     return tuple(name for place, name in enumerate(names) if place != lacking)
 
 
-def _runs_of(index: int, job: Job, params: RecordParams) -> Iterator[PlannedRun]:
+def _runs_of(index: int, job: Job, params: Campaign) -> Iterator[PlannedRun]:
     rng = np.random.default_rng([params.seed, RUN_STREAM, index])
     names, total = [sku.name for sku in params.skus], sum(period.days for period in params.periods)
     data_set, counter, begins = DATA_SETS[job.template.data_set], 0, 0
@@ -111,7 +101,7 @@ def _runs_of(index: int, job: Job, params: RecordParams) -> Iterator[PlannedRun]
         begins += period.days
 
 
-def planned_runs(params: RecordParams) -> list[PlannedRun]:
+def planned_runs(params: Campaign) -> list[PlannedRun]:
     """Every run of the periods in order of submission; the same parameters make the same plan."""
     runs = [run for index, job in enumerate(make_jobs(params)) for run in _runs_of(index, job, params)]
     return sorted(runs, key=lambda run: (run.submit_s, run.run_id))
@@ -171,7 +161,7 @@ class Plan:
         return found.hexdigest()[:DIGEST_DIGITS]
 
 
-def _changed(run: PlannedRun, what_if: WhatIf, params: RecordParams) -> PlannedRun:
+def _changed(run: PlannedRun, what_if: WhatIf, params: Campaign) -> PlannedRun:
     period = STEADY if what_if == "steady_load" else PAIRS
     again = replace(
         run, run_id=f"{run.run_id}-{what_if}", period=period, what_if=what_if, matched_run_id=f"{run.run_id}-baseline"
@@ -187,7 +177,7 @@ def _changed(run: PlannedRun, what_if: WhatIf, params: RecordParams) -> PlannedR
 
 
 def _again(
-    chosen: Sequence[PlannedRun], kinds: Sequence[WhatIf], starts_s: float, gap_s: float, params: RecordParams
+    chosen: Sequence[PlannedRun], kinds: Sequence[WhatIf], starts_s: float, gap_s: float, params: Campaign
 ) -> Iterator[PlannedRun]:
     """The kinds of one run are submitted in random order, some seconds apart: under the same load, not at once."""
     rng = np.random.default_rng([params.seed, PAIR_STREAM, len(kinds)])
@@ -198,7 +188,7 @@ def _again(
             at += float(rng.uniform(*APART_S))
 
 
-def _chosen(runs: Sequence[PlannedRun], params: RecordParams) -> list[PlannedRun]:
+def _chosen(runs: Sequence[PlannedRun], params: Campaign) -> list[PlannedRun]:
     newest = (params.skus[-1].name,)
     last = [
         run
@@ -213,7 +203,7 @@ def _chosen(runs: Sequence[PlannedRun], params: RecordParams) -> list[PlannedRun
     return [last[place] for place in sorted(rng.permutation(len(last))[: params.pairs])]
 
 
-def make_plan(params: RecordParams) -> Plan:
+def make_plan(params: Campaign) -> Plan:
     """Every run of a campaign: its periods, then the matched pairs; the same parameters make the same plan."""
     runs = planned_runs(params)
     ends_s = sum(period.days for period in params.periods) * params.day_s
@@ -227,7 +217,7 @@ def make_plan(params: RecordParams) -> Plan:
     return Plan((*runs, *changing, *steady), load)
 
 
-def load_phases(params: RecordParams, seconds: float) -> tuple[LoadPhase, ...]:
+def load_phases(params: Campaign, seconds: float) -> tuple[LoadPhase, ...]:
     """Levels of background load for each SKU, each with phases of its own, from 0 to `seconds`."""
     phases: list[LoadPhase] = []
     ladder: Sequence[LoadLevel] = params.load_ladder

@@ -10,17 +10,8 @@ from typing import Any, Literal
 from tasks.jobs.record.catalogue import usual_parts
 from tasks.jobs.record.params import Sku
 from tasks.jobs.record.plan import usual_tokens
-from tasks.jobs.record.scheduler import (
-    RunningJob,
-    Step,
-    Submission,
-    VertexDone,
-    mean_tokens,
-)
-from tasks.jobs.record.templates import (
-    Measured,
-    Planned,
-)
+from tasks.jobs.record.scheduler import RunningJob, Step, Submission, VertexDone, mean_tokens
+from tasks.jobs.record.templates import Measured, Planned
 
 MB = 1_000_000
 MS_DIGITS = 3

@@ -2,7 +2,6 @@
 
 Source: Zhu et al. 2023, 3.2 (guaranteed tokens, preemptive spare tokens, their cap); Boutin et al. 2014."""
 
-import itertools
 import shutil
 import time
 from collections import Counter, deque
@@ -11,11 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from tasks.jobs.record.cluster import (
-    Cluster,
-    set_tokens,
-)
-from tasks.jobs.record.params import TOKENS_OF_A_CORE, RecordParams
+from tasks.jobs.record.cluster import Cluster, set_tokens
+from tasks.jobs.record.params import TOKENS_OF_A_CORE, Campaign
 from tasks.jobs.record.plan import PlannedRun
 from tasks.jobs.record.pool import Answer, WorkerPool
 from tasks.jobs.record.templates import Order, Planned, Template
@@ -135,7 +131,7 @@ class Scheduler:
     """Jobs at work on a cluster. slots: name -> control group of each worker."""
 
     def __init__(
-        self, params: RecordParams, cluster: Cluster, pool: WorkerPool, slots: dict[str, Group | None], folder: Path
+        self, params: Campaign, cluster: Cluster, pool: WorkerPool, slots: dict[str, Group | None], folder: Path
     ) -> None:
         self.params, self.cluster, self.pool, self.slots, self.folder = params, cluster, pool, slots, folder
         self.jobs: dict[str, RunningJob] = {}
@@ -250,15 +246,10 @@ class Scheduler:
     def _promised_tokens(self) -> dict[str, int]:
         tokens: dict[str, int] = {}
         for job in self.jobs.values():
-            by_sku = itertools.groupby(
-                sorted(job.at_work.items(), key=lambda item: item[1].sku), lambda item: item[1].sku
-            )
-            for sku, works in by_sku:
-                ids = [vertex_id for vertex_id, _ in works]
-                shares = split(job.promised[sku], len(ids))
-                tokens |= {
-                    vertex_id: min(share, TOKENS_OF_A_CORE) for vertex_id, share in zip(ids, shares, strict=True)
-                }
+            for sku, promised in job.promised.items():
+                ids = [vertex_id for vertex_id, work in job.at_work.items() if work.sku == sku]
+                for vertex_id, share in zip(ids, split(promised, len(ids)), strict=True):
+                    tokens[vertex_id] = min(share, TOKENS_OF_A_CORE)
         return tokens
 
     def _set_tokens(self, work: VertexAtWork, tokens: int) -> None:
@@ -337,7 +328,7 @@ def promise(tokens: int, free: Mapping[str, int], n_vertices: int) -> dict[str, 
 
 def split(tokens: int, n_vertices: int) -> list[int]:
     """A job's tokens on one SKU, shared by its vertices at work there: as equal as whole tokens can be."""
-    least, more = divmod(tokens, n_vertices)
+    least, more = divmod(tokens, max(1, n_vertices))
     return [least + (place < more) for place in range(n_vertices)]
 
 

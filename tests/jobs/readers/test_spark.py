@@ -16,10 +16,7 @@ from tasks.jobs.intake import pseudonymise
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS, detect
 from tasks.jobs.readers.spark import SparkReader
-from tasks.jobs.readers.spark_events import (
-    MAX_STEPS,
-    Tokens,
-)
+from tasks.jobs.readers.spark_events import MAX_STEPS, Tokens
 from tasks.jobs.readers.spark_files import parts_of
 from tasks.read_limits import ReadLimits
 from tasks.warehouse.place import Warehouse

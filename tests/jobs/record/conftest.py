@@ -12,17 +12,9 @@ import pytest
 
 from tasks.jobs.record import engine
 from tasks.jobs.record.catalogue import Job
-from tasks.jobs.record.cluster import (
-    BackgroundLoad,
-    Cluster,
-    SkuState,
-)
-from tasks.jobs.record.params import RecordParams, Sku
-from tasks.jobs.record.plan import (
-    Plan,
-    PlannedRun,
-    make_plan,
-)
+from tasks.jobs.record.cluster import BackgroundLoad, Cluster, SkuState
+from tasks.jobs.record.params import Campaign, Sku
+from tasks.jobs.record.plan import Plan, PlannedRun, make_plan
 from tasks.jobs.record.pool import Answer
 from tasks.jobs.record.scheduler import Scheduler, Submission
 from tasks.jobs.record.templates import Measured, Template
@@ -108,7 +100,7 @@ class Stage:
         }
         self.cluster = Cluster(states, "threads")
         slots = {slot: groups.child(slot) if groups else None for state in states.values() for slot in state.slots}
-        settings = RecordParams(skus=(OLD, NEW), spare_multiple=2)
+        settings = Campaign(skus=(OLD, NEW), spare_multiple=2)
         self.scheduler = Scheduler(settings, self.cluster, self.pool, slots, folder)
 
     def put(self, submission):
@@ -150,7 +142,7 @@ def _own_machine_lock() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def default_plan() -> Plan:
     """The plan of the default parameters."""
-    return make_plan(RecordParams())
+    return make_plan(Campaign())
 
 
 @pytest.fixture(scope="session")

@@ -21,11 +21,7 @@ from tasks.errors import BadSetting
 from tasks.jobs import steps
 from tasks.jobs.record import plan as whatifs
 from tasks.jobs.record.campaign import record_jobs
-from tasks.jobs.record.params import (
-    Period,
-    RecordParams,
-    Sku,
-)
+from tasks.jobs.record.params import Campaign, Period, Sku
 from tasks.jobs.record.parts import RECORD_KEY
 from tasks.jobs.record.plan import make_plan
 from tasks.machine_groups import PREFIX, ROOT, campaign_group
@@ -33,7 +29,7 @@ from tasks.machine_lock import only_recorder
 from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse
 
-PARAMS = RecordParams(
+PARAMS = Campaign(
     minutes=2,
     seed=2,
     jobs=4,
@@ -54,10 +50,10 @@ from pathlib import Path
 from tasks import machine_lock
 from tasks.jobs.record import plan as whatifs
 from tasks.jobs.record.campaign import record_jobs
-from tasks.jobs.record.params import RecordParams
+from tasks.jobs.record.params import Campaign
 whatifs.APART_S = (0.05, 0.2)
 machine_lock.LOCK = f"whorl-test-{sys.argv[2]}"[:100]  # not that of a recording at work here
-print(json.dumps(asdict(record_jobs(RecordParams.model_validate_json(sys.argv[1]), Path(sys.argv[2])))))
+print(json.dumps(asdict(record_jobs(Campaign.model_validate_json(sys.argv[1]), Path(sys.argv[2])))))
 """
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
 HIDDEN = ["unshare", "-m", "--", "sh", "-c", 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"', "sh"]

@@ -4,13 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tasks.jobs.record.rows import (
-    Usual,
-    VertexTimes,
-    cause_shares,
-    kept_waiting_s,
-    recorded_cause,
-)
+from tasks.jobs.record.rows import Usual, VertexTimes, cause_shares, kept_waiting_s, recorded_cause
 
 EVERYDAY = Usual(parts_ratio=1.0, tokens_ratio=1.0)
 # ten seconds in which its tokens promised 4 s of CPU, of which it used all: as fast as promised

@@ -6,18 +6,11 @@ import math
 import pytest
 
 from tasks.errors import MissingTool
-from tasks.jobs.record.cluster import (
-    BackgroundLoad,
-    Gauge,
-    SkuState,
-    offered_load,
-    open_cluster,
-    set_tokens,
-)
-from tasks.jobs.record.params import RecordParams, Sku
+from tasks.jobs.record.cluster import BackgroundLoad, Gauge, SkuState, offered_load, open_cluster, set_tokens
+from tasks.jobs.record.params import Campaign, Sku
 from tasks.machine_groups import Group
 
-PARAMS = RecordParams(skus=(Sku(name="old", tokens=2, speed=0.8), Sku(name="new", tokens=3)), isolation="threads")
+PARAMS = Campaign(skus=(Sku(name="old", tokens=2, speed=0.8), Sku(name="new", tokens=3)), isolation="threads")
 
 
 def _gauge(*samples):
@@ -130,7 +123,7 @@ def test_auto_takes_threads_where_there_are_no_control_groups(tmp_path):
 
 @pytest.mark.parametrize("speed", [0.3, 0.6, 0.9, 1.0])
 def test_a_slot_may_have_every_token_of_its_sku_and_be_without_a_quota_again(tmp_path, speed):
-    params = RecordParams(skus=(Sku(name="old", tokens=3, speed=speed),))
+    params = Campaign(skus=(Sku(name="old", tokens=3, speed=speed),))
     with open_cluster(params, "jobs", tmp_path) as cluster:
         state, slot = cluster.skus["old"], cluster.slots()["old-0"]
         if slot is None:

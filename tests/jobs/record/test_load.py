@@ -9,12 +9,8 @@ import pytest
 
 from tasks.errors import MissingTool
 from tasks.jobs.record import cluster as load
-from tasks.jobs.record.cluster import (
-    BackgroundLoad,
-    load_source,
-    stress_command,
-)
-from tasks.jobs.record.params import RecordParams
+from tasks.jobs.record.cluster import BackgroundLoad, load_source, stress_command
+from tasks.jobs.record.params import Campaign
 
 WAITING = {"cpu": ["tail", "-f", "/dev/null"], "memory": ["tail", "-F", "/dev/null"], "none": []}
 
@@ -51,13 +47,13 @@ def background_of(tmp_path, stand_in):
 
 
 def test_without_stress_ng_load_comes_from_jobs_and_one_line_says_so(without_stress_ng, caplog):
-    assert load_source(RecordParams()) == "jobs"
+    assert load_source(Campaign()) == "jobs"
     assert "stress-ng is not installed (Debian: apt-get install stress-ng)" in caplog.text
 
 
 def test_asking_for_stress_ng_by_name_without_having_it_fails_with_what_to_do(without_stress_ng):
     with pytest.raises(MissingTool, match=r"stress-ng is not installed .*; install it, or record with load=jobs"):
-        load_source(RecordParams(load="stress-ng"))
+        load_source(Campaign(load="stress-ng"))
 
 
 def test_a_kind_of_load_is_a_stressor_and_its_dose_is_left_to_the_quota(tmp_path):

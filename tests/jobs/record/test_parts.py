@@ -8,7 +8,7 @@ import pytest
 from tasks.errors import BadInput, BadSetting
 from tasks.jobs.columns import RUNS_SCHEMA
 from tasks.jobs.record import parts as writer_module
-from tasks.jobs.record.params import RecordParams
+from tasks.jobs.record.params import Campaign
 from tasks.jobs.record.parts import (  # fmt: skip
     EXTRA_COLUMNS,
     RECORD_KEY,
@@ -21,7 +21,7 @@ from tasks.jobs.record.parts import (  # fmt: skip
 )
 from tasks.jobs.record.plan import Plan
 
-PARAMS = RecordParams(minutes=1, seed=5)
+PARAMS = Campaign(minutes=1, seed=5)
 NO_PLAN = Plan((), ())
 RECORD = {"params": recorded_params(PARAMS), "plan": NO_PLAN.digest()}
 

@@ -1,13 +1,9 @@
 """Background load: levels by real time, round and round, and a steady level in the end."""
 
-from tasks.jobs.record.params import RecordParams
-from tasks.jobs.record.plan import (
-    LoadPhase,
-    LoadPlan,
-    load_phases,
-)
+from tasks.jobs.record.params import Campaign
+from tasks.jobs.record.plan import LoadPhase, LoadPlan, load_phases
 
-PARAMS = RecordParams()
+PARAMS = Campaign()
 TWO = (
     LoadPhase(0.0, "old", "none"),
     LoadPhase(0.0, "new", "cpu-40"),

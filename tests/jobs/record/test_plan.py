@@ -6,18 +6,13 @@ from statistics import median
 import pytest
 
 from tasks.jobs.grouping import normalise_name
-from tasks.jobs.record.catalogue import (
-    make_jobs,
-)
-from tasks.jobs.record.params import (
-    Period,
-    RecordParams,
-)
+from tasks.jobs.record.catalogue import make_jobs
+from tasks.jobs.record.params import Campaign, Period
 from tasks.jobs.record.plan import planned_runs
 from tasks.jobs.record.templates import templates
 
-PARAMS = RecordParams()
-SMALL = RecordParams(seed=3, jobs=40, periods=(Period(name="A", days=3), Period(name="B", days=2)), day_s=10)
+PARAMS = Campaign()
+SMALL = Campaign(seed=3, jobs=40, periods=(Period(name="A", days=3), Period(name="B", days=2)), day_s=10)
 ABOUT = 0.35
 
 
@@ -75,7 +70,7 @@ def test_most_jobs_run_often_enough_in_every_period(own_runs):
 
 
 def test_jobs_come_from_many_templates_and_have_names_of_their_own():
-    most = PARAMS.model_copy(update={"jobs": RecordParams.model_fields["jobs"].metadata[1].le})
+    most = PARAMS.model_copy(update={"jobs": Campaign.model_fields["jobs"].metadata[1].le})
     jobs = make_jobs(most)
     assert len({job.name for job in jobs}) == len(jobs) >= PARAMS.jobs >= 200
     assert len({job.template.name for job in make_jobs(PARAMS)}) == len(templates()) >= 60

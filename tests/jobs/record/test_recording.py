@@ -1,5 +1,6 @@
 """The recording that whorl ships: made by the plan of today's defaults, whole, and told as it is."""
 
+import runpy
 from pathlib import Path
 
 import pandas as pd
@@ -7,8 +8,9 @@ import pytest
 
 import tasks
 from tasks.jobs.record.parts import part_paths
-from tasks.jobs.record.review import pairs, periods, read_recording
 
+STUDY = runpy.run_path(str(Path(__file__).parents[2] / "studies/recorded_jobs.py"))
+pairs, periods, read_recording = (STUDY[name] for name in ("pairs", "periods", "read_recording"))
 FOLDER = Path(tasks.__file__).parents[1] / "data" / "recorded" / "jobs"
 
 

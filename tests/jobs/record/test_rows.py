@@ -10,19 +10,8 @@ import pytest
 from tasks.jobs.record.params import Sku
 from tasks.jobs.record.pool import Answer
 from tasks.jobs.record.rows import make_row
-from tasks.jobs.record.scheduler import (
-    RunningJob,
-    SkuNow,
-    Step,
-    VertexAtWork,
-    VertexDone,
-)
-from tasks.jobs.record.templates import (
-    Measured,
-    Order,
-    Planned,
-    Vertex,
-)
+from tasks.jobs.record.scheduler import RunningJob, SkuNow, Step, Vertex, VertexAtWork, VertexDone
+from tasks.jobs.record.templates import Measured, Order, Planned
 
 SKUS = {"old": Sku(name="old", tokens=6, speed=0.5), "new": Sku(name="new", tokens=6)}
 EPOCH = datetime(1970, 1, 1)

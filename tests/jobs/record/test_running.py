@@ -4,13 +4,7 @@ from collections import deque
 
 import pytest
 
-from tasks.jobs.record.scheduler import (
-    RunningJob,
-    Step,
-    VertexAtWork,
-    mean_tokens,
-)
-from tasks.jobs.record.templates import Vertex
+from tasks.jobs.record.scheduler import RunningJob, Step, Vertex, VertexAtWork, mean_tokens
 
 FIRST, SECOND, MERGE = Vertex(0, "extract", (0, 2)), Vertex(1, "extract", (2, 2)), Vertex(2, "merge", None)
 

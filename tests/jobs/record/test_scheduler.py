@@ -3,11 +3,7 @@
 from tasks.jobs.record import scheduler as module
 from tasks.jobs.record.params import Sku
 from tasks.jobs.record.rows import make_row
-from tasks.jobs.record.scheduler import (
-    MOST_VERTICES,
-    PATIENCE_S,
-    THREAD_TOKENS,
-)
+from tasks.jobs.record.scheduler import MOST_VERTICES, PATIENCE_S, THREAD_TOKENS
 from tasks.machine_groups import Group
 
 LONG_AGO_S = PATIENCE_S + 5

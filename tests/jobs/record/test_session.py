@@ -8,32 +8,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.jobs.record import campaign as module
-from tasks.jobs.record.campaign import (
-    PLANNER,
-    Session,
-    planning_order,
-)
-from tasks.jobs.record.cluster import (
-    BackgroundLoad,
-    Cluster,
-    SkuState,
-)
-from tasks.jobs.record.params import RecordParams, Sku
-from tasks.jobs.record.parts import (
-    SCHEMA,
-    PartWriter,
-    part_paths,
-)
-from tasks.jobs.record.plan import (
-    LoadPhase,
-    LoadPlan,
-)
+from tasks.jobs.record.campaign import PLANNER, Session, planning_order
+from tasks.jobs.record.cluster import BackgroundLoad, Cluster, SkuState
+from tasks.jobs.record.params import Campaign, Sku
+from tasks.jobs.record.parts import SCHEMA, PartWriter, part_paths
+from tasks.jobs.record.plan import LoadPhase, LoadPlan
 from tasks.jobs.record.pool import Answer
 from tasks.jobs.record.scheduler import Scheduler
-from tasks.jobs.record.templates import (
-    Measured,
-    Planned,
-)
+from tasks.jobs.record.templates import Measured, Planned
 
 SKUS = (Sku(name="old", tokens=1), Sku(name="new", tokens=1))
 NO_LOAD = LoadPlan((), 1.0)
@@ -95,7 +77,7 @@ def session_of(data_folder, tmp_path, monkeypatch):
     def make(held=None, **params):
         clock = Clock()
         monkeypatch.setattr(module, "time", clock)
-        settings = RecordParams(skus=SKUS, spare_multiple=0, **params)
+        settings = Campaign(skus=SKUS, spare_multiple=0, **params)
         states = {sku.name: SkuState(sku, BackgroundLoad("jobs", tmp_path, None), (f"{sku.name}-0",)) for sku in SKUS}
         cluster, pool = Cluster(states, "threads"), ScriptedPool(clock, held or {})
         slots = {f"{sku.name}-0": None for sku in SKUS}

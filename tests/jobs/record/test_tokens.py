@@ -5,12 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.jobs.record.scheduler import (
-    Holder,
-    grant_spare,
-    promise,
-    split,
-)
+from tasks.jobs.record.scheduler import Holder, grant_spare, promise, split
 
 FREE = st.dictionaries(st.sampled_from(["gen3", "gen4", "gen5"]), st.integers(0, 9), min_size=1)
 

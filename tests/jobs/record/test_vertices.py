@@ -3,11 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.jobs.record.templates import (
-    Template,
-    Vertex,
-    cut,
-)
+from tasks.jobs.record.scheduler import Vertex, cut
+from tasks.jobs.record.templates import Template
 
 MERGED = Template("t", "orders", 4, "", merge="SELECT 1 FROM {partials}")
 ALONE = Template("t", "orders", 4, "")

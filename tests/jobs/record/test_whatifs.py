@@ -5,17 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from tasks.jobs.record.params import (
-    Period,
-    RecordParams,
-)
-from tasks.jobs.record.plan import (
-    STEADY_LEVEL,
-    make_plan,
-)
+from tasks.jobs.record.params import Campaign, Period
+from tasks.jobs.record.plan import STEADY_LEVEL, make_plan
 
-PARAMS = RecordParams()
-SMALL = RecordParams(
+PARAMS = Campaign()
+SMALL = Campaign(
     seed=5, jobs=30, pairs=20, periods=(Period(name="A", days=4), Period(name="B", days=4)), day_s=20, load_phase_s=10
 )
 OWN = {"run_id", "submit_s", "what_if", "matched_run_id", "period"}  # each run has its own

@@ -1,4 +1,4 @@
-"""What a recording holds, as a Markdown table: `python -m tasks.jobs.record.review FOLDER`. To look at before use."""
+"""What a recording holds, as a Markdown table: `python tests/studies/recorded_jobs.py FOLDER`. Look at it before use."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a recording holds, as a Markdown table: `python tests/studies/recorded_jobs.py FOLDER`. Look at it before use."""
+"""What a recording holds, as a Markdown table: `python tests/studies/recorded_jobs.py FOLDER`. Look at it first."""
 
 import sys
 from collections.abc import Iterator

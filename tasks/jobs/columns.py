@@ -64,6 +64,13 @@ KNOWN_BEFORE: dict[str, tuple[pa.DataType, str]] = {
         "unchanged replay",
     ),
     "matched_run_id": (pa.string(), "run of the same source that this one repeats"),
+    "account": (pa.string(), "account or group that the run is charged to, or a pseudonym"),
+    "partition": (pa.string(), "part of the machine that the run is for, where that is not the queue"),
+    "qos": (pa.string(), "quality of service that was asked for"),
+    "features": (
+        pa.string(),
+        "JSON object of further columns of the table that the run was read from; those that are missing are left out",
+    ),
     "operators": (pa.string(), "JSON object of the operators of the plan with their counts"),
     "estimated_rows": (pa.float64(), "rows of the result as the optimiser estimates them"),
     "estimated_cost": (pa.float64(), "estimated cardinalities summed over all operators of the plan (C_out), rows"),
@@ -98,5 +105,6 @@ TIME_COLUMNS = [name for name, (kind, _) in ALL_COLUMNS.items() if kind == TIMES
 NUMBER_COLUMNS = [name for name, (kind, _) in ALL_COLUMNS.items() if kind == pa.float64()]
 LIST_COLUMNS = [name for name, (kind, _) in ALL_COLUMNS.items() if pa.types.is_list(kind)]
 FLAT_COLUMNS = [name for name in ALL_COLUMNS if name not in LIST_COLUMNS]
+MADE_COLUMNS = ("features",)  # made by a reader, never a column of a table
 PLACE = pa.field("place", pa.int64())  # line or row in the file: travels with the rows until ingest
 RUNS_SCHEMA = pa.schema([*((name, kind) for name, (kind, _) in ALL_COLUMNS.items()), PLACE])

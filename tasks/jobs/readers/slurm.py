@@ -60,7 +60,7 @@ class SlurmReader:
     """Job rows from sacct; job steps (123.batch) are no runs, but lend the job their peak memory."""
 
     name = "slurm"
-    version = 1
+    version = 2  # 2: accounts and qualities of service
     ids_hold_names: bool = False
     title = "Slurm: sacct --parsable2"
     endings = ("sacct", "sacct.gz", "sacct.log", "sacct.log.gz", "sacct.txt", "sacct.txt.gz")
@@ -251,6 +251,8 @@ def _rows(
             "name": _text(jobs, "JobName"),
             "user_name": _text(jobs, user),
             "queue": _text(jobs, "Partition"),
+            "account": _text(jobs, "Account" if "Account" in jobs else "Group"),
+            "qos": _text(jobs, "QOS"),
             "submitted_at": submitted,
             "started_at": started.mask(never_began),
             "ended_at": ended,

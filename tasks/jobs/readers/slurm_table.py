@@ -21,7 +21,7 @@ NAME = "JobName"
 WANTED = (
     *IDS,
     NAME,
-    *("Cluster", "User", "UID", "Partition", "State"),
+    *("Cluster", "User", "UID", "Account", "Group", "Partition", "QOS", "State"),
     *("Submit", "Eligible", "Start", "End", "Elapsed", "ElapsedRaw", "Timelimit", "TimelimitRaw"),
     *("NCPUS", "AllocCPUS", "ReqCPUS", "NNodes", "AllocNodes", "ReqNodes"),
     *("ReqMem", "ReqTRES", "AllocTRES", "MaxRSS", "TotalCPU", "CPUTimeRAW"),

@@ -63,7 +63,7 @@ class SwfReader:
     """Reads .swf and .swf.gz."""
 
     name: str = "swf"
-    version: int = 1
+    version: int = 2  # 2: groups and partitions
     ids_hold_names: bool = False
     title: str = "Standard Workload Format (.swf, .swf.gz)"
     endings: tuple[str, ...] = (".swf", ".swf.gz")
@@ -178,6 +178,8 @@ def _runs(numbers: Numbers, header: SwfHeader) -> pd.DataFrame:
             "name": _labels("app", numbers["app"], {}),
             "user_name": _labels("user", numbers["user"], {}),
             "queue": _labels("queue", numbers["queue"], header.queues),
+            "account": _labels("group", numbers["group"], {}),
+            "partition": _labels("partition", numbers["partition"], {}),
             "submitted_at": from_epoch_s(np.where(is_start, np.nan, submit)),
             "started_at": from_epoch_s(np.where(is_start, submit, np.where(never_began, np.nan, submit + wait))),
             "ended_at": from_epoch_s(np.where(never_began, submit + wait, np.nan)),

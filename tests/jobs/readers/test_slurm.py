@@ -198,3 +198,28 @@ def test_a_surplus_bar_is_refused_where_it_may_not_be_the_names(tmp_path: Path) 
     )
     assert (rows["name"].to_list(), refused["place"].to_list()) == (["etl"], [2])
     assert refused["reason"].to_list() == ["11 fields instead of 10; a bar in a name? let JobName be the last field"]
+
+
+CENSORED = {  # state and elapsed time, limit an hour: status and runtime
+    "killed at its limit": ("TIMEOUT|01:00:12", ("timeout", 3612.0)),
+    "cancelled at work": ("CANCELLED by 17|00:20:00", ("cancelled", 1200.0)),
+    "failed": ("FAILED|00:20:00", ("failed", 1200.0)),
+}
+
+
+@pytest.mark.parametrize(("ended", "told"), CENSORED.values(), ids=CENSORED)
+def test_runs_that_were_ended_keep_their_runtime_and_their_limit(
+    tmp_path: Path, ended: str, told: tuple[str, float]
+) -> None:
+    header = "JobID|Submit|Start|State|Elapsed|Timelimit"
+    line = f"7|2024-12-01T11:58:00|2024-12-01T12:00:00|{ended}|01:00:00"
+    rows, refused = read(log(tmp_path, line, header=header))
+    assert rows[["status", "runtime_s", "requested_runtime_s"]].to_numpy().tolist() == [[*told, 3600.0]]
+    assert refused.empty
+
+
+@pytest.mark.parametrize(("header", "account"), [("Account|Group", "physics"), ("Group", "staff")])
+def test_account_partition_and_quality_of_service_are_kept(tmp_path: Path, header: str, account: str) -> None:
+    values = {"Account|Group": "physics|staff", "Group": "staff"}[header]
+    rows, _ = read(log(tmp_path, f"{JOB}|night|long|{values}", header=f"{HEADER}|QOS|Partition|{header}"))
+    assert rows[["account", "qos", "queue"]].to_numpy().tolist() == [[account, "night", "long"]]

@@ -48,6 +48,8 @@ def test_one_line_worked_out_by_hand(log: Path) -> None:
         "name": "app 45",
         "user_name": "user 12",
         "queue": "express lane",
+        "account": "group 3",
+        "partition": "partition 1",
         "submitted_at": START + pd.Timedelta(seconds=100),
         "started_at": START + pd.Timedelta(seconds=120),
         "ended_at": START + pd.Timedelta(seconds=420),
@@ -262,3 +264,12 @@ def test_the_nasa_log_is_read_whole() -> None:
     assert [last["run_id"], last["runtime_s"], last["used_cpus"]] == [str(numbers[0]), numbers[3], numbers[4]]
     assert rows["started_at"].min() == pd.Timestamp("1993-10-01 07:00:03")  # Fri Oct 01 00:00:03 PDT 1993
     assert np.isclose(rows["runtime_s"].sum(), sum(int(line.split()[3]) for line in text if line[0] != ";"))
+
+
+def test_runs_that_ended_at_their_limit_or_were_cancelled_at_work_keep_runtime_and_limit(log: Path) -> None:
+    killed, early = fields(run="600", time="600", status="0"), fields(job="8", run="40", time="600", status="0")
+    cancelled = fields(job="9", run="200", time="600", status="5")
+    rows, refused = read(log, HEADER + "\n".join([killed, early, cancelled]) + "\n")
+    told = rows[["status", "runtime_s", "requested_runtime_s"]].to_numpy().tolist()
+    assert told == [["failed", 600.0, 600.0], ["failed", 40.0, 600.0], ["cancelled", 200.0, 600.0]]
+    assert refused.empty

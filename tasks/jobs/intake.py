@@ -1,6 +1,7 @@
 """From a job log to a landed batch: read, made pseudonymous where asked, grouped, written down once."""
 
 import hashlib
+import json
 import re
 import tempfile
 from collections import Counter
@@ -22,7 +23,7 @@ from tasks.jobs.readers import READERS, Reader, detect
 from tasks.jobs.readers.spark_files import is_rolled, parts_of, without_parts
 from tasks.jobs.vetting import as_list_column
 from tasks.progress import report_progress
-from tasks.pseudonyms import HOST, ID_BYTES, load_key, pseudonyms, without_names
+from tasks.pseudonyms import HOST, ID_BYTES, load_key, pseudonym, pseudonyms, without_names
 from tasks.reading import Chunk, guarded
 from tasks.source_names import checked_source
 from tasks.storage import storage_of
@@ -145,17 +146,31 @@ DEFAULTS = GroupParams()
 def pseudonymise(
     rows: pd.DataFrame, key: bytes, params: GroupParams = DEFAULTS, *, with_ids: bool = False
 ) -> pd.DataFrame:
-    """The rows with pseudonyms of 12 hexadecimal digits for users, names and given group keys.
+    """The rows with pseudonyms of 12 hexadecimal digits for users, accounts, names, given keys and texts of features.
 
     with_ids: also for run ids and for the ids of matched runs, as ids hold names.
 
     A name is normalised first (with the parameters that group the rows), so that runs of one recurring job share
     one pseudonym and group_keys finds the same groups as before. What is missing stays missing."""
-    replaced = {"user_name": list, "name": lambda texts: normalise_names(texts, params), "group_key": list}
+    replaced = {
+        "user_name": list,
+        "account": list,
+        "name": lambda texts: normalise_names(texts, params),
+        "group_key": list,
+    }
     hidden = {column: pseudonyms(rows[column], column, key, to) for column, to in replaced.items() if column in rows}
     ids = [column for column in ("run_id", "matched_run_id") if with_ids and column in rows]
     hidden |= {column: pseudonyms(rows[column], "run_id", key, n_bytes=ID_BYTES) for column in ids}
+    if "features" in rows:
+        hidden["features"] = rows["features"].map(lambda text: _without_texts(text, key), na_action="ignore")
     return without_hosts(rows.assign(**hidden), lambda hosts: pseudonyms(hosts, HOST, key))
+
+
+def _without_texts(features: str, key: bytes) -> str:
+    """A JSON object of features, its texts replaced: any of them may be a name."""
+    told = json.loads(features).items()
+    hidden = {name: pseudonym(one, "feature", key) if isinstance(one, str) else one for name, one in told}
+    return json.dumps(hidden, ensure_ascii=False)
 
 
 WORD = "jobs"

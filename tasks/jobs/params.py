@@ -19,6 +19,8 @@ Measured = Literal[
 ]  # fmt: skip
 Status = Literal["completed", "failed", "cancelled", "timeout", "running", "pending", "unknown"]
 
+KeyPart = Literal["name", "plan", "user", "cpus", "limit", "queue", "account", "partition", "qos"]
+
 
 class PrefectApiParams(Params):
     """How a Prefect server is asked for its flow runs."""
@@ -47,6 +49,11 @@ class ReadParams(Params):
     )
     units: dict[Measured, str] = Field(
         {}, description="Units of columns of tables that are not in seconds or bytes, such as GB, MiB, ms, min"
+    )
+    features: list[str] = Field(
+        [],
+        max_length=1000,
+        description="Further columns of tables that are kept, for predictions to rest on; all: every one",
     )
     pseudonymise: bool = Field(
         False, description="Replace users, names, hosts and ids made of names by keyed hashes before anything is kept"
@@ -79,6 +86,9 @@ def dimension_of(column: str) -> Dimension:
 class GroupParams(Params):
     """Which runs are of one job: whether users are told apart, and which numbers in its name are part of the name."""
 
+    by: list[KeyPart] = Field(
+        [], description="What runs of one job share, such as user, cpus, limit; empty: name and plan, or user and size"
+    )
     by_user: bool = Field(
         True, description="Runs of two users are two jobs, also where name and size are the same and no plan is known"
     )

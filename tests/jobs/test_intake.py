@@ -1,7 +1,9 @@
 """From a log to a batch: rows of addresses are kept on disk first, and names become keyed hashes everywhere."""
 
 import gc
+import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -337,3 +339,13 @@ def test_no_host_of_a_spark_log_is_landed(tmp_path: Path) -> None:
     assert {entry["sku"] for entry in open_rows["vertices"].iloc[0]} == {"node-1"}
     assert len({entry["sku"] for row in landed for entry in row["vertices"]}) == 1
     assert "node-1" not in str(landed)
+
+
+def test_accounts_and_texts_of_features_are_hidden_and_their_numbers_stay() -> None:
+    features = ['{"branch": "ada/fix", "size": 3}', None]
+    rows = ROWS.head(2).assign(account=["physics", None], features=pd.Series(features, dtype="str"))
+    hidden = pseudonymise(rows, KEY)
+    assert hidden[["account", "features"]].isna().to_numpy().tolist() == [[False, False], [True, True]]
+    told = json.loads(hidden["features"].iloc[0])
+    assert told["size"] == 3 and re.fullmatch("[0-9a-f]{12}", told["branch"])
+    assert re.fullmatch("[0-9a-f]{12}", hidden["account"].iloc[0])

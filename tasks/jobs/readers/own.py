@@ -1,9 +1,10 @@
 """whorl's own job log: Parquet or CSV with the column names of jobs.runs.
 
 Needed: run_id, name or group_key, started_at or submitted_at, runtime_s or ended_at. Times are timestamps, ISO text
-or epoch seconds; one without a zone is of params.time_zone, UTC if that is empty. Unknown columns are ignored and
-logged; params.columns says what ours are called in the file. CSV has one header line and a comma, a semicolon or
-a tab between fields; an empty field is missing. Lists (vertices, skyline, skus) need Parquet."""
+or epoch seconds; one without a zone is of params.time_zone, UTC if that is empty. params.columns says what ours are
+called in the file, params.features which of the others are kept in `features`; the rest is ignored and logged. CSV has
+one header line and a comma, a semicolon or a tab between fields; an empty field is missing. Lists (vertices, skyline,
+skus) need Parquet."""
 
 import csv
 import json
@@ -21,9 +22,9 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from tasks.errors import BadInput, headless, quoted
-from tasks.jobs.columns import ALL_COLUMNS, COLUMNS, FLAT_COLUMNS, LIST_COLUMNS
+from tasks.jobs.columns import ALL_COLUMNS, COLUMNS, FLAT_COLUMNS, LIST_COLUMNS, MADE_COLUMNS
 from tasks.jobs.params import Measured, ReadParams, dimension_of
-from tasks.jobs.readers.own_values import check_type, to_runs, unit_of
+from tasks.jobs.readers.own_values import FEATURE, check_type, is_feature, to_runs, unit_of
 from tasks.jobs.vetting import vet_runs
 from tasks.read_limits import ReadLimits
 from tasks.reading import (
@@ -37,13 +38,13 @@ from tasks.reading import (
     read_blocks,
     refusals,
 )
-from tasks.times import check_zone
 
 logger = logging.getLogger(__name__)
 ENOUGH_NAMES = 3  # of our columns in a header line, run_id among them, that tell our CSV from others
 NEEDED = (("run_id",), ("name", "group_key"), ("started_at", "submitted_at"), ("runtime_s", "ended_at"))
 EXPECTED = "the columns " + ", ".join(" or ".join(names) for names in NEEDED)
 PANDAS_INDEX = "__index_level_"
+ALL = "all"  # as the only feature: every column that stands for nothing else
 DELIMITERS = ",;\t"
 QUOTE = b'"'
 MAGIC = b"PAR1"
@@ -59,7 +60,7 @@ class OwnReader:
     """Reads whorl's own Parquet and CSV."""
 
     name: str = "own"
-    version: int = 3  # 2: the columns of CONDITIONS; 3: statuses in other people's words, units in names
+    version: int = 4  # 2: the columns of CONDITIONS; 3: others' words for statuses, units in names; 4: features
     ids_hold_names: bool = False
     title: str = "whorl's own columns (.parquet, .csv, .csv.gz)"
     endings: tuple[str, ...] = (".parquet", ".csv", ".csv.gz")
@@ -77,7 +78,7 @@ class OwnReader:
         check_zone(params.time_zone or "UTC")
         with open_plain(path) as stream:
             is_parquet = stream.read(len(MAGIC)) == MAGIC
-        batches = (parquet_batches if is_parquet else csv_batches)(path, params.columns, params.limits)
+        batches = (parquet_batches if is_parquet else csv_batches)(path, params)
         now = datetime.now(UTC).replace(tzinfo=None)
         units = {
             ours: unit for ours in get_args(Measured) if (unit := unit_of(path, ours, params)) != dimension_of(ours)
@@ -115,14 +116,14 @@ def _chunk(batch: Batch, params: ReadParams, units: Mapping[str, str], now: date
 
 
 def choose_columns(
-    path: str, names: Sequence[str], renamed: Mapping[str, str], known: Collection[str] = ALL_COLUMNS
+    path: str, names: Sequence[str], params: ReadParams, known: Collection[str] = ALL_COLUMNS
 ) -> dict[str, str]:
-    """Our columns and their names in the file, in our order.
+    """Our columns and their names in the file, in our order; then the columns kept as features, as `features.NAME`.
 
-    names: the columns of the file; renamed: our name to theirs; known: ours that this format can hold. Unknown
-    columns are logged and left out. Raises BadInput if a column that is needed is missing or stands there twice, or
-    is renamed to nowhere."""
-    names = [name.strip() for name in names]
+    names: the columns of the file; known: ours that this format can hold. Columns that are neither are logged and left
+    out. Raises BadInput if a column that is needed or named is missing, or stands there twice."""
+    names, renamed = [name.strip() for name in names], params.columns
+    known = [name for name in known if name not in MADE_COLUMNS]
     for ours, theirs in renamed.items():
         if ours not in known:
             fix = "lists need Parquet" if ours in LIST_COLUMNS else "mend --map"
@@ -132,7 +133,8 @@ def choose_columns(
     taken = set(renamed.values())
     own = {name: name for name in names if name in known and name not in renamed and name not in taken}
     chosen = {ours: (own | dict(renamed))[ours] for ours in known if ours in own or ours in renamed}
-    for theirs in chosen.values():
+    features = _features(path, names, params.features, chosen.values())
+    for theirs in (*chosen.values(), *features):
         if names.count(theirs) > 1:
             raise BadInput(path, f"the column '{theirs}' stands there twice", "each column once", "export it again")
     missing = [needed for needed in NEEDED if not any(name in chosen for name in needed)]
@@ -148,14 +150,26 @@ def choose_columns(
     lists = [name for name in names if name in LIST_COLUMNS and name not in known]
     if lists:
         logger.warning("%s: %s left out: lists need Parquet", path, ", ".join(lists))
-    _log_unknown(path, names, {*chosen.values(), *lists})
-    return chosen
-
-
-def _log_unknown(path: str, names: Sequence[str], known: set[str]) -> None:
-    unknown = [name for name in names if name not in known and not name.startswith(PANDAS_INDEX)]
+    unknown = [name for name in _others(names, (*chosen.values(), *lists)) if name not in features]
     if unknown:
         logger.info("%s: %d unknown columns are ignored: %s", path, len(unknown), quoted(unknown))
+    return chosen | {f"{FEATURE}{name}": name for name in features}
+
+
+def _features(path: str, names: Sequence[str], wanted: Sequence[str], taken: Collection[str]) -> list[str]:
+    """The columns of the file that are kept as features."""
+    if list(wanted) == [ALL]:
+        return _others(names, taken)
+    for name in wanted:
+        if name not in names:
+            raise BadInput(
+                path, f"no column '{name}' to keep as a feature", f"one of {quoted(names)}", "mend --features"
+            )
+    return list(dict.fromkeys(wanted))
+
+
+def _others(names: Sequence[str], taken: Collection[str]) -> list[str]:
+    return [name for name in names if name not in taken and not name.startswith(PANDAS_INDEX)]
 
 
 @dataclass(frozen=True)
@@ -173,30 +187,30 @@ def split_header(line: str) -> tuple[list[str], str]:
     return max(splits, key=lambda split: (sum(name in FLAT_COLUMNS for name in split[0]), len(split[0])))
 
 
-def csv_batches(path: str, renamed: Mapping[str, str], limits: ReadLimits) -> Iterator[Batch]:
+def csv_batches(path: str, params: ReadParams) -> Iterator[Batch]:
     """Batches of at most 100,000 rows. Raises BadInput for a wrong header and for a file without rows."""
     header: Header | None = None
     waiting, n_lines = Block(1, b"", no_refusals()), 0
-    for block in read_blocks(path, limits):
+    for block in read_blocks(path, params.limits):
         if header is None:
-            header, block = _cut_header(path, block, renamed)
+            header, block = _cut_header(path, block, params)
         joined = Block(block.first - waiting.data.count(b"\n"), waiting.data + block.data, block.refused)
-        batch, waiting = _batch(joined, header, limits.max_line_bytes, is_last=False)
+        batch, waiting = _batch(joined, header, params.limits.max_line_bytes, is_last=False)
         n_lines += len(batch.places) + len(batch.refused)
         yield batch
     if header and waiting.data:
-        batch, _ = _batch(waiting, header, limits.max_line_bytes, is_last=True)
+        batch, _ = _batch(waiting, header, params.limits.max_line_bytes, is_last=True)
         n_lines += len(batch.places) + len(batch.refused)
         yield batch
     if not n_lines:
         raise BadInput(path, "no row in it", "a header line and at least one run", "export it again")
 
 
-def _cut_header(path: str, block: Block, renamed: Mapping[str, str]) -> tuple[Header, Block]:
+def _cut_header(path: str, block: Block, params: ReadParams) -> tuple[Header, Block]:
     lines = block.data.split(b"\n")
     position = next((row for row, line in enumerate(lines) if line.strip()), 0)
     names, delimiter = split_header(lines[position].decode())
-    chosen = choose_columns(path, names, renamed, FLAT_COLUMNS)
+    chosen = choose_columns(path, names, params, FLAT_COLUMNS)
     rest = Block(block.first + position + 1, b"\n".join(lines[position + 1 :]), block.refused)
     return Header(names, delimiter, chosen), rest
 
@@ -257,23 +271,25 @@ def _line_at(data: bytes) -> Callable[[int], str]:
     return text
 
 
-def parquet_batches(path: str, renamed: Mapping[str, str], limits: ReadLimits) -> Iterator[Batch]:
+def parquet_batches(path: str, params: ReadParams) -> Iterator[Batch]:
     """Batches of 65,536 rows, 8,192 where they hold lists.
 
     Raises BadInput for a damaged file, missing columns, wrong types and bombs."""
     with open_plain(path) as stream:
         try:
-            yield from _batches(path, pq.ParquetFile(stream, pre_buffer=False), renamed, limits)
+            yield from _batches(path, pq.ParquetFile(stream, pre_buffer=False), params)
         except PARQUET_FAULTS as error:
             raise damaged_parquet(path, error) from error
 
 
-def _batches(path: str, file: pq.ParquetFile, renamed: Mapping[str, str], limits: ReadLimits) -> Iterator[Batch]:
+def _batches(path: str, file: pq.ParquetFile, params: ReadParams) -> Iterator[Batch]:
     schema, first = file.schema_arrow, 1
-    chosen = choose_columns(path, schema.names, renamed)
+    chosen = choose_columns(path, schema.names, params)
+    if params.features == [ALL]:
+        chosen = {ours: theirs for ours, theirs in chosen.items() if is_feature(ours, schema.field(theirs).type)}
     for ours, theirs in chosen.items():
         check_type(path, ours, theirs, schema.field(theirs).type)
-    _check_size(path, file.metadata, limits)
+    _check_size(path, file.metadata, params.limits)
     if not file.metadata.num_rows:
         raise BadInput(path, "no row in it", "at least one run", "export it again")
     n_rows = min(BATCH_ROWS, LIST_BATCH_ROWS) if set(LIST_COLUMNS) & set(chosen) else BATCH_ROWS

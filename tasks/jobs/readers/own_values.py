@@ -1,7 +1,10 @@
 """Columns of tables, of whatever type, as columns of jobs.runs; values that are no such thing are faults."""
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -24,6 +27,10 @@ MAX_TYPE_CHARS = 100  # of a type in a message
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6}  # nanoseconds do not reach so far
 
 
+FEATURE = "features."  # begins the names of columns that are kept as features
+NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?")  # no counter such as 007, no hash such as 12e45
+
+
 @dataclass(frozen=True)
 class Converted:
     """A column in our type, and which of its values could not be read (those are missing in it).
@@ -39,6 +46,15 @@ def check_type(path: str, ours: str, theirs: str, kind: pa.DataType) -> None:
     """Raise BadInput if a column of this type cannot hold what the column of ours means."""
     if ours in LIST_COLUMNS:
         check_list_type(path, ours, theirs, kind)
+        return
+    if ours.startswith(FEATURE):
+        if not is_feature(ours, kind):
+            raise BadInput(
+                path,
+                f"column '{theirs}' is of type '{kind}'",
+                "text, numbers or times",
+                "leave it out",
+            )
         return
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     is_text = _is_text(kind) or pa.types.is_null(kind)
@@ -58,6 +74,13 @@ def check_type(path: str, ours: str, theirs: str, kind: pa.DataType) -> None:
 
 def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_feature(ours: str, kind: pa.DataType) -> bool:
+    """Whether a column can be kept as the feature that it is called; true for columns that are no features."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    is_binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+    return not (ours.startswith(FEATURE) and (pa.types.is_nested(kind) or is_binary))
 
 
 def unit_of(path: str, ours: Measured, params: ReadParams) -> str:
@@ -95,7 +118,43 @@ def to_runs(table: pa.Table, params: ReadParams, units: Mapping[str, str]) -> tu
         )
         if name in units and not pa.types.is_duration(table[name].type):
             converted[name] = Converted(found.column * (factor_of(units[name], dimension_of(name)) or 1), found.is_bad)
-    return pd.DataFrame({name: found.column for name, found in converted.items()}), faults.tolist()
+    rows = pd.DataFrame({name: found.column for name, found in converted.items()})
+    kept = {name.removeprefix(FEATURE): table[name] for name in table.column_names if name.startswith(FEATURE)}
+    return rows.assign(features=_features(kept)) if kept else rows, faults.tolist()
+
+
+def _features(columns: Mapping[str, pa.ChunkedArray]) -> pd.Series:
+    """A JSON object for each row, of the columns that have a value there; missing where none has."""
+    values = [_feature(column) for column in columns.values()]
+    told = [
+        {name: value for name, value in zip(columns, row, strict=True) if value is not None}
+        for row in zip(*values, strict=True)
+    ]
+    return pd.Series([json.dumps(one, ensure_ascii=False) if one else None for one in told], dtype="str")
+
+
+def _feature(column: pa.ChunkedArray) -> list[object]:
+    """Numbers, also those written as text, and true or false as they are; all else as text, times in ISO 8601."""
+    kind = column.type
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
+        return list(column.to_pylist())
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return [
+            value if value is not None and isfinite(value) else None for value in column.cast(pa.float64()).to_pylist()
+        ]
+    if pa.types.is_duration(kind):
+        return list(pc.divide(column.cast(pa.duration("us")).cast(pa.int64()).cast(pa.float64()), 1e6).to_pylist())
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        column = column.cast(pa.string())
+    codes, texts = pd.factorize(column.cast(pa.large_string()).to_pandas())
+    parsed = [_number_or_text(str(text).strip()) for text in texts]
+    return [parsed[code] if code >= 0 else None for code in codes]
+
+
+def _number_or_text(text: str) -> object:
+    if text in MISSING_WORDS:
+        return None
+    return json.loads(text) if NUMBER.fullmatch(text) else text
 
 
 def _example(name: str, column: pa.ChunkedArray, is_bad: Any) -> str:

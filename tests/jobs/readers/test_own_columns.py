@@ -1,14 +1,20 @@
 """The columns of whorl's own job log: which are ours, by name or by --map, and how the format is told."""
 
+import json
 import logging
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.jobs.params import ReadParams
+from tasks.jobs.intake import Intake, land_log
+from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers.own import OwnReader
+from tasks.warehouse.connection import reading
+from tasks.warehouse.ingest import ingest
+from tasks.warehouse.place import Warehouse
 
 UTC = ReadParams()
 HEADER = "run_id,name,started_at,runtime_s,status,peak_memory_bytes"
@@ -102,3 +108,60 @@ def test_wrong_columns_are_named(tmp_path: Path, header: str, columns: dict[str,
         of_csv(tmp_path, f"{header}\n", ReadParams(columns=columns))
     assert said in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+FEATURES = f"{HEADER},files,branch,ok,hash\n{LINE},12,main,True,007\n{LINE.replace('r1', 'r2')},,NA,,1.50\n"
+
+
+def features_in(tmp_path: Path, *names: str, text: str = FEATURES) -> list[object]:
+    rows, refused = of_csv(tmp_path, text, ReadParams(features=list(names)))
+    assert refused.empty
+    return [json.loads(told) if isinstance(told, str) else None for told in rows["features"]]
+
+
+def test_named_columns_are_kept_as_features_numbers_as_numbers_and_missing_ones_left_out(tmp_path: Path) -> None:
+    assert features_in(tmp_path, "files", "branch") == [{"files": 12, "branch": "main"}, None]
+    assert features_in(tmp_path, "hash") == [{"hash": "007"}, {"hash": 1.5}]
+
+
+def test_all_keeps_every_column_that_is_not_ours(tmp_path: Path) -> None:
+    assert features_in(tmp_path, "all") == [{"files": 12, "branch": "main", "ok": "True", "hash": "007"}, {"hash": 1.5}]
+    # the same where a text runs over lines, so that the file is read record by record
+    broken = FEATURES.replace("main", '"ma\nin"')
+    assert features_in(tmp_path, "branch", text=broken) == [{"branch": "ma\nin"}, None]
+
+
+def test_a_feature_that_is_no_column_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"no column 'fils' to keep as a feature; expected one of .*; mend --features"):
+        features_in(tmp_path, "fils")
+
+
+def test_features_of_parquet_keep_their_types_and_lists_are_none(tmp_path: Path) -> None:
+    at = pd.Timestamp("2026-01-01 12:00")
+    run = {"run_id": "r1", "name": "etl", "started_at": at, "runtime_s": 1.5}
+    mine = {"files": 12, "share": 0.25, "nan": np.nan, "ok": True, "made_at": at, "tags": ["a"]}
+    pd.DataFrame([run | mine]).to_parquet(tmp_path / "log.parquet")
+    (chunk,) = OwnReader().read(str(tmp_path / "log.parquet"), ReadParams(features=["all"]))
+    told = json.loads(chunk.rows["features"].iloc[0])
+    assert told.pop("made_at").startswith("2026-01-01 12:00:00")
+    assert told == {"files": 12, "share": 0.25, "ok": True}
+    with pytest.raises(BadInput, match=r"column 'tags' is of type 'list<.*>'; expected text, numbers or times"):
+        list(OwnReader().read(str(tmp_path / "log.parquet"), ReadParams(features=["tags"])))
+
+
+def test_without_features_named_none_are_kept_and_a_column_called_features_is_no_exception(tmp_path: Path) -> None:
+    rows, refused = of_csv(tmp_path, f"{HEADER},features\n{LINE},many\n")
+    assert ("features" in rows, len(refused)) == (False, 0)
+
+
+def test_features_and_the_named_key_reach_the_warehouse_and_another_choice_replaces_the_rows(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(FEATURES.replace("run_id,name", "run_id,account").replace("etl", "physics"))
+    home = Warehouse(home=tmp_path / "home")
+    read, by = ReadParams(features=["files"], columns={"name": "branch"}), GroupParams(by=["account"])
+    for chosen in (read, read.model_copy(update={"features": ["ok"]})):
+        batch = land_log(home, str(tmp_path / "log.csv"), Intake("s", "", chosen, by))
+        ingest(home, "jobs", batch.batch_id)
+        with reading(home) as connection:
+            rows = connection.execute("SELECT run_id, group_key, features FROM jobs.runs ORDER BY run_id").fetchall()
+        told = '{"files": 12}' if chosen is read else '{"ok": "True"}'
+        assert rows == [("r1", "physics", told), ("r2", "physics", None)]

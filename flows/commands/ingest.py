@@ -44,6 +44,18 @@ def ingest(
     renamed: Renamed = None,
     statuses: MappedValues = None,
     units: Units = None,
+    features: Annotated[
+        str | None,
+        typer.Option(metavar="A,B|all", help="Further columns of a table to keep for predictions", show_default=False),
+    ] = None,
+    group_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="user,cpus,limit",
+            help="What runs of one job share: name, plan, user, cpus, limit, queue, account, partition, qos",
+            show_default=False,
+        ),
+    ] = None,
     max_refused_share: MaxRefusedShare = None,
     pseudonymise: Pseudonymise = False,
     dry_run: DryRun = False,
@@ -54,12 +66,17 @@ def ingest(
     The recurring jobs of the source are summarised afterwards. The same file twice adds nothing."""
     invocation, source = invocation_of(context), checked_source(source)
     read = read_flags(time_zone, renamed, statuses, units) | intake_flags(max_refused_share, pseudonymise=pseudonymise)
-    flags = {"jobs": {"read": read}}
+    flags = {"jobs": {"read": read | listed("features", features), "group": listed("by", group_by)}}
     absolute = absolute_paths(paths)
     if dry_run:
         _look(invocation, absolute, reader, flags, as_json=as_json)
     else:
         _run(invocation, absolute, source, reader, flags, as_json=as_json)
+
+
+def listed(key: str, names: str | None) -> dict[str, list[str]]:
+    """Names with commas between them as a setting; nothing where none are given."""
+    return {} if names is None else {key: [name.strip() for name in names.split(",") if name.strip()]}
 
 
 def read_flags(

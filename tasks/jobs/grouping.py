@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.params import GroupParams
+from tasks.jobs.params import GroupParams, KeyPart
 
 SIGNATURE_CHARS = 8
 MAX_KEY_CHARS = 200
@@ -94,8 +95,12 @@ def group_keys(rows: pd.DataFrame, params: GroupParams = DEFAULTS) -> pd.Series:
     """The group key of each run: `name#plan` with a plan signature, else `name · user · 16 cpus`.
 
     rows: some of the columns group_key, name, plan_signature, user_name, requested_cpus and used_cpus. A key
-    that the log itself gives stays; the size is what was asked for, else what was used. Long keys end in a hash
-    of the whole. Returns text with the index of rows, never missing."""
+    that the log itself gives stays; the size is what was asked for, else what was used. With params.by it is the values
+    of these columns instead, `user 7 · 16 cpus · limit 4:00:00`, as far as a run has them: columns of jobs.runs alone,
+    so that runs in the warehouse can be grouped anew. Long keys end in a hash of the whole. Returns text with the
+    index of rows, never missing."""
+    if params.by:
+        return _keys_by(rows, params)
     given, name, plan = (_coded(rows, column) for column in ("group_key", "name", "plan_signature"))
     name = _renamed(name, normalise_names(name.texts, params))
     has_user = (plan.codes < 0) & params.by_user
@@ -105,6 +110,26 @@ def group_keys(rows: pd.DataFrame, params: GroupParams = DEFAULTS) -> pd.Series:
     parts = zip(*(column.at(example) for column in columns), strict=True)
     keys = [_shortened(known or _key(*rest)) for known, *rest in parts]
     return pd.Series(pd.array(keys, dtype="str").take(group), index=rows.index, name="group_key")
+
+
+def _keys_by(rows: pd.DataFrame, params: GroupParams) -> pd.Series:
+    parts = [_part(rows, part, params) for part in params.by]
+    group, example = _distinct(*(part.codes for part in parts))
+    texts = zip(*(part.at(example) for part in parts), strict=True)
+    keys = [_shortened(" · ".join(filter(None, one)) or NO_NAME) for one in texts]
+    return pd.Series(pd.array(keys, dtype="str").take(group), index=rows.index, name="group_key")
+
+
+def _part(rows: pd.DataFrame, part: KeyPart, params: GroupParams) -> "_Coded":
+    if part == "cpus":
+        return _sizes(rows)
+    if part == "limit":
+        codes, limits_s = pd.factorize(rows.get("requested_runtime_s", pd.Series(np.nan, index=rows.index)))
+        return _Coded(codes, [f"limit {timedelta(seconds=float(limit_s))}" for limit_s in limits_s])
+    column = _coded(rows, {"plan": "plan_signature", "user": "user_name"}.get(part, part))
+    if part == "name":
+        return _renamed(column, normalise_names(column.texts, params))
+    return _Coded(column.codes, [f"#{_short_signature(text)}" for text in column.texts]) if part == "plan" else column
 
 
 @dataclass(frozen=True)

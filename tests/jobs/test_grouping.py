@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.jobs.grouping import group_keys, normalise_name, normalise_names
-from tasks.jobs.params import GroupParams, ReadParams
+from tasks.jobs.params import GroupParams, KeyPart, ReadParams
 from tasks.jobs.readers.own import OwnReader
 
 RECORDED = sorted((Path(__file__).parents[2] / "data" / "recorded" / "jobs").glob("runs-*.parquet"))
@@ -220,3 +220,26 @@ def test_doing_it_twice_changes_nothing(name: str) -> None:
 @given(st.lists(NAMES, max_size=20))
 def test_many_names_at_once_give_what_each_gives_alone(names: list[str]) -> None:
     assert normalise_names(names) == [normalise_name(name) for name in names]
+
+
+BY = {
+    "user, cpus, limit": (["user", "cpus", "limit"], "alice · 16 cpus · limit 4:00:00"),
+    "normalised name": (["name"], "etl_{date}"),
+    "plan and queue": (["plan", "queue"], "#1a2b3c4d · night"),
+    "what is missing is left out": (["account", "user", "qos"], "alice"),
+    "nothing there": (["partition"], "(no name)"),
+}
+
+
+@pytest.mark.parametrize(("by", "key"), BY.values(), ids=BY)
+def test_a_key_is_made_of_the_columns_that_were_named(by: list[KeyPart], key: str) -> None:
+    run = {"name": "etl_2026-11-21", "plan_signature": "1a2b3c4d5e", "queue": "night", "account": None}
+    rows = pd.DataFrame([RUN | run | {"group_key": "of the log", "requested_runtime_s": 14_400.0}])
+    assert group_keys(rows, GroupParams(by=by)).to_list() == [key]
+
+
+def test_named_columns_group_runs_that_differ_in_nothing_else() -> None:
+    limits = [3600.0, 3600.0, 7200.0, np.nan]
+    rows = pd.DataFrame([RUN | {"name": f"hash{n}", "requested_runtime_s": s} for n, s in enumerate(limits)])
+    keys = group_keys(rows, GroupParams(by=["user", "limit"]))
+    assert keys.to_list() == ["alice · limit 1:00:00"] * 2 + ["alice · limit 2:00:00", "alice"]

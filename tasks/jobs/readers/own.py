@@ -38,6 +38,7 @@ from tasks.reading import (
     read_blocks,
     refusals,
 )
+from tasks.times import check_zone
 
 logger = logging.getLogger(__name__)
 ENOUGH_NAMES = 3  # of our columns in a header line, run_id among them, that tell our CSV from others

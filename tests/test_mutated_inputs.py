@@ -502,7 +502,8 @@ def read_benchmarks(sample: Sample, folder: Path, content: bytes) -> int:
 def read_prefect(sample: Sample, folder: Path, content: bytes) -> int:
     import httpx
 
-    from tasks.jobs.params import PrefectApiParams, ReadParams
+    from tasks.http_server import Patience
+    from tasks.jobs.params import ReadParams
     from tasks.jobs.readers.prefect_api import PrefectApiReader
     from tasks.reading import guarded
 
@@ -520,8 +521,8 @@ def read_prefect(sample: Sample, folder: Path, content: bytes) -> int:
             return httpx.Response(200, content=content)
         return httpx.Response(200, content=json.dumps(there if asked.count(kind) == 1 else []))
 
-    url, asking = "http://127.0.0.1:4200/api", PrefectApiParams(backoff_s=0, tries=1)
-    chunks = guarded(url, PrefectApiReader(httpx.MockTransport(answer)).read(url, ReadParams(prefect_api=asking)))
+    url, patience = "http://127.0.0.1:4200/api", Patience(timeout_s=30, tries=1, backoff_s=0)
+    chunks = guarded(url, PrefectApiReader(httpx.MockTransport(answer), patience=patience).read(url, ReadParams()))
     return sum(len(chunk.rows) for chunk in chunks)
 
 

@@ -22,15 +22,6 @@ Status = Literal["completed", "failed", "cancelled", "timeout", "running", "pend
 KeyPart = Literal["name", "plan", "user", "cpus", "limit", "queue", "account", "partition", "qos"]
 
 
-class PrefectApiParams(Params):
-    """How a Prefect server is asked for its flow runs."""
-
-    page_runs: int = Field(200, ge=1, le=200, description="Flow runs asked for at a time; Prefect allows 200")
-    timeout_s: float = Field(30, gt=0, le=3600, description="How long to wait for an answer, in seconds")
-    tries: int = Field(3, ge=1, le=20, description="How often to ask when the connection or the server fails")
-    backoff_s: float = Field(1, ge=0, le=600, description="Wait before asking again, doubled each time, in seconds")
-
-
 class ReadParams(Params):
     """How job logs are read."""
 
@@ -65,7 +56,6 @@ class ReadParams(Params):
         max_length=10_000,
         description="Fields of Slurm logs that have no header line, in their order, as sacct --format takes them",
     )
-    prefect_api: PrefectApiParams = PrefectApiParams()
     limits: ReadLimits = ReadLimits()
 
     @field_validator("units")

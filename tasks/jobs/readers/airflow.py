@@ -23,7 +23,7 @@ import pandas as pd
 
 from tasks.errors import BadInput
 from tasks.jobs.params import ReadParams, Status
-from tasks.jobs.readers.missing_words import MISSING_WORDS
+from tasks.jobs.readers.own_values import MISSING_WORDS
 from tasks.jobs.statuses import status_of, unknown_status
 from tasks.jobs.vetting import vet_runs
 from tasks.read_limits import ReadLimits

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from tasks.errors import BadInput
 from tasks.jobs.columns import ALL_COLUMNS, LIST_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, TIME_COLUMNS, TIMESTAMP
 from tasks.jobs.params import Measured, ReadParams, dimension_of
-from tasks.jobs.readers.missing_words import MISSING_WORDS
 from tasks.jobs.statuses import SHOWN_CHARS, is_exit_code, status_of, status_of_exit_code, unknown_status
 from tasks.quantities import SPELLINGS, factor_of, unit_in_name
 from tasks.times import LAST_S, utc_times
@@ -27,6 +26,18 @@ MAX_TYPE_CHARS = 100  # of a type in a message
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6}  # nanoseconds do not reach so far
 
 
+MISSING_WORDS = [
+    "",
+    "NA",
+    "N/A",
+    "NaN",
+    "nan",
+    "null",
+    "NULL",
+    "None",
+    "NaT",
+    "\\N",
+]  # what tables write where a value is missing
 FEATURE = "features."  # begins the names of columns that are kept as features
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?")  # no counter such as 007, no hash such as 12e45
 

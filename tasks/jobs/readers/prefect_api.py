@@ -15,7 +15,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, FiniteFloat, Validati
 
 from tasks.errors import BadInput, quoted
 from tasks.http_server import FOR_OTHER_SERVERS, HTTP, Answer, HttpServer, Patience, Words, is_same_server
-from tasks.jobs.params import PrefectApiParams, ReadParams, Status
+from tasks.jobs.params import ReadParams, Status
 from tasks.jobs.statuses import status_of
 from tasks.jobs.vetting import vet_runs
 from tasks.reading import Chunk, all_refusals, json_of, refusals
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import httpx
 
 CHUNK_RUNS = 10_000
+MAX_PAGE_RUNS = 200  # more is refused by the server
+PATIENCE = Patience(timeout_s=30, tries=3, backoff_s=1)
 AUTOMATIC = ("SCHEDULE", "DEPLOYMENT", "AUTOMATION")  # creators of runs that are no people
 TIMED_OUT = "TimedOut"  # the name of the FAILED state of a flow that ran into its timeout_seconds
 StateType = Literal[
@@ -43,7 +45,6 @@ WORDS = Words(
     fix_long="ask for less",
 )
 Raw = dict[str, Any]
-MAX_PAGE_RUNS = 200  # more is refused by the server
 
 
 class Creator(BaseModel):
@@ -72,11 +73,6 @@ class FlowRun(BaseModel):
     created_by: Creator | None = None
 
 
-def utc_now() -> datetime:
-    """The time, with its zone."""
-    return datetime.now(UTC)
-
-
 class PrefectApiReader:
     """Job rows from a Prefect server; the path is the address of its API, http://127.0.0.1:4200/api.
 
@@ -89,8 +85,15 @@ class PrefectApiReader:
     title = "Prefect: flow runs over the HTTP API"
     endings: tuple[str, ...] = ()
 
-    def __init__(self, transport: "httpx.BaseTransport | None" = None, clock: Callable[[], datetime] = utc_now) -> None:
-        self.transport, self.clock = transport, clock
+    def __init__(
+        self,
+        transport: "httpx.BaseTransport | None" = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        patience: Patience = PATIENCE,
+        page_runs: int = MAX_PAGE_RUNS,
+    ) -> None:
+        """clock: the time, with its zone; page_runs: flow runs asked for at a time."""
+        self.transport, self.clock, self.patience, self.page_runs = transport, clock, patience, page_runs
 
     def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
         """Any http address whose last part is no file name (https://host/log.csv is a file)."""
@@ -100,9 +103,9 @@ class PrefectApiReader:
     def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
         """Chunks of some 10,000 runs by expected start. Raises BadInput if the API cannot be read."""
         now = self.clock()
-        with PrefectApi(path, params.prefect_api, self.transport) as api:
+        with PrefectApi(path, self.patience, self.transport) as api:
             names, waiting, place = Names(api), list[Chunk](), 1
-            for page in read_pages(api, params.prefect_api.page_runs, now):
+            for page in read_pages(api, self.page_runs, now):
                 waiting.append(_chunk(page, place, names, params, now))
                 place += len(page)
                 if sum(len(chunk.rows) + len(chunk.refused) for chunk in waiting) >= CHUNK_RUNS:
@@ -115,9 +118,8 @@ class PrefectApiReader:
 class PrefectApi(HttpServer):
     """One server's API, for as long as it is open."""
 
-    def __init__(self, url: str, params: PrefectApiParams, transport: "httpx.BaseTransport | None" = None) -> None:
+    def __init__(self, url: str, patience: Patience, transport: "httpx.BaseTransport | None" = None) -> None:
         """Raises BadInput for an address that is none."""
-        patience = Patience(params.timeout_s, params.tries, params.backoff_s)
         super().__init__(url, WORDS, patience, headers=_authorization(url), transport=transport)
 
     def objects(self, route: str, question: dict[str, Any]) -> list[dict[str, Any]]:

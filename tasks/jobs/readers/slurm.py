@@ -320,21 +320,6 @@ def memory_bytes(text: str) -> float:
     return _amount(text, "", "is not an amount of memory")
 
 
-def job_memory_bytes(text: str) -> float:
-    """ReqMem where it is for the whole job (`64G`), else NaN."""
-    return _memory_request(text, "")
-
-
-def node_memory_bytes(text: str) -> float:
-    """ReqMem where it is for each node (`31000Mn`), else NaN."""
-    return _memory_request(text, "n")
-
-
-def cpu_memory_bytes(text: str) -> float:
-    """ReqMem where it is for each processor (`4000Mc`, `2147487648Mn`), else NaN."""
-    return _memory_request(text, "c")
-
-
 def tres_cpus(text: str) -> float:
     """Processors in a list of trackable resources, `billing=8,cpu=8,mem=24000M,node=1`."""
     return _amount(_resources(text).get("cpu", ""), "", "has no number for cpu=")
@@ -381,20 +366,23 @@ def _amount(text: str, default_unit: str, problem: str) -> float:
     return float(found[1]) * BYTES[found[2] or default_unit]
 
 
-def _memory_request(text: str, wanted_per: str) -> float:
-    """No unit means megabytes; 0 asks for all of a node's memory, of which the log does not say how much it is."""
+def requested_memory_bytes(text: str, per: str) -> float:
+    """Bytes of ReqMem where it is for what `per` says, else NaN: the whole job (empty, `64G`), each node (`n`,
+    `31000Mn`) or each processor (`c`, `4000Mc`, and `2147487648Mn`, see PER_CPU_FLAG).
+
+    No unit means megabytes; 0 asks for all of a node's memory, of which the log does not say how much it is."""
     if text in NO_VALUE:
         return nan
     found = REQUESTED_MEMORY.fullmatch(text)
     if not found:
         raise ValueError("is not an amount of memory")
-    number, unit, per = float(found[1]), found[2] or "M", found[3]
+    number, unit, given_per = float(found[1]), found[2] or "M", found[3]
     is_flagged = number * BYTES[unit] >= PER_CPU_FLAG * BYTES["M"]
     if is_flagged and (unit != "M" or number >= NO_VALUE_FROM):  # rounded to `2.00P`: the amount is lost
         return nan
     if is_flagged:
-        number, per = number - PER_CPU_FLAG, "c"
-    return number * BYTES[unit] if number and per == wanted_per else nan
+        number, given_per = number - PER_CPU_FLAG, "c"
+    return number * BYTES[unit] if number and given_per == per else nan
 
 
 PARSERS: dict[str, tuple[str, Callable[[str], object]]] = {  # our value: (Slurm's field, how it is read)
@@ -412,9 +400,9 @@ PARSERS: dict[str, tuple[str, Callable[[str], object]]] = {  # our value: (Slurm
     "requested_nodes": ("ReqNodes", nodes),
     "allocated_nodes": ("AllocNodes", nodes),
     "tres_memory_bytes": ("ReqTRES", tres_memory_bytes),
-    "job_memory_bytes": ("ReqMem", job_memory_bytes),
-    "node_memory_bytes": ("ReqMem", node_memory_bytes),
-    "cpu_memory_bytes": ("ReqMem", cpu_memory_bytes),
+    "job_memory_bytes": ("ReqMem", partial(requested_memory_bytes, per="")),
+    "node_memory_bytes": ("ReqMem", partial(requested_memory_bytes, per="n")),
+    "cpu_memory_bytes": ("ReqMem", partial(requested_memory_bytes, per="c")),
     "cpu_s": ("TotalCPU", duration_s),
     "peak_memory_bytes": ("MaxRSS", memory_bytes),
 }

@@ -13,7 +13,8 @@ import pytest
 
 from tasks import http_server
 from tasks.errors import BadInput
-from tasks.jobs.params import PrefectApiParams, ReadParams
+from tasks.http_server import Patience
+from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.prefect_api import PrefectApiReader
 
 URL = "http://127.0.0.1:4200/api"
@@ -21,7 +22,7 @@ CAPTURED = json.loads((Path(__file__).parent / "fixtures" / "prefect_api.json").
 NOW = datetime.fromisoformat(CAPTURED["now"])
 Run = dict[str, Any]
 Answer = Callable[[httpx.Request], httpx.Response]
-PATIENT = PrefectApiParams(backoff_s=0)
+PATIENCE = Patience(timeout_s=30, tries=3, backoff_s=0)
 
 
 class CapturedServer:
@@ -69,9 +70,9 @@ def server() -> CapturedServer:
     return CapturedServer()
 
 
-def read(answer: Answer, url: str = URL, params: PrefectApiParams = PATIENT) -> tuple[pd.DataFrame, pd.DataFrame]:
-    reader = PrefectApiReader(httpx.MockTransport(answer), clock=lambda: NOW)
-    chunks = list(reader.read(url, ReadParams(prefect_api=params)))
+def read(answer: Answer, url: str = URL, page_runs: int = 200) -> tuple[pd.DataFrame, pd.DataFrame]:
+    reader = PrefectApiReader(httpx.MockTransport(answer), lambda: NOW, PATIENCE, page_runs)
+    chunks = list(reader.read(url, ReadParams()))
     return pd.concat([chunk.rows for chunk in chunks]), pd.concat([chunk.refused for chunk in chunks])
 
 
@@ -145,13 +146,13 @@ def test_a_run_started_by_hand_before_its_time_waited_for_nothing(server: Captur
 @pytest.mark.parametrize("page_runs", [1, 2, 7, 200])
 def test_pages_of_any_size_give_each_run_once(server: CapturedServer, page_runs: int) -> None:
     expected = read(CapturedServer())[0]["run_id"].to_list()
-    assert read(server, params=PrefectApiParams(page_runs=page_runs))[0]["run_id"].to_list() == expected
+    assert read(server, page_runs=page_runs)[0]["run_id"].to_list() == expected
 
 
 def test_runs_that_start_at_the_same_time_are_each_read_once(server: CapturedServer) -> None:
     for run in server.runs:
         run["expected_start_time"] = "2026-11-21T02:00:00Z"
-    rows, _ = read(server, params=PrefectApiParams(page_runs=4))
+    rows, _ = read(server, page_runs=4)
     assert sorted(rows["run_id"]) == sorted(run["id"] for run in server.runs)
 
 
@@ -167,7 +168,7 @@ def test_runs_added_and_deleted_while_paging_shift_nothing(server: CapturedServe
             )
         return answer
 
-    assert read(busy, params=PrefectApiParams(page_runs=3))[0]["run_id"].to_list() == before
+    assert read(busy, page_runs=3)[0]["run_id"].to_list() == before
 
 
 def test_a_server_that_fails_for_a_moment_is_asked_again(server: CapturedServer) -> None:
@@ -271,7 +272,7 @@ BROKEN_SERVERS: list[tuple[str, Answer, str]] = [
 )
 def test_a_server_that_cannot_be_read_is_one_clear_line(answer: Answer, message: str) -> None:
     with pytest.raises(BadInput) as told:
-        read(answer, params=PrefectApiParams(backoff_s=0, page_runs=2))
+        read(answer, page_runs=2)
     assert message in str(told.value)
     assert str(told.value).startswith(f"{URL}: ") and "\n" not in str(told.value)
 

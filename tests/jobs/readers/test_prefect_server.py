@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.jobs.params import PrefectApiParams, ReadParams
+from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.prefect_api import PrefectApiReader
 
 pytestmark = pytest.mark.slow
@@ -96,8 +96,7 @@ def wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
 
 
 def read(url: str, page_runs: int = 200) -> tuple[pd.DataFrame, pd.DataFrame]:
-    params = ReadParams(prefect_api=PrefectApiParams(page_runs=page_runs))
-    chunks = list(PrefectApiReader().read(url, params))
+    chunks = list(PrefectApiReader(page_runs=page_runs).read(url, ReadParams()))
     return pd.concat([chunk.rows for chunk in chunks]), pd.concat([chunk.refused for chunk in chunks])
 
 

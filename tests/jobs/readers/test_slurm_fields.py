@@ -8,6 +8,8 @@ import pytest
 
 from tasks.jobs.readers import slurm as fields
 
+JOB_MEMORY, NODE_MEMORY, CPU_MEMORY = (partial(fields.requested_memory_bytes, per=per) for per in ("", "n", "c"))
+
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 
 
@@ -27,16 +29,16 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30
         (fields.memory_bytes, "123456K", 123_456 * KIB),
         (fields.memory_bytes, "1.50G", 1.5 * GIB),
         (fields.memory_bytes, "0", 0),
-        (fields.job_memory_bytes, "64G", 64 * GIB),
-        (fields.job_memory_bytes, "4000", 4000 * MIB),
-        (fields.job_memory_bytes, "4000Mc", nan),
-        (fields.node_memory_bytes, "31000Mn", 31_000 * MIB),
-        (fields.node_memory_bytes, "0n", nan),  # all that the node has
-        (fields.cpu_memory_bytes, "4000Mc", 4000 * MIB),
-        (fields.cpu_memory_bytes, "2147486648Mn", 3000 * MIB),  # 2^31 + 3000: the flag bit "per CPU" printed along
-        (fields.node_memory_bytes, "2147486648Mn", nan),
-        (fields.node_memory_bytes, "4294967294Mn", nan),  # 0xfffffffe: not set
-        (fields.node_memory_bytes, "2.00Pn", nan),  # the flag bit, rounded: the amount is lost
+        (JOB_MEMORY, "64G", 64 * GIB),
+        (JOB_MEMORY, "4000", 4000 * MIB),
+        (JOB_MEMORY, "4000Mc", nan),
+        (NODE_MEMORY, "31000Mn", 31_000 * MIB),
+        (NODE_MEMORY, "0n", nan),  # all that the node has
+        (CPU_MEMORY, "4000Mc", 4000 * MIB),
+        (CPU_MEMORY, "2147486648Mn", 3000 * MIB),  # 2^31 + 3000: the flag bit "per CPU" printed along
+        (NODE_MEMORY, "2147486648Mn", nan),
+        (NODE_MEMORY, "4294967294Mn", nan),  # 0xfffffffe: not set
+        (NODE_MEMORY, "2.00Pn", nan),  # the flag bit, rounded: the amount is lost
         (fields.tres_cpus, "billing=12,cpu=12,gres/gpu=2,mem=31000M,node=1", 12),
         (fields.tres_memory_bytes, "cpu=64,mem=62.50G,node=8", 64_000 * MIB),
         (fields.tres_memory_bytes, "cpu=8,node=1", nan),
@@ -81,7 +83,7 @@ def test_a_state_has_a_status(text: str, status: str) -> None:
         (fields.count, "٣", "is not a whole number"),
         (fields.nodes, "many", "is not a number of nodes"),
         (fields.memory_bytes, "4000X", "is not an amount of memory"),
-        (fields.node_memory_bytes, "1e9Mn", "is not an amount of memory"),
+        (NODE_MEMORY, "1e9Mn", "is not an amount of memory"),
         (fields.tres_cpus, "cpu", "is not a list of resources"),
         (fields.tres_cpus, "cpu=all", "has no number for cpu="),
         (fields.tres_memory_bytes, "mem=all", "has no amount for mem="),

@@ -2,7 +2,12 @@
 
 import json
 import os
-from collections.abc import Callable
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +28,53 @@ NOW = datetime.fromisoformat(CAPTURED["now"])
 Run = dict[str, Any]
 Answer = Callable[[httpx.Request], httpx.Response]
 PATIENCE = Patience(timeout_s=30, tries=3, backoff_s=0)
+BROKEN_RUNS = [
+    ("id", "run-1", "id: Input should be a valid UUID"),
+    ("id", None, "id: UUID input should be a string"),
+    ("flow_id", 7, "flow_id: UUID input should be a string"),
+    ("start_time", "yesterday", "start_time: Input should be a valid datetime"),
+    ("end_time", "2026-11-21T02:02:16", "end_time: Input should have timezone info"),
+    ("expected_start_time", None, "expected_start_time: Input should be a valid datetime"),
+    ("state_type", "FUNNY", "state_type: Input should be 'SCHEDULED'"),
+    ("total_run_time", None, "total_run_time: Input should be a valid number"),
+    ("total_run_time", "long", "total_run_time: Input should be a valid number"),
+    ("total_run_time", float("inf"), "total_run_time: Input should be a finite number"),
+    ("total_run_time", -5.0, "negative runtime"),
+    ("end_time", "2026-11-21T02:02:01Z", "ends before it starts"),
+    ("end_time", "2126-11-21T02:02:17Z", "lies in the future"),
+    ("end_time", None, "no runtime and no end time"),
+    ("created_by", "ada", "created_by: Input should be"),
+]
+FIRST_PAGE = json.dumps(CAPTURED["flow_runs"][:2])
+pytestmark = pytest.mark.slow
+STARTED_WITHIN_S, STOPPED_WITHIN_S, RAN_WITHIN_S = 180, 30, 300
+TRIED_EVERY_S = 0.5
+PASSWORD = "ada:lovelace"
+FLOWS = """
+import os, time
+from prefect import flow
+
+@flow
+def load_orders():
+    time.sleep(0.4)
+
+@flow(retries=1, retry_delay_seconds=1)
+def flaky_export(marker):
+    time.sleep(0.2)
+    if not os.path.exists(marker):
+        open(marker, "w").close()
+        raise RuntimeError("the first try fails")
+
+@flow
+def broken():
+    raise ValueError("no such table")
+
+if __name__ == "__main__":
+    load_orders()
+    load_orders()
+    flaky_export("marker")
+    broken(return_state=True)
+"""
 
 
 class CapturedServer:
@@ -206,25 +258,6 @@ def test_an_http_address_that_names_no_file_is_an_api(path: str, is_prefect: boo
     assert PrefectApiReader().sniff(b"", path) is is_prefect
 
 
-BROKEN_RUNS = [
-    ("id", "run-1", "id: Input should be a valid UUID"),
-    ("id", None, "id: UUID input should be a string"),
-    ("flow_id", 7, "flow_id: UUID input should be a string"),
-    ("start_time", "yesterday", "start_time: Input should be a valid datetime"),
-    ("end_time", "2026-11-21T02:02:16", "end_time: Input should have timezone info"),
-    ("expected_start_time", None, "expected_start_time: Input should be a valid datetime"),
-    ("state_type", "FUNNY", "state_type: Input should be 'SCHEDULED'"),
-    ("total_run_time", None, "total_run_time: Input should be a valid number"),
-    ("total_run_time", "long", "total_run_time: Input should be a valid number"),
-    ("total_run_time", float("inf"), "total_run_time: Input should be a finite number"),
-    ("total_run_time", -5.0, "negative runtime"),
-    ("end_time", "2026-11-21T02:02:01Z", "ends before it starts"),
-    ("end_time", "2126-11-21T02:02:17Z", "lies in the future"),
-    ("end_time", None, "no runtime and no end time"),
-    ("created_by", "ada", "created_by: Input should be"),
-]
-
-
 @pytest.mark.parametrize(("field", "value", "reason"), BROKEN_RUNS)
 def test_a_broken_run_is_refused_alone(server: CapturedServer, field: str, value: object, reason: str) -> None:
     run = next(run for run in server.runs if run["state_name"] == "Completed")
@@ -248,7 +281,6 @@ def saying(status: int, content: str = "", **headers: str) -> Answer:
     return lambda request: httpx.Response(status, content=content, headers=headers)
 
 
-FIRST_PAGE = json.dumps(CAPTURED["flow_runs"][:2])
 BROKEN_SERVERS: list[tuple[str, Answer, str]] = [
     ("not running", refuse_connection, "no connection ([Errno 111] Connection refused), 3 times; expected the API"),
     ("silent", never_answer, "no answer within 30 s, 3 times"),
@@ -287,3 +319,88 @@ def test_an_endless_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_address_without_a_server_is_refused(url: str) -> None:
     with pytest.raises(BadInput, match="no address"):
         read(saying(200, "[]"), url)
+
+
+def wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + STARTED_WITHIN_S
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            if httpx.get(f"{url}/health", auth=tuple(PASSWORD.split(":")), trust_env=False).is_success:
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(TRIED_EVERY_S)
+    pytest.fail(f"the server did not start: {log.read_text()[-2000:]}")
+
+
+@pytest.mark.parametrize("page_runs", [1, 3, 200])
+def test_a_real_servers_runs_are_read_whole(
+    real_server: tuple[str, dict[str, str]], page_runs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_API_AUTH_STRING", PASSWORD)
+    rows, refused = read_server(real_server[0], page_runs)
+    assert refused.empty
+    told = rows[["name", "status"]].to_dict("split")["data"]
+    names = ["load-orders", "load-orders", "flaky-export", "broken"]
+    assert told == list(map(list, zip(names, ["completed", "completed", "completed", "failed"], strict=True)))
+    runtimes = rows.set_index("name")["runtime_s"]
+    assert (runtimes["load-orders"] >= 0.4).all()
+    flaky = rows.set_index("name").loc["flaky-export"]
+    between_tries_s = 1
+    assert 0.4 <= flaky["runtime_s"] < (flaky["ended_at"] - flaky["started_at"]).total_seconds() - between_tries_s / 2
+
+
+def test_a_real_server_refuses_who_has_no_password(
+    real_server: tuple[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PREFECT_API_AUTH_STRING", raising=False)
+    with pytest.raises(BadInput, match=r"the server refuses to answer \(401\)"):
+        read_server(real_server[0])
+
+
+def test_a_real_server_without_api_in_the_address_is_told(
+    real_server: tuple[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_API_AUTH_STRING", PASSWORD)
+    with pytest.raises(BadInput, match=r"no Prefect API at this address .*did you forget /api\?"):
+        read_server(real_server[0].removesuffix("/api"))
+
+
+@pytest.fixture(scope="module")
+def real_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, str]]]:
+    """The API's address and the environment in which clients reach it; its history holds four flow runs."""
+    home = tmp_path_factory.mktemp("prefect")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")},
+        "PREFECT_HOME": str(home),
+        "PREFECT_SERVER_API_AUTH_STRING": PASSWORD,
+        "PREFECT_API_AUTH_STRING": PASSWORD,
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_TELEMETRY_ENABLE_RESOURCE_METRICS": "false",
+        "DO_NOT_TRACK": "1",
+    }
+    command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", port]
+    with (home / "server.log").open("w") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=home, start_new_session=True)
+    url = f"http://127.0.0.1:{port}/api"
+    try:
+        wait_for(url, process, home / "server.log")
+        (home / "flows.py").write_text(FLOWS)
+        client = environment | {"PREFECT_API_URL": url}
+        subprocess.run([sys.executable, "flows.py"], env=client, cwd=home, check=True, timeout=RAN_WITHIN_S)
+        yield url, client
+    finally:
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            process.wait(STOPPED_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def read_server(url: str, page_runs: int = 200) -> tuple[pd.DataFrame, pd.DataFrame]:
+    chunks = list(PrefectApiReader(page_runs=page_runs).read(url, ReadParams()))
+    return pd.concat([chunk.rows for chunk in chunks]), pd.concat([chunk.refused for chunk in chunks])

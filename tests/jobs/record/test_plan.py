@@ -1,6 +1,7 @@
 """The plan of a recording campaign: decided by the seed, named and sized as real recurring jobs are."""
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from statistics import median
 
 import pytest
@@ -8,12 +9,23 @@ import pytest
 from tasks.jobs.grouping import normalise_name
 from tasks.jobs.record.catalogue import make_jobs
 from tasks.jobs.record.params import Campaign, Period
-from tasks.jobs.record.plan import planned_runs
+from tasks.jobs.record.plan import STEADY_LEVEL, LoadPhase, LoadPlan, load_phases, make_plan, planned_runs
 from tasks.jobs.record.templates import templates
 
 PARAMS = Campaign()
 SMALL = Campaign(seed=3, jobs=40, periods=(Period(name="A", days=3), Period(name="B", days=2)), day_s=10)
 ABOUT = 0.35
+OWN = {"run_id", "submit_s", "what_if", "matched_run_id", "period"}  # each run has its own
+CHANGED = {"no_spare": {"takes_spare"}, "newest_sku": {"skus"}, "steady_load": set()}
+TWO = (
+    LoadPhase(0.0, "old", "none"),
+    LoadPhase(0.0, "new", "cpu-40"),
+    LoadPhase(10.0, "old", "cpu-95"),
+    LoadPhase(30.0, "new", "none"),
+)
+PAIRED = Campaign(
+    seed=5, jobs=30, pairs=20, periods=(Period(name="A", days=4), Period(name="B", days=4)), day_s=20, load_phase_s=10
+)
 
 
 @pytest.fixture(scope="module")
@@ -129,3 +141,120 @@ def test_a_job_asks_for_the_same_tokens_unless_it_varies_them(own_runs):
 def test_one_sku_can_be_all_there_is():
     params = SMALL.model_copy(update={"skus": PARAMS.skus[:1], "jobs": 5})
     assert {run.skus for run in planned_runs(params)} == {("gen3",)}
+
+
+@pytest.fixture(scope="module", params=["small", "default"])
+def by_id(request, default_plan):
+    plan = default_plan if request.param == "default" else make_plan(PAIRED)
+    return {run.run_id: run for run in plan.runs}
+
+
+def _differing(one, other):
+    return {name for name in vars(one) if getattr(one, name) != getattr(other, name)}
+
+
+def test_every_what_if_differs_from_its_baseline_in_the_one_thing(by_id):
+    for run in by_id.values():
+        if run.what_if in CHANGED:
+            baseline = by_id[run.matched_run_id]
+            assert baseline.what_if == "baseline"
+            assert _differing(run, baseline) - OWN == CHANGED[run.what_if], run.run_id
+
+
+def test_every_baseline_is_a_run_of_the_last_period_done_again(by_id):
+    periods = {run.period for run in by_id.values() if run.what_if is None}
+    last = max(periods)
+    for run in by_id.values():
+        if run.what_if == "baseline":
+            replayed = by_id[run.matched_run_id]
+            assert (replayed.what_if, replayed.period) == (None, last)
+            assert _differing(run, replayed) <= OWN
+
+
+def test_the_default_campaign_has_a_thousand_pairs_of_each_kind(default_plan):
+    counts = Counter(run.what_if for run in default_plan.runs if run.what_if)
+    assert set(counts) == {"baseline", "no_spare", "newest_sku", "steady_load"}
+    assert set(counts.values()) == {PARAMS.pairs}
+    assert PARAMS.pairs >= 1000
+
+
+def test_the_changes_leave_no_spare_tokens_and_only_the_newest_sku(paired):
+    kinds = defaultdict(list)
+    for run in paired.runs:
+        kinds[run.what_if].append(run)
+    assert not any(run.takes_spare for run in kinds["no_spare"])
+    assert {run.skus for run in kinds["newest_sku"]} == {("gen5",)}
+    assert all(run.takes_spare and run.skus != ("gen5",) for run in kinds["baseline"])
+
+
+def test_runs_of_a_pair_stand_near_each_other_in_an_order_that_chance_decides(paired):
+    together = defaultdict(dict)
+    for run in paired.runs:
+        if run.what_if in ("baseline", "no_spare", "newest_sku"):
+            together[run.run_id.rpartition("-")[0]][run.what_if] = run.submit_s
+    assert all(max(times.values()) - min(times.values()) <= 120 for times in together.values())
+    assert len({min(times, key=times.get) for times in together.values()}) == 3
+
+
+def test_pairs_come_after_all_periods_and_those_under_steady_load_come_last(paired):
+    times = [run.submit_s for run in paired.runs]
+    assert times == sorted(times)
+    first = {kind: min(run.submit_s for run in paired.runs if run.period == kind) for kind in ("W", "S")}
+    assert first["W"] >= 8 * PAIRED.day_s
+    assert first["S"] > max(run.submit_s for run in paired.runs if run.period == "W")
+
+
+def test_load_is_the_same_on_every_sku_and_changes_no_more_while_it_is_steady(paired):
+    starts_s = min(run.submit_s for run in paired.runs if run.what_if == "steady_load")
+    steady = {sku.name: STEADY_LEVEL for sku in PAIRED.skus}
+    assert all(paired.load.levels(real_s, starts_s) == steady for real_s in (0.0, starts_s, 3 * starts_s))
+    before = max(run.submit_s for run in paired.runs if run.period == "W")
+    assert any(paired.load.levels(real_s, before) != steady for real_s in (0.0, before))
+
+
+def test_the_same_seed_makes_the_same_pairs_and_the_runs_of_the_periods_do_not_depend_on_them(paired):
+    assert make_plan(PAIRED) == paired
+    without = make_plan(PAIRED.model_copy(update={"pairs": 0}))
+    assert list(without.runs) == [run for run in paired.runs if run.what_if is None]
+    assert {phase.level for phase in without.load.phases} <= set(PAIRED.load_ladder)
+    assert without.load.steady is None
+
+
+def test_a_run_can_be_told_from_its_repetitions_by_its_id(paired):
+    assert len({run.run_id for run in paired.runs}) == len(paired.runs)
+    replayed = {replace(run, what_if=None).run_id.rpartition("-")[0] for run in paired.runs if run.what_if}
+    assert replayed <= {run.run_id for run in paired.runs if run.what_if is None}
+
+
+def test_every_sku_has_a_level_of_load_from_the_first_second_on():
+    phases = load_phases(PARAMS, 2000.0)
+    assert {phase.sku for phase in phases if phase.start_s == 0} == {sku.name for sku in PARAMS.skus}
+    assert [phase.start_s for phase in phases] == sorted(phase.start_s for phase in phases)
+    assert phases[-1].start_s < 2000.0
+    assert {phase.level for phase in phases} <= set(PARAMS.load_ladder)
+    levels = {sku.name: [phase.level for phase in phases if phase.sku == sku.name] for sku in PARAMS.skus}
+    assert levels["gen3"] != levels["gen4"]  # each SKU changes by itself
+
+
+def test_a_level_holds_from_the_start_of_its_phase_to_that_of_the_next_one():
+    plan = LoadPlan(TWO, 50.0)
+    assert plan.levels(9.99, 0.0) == {"old": "none", "new": "cpu-40"}
+    assert plan.levels(10.0, 0.0) == {"old": "cpu-95", "new": "cpu-40"}
+    assert plan.levels(49.0, 0.0) == {"old": "cpu-95", "new": "none"}
+
+
+def test_phases_begin_anew_after_their_span():
+    plan = LoadPlan(TWO, 50.0)
+    assert plan.levels(50.0, 0.0) == plan.levels(0.0, 0.0)
+    assert plan.levels(111.0, 0.0) == plan.levels(11.0, 0.0)
+
+
+def test_the_steady_level_follows_the_schedule_and_holds_to_the_end():
+    plan = LoadPlan(TWO, 50.0, "cpu-35", 40.0)
+    assert plan.levels(1000.0, 39.9) != {"old": "cpu-35", "new": "cpu-35"}
+    assert plan.levels(12.0, 40.0) == plan.levels(99.0, 5000.0) == {"old": "cpu-35", "new": "cpu-35"}
+
+
+@pytest.fixture(scope="module")
+def paired():
+    return make_plan(PAIRED)

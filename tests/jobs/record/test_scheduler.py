@@ -1,13 +1,39 @@
 """The scheduler over a pool that a test answers for: who starts when, with which tokens, and how jobs end."""
 
+from collections import Counter, deque
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from tasks.jobs.record import scheduler as module
 from tasks.jobs.record.params import Sku
 from tasks.jobs.record.rows import make_row
-from tasks.jobs.record.scheduler import MOST_VERTICES, PATIENCE_S, THREAD_TOKENS
+from tasks.jobs.record.scheduler import (
+    MOST_VERTICES,
+    PATIENCE_S,
+    THREAD_TOKENS,
+    Holder,
+    RunningJob,
+    Step,
+    Vertex,
+    VertexAtWork,
+    cut,
+    grant_spare,
+    mean_tokens,
+    promise,
+    split,
+)
+from tasks.jobs.record.templates import Template
 from tasks.machine_groups import Group
 
 LONG_AGO_S = PATIENCE_S + 5
 NEW = Sku(name="new", tokens=4)
+FREE = st.dictionaries(st.sampled_from(["gen3", "gen4", "gen5"]), st.integers(0, 9), min_size=1)
+MERGED = Template("t", "orders", 4, "", merge="SELECT 1 FROM {partials}")
+ALONE = Template("t", "orders", 4, "")
+WRITER = Template("t", "orders", 4, "", writes="sales")
+FIRST, SECOND, MERGE = Vertex(0, "extract", (0, 2)), Vertex(1, "extract", (2, 2)), Vertex(2, "merge", None)
 
 
 def test_jobs_start_first_come_first_served_and_one_that_fits_may_overtake(stage, wide):
@@ -210,3 +236,219 @@ def test_a_quota_is_set_before_the_work_and_anew_for_a_slot_whose_worker_may_be_
     # the same slot, the same tokens: set again, since its worker could have been replaced
     assert seen == [(slot, 2), (slot, "work"), (slot, 2), (slot, "work")]
     assert stage.pool.orders["a/0"].threads == 1
+
+
+def test_a_promise_follows_the_room_token_by_token():
+    # 5 and 2 free: three from the first until both have 2, then one more of it, then one of the second
+    assert promise(3, {"old": 2, "new": 5}, 2) == {"new": 3}
+    assert promise(5, {"old": 2, "new": 5}, 2) == {"new": 4, "old": 1}
+
+
+def test_one_vertex_gets_tokens_on_one_sku_only():
+    assert promise(5, {"old": 4, "new": 5}, 1) == {"new": 5}
+    assert promise(6, {"old": 4, "new": 5}, 1) is None
+
+
+def test_what_does_not_fit_gets_nothing():
+    assert promise(8, {"old": 2, "new": 5}, 2) is None
+    assert promise(1, {}, 2) is None
+
+
+@given(tokens=st.integers(1, 20), free=FREE, n_vertices=st.integers(1, 5))
+def test_a_promise_is_whole_and_never_over_the_room(tokens, free, n_vertices):
+    before = dict(free)
+    given_tokens = promise(tokens, free, n_vertices)
+    assert free == before
+    largest = sorted(free.values(), reverse=True)[:n_vertices]
+    assert (given_tokens is None) == (sum(largest) < tokens)
+    if given_tokens is not None:
+        assert sum(given_tokens.values()) == tokens
+        assert len(given_tokens) <= n_vertices
+        assert all(0 < n <= free[sku] for sku, n in given_tokens.items())
+
+
+def test_shares_of_vertices_are_as_equal_as_whole_tokens_can_be():
+    assert split(7, 3) == [3, 2, 2]
+    assert split(6, 3) == [2, 2, 2]
+    assert split(2, 3) == [1, 1, 0]
+
+
+@given(tokens=st.integers(0, 100), n_vertices=st.integers(1, 20))
+def test_shares_add_up_and_differ_by_one_token_at_most(tokens, n_vertices):
+    shares = split(tokens, n_vertices)
+    assert (len(shares), sum(shares)) == (n_vertices, tokens)
+    assert max(shares) - min(shares) <= 1
+
+
+def _holder(vertex, job, promised=1, most=10):
+    return Holder(vertex, job, promised, most)
+
+
+def test_spare_tokens_are_given_in_turn_until_the_room_ends():
+    holders = [_holder("a/0", "a"), _holder("a/1", "a"), _holder("b/0", "b")]
+    assert grant_spare(holders, 5, {"a": 9, "b": 9}) == {"a/0": 2, "a/1": 2, "b/0": 1}
+
+
+def test_a_job_takes_no_more_spare_tokens_than_it_may_and_a_vertex_no_more_than_a_core():
+    # a may take 2: one for each of its vertices; b/0 holds 8 of 10 and takes 2; the rest of the room stays
+    holders = [_holder("a/0", "a"), _holder("a/1", "a"), _holder("b/0", "b", promised=8)]
+    assert grant_spare(holders, 9, {"a": 2, "b": 9}) == {"a/0": 1, "a/1": 1, "b/0": 2}
+
+
+def test_without_room_every_spare_token_is_taken_back():
+    assert grant_spare([_holder("a/0", "a")], 0, {"a": 9}) == {}
+    assert grant_spare([_holder("a/0", "a")], -3, {"a": 9}) == {}
+
+
+def test_a_job_that_takes_no_spare_tokens_leaves_them_to_others():
+    holders = [_holder("a/0", "a"), _holder("b/0", "b")]
+    assert grant_spare(holders, 2, {"a": 0, "b": 9}) == {"b/0": 2}
+    assert grant_spare(holders, 2, {"b": 9}) == {"b/0": 2}
+
+
+@st.composite
+def _holders(draw):
+    jobs = draw(st.lists(st.sampled_from("abc"), max_size=6))
+    made = []
+    for number, job in enumerate(jobs):
+        promised = draw(st.integers(0, 5))
+        made.append(Holder(f"{job}/{number}", job, promised, promised + draw(st.integers(0, 5))))
+    return made
+
+
+@given(
+    holders=_holders(),
+    room=st.integers(-3, 15),
+    allowance=st.dictionaries(st.sampled_from("abc"), st.integers(0, 8)),
+)
+def test_spare_tokens_keep_every_limit_and_no_room_is_wasted(holders, room, allowance):
+    before = dict(allowance)
+    granted = grant_spare(holders, room, allowance)
+    assert allowance == before
+    by_job: Counter[str] = Counter()
+    for holder in holders:
+        more = granted.get(holder.vertex, 0)
+        by_job[holder.job] += more
+        assert holder.promised + more <= holder.most
+    assert all(more > 0 for more in granted.values())
+    assert all(more <= allowance.get(job, 0) for job, more in by_job.items())
+    left = max(0, room) - sum(granted.values())
+    assert left >= 0
+    wants = [
+        holder
+        for holder in holders
+        if holder.promised + granted.get(holder.vertex, 0) < holder.most
+        and by_job[holder.job] < allowance.get(holder.job, 0)
+    ]
+    assert left == 0 or not wants
+
+
+def test_shares_are_as_equal_as_whole_parts_allow_and_the_merge_comes_last():
+    # seven parts, two a vertex: four vertices of 2, 2, 2 and 1
+    assert cut(MERGED, (3, 7), 2, most=8) == [
+        Vertex(0, "extract", (3, 2)),
+        Vertex(1, "extract", (5, 2)),
+        Vertex(2, "extract", (7, 2)),
+        Vertex(3, "extract", (9, 1)),
+        Vertex(4, "merge", None),
+    ]
+
+
+def test_a_big_job_gets_bigger_vertices_and_not_more_of_them():
+    assert [vertex.parts for vertex in cut(ALONE, (0, 7), 1, most=2)] == [(0, 4), (4, 3)]
+
+
+def test_what_writes_a_database_is_one_vertex():
+    assert cut(WRITER, (0, 40), 1, most=8) == [Vertex(0, "extract", (0, 40))]
+
+
+@given(first=st.integers(0, 63), count=st.integers(1, 64), per=st.integers(1, 8), most=st.integers(1, 8))
+def test_every_part_is_read_once_and_in_order(first, count, per, most):
+    vertices = cut(MERGED, (first, count), per, most=most)
+    *reading, merge = vertices
+    assert [vertex.number for vertex in vertices] == list(range(len(vertices)))
+    assert (merge.stage, merge.parts) == ("merge", None)
+    read = [part for vertex in reading for part in range(vertex.parts[0], sum(vertex.parts))]
+    assert read == list(range(first, first + count))
+    sizes = [vertex.parts[1] for vertex in reading]
+    assert 1 <= len(reading) <= most
+    assert max(sizes) - min(sizes) <= 1
+    assert max(sizes) <= per or len(reading) == most
+
+
+@pytest.fixture
+def job(submission_of):
+    return RunningJob(submission_of(), {"old": 2}, deque([FIRST, SECOND, MERGE]), started_at=1000.0)
+
+
+def _work(vertex):
+    return VertexAtWork(vertex, "old-0", "old")
+
+
+def test_the_mean_of_a_skyline_counts_each_step_by_its_time():
+    # 2 tokens for 3 s, 6 for 1 s, 0 for 1 s: 12 token-seconds in 5 s
+    steps = [Step(1.0, 2), Step(4.0, 6), Step(5.0, 0)]
+    assert mean_tokens(steps, 6.0) == pytest.approx(2.4)
+
+
+def test_steps_after_the_end_do_not_count():
+    assert mean_tokens([Step(0.0, 2), Step(3.0, 6), Step(9.0, 50)], 4.0) == pytest.approx(3.0)  # (2·3 + 6·1) / 4
+
+
+def test_a_skyline_in_which_no_time_passed_has_its_first_value():
+    assert mean_tokens([Step(2.0, 1), Step(2.5, 4)], 2.0) == 1.0
+    assert mean_tokens([Step(2.0, 3)], 1.0) == 3.0
+    assert mean_tokens([], 5.0) == 0.0
+
+
+def test_the_merge_waits_until_everything_that_reads_has_ended(job):
+    assert job.next_stage() == "extract"
+    job.waiting.popleft()
+    job.at_work["r/0"] = _work(FIRST)
+    assert job.next_stage() == "extract"
+    job.waiting.popleft()
+    assert job.next_stage() is None
+    job.at_work.clear()
+    assert job.next_stage() == "merge"
+    job.waiting.popleft()
+    assert job.next_stage() is None
+
+
+def test_a_job_is_over_when_nothing_is_at_work_and_nothing_waits(job):
+    assert not job.is_over
+    job.waiting.clear()
+    job.at_work["r/2"] = _work(MERGE)
+    assert not job.is_over
+    job.at_work.clear()
+    assert job.is_over
+
+
+def test_after_an_error_nothing_more_starts_and_the_job_ends_with_what_is_at_work(job):
+    job.at_work["r/0"], job.error = _work(FIRST), "no such column"
+    assert job.next_stage() is None
+    assert not job.is_over
+    job.at_work.clear()
+    assert job.is_over
+
+
+def test_skylines_hold_a_step_for_each_change_and_none_where_nothing_changed(job):
+    job.at_work["r/0"] = _work(FIRST)
+    job.note_tokens({"r/0": 1}, 0, 1000.0)
+    job.at_work["r/1"] = _work(SECOND)
+    job.note_tokens({"r/0": 1, "r/1": 3}, 2, 1001.5)
+    job.note_tokens({"r/0": 1, "r/1": 3}, 2, 1002.0)
+    del job.at_work["r/0"]
+    job.note_tokens({"r/1": 4}, 3, 1003.0)
+    assert job.skyline == [Step(0.0, 1), Step(1.5, 4)]  # one vertex gone, its token with the other: 4 all the time
+    assert job.spare == [Step(0.0, 0), Step(1.5, 2), Step(3.0, 3)]
+    assert job.at_work["r/1"].steps == [Step(1.5, 3), Step(3.0, 4)]
+
+
+def test_the_moment_between_two_vertices_is_no_step_without_tokens(job):
+    job.note_tokens({}, 0, 1000.0)  # it waits for a slot
+    assert job.skyline == []
+    job.at_work["r/0"] = _work(FIRST)
+    job.note_tokens({"r/0": 2}, 0, 1000.5)
+    job.at_work.clear()
+    job.note_tokens({}, 0, 1001.0)
+    assert (job.skyline, job.spare) == ([Step(0.5, 2)], [Step(0.5, 0)])

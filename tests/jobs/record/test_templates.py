@@ -22,7 +22,7 @@ NAMES = [template.name for template in templates()]
 BY_NAME = {template.name: template for template in templates()}
 MERGED = [template.name for template in templates() if template.merge]
 LEFT_BY_THE_RECORDER = {"input", "out", "partials"}
-COMMITTED = Path(__file__).parents[2] / "data/recorded/jobs/plans.jsonl"
+COMMITTED = Path(__file__).parents[3] / "data/recorded/jobs/plans.jsonl"
 
 
 def filled(template, sql):

@@ -200,7 +200,7 @@ def _because(warehouse: Warehouse, key: str, jobs: JobsParams) -> str:
 
 def _help(warehouse: Warehouse, key: str, jobs: JobsParams) -> str:
     params = jobs.whatif
-    asked = ask_source(warehouse, SOURCE, params, job=key)
+    asked = ask_source(warehouse, SOURCE, job=key)
     found: dict[str, tuple[float, float]] = {}
     for name in CHANGES:
         try:

@@ -29,7 +29,9 @@ def whatif(
     scenario: Annotated[Named | None, typer.Option(help="A change of the paper", show_default=False)] = None,
     sets: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Give a feature a value, or xFACTOR; repeatable"),
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Give a cause, such as tokens, a value or xFACTOR; repeatable"
+        ),
     ] = None,
     shifts: Annotated[
         list[str] | None,
@@ -64,7 +66,7 @@ def whatif(
     from tasks.jobs.control.answering import ask_source
 
     with progress_bar(invocation, first="changing runs"):
-        asked = ask_source(settings.warehouse, chosen, params, job=job)
+        asked = ask_source(settings.warehouse, chosen, job=job)
         found = asked.answer(question, params)
         if out is not None:
             flags = ["--scenario", scenario] if scenario else []
@@ -80,7 +82,13 @@ def whatif(
 
         jobs = most_helped(found.outcome, asked.ground.subjects.runs["group_key"].to_numpy())
         show_json(
-            {"source": chosen, "model_id": asked.model_id, "job": asked.job, **answer_figures(found), "jobs": jobs}
+            {
+                "source": chosen,
+                "model_id": asked.model_id,
+                "job": asked.job,
+                **answer_figures(found, params),
+                "jobs": jobs,
+            }
         )
         return
     _show(invocation, found, {"model": asked.model_id, **({"job": asked.job} if asked.job else {})})

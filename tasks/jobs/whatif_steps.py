@@ -38,7 +38,7 @@ def ask_what_ifs(
 
     asked = [parse_scenario(whatif, scenario=name) for name in scenarios]
     asked += [parse_scenario(whatif, sets=sets, shifts=shifts, stds=stds)] if [*sets, *shifts, *stds] else []
-    ground = ask_source(warehouse, source, whatif)
+    ground = ask_source(warehouse, source)
     found = AskedWhatIf(model_id=ground.model_id, scenarios=[], refused={}, right_share={})
     errors: list[BadInput] = []
     for scenario in asked:

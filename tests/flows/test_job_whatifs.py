@@ -19,7 +19,7 @@ from tasks.jobs.predict.evaluation_params import EvaluateParams
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 
-QUICK = WhatIfParams(n_resamples=100, max_support_rows=100)
+PARAMS = WhatIfParams()
 N_PAIRS = 24
 
 
@@ -70,7 +70,7 @@ def artifact(key: str) -> str:
 
 @pytest.mark.usefixtures("prefect_server")
 def test_scenarios_are_answered_written_and_told_and_what_the_log_has_not_is_a_line(spare_log: Warehouse) -> None:
-    params = WhatIfFlowParams(source="log", whatif=QUICK, sets=["spare_multiplier=1", "input=x2"], warehouse=spare_log)
+    params = WhatIfFlowParams(source="log", whatif=PARAMS, sets=["spare_multiplier=1", "input=x2"], warehouse=spare_log)
     found = ask_jobs(params)
     assert found["scenarios"] == ["no_spare", "spare_multiplier=1, input_bytes=x2"]
     assert set(found["refused"]) == {"newest_sku", "steady_load"}
@@ -93,19 +93,19 @@ def test_scenarios_are_answered_written_and_told_and_what_the_log_has_not_is_a_l
 @pytest.mark.usefixtures("prefect_server")
 def test_a_log_that_no_scenario_fits_is_one_line(trained_log: Warehouse) -> None:
     with pytest.raises(BadInput, match=r"^what-if spare_multiplier=0: the log says nothing of spare tokens"):
-        ask_jobs(WhatIfFlowParams(source="log", whatif=QUICK, warehouse=trained_log))
+        ask_jobs(WhatIfFlowParams(source="log", whatif=PARAMS, warehouse=trained_log))
 
 
 @pytest.mark.usefixtures("prefect_server")
 def test_a_source_without_a_model_is_told_how_to_get_one(spare_log: Warehouse) -> None:
     with pytest.raises(NotFound, match="source 'other' has no trained model yet"):
-        ask_jobs(WhatIfFlowParams(source="other", whatif=QUICK, warehouse=spare_log))
+        ask_jobs(WhatIfFlowParams(source="other", whatif=PARAMS, warehouse=spare_log))
 
 
 def test_the_page_shows_what_was_measured_beside_what_was_foretold(spare_log: Warehouse) -> None:
     from tasks.jobs.whatif_steps import ask_what_ifs
 
-    ask_what_ifs(spare_log, "log", ["no_spare"], [], [], [], QUICK)
+    ask_what_ifs(spare_log, "log", ["no_spare"], [], [], [], PARAMS)
     answers = [one for one in read_answers(spare_log, "log") if one.scenario == "no_spare"]
     page = whatif_page("log", answers, {"newest_sku": "no SKUs"})
     assert f"| no_spare | {N_PAIRS} | 100.0 % (" in page.replace("\\", "")

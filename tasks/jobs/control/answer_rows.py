@@ -30,7 +30,7 @@ BY = "p95_s"  # what the jobs are ordered by
 MOST_JOBS = 10
 
 
-def answer_figures(answer: Answer) -> dict[str, Any]:
+def answer_figures(answer: Answer, params: WhatIfParams) -> dict[str, Any]:
     """One tree of plain values. changes: by measure; moves: by normalisation, of runs and of jobs, as counts
     [before][after]; pairs: None with pairs_reason where nothing was measured."""
     outcome = answer.outcome
@@ -41,6 +41,11 @@ def answer_figures(answer: Answer) -> dict[str, Any]:
         "features": outcome.features,
         "n_runs": len(outcome.before),
         "changes": {name: {"words": MEASURES[name], **row} for name, row in changes.items()},
+        "price": {
+            "per_token_hour": params.price_per_token_hour,
+            "currency": params.currency,
+            "date": params.price_date,
+        },
         "moves": {kind: {"runs": _moves(one.runs), "jobs": _moves(one.groups)} for kind, one in outcome.moves.items()},
         "moves_in_words": moves_in_words(outcome),
         "placement": asdict(answer.placement),
@@ -86,8 +91,6 @@ def _pairs(measured: Measured) -> dict[str, Any]:
     return {
         "what_if": found.what_if,
         "score": _score(found.score),
-        "seconds": _score(found.seconds),
-        "spread": {name: _score(one) for name, one in found.spread.items()},
         "overall": {str(name): _plain(row) for name, row in found.overall.iterrows()},
         "told_conditions": _score(measured.told),
         "conditions": _rows(measured.conditions),

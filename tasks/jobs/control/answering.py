@@ -29,6 +29,7 @@ from tasks.jobs.control.outcomes import (
     Outcome,
     ShapeModel,
     assess,
+    price_words,
 )
 from tasks.jobs.control.pairs import (
     Comparison,
@@ -46,6 +47,7 @@ from tasks.jobs.control.scenarios import (
     Scenario,
     named_scenario,
 )
+from tasks.jobs.control.support import MAX_ROWS
 from tasks.jobs.distribution import Floats
 from tasks.jobs.normalisation import historic_medians
 from tasks.jobs.pmf import quantiles
@@ -178,8 +180,8 @@ def make_subjects(
     return Subjects(trained, rows, features, own, medians.to_numpy(dtype=float), placement)
 
 
-def held_out_rows(trained: Trained, past: pd.DataFrame, most: int) -> pd.DataFrame:
-    """Runs of D3 that the model did not learn from, at most so many, evenly over time. past: runs of the log.
+def held_out_rows(trained: Trained, past: pd.DataFrame) -> pd.DataFrame:
+    """Runs of D3 that the model did not learn from, at most MAX_ROWS, evenly over time. past: runs of the log.
 
     Raises BadInput without one."""
     is_test = (assign_periods(past, trained.params.characterise.split) == "D3").to_numpy()
@@ -187,21 +189,21 @@ def held_out_rows(trained: Trained, past: pd.DataFrame, most: int) -> pd.DataFra
     if not len(places):
         problem = "no run of the last part of the log that the model did not learn from"
         raise BadInput("what-if", problem, "later runs, to try the change on", "ingest more of the log")
-    return _even(past, places, most)
+    return _even(past, places)
 
 
-def training_rows(trained: Trained, past: pd.DataFrame, most: int) -> pd.DataFrame:
-    """Runs that the model learnt from, at most so many, evenly over time."""
-    return _even(past, np.flatnonzero(_is_seen(trained, past)), most)
+def training_rows(trained: Trained, past: pd.DataFrame) -> pd.DataFrame:
+    """Runs that the model learnt from, at most MAX_ROWS, evenly over time."""
+    return _even(past, np.flatnonzero(_is_seen(trained, past)))
 
 
 def _is_seen(trained: Trained, runs: pd.DataFrame) -> NDArray[np.bool_]:
     return np.asarray(runs["run_id"].isin(trained.seen["run_id"]))
 
 
-def _even(runs: pd.DataFrame, places: NDArray[np.intp], most: int) -> pd.DataFrame:
-    if len(places) > most:
-        places = places[np.linspace(0, len(places) - 1, most).astype(np.intp)]
+def _even(runs: pd.DataFrame, places: NDArray[np.intp]) -> pd.DataFrame:
+    if len(places) > MAX_ROWS:
+        places = places[np.linspace(0, len(places) - 1, MAX_ROWS).astype(np.intp)]
     return runs.iloc[places].reset_index(drop=True)
 
 
@@ -277,8 +279,8 @@ class Answer:
     claims: Claims
 
 
-def make_ground(trained: Trained, runs: pd.DataFrame, params: WhatIfParams, *, job: str | None = None) -> Ground:
-    """runs: of read_runs(with_what_ifs=True). Held-out runs, at most params.max_support_rows evenly over time; with
+def make_ground(trained: Trained, runs: pd.DataFrame, *, job: str | None = None) -> Ground:
+    """runs: of read_runs(with_what_ifs=True). Held-out runs, at most MAX_ROWS evenly over time; with
     `job` its next run, under what was known before each of its last runs.
 
     Raises BadInput without a held-out run, NotFound for a job without finished runs."""
@@ -286,13 +288,13 @@ def make_ground(trained: Trained, runs: pd.DataFrame, params: WhatIfParams, *, j
     what_if = runs["what_if"] if "what_if" in runs else pd.Series(None, index=runs.index, dtype=object)
     past = runs[what_if.isna()].reset_index(drop=True)
     if job is None:
-        rows = held_out_rows(trained, past, params.max_support_rows)
+        rows = held_out_rows(trained, past)
     else:
         if not (past["group_key"] == job).any():
             raise NotFound(f"job {job!r}: no finished run with a runtime; ask about another job")
         rows = next_conditions(past)
         rows = rows[rows["group_key"] == job]
-    known = training_rows(trained, past, params.max_support_rows)
+    known = training_rows(trained, past)
     rows = rows.sort_values(["submitted_at", "run_id"], kind="stable").reset_index(drop=True)
     bins, placement = trained.bins_of(past), fit_placement(past, held_out_residuals(trained, past))
     subjects = make_subjects(trained, rows, past, bins, placement)
@@ -325,7 +327,6 @@ def answer(ground: Ground, scenario: Scenario, params: WhatIfParams, rng: np.ran
     score = measured.comparison.score if measured else None
     claims = make_claims(
         outcome.changes,
-        params,
         support=outcome.support,
         companions=outcome.companions,
         score=score,
@@ -334,6 +335,8 @@ def answer(ground: Ground, scenario: Scenario, params: WhatIfParams, rng: np.ran
     moves_vertices = any(name.startswith("vertex_share_") for name in outcome.features)
     can = claims.can + (describe_placement(asked.placement, asked.features) if moves_vertices else [])
     cannot = list(claims.cannot)
+    if outcome.changes.loc["money", "n_runs"]:
+        can.append(f"Money is in {price_words(params)}.")
     if measured is not None:
         overall = describe_overall(measured.comparison.overall)
         can += overall.can
@@ -371,10 +374,10 @@ def _measured(
     edited = apply(scenario, before.features.loc[before.runs["submitted_at"].sort_values(kind="stable").index])
     edited = edited.loc[before.features.index]
     was = before.predict(before.features)
-    comparison = compare(pairs, was, before.predict(edited), before.medians_s, what_if, params, rng)
-    knowing = predicted_change(was, before.predict(_under(after.features, before.features, edited))).log_ratio
-    told = score_pairs(pairs["log_ratio"], knowing, pairs["group_key"].to_numpy(), params, rng)
-    conditions = unlike_conditions(before.features, edited, after.features, ground.training, params)
+    comparison = compare(pairs, was, before.predict(edited), before.medians_s, what_if, rng)
+    knowing = predicted_change(was, before.predict(_under(after.features, before.features, edited)))
+    told = score_pairs(pairs["log_ratio"], knowing, pairs["group_key"].to_numpy(), rng)
+    conditions = unlike_conditions(before.features, edited, after.features, ground.training)
     return Measured(comparison, told, conditions, noise_of(ground.pairs)), None
 
 
@@ -403,7 +406,7 @@ class Asked:
             return answer(self.ground, scenario, params, np.random.default_rng(SEED))
 
 
-def ask_source(warehouse: Warehouse, source: str, params: WhatIfParams, *, job: str | None = None) -> Asked:
+def ask_source(warehouse: Warehouse, source: str, *, job: str | None = None) -> Asked:
     """Load the model in use and the rows that changes are tried on; job: a key or a unique part of it.
 
     Raises NoWarehouse, NotFound without a model, such a source or such a job, BadInput without held-out runs."""
@@ -411,4 +414,4 @@ def ask_source(warehouse: Warehouse, source: str, params: WhatIfParams, *, job: 
     key = None if job is None else find_group(warehouse, source, job)
     runs = read_runs(warehouse, source, with_what_ifs=True)
     with threadpool_limits(1):
-        return Asked(source, card.model_id, make_ground(trained, runs, params, job=key), key)
+        return Asked(source, card.model_id, make_ground(trained, runs, job=key), key)

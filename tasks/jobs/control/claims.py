@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 
 from tasks.jobs.control.edits import changed_columns
-from tasks.jobs.control.pairs import Noise, PairScore
-from tasks.jobs.control.params import WhatIfParams
-from tasks.jobs.control.support import Support
+from tasks.jobs.control.pairs import DEAD_BAND, Noise, PairScore
+from tasks.jobs.control.support import COMPANION_SDS, MAX_UNLIKE_SHARE, Support
 from tasks.jobs.predict.feature_words import feature_of
-from tasks.jobs.scores import Difference
+from tasks.jobs.scores import CONFIDENCE, Difference
 from tasks.quantities import digits
 
 TOLD = {"gap_s": "the 25th-75th gap", "p95_s": "the 95th percentile", "median_s": "the median runtime"}
@@ -38,7 +37,6 @@ class Claims:
 
 def make_claims(
     changes: pd.DataFrame,
-    params: WhatIfParams,
     *,
     support: Support | None = None,
     companions: pd.DataFrame | None = None,
@@ -48,7 +46,7 @@ def make_claims(
     """Claims of one change. changes: of `measures.changes`; score: the same change on its matched pairs, if there are
     any; told: the same where the model knows the load that each changed run met; support: where the training data end;
     companions: of `find_companions`. What the pairs do not bear out is no claim, though it was predicted."""
-    predicted = [_predicted(name, row, params) for name, row in changes.iterrows() if name in TOLD and row["n_runs"]]
+    predicted = [_predicted(name, row) for name, row in changes.iterrows() if name in TOLD and row["n_runs"]]
     is_refuted = score is not None and _is_known(score.versus_no_change) and not _is_better(score.versus_no_change)
     can = [] if is_refuted else [f"Predicted: {line}" for line in predicted]
     cannot = [f"Predicted, but the measured pairs do not bear it out: {line}" for line in predicted * is_refuted]
@@ -57,25 +55,25 @@ def make_claims(
         why = f" ({score.reason})" if score is not None and score.reason else ""
         cannot.insert(0, f"Nothing measured stands behind it: no run was done again with this change{why}.")
     else:
-        can += _measured(score, params) + _knowing(told)
+        can += _measured(score) + _knowing(told)
         verdict = _verdict(score)
         (can if verdict[0] else cannot).append(verdict[1])
-    cannot += _support(support, params) + _companions(companions)
+    cannot += _support(support) + _companions(companions)
     return Claims(can, cannot)
 
 
-def _predicted(name: Hashable, row: pd.Series, params: WhatIfParams) -> str:
+def _predicted(name: Hashable, row: pd.Series) -> str:
     mean = f"{TOLD[str(name)]} of a run goes from {digits(row['before'])} to {digits(row['after'])} s on average"
     over = f"over {_counted(row['n_runs'], 'run')} of {_counted(row['n_groups'], 'job')}"
     if pd.isna(row["low"]):
         return f"{mean} {over} ({row['reason']})."
     low, high = (digits(row[end], sign="+") for end in ("low", "high"))
-    interval = f"{100 * params.confidence:g} % interval of the change {low} to {high} s"
+    interval = f"{100 * CONFIDENCE:g} % interval of the change {low} to {high} s"
     is_open = row["low"] <= 0 <= row["high"]
     return f"{mean}, {interval}, {over}" + ("; its direction is open." if is_open else ".")
 
 
-def _measured(score: PairScore, params: WhatIfParams) -> list[str]:
+def _measured(score: PairScore) -> list[str]:
     real, foretold = (100 * (math.exp(mean or 0) - 1) for mean in (score.mean_measured, score.mean_predicted))
     found = [f"Measured: the geometric mean of the runtimes changed by {real:+.1f} %; foretold were {foretold:+.1f} %."]
     told = score.directions
@@ -85,7 +83,7 @@ def _measured(score: PairScore, params: WhatIfParams) -> list[str]:
             f"; as the mean of other jobs {100 * others.share:.0f} %" if others and others.share is not None else ""
         )
         found.append(
-            f"Measured: of {told.n:,} pairs that changed by {100 * params.dead_band:g} % or more ({told.n_in_band:,} "
+            f"Measured: of {told.n:,} pairs that changed by {100 * DEAD_BAND:g} % or more ({told.n_in_band:,} "
             f"changed less), the direction was foretold right in {100 * (told.share or 0):.0f} % "
             f"({100 * (told.low or 0):.0f} to {100 * (told.high or 0):.0f} %){beside}."
         )
@@ -135,7 +133,7 @@ def _counted(n: float, what: str) -> str:
     return f"{int(n):,} {what}" if n == 1 else f"{int(n):,} {what}s"
 
 
-def _support(support: Support | None, params: WhatIfParams) -> list[str]:
+def _support(support: Support | None) -> list[str]:
     if support is None:
         return ["Whether the training data reach so far was not looked at."]
     if support.share is None:
@@ -146,7 +144,7 @@ def _support(support: Support | None, params: WhatIfParams) -> list[str]:
     most = f", most often by {', '.join(names)}" if names else ""
     unlike = ""
     if support.share_unlike is not None:
-        than = f"than {100 * (1 - params.max_unlike_share):g} % of the unchanged runs are"
+        than = f"than {100 * (1 - MAX_UNLIKE_SHARE):g} % of the unchanged runs are"
         unlike = f"; {100 * support.share_unlike:.1f} % are less like any training run {than}"
     return [
         f"{100 * support.share:.1f} % of the {support.n_changed:,} changed runs are extrapolated: "
@@ -205,12 +203,12 @@ MOST_NAMED = 3
 
 
 def unlike_conditions(
-    before: pd.DataFrame, after: pd.DataFrame, met: pd.DataFrame, training: pd.DataFrame, params: WhatIfParams
+    before: pd.DataFrame, after: pd.DataFrame, met: pd.DataFrame, training: pd.DataFrame
 ) -> pd.DataFrame:
     """Environment features whose mean over the changed runs of the pairs is not what the change assumes.
 
     before, after: features of the baselines, as they are and with the change made; met: those of the changed runs, row
-    by row; training: gives the deviation of each feature. Named is what lies at least params.companion_sds of them
+    by row; training: gives the deviation of each feature. Named is what lies at least COMPANION_SDS of them
     apart. Columns: feature, is_changed (by the change), assumed, met, distance (above 0 if larger in the changed runs);
     the largest first."""
     changed = changed_columns(before, after)
@@ -222,7 +220,7 @@ def unlike_conditions(
             continue
         assumed, found = float(after.loc[both, name].mean()), float(met.loc[both, name].mean())
         distance = (found - assumed) / sd
-        if abs(distance) >= params.companion_sds:
+        if abs(distance) >= COMPANION_SDS:
             rows.append((name, name in changed, assumed, found, distance))
     table = pd.DataFrame(rows, columns=COLUMNS)
     return table.sort_values("distance", key=np.abs, ascending=False, kind="stable", ignore_index=True)

@@ -148,14 +148,10 @@ INFINITY, SMALLEST = float("inf"), sys.float_info.min
 Range = tuple[float, float]
 RANGES: tuple[tuple[str, Range, str], ...] = (  # the first that fits counts
     (r"offered_.+", (0, 1), "0 (not offered) or 1"),
-    (r"(vertex_share_.+_mean|outlier_share_before)", (0, 1), "a share from 0 to 1"),
+    (r"vertex_share_.+_mean", (0, 1), "a share from 0 to 1"),
     (r"(load_mean|sku_load_mean_.+)", (0, 2), "a load from 0 to 2, where 1 is all that there is"),
     (r"(load_sd|sku_load_sd_.+)", (0, 1), "a deviation of the load from 0 to 1"),
-    (r"hour_of_day", (0, 24), "an hour from 0 to 24"),
-    (r"day_of_week", (0, 6), "a day from 0 to 6"),
     (r"requested_.+", (SMALLEST, INFINITY), "more than 0"),
-    (r".+_sd", (0, INFINITY), "0 or more"),
-    (r"((recent_)?shape_.+|.*log_.+)", (-INFINITY, INFINITY), "a number"),
     (r".+", (0, INFINITY), "0 or more"),
 )
 
@@ -177,7 +173,7 @@ def is_possible(feature: str, value: float) -> bool:
 N_NAMED = 8  # names that an error message lists
 SD = "_sd"
 ALL_LOAD_SD = "load_sd"
-FOLLOWS = {"input_bytes": "input_ratio", "estimated_cost": "cost_ratio", "requested_tokens": "tokens_ratio"}
+FOLLOWS = {"input_bytes": "input_ratio", "requested_tokens": "tokens_ratio"}
 SPARE_FEATURES = ("spare_tokens_available", "spare_tokens_mean")
 HELD = ("min_tokens", "peak_tokens")  # at most what was requested and the spare ones
 
@@ -186,8 +182,8 @@ def apply(scenario: Scenario, frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with the scenario made true, in the order of its edits. frame: (n, p) features, NaN where unknown,
     rows in order of submission (a SKU that was not offered to a run gets the load that it last had).
 
-    Columns and index stay. What follows from a change is changed with it: the ratio of an input, a cost or a request to
-    those before, the tokens held where spare ones are capped, the load of the SKUs offered where these change.
+    Columns and index stay. What follows from a change is changed with it: the ratio of an input or a request to those
+    before, the tokens held where spare ones are capped, the load of the SKUs offered where these change.
     Raises BadInput, one line, for a feature or SKU that the log does not have, or a value that is not possible."""
     for edit in scenario.edits:
         frame = _edited(frame, edit)

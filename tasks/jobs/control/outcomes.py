@@ -28,6 +28,8 @@ from tasks.quantities import digits
 
 LEVELS = (0.25, 0.5, 0.75, 0.95)
 SECONDS_PER_HOUR = 3600
+N_ATOMS = 100  # values that stand for a distribution in its mean and standard deviation
+OUTLIER_RATIO, OUTLIER_DELTA_S = 10.0, 900.0  # against the historic median. Source: footnote 3
 MEASURES: dict[str, str] = {  # name -> words, in the order of every table
     "outlier_share": "probability of an outlier, over the ratio to the historic median",
     "outlier_share_delta": "probability of an outlier, by seconds from the historic median",
@@ -49,24 +51,30 @@ def measure(predicted: Predicted, medians_s: Any, tokens: Any, params: WhatIfPar
     after a change; tokens: (n,), such as tokens_of(frame).
 
     NaN where it needs a median that is unknown or 0, or unknown tokens. Mean and standard deviation are over
-    params.n_atoms values (Predicted.atoms); the far tail beyond the last of them is not in the deviation.
+    N_ATOMS values (Predicted.atoms); the far tail beyond the last of them is not in the deviation.
     Raises ValueError for arrays of another length."""
     n = predicted.n
     median = _column("medians_s", medians_s, n)
     held = _column("tokens", tokens, n)
     median = np.where(np.isfinite(median) & (median > 0), median, np.nan)
     p25, p50, p75, p95 = predicted.quantile(np.broadcast_to(LEVELS, (n, len(LEVELS)))).T
-    mean, sd = moments(*predicted.atoms(params.n_atoms))
+    mean, sd = moments(*predicted.atoms(N_ATOMS))
     token_s = held * mean
     found = {
-        "outlier_share": _over(predicted, median * params.outlier_ratio),
-        "outlier_share_delta": _beyond(predicted, median, params.outlier_delta_s),
+        "outlier_share": _over(predicted, median * OUTLIER_RATIO),
+        "outlier_share_delta": _beyond(predicted, median, OUTLIER_DELTA_S),
         **{"gap_s": p75 - p25, "gap_ratio": (p75 - p25) / median},
         **{"p95_s": p95, "p95_ratio": p95 / median, "sd_s": sd, "sd_ratio": sd / median},
         **{"median_s": p50, "mean_s": mean, "token_s": token_s},
         "money": token_s / SECONDS_PER_HOUR * params.price_per_token_hour,
     }
     return pd.DataFrame(found, columns=list(MEASURES))
+
+
+def price_words(params: WhatIfParams) -> str:
+    """What money is in, and of which day the price is."""
+    price = f"{params.price_per_token_hour:g} {params.currency}"
+    return f"{params.currency}, at {price} a token-hour of {params.price_date}"
 
 
 def tokens_of(frame: pd.DataFrame, params: WhatIfParams) -> Floats:
@@ -82,9 +90,7 @@ def tokens_of(frame: pd.DataFrame, params: WhatIfParams) -> Floats:
     return np.asarray((frame["mean_tokens_mean"] * ratio).fillna(requested), dtype=np.float64)
 
 
-def changes(
-    before: pd.DataFrame, after: pd.DataFrame, groups: Any, params: WhatIfParams, rng: np.random.Generator
-) -> pd.DataFrame:
+def changes(before: pd.DataFrame, after: pd.DataFrame, groups: Any, rng: np.random.Generator) -> pd.DataFrame:
     """Mean of each measure before and after, and the change with its paired interval over groups.
 
     before, after: `measure` of the same instances; groups: (n,). Index: MEASURES; columns before, after, change, low,
@@ -94,9 +100,7 @@ def changes(
     rows = []
     for name in MEASURES:
         old, new = before[name].to_numpy(), after[name].to_numpy()
-        found = bootstrap_difference(
-            new, old, groups, rng, n_resamples=params.n_resamples, confidence=params.confidence
-        )
+        found = bootstrap_difference(new, old, groups, rng)
         both = np.isfinite(old) & np.isfinite(new)
         was = float(old[both].mean()) if both.any() else None
         rows.append(
@@ -296,14 +300,14 @@ def assess(
     edited = apply(scenario, frame)
     before = measure(predict(frame), medians_s, tokens_of(frame, params), params)
     after = measure(predict(edited), medians_s, tokens_of(edited, params), params)
-    support = None if training is None else support_of(frame, edited, training, params, rng, leaves=leaves)
-    companions = None if training is None else find_companions(frame, edited, training, params)
+    support = None if training is None else support_of(frame, edited, training, rng, leaves=leaves)
+    companions = None if training is None else find_companions(frame, edited, training)
     return Outcome(
         scenario,
         changed_columns(frame, edited),
         before,
         after,
-        changes(before, after, groups, params, rng),
+        changes(before, after, groups, rng),
         {kind: _moves(model, frame, edited, groups) for kind, model in (models or {}).items()},
         support,
         companions,

@@ -11,15 +11,17 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import binomtest, spearmanr
 
-from tasks.jobs.control.outcomes import moments
-from tasks.jobs.control.params import WhatIfParams
+from tasks.jobs.control.outcomes import N_ATOMS, OUTLIER_RATIO, moments
 from tasks.jobs.distribution import Floats, Predicted
 from tasks.jobs.scores import (
+    CONFIDENCE,
     Difference,
     bootstrap_difference,
 )
 
 BASELINE, REPLAY = "baseline", "replay"
+DEAD_BAND = 0.05  # of a log runtime ratio: what changed by less has no direction
+N_FOLDS = 5  # of jobs, over which the mean change is fitted and tried
 NEEDED = ("run_id", "group_key", "what_if", "matched_run_id", "runtime_s")
 
 
@@ -30,7 +32,7 @@ class Pairs:
 
     Columns of frame: what_if (no_spare, newest_sku, …, or replay), group_key, run_id_before and run_id_after,
     row_before and row_after (positions in the runs, for their features), before_s and after_s, log_ratio (of after to
-    before), delta_s."""
+    before)."""
 
     frame: pd.DataFrame
     n_unmatched: int
@@ -40,14 +42,6 @@ class Pairs:
     def of(self, what_if: str) -> pd.DataFrame:
         """The pairs of one change, index 0 … n - 1."""
         return self.frame[self.frame["what_if"] == what_if].reset_index(drop=True)
-
-
-@dataclass(frozen=True)
-class Change:
-    """Change of each run's runtime: log_ratio, the log of after over before, and delta_s; (n,) each."""
-
-    log_ratio: Floats
-    delta_s: Floats
 
 
 def match_pairs(runs: pd.DataFrame) -> Pairs:
@@ -73,12 +67,11 @@ def match_pairs(runs: pd.DataFrame) -> Pairs:
     return Pairs(found, len(changed) - len(both), int((~is_usable).sum()), reason)
 
 
-def predicted_change(before: Predicted, after: Predicted) -> Change:
-    """Change of the predicted median runtime; before, after: of the same n instances. A median of 0 s gives NaN."""
-    old, new = before.quantile(0.5), after.quantile(0.5)
+def predicted_change(before: Predicted, after: Predicted) -> Floats:
+    """Log of the predicted median runtime after over before, (n,), of the same instances; NaN for a median of 0 s."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_ratio = np.log(new / old)
-    return Change(np.where(np.isfinite(log_ratio), log_ratio, np.nan), new - old)
+        log_ratio = np.log(after.quantile(0.5) / before.quantile(0.5))
+    return np.where(np.isfinite(log_ratio), log_ratio, np.nan)
 
 
 def _pairs_frame(both: pd.DataFrame) -> pd.DataFrame:
@@ -88,7 +81,7 @@ def _pairs_frame(both: pd.DataFrame) -> pd.DataFrame:
         "group_key": both["group_key_before"],
         **{name: both[name] for name in ("run_id_before", "run_id_after", "row_before", "row_after")},
         **{"before_s": before_s, "after_s": after_s},
-        **{"log_ratio": np.log(after_s / before_s), "delta_s": after_s - before_s},
+        "log_ratio": np.log(after_s / before_s),
     }
     return pd.DataFrame(columns).reset_index(drop=True)
 
@@ -139,9 +132,7 @@ class PairScore:
     correlation_reason: str | None = None
 
 
-def score_pairs(
-    measured: Any, predicted: Any, groups: Any, params: WhatIfParams, rng: np.random.Generator
-) -> PairScore:
+def score_pairs(measured: Any, predicted: Any, groups: Any, rng: np.random.Generator) -> PairScore:
     """Predicted beside measured log runtime ratios of the pairs of one change; measured, predicted, groups: (n,).
 
     Pairs whose prediction is NaN are left out and counted; no pair is a reason, not an error. Raises ValueError for
@@ -156,23 +147,22 @@ def score_pairs(
     n, n_groups = len(real), len(np.unique(keys))
     if n == 0:
         return PairScore(0, 0, n_unpredicted, reason="no matched pair with a measured and a predicted change")
-    usual = mean_of_others(real, keys, params, rng)
+    usual = mean_of_others(real, keys, rng)
     pearson, spearman, why = _correlations(real, told)
     error, none, mean = np.abs(told - real), np.abs(real), np.abs(usual - real)
-    resampling: dict[str, Any] = {"n_resamples": params.n_resamples, "confidence": params.confidence}
     return PairScore(
         n,
         n_groups,
         n_unpredicted,
         mean_measured=float(real.mean()),
         mean_predicted=float(told.mean()),
-        directions=directions_of(real, told, params),
-        directions_mean_change=directions_of(real, usual, params) if n_groups > 1 else None,
+        directions=directions_of(real, told),
+        directions_mean_change=directions_of(real, usual) if n_groups > 1 else None,
         mae=float(error.mean()),
         mae_no_change=float(none.mean()),
         mae_mean_change=float(mean.mean()) if n_groups > 1 else None,
-        versus_no_change=bootstrap_difference(error, none, keys, rng, **resampling),
-        versus_mean_change=bootstrap_difference(error, mean, keys, rng, **resampling),
+        versus_no_change=bootstrap_difference(error, none, keys, rng),
+        versus_mean_change=bootstrap_difference(error, mean, keys, rng),
         correlation=pearson,
         rank_correlation=spearman,
         reason="one job: no other to take a mean change from" if n_groups == 1 else None,
@@ -180,28 +170,28 @@ def score_pairs(
     )
 
 
-def directions_of(measured: Floats, predicted: Floats, params: WhatIfParams) -> Directions:
-    """Share of right directions over the pairs that changed by at least params.dead_band; (n,) log ratios.
+def directions_of(measured: Floats, predicted: Floats) -> Directions:
+    """Share of right directions over the pairs that changed by at least DEAD_BAND; (n,) log ratios.
 
     The interval takes pairs as independent; those of one job are not quite. Source: Wilson 1927."""
     is_told = np.isfinite(predicted)
-    has_direction = is_told & (np.abs(measured) >= params.dead_band) & (measured != 0)
+    has_direction = is_told & (np.abs(measured) >= DEAD_BAND) & (measured != 0)
     n_in_band = int((is_told & ~has_direction).sum())
     real, told = np.sign(measured[has_direction]), np.sign(predicted[has_direction])
     n, n_right, n_undecided = len(real), int((real == told).sum()), int((told == 0).sum())
     if n == 0:
         return Directions(0, 0, None, None, None, n_in_band, 0)
-    interval = binomtest(n_right, n).proportion_ci(params.confidence, method="wilson")
+    interval = binomtest(n_right, n).proportion_ci(CONFIDENCE, method="wilson")
     return Directions(n, n_right, n_right / n, float(interval.low), float(interval.high), n_in_band, n_undecided)
 
 
-def mean_of_others(measured: Floats, groups: Any, params: WhatIfParams, rng: np.random.Generator) -> Floats:
+def mean_of_others(measured: Floats, groups: Any, rng: np.random.Generator) -> Floats:
     """For each pair the mean change over the pairs of the other folds' jobs: (n,); NaN if there is only one job.
 
-    Whole jobs are dealt at random into params.n_folds folds, or as many as there are jobs."""
+    Whole jobs are dealt at random into N_FOLDS folds, or as many as there are jobs."""
     _, number = np.unique(np.asarray(groups), return_inverse=True)
     n_groups = int(number.max(initial=-1)) + 1
-    n_folds = min(params.n_folds, n_groups)
+    n_folds = min(N_FOLDS, n_groups)
     if n_folds < 2:
         return np.full(len(measured), np.nan)
     fold = (rng.permutation(n_groups) % n_folds)[number]
@@ -228,68 +218,12 @@ TAIL, QUARTILES = 0.95, (0.25, 0.75)
 ROUNDING = 1e-9  # of equal runtimes the variance is not quite 0
 
 
-@dataclass(frozen=True)
-class SpreadChanges:
-    """frame: one row a job with enough pairs, columns n_pairs and, for each of SPREADS, measured_<name> and
-    predicted_<name>, the log ratio of after to before (NaN where one of them is 0). n_groups_left_out: jobs with too
-    few pairs; reason: why no job is left."""
-
-    frame: pd.DataFrame
-    n_groups_left_out: int
-    reason: str | None = None
-
-
-def spread_changes(pairs: pd.DataFrame, before: Predicted, after: Predicted, params: WhatIfParams) -> SpreadChanges:
-    """Measured and predicted change of the variation of each job, over the pairs of one change.
-
-    pairs: rows of Pairs.of(what_if), (n,); before, after: predicted for the baseline of each pair, and for it with the
-    change made in its features. What was measured is small samples (the 95th percentile of 7 runs is about their
-    longest), so single jobs say little; what was predicted is the mixture of the predictions of the same runs."""
-    if not len(pairs) == before.n == after.n:
-        raise ValueError(f"pairs: {len(pairs)}, with predictions of {before.n} and {after.n}; expected as many of each")
-    sizes = pairs.groupby("group_key")["before_s"].transform("size") if len(pairs) else pd.Series(dtype=float)
-    rows, n_left_out = [], int(pairs.loc[(sizes < params.min_group_pairs).to_numpy(bool), "group_key"].nunique())
-    for key, group in pairs[(sizes >= params.min_group_pairs).to_numpy(bool)].groupby("group_key"):
-        at = pairs.index.get_indexer(group.index).astype(np.int64)
-        real = _log_ratios(_of_runs(group["before_s"]), _of_runs(group["after_s"]))
-        told = _log_ratios(*(spread_of(*pooled(part.rows(at), params)) for part in (before, after)))
-        both = {
-            f"{what}_{name}": found[name]
-            for name in SPREADS
-            for what, found in (("measured", real), ("predicted", told))
-        }
-        rows.append({"group_key": key, "n_pairs": len(group), **both})
-    if not rows:
-        reason = f"no job has {params.min_group_pairs} pairs"
-        return SpreadChanges(pd.DataFrame(columns=["n_pairs"]), n_left_out, reason)
-    return SpreadChanges(pd.DataFrame(rows).set_index("group_key"), n_left_out)
-
-
-def score_spread(found: SpreadChanges, params: WhatIfParams, rng: np.random.Generator) -> dict[str, PairScore]:
-    """For each of SPREADS the directions, errors and correlation over jobs, each job counted once."""
-    scores = {}
-    for name in SPREADS:
-        if found.reason is not None:
-            scores[name] = PairScore(0, 0, 0, reason=found.reason)
-            continue
-        rows = found.frame[np.isfinite(found.frame[f"measured_{name}"])]
-        told = rows[f"predicted_{name}"]
-        scores[name] = score_pairs(rows[f"measured_{name}"], told, rows.index.to_numpy(), params, rng)
-    return scores
-
-
-def _of_runs(times_s: pd.Series) -> dict[str, float]:
-    values = times_s.to_numpy(dtype=float)
-    return spread_of(values, np.full(len(values), 1 / len(values)))
-
-
-def pooled(predicted: Predicted, params: WhatIfParams, *, units_s: Floats | None = None) -> tuple[Floats, Floats]:
+def _pooled(predicted: Predicted, units_s: Floats) -> tuple[Floats, Floats]:
     """Values and weights of the mixture of the predictions, each run counted alike: (n * m,) each.
 
-    Values in seconds, or in units_s, (n,), of each run."""
-    values, weights = predicted.atoms(params.n_atoms)
-    values = values if units_s is None else values / units_s[:, None]
-    return values.ravel(), weights.ravel() / predicted.n
+    Values in units_s, (n,), of each run."""
+    values, weights = predicted.atoms(N_ATOMS)
+    return (values / units_s[:, None]).ravel(), weights.ravel() / predicted.n
 
 
 def spread_of(values: Floats, weights: Floats) -> dict[str, float]:
@@ -305,11 +239,6 @@ def spread_of(values: Floats, weights: Floats) -> dict[str, float]:
     variance = sd[0] ** 2 if sd[0] > ROUNDING * mean[0] else 0.0
     log_variance = log_sd[0] ** 2 if log_sd[0] > ROUNDING * max(1.0, abs(log_mean[0])) else 0.0
     return {"p95": p95, "variance": variance, "log_variance": log_variance, "gap": p75 - p25}
-
-
-def _log_ratios(before: dict[str, float], after: dict[str, float]) -> dict[str, float]:
-    is_there = {name: before[name] > 0 and after[name] > 0 for name in SPREADS}
-    return {name: float(np.log(after[name] / before[name])) if is_there[name] else float("nan") for name in SPREADS}
 
 
 SIDES = ["measured_before", "measured_after", "predicted_before", "predicted_after"]
@@ -328,18 +257,13 @@ class Noise:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One change over its pairs. score: log runtime ratio of each pair; seconds: the same for the change in seconds,
-    its dead band in seconds; spread: by name of SPREADS, change of each job's variation; by_group: their frame.
+    """One change over its pairs. score: log runtime ratio of each pair; measured, predicted: (score.n,) those ratios.
 
     overall: all pairs as one sample, runtimes over their historic median: rows p95, variance, log_variance, gap and
-    outlier_share, columns SIDES; n_overall: pairs with such a median. measured, predicted: (score.n,) log runtime
-    ratios of the pairs that the score is of."""
+    outlier_share, columns SIDES; n_overall: pairs with such a median."""
 
     what_if: str
     score: PairScore
-    seconds: PairScore
-    spread: dict[str, PairScore]
-    by_group: SpreadChanges
     overall: pd.DataFrame
     n_overall: int
     measured: Floats
@@ -352,30 +276,19 @@ def compare(
     after: Predicted,
     medians_s: Any,
     what_if: str,
-    params: WhatIfParams,
     rng: np.random.Generator,
 ) -> Comparison:
     """pairs: of Pairs.of(what_if), (n,); before, after: predicted for the features of each baseline as they are, and
     with the change made in them; medians_s: (n,) historic medians of their jobs, NaN where unknown.
 
     No pairs give reasons instead of figures. Raises ValueError for predictions of another length."""
-    groups = pairs["group_key"].to_numpy()
-    by_group = spread_changes(pairs, before, after, params)  # checks the lengths
-    told = predicted_change(before, after)
-    in_seconds = params.model_copy(update={"dead_band": params.dead_band_s})
-    measured, is_told = pairs["log_ratio"].to_numpy(dtype=np.float64), np.isfinite(told.log_ratio)
-    overall, n_overall = _overall(pairs, before, after, np.asarray(medians_s, dtype=np.float64), params)
-    return Comparison(
-        what_if,
-        score_pairs(pairs["log_ratio"], told.log_ratio, groups, params, rng),
-        score_pairs(pairs["delta_s"], told.delta_s, groups, in_seconds, rng),
-        score_spread(by_group, params, rng),
-        by_group,
-        overall,
-        n_overall,
-        measured[is_told],
-        told.log_ratio[is_told],
-    )
+    if not len(pairs) == before.n == after.n:
+        raise ValueError(f"pairs: {len(pairs)}, with predictions of {before.n} and {after.n}; expected as many of each")
+    predicted = predicted_change(before, after)
+    measured, is_predicted = pairs["log_ratio"].to_numpy(dtype=np.float64), np.isfinite(predicted)
+    overall, n_overall = _overall(pairs, before, after, np.asarray(medians_s, dtype=np.float64))
+    score = score_pairs(pairs["log_ratio"], predicted, pairs["group_key"].to_numpy(), rng)
+    return Comparison(what_if, score, overall, n_overall, measured[is_predicted], predicted[is_predicted])
 
 
 def noise_of(pairs: Pairs) -> Noise:
@@ -386,19 +299,17 @@ def noise_of(pairs: Pairs) -> Noise:
     return Noise(len(ratios), float(np.abs(ratios).mean()), float(ratios.std()))
 
 
-def _overall(
-    pairs: pd.DataFrame, before: Predicted, after: Predicted, medians_s: Floats, params: WhatIfParams
-) -> tuple[pd.DataFrame, int]:
+def _overall(pairs: pd.DataFrame, before: Predicted, after: Predicted, medians_s: Floats) -> tuple[pd.DataFrame, int]:
     at = np.flatnonzero(np.isfinite(medians_s) & (medians_s > 0))
     median = medians_s[at]
     found: dict[str, dict[str, float]] = {}
     if len(at):
         for side, times_s, predicted in (("before", pairs["before_s"], before), ("after", pairs["after_s"], after)):
             real = times_s.to_numpy(dtype=float)[at] / median
-            found[f"measured_{side}"] = _with_outliers(real, np.full(len(at), 1 / len(at)), params)
-            found[f"predicted_{side}"] = _with_outliers(*pooled(predicted.rows(at), params, units_s=median), params)
+            found[f"measured_{side}"] = _with_outliers(real, np.full(len(at), 1 / len(at)))
+            found[f"predicted_{side}"] = _with_outliers(*_pooled(predicted.rows(at), median))
     return pd.DataFrame(found, columns=SIDES), len(at)
 
 
-def _with_outliers(values: Floats, weights: Floats, params: WhatIfParams) -> dict[str, float]:
-    return {**spread_of(values, weights), "outlier_share": float(weights[values >= params.outlier_ratio].sum())}
+def _with_outliers(values: Floats, weights: Floats) -> dict[str, float]:
+    return {**spread_of(values, weights), "outlier_share": float(weights[values >= OUTLIER_RATIO].sum())}

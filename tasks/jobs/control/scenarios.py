@@ -2,6 +2,7 @@
 
 Source: Zhu et al. 2023, 7.1 to 7.3; even_load and single changes are ours."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
@@ -108,6 +109,20 @@ def named_scenario(name: str, params: WhatIfParams) -> Scenario:
 
 
 SPARE_WORDS = ("spare_multiplier", "spare_multiple")
+# What is known of a run and does not make it longer or shorter: the model predicts by it, but a change says nothing
+NO_CAUSES = (
+    (r"requested_(?!tokens$).+", "a request is no cause: it tells what the user expects of the run"),
+    (
+        r"estimated_.+|cost_ratio|n_operators|op_.+",
+        "an estimate is no cause: it tells of the run and does not make it so",
+    ),
+    (r"hour_of_day|day_of_week", "the clock is no cause: it stands for the load that comes with it"),
+    (
+        r"n_before|.+_before|.*log_.+|wait_mean_s|hours_since_last|(recent_)?shape_.+|(read|temp)_bytes_.+|.+_ratio",
+        "what earlier runs did is no cause: it cannot be changed",
+    ),
+)
+CAUSES = "an allocation (tokens, spare_multiplier), a machine (offered_SKU, --shift-sku), a load (load, queue) or input"
 WORDS = {"tokens": "requested_tokens", "input": "input_bytes", "queue": "queue_length", "load": "load_mean"}
 
 
@@ -165,7 +180,15 @@ def _set(text: str) -> Edit:
         if number < 0 or is_factor:
             raise BadInput(where, f"{value} is no cap", "a number from 0 on, times the tokens requested; 0: none")
         return CapSpare(number)
-    return SetFeature(WORDS.get(name, name), number, is_factor)
+    feature = WORDS.get(name, name)
+    _refuse_no_cause(feature, where)
+    return SetFeature(feature, number, is_factor)
+
+
+def _refuse_no_cause(name: str, where: str) -> None:
+    for pattern, why in NO_CAUSES:
+        if re.fullmatch(pattern, name):
+            raise BadInput(where, why, CAUSES)
 
 
 def _shift(text: str) -> Edit:

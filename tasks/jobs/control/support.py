@@ -13,10 +13,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.jobs.control.edits import changed_columns
-from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.distribution import Floats
 
 Leaves = Callable[[pd.DataFrame], NDArray[Any]]  # (n, p) features -> (n, n_trees) number of the leaf of each tree
+MAX_ROWS = 2000  # training rows that changed rows are compared with; of more, a sample
+MAX_UNLIKE_SHARE = 0.01  # of the unchanged rows would count as unlike all that the model was trained on
+NEAR_SHARE = 0.05  # of the training rows count as having such a value as a changed feature gets
+COMPANION_SDS = 0.5  # deviations from usual there, from which an unchanged feature is named
 BLOCK = 64  # rows compared with all training rows at once
 MOST_TREES = 100  # evenly spaced over all, of which a boosted model of many classes has thousands
 Flags = NDArray[np.bool_]
@@ -43,7 +46,6 @@ def support_of(
     before: pd.DataFrame,
     after: pd.DataFrame,
     training: pd.DataFrame,
-    params: WhatIfParams,
     rng: np.random.Generator,
     *,
     leaves: Leaves | None = None,
@@ -52,7 +54,7 @@ def support_of(
 
     Outside: a changed feature below the least or above the largest of its training values, or unknown where no
     training row is. Unlike (with leaves): the training row that shares most leaves with the changed row shares fewer
-    than with all but params.max_unlike_share of the unchanged rows; that catches values that are common one by one
+    than with all but MAX_UNLIKE_SHARE of the unchanged rows; that catches values that are common one by one
     and never met together. Source: the proximity of random forests, Breiman 2001."""
     names = changed_columns(before, after)
     old, new = before[names].to_numpy(dtype=float), after[names].to_numpy(dtype=float)
@@ -62,9 +64,9 @@ def support_of(
     is_unlike = np.zeros(len(after), dtype=bool)
     reason = "no leaves were given: only the range of each feature was looked at" if leaves is None else None
     if leaves is not None and is_changed.any():
-        rows = _sampled(len(training), params, rng)
-        known, limit = leaves(training.iloc[rows]), params.max_unlike_share
-        usual = likeness(leaves(before.iloc[_sampled(len(before), params, rng)]), known)
+        rows = _sampled(len(training), rng)
+        known, limit = leaves(training.iloc[rows]), MAX_UNLIKE_SHARE
+        usual = likeness(leaves(before.iloc[_sampled(len(before), rng)]), known)
         likely = likeness(leaves(after[is_changed]), known)
         is_unlike[is_changed] = likely < np.quantile(usual, limit, method="lower")
     n_changed = int(is_changed.sum())
@@ -106,23 +108,21 @@ def _outside(values: Floats, training: Floats) -> Flags:
     return np.asarray((values < low) | (values > high) | (np.isnan(values) & ~has_unknown))
 
 
-def _sampled(n: int, params: WhatIfParams, rng: np.random.Generator) -> NDArray[np.int64]:
-    if n <= params.max_support_rows:
+def _sampled(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    if n <= MAX_ROWS:
         return np.arange(n, dtype=np.int64)
-    return np.sort(rng.choice(n, params.max_support_rows, replace=False)).astype(np.int64)
+    return np.sort(rng.choice(n, MAX_ROWS, replace=False)).astype(np.int64)
 
 
 COLUMNS = ["feature", "value", "companion", "mean_there", "mean_in_all", "distance"]
 
 
-def find_companions(
-    before: pd.DataFrame, after: pd.DataFrame, training: pd.DataFrame, params: WhatIfParams
-) -> pd.DataFrame:
+def find_companions(before: pd.DataFrame, after: pd.DataFrame, training: pd.DataFrame) -> pd.DataFrame:
     """Features that the change leaves as they are, and that are unusual where the training data have its new values.
 
     before, after: the same rows; training: the same features. For each changed feature its median new value is taken,
-    and the share params.near_share of the training rows nearest to it; a companion is an unchanged feature whose mean
-    over these rows is at least params.companion_sds standard deviations from that over all training rows.
+    and NEAR_SHARE of the training rows nearest to it; a companion is an unchanged feature whose mean
+    over these rows is at least COMPANION_SDS standard deviations from that over all training rows.
     Columns: feature, value, companion, mean_there, mean_in_all, distance (in standard deviations, above 0 if larger
     there); the largest distance first."""
     changed = changed_columns(before, after)
@@ -135,23 +135,23 @@ def find_companions(
     rows = []
     for place, name in enumerate(changed):
         values = new[differs[:, place], place]
-        near = _nearest(training[name].to_numpy(dtype=float), values, params)
+        near = _nearest(training[name].to_numpy(dtype=float), values)
         if near is None:
             continue
         there = _means(known[near])
         distance = np.divide(there - usual, spread, out=np.zeros(len(others)), where=spread > 0)
-        far = np.flatnonzero(np.abs(distance) >= params.companion_sds)
+        far = np.flatnonzero(np.abs(distance) >= COMPANION_SDS)
         rows += [(name, float(np.nanmedian(values)), others[at], there[at], usual[at], distance[at]) for at in far]
     found = pd.DataFrame(rows, columns=COLUMNS)
     return found.sort_values("distance", key=abs, ascending=False, kind="stable", ignore_index=True)
 
 
-def _nearest(training: Floats, values: Floats, params: WhatIfParams) -> NDArray[np.bool_] | None:
+def _nearest(training: Floats, values: Floats) -> NDArray[np.bool_] | None:
     """Which training rows are nearest to the median of the values, ties among them; None if either is unknown."""
     if np.isnan(values).all() or np.isnan(training).all():
         return None
     apart = np.abs(training - np.nanmedian(values))
-    return np.asarray(apart <= np.nanquantile(apart, params.near_share))
+    return np.asarray(apart <= np.nanquantile(apart, NEAR_SHARE))
 
 
 def _means(table: Floats) -> Floats:

@@ -30,11 +30,12 @@ from tasks.jobs.control.edits import apply
 from tasks.jobs.control.pairs import score_pairs
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.control.scenarios import parse_scenario
+from tasks.jobs.control.support import MAX_ROWS
 from tasks.jobs.evaluate import evaluate_runs
 from tasks.jobs.predict.predicting import predict_rows
 from tasks.jobs.predict.training import trained_of
 
-PARAMS = WhatIfParams(n_resamples=200, max_support_rows=300)
+PARAMS = WhatIfParams()
 MINUTE = np.timedelta64(1, "m")
 N_JOBS, N_RUNS, N_PAIRS = 8, 960, 60
 NO_SPARE, ALL_FAST = 0.5, -0.6  # log runtime without spare tokens, and with all vertices on gen5
@@ -98,7 +99,7 @@ def trained(runs, quick_training):
 
 @pytest.fixture(scope="module")
 def ground(runs, trained):
-    return make_ground(trained, runs, PARAMS)
+    return make_ground(trained, runs)
 
 
 def ask(ground, **words):
@@ -114,7 +115,7 @@ def test_an_unchanged_run_is_predicted_as_the_model_predicts_it(ground, trained)
 
 def test_only_held_out_runs_of_the_log_are_asked_about(ground, trained):
     ids = set(ground.subjects.runs["run_id"])
-    assert len(ids) == PARAMS.max_support_rows or ids.isdisjoint(trained.seen["run_id"])
+    assert len(ids) == MAX_ROWS or ids.isdisjoint(trained.seen["run_id"])
     assert not any("-" in one for one in ids)
 
 
@@ -159,28 +160,28 @@ def test_a_question_that_the_log_cannot_answer_is_one_line(ground):
 
 
 def test_of_one_job_the_next_run_is_asked_under_the_conditions_of_its_last_runs(runs, trained):
-    ground = make_ground(trained, runs, PARAMS, job="job-3")
+    ground = make_ground(trained, runs, job="job-3")
     assert ground.subjects.runs["group_key"].unique().tolist() == ["job-3"]
     assert (ground.subjects.runs["submitted_at"] > ground.past["ended_at"].max()).all()
     found = ask(ground, scenario="no_spare")
     assert found.measured.comparison.score.n_groups == 1
     assert not any("do not bear it out" in line for line in found.claims.cannot)  # one job is no evidence against it
     with pytest.raises(NotFound, match=r"^job 'job-99': no finished run with a runtime"):
-        make_ground(trained, runs, PARAMS, job="job-99")
+        make_ground(trained, runs, job="job-99")
 
 
 def test_a_log_without_runs_beyond_the_training_is_refused(runs, trained):
     seen = runs[runs["run_id"].isin(trained.seen["run_id"])].reset_index(drop=True)
     with pytest.raises(BadInput, match="no run of the last part of the log that the model did not learn from"):
-        make_ground(trained, seen, PARAMS)
+        make_ground(trained, seen)
 
 
 def test_what_the_pairs_do_not_bear_out_is_no_claim(ground):
     found = ask(ground, scenario="no_spare")
     rng = np.random.default_rng(1)
     measured, jobs = rng.normal(0, 0.1, 200), np.arange(200) % 20
-    wrong = score_pairs(measured, np.full(200, 0.5), jobs, PARAMS, rng)
-    claims = make_claims(found.outcome.changes, PARAMS, score=wrong)
+    wrong = score_pairs(measured, np.full(200, 0.5), jobs, rng)
+    claims = make_claims(found.outcome.changes, score=wrong)
     assert not any(line.startswith("Predicted") for line in claims.can)
     assert sum("the measured pairs do not bear it out" in line for line in claims.cannot) == 3
 
@@ -189,7 +190,7 @@ def test_conditions_that_the_changed_runs_did_not_meet_are_named():
     before = pd.DataFrame({"load_mean": [0.7, 0.8], "load_sd": [0.2, 0.2], "n_before": [5.0, 6.0]})
     after, met = before.assign(load_sd=0.0), before.assign(load_mean=0.9, load_sd=0.01, n_before=50.0)
     training = pd.DataFrame({"load_mean": [0.5, 0.6, 0.7], "load_sd": [0.1, 0.2, 0.3], "n_before": [1.0, 2.0, 3.0]})
-    found = unlike_conditions(before, after, met, training, WhatIfParams())
+    found = unlike_conditions(before, after, met, training)
     assert found[["feature", "is_changed"]].to_numpy().tolist() == [["load_mean", False]]
     assert found["distance"].tolist() == pytest.approx([1.5])
     assert describe_conditions(found) == [
@@ -220,7 +221,7 @@ def test_the_jobs_that_gain_most_come_first(ground):
 
 
 def test_the_same_question_gets_the_same_figures_and_they_are_plain(ground):
-    first, again = (answer_figures(ask(ground, scenario="newest_sku")) for _ in range(2))
+    first, again = (answer_figures(ask(ground, scenario="newest_sku"), PARAMS) for _ in range(2))
     assert first == again
     assert first["changes"]["money"]["words"].startswith("price")
     assert first["moves"]["ratio"]["runs"]["n"] == first["n_runs"]

@@ -31,7 +31,7 @@ from tasks.jobs.control.scenarios import parse_scenario
 from tasks.jobs.control.synthetic import SimulatedChange, simulate_pairs
 from tasks.jobs.empirical import Empirical, gather_history
 
-PARAMS = WhatIfParams(n_resamples=200)
+PARAMS = WhatIfParams()
 EDGES = np.linspace(0, 10, 101)
 NARROW = np.where((EDGES[:-1] >= 0.9) & (EDGES[:-1] < 1.1), 1.0, 0.0)
 WIDE = np.where(EDGES[:-1] < 2, 1.0, 0.0)
@@ -93,18 +93,18 @@ def test_an_answer_says_which_rows_the_training_data_do_not_reach():
 
 
 def claims(**more):
-    return make_claims(assessed(training=frame()).changes, PARAMS, **more)
+    return make_claims(assessed(training=frame()).changes, **more)
 
 
 def scored(predicted_from, **settings):
     made = simulate_pairs(SimulatedChange(**settings), np.random.default_rng(2))
     pairs = match_pairs(made.runs).of("no_spare")
     told = predicted_from(made.log_effects[pairs["group_key"]].to_numpy())
-    return score_pairs(pairs["log_ratio"], told, pairs["group_key"], PARAMS, np.random.default_rng(1))
+    return score_pairs(pairs["log_ratio"], told, pairs["group_key"], np.random.default_rng(1))
 
 
 def test_without_pairs_nothing_measured_is_claimed():
-    found = claims(score=score_pairs([], [], [], PARAMS, np.random.default_rng(1)))
+    found = claims(score=score_pairs([], [], [], np.random.default_rng(1)))
     assert found.cannot[0] == (
         "Nothing measured stands behind it: no run was done again with this change "
         "(no matched pair with a measured and a predicted change)."
@@ -135,15 +135,15 @@ def test_good_predictions_are_claimed_and_bad_ones_stand_among_what_cannot_be():
 
 def test_extrapolation_is_told_with_its_share_and_its_features():
     outcome = assessed(training=frame().iloc[:30])
-    found = make_claims(outcome.changes, PARAMS, support=outcome.support)
+    found = make_claims(outcome.changes, support=outcome.support)
     assert found.cannot[-1] == (
         "100.0 % of the 40 changed runs are extrapolated: 100.0 % lie outside the training range of a changed feature, "
         "most often by mean_tokens_mean, spare_tokens_mean, spare_tokens_available."
     )
     inside = replace(outcome.support, share=0.0)
-    assert make_claims(outcome.changes, PARAMS, support=inside).cannot[-1] == ALWAYS[-1]
+    assert make_claims(outcome.changes, support=inside).cannot[-1] == ALWAYS[-1]
     still = replace(outcome.support, share=None, n_changed=0)
-    assert "alters no feature" in make_claims(outcome.changes, PARAMS, support=still).cannot[-1]
+    assert "alters no feature" in make_claims(outcome.changes, support=still).cannot[-1]
 
 
 MEASURED = WhatIfParams()
@@ -226,7 +226,7 @@ def test_half_the_deviation_is_found_as_a_smaller_gap_and_the_same_median_with_a
     groups = np.arange(60) % 20
     before = measure(lognormal(0.6, medians), medians, np.ones(60), MEASURED)
     after = measure(lognormal(0.3, medians), medians, np.ones(60), MEASURED)
-    found = changes(before, after, groups, MEASURED, np.random.default_rng(1))
+    found = changes(before, after, groups, np.random.default_rng(1))
     assert list(found.index) == list(MEASURES)
     gap = found.loc["gap_s"]
     assert gap["low"] <= gap["change"] <= gap["high"] < 0
@@ -238,7 +238,7 @@ def test_half_the_deviation_is_found_as_a_smaller_gap_and_the_same_median_with_a
 
 def test_one_job_has_a_change_and_no_interval_and_says_why():
     before, after = (measure(past([1.0, time], [2.0, time]), [1.0] * 2, [1.0] * 2, MEASURED) for time in (9.0, 5.0))
-    found = changes(before, after, ["a", "a"], MEASURED, np.random.default_rng(1)).loc["p95_s"]
+    found = changes(before, after, ["a", "a"], np.random.default_rng(1)).loc["p95_s"]
     assert found["change"] == -4
     assert found["low"] is None or np.isnan(found["low"])
     assert found["reason"] == "one group: nothing to draw from"
@@ -246,7 +246,7 @@ def test_one_job_has_a_change_and_no_interval_and_says_why():
 
 def test_a_measure_that_is_unknown_for_all_runs_has_a_reason_and_no_figure():
     found = measure(past([1.0]), [np.nan], [1.0], MEASURED)
-    row = changes(found, found, ["a"], MEASURED, np.random.default_rng(1)).loc["gap_ratio"]
+    row = changes(found, found, ["a"], np.random.default_rng(1)).loc["gap_ratio"]
     assert row["reason"] == "no run has both scores"
     assert row["n_left_out"] == 1
 

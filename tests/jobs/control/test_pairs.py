@@ -6,7 +6,6 @@ import pytest
 
 from tasks.jobs.control.pairs import (
     SIDES,
-    SPREADS,
     compare,
     directions_of,
     match_pairs,
@@ -14,11 +13,8 @@ from tasks.jobs.control.pairs import (
     noise_of,
     predicted_change,
     score_pairs,
-    score_spread,
-    spread_changes,
     spread_of,
 )
-from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.control.synthetic import SimulatedChange, simulate_pairs
 from tasks.jobs.empirical import Empirical, gather_history
 
@@ -44,7 +40,6 @@ def test_a_changed_run_is_paired_with_its_baseline_and_a_baseline_with_the_run_t
     assert (changed["run_id_before"], changed["run_id_after"]) == ("0-baseline", "0-no_spare")
     assert (changed["row_before"], changed["row_after"]) == (2, 0)
     assert changed["log_ratio"] == pytest.approx(np.log(2))
-    assert changed["delta_s"] == 4
     assert found.of("newest_sku").iloc[0]["log_ratio"] == pytest.approx(-np.log(2))
     assert found.of("replay").iloc[0]["run_id_before"] == "0"
     assert (found.n_unmatched, found.n_without_runtime, found.reason) == (0, 0, None)
@@ -108,12 +103,7 @@ def test_simulated_pairs_are_all_found_and_show_their_true_effect():
 def test_a_predicted_change_is_that_of_the_medians_and_unknown_at_zero_seconds():
     history = gather_history([2.0, 2.0, 4.0, 9.0, 0.0], [0, 0, 1, 1, 2])
     found = predicted_change(Empirical(history, np.array([0, 2])), Empirical(history, np.array([1, 0])))
-    assert found.log_ratio[0] == pytest.approx(np.log(2))
-    assert np.isnan(found.log_ratio[1])
-    assert found.delta_s.tolist() == [2, 2]
-
-
-PARAMS = WhatIfParams(n_resamples=400)
+    assert found.tolist() == pytest.approx([np.log(2), np.nan], nan_ok=True)
 
 
 def simulated(**settings):
@@ -124,7 +114,7 @@ def simulated(**settings):
 
 def test_directions_worked_out_by_hand():
     # three pairs with a direction: right, wrong, undecided; one in the band; one without a prediction
-    found = directions_of(np.array([0.5, -0.5, 0.2, 0.01, 0.9]), np.array([0.1, 0.1, 0, 1, np.nan]), PARAMS)
+    found = directions_of(np.array([0.5, -0.5, 0.2, 0.01, 0.9]), np.array([0.1, 0.1, 0, 1, np.nan]))
     assert (found.n, found.n_right, found.n_in_band, found.n_undecided) == (3, 1, 1, 1)
     assert found.share == pytest.approx(1 / 3)
     # Wilson, z = 1.96: (1/3 + z²/6 ± z sqrt((2/9)/3 + z²/36)) / (1 + z²/3)
@@ -136,24 +126,23 @@ def test_directions_worked_out_by_hand():
 
 
 def test_without_a_pair_outside_the_dead_band_there_is_no_share():
-    found = directions_of(np.array([0.01, 0.0]), np.array([1.0, 1.0]), PARAMS)
+    found = directions_of(np.array([0.01, 0.0]), np.array([1.0, 1.0]))
     assert (found.n, found.share, found.low, found.n_in_band) == (0, None, None, 2)
-    assert directions_of(np.array([0.0]), np.array([1.0]), WhatIfParams(dead_band=0)).n == 0
 
 
 def test_the_mean_of_others_never_holds_a_pair_of_the_same_job():
-    groups = np.repeat(np.arange(4), 3)
-    measured = np.zeros(12)
+    groups = np.repeat(np.arange(5), 3)  # as many folds as jobs
+    measured = np.zeros(15)
     measured[groups == 2] = 100.0
-    found = mean_of_others(measured, groups, WhatIfParams(n_folds=4), np.random.default_rng(1))
+    found = mean_of_others(measured, groups, np.random.default_rng(1))
     assert found[groups == 2].tolist() == [0, 0, 0]
-    assert found[groups != 2].tolist() == pytest.approx([100 / 3] * 9)
-    assert np.isnan(mean_of_others(measured, np.zeros(12), PARAMS, np.random.default_rng(1))).all()
+    assert found[groups != 2].tolist() == pytest.approx([100 / 4] * 12)
+    assert np.isnan(mean_of_others(measured, np.zeros(15), np.random.default_rng(1))).all()
 
 
 def test_the_true_effects_beat_both_simple_answers_and_correlate():
     pairs, effects = simulated(n_groups=40, n_pairs=10, log_noise=0.1)
-    score = score_pairs(pairs["log_ratio"], effects, pairs["group_key"], PARAMS, np.random.default_rng(1))
+    score = score_pairs(pairs["log_ratio"], effects, pairs["group_key"], np.random.default_rng(1))
     assert (score.n, score.n_groups) == (400, 40)
     assert score.mae < score.mae_mean_change < score.mae_no_change
     assert score.versus_no_change.high < 0
@@ -168,7 +157,7 @@ def test_the_true_effects_beat_both_simple_answers_and_correlate():
 
 def test_no_change_as_a_prediction_scores_as_no_change_and_has_no_direction():
     pairs, effects = simulated()
-    score = score_pairs(pairs["log_ratio"], 0 * effects, pairs["group_key"], PARAMS, np.random.default_rng(1))
+    score = score_pairs(pairs["log_ratio"], 0 * effects, pairs["group_key"], np.random.default_rng(1))
     assert score.mae == score.mae_no_change
     assert score.versus_no_change.value == 0
     assert score.directions.n_right == 0
@@ -179,7 +168,7 @@ def test_no_change_as_a_prediction_scores_as_no_change_and_has_no_direction():
 def test_effects_of_other_jobs_are_no_better_than_the_mean():
     pairs, effects = simulated(n_groups=60)
     wrong = np.random.default_rng(4).permutation(effects)
-    score = score_pairs(pairs["log_ratio"], wrong, pairs["group_key"], PARAMS, np.random.default_rng(1))
+    score = score_pairs(pairs["log_ratio"], wrong, pairs["group_key"], np.random.default_rng(1))
     assert score.versus_mean_change.low > 0
     assert abs(score.correlation) < 0.3
 
@@ -187,16 +176,16 @@ def test_effects_of_other_jobs_are_no_better_than_the_mean():
 def test_where_nothing_changes_no_answer_beats_no_change():
     pairs, effects = simulated(log_effect=0, effect_sd=0)
     noise = np.random.default_rng(4).normal(0, 0.1, len(effects))
-    score = score_pairs(pairs["log_ratio"], noise, pairs["group_key"], PARAMS, np.random.default_rng(1))
+    score = score_pairs(pairs["log_ratio"], noise, pairs["group_key"], np.random.default_rng(1))
     assert score.versus_no_change.low > 0
     assert score.directions.low < 0.5 < score.directions.high
 
 
 def test_no_pair_one_job_and_missing_predictions_are_answers():
-    nothing = score_pairs([], [], [], PARAMS, np.random.default_rng(1))
+    nothing = score_pairs([], [], [], np.random.default_rng(1))
     assert nothing.reason == "no matched pair with a measured and a predicted change"
-    assert score_pairs([0.1], [np.nan], ["a"], PARAMS, np.random.default_rng(1)).n_unpredicted == 1
-    one = score_pairs([0.1, 0.2], [0.1, 0.1], ["a", "a"], PARAMS, np.random.default_rng(1))
+    assert score_pairs([0.1], [np.nan], ["a"], np.random.default_rng(1)).n_unpredicted == 1
+    one = score_pairs([0.1, 0.2], [0.1, 0.1], ["a", "a"], np.random.default_rng(1))
     assert one.reason == "one job: no other to take a mean change from"
     assert (one.mae_mean_change, one.directions_mean_change) == (None, None)
     assert one.correlation_reason == "fewer than 3 pairs"
@@ -204,101 +193,9 @@ def test_no_pair_one_job_and_missing_predictions_are_answers():
 
 def test_pairs_of_different_lengths_or_infinite_changes_are_refused():
     with pytest.raises(ValueError, match=r"pairs: shapes \(2,\), \(1,\), \(2,\)"):
-        score_pairs([0.1, 0.2], [0.1], ["a", "b"], PARAMS, np.random.default_rng(1))
+        score_pairs([0.1, 0.2], [0.1], ["a", "b"], np.random.default_rng(1))
     with pytest.raises(ValueError, match="measured: values that are not finite"):
-        score_pairs([np.inf], [0.1], ["a"], PARAMS, np.random.default_rng(1))
-
-
-SPREAD_PARAMS = WhatIfParams(n_resamples=200)
-
-
-def true_predictions(made, pairs, change, n_past=400):
-    """The true distribution of each job before and after, as that of many past runs."""
-    rng = np.random.default_rng(9)
-    keys = list(made.log_medians.index)
-    numbers = np.repeat(np.arange(len(keys)), n_past)
-    noise = change.log_noise * rng.standard_normal(len(numbers))
-    level = made.log_medians.to_numpy()[numbers]
-    shifted = level + made.log_effects.to_numpy()[numbers] + change.noise_factor * noise
-    group = np.array([keys.index(key) for key in pairs["group_key"]])
-    return (Empirical(gather_history(np.exp(times), numbers), group) for times in (level + noise, shifted))
-
-
-def predicted_pairs(change):
-    made = simulate_pairs(change, np.random.default_rng(3))
-    pairs = match_pairs(made.runs).of("no_spare")
-    return pairs, *true_predictions(made, pairs, change)
-
-
-def test_half_the_noise_is_measured_and_predicted_as_a_quarter_of_the_log_variance():
-    change = SimulatedChange(n_groups=10, n_pairs=200, log_effect=0, effect_sd=0, log_noise=0.4, noise_factor=0.5)
-    found = spread_changes(*predicted_pairs(change), SPREAD_PARAMS)
-    assert found.frame["n_pairs"].tolist() == [200] * 10
-    assert found.frame["measured_log_variance"].mean() == pytest.approx(np.log(0.25), abs=0.1)
-    assert found.frame["predicted_log_variance"].mean() == pytest.approx(np.log(0.25), abs=0.1)
-    assert found.frame["predicted_gap"].mean() == pytest.approx(np.log(0.5), abs=0.1)
-
-
-def test_a_factor_moves_the_percentile_by_it_and_leaves_the_log_variance():
-    change = SimulatedChange(n_groups=10, n_pairs=100, log_effect=1.0, effect_sd=0, log_noise=0.2)
-    found = spread_changes(*predicted_pairs(change), SPREAD_PARAMS)
-    assert found.frame["predicted_p95"].tolist() == pytest.approx([1.0] * 10, abs=0.01)
-    assert found.frame["predicted_variance"].tolist() == pytest.approx([2.0] * 10, abs=0.01)
-    assert found.frame["predicted_log_variance"].tolist() == pytest.approx([0.0] * 10, abs=0.01)
-    assert found.frame["measured_p95"].mean() == pytest.approx(1.0, abs=0.05)
-
-
-def test_spreads_of_a_job_worked_out_by_hand():
-    made = simulate_pairs(SimulatedChange(n_groups=1, n_pairs=5), np.random.default_rng(3))
-    pairs = match_pairs(made.runs).of("no_spare").assign(before_s=[1.0, 2, 3, 4, 10], after_s=[2.0, 2, 2, 3, 5])
-    one = Empirical(gather_history([1.0, 2, 3, 4, 10], [0] * 5), np.zeros(5, dtype=int))
-    two = Empirical(gather_history([2.0, 2, 2, 3, 5], [0] * 5), np.zeros(5, dtype=int))
-    row = spread_changes(pairs, one, two, SPREAD_PARAMS).frame.iloc[0]
-    for what in ("measured", "predicted"):
-        assert row[f"{what}_p95"] == pytest.approx(np.log(5 / 10))
-        assert row[f"{what}_variance"] == pytest.approx(np.log(np.var([2, 2, 2, 3, 5]) / np.var([1, 2, 3, 4, 10])))
-        assert row[f"{what}_gap"] == pytest.approx(np.log((3 - 2) / (4 - 2)))
-
-
-def test_a_spread_of_zero_has_no_ratio_and_is_left_out_of_the_score():
-    made = simulate_pairs(SimulatedChange(n_groups=2, n_pairs=5), np.random.default_rng(3))
-    pairs = match_pairs(made.runs).of("no_spare")
-    pairs.loc[pairs["group_key"] == "job-000", "before_s"] = 7.0
-    flat = Empirical(gather_history([1.0, 2.0], [0, 0]), np.zeros(10, dtype=int))
-    found = spread_changes(pairs, flat, flat, SPREAD_PARAMS)
-    assert np.isnan(found.frame.loc["job-000", "measured_variance"])
-    scores = score_spread(found, SPREAD_PARAMS, np.random.default_rng(1))
-    assert (scores["variance"].n, scores["p95"].n) == (1, 2)
-
-
-def test_the_true_change_of_the_percentile_of_each_job_is_scored_well():
-    change = SimulatedChange(n_groups=30, n_pairs=40, effect_sd=0.6, log_noise=0.2)
-    scores = score_spread(
-        spread_changes(*predicted_pairs(change), SPREAD_PARAMS),
-        SPREAD_PARAMS,
-        np.random.default_rng(1),
-    )
-    assert set(scores) == set(SPREADS)
-    assert scores["p95"].n_groups == 30
-    assert scores["p95"].versus_no_change.high < 0
-    assert scores["p95"].correlation > 0.9
-
-
-def test_jobs_with_few_pairs_are_left_out_and_counted_and_no_job_is_a_reason():
-    pairs, before, after = predicted_pairs(SimulatedChange(n_groups=3, n_pairs=4))
-    found = spread_changes(pairs, before, after, SPREAD_PARAMS)
-    assert (found.n_groups_left_out, found.reason) == (3, "no job has 5 pairs")
-    scores = score_spread(found, SPREAD_PARAMS, np.random.default_rng(1))
-    assert {score.reason for score in scores.values()} == {"no job has 5 pairs"}
-    nothing = np.empty(0, dtype=np.int64)
-    none = spread_changes(pairs.iloc[:0], before.rows(nothing), after.rows(nothing), SPREAD_PARAMS)
-    assert (none.n_groups_left_out, none.reason) == (0, "no job has 5 pairs")
-
-
-def test_predictions_of_other_runs_are_refused():
-    pairs, before, after = predicted_pairs(SimulatedChange(n_groups=3, n_pairs=4))
-    with pytest.raises(ValueError, match="pairs: 11, with predictions of 12 and 12"):
-        spread_changes(pairs.iloc[:11], before, after, SPREAD_PARAMS)
+        score_pairs([np.inf], [0.1], ["a"], np.random.default_rng(1))
 
 
 def test_values_of_unequal_weight_count_by_their_weight_in_any_order():
@@ -308,9 +205,6 @@ def test_values_of_unequal_weight_count_by_their_weight_in_any_order():
     assert found["variance"] == pytest.approx(0.21 * 64)
     assert found["log_variance"] == pytest.approx(0.21 * np.log(9) ** 2)
     assert spread_of(np.array([20.0, 1.0, 5.0]), np.array([0.1, 0.5, 0.4]))["gap"] == 4
-
-
-COMPARED = WhatIfParams(n_resamples=200, outlier_ratio=2)
 
 
 def compared_pairs(change, n_past=300):
@@ -330,37 +224,32 @@ def compared_pairs(change, n_past=300):
     return pairs, changed, sides[0], sides[1], medians_s
 
 
-def test_the_truth_is_found_in_ratios_seconds_variation_and_overall():
+def test_the_truth_is_found_in_ratios_and_in_all_pairs_together():
     change = SimulatedChange(n_groups=30, n_pairs=30, log_effect=0.8, effect_sd=0.5, log_noise=0.2, noise_factor=2)
     _, changed, before, after, medians_s = compared_pairs(change)
-    found = compare(changed, before, after, medians_s, "no_spare", COMPARED, np.random.default_rng(1))
-    assert found.score.n == found.seconds.n == found.n_overall == 900
+    found = compare(changed, before, after, medians_s, "no_spare", np.random.default_rng(1))
+    assert found.score.n == found.n_overall == 900
     assert found.score.versus_mean_change.high < 0
     assert found.measured.tolist() == changed["log_ratio"].tolist()
     assert np.abs(found.predicted - found.measured).mean() == pytest.approx(found.score.mae)
-    assert found.seconds.versus_no_change.high < 0
-    assert found.spread["p95"].correlation > 0.8
     assert list(found.overall) == SIDES
     for name in ("gap", "p95", "log_variance", "outlier_share"):
         for side in ("before", "after"):
             measured, predicted = found.overall.loc[name, [f"measured_{side}", f"predicted_{side}"]]
             assert predicted == pytest.approx(measured, rel=0.25, abs=0.02)
-    assert found.overall.loc["outlier_share", "measured_after"] > 0.4  # the factor is about 2.2, an outlier here is 2
 
 
 def test_runs_without_a_historic_median_are_left_out_of_the_overall_sample_only():
     _, changed, before, after, medians_s = compared_pairs(SimulatedChange(n_groups=4, n_pairs=5))
     medians_s[:7] = np.nan
-    found = compare(changed, before, after, medians_s, "no_spare", COMPARED, np.random.default_rng(1))
+    found = compare(changed, before, after, medians_s, "no_spare", np.random.default_rng(1))
     assert (found.n_overall, found.score.n) == (13, 20)
 
 
-def test_the_dead_band_of_seconds_is_in_seconds():
-    _, changed, before, after, medians_s = compared_pairs(SimulatedChange(n_groups=4, n_pairs=5))
-    params = WhatIfParams(dead_band_s=1e6, n_resamples=100)
-    found = compare(changed, before, after, medians_s, "no_spare", params, np.random.default_rng(1))
-    assert found.seconds.directions.n_in_band == 20
-    assert found.score.directions.n_in_band < 20
+def test_predictions_of_other_runs_are_refused():
+    _, changed, before, after, medians_s = compared_pairs(SimulatedChange(n_groups=3, n_pairs=4))
+    with pytest.raises(ValueError, match="pairs: 11, with predictions of 12 and 12"):
+        compare(changed.iloc[:11], before, after, medians_s, "no_spare", np.random.default_rng(1))
 
 
 def test_noise_is_how_much_a_run_and_its_replay_differ():
@@ -380,11 +269,10 @@ def test_no_pairs_give_reasons_and_no_figures():
         after.rows(nothing),
         [],
         "no_spare",
-        COMPARED,
         np.random.default_rng(1),
     )
     assert found.score.reason == "no matched pair with a measured and a predicted change"
-    assert found.seconds.n == found.n_overall == 0
+    assert found.n_overall == 0
     assert found.overall.empty
     assert noise_of(match_pairs(changed.iloc[:0])).n == 0
     assert pairs.of("newest_sku").empty

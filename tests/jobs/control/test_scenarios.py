@@ -62,6 +62,15 @@ def test_a_named_scenario_keeps_its_name_and_a_free_one_is_called_by_its_changes
         ({"sets": ["input_bytes=x0"]}, "a factor of 0; expected a factor above 0"),
         ({"sets": ["spare_multiplier=-1"]}, "-1 is no cap; expected a number from 0 on, times the tokens requested"),
         ({"sets": ["spare_multiplier=x2"]}, "x2 is no cap"),
+        (
+            {"sets": ["requested_runtime_s=x2"]},
+            "--set requested_runtime_s=x2: a request is no cause: it tells what the user expects of the run; expected "
+            "an allocation (tokens, spare_multiplier), a machine",
+        ),
+        ({"sets": ["requested_memory_bytes=1"]}, "a request is no cause"),
+        ({"sets": ["estimated_cost=x2"]}, "an estimate is no cause"),
+        ({"sets": ["hour_of_day=3"]}, "the clock is no cause"),
+        ({"sets": ["log_ratio_mean=0"]}, "what earlier runs did is no cause"),
         ({"sets": ["queue=1", "queue_length=2"]}, "queue_length is changed twice"),
         ({"scenario": "no_spare", "sets": ["spare_multiple=1"]}, "the cap of spare tokens is changed twice"),
         ({"shifts": ["gen3"]}, "no ':' between two words; expected FROM:TO"),

@@ -6,15 +6,12 @@ import pytest
 
 from tasks.jobs.control.claims import make_claims
 from tasks.jobs.control.outcomes import MEASURES
-from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.control.support import (
     COLUMNS,
     find_companions,
     likeness,
     support_of,
 )
-
-PARAMS = WhatIfParams()
 
 
 def frame(**columns):
@@ -28,7 +25,7 @@ def grid(features):
 
 
 def supported(before, after, training, **more):
-    return support_of(before, after, training, PARAMS, np.random.default_rng(1), **more)
+    return support_of(before, after, training, np.random.default_rng(1), **more)
 
 
 def test_a_value_beyond_the_training_values_is_extrapolated_and_named():
@@ -95,7 +92,7 @@ def test_likeness_is_the_share_of_trees_with_the_nearest_training_row():
 
 
 def test_many_training_rows_are_sampled():
-    training = frame(a=np.arange(1000) % 3, b=np.arange(1000) % 3)
+    training = frame(a=np.arange(3000) % 3, b=np.arange(3000) % 3)
     seen = []
 
     def counting(features):
@@ -107,14 +104,10 @@ def test_many_training_rows_are_sampled():
         before,
         before.assign(a=1.0),
         training,
-        WhatIfParams(max_support_rows=50),
         np.random.default_rng(1),
         leaves=counting,
     )
-    assert seen[0] == 50
-
-
-NEAR = WhatIfParams(near_share=0.2)
+    assert seen[0] == 2000
 
 
 def training(n=1000):
@@ -126,32 +119,32 @@ def training(n=1000):
 
 def test_a_load_without_deviation_is_a_full_one_in_the_log():
     before = pd.DataFrame({"load_mean": [0.5] * 4, "load_sd": [0.25] * 4, "hour_of_day": [1.0, 2, 3, 4]})
-    found = find_companions(before, before.assign(load_sd=0.0), training(), NEAR)
+    found = find_companions(before, before.assign(load_sd=0.0), training())
     assert list(found) == COLUMNS
     assert found["companion"].tolist() == ["load_mean"]
     row = found.iloc[0]
     assert (row["feature"], row["value"]) == ("load_sd", 0)
-    assert abs(row["mean_there"] - 0.9) < 0.02  # the fullest fifth
+    assert abs(row["mean_there"] - 0.975) < 0.01  # the fullest twentieth
     assert abs(row["mean_in_all"] - 0.5) < 0.03
-    assert abs(row["distance"] - 0.4 * np.sqrt(12)) < 0.1
+    assert abs(row["distance"] - 0.475 * np.sqrt(12)) < 0.1
 
 
 def test_a_feature_that_is_changed_as_well_is_no_companion():
     before = pd.DataFrame({"load_mean": [0.5], "load_sd": [0.25], "hour_of_day": [1.0]})
-    assert find_companions(before, before.assign(load_sd=0.0, load_mean=0.9), training(), NEAR).empty
+    assert find_companions(before, before.assign(load_sd=0.0, load_mean=0.9), training()).empty
 
 
 def test_no_change_constant_features_and_unknown_values_have_no_companion():
     before = pd.DataFrame({"load_mean": [0.5], "load_sd": [0.25], "hour_of_day": [1.0]})
-    assert find_companions(before, before, training(), NEAR).empty
-    assert find_companions(before, before.assign(load_sd=np.nan), training(), NEAR).empty
+    assert find_companions(before, before, training()).empty
+    assert find_companions(before, before.assign(load_sd=np.nan), training()).empty
     alike = training().assign(load_mean=1.0, hour_of_day=np.nan)
-    assert find_companions(before, before.assign(load_sd=0.0), alike, NEAR).empty
+    assert find_companions(before, before.assign(load_sd=0.0), alike).empty
 
 
 def test_the_report_names_the_companion_with_its_figures():
     before = pd.DataFrame({"load_mean": [0.5], "load_sd": [0.25], "hour_of_day": [1.0]})
-    found = find_companions(before, before.assign(load_sd=0.0), training(), NEAR)
+    found = find_companions(before, before.assign(load_sd=0.0), training())
     changes = pd.DataFrame({"n_runs": 0}, index=list(MEASURES))
-    line = make_claims(changes, NEAR, companions=found).cannot[-1]
+    line = make_claims(changes, companions=found).cannot[-1]
     assert line.startswith("Where the training data have load_sd near 0, load_mean is 0.9")

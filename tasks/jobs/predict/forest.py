@@ -1,0 +1,122 @@
+"""A quantile regression forest: the training runs that share a leaf with a submission say how long it may take.
+
+The trees are LightGBM's random forest of the log of runtime; the distribution of a submission weighs each training run
+by how often, over the trees, it lies in the same leaf (Meinshausen 2006, section 2). Runtimes are held as atoms, a few
+hundred quantiles of the training runs, so that a prediction is one product of sparse matrices."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse
+
+from tasks.boosters import booster_from, matrix, train_booster
+from tasks.jobs.distribution import Floats
+
+N_ATOMS = 400
+BLOCK = 4_000  # submissions worked on together: 13 MB of weights
+TREES, LEAVES, ATOMS = "forest.txt", "forest-leaves.parquet", "forest-atoms.parquet"
+SETTINGS = {
+    "objective": "regression",
+    "boosting": "rf",
+    "num_leaves": 1023,
+    "min_data_in_leaf": 10,
+    "feature_fraction_bynode": 0.5,
+    "bagging_fraction": 0.632,
+    "bagging_freq": 1,
+}
+
+
+@dataclass(frozen=True)
+class Forest:
+    """booster: lightgbm.Booster; leaves: (n_training, n_trees) the leaf of each training run; atoms: (n_atoms,)
+    ascending values; atom: (n_training,) the atom of each training run."""
+
+    booster: Any
+    leaves: NDArray[np.int32]
+    atoms: Floats
+    atom: NDArray[np.int32]
+
+    def mean(self, features: pd.DataFrame) -> Floats:
+        """The mean that the trees expect: (n,). features: (n, p), in the order of training."""
+        if features.empty:
+            return np.zeros(0)
+        return np.asarray(self.booster.predict(matrix(features), num_threads=1), dtype=float)
+
+    def leaves_of(self, features: pd.DataFrame) -> NDArray[np.int32]:
+        """The leaf of each tree that each row falls into: (n, n_trees)."""
+        n_trees = self.leaves.shape[1]
+        if features.empty:
+            return np.zeros((0, n_trees), dtype=np.int32)
+        found = self.booster.predict(matrix(features), pred_leaf=True, num_threads=1)
+        return np.asarray(found, dtype=np.int32).reshape(len(features), n_trees)
+
+    def quantiles(self, features: pd.DataFrame, levels: Floats) -> Floats:
+        """Quantiles of each row's distribution over the atoms: (n, n_levels). levels: (n_levels,) between 0 and 1."""
+        masses, n_trees = self._masses(), self.leaves.shape[1]
+        leaves = self.leaves_of(features) + self._offsets()
+        found = np.empty((len(features), len(levels)))
+        for first in range(0, len(features), BLOCK):
+            part = leaves[first : first + BLOCK]
+            ends = np.arange(len(part) + 1) * n_trees
+            rows = sparse.csr_matrix((np.full(part.size, 1 / n_trees), part.ravel(), ends), (len(part), masses.shape[0]))
+            found[first : first + BLOCK] = weighted_quantiles(self.atoms, (rows @ masses).toarray(), levels)
+        return found
+
+    def save(self, folder: Path) -> None:
+        """Write everything into an existing folder."""
+        (folder / TREES).write_text(self.booster.model_to_string(), encoding="utf-8")
+        names = [f"tree_{tree}" for tree in range(self.leaves.shape[1])]
+        pd.DataFrame(self.leaves, columns=names).assign(atom=self.atom).to_parquet(folder / LEAVES, index=False)
+        pd.DataFrame({"value": self.atoms}).to_parquet(folder / ATOMS, index=False)
+
+    @classmethod
+    def load(cls, folder: Path, n_features: int) -> Self:
+        """What save wrote. Raises OSError, ValueError or KeyError for anything else."""
+        booster = booster_from((folder / TREES).read_text(encoding="utf-8"), n_features)
+        table, atoms = pd.read_parquet(folder / LEAVES), pd.read_parquet(folder / ATOMS)["value"].to_numpy(dtype=float)
+        atom = table.pop("atom").to_numpy(dtype=np.int32)
+        if table.shape[1] != booster.num_trees() or (len(atom) and not 0 <= atom.min() <= atom.max() < len(atoms)):
+            raise ValueError(f"{LEAVES} does not go with {TREES} and {ATOMS}")
+        return cls(booster, table.to_numpy(dtype=np.int32), atoms, atom)
+
+    def _offsets(self) -> NDArray[np.int64]:
+        """The number of the first leaf of each tree, counted over all trees."""
+        sizes = np.array([tree["num_leaves"] for tree in self.booster.dump_model()["tree_info"]], dtype=np.int64)
+        return np.concatenate([[0], np.cumsum(sizes)])[:-1]
+
+    def _masses(self) -> sparse.csr_matrix:
+        """The distribution of the training runs of each leaf over the atoms: (n_leaves, n_atoms), rows sum to 1."""
+        leaves = (self.leaves + self._offsets()).ravel()
+        atoms = np.repeat(self.atom, self.leaves.shape[1])
+        n_leaves = int(leaves.max()) + 1
+        counts = sparse.csr_matrix((np.ones(len(leaves)), (leaves, atoms)), (n_leaves, len(self.atoms)))
+        sizes = np.asarray(counts.sum(axis=1)).ravel()
+        return sparse.csr_matrix(sparse.diags(1 / np.maximum(sizes, 1.0)) @ counts)
+
+
+def fit_forest(features: pd.DataFrame, values: Floats, *, n_trees: int, seed: int) -> Forest:
+    """A forest of values, (n,), such as logs of runtimes; features: (n, p). Raises BadInput without a row."""
+    booster = train_booster(features, values, SETTINGS, n_trees, seed)
+    atoms = np.unique(np.quantile(values, (np.arange(N_ATOMS) + 0.5) / N_ATOMS, method="nearest"))
+    middles = (atoms[:-1] + atoms[1:]) / 2
+    atom = np.searchsorted(middles, values).astype(np.int32)
+    empty = Forest(booster, np.zeros((0, n_trees), dtype=np.int32), atoms, atom)
+    return Forest(booster, empty.leaves_of(features), atoms, atom)
+
+
+def weighted_quantiles(values: Floats, weights: Floats, levels: Floats) -> Floats:
+    """For each row the least value up to which the weights sum to each level: (n, n_levels).
+
+    values: (m,) for all rows or (n, m), ascending; weights: (n, m), rows sum to 1."""
+    n, m = weights.shape
+    upto = np.cumsum(weights, axis=1)
+    upto[:, -1] = 1.0  # whatever rounding says
+    # one search for all rows: row i lies between i and i + 1
+    flat = (np.minimum(upto, 1.0) + np.arange(n)[:, None]).ravel()
+    asked = (levels[None, :] - 1e-12 + np.arange(n)[:, None]).ravel()
+    place = np.minimum(np.searchsorted(flat, asked).reshape(n, -1) - np.arange(n)[:, None] * m, m - 1)
+    return np.asarray(values[place] if values.ndim == 1 else np.take_along_axis(values, place, axis=1))

@@ -1,0 +1,140 @@
+"""What a submission may be compared with: runs that had ended before it, of its job, its user, its request, its log.
+
+Each kind of peers shares some columns with the submission; their last runtimes are features of the forest, and the
+distributions of some of them stand in the pool of the predictor by themselves."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import pandas as pd
+
+from tasks.jobs.distribution import Floats, Rows
+from tasks.jobs.predict.features_earlier import EarlierRuns, earlier_runs
+
+JOB, USER, USER_REQUEST, REQUEST, LOG = "job", "user", "user_request", "request", "log"
+SHARED: dict[str, tuple[str, ...]] = {
+    JOB: ("group_key",),
+    USER: ("user_name",),
+    USER_REQUEST: ("user_name", "requested_cpus", "requested_runtime_s"),
+    REQUEST: ("requested_cpus", "requested_runtime_s", "queue"),
+    LOG: (),
+}
+NEEDED = {USER: ("user_name",), USER_REQUEST: ("user_name",), REQUEST: ("requested_cpus", "requested_runtime_s")}
+MOST_RUNS = 50  # of the peers of each submission, the last ones
+LEAST_RUNTIME_S = 0.001  # shorter runs count as this long in logarithms
+QUANTILES = {"q10": 0.1, "median": 0.5, "q90": 0.9}
+FEW_RUNS, SOME_RUNS = 5, 10
+INPUT_USUAL = "input_usual"  # log of the seconds that the job usually takes for so many bytes
+
+
+@dataclass(frozen=True)
+class Histories:
+    """log_s: by kind of peers the logs of the last runtimes in seconds that each of n submissions knows, the newest
+    first, NaN beyond the first: (n, MOST_RUNS) each."""
+
+    log_s: Mapping[str, Floats]
+
+    def rows(self, which: Rows) -> Self:
+        """The same for some of the submissions."""
+        return type(self)({peers: values[which] for peers, values in self.log_s.items()})
+
+    def shifted(self, by: Floats) -> Self:
+        """Every runtime longer by a factor exp(by), (n,)."""
+        return type(self)({peers: values + by[:, None] for peers, values in self.log_s.items()})
+
+
+def peers_of(runs: pd.DataFrame, past: pd.DataFrame) -> dict[str, EarlierRuns]:
+    """The runs of `past` that each row of `runs` may know, by kind of peers, of those kinds that the log tells apart.
+
+    runs, past: as `earlier_runs` takes them, with the columns of SHARED as far as the log has them."""
+    found: dict[str, EarlierRuns] = {}
+    for peers, shared in SHARED.items():
+        if any(_has(past, column) for column in NEEDED.get(peers, ("group_key",))):
+            keyed = (frame.assign(group_key=_keys(frame, shared, NEEDED.get(peers, ()))) for frame in (runs, past))
+            found[peers] = earlier_runs(*keyed)
+    return found
+
+
+def histories(runs: pd.DataFrame, past: pd.DataFrame) -> Histories:
+    """The last runtimes that each row of `runs` knows of the peers of JOB, USER_REQUEST and REQUEST."""
+    asked = {peers: earlier for peers, earlier in peers_of(runs, past).items() if peers not in (USER, LOG)}
+    return Histories({peers: earlier.latest(_log_s(earlier), MOST_RUNS) for peers, earlier in asked.items()})
+
+
+def peer_features(runs: pd.DataFrame, past: pd.DataFrame) -> dict[str, Floats]:
+    """How long the last runs of each kind of peers took, as logs of seconds, and how long ago: (n,) by name.
+
+    runs, past: as peers_of takes them. Names begin with the kind of peers."""
+    found: dict[str, Floats] = {}
+    limits = _logs(runs["requested_runtime_s"]) if _has(runs, "requested_runtime_s") else None
+    for peers, earlier in peers_of(runs, past).items():
+        latest = earlier.latest(_log_s(earlier), MOST_RUNS)
+        found[f"{peers}_runs"] = np.log1p(earlier.n)
+        found[f"{peers}_last"], found[f"{peers}_before_last"] = latest[:, 0], latest[:, 1]
+        found[f"{peers}_mean{FEW_RUNS}"] = _mean(latest[:, :FEW_RUNS])
+        found[f"{peers}_median{SOME_RUNS}"] = quantile_of(latest[:, :SOME_RUNS], QUANTILES["median"])
+        found |= {f"{peers}_{name}": quantile_of(latest, level) for name, level in QUANTILES.items()}
+        found[f"{peers}_since"] = _since(runs["submitted_at"], earlier)
+        if limits is not None and earlier.has("requested_runtime_s"):
+            shares = _log_s(earlier) - _logs(earlier.values("requested_runtime_s"))
+            found[f"{peers}_limit_share"] = quantile_of(earlier.latest(shares, MOST_RUNS), QUANTILES["median"])
+        if peers == JOB and _has(runs, "input_bytes") and earlier.has("input_bytes"):
+            rates = _log_s(earlier) - np.log1p(earlier.values("input_bytes"))
+            usual = quantile_of(earlier.latest(rates, MOST_RUNS), QUANTILES["median"])
+            found[INPUT_USUAL] = usual + np.log1p(runs["input_bytes"].to_numpy(dtype=float))
+    return found
+
+
+def quantile_of(latest: Floats, level: float) -> Floats:
+    """A quantile of the finite values of each row, interpolated: (n, m) to (n,), NaN for a row without any."""
+    ordered, n = np.sort(latest, axis=1), np.isfinite(latest).sum(axis=1)
+    place = level * np.maximum(n - 1, 0)
+    low = np.floor(place).astype(int)
+    high, rows = np.minimum(low + 1, np.maximum(n - 1, 0)), np.arange(len(latest))
+    return np.asarray(ordered[rows, low] + (place - low) * (ordered[rows, high] - ordered[rows, low]))
+
+
+def _keys(frame: pd.DataFrame, shared: tuple[str, ...], needed: tuple[str, ...]) -> pd.Series:
+    """One text of the shared values for each row; missing where none of the needed columns has a value."""
+    if not shared:
+        return pd.Series("", index=frame.index, dtype=object)
+    texts = [_column(frame, column).astype(object).map(str) for column in shared]
+    keys = texts[0].str.cat(texts[1:], sep="\0") if len(texts) > 1 else texts[0]
+    known = [_column(frame, column).notna() for column in needed or shared]
+    return keys.where(np.logical_or.reduce(known), None)
+
+
+def _column(frame: pd.DataFrame, column: str) -> pd.Series:
+    return frame[column] if column in frame else pd.Series(None, index=frame.index, dtype=object)
+
+
+def _has(frame: pd.DataFrame, column: str) -> bool:
+    return column in frame and bool(frame[column].notna().any())
+
+
+def _logs(values: pd.Series | Floats) -> Floats:
+    numbers = np.asarray(values, dtype=float)
+    return np.asarray(np.log(np.maximum(numbers, LEAST_RUNTIME_S)))  # a missing one stays missing
+
+
+def _log_s(earlier: EarlierRuns) -> Floats:
+    return _logs(earlier.values("runtime_s"))
+
+
+def _mean(latest: Floats) -> Floats:
+    is_there = np.isfinite(latest)
+    n = is_there.sum(axis=1)
+    sums = np.where(is_there, latest, 0.0).sum(axis=1)
+    return np.where(n > 0, sums / np.maximum(n, 1), np.nan)
+
+
+def _since(times: pd.Series, earlier: EarlierRuns) -> Floats:
+    """Log of the seconds since the last of the peers ended: (n,), NaN without one."""
+    found = np.full(len(times), np.nan)
+    is_known = earlier.last >= 0
+    ended_at = earlier.known_at.to_numpy()[earlier.last[is_known]]
+    passed_s = (times.to_numpy()[is_known] - ended_at) / np.timedelta64(1, "s")
+    found[is_known] = np.log1p(np.maximum(passed_s, 0.0))
+    return found

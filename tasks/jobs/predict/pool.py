@@ -1,0 +1,167 @@
+"""Several predictions of the same runtimes made one: their best mixture, its width, and the time limit that ends it.
+
+A prediction is here a row of quantiles at LEVELS, in logs of seconds. Mixed are distributions (a linear pool, Stone
+1961), with the weights that have the least CRPS on runs that none of them had learnt from; the CRPS of a mixture is a
+quadratic function of the weights, so these are found exactly."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from tasks.jobs.distribution import Floats
+from tasks.jobs.predict.forest import weighted_quantiles
+
+N_LEVELS = 100
+LEVELS = (np.arange(N_LEVELS) + 0.5) / N_LEVELS
+THINNED = slice(2, None, 5)  # levels that the weights are chosen with: 20 of them
+INTERVAL = 0.9
+WIDTH_RUNS = 1_000  # the last so many runs that a model did not learn from say how wide it should be
+LEAST_WIDTH_RUNS = 100
+NARROWEST, WIDEST = 0.5, 3.0
+LOG_RANGE = (-12.0, 25.0)  # of seconds: from 6 microseconds to 2,000 years
+LEAST_LIMITED_RUNS = 50
+ENFORCED_SHARE = 0.99  # of the runs with a limit that ended within the grace, for it to count as enforced
+MOST_GRACE = 1.25
+GRACE_QUANTILE = 0.999
+
+
+def order_quantiles(latest: Floats) -> Floats:
+    """Quantiles of the next one of exchangeable values at LEVELS by the (n + 1) rule: (n, m) to (n, n_levels).
+
+    NaN values are left out; a row without any is NaN. Level q lies at place q (n + 1) of the ordered values,
+    interpolated, the ends held. Source: the rank of a new value among n others is uniform on 1 … n + 1."""
+    ordered, n = np.sort(latest, axis=1), np.isfinite(latest).sum(axis=1)[:, None]
+    last = np.maximum(n - 1, 0)
+    place = np.clip(LEVELS * (n + 1) - 1, 0, last)
+    low = np.floor(place).astype(int)
+    rows = np.arange(len(latest))[:, None]
+    below, above = ordered[rows, low], ordered[rows, np.minimum(low + 1, last)]
+    return np.asarray(below + (place - low) * (above - below))
+
+
+def mixture(parts: Sequence[Floats], weights: Floats) -> Floats:
+    """Quantiles of the mixture of distributions: parts of (n, n_levels) each, weights (n_parts,) that sum to 1."""
+    used = [(part, weight) for part, weight in zip(parts, weights, strict=True) if weight > 0]
+    if len(used) == 1:
+        return used[0][0]
+    values = np.concatenate([part for part, _ in used], axis=1)
+    masses = np.repeat([weight for _, weight in used], N_LEVELS) / N_LEVELS
+    order = np.argsort(values, axis=1)
+    return weighted_quantiles(np.take_along_axis(values, order, axis=1), masses[order], LEVELS)
+
+
+def best_weights(parts: Sequence[Floats], runtime_s: Floats) -> Floats:
+    """Weights of the mixture with the least mean CRPS in seconds on these runs: (n_parts,), they sum to 1.
+
+    The CRPS of sum_i w_i F_i is sum_i w_i E|X_i - y| - 1/2 sum_ij w_i w_j E|X_i - X_j| (Gneiting & Raftery 2007,
+    eq. 21). parts: (n, n_levels) each, runtime_s: (n,)."""
+    n_parts = len(parts)
+    atoms = [np.exp(np.clip(part[:, THINNED], *LOG_RANGE)) for part in parts]
+    error = np.array([np.abs(one - runtime_s[:, None]).mean() for one in atoms])
+    between = np.zeros((n_parts, n_parts))
+    for i in range(n_parts):
+        for j in range(i, n_parts):
+            between[i, j] = between[j, i] = _mean_distance(atoms[i], atoms[j])
+    unit = max(float(error.min()), np.finfo(float).tiny)
+    found = minimize(
+        lambda w: (w @ error - w @ between @ w / 2) / unit,
+        np.full(n_parts, 1 / n_parts),
+        jac=lambda w: (error - between @ w) / unit,
+        bounds=[(0.0, 1.0)] * n_parts,
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": lambda w: np.ones(n_parts)},
+        method="SLSQP",
+    )
+    weights = np.where(found.x > 1e-3, found.x, 0.0)
+    return np.asarray(weights / weights.sum())
+
+
+def _mean_distance(one: Floats, other: Floats) -> float:
+    """Mean over rows of E|X - Y|, X and Y drawn from the values of the row, which ascend."""
+    total = sum(float(np.abs(one - other[:, [place]]).mean()) for place in range(other.shape[1]))
+    return total / other.shape[1]
+
+
+@dataclass(frozen=True)
+class Width:
+    """Factors on the distance of quantiles from their median, in logs, below and above it."""
+
+    below: float = 1.0
+    above: float = 1.0
+
+    def applied(self, quantiles: Floats) -> Floats:
+        """The same predictions, so much wider: (n, n_levels)."""
+        median = median_of(quantiles)[:, None]
+        away = quantiles - median
+        return np.asarray(median + np.where(away < 0, self.below, self.above) * away)
+
+
+def median_of(quantiles: Floats) -> Floats:
+    """The median of each row: (n, n_levels) to (n,)."""
+    middle = N_LEVELS // 2
+    return np.asarray(quantiles[:, middle - 1 : middle + 1].mean(axis=1))
+
+
+def fitting_width(quantiles: Floats, log_s: Floats) -> Width:
+    """The width with which the tails outside the 90 % interval hold a share of 5 % each of these runs.
+
+    quantiles: (n, n_levels) of runs that the model had not learnt from, in order of time, log_s: (n,) what they took;
+    the last WIDTH_RUNS count, below LEAST_WIDTH_RUNS nothing changes. Source: conformal prediction with the scaled
+    residual as score (Papadopoulos et al. 2008; Romano et al. 2019), one score for each side."""
+    quantiles, log_s = quantiles[-WIDTH_RUNS:], log_s[-WIDTH_RUNS:]
+    if len(log_s) < LEAST_WIDTH_RUNS:
+        return Width()
+    tail, median = (1 - INTERVAL) / 2, median_of(quantiles)
+    low, high = quantiles[:, int(tail * N_LEVELS)], quantiles[:, int((1 - tail) * N_LEVELS) - 1]
+    return Width(_factor(median - log_s, median - low, tail), _factor(log_s - median, high - median, tail))
+
+
+def _factor(beyond: Floats, reach: Floats, tail: float) -> float:
+    """The factor on `reach` that a share `tail` of the runs go beyond, by the (n + 1) rule."""
+    n = len(beyond)
+    scores = np.where(beyond > 0, beyond / np.maximum(reach, 1e-9), 0.0)
+    place = min(int(np.ceil((n + 1) * (1 - tail))), n) - 1
+    return float(np.clip(np.sort(scores)[place], NARROWEST, WIDEST))
+
+
+def width_in_time(
+    quantiles: Floats, log_s: Floats, submitted_at: NDArray[np.datetime64], ended_at: NDArray[np.datetime64], n_old: int
+) -> Floats:
+    """Quantiles of the runs from place n_old on, each block as wide as suits the runs that had ended before it.
+
+    All arrays are of the same n runs in order of submission, none of which the model had learnt from; the first n_old
+    only set widths. Returns (n - n_old, n_levels). Source: adaptive conformal inference (Gibbs & Candès 2021)."""
+    made = []
+    for first in range(n_old, len(log_s), LEAST_WIDTH_RUNS):
+        block = slice(first, min(first + LEAST_WIDTH_RUNS, len(log_s)))
+        known = np.flatnonzero(ended_at[: block.stop] < submitted_at[first])
+        known = known[np.argsort(ended_at[known], kind="stable")]
+        made.append(fitting_width(quantiles[known], log_s[known]).applied(quantiles[block]))
+    return np.concatenate(made) if made else quantiles[n_old:]
+
+
+def learn_grace(runtime_s: Floats, limits_s: Floats) -> float | None:
+    """What runs take at most over their time limit, as a factor of at least 1; None where limits are not enforced.
+
+    runtime_s, limits_s: (n,), missing or 0 without a limit."""
+    is_limited = np.isfinite(limits_s) & (limits_s > 0)
+    if is_limited.sum() < LEAST_LIMITED_RUNS:
+        return None
+    over = runtime_s[is_limited] / limits_s[is_limited]
+    grace = max(1.0, float(np.quantile(over, GRACE_QUANTILE)))
+    if grace <= MOST_GRACE:
+        return grace
+    return MOST_GRACE if float((over <= MOST_GRACE).mean()) >= ENFORCED_SHARE else None
+
+
+def limited(quantiles: Floats, features: pd.DataFrame, grace: float | None) -> Floats:
+    """No quantile beyond the time limit of the run and the grace: (n, n_levels)."""
+    if grace is None or "requested_runtime_s" not in features:
+        return quantiles
+    limits_s = features["requested_runtime_s"].to_numpy(dtype=float)
+    is_limited = np.isfinite(limits_s) & (limits_s > 0)
+    most = np.where(is_limited, np.log(np.where(is_limited, limits_s, 1.0) * grace), np.inf)
+    return np.minimum(quantiles, most[:, None])

@@ -1,0 +1,203 @@
+"""How long a run will take, as a distribution, from what is known when it is submitted.
+
+P(runtime) = w_0 forest(features) + w_1 job's last 10 runs + w_2 its last 50 + w_3 its user's runs with the same request
++ w_4 runs with the same request in the same queue, made as wide as the last runs that the model had not learnt from
+ask for, and cut off at the time limit where the log shows that limits are kept. The weights are those with the
+least CRPS on the latest part of the training runs, by a forest of the earlier part (`pool.best_weights`), so history
+counts as much as it deserves: all in a log where nothing else tells more, nothing where the features say it better."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import pandas as pd
+
+from tasks.jobs.distribution import Floats
+from tasks.jobs.empirical import Empirical, History
+from tasks.jobs.predict.forest import Forest, fit_forest
+from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, REQUEST, USER_REQUEST, Histories
+from tasks.jobs.predict.pool import (
+    LEVELS,
+    LOG_RANGE,
+    N_LEVELS,
+    Width,
+    best_weights,
+    fitting_width,
+    learn_grace,
+    limited,
+    median_of,
+    mixture,
+    order_quantiles,
+)
+from tasks.jobs.predict.predictor_params import PredictorParams
+
+FOREST = "forest"
+POOLED: dict[str, tuple[str, int]] = {  # name of a part: its peers, and how many of their last runs
+    "job, last 10": (JOB, 10),
+    "job": (JOB, 50),
+    "user and request": (USER_REQUEST, 10),
+    "request": (REQUEST, 50),
+}
+RELATIVE = ("input_usual", "job_median10", "user_request_median10", "user_median10", "log_median")
+LEAST_SHARE = 1e-3  # of the median runtime: shorter runs count as this long
+EARLY_SHARE = 0.6  # of the training runs: what the weights are chosen with learns from these, and is tried on the rest
+LEAST_TRIED = 20  # runs; with fewer all parts count the same
+MAIN = "predictor.json"
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """weights: of the parts of the pool, they sum to 1; is_relative: the forest is of the runtime over what peers
+    usually take; usual_log_s: stands in for that without peers; width: of all predictions; grace: of time limits, None
+    where they are not kept; columns: features in their order; least_s: shorter runs count as this long."""
+
+    forest: Forest
+    weights: Mapping[str, float]
+    is_relative: bool
+    usual_log_s: float
+    width: Width
+    grace: float | None
+    columns: tuple[str, ...]
+    least_s: float
+
+    def predict(self, features: pd.DataFrame, known: Histories, *, shift: Floats | None = None) -> Empirical:
+        """Distributions for the rows of features, in seconds. known: their Histories; shift: (n,) added to log seconds.
+
+        Each is held as N_LEVELS values of the same weight, the quantiles at LEVELS."""
+        quantiles = self.width.applied(self.quantiles(features, known))
+        if shift is not None:
+            quantiles = quantiles + shift[:, None]
+        return told_as(limited(quantiles, features, self.grace))
+
+    def quantiles(self, features: pd.DataFrame, known: Histories) -> Floats:
+        """Quantiles of the pool at LEVELS in logs of seconds, before width and limit: (n, n_levels)."""
+        parts = self._parts(features, known, [part for part, weight in self.weights.items() if weight > 0])
+        return mixture(list(parts.values()), np.array([self.weights[part] for part in parts]))
+
+    def expected_log_s(self, features: pd.DataFrame) -> Floats:
+        """The mean log of runtime in seconds that the trees expect: (n,)."""
+        return np.asarray(self.forest.mean(features[list(self.columns)]) + self._base(features))
+
+    def _parts(self, features: pd.DataFrame, known: Histories, asked: list[str]) -> dict[str, Floats]:
+        of_forest = self.forest.quantiles(features[list(self.columns)], LEVELS) + self._base(features)[:, None]
+        return {part: _part(part, of_forest, known) for part in asked}
+
+    def _base(self, features: pd.DataFrame) -> Floats:
+        return _usual(features, self.usual_log_s) if self.is_relative else np.zeros(len(features))
+
+    def save(self, folder: Path) -> None:
+        """Write everything into an existing folder."""
+        self.forest.save(folder)
+        main = {
+            "weights": dict(self.weights),
+            "is_relative": self.is_relative,
+            "usual_log_s": self.usual_log_s,
+            "width": [self.width.below, self.width.above],
+            "grace": self.grace,
+            "columns": list(self.columns),
+            "least_s": self.least_s,
+        }
+        (folder / MAIN).write_text(json.dumps(main, indent=1), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """What save wrote. Raises OSError, ValueError, KeyError or TypeError for anything else."""
+        main = json.loads((folder / MAIN).read_text(encoding="utf-8"))
+        columns = tuple(map(str, main["columns"]))
+        grace = None if main["grace"] is None else float(main["grace"])
+        weights = {str(part): float(weight) for part, weight in main["weights"].items()}
+        if unknown := [part for part in weights if part != FOREST and part not in POOLED]:
+            raise ValueError(f"no part {unknown[0]!r}")
+        return cls(
+            Forest.load(folder, len(columns)),
+            weights,
+            bool(main["is_relative"]),
+            float(main["usual_log_s"]),
+            Width(*map(float, main["width"])),
+            grace,
+            columns,
+            float(main["least_s"]),
+        )
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What an earlier model said of the training runs that it had not learnt from, the latest.
+
+    rows: their places among the training runs, ascending; quantiles: (m, n_levels) of the pool, log seconds."""
+
+    rows: np.ndarray[tuple[int], np.dtype[np.intp]]
+    quantiles: Floats
+
+
+def fit_predictor(
+    features: pd.DataFrame, known: Histories, runs: pd.DataFrame, params: PredictorParams
+) -> tuple[Predictor, Tried]:
+    """The predictor of finished runs, and how an earlier one did on the latest of them.
+
+    features: (n, p) and known: of the rows of runs, in order of submission with runtime_s and, where the log has it,
+    requested_runtime_s. Raises BadInput without a row."""
+    runtime_s = runs["runtime_s"].to_numpy(dtype=float)
+    least_s = max(LEAST_RUNTIME_S, LEAST_SHARE * float(np.median(runtime_s))) if len(runs) else LEAST_RUNTIME_S
+    log_s = np.log(np.maximum(runtime_s, least_s))
+    limits_s = runs["requested_runtime_s"].to_numpy(dtype=float) if "requested_runtime_s" in runs else None
+    grace = None if limits_s is None else learn_grace(runtime_s, limits_s)
+    names = [FOREST, *(part for part, (peers, _) in POOLED.items() if peers in known.log_s)]
+    even = dict.fromkeys(names, 1 / len(names))
+
+    def fitted(rows: slice, is_relative: bool) -> Predictor:
+        usual = float(np.median(log_s[rows])) if len(log_s[rows]) else 0.0
+        frame = features.iloc[rows]
+        target = log_s[rows] - (_usual(frame, usual) if is_relative else 0.0)
+        forest = fit_forest(frame, target, n_trees=params.n_trees, seed=params.seed)
+        return Predictor(forest, even, is_relative, usual, Width(), grace, tuple(features.columns), least_s)
+
+    cut = int(EARLY_SHARE * len(runs))
+    late = np.arange(cut, len(runs))
+    if cut < 1 or len(late) < LEAST_TRIED:
+        return fitted(slice(None), False), Tried(late[:0], np.zeros((0, N_LEVELS)))
+    candidates = []
+    for is_relative in (False, True):
+        early = fitted(slice(0, cut), is_relative)
+        told = early._parts(features.iloc[cut:], known.rows(slice(cut, None)), names)
+        parts = [limited(part, features.iloc[cut:], grace) for part in told.values()]
+        weights = best_weights(parts, runtime_s[cut:])
+        pooled = mixture(parts, weights)
+        crps = float(told_as(pooled).crps(runtime_s[cut:]).mean())
+        candidates.append((crps, is_relative, weights, pooled))
+    _, is_relative, weights, pooled = min(candidates, key=lambda one: one[0])
+    named = dict(zip(names, map(float, weights), strict=True))
+    return replace(
+        fitted(slice(None), is_relative), weights=named, width=fitting_width(pooled, log_s[cut:])
+    ), Tried(late, pooled)
+
+
+def told_as(quantiles: Floats) -> Empirical:
+    """Quantiles at LEVELS in logs of seconds, (n, n_levels), as distributions in seconds."""
+    n = len(quantiles)
+    values = np.exp(np.clip(quantiles, *LOG_RANGE))
+    starts = np.arange(n + 1, dtype=np.int64) * N_LEVELS
+    return Empirical(History(values.ravel(), np.full(values.size, 1 / N_LEVELS), starts), np.arange(n))
+
+
+def _part(part: str, of_forest: Floats, known: Histories) -> Floats:
+    """One part of the pool; without such runs what the forest says stands in."""
+    if part == FOREST:
+        return of_forest
+    peers, most = POOLED[part]
+    if peers not in known.log_s:
+        return of_forest
+    found = order_quantiles(known.log_s[peers][:, :most])
+    return np.where(np.isfinite(found), found, of_forest)
+
+
+def _usual(features: pd.DataFrame, usual_log_s: float) -> Floats:
+    """What peers usually take, the closest that are known: (n,), log seconds."""
+    found = np.full(len(features), np.nan)
+    for name in RELATIVE:
+        if name in features:
+            found = np.where(np.isfinite(found), found, features[name].to_numpy(dtype=float))
+    return np.where(np.isfinite(found), found, usual_log_s)

@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import logging
+import math
 import os
 import signal
 import threading
@@ -122,7 +123,7 @@ class Session:
             surroundings={
                 "load_levels": ", ".join(f"{name} {state.load.level}" for name, state in self.cluster.skus.items()),
                 "running_jobs": len(self.scheduler.jobs),
-                **{key: None if value != value else value for key, value in asdict(self.monitor.state()).items()},
+                **{key: None if math.isnan(value) else value for key, value in self.monitor.state().items()},
             },
         )
 

@@ -49,20 +49,28 @@ MONITOR_WINDOW_S = 5.0
 
 @dataclass
 class Gauge:
-    """CPU seconds over time, of which the last ten seconds count."""
+    """CPU seconds over time, of which the last ones count."""
 
+    window_s: float = WINDOW_S
     samples: deque[tuple[float, float]] = field(default_factory=deque)
 
     def add(self, at: float, used_s: float) -> None:
         """Add a reading of a counter; `at` in seconds of one clock."""
         self.samples.append((at, used_s))
-        while len(self.samples) > 2 and at - self.samples[1][0] >= WINDOW_S:
+        while len(self.samples) > 2 and at - self.samples[1][0] >= self.window_s:
             self.samples.popleft()
 
     def cores(self) -> list[float]:
         """Mean cores between each two readings of the window."""
         pairs = zip(self.samples, list(self.samples)[1:], strict=False)
         return [(b_s - a_s) / max(b - a, FEWEST_S) for (a, a_s), (b, b_s) in pairs]
+
+    def mean(self) -> float:
+        """Mean cores of the whole window; NaN before there are two readings."""
+        if len(self.samples) < 2:
+            return math.nan
+        (first, first_s), (last, last_s) = self.samples[0], self.samples[-1]
+        return (last_s - first_s) / (last - first)
 
     def latest(self) -> float:
         """Mean cores of the last second or so; 0 before there are two readings."""
@@ -192,8 +200,7 @@ class Cluster:
                 state.used.add(at, state.group.usage_s())
                 state.load_used.add(at, state.load_group.usage_s())
         with contextlib.suppress(OSError, ValueError, IndexError):
-            fields = [int(text) for text in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
-            self.busy.add(at, (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK"))
+            self.busy.add(at, sum(_busy_steal_s()))
 
     def used_s(self) -> float | None:
         """CPU seconds of all workers and all load; None without control groups."""
@@ -313,23 +320,11 @@ def stress_command(level: str, temp: Path, *, has_group: bool = True) -> list[st
     return ["stress-ng", "--quiet", *STRESSORS[kind].format(temp=temp, limit=limit).split()]
 
 
-@dataclass(frozen=True)
-class MachineState:
-    """The machine just before a run. Cores are means over the last seconds; NaN where the system does not say."""
-
-    load_1m: float = float("nan")
-    busy_cores: float = float("nan")
-    foreign_cores: float = float("nan")
-    steal_cores: float = float("nan")
-    cpu_pressure_pct: float = float("nan")
-
-
-@dataclass(frozen=True)
-class _Sample:
-    at: float
-    busy_s: float
-    steal_s: float
-    own_s: float
+def _busy_steal_s() -> tuple[float, float]:
+    """CPU seconds since the machine started: at work, and taken by the hypervisor."""
+    ticks = [int(text) for text in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
+    busy = sum(ticks[:STEAL]) - sum(ticks[field] for field in IDLE_FIELDS)
+    return busy / os.sysconf("SC_CLK_TCK"), ticks[STEAL] / os.sysconf("SC_CLK_TCK")
 
 
 def tree_cpu_s(pid: int) -> float:
@@ -352,34 +347,31 @@ class Monitor:
 
     def __init__(self) -> None:
         self.cores = os.cpu_count() or 1
-        self._samples: deque[_Sample] = deque()
+        self._busy, self._steal, self._own = (Gauge(MONITOR_WINDOW_S) for _ in range(3))
 
     def sample(self, own_pids: list[int], grouped_s: float = 0.0) -> None:
         """Take a sample. What is not foreign: the recorder's children own_pids, and grouped_s, the CPU seconds of
         those that a control group counts."""
         with contextlib.suppress(OSError, ValueError, IndexError):
-            ticks = [int(text) for text in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
-            per_s = os.sysconf("SC_CLK_TCK")
-            idle = sum(ticks[field] for field in IDLE_FIELDS)
-            busy = sum(ticks[: STEAL + 1]) - idle - ticks[STEAL]
+            busy_s, steal_s = _busy_steal_s()
             own_s = grouped_s + _recorder_cpu_s() + sum(tree_cpu_s(pid) for pid in own_pids)
-            self._samples.append(_Sample(time.monotonic(), busy / per_s, ticks[STEAL] / per_s, own_s))
-        while len(self._samples) > 2 and self._samples[-1].at - self._samples[1].at >= MONITOR_WINDOW_S:
-            self._samples.popleft()
+            at = time.monotonic()
+            for gauge, used_s in ((self._busy, busy_s), (self._steal, steal_s), (self._own, own_s)):
+                gauge.add(at, used_s)
 
-    def state(self) -> MachineState:
-        """The machine now."""
-        told: dict[str, float] = {"load_1m": os.getloadavg()[0]}
-        with contextlib.suppress(OSError, ValueError, IndexError):
+    def state(self) -> dict[str, float]:
+        """The machine now, as the columns of a part file call it. Cores are means over the last seconds; NaN where the
+        system does not say."""
+        told = {"load_1m": os.getloadavg()[0], "cpu_pressure_pct": math.nan}
+        with contextlib.suppress(OSError, IndexError, ValueError):
             told["cpu_pressure_pct"] = float(Path("/proc/pressure/cpu").read_text().split()[1].partition("=")[2])
-        if len(self._samples) > 1:
-            first, last = self._samples[0], self._samples[-1]
-            span_s = last.at - first.at
-            told["busy_cores"] = (last.busy_s - first.busy_s) / span_s
-            told["steal_cores"] = (last.steal_s - first.steal_s) / span_s
-            # clock ticks and ended children make small negative differences
-            told["foreign_cores"] = max(0.0, told["busy_cores"] - (last.own_s - first.own_s) / span_s)
-        return MachineState(**told)
+        busy, steal, own = (gauge.mean() for gauge in (self._busy, self._steal, self._own))
+        # clock ticks and ended children make small negative differences
+        return told | {
+            "busy_cores": busy,
+            "steal_cores": steal,
+            "foreign_cores": busy if math.isnan(busy) else max(0.0, busy - own),
+        }
 
 
 def _stress_version() -> str:

@@ -278,10 +278,10 @@ def test_a_stressor_is_the_head_of_a_process_group_of_its_own(background_of):
 
 def test_the_monitor_tells_foreign_work_from_the_recorders_own():
     monitor = Monitor()
-    assert math.isnan(monitor.state().busy_cores)
+    assert math.isnan(monitor.state()["busy_cores"]) and math.isnan(monitor.state()["foreign_cores"])
     monitor.sample([])
     sum(range(3_000_000))  # this process's own work
     monitor.sample([])
     state = monitor.state()
-    assert 0 <= state.foreign_cores <= max(state.busy_cores, 0.0) <= (os.cpu_count() or 1) + 1
-    assert state.load_1m >= 0
+    assert 0 <= state["foreign_cores"] <= max(state["busy_cores"], 0.0) <= (os.cpu_count() or 1) + 1
+    assert state["load_1m"] >= 0

@@ -85,7 +85,7 @@ def _template(fields: dict[str, Any]) -> Template:
     }
     texts = {key: fields.pop(key).replace("\n", LINE_START) for key in ("sql", "merge") if key in fields}
     lists = {key: tuple(fields.pop(key)) for key in ("databases", "memory_mb") if key in fields}
-    return Template(**fields, **texts, **lists, parameters=parameters)
+    return Template(**(fields | texts | lists | {"parameters": parameters}))
 
 
 def composite(sql: str, merge: str) -> str:

@@ -159,7 +159,7 @@ def quick_training() -> EvaluateParams:
         spread=SpreadParams(n_trees=5, num_leaves=15, min_leaf_runs=15, n_bins=60),
         lean=LeanParams(prior_runs=(20,), ways=("residual",)),
     )
-    shapes = ShapeParams(k=2, min_support=10, n_init=2, max_k=4, compared_n_bins=(20, 200))
+    shapes = ShapeParams(k=2, min_support=10)
     predict = PredictParams(
         characterise=CharacteriseParams(bins=BinParams(ranges="data"), shapes=shapes),
         classifier=ClassifierParams(n_rounds=10, min_leaf=10, row_share=1, feature_share=1),

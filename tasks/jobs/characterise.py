@@ -24,7 +24,9 @@ from tasks.jobs.pmf import Bins, Floats
 from tasks.jobs.posterior import hard_labels, prior_weights
 from tasks.jobs.shape_params import CharacteriseParams, Kind, ShapeParams
 from tasks.jobs.shapes import (
+    COMPARED_N_BINS,
     NO_LABEL,
+    SEED,
     Clustering,
     InertiaCurve,
     ShapeFit,
@@ -201,12 +203,12 @@ def _describe(
     warehouse: Warehouse, source: str, params: CharacteriseParams, version: str, counts: GroupCounts, one: _Clustered
 ) -> _Described:
     """The shapes of one kind by the exact gap of their members' runs, their table, posterior and numbers of bins."""
-    old, rng = one.fit.shapes, np.random.default_rng(params.shapes.seed)
+    old, rng = one.fit.shapes, np.random.default_rng(SEED)
     with reading(warehouse) as connection:
         _refuse_change(connection, source, version)
         put_groups(connection, source, params.split, counts, one.fit.labels)
         table = describe_shapes(connection, old.bins, one.fit.labels, one.params.k)
-        halves = halve_groups(connection, old.bins, params.shapes.compared_n_bins, rng)
+        halves = halve_groups(connection, old.bins, COMPARED_N_BINS, rng)
     order = table["p25_p75"].to_numpy().argsort(kind="stable")
     fit = in_order(one.fit, order)
     log_p = counts.log_posteriors(

@@ -8,7 +8,6 @@ from tasks.jobs.predict.split_params import SplitParams
 from tasks.params import Params
 
 Kind = Literal["ratio", "delta"]
-Linkage = Literal["average", "complete", "single", "ward"]
 
 
 class NormalisationParams(Params):
@@ -42,21 +41,9 @@ class ShapeParams(Params):
     """How typical distributions are found among those of the jobs."""
 
     k: int = Field(8, ge=1, le=100, description="Number of shapes")
-    min_k: int = Field(1, ge=1, le=100, description="Smallest number of shapes on the inertia curve")
-    max_k: int = Field(12, ge=1, le=100, description="Largest number of shapes on the inertia curve")
     min_support: int = Field(20, ge=1, le=1_000_000, description="Runs that a job needs to take part")
     smoothing_bins: float = Field(
         1, ge=0, le=100, description="Standard deviation of the Gaussian that smooths a distribution, in bins of 200"
-    )
-    n_init: int = Field(10, ge=1, le=1000, description="Starts of K-means; the best is kept")
-    seed: int = Field(0, ge=0, le=2**32 - 1, description="Seed of K-means and of samples")
-    agglomerative_linkage: Linkage = Field("average", description="Linkage of the agglomerative clustering")
-    hierarchical_linkage: Linkage = Field("complete", description="Linkage of the dendrogram that is cut")
-    max_linked_groups: int = Field(
-        3000, ge=2, le=20_000, description="Jobs that these two look at; of more, a sample: they keep every pair"
-    )
-    compared_n_bins: tuple[int, ...] = Field(
-        (50, 100, 200, 500), min_length=1, max_length=20, description="Numbers of bins that are compared"
     )
 
 

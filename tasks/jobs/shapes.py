@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from tasks.errors import BadInput, BadSetting
-from tasks.jobs.pmf import Bins, Counts, Floats, histogram, pmfs_of, quantiles, smooth
+from tasks.jobs.pmf import Bins, Counts, Floats, pmfs_of, quantiles, smooth
 from tasks.jobs.posterior import hard_labels, log_posterior, log_shapes
 from tasks.jobs.shape_params import (
     PosteriorParams,
@@ -18,6 +18,10 @@ from tasks.jobs.shape_params import (
 
 Labels = NDArray[np.intp]
 NO_LABEL = -1
+STARTS, SEED = 10, 0  # of K-means, of which the best is kept; the seed is that of samples, too
+KS = range(1, 13)  # of the inertia curve
+MAX_LINKED = 3000  # jobs of which every pair is kept
+COMPARED_N_BINS = (50, 100, 200, 500)
 TABLE_COLUMNS = ["n_groups", "n_runs", "outlier_percent", "p25_p75", "p95", "std"]
 
 
@@ -68,7 +72,7 @@ def fit_shapes(counts: Counts, bins: Bins, params: ShapeParams) -> ShapeFit:
     there are groups, or different PMFs. Source: Zhu et al. 2023, section 4.2."""
     counts = np.asarray(counts)
     is_used, pmfs = usable_pmfs(counts, bins, params)
-    found, centres, inertia = k_means(pmfs, params.k, params)
+    found, centres, inertia = k_means(pmfs, params.k)
     labels = np.full(len(counts), NO_LABEL, dtype=np.intp)
     labels[is_used] = found
     sizes = np.bincount(found, minlength=params.k)
@@ -98,7 +102,7 @@ def rank_by_runs(fit: ShapeFit, values: ArrayLike, groups: ArrayLike) -> tuple[S
     return in_order(fit, order), table.iloc[order].reset_index(drop=True)
 
 
-def k_means(pmfs: Floats, k: int, params: ShapeParams) -> tuple[Labels, Floats, float]:
+def k_means(pmfs: Floats, k: int) -> tuple[Labels, Floats, float]:
     """Labels (n_groups,), centres (k, n_bins) and inertia, the sum of squared distances to the centres.
 
     Equal PMFs are merged and weighted, in sorted order: the order of the groups changes nothing. One thread: sums
@@ -113,7 +117,7 @@ def k_means(pmfs: Floats, k: int, params: ShapeParams) -> tuple[Labels, Floats, 
             f"expected at most {len(distinct)}; lower k, or min_support for more jobs"
         )
     with threadpool_limits(1):
-        model = KMeans(k, n_init=params.n_init, random_state=params.seed).fit(distinct, sample_weight=weights)
+        model = KMeans(k, n_init=STARTS, random_state=SEED).fit(distinct, sample_weight=weights)
     centres = np.clip(model.cluster_centers_, 0, None)  # rounding below 0
     return (
         model.labels_.astype(np.intp)[member_of.ravel()],
@@ -156,11 +160,11 @@ class InertiaCurve:
 
 
 def inertia_curve(counts: Counts, bins: Bins, params: ShapeParams) -> InertiaCurve:
-    """Inertia for k from min_k to max_k, as far as there are different PMFs, and its elbow. Source: section 4.2."""
+    """Inertia for k from 1 to 12, as far as there are different PMFs, and its elbow. Source: section 4.2."""
     _, pmfs = usable_pmfs(np.asarray(counts), bins, params)
-    last = min(params.max_k, len(np.unique(pmfs, axis=0)))
-    ks = list(range(min(params.min_k, last), last + 1))
-    inertias = [k_means(pmfs, k, params)[2] for k in ks]
+    last = min(KS[-1], len(np.unique(pmfs, axis=0)))
+    ks = list(range(KS[0], last + 1))
+    inertias = [k_means(pmfs, k)[2] for k in ks]
     return InertiaCurve(ks, inertias, elbow(ks, inertias))
 
 
@@ -190,22 +194,21 @@ class Clustering:
 def rival_clusterings(counts: Counts, bins: Bins, params: ShapeParams) -> list[Clustering]:
     """K-means, agglomerative and hierarchical clustering (a dendrogram cut at k), with their imbalance.
 
-    All see the same smoothed PMFs, of at most max_linked_groups groups drawn by params.seed. Source: section 4.2,
+    All see the same smoothed PMFs, of at most MAX_LINKED groups, drawn at random. Source: section 4.2,
     where the last two put over 90 % of the data into one cluster."""
     from scipy.cluster.hierarchy import fcluster, linkage
     from sklearn.cluster import AgglomerativeClustering  # type: ignore[import-untyped, unused-ignore]
 
     is_used, pmfs = usable_pmfs(np.asarray(counts), bins, params)
-    rng, at = np.random.default_rng(params.seed), np.flatnonzero(is_used)
-    chosen = np.sort(rng.permutation(len(at))[: params.max_linked_groups])
+    rng, at = np.random.default_rng(SEED), np.flatnonzero(is_used)
+    chosen = np.sort(rng.permutation(len(at))[:MAX_LINKED])
     pmfs, at, k = pmfs[chosen], at[chosen], params.k
-    found = {"k-means": k_means(pmfs, k, params)[0]}  # also refuses a k that is too large
-    agglomerative, hierarchical = params.agglomerative_linkage, params.hierarchical_linkage
-    model = AgglomerativeClustering(k, linkage=agglomerative)
-    found[f"agglomerative ({agglomerative})"] = model.fit_predict(pmfs) if len(pmfs) > 1 else np.zeros(1, np.intp)
-    tree = linkage(pmfs, hierarchical) if len(pmfs) > 1 else None
-    cut = np.zeros(1, np.intp) if tree is None else fcluster(tree, k, criterion="maxclust") - 1
-    found[f"hierarchical ({hierarchical})"] = cut
+    found = {"k-means": k_means(pmfs, k)[0]}  # also refuses a k that is too large
+    is_one, one = len(pmfs) == 1, np.zeros(1, np.intp)
+    model = AgglomerativeClustering(k, linkage="average")
+    found["agglomerative (average)"] = one if is_one else model.fit_predict(pmfs)
+    tree = None if is_one else linkage(pmfs, "complete")
+    found["hierarchical (complete)"] = one if tree is None else fcluster(tree, k, criterion="maxclust") - 1
     clusterings = []
     for method, members in found.items():
         labels = np.full(len(is_used), NO_LABEL, dtype=np.intp)
@@ -214,40 +217,17 @@ def rival_clusterings(counts: Counts, bins: Bins, params: ShapeParams) -> list[C
     return clusterings
 
 
-def compare_bins(
-    values: ArrayLike,
-    groups: ArrayLike,
-    bins: Bins,
-    params: ShapeParams,
-    posterior: PosteriorParams,
-    rng: np.random.Generator,
-) -> pd.DataFrame:
-    """How well each of params.compared_n_bins does over the ends of `bins`: n_bins, stability, log_score, n_groups.
-
-    The runs of each group are dealt at random into two halves; shapes come from the first halves.
-    stability: adjusted Rand index between the posterior labels of both halves. log_score: mean log density (nats;
-    per ratio or second inside, the probability itself for the bins of outliers) of the second halves under the
-    shapes, weighted by the posterior of the first halves: larger is better, comparable between numbers of bins.
-    Groups with params.min_support runs take part, each half needs half of that; with fewer different halves than
-    params.k, there are as many shapes. Raises as fit_shapes does.
-    Source: section 4.2, where it was done by eye."""
-    x, numbers = np.asarray(values, dtype=float), np.asarray(groups, dtype=np.intp)
-    is_there = np.isfinite(x) & (numbers >= 0)
-    x, numbers, is_first = _halves(x[is_there], numbers[is_there], rng)
-    n_groups = int(numbers.max(initial=-1)) + 1
-    is_big = np.bincount(numbers, minlength=n_groups) >= params.min_support
-    halves = {}
-    for n_bins in params.compared_n_bins:
-        cut = bins.model_copy(update={"n_bins": n_bins})
-        first, second = (histogram(x[h], numbers[h], n_groups, cut)[is_big] for h in (is_first, ~is_first))
-        halves[n_bins] = first, second
-    return compare_halves(halves, bins, params, posterior)
-
-
 def compare_halves(
     halves: Mapping[int, tuple[Counts, Counts]], bins: Bins, params: ShapeParams, posterior: PosteriorParams
 ) -> pd.DataFrame:
-    """The table of compare_bins from the histograms of both halves, by number of bins: (n_groups, n_bins) each."""
+    """How well each number of bins does over the ends of `bins`: n_bins, stability, log_score, n_groups.
+
+    halves: by number of bins the histograms of two random halves of the runs of each group, (n_groups, n_bins) each;
+    shapes come from the first halves, for which half of params.min_support is enough; with fewer different ones than
+    params.k, there are as many shapes. stability: adjusted Rand index between the posterior labels of both halves.
+    log_score: mean log density (nats; per ratio or second inside, the probability itself for the bins of outliers) of
+    the second halves under the shapes, weighted by the posterior of the first halves: larger is better, comparable
+    between numbers of bins. Raises as fit_shapes does. Source: section 4.2, where it was done by eye."""
     from sklearn.metrics import adjusted_rand_score  # type: ignore[import-untyped, unused-ignore]
 
     half = params.model_copy(update={"min_support": max(1, params.min_support // 2)})
@@ -265,11 +245,3 @@ def compare_halves(
         log_score = float((second * log_density).sum() / n_second) if n_second else np.nan
         rows.append((n_bins, float(stability), log_score, len(first)))
     return pd.DataFrame(rows, columns=["n_bins", "stability", "log_score", "n_groups"])
-
-
-def _halves(x: Floats, groups: Labels, rng: np.random.Generator) -> tuple[Floats, Labels, NDArray[np.bool_]]:
-    """Runs in an order of their own, and which of them fall in the first half of their group, at random."""
-    order = np.lexsort((x, groups))  # the order of the rows must not matter
-    order = order[np.lexsort((rng.random(len(x)), groups[order]))]
-    x, groups = x[order], groups[order]
-    return x, groups, np.arange(len(x)) % 2 == 0

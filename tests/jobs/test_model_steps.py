@@ -190,7 +190,7 @@ def test_shapes_are_characterised_by_the_step(job_log, varied_runs, quick_traini
     read = read_characterised(warehouse, "log")
     assert list(read) == ["ratio", "delta"]
     assert read["ratio"].table["n_groups"].sum() == 12
-    assert read["ratio"].curve.ks[0] == params.shapes.min_k
+    assert read["ratio"].curve.ks[0] == 1
 
 
 def test_the_card_of_a_model_holds_its_parameters(trained_log, quick_training):

@@ -1,11 +1,10 @@
 """Shapes: planted ones are found, ranked and described; odd logs get an answer or one line."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from tasks.errors import BadInput, BadSetting
-from tasks.jobs.pmf import Bins, bins_of
+from tasks.jobs.pmf import Bins, bins_of, histogram
 from tasks.jobs.posterior import hard_labels, log_posterior
 from tasks.jobs.shape_params import (
     BinParams,
@@ -14,7 +13,7 @@ from tasks.jobs.shape_params import (
 )
 from tasks.jobs.shapes import (
     ShapeSet,
-    compare_bins,
+    compare_halves,
     elbow,
     fit_shapes,
     inertia_curve,
@@ -48,7 +47,7 @@ def test_the_order_of_groups_changes_no_shape_and_no_label(planted, counts_of):
     values, groups, _ = planted(n_jobs=12)
     counts = counts_of(values, groups)
     order = np.random.default_rng(0).permutation(12)
-    first, second = (fit_shapes(some, RATIO, ShapeParams(k=4, n_init=2)) for some in (counts, counts[order]))
+    first, second = (fit_shapes(some, RATIO, ShapeParams(k=4)) for some in (counts, counts[order]))
     assert (first.shapes.centres == second.shapes.centres).all()
     assert (first.labels[order] == second.labels).all()
 
@@ -121,7 +120,7 @@ def test_json_of_something_else_is_refused_in_one_line(text):
 def test_inertia_by_hand_counts_equal_groups_each():
     # the centre is (3/4, 1/4, 0), each of the four at a squared distance of 1/16 + 1/16
     pmfs = np.array([[1, 0, 0], [1, 0, 0], [0.5, 0.5, 0], [0.5, 0.5, 0]])
-    labels, centres, inertia = k_means(pmfs, 1, ShapeParams())
+    labels, centres, inertia = k_means(pmfs, 1)
     assert labels.tolist() == [0] * 4
     assert centres.tolist() == [[0.75, 0.25, 0]]
     assert inertia == pytest.approx(4 * (1 / 16 + 1 / 16))
@@ -161,8 +160,8 @@ def test_the_elbow_is_the_point_furthest_below_the_chord():
 
 def test_the_inertia_curve_of_two_planted_shapes_bends_at_two(planted, counts_of):
     values, groups, _ = planted()
-    curve = inertia_curve(counts_of(values, groups), RATIO, ShapeParams(max_k=5, n_init=3))
-    assert curve.ks == [1, 2, 3, 4, 5]
+    curve = inertia_curve(counts_of(values, groups), RATIO, ShapeParams())
+    assert curve.ks == list(range(1, 13))
     assert curve.elbow == 2
     assert curve.inertias == sorted(curve.inertias, reverse=True)
 
@@ -174,24 +173,17 @@ def test_the_curve_of_a_single_group_has_one_point(planted, counts_of):
 
 def test_rival_clusterings_of_well_separated_shapes_agree_and_show_their_imbalance(planted, counts_of):
     values, groups, kinds = planted(n_jobs=20, n_runs=200)
-    found = rival_clusterings(counts_of(values, groups), RATIO, ShapeParams(k=2, n_init=2, smoothing_bins=10))
+    found = rival_clusterings(counts_of(values, groups), RATIO, ShapeParams(k=2, smoothing_bins=10))
     assert [one.method for one in found] == ["k-means", "agglomerative (average)", "hierarchical (complete)"]
     for one in found:
         assert one.largest_share == 0.5
         assert len({(kind, label) for kind, label in zip(kinds, one.labels, strict=True)}) == 2
 
 
-def test_one_strange_job_makes_single_linkage_lopsided(planted, counts_of):
-    values, groups, _ = planted(n_jobs=20)
-    strange = np.r_[values, np.full(60, 50.0)], np.r_[groups, np.full(60, 20)]
-    params = ShapeParams(k=2, n_init=2, agglomerative_linkage="single", hierarchical_linkage="single")
-    found = rival_clusterings(counts_of(*strange), RATIO, params)
-    assert found[1].largest_share == found[2].largest_share == 20 / 21
-
-
-def test_of_many_groups_a_sample_is_linked(planted, counts_of):
+def test_of_many_groups_a_sample_is_linked(planted, counts_of, monkeypatch):
+    monkeypatch.setattr("tasks.jobs.shapes.MAX_LINKED", 8)
     values, groups, _ = planted(n_jobs=12)
-    for one in rival_clusterings(counts_of(values, groups), RATIO, ShapeParams(k=2, n_init=1, max_linked_groups=8)):
+    for one in rival_clusterings(counts_of(values, groups), RATIO, ShapeParams(k=2)):
         assert (one.labels >= 0).sum() == 8
 
 
@@ -203,19 +195,13 @@ def test_a_single_group_is_one_cluster_to_all_of_them(planted, counts_of):
 
 def test_few_bins_blur_narrow_shapes_and_their_log_score_shows_it(planted):
     values, groups, _ = planted(n_jobs=40, n_runs=100)
-    params = ShapeParams(k=2, n_init=2, compared_n_bins=(6, 200))
-    order = np.random.default_rng(5).permutation(len(values))
-    first, second = (
-        compare_bins(x, g, RATIO, params, PosteriorParams(), np.random.default_rng(7))
-        for x, g in ((values, groups), (values[order], groups[order]))
-    )
-    pd.testing.assert_frame_equal(first, second)
-    assert first["n_bins"].tolist() == [6, 200]
-    assert first["log_score"][1] > first["log_score"][0] + 0.5
-    assert first["stability"][1] == 1
-    assert first["n_groups"].tolist() == [40, 40]
-
-
-def test_bins_of_no_run_are_refused_in_one_line():
-    with pytest.raises(BadInput, match=r"^jobs: none of 0 has"):
-        compare_bins([], [], RATIO, ShapeParams(k=2), PosteriorParams(), np.random.default_rng(0))
+    is_first = np.arange(len(values)) % 2 == 0
+    halves = {}
+    for n_bins in (6, 200):
+        bins = RATIO.model_copy(update={"n_bins": n_bins})
+        halves[n_bins] = tuple(histogram(values[half], groups[half], 40, bins) for half in (is_first, ~is_first))
+    found = compare_halves(halves, RATIO, ShapeParams(k=2), PosteriorParams())
+    assert found["n_bins"].tolist() == [6, 200]
+    assert found["log_score"][1] > found["log_score"][0] + 0.5
+    assert found["stability"][1] == 1
+    assert found["n_groups"].tolist() == [40, 40]

@@ -21,7 +21,7 @@ from tasks.jobs.shape_params import (
 def params_of(*, split=None, **changes):
     predict = PredictParams(
         characterise=CharacteriseParams(
-            split=split or SplitParams(), bins=BinParams(ranges="data", n_bins=40), shapes=ShapeParams(k=2, n_init=1)
+            split=split or SplitParams(), bins=BinParams(ranges="data", n_bins=40), shapes=ShapeParams(k=2)
         ),
         labels=LabelParams(oracle_draws=20, half_draws=2),
         selection=SelectionParams(n_epochs=2, n_rounds=1),

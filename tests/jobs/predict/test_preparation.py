@@ -13,7 +13,7 @@ from tasks.jobs.shape_params import (
     ShapeParams,
 )
 
-PARAMS = CharacteriseParams(bins=BinParams(ranges="data", n_bins=30), shapes=ShapeParams(k=2, n_init=1))
+PARAMS = CharacteriseParams(bins=BinParams(ranges="data", n_bins=30), shapes=ShapeParams(k=2))
 
 
 def ready(runs, params=PARAMS):

@@ -19,7 +19,7 @@ BY_SHAPES = {f"{variant}_{kind}" for variant in ("hard", "soft", "leaning") for 
 
 @pytest.fixture
 def params(tiny):
-    characterise = CharacteriseParams(bins=BinParams(ranges="data", n_bins=40), shapes=ShapeParams(k=2, n_init=1))
+    characterise = CharacteriseParams(bins=BinParams(ranges="data", n_bins=40), shapes=ShapeParams(k=2))
     predict = PredictParams(characterise=characterise, predictor=tiny)
     return EvaluateParams(predict=predict, forest_trees=5, min_group_runs=5)
 

@@ -13,7 +13,10 @@ from tasks.jobs.intake import (
     Intake,
     land_log,
 )
-from tasks.jobs.params import GroupParams, ReadParams
+from tasks.jobs.params import (
+    GroupParams,
+    ReadParams,
+)
 from tasks.jobs.readers.own import OwnReader
 from tasks.nodes.vetting import times as times_of_nodes
 from tasks.times import (

@@ -4,7 +4,10 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from tasks.jobs.params import GroupParams, ReadParams
+from tasks.jobs.params import (
+    GroupParams,
+    ReadParams,
+)
 from tasks.jobs.predict.evaluation_params import EvaluateParams
 from tasks.jobs.shape_params import CharacteriseParams
 from tasks.utc import utc_text

@@ -7,7 +7,13 @@ from typing import TypedDict
 
 from tasks.jobs import intake
 from tasks.jobs.outlook.params import DriftParams, LateParams, OutlookParams
-from tasks.jobs.params import GroupParams, ReadParams, ReportParams, SummaryParams, WatchParams
+from tasks.jobs.params import (
+    GroupParams,
+    ReadParams,
+    ReportParams,
+    SummaryParams,
+    WatchParams,
+)
 from tasks.jobs.record.params import RecordParams
 from tasks.jobs.summary import kind_of_runs
 from tasks.jobs.summary import summarise as summarise_source

@@ -4,7 +4,10 @@ import re
 
 import pandas as pd
 
-from tasks.jobs.params import ReportParams, SummaryParams
+from tasks.jobs.params import (
+    ReportParams,
+    SummaryParams,
+)
 from tasks.quantities import duration, ratio, share
 from tasks.report.images import data_uri
 from tasks.report.jobs_data import JobsData, fetch_jobs_data

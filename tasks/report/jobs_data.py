@@ -5,7 +5,10 @@ from typing import Any
 
 import pandas as pd
 
-from tasks.jobs.params import ReportParams, SummaryParams
+from tasks.jobs.params import (
+    ReportParams,
+    SummaryParams,
+)
 from tasks.jobs.summary import (
     fetch_groups,
     fetch_summary,

@@ -7,7 +7,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from tasks.jobs.params import ReportParams, SummaryParams
+from tasks.jobs.params import (
+    ReportParams,
+    SummaryParams,
+)
 from tasks.quantities import duration, number, ratio, share
 from tasks.report.images import to_svg
 from tasks.report.jobs_data import JobsData, fetch_jobs_data

@@ -11,7 +11,10 @@ from tasks.advice.steps import estimate_job, estimate_traces, job_page, read_ver
 from tasks.advice.transfer import TransferParams
 from tasks.errors import BadInput, BadSetting, NotFound
 from tasks.jobs import steps
-from tasks.jobs.params import GroupParams, ReadParams
+from tasks.jobs.params import (
+    GroupParams,
+    ReadParams,
+)
 from tasks.warehouse.place import Warehouse
 
 PARAMS = TransferParams()

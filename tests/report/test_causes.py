@@ -6,7 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.params import ReportParams, SummaryParams
+from tasks.jobs.params import (
+    ReportParams,
+    SummaryParams,
+)
 from tasks.report.images import to_png, to_svg
 from tasks.report.jobs_artifact import summary_artifact
 from tasks.report.jobs_page import render_report

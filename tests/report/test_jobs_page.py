@@ -7,7 +7,11 @@ import subprocess
 import pytest
 
 from tasks.errors import BadInput, NotFound
-from tasks.jobs.params import ReportParams, SummaryParams, WatchParams
+from tasks.jobs.params import (
+    ReportParams,
+    SummaryParams,
+    WatchParams,
+)
 from tasks.jobs.summary import summarise
 from tasks.jobs.watch import watch_runs
 from tasks.report.jobs_artifact import summary_artifact

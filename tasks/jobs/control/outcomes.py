@@ -255,12 +255,11 @@ class ShapeModel:
 
 @dataclass(frozen=True)
 class ShapeMoves:
-    """Moves of runs, by their most probable shape, and of jobs, by that of all their runs; tables of `moves`."""
+    """Moves of runs, by their most probable shape, and of jobs, by that of all their runs; run_moves: of `moves`."""
 
     runs: Migration
     groups: Migration
     run_moves: pd.DataFrame
-    group_moves: pd.DataFrame
 
 
 @dataclass(frozen=True)
@@ -319,4 +318,4 @@ def _moves(model: ShapeModel, frame: pd.DataFrame, edited: pd.DataFrame, groups:
     k = old.shape[1]
     runs = migrate(old.argmax(axis=1), new.argmax(axis=1), k)
     jobs = migrate(group_labels(old, groups), group_labels(new, groups), k)
-    return ShapeMoves(runs, jobs, moves(runs, model.table), moves(jobs, model.table))
+    return ShapeMoves(runs, jobs, moves(runs, model.table))

@@ -22,7 +22,10 @@ from typing import Any
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.jobs.params import ReadParams, Status
+from tasks.jobs.params import (
+    ReadParams,
+    Status,
+)
 from tasks.jobs.readers.own_values import MISSING_WORDS
 from tasks.jobs.statuses import status_of, unknown_status
 from tasks.jobs.vetting import vet_runs

@@ -11,7 +11,10 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.jobs.params import ReadParams, Status
+from tasks.jobs.params import (
+    ReadParams,
+    Status,
+)
 from tasks.jobs.readers.slurm_table import (
     BAR,
     IDS,

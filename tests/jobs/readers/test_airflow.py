@@ -13,7 +13,10 @@ import pytest
 from tasks.errors import BadInput
 from tasks.jobs import intake
 from tasks.jobs.intake import pseudonymise
-from tasks.jobs.params import GroupParams, ReadParams
+from tasks.jobs.params import (
+    GroupParams,
+    ReadParams,
+)
 from tasks.jobs.readers import READERS, detect
 from tasks.jobs.readers.airflow import BLOCK_BYTES, AirflowReader
 from tasks.pseudonyms import without_names

@@ -10,7 +10,7 @@ from prefect.client.schemas.responses import DeploymentResponse
 from flows.fleet import DEPLOYED
 from tasks.nodes.detect.params import AlarmParams
 from tasks.nodes.record.params import node_name
-from tasks.nodes.record_steps import benchmarks_of_aspect
+from tasks.nodes.steps import benchmarks_of_aspect
 from tasks.warehouse.place import Warehouse
 
 TAGS = ["whorl", "nodes", "fresh-benchmark"]

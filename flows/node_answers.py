@@ -12,18 +12,18 @@ from flows.node_results import NodesPreprocessed, NodesRanked
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.run_names import files_or_source, of_evaluation, of_source
-from tasks.nodes import answer_steps
-from tasks.nodes.answer_rows import read_decisions, read_scores, read_watched
+from tasks.nodes import answers, steps
+from tasks.nodes.answers import read_decisions, read_scores, read_watched
 from tasks.nodes.node_words import KIND, WORD
-from tasks.nodes.reader_names import reader_asked_for
+from tasks.nodes.params import reader_asked_for
 from tasks.warehouse.registry import champion
 
 TAGS = [WORD]
 
-preprocess = step(answer_steps.preprocess)
-rank = step(answer_steps.rank)
-evaluate_files = step(answer_steps.evaluate_files)
-evaluate_source = step(answer_steps.evaluate_source)
+preprocess = step(answers.preprocess)
+rank = step(answers.rank)
+evaluate_files = step(steps.evaluate_files)
+evaluate_source = step(steps.evaluate_source)
 
 
 @flow(name="nodes-preprocess", run_name=lambda: of_source("preprocess the metrics of"), tags=TAGS)

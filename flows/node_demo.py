@@ -20,11 +20,11 @@ from flows.node_watch import nodes_watch
 from flows.nodes import nodes_ingest
 from tasks import datasets
 from tasks.errors import BadInput
-from tasks.nodes.answer_rows import read_scores
+from tasks.nodes.answers import read_scores
 from tasks.nodes.aspects import is_stressed
 from tasks.nodes.node_words import KIND, WORD, called
 from tasks.nodes.params import NodesParams
-from tasks.nodes.verdict_rows import read_states
+from tasks.nodes.verdict_steps import read_states
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import champion

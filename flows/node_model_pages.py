@@ -9,9 +9,17 @@ from flows.node_pages import MAX_ROWS, rest
 from flows.publish import joined, table
 from flows.shown import counted
 from tasks.markdown import plain
-from tasks.nodes.learned_steps import FingerprintedNodes, TrainedNodes, TunedNodes
+from tasks.nodes.network_steps import (
+    FingerprintedNodes,
+    TrainedNodes,
+    TunedNodes,
+)
 from tasks.nodes.node_words import TOO_GOOD, called, interval
-from tasks.nodes.verdict_steps import Judged, LearnedVerdicts, WatchedNodes
+from tasks.nodes.verdict_steps import (
+    Judged,
+    LearnedVerdicts,
+    WatchedNodes,
+)
 from tasks.quantities import number, ratio
 from tasks.report.nodes_watching import HEADS, cost_words, counted_states, excluded_nodes, state_values
 

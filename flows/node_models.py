@@ -11,20 +11,19 @@ from flows.node_reports import fingerprints_part, report_part, write_report
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.run_names import of_source
-from tasks.nodes import learned_steps, verdict_steps
-from tasks.nodes.learned_steps import TrainedNodes
+from tasks.nodes import network_steps, verdict_steps
+from tasks.nodes.network_steps import TrainedNodes, read_fingerprint_scores
 from tasks.nodes.node_words import WORD
 from tasks.nodes.perona.params import ModelParams, TrainParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.verdict_rows import read_fingerprint_scores
 
 TAGS = [WORD]
 Learning = NodeTrainParams | NodeTuneParams
 
-train = step(learned_steps.train)
-tune = step(learned_steps.tune)
-fingerprint = step(learned_steps.fingerprint)
+train = step(network_steps.train)
+tune = step(network_steps.tune)
+fingerprint = step(network_steps.fingerprint)
 learn = step(verdict_steps.learn)
 judge = step(verdict_steps.judge)
 
@@ -39,7 +38,7 @@ def nodes_train(params: NodeTrainParams) -> NodesTrained | NodesDetector:
     made before is used again. Models stay until they are pruned, so 'whorl models rollback' brings the former back."""
     if params.variant == "detector":
         return _detector(params)
-    known = learned_steps.in_use(params.warehouse, params.source) if params.as_in_use else None
+    known = network_steps.in_use(params.warehouse, params.source) if params.as_in_use else None
     model = ModelParams.model_validate(known) if known else params.model
     model = model if model.variant == params.variant else params.model.model_copy(update={"variant": params.variant})
     found = _trained(params, model, again=params.trains_again)
@@ -67,7 +66,7 @@ def nodes_fingerprint(params: NodeFingerprintParams) -> NodesFingerprinted:
     With the same data and models what stands there is given again."""
     warehouse, source = params.warehouse, params.source
     verdicts = judge(warehouse, source, params.score)
-    has_network = learned_steps.has_network(warehouse, source)
+    has_network = network_steps.has_network(warehouse, source)
     found = fingerprint(warehouse, source, params.score) if has_network else None
     path = write_report(warehouse, source, params.report, f"{verdicts}{found}")
     parts = [verdicts_page(source, verdicts)]

@@ -8,7 +8,10 @@ import pandas as pd
 from flows.publish import joined, table
 from flows.shown import counted
 from tasks.markdown import plain
-from tasks.nodes.answer_steps import Preprocessed, Ranked
+from tasks.nodes.answers import (
+    Preprocessed,
+    Ranked,
+)
 from tasks.nodes.evaluate.measures import THEIRS
 from tasks.nodes.node_words import (
     agreement,

@@ -2,8 +2,11 @@
 
 from typing import TypedDict
 
-from tasks.nodes.answer_steps import Preprocessed, Ranked
-from tasks.nodes.record_steps import Recording
+from tasks.nodes.answers import (
+    Preprocessed,
+    Ranked,
+)
+from tasks.nodes.steps import Recording
 
 
 class NodesRecorded(Recording):

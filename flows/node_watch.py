@@ -13,7 +13,7 @@ from flows.publish import artifact_key, joined, publish
 from flows.run_names import of_source
 from tasks.nodes import verdict_steps
 from tasks.nodes.node_words import WORD
-from tasks.nodes.verdict_rows import read_states
+from tasks.nodes.verdict_steps import read_states
 from tasks.warehouse.alarms import read_alarms
 
 TAGS = [WORD]

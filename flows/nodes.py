@@ -11,18 +11,18 @@ from flows.node_results import NodesRecorded, ResultsIngested
 from flows.policies import step
 from flows.publish import artifact_key, publish
 from flows.run_names import of_ingest
-from tasks.nodes import record_steps, steps
-from tasks.nodes.reader_names import reader_asked_for
+from tasks.nodes import steps
+from tasks.nodes.params import reader_asked_for
 from tasks.nodes.record.params import RecordParams
-from tasks.nodes.record_steps import Recording
+from tasks.nodes.steps import Recording
 from tasks.warehouse.landing import find_batch
 
 WORD = "nodes"
 TAGS = [WORD]
 RUN_DIGITS = 8
 
-land_recording = step(record_steps.land_recording)
-landed_batches = step(record_steps.landed_batches)
+land_recording = step(steps.land_recording)
+landed_batches = step(steps.landed_batches)
 find_files = step(steps.find_files)
 land_executions = step(steps.land_executions)
 ingest_batch = step(steps.ingest_batch)
@@ -35,7 +35,7 @@ def record(params: RecordParams, folder: str) -> Recording:
     """Record benchmarks; those that need the network wait until no other node uses it."""
     make_limit()
     take_back_turns()
-    return record_steps.record(params, folder, turn=network_turn)
+    return steps.record(params, folder, turn=network_turn)
 
 
 def _record_name() -> str:

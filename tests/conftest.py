@@ -319,8 +319,12 @@ def drawn_executions(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., 
     """A function that writes a part of executions that were drawn, and returns its path.
 
     What is asked is that of synthetic_history; is_emulated and is_simulated are what the part says of them."""
-    from tasks.nodes.execution import FACTS, Execution, Measured
-    from tasks.nodes.landed import write_part
+    from tasks.nodes.execution import (
+        FACTS,
+        Execution,
+        Measured,
+        write_part,
+    )
     from tasks.nodes.synthetic import synthetic_history
 
     def write(*, is_emulated: bool = False, is_simulated: bool = True, **asked: Any) -> Path:
@@ -344,7 +348,7 @@ def drawn_executions(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., 
 def nodes_home(tmp_path_factory: pytest.TempPathFactory, migrated: Path, drawn_executions: Callable[..., Path]) -> Path:
     """The home of a source `log` with 20 executions of six benchmarks on three nodes, a fifth of them stressed."""
     from tasks.nodes import steps
-    from tasks.nodes.reading_params import ReadParams
+    from tasks.nodes.params import ReadParams
 
     warehouse = Warehouse(home=tmp_path_factory.mktemp("nodes") / "home", memory_mb=256, threads=1)
     warehouse.home.mkdir()

@@ -494,7 +494,7 @@ def read_telemetry(sample: Sample, folder: Path, content: bytes) -> int:
 
 def read_benchmarks(sample: Sample, folder: Path, content: bytes) -> int:
     from tasks.nodes.intake import Intake, land_executions
-    from tasks.nodes.reading_params import ReadParams
+    from tasks.nodes.params import ReadParams
     from tasks.warehouse.place import Warehouse
 
     intake = Intake("log", "", ReadParams(**with_manifest(sample, folder)))

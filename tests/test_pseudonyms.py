@@ -16,7 +16,7 @@ from tasks.jobs import intake as jobs
 from tasks.jobs.params import GroupParams
 from tasks.jobs.params import ReadParams as JobsRead
 from tasks.nodes import intake as nodes
-from tasks.nodes.reading_params import ReadParams as NodesRead
+from tasks.nodes.params import ReadParams as NodesRead
 from tasks.pseudonyms import HOST, KEY_FILE, load_key, pseudonym
 from tasks.read_limits import ReadLimits
 from tasks.warehouse.connection import fetch

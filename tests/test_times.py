@@ -18,7 +18,7 @@ from tasks.jobs.params import (
     ReadParams,
 )
 from tasks.jobs.readers.own import OwnReader
-from tasks.nodes.vetting import times as times_of_nodes
+from tasks.nodes.readers.vetting import times as times_of_nodes
 from tasks.times import (
     check_zone,
     from_epoch_s,

@@ -26,7 +26,11 @@ from flows.invocation import Invocation, invocation_of
 from flows.shown import counted
 from flows.tables import Column, show_facts, show_table
 from tasks.nodes.node_words import called_all
-from tasks.nodes.reader_names import AUTO, NodeReader, reader_asked_for
+from tasks.nodes.params import (
+    AUTO,
+    NodeReader,
+    reader_asked_for,
+)
 from tasks.quantities import number, ratio
 from tasks.quantities import share as shown_share
 
@@ -87,8 +91,8 @@ def evaluate(
     if half is not None and not train:
         raise typer.BadParameter("halves are of results that are tested by what others taught", param_hint="--half")
     from flows.progress_bar import progress_bar
-    from tasks.nodes.answer_steps import evaluate_results
     from tasks.nodes.intake import tell_left_out
+    from tasks.nodes.steps import evaluate_results
 
     absolute = absolute_paths(paths)
     with progress_bar(invocation, first="reading results"):
@@ -113,9 +117,9 @@ def evaluate(
 
 
 def _write(invocation: Invocation, found: "Evaluation", name: str, out: Path, emulated: frozenset[str]) -> None:
-    from tasks.nodes.answer_steps import write_evaluation
+    from tasks.nodes.steps import write_page
 
-    page = write_evaluation(found, name, str(out), emulated)
+    page = write_page(found, name, str(out), emulated)
     invocation.note(f"tables: {out}; page: {page}")
 
 

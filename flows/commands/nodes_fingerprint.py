@@ -39,7 +39,7 @@ def fingerprint(context: typer.Context, source: Source = None, as_json: Json = F
         found = fingerprint_nodes(filled_in(NodeFingerprintParams, settings.nodes, settings.warehouse, chosen))
     from flows.emulated_nodes import with_emulated
     from flows.machine_output import records, show_json
-    from tasks.nodes.verdict_rows import read_fingerprint_scores
+    from tasks.nodes.network_steps import read_fingerprint_scores
 
     scores = read_fingerprint_scores(settings.warehouse, chosen) if found["network_id"] else None
     rows = [] if scores is None else records(with_emulated(scores, settings.warehouse, chosen))

@@ -40,8 +40,7 @@ def metrics(
 
     As decided by the preprocessing in use of the source. The rule is asked with and without the stressed ones."""
     from flows.machine_output import records, show_json
-    from tasks.nodes.answer_rows import read_decisions
-    from tasks.nodes.answer_steps import require_model
+    from tasks.nodes.answers import read_decisions, require_model
 
     invocation = invocation_of(context)
     warehouse = invocation.warehouse

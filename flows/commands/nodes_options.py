@@ -35,7 +35,7 @@ def one_learning_source(warehouse: "Warehouse", source: str | None) -> str:
     """As one_node_source; it must have executions, so that this is told before Prefect is started.
 
     Raises BadInput if simulated executions stand among measured ones."""
-    from tasks.nodes.answer_steps import version_of
+    from tasks.nodes.history import version_of
 
     chosen = one_node_source(warehouse, source)
     version_of(warehouse, chosen)

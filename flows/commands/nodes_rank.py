@@ -49,16 +49,19 @@ def rank(
     share their place: their executions do not tell them apart. A node that did not run an aspect that half of the
     reference ran stands behind those that did. A source that was never preprocessed is so first."""
     from flows.machine_output import records, show_json
-    from tasks.nodes import answer_steps
-    from tasks.nodes.answer_rows import read_scores, read_watched
+    from tasks.nodes import answers
+    from tasks.nodes.answers import (
+        read_scores,
+        read_watched,
+    )
 
     invocation = invocation_of(context)
     settings = invocation.settings
     warehouse, nodes = settings.warehouse, settings.nodes
     chosen = one_node_source(warehouse, source)
     with progress_bar(invocation, first="reading executions"):
-        answer_steps.preprocess_once(warehouse, chosen, nodes.preprocess, nodes.score)
-        found = answer_steps.rank(warehouse, chosen, nodes.score, "")
+        answers.preprocess_once(warehouse, chosen, nodes.preprocess, nodes.score)
+        found = answers.rank(warehouse, chosen, nodes.score, "")
     scores, stood = read_scores(warehouse, chosen), read_watched(warehouse, chosen).to_dict("records")
     rows = records(_chosen(scores, node, machine_type, aspect, top))
     if as_json:

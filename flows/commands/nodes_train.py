@@ -15,7 +15,7 @@ from tasks.nodes.node_words import TOO_GOOD
 from tasks.quantities import number
 
 if TYPE_CHECKING:
-    from tasks.nodes.learned_steps import TrainedNodes
+    from tasks.nodes.network_steps import TrainedNodes
     from tasks.nodes.verdict_steps import LearnedVerdicts
     from tasks.settings import Settings
 
@@ -103,8 +103,8 @@ def train(
 def asked_model(settings: "Settings", source: str, flags: dict[str, Any]) -> dict[str, Any]:
     """What a training is told where flags name some parameters: the others are those of the model in use.
 
-    They are those of the settings where no model of that variant is in use. Raises BadInput as learned_steps.in_use."""
-    from tasks.nodes.learned_steps import in_use
+    They are those of the settings where no model of that variant is in use. Raises BadInput as network_steps.in_use."""
+    from tasks.nodes.network_steps import in_use
     from tasks.nodes.perona.params import ModelParams
 
     known = in_use(settings.warehouse, source)

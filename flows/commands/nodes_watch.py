@@ -47,7 +47,7 @@ def watch(
         found = watch_nodes(asked)
     from flows.emulated_nodes import with_emulated
     from flows.machine_output import records, show_json
-    from tasks.nodes.verdict_rows import read_states
+    from tasks.nodes.verdict_steps import read_states
     from tasks.warehouse.alarms import read_alarms
 
     rows = records(with_emulated(read_states(settings.warehouse, chosen), settings.warehouse, chosen))

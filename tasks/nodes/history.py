@@ -1,6 +1,10 @@
-"""Executions of benchmarks with their metrics, in memory: what preprocessing, ranking and detection work on."""
+"""Executions of benchmarks with their metrics, in memory: what preprocessing, ranking and detection work on.
 
-from collections.abc import Sequence
+Straight from files, or from the warehouse; measured or simulated, never both."""
+
+import hashlib
+import logging
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +13,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tasks.nodes.execution import EXECUTION_COLUMNS
+from tasks.errors import BadInput, NotFound
+from tasks.nodes.execution import (
+    EXECUTION_COLUMNS,
+    EXECUTIONS_SCHEMA,
+    METRICS_SCHEMA,
+    TELEMETRY_SCHEMA,
+    tabled,
+)
+from tasks.nodes.params import ReadParams
+from tasks.nodes.score_params import ScoreParams
+from tasks.progress import report_progress
+from tasks.reading import all_refusals, no_refusals
+from tasks.warehouse.connection import Connection, fetch_arrow, reading
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.versions import data_version
 
 FLAGS = tuple(name for name, (kind, _) in EXECUTION_COLUMNS.items() if pa.types.is_boolean(kind))
 METRICS = {"execution": pa.int64(), "metric": pa.string(), "value": pa.float64(), "unit": pa.string()}
@@ -111,3 +129,196 @@ def _lists(column: pa.ChunkedArray) -> pd.Series:
     if column.null_count == len(column):
         return pd.Series([nothing] * len(column), dtype=object)
     return pd.Series([nothing if one is None else one for one in column.to_pylist()], dtype=object)
+
+
+KINDS = """
+    SELECT count(*) FILTER (is_simulated), count(*) FILTER (NOT is_simulated)
+    FROM nodes.executions WHERE source = $source
+"""
+logger = logging.getLogger(__name__)
+FILES = "files"  # what stands for a source where there is none
+LOGS = "logs"  # the reader that calls executions after their files where nobody knows their start
+ORDERED = "ROW_NUMBER() OVER (ORDER BY started_at NULLS LAST, execution_id) - 1"
+
+
+@dataclass(frozen=True)
+class Results:
+    """history: of all files. n_rows: rows of the files behind executions; n_refused: rows that are not.
+
+    n_replaced: executions that are given again, by a later file or in a later row, which counts. n_values_refused:
+    single values of executions. refused: path, place, reason, raw, is_value (whether it is one of these). data_sha256:
+    of the contents of the files, in their order."""
+
+    history: History
+    files: tuple[str, ...]
+    n_rows: int
+    n_replaced: int
+    refused: pd.DataFrame
+    data_sha256: str
+
+    @property
+    def n_refused(self) -> int:
+        """Rows of the files that are behind no execution."""
+        return len(self.refused.loc[~self.refused["is_value"], ["path", "place"]].drop_duplicates())
+
+    @property
+    def n_values_refused(self) -> int:
+        """Values that were refused in rows that are behind an execution."""
+        return int(self.refused["is_value"].sum())
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The tables of one chunk, and the number of its file: of files with the same content, of the first."""
+
+    file: int
+    executions: pa.Table
+    metrics: pa.Table
+    telemetry: pa.Table
+
+
+def read_results(paths: Sequence[str], params: ReadParams, reader: str = "") -> Results:
+    """Read all files into memory.
+
+    An execution that two files give counts as in the later one. A node or id that another file has as well is another
+    one where names say nothing beyond their file (Reader.has_local_nodes): it begins with the shortest name that the
+    file alone has. So does the id of a log that is called after its file. Raises BadInput for a file that is wrong as a
+    whole."""
+    from tasks.nodes.intake import chunks_of, find_files, reader_of, sha256_of
+
+    files = find_files(list(paths), params.manifest)
+    parts: list[_Part] = []
+    refused: list[pd.DataFrame] = []
+    local, logs = set[int](), set[int]()
+    first_of: dict[str, int] = {}
+    digest = hashlib.sha256()
+    for number, path in enumerate(files):
+        report_progress("reading results", number, len(files))
+        sha256 = sha256_of(path, params)
+        digest.update(sha256.encode())
+        one, alike = reader_of(path, reader, params), first_of.setdefault(sha256, number)
+        local |= {alike} if one.has_local_nodes else set()
+        logs |= {alike} if one.name == LOGS else set()
+        bad: list[pd.DataFrame] = []
+        kept = [np.zeros(0, dtype=np.int64)]
+        for chunk in chunks_of(path, one, params):
+            bad.append(chunk.refused)
+            kept += [chunk.rows["place"].to_numpy(dtype=np.int64)] if len(chunk.rows) else []
+            tables = (chunk.rows, *(chunk.tables.get(name, pd.DataFrame()) for name in ("metrics", "telemetry")))
+            schemas = (EXECUTIONS_SCHEMA, METRICS_SCHEMA, TELEMETRY_SCHEMA)
+            parts.append(_Part(alike, *(tabled(frame, schema) for frame, schema in zip(tables, schemas, strict=True))))
+        own = all_refusals(bad)
+        refused.append(own.assign(path=path, is_value=np.isin(own["place"], np.concatenate(kept))))
+    history, n_rows, n_replaced = _joined(parts, files, local, logs)
+    logger.info("read %d executions of %d files", len(history.executions), len(files))
+    listed = pd.concat(refused, ignore_index=True) if refused else _no_refusals()
+    return Results(history, tuple(files), n_rows, n_replaced, listed, digest.hexdigest())
+
+
+def load_history(warehouse: Warehouse, source: str, *, with_telemetry: bool = True) -> History:
+    """The executions of a source, ordered by start and id. Raises NoWarehouse, WarehouseBusy.
+
+    The connection is closed before the frames are made."""
+    own = f"SELECT {', '.join(EXECUTION_COLUMNS)} FROM nodes.executions WHERE source = $source"
+    keyed = f"WITH keyed AS (SELECT execution_id, {ORDERED} AS execution FROM nodes.executions WHERE source = $source)"
+    final = "SELECT {} FROM nodes.{} AS own JOIN keyed USING (execution_id) WHERE own.source = $source{} ORDER BY ALL"
+    none = "" if with_telemetry else " AND false"
+    executions, metrics, telemetry = fetch_arrow(
+        warehouse,
+        [
+            f"{own} ORDER BY started_at NULLS LAST, execution_id",
+            f"{keyed} {final.format('execution, metric, value, unit', 'metrics', '')}",
+            f"{keyed} {final.format('execution, metric, unit, at_s, samples', 'telemetry', none)}",
+        ],
+        {"source": source},
+    )
+    return History(executions_frame(executions, source), metrics_frame(metrics), telemetry_frame(telemetry))
+
+
+def history_of(warehouse: Warehouse, source: str, *, with_telemetry: bool = False) -> tuple[History, str]:
+    """The executions of a source, and the version of its data. Raises as version_of.
+
+    with_telemetry: with the nodes' own metrics, which the learned model alone looks at."""
+    version = version_of(warehouse, source)
+    return load_history(warehouse, source, with_telemetry=with_telemetry), version
+
+
+def version_of(warehouse: Warehouse, source: str) -> str:
+    """The version of the data of a source. Raises as is_simulated_source."""
+    with reading(warehouse) as connection:
+        is_simulated_source(connection, source)
+        return data_version(connection, "nodes", source)
+
+
+def benchmarks_of(
+    warehouse: Warehouse, source: str, score: ScoreParams, *, with_telemetry: bool = False
+) -> tuple[History, str]:
+    """The executions of benchmarks of a source, without the applications that scores are for, and its data version."""
+    history, version = history_of(warehouse, source, with_telemetry=with_telemetry)
+    return history.where(~history.executions["aspect"].isin(score.left_out_aspects).to_numpy(dtype=bool)), version
+
+
+def is_simulated_source(connection: Connection, source: str) -> bool:
+    """Whether the executions of a source are simulated: all of them or none.
+
+    Raises NotFound if it has no executions, BadInput if simulated ones stand among measured ones."""
+    n_simulated, n_measured = connection.execute(KINDS, {"source": source}).fetchone() or (0, 0)
+    if not n_simulated + n_measured:
+        raise NotFound(f"source {source!r} has no executions of benchmarks; fill it with 'whorl nodes ingest PATH'")
+    if n_simulated and n_measured:
+        problem = f"{n_simulated:,} simulated executions stand among {n_measured:,} measured ones"
+        fix = "ingest the simulated executions under a source of their own"
+        raise BadInput(f"source {source!r}", problem, "one kind only, so that no figure mixes them", fix)
+    return bool(n_simulated)
+
+
+def _joined(
+    parts: Sequence[_Part], files: Sequence[str], local: Collection[int], logs: Collection[int]
+) -> tuple[History, int, int]:
+    """One history of all parts, the rows of the files behind it, and how many executions were given again."""
+    tables = [part.executions for part in parts] or [EXECUTIONS_SCHEMA.empty_table()]
+    executions = pa.concat_tables(tables)
+    frame = executions_frame(executions.select(list(EXECUTION_COLUMNS)), FILES)
+    file = np.repeat([part.file for part in parts], [len(part.executions) for part in parts]).astype(np.int64)
+    is_local = np.isin(file, list(local))
+    is_called_by_file = np.isin(file, list(logs)) & frame["started_at"].isna().to_numpy()
+    if (is_local | is_called_by_file).any():
+        nodes = _told_apart(frame["node"], file, files, is_local)
+        ids = _told_apart(frame["execution_id"], file, files, is_local | is_called_by_file)
+        executions = executions.drop_columns(["execution_id"]).append_column("execution_id", pa.array(ids.to_list()))
+        frame = frame.assign(node=nodes, execution_id=ids)
+    is_last = ~frame["execution_id"].duplicated(keep="last").to_numpy()
+    keys = [("started_at", "ascending"), ("execution_id", "ascending")]
+    order = pc.sort_indices(executions, sort_keys=keys).to_numpy()  # missing ones last
+    order = order[is_last[order]]
+    row_of = np.full(len(frame), -1, dtype=np.int64)
+    row_of[order] = np.arange(len(order))
+    counts = [len(part.executions) for part in parts]
+    numbers = np.split(row_of, np.cumsum(counts)[:-1]) if counts else []
+    placed = list(zip(parts, numbers, strict=True))
+    metrics = numbered([(one.metrics, one.executions["place"], own) for one, own in placed], METRICS_SCHEMA)
+    telemetry = numbered([(one.telemetry, one.executions["place"], own) for one, own in placed], TELEMETRY_SCHEMA)
+    history = History(frame.iloc[order].reset_index(drop=True), metrics_frame(metrics), telemetry_frame(telemetry))
+    return history, int(frame["n_rows"].sum()), int((~is_last).sum())
+
+
+def _told_apart(names: pd.Series, file: np.ndarray, files: Sequence[str], is_local: np.ndarray) -> pd.Series:
+    """The names of nodes or executions; a local one that another file gives too begins with the name of its file.
+
+    file: number of the file of each. is_local: which of them say nothing beyond their file."""
+    if not is_local.any():
+        return names
+    pairs = pd.DataFrame({"name": names, "file": file}).drop_duplicates()
+    is_shared = names.isin(pairs.loc[pairs["name"].duplicated(), "name"]).to_numpy() & is_local
+    numbers = sorted(set(file[is_shared].tolist()))
+    if not numbers:
+        return names
+    from tasks.nodes.readers.labels import names_apart
+
+    called = dict(zip(numbers, names_apart([files[number] for number in numbers]), strict=True))
+    told = [f"{called.get(number, '')}/{name}" for name, number in zip(names, file.tolist(), strict=True)]
+    return names.mask(is_shared, pd.Series(told, index=names.index, dtype=names.dtype))
+
+
+def _no_refusals() -> pd.DataFrame:
+    return no_refusals().assign(path="", is_value=np.zeros(0, dtype=bool))

@@ -1,7 +1,9 @@
 """Nodes, models and decisions as words; an emulated node is called so wherever it is shown. Light: no pandas."""
 
+import math
 import shlex
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tasks.quantities import number, ratio
@@ -128,6 +130,7 @@ WORD = "nodes"
 KIND = "preprocessor"
 DETECTOR = "detector"  # what verdicts are told by
 NETWORK = "fingerprint"  # Perona's network
+CLEARED_KIND = "cleared-degradation"  # of an alarm that is over
 LEARNED = "learned.parquet"  # in the folder of a network: what it has seen
 TOO_GOOD = (
     "figures of detection, where stress was put on for the recording: this model sees node metrics, and a stressor "
@@ -154,3 +157,61 @@ def no_trained_model(source: str) -> str:
     """The line for a source without a trained model."""
     command = shlex.join(["whorl", "nodes", "train", "--source", source])
     return f"source {source!r} has no trained model of nodes yet; make one with {command}"
+
+
+FAR = 100.0  # deviations beyond which one is like another
+MORE_DIGITS, MOST_PLACES = 2, 6
+SCALES = {
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
+    "B/s": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")),
+    "B": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
+}
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One metric of an execution, as a person reads it."""
+
+    metric: str
+    unit: str
+    value: float
+    usual_low: float
+    usual_high: float
+    deviation: float
+    higher_is_better: bool
+
+    def words(self) -> str:
+        """Such as "write_clat_avg 11.3 ms, usually 4.1 to 4.9: worse (9 deviations)"."""
+        factor, unit = _scale(self.unit, max(abs(self.value), abs(self.usual_high)))
+        ends = [one / factor for one in (self.value, self.usual_low, self.usual_high)]
+        value, low, high = apart(ends)
+        way = "worse" if self.deviation > 0 else "better"
+        far = abs(self.deviation) >= FAR
+        tail = f"beyond {FAR:.0f} deviations" if far else f"{abs(self.deviation):.0f} deviations"
+        usual = low if low == high else f"{low} to {high}"
+        return f"{self.metric} {value}{f' {unit}' if unit else ''}, usually {usual}: {way} ({tail})"
+
+
+def reason_of_row(row: "Mapping[Any, Any] | pd.Series") -> Reason:
+    """A row of reasons_of as a Reason."""
+    value, low, high, deviation = (float(row[name]) for name in ("value", "usual_low", "usual_high", "deviation"))
+    return Reason(str(row["metric"]), str(row["unit"]), value, low, high, deviation, bool(row["higher_is_better"]))
+
+
+def apart(numbers: Sequence[float]) -> list[str]:
+    """A value and the ends of a range, with three digits of the largest, or as many more as tell them apart."""
+    known = [abs(one) for one in numbers if math.isfinite(one) and one]
+    places = max(0, 2 - math.floor(math.log10(max(known)))) if known else 0
+    for more in range(MORE_DIGITS + 1):
+        words = [f"{one:,.{min(places + more, MOST_PLACES)}f}" if math.isfinite(one) else "–" for one in numbers]
+        if words[0] not in words[1:]:
+            break
+    return ["0" if one.strip("-0.,") == "" else one for one in words]
+
+
+def _scale(unit: str, largest: float) -> tuple[float, str]:
+    """The unit that a number of this size is read in, and how many base units it is."""
+    if unit in ("", "1"):
+        return 1.0, ""
+    ladder = SCALES.get(unit, ((1.0, "a second" if unit == "1/s" else unit),))
+    return next(((factor, name) for factor, name in ladder if largest >= factor), ladder[-1])

@@ -1,15 +1,79 @@
-"""The parameters of the word `nodes`, as conf/nodes.yaml, flow forms and flags show them."""
+"""The parameters of the word `nodes`, as conf/nodes.yaml, flow forms and flags show them; nothing heavy is imported."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.fleet_params import FleetParams
 from tasks.nodes.perona.params import ModelParams, SearchParams, TrainParams
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.record.params import RecordParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.params import Params
+from tasks.read_limits import ReadLimits
 from tasks.report.nodes_params import NodesReportParams
+from tasks.source_names import DEFAULT_SOURCE
+
+NodeReader = Literal["auto", "recorded", "azure-vm-noise", "long", "perona-sqlite", "sparecores", "logs"]
+AUTO: NodeReader = "auto"
+
+
+def reader_asked_for(name: NodeReader) -> str:
+    """The reader's name for an intake: empty where the file decides."""
+    return "" if name == AUTO else name
+
+
+RESULT_BYTES = 8 * 2**30
+DAY_S = 86_400.0
+
+
+class ReadParams(Params):
+    """How results of benchmarks are read, and who says on which node they were measured."""
+
+    label_from: str = Field(
+        "",
+        max_length=200,
+        description="Node of a file's executions: stem (its name), parent (its folder), column:NAME; empty: columns",
+    )
+    manifest: str = Field(
+        "",
+        max_length=4096,
+        description="CSV or JSONL with path, benchmark, node, machine_type, started_at, is_stressed, dose of each file",
+    )
+    columns: dict[str, str] = Field(
+        {}, description="Renames columns of tables: our name to the name in the file (ours: theirs)"
+    )
+    time_zone: str = Field("UTC", min_length=1, max_length=100, description="Time zone of times that name none")
+    pseudonymise: bool = Field(
+        False,
+        description="Replace nodes and ids by keyed hashes and drop logs and command lines before anything is kept",
+    )
+    future_slack_s: float = Field(
+        DAY_S, ge=0, le=1e9, description="Executions that begin later than this after now are refused, in seconds"
+    )
+    limits: ReadLimits = ReadLimits(max_bytes=RESULT_BYTES)
+
+
+NODE = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"
+NodeName = Annotated[str, Field(min_length=1, max_length=60, pattern=NODE)]
+
+
+class FleetParams(Params):
+    """Remote nodes: each has a Prefect worker of its own, which records there what 'whorl deploy' has registered."""
+
+    nodes: tuple[NodeName, ...] = Field(
+        (), max_length=1000, description="Names of remote nodes; each gets a work queue and a deployment of its name"
+    )
+    folder: str = Field(
+        "{home}/recordings/nodes",
+        min_length=1,
+        description="Folder on each of them for its recording; {home} stands for the home folder of its worker",
+    )
+    landing: str = Field(
+        "", description="Landing folder that all nodes reach, an fsspec address; empty: the one of whorl.landing"
+    )
+    source: str = Field(DEFAULT_SOURCE, min_length=1, max_length=100, description="Source that their executions go to")
 
 
 class NodesParams(Params):

@@ -21,7 +21,14 @@ from tasks.nodes.reference_fleet import ReferenceFleet, usual_aspects
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.scores import Levels, NodeScores, execution_scores, levels_of, score_nodes
 from tasks.nodes.shared_component import shared_components
-from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, group_medians, robust_deviation
+from tasks.nodes.type_tables import (
+    Bools,
+    Floats,
+    Ints,
+    NodeTables,
+    group_medians,
+    robust_deviation,
+)
 
 
 def resampled_medians(values: Floats, n_drawn: int, n_resamples: int, rng: np.random.Generator) -> Floats:

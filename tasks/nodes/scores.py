@@ -11,7 +11,14 @@ import numpy as np
 
 from tasks.nodes.reference_fleet import ReferenceFleet, aspect_weights
 from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.type_tables import Floats, Ints, NodeTables, TypeTable, group_medians, weighted_mean
+from tasks.nodes.type_tables import (
+    Floats,
+    Ints,
+    NodeTables,
+    TypeTable,
+    group_medians,
+    weighted_mean,
+)
 
 
 def log_ratios(table: TypeTable, reference: ReferenceFleet, params: ScoreParams) -> Floats:

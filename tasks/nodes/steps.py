@@ -1,15 +1,37 @@
-"""The steps of `nodes` about results themselves: keys in, keys out. Flows wrap them; the command line may call some."""
+"""The steps of `nodes` about results themselves: recorded, landed, ingested, evaluated. Keys in, keys out."""
 
 import logging
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
 
+import pandas as pd
+
+from tasks.errors import BadInput
 from tasks.nodes import intake
-from tasks.nodes.reading_params import ReadParams
-from tasks.warehouse import ingest
+from tasks.nodes.answers import replace_rows
+from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.history import History, emulated_nodes, history_of, read_results
+from tasks.nodes.node_words import WORD
+from tasks.nodes.params import ReadParams
+from tasks.nodes.record.params import SHORT, RecordParams
+from tasks.progress import report_progress
+from tasks.warehouse import ingest, landing
 from tasks.warehouse.connection import fetch, reading
+from tasks.warehouse.faults import told_clearly
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.versions import data_version
 
+if TYPE_CHECKING:
+    from tasks.nodes.evaluate.protocol import Evaluation
+    from tasks.nodes.record.params import BenchmarkTemplate
+    from tasks.nodes.type_tables import Bools
+
 logger = logging.getLogger(__name__)
+REASON = ".reason"
 EMULATED = """
 SELECT count(DISTINCT node) AS n_emulated FROM nodes.executions WHERE source = $source AND is_emulated
 """
@@ -48,3 +70,183 @@ def count_emulated(warehouse: Warehouse, source: str, after: list[str]) -> int:
     found = fetch(warehouse, EMULATED, {"source": source})
     logger.debug("counted emulated nodes of source %s after %d batches", source, len(after))
     return int(found["n_emulated"].iloc[0])
+
+
+Turn = Callable[["BenchmarkTemplate"], AbstractContextManager[object]]
+
+PARTS = "executions-*.parquet"  # disturbed executions stand in flagged-*.parquet, and are repeated
+RECORDED_AS = "recorded"
+
+
+class Recording(TypedDict):
+    """Where a recording is, and what the call added. isolation: cgroups, or none; nodes: that were recorded.
+
+    n_planned, n_clean: executions of the whole campaign, and those of them that were recorded undisturbed so far (of
+    this call where there is no campaign); n_new: executions that this call recorded, n_failed: that could not be run;
+    unavailable: what of a node does not work on this machine; sampler_cores: CPU time of the sampler over time."""
+
+    folder: str
+    campaign: str
+    isolation: str
+    nodes: list[str]
+    n_planned: int
+    n_clean: int
+    n_new: int
+    n_failed: int
+    unavailable: dict[str, list[str]]
+    sampler_cores: float
+
+
+def record(params: RecordParams, out_dir: str, turn: Turn | None = None) -> Recording:
+    """Run and record benchmarks on this machine; returns the folder of the recording, and figures.
+
+    turn: entered around each execution, so that those that need the network can wait for each other."""
+    from tasks.nodes.record.campaign import record_nodes
+
+    folder = Path(out_dir)
+
+    def tell(done: int, total: int) -> None:
+        report_progress("recording benchmarks", done, total)
+
+    found = record_nodes(params, folder, tell, turn=turn)
+    logger.info("recorded %s", found)
+    return Recording(
+        folder=out_dir,
+        campaign=found.campaign,
+        isolation=found.isolation,
+        nodes=list(found.nodes),
+        n_planned=found.planned,
+        n_clean=found.clean,
+        n_new=sum(found.recorded.values()),
+        n_failed=len(found.errors),
+        unavailable={node: list(faults) for node, faults in found.unavailable.items()},
+        sampler_cores=found.sampler_cores,
+    )
+
+
+def land_recording(folder: str, landing_folder: str, source: str, after: int) -> list[str]:
+    """Put the parts of a recording into a landing folder, which any number of nodes may share; returns the batch ids.
+
+    Parts that were put there before stay as they are. after: executions recorded so far: with more it is done again."""
+    logger.debug("landing after %d executions", after)
+    asked = intake.Intake(source, RECORDED_AS, ReadParams())
+    with tempfile.TemporaryDirectory(prefix="whorl-landing-") as home:  # this machine needs no warehouse
+        place = Warehouse(home=Path(home), landing=landing_folder)
+        with told_clearly(place.landing_folder):
+            known = landing.batches(place.landing_folder, WORD)  # once, and not for each part: they become many
+        batches: list[landing.Batch] = []
+        for part in sorted(Path(folder).glob(PARTS), key=lambda path: (len(path.name), path.name)):
+            batches.append(intake.land_executions(place, str(part), asked, [*known, *batches]))
+    logger.info("%d parts of %s are in %s, source %s", len(batches), folder, landing_folder, source)
+    return [batch.batch_id for batch in batches]
+
+
+def landed_batches(warehouse: Warehouse, source: str) -> list[str]:
+    """The ids of batches of a source that lie in the landing folder and are not in the warehouse yet, in order."""
+    there = [batch for batch in landing.live_batches(warehouse.landing_folder, WORD) if batch.origin.source == source]
+    if not there or not warehouse.file.exists():
+        return [batch.batch_id for batch in there]
+    with reading(warehouse) as connection:
+        known = {
+            batch_id
+            for (batch_id,) in connection.execute("SELECT batch_id FROM ops.files WHERE word = ?", [WORD]).fetchall()
+        }
+    return [batch.batch_id for batch in there if batch.batch_id not in known]
+
+
+def benchmarks_of_aspect(warehouse: Warehouse, source: str, node: str, aspect: str) -> list[str]:
+    """The benchmarks of an aspect that a node has run and that our recorder can run, by name."""
+    found = fetch(
+        warehouse,
+        "SELECT DISTINCT benchmark FROM nodes.executions "
+        "WHERE source = $source AND node = $node AND coalesce(aspect, 'unknown') = $aspect ORDER BY benchmark",
+        {"source": source, "node": node, "aspect": aspect},
+    )
+    ours = {template.benchmark for template in SHORT}
+    return [str(name) for name in found["benchmark"] if name in ours]
+
+
+def evaluate_files(
+    paths: list[str], reader: str, read: ReadParams, evaluate: EvaluateParams, folder: str, both: bool = False
+) -> dict[str, Any]:
+    """The figures of an evaluation of results in files; `report`: path of its page.
+
+    folder: where the page and the tables behind it are written. both: see evaluate_results."""
+    found, name, emulated = evaluate_results(paths, reader, read, evaluate, both=both)
+    return {**found.figures, "report": write_page(found, name, folder, emulated)}
+
+
+def evaluate_results(
+    paths: list[str],
+    reader: str,
+    read: ReadParams,
+    evaluate: EvaluateParams,
+    *,
+    both: bool = False,
+    train: Sequence[str] = (),
+) -> "tuple[Evaluation, str, frozenset[str]]":
+    """An evaluation of results in files, what to call it, and which of its nodes are emulated.
+
+    Its figures n_refused, n_values_refused and n_replaced count the rows of the files that no execution could be made
+    of, single values of others that could not be used, and executions that a later file or row gives again. both:
+    whichever variant of preprocessing is asked for, ours and beside it the paper's. train: files or folders of another
+    recording, which detectors learn from alone; those of `paths` are tested. Raises BadInput where a name or id of one
+    is called otherwise beside the other."""
+    read_now = read_results([*train, *paths], read, reader)
+    taught = None
+    if train:
+        own = read_results(list(train), read, reader).history.executions["execution_id"]
+        taught = read_now.history.executions["execution_id"].isin(own).to_numpy(dtype=bool)
+        if taught.sum() != len(own) or taught.all():
+            problem = "executions of what is learned from are not told from those that are tested by their ids"
+            raise BadInput(", ".join(train), problem, "recordings with ids of their own", "give other paths")
+    found, emulated = _evaluated(read_now.history, evaluate, both=both, taught=taught)
+    found.figures["n_refused"] = read_now.n_refused
+    found.figures["n_values_refused"] = read_now.n_values_refused
+    found.figures["n_replaced"] = read_now.n_replaced
+    name = ", ".join(Path(path).name for path in paths[:3]) or Path(read.manifest).name
+    return found, name or "results", emulated
+
+
+def evaluate_source(
+    warehouse: Warehouse, source: str, evaluate: EvaluateParams, folder: str, both: bool = False
+) -> dict[str, Any]:
+    """The figures of an evaluation of the executions of a source, which are kept; the rest is as for files."""
+    history, version = history_of(warehouse, source, with_telemetry=bool(evaluate.learned.variants))
+    found, emulated = _evaluated(history, evaluate, both=both)
+    about = {"source": source, "data_version": version, "evaluated_at": datetime.now(UTC).replace(tzinfo=None)}
+    replace_rows(warehouse, about, {"evaluation_figures": _figure_rows(found.figures)})
+    page = write_page(found, f"source {source}", folder, emulated)
+    return {**found.figures, "report": page}
+
+
+def _figure_rows(figures: dict[str, Any]) -> pd.DataFrame:
+    """The figures that are numbers, or missing ones with the reason beside them."""
+    keys = [key for key in figures if not key.endswith(REASON)]
+    numbers = [key for key in keys if figures[key] is None or isinstance(figures[key], int | float)]
+    values = pd.array([None if figures[key] is None else float(figures[key]) for key in numbers], "Float64")
+    return pd.DataFrame({"key": numbers, "value": values, "reason": [figures.get(key + REASON) for key in numbers]})
+
+
+def _evaluated(
+    history: History, evaluate: EvaluateParams, *, both: bool, taught: "Bools | None" = None
+) -> "tuple[Evaluation, frozenset[str]]":
+    """An evaluation and the emulated nodes, which its figure nodes.emulated names where there are any."""
+    from tasks.nodes.evaluate.protocol import evaluate_both, evaluate_history
+
+    found = evaluate_both(history, evaluate, taught) if both else evaluate_history(history, evaluate, taught=taught)
+    emulated = emulated_nodes(history)
+    if emulated:
+        found.figures["nodes.emulated"] = ", ".join(sorted(emulated))
+    return found, emulated
+
+
+def write_page(found: "Evaluation", name: str, folder: str, emulated: frozenset[str]) -> str:
+    """Write the tables of an evaluation as Parquet, and a page with its figures; returns the path of the page.
+
+    emulated: nodes that are, and are called so on the page."""
+    from tasks.nodes.evaluate.protocol import write_tables
+    from tasks.report.nodes_evaluation_page import render_nodes_evaluation
+
+    write_tables(found, Path(folder))
+    return str(render_nodes_evaluation(found, name, Path(folder), emulated))

@@ -29,7 +29,12 @@ from scipy.special import gammaln  # type: ignore[import-untyped, unused-ignore]
 from tasks.nodes.reference_fleet import ReferenceFleet
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.scores import execution_scores
-from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables
+from tasks.nodes.type_tables import (
+    Bools,
+    Floats,
+    Ints,
+    NodeTables,
+)
 
 DEVIATIONS = 3.5  # Iglewicz & Hoaglin 1993
 NEAR = 3.0  # deviations from the level, of what it is learned from: slow ones must not creep in

@@ -10,17 +10,24 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.answering import learn
+from tasks.nodes.answers import learn
 from tasks.nodes.aspects import is_unstressed, type_names
-from tasks.nodes.history import History
+from tasks.nodes.history import (
+    History,
+    load_history,
+    read_results,
+)
+from tasks.nodes.params import ReadParams
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.reading_history import load_history, read_results
-from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.reference_fleet import ReferenceFleet
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.scores import log_ratios
-from tasks.nodes.tabulating import tables_of
-from tasks.nodes.type_tables import NodeTables, group_medians, weighted_mean
+from tasks.nodes.type_tables import (
+    NodeTables,
+    group_medians,
+    tables_of,
+    weighted_mean,
+)
 from tasks.warehouse.place import Warehouse
 
 Threads = Literal["one", "all", "unsaid"]

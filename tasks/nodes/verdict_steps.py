@@ -1,27 +1,36 @@
-"""The steps of verdicts on executions: learn, judge, watch, explain. Keys in, keys and figures out."""
+"""Verdicts on the executions of a source: learn, judge, watch, explain. Keys in, keys and figures out.
 
+What computes is imported where it does, so that what is asked of kept verdicts answers at once."""
+
+import json
 import logging
 import uuid
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import Any, TypedDict, cast
 
 import pandas as pd
 
 from tasks.errors import NotFound
-from tasks.nodes.answer_steps import history_of, version_of
+from tasks.nodes.answers import replace_rows
 from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
-from tasks.nodes.node_words import DETECTOR, WORD, no_trained_model
+from tasks.nodes.history import benchmarks_of, version_of
+from tasks.nodes.node_words import CLEARED_KIND, DETECTOR, WORD, no_trained_model, reason_of_row
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
+from tasks.warehouse.connection import fetch
 from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import champion, folder_of, promote, register
 from tasks.warehouse.versions import code_version
 
-if TYPE_CHECKING:
-    from tasks.nodes.history import History
-
 logger = logging.getLogger(__name__)
+JUDGED = """
+SELECT executions.node, executions.aspect, own.execution_id, executions.started_at, own.probability, own.is_flagged,
+    executions.is_contaminated, executions.duration_s
+FROM nodes.verdicts AS own JOIN nodes.executions AS executions USING (source, execution_id)
+WHERE source = $source ORDER BY executions.started_at NULLS LAST, own.execution_id
+"""
+REASONS = "SELECT * FROM nodes.verdict_reasons WHERE source = $source ORDER BY execution_id, place"  # the worst first
 
 
 class LearnedVerdicts(TypedDict):
@@ -91,7 +100,10 @@ def learn(
 
     The same data, parameters and code make the same detector once, unless `again` says so. Raises NotFound without
     executions, BadInput where there is too little to learn from."""
-    from tasks.nodes.detect.verdicts import learn_verdicts, save_verdict_model
+    from tasks.nodes.detect.verdicts import (
+        learn_verdicts,
+        save_verdict_model,
+    )
 
     version = version_of(warehouse, source)
     asked = {
@@ -105,7 +117,7 @@ def learn(
     if present is not None and present.parameters.get("key") == key and not again:
         before = cast(LearnedVerdicts, present.parameters["learned"])
         return {**before, "model_id": present.model_id, "is_from_before": True}
-    history = benchmarks_of(warehouse, source, score)
+    history, _ = benchmarks_of(warehouse, source, score)
     found = learn_verdicts(history, preprocess, detect, budget, alarm, seed=score.seed)
     chosen = found.model.budget
     told = LearnedVerdicts(
@@ -134,8 +146,10 @@ def judge(warehouse: Warehouse, source: str, score: ScoreParams) -> Judged:
     """Verdicts and their reasons for all executions of a source, in place of what was there.
 
     With the same data, detector and code what stands there is given again. Raises NotFound without a detector."""
-    from tasks.nodes.detect.verdicts import judge_history, load_verdict_model
-    from tasks.nodes.verdict_rows import read_judging, write_verdicts
+    from tasks.nodes.detect.verdicts import (
+        judge_history,
+        load_verdict_model,
+    )
 
     model_id, version = require_detector(warehouse, source), version_of(warehouse, source)
     asked = score.model_dump(mode="json")
@@ -143,7 +157,7 @@ def judge(warehouse: Warehouse, source: str, score: ScoreParams) -> Judged:
     row = read_judging(warehouse, source)
     if row is None or row["key"] != key:
         model = load_verdict_model(folder_of(warehouse.models, WORD, model_id))
-        history = benchmarks_of(warehouse, source, score)
+        history, _ = benchmarks_of(warehouse, source, score)
         found = judge_history(history, model)
         about: dict[str, Any] = {
             "key": key, "data_version": version, "n_executions": len(history.executions),
@@ -151,9 +165,11 @@ def judge(warehouse: Warehouse, source: str, score: ScoreParams) -> Judged:
             "n_flagged": int(found.executions["is_flagged"].sum()), "threshold": model.threshold,
             "alarms_per_day": model.budget.alarms_per_day if model.budget else None,
             "executions_per_day": model.budget.executions_per_day if model.budget else None,
-            "judged_at": datetime.now(UTC).replace(tzinfo=None),
+            "judged_at": _now(),
         }  # fmt: skip
-        write_verdicts(warehouse, source, model_id, found.executions, found.reasons, about)
+        verdicts = {"verdicts": found.executions.drop(columns="score"), "verdict_reasons": found.reasons}
+        kept = verdicts | {"judgings": pd.DataFrame([about])}
+        replace_rows(warehouse, {"source": source, "model_id": model_id}, kept)
         row = about
     return Judged(
         model_id=model_id,
@@ -168,21 +184,23 @@ def watch(warehouse: Warehouse, source: str, alarm: AlarmParams, after: str) -> 
 
     after: what the verdicts rest on; a continued run with another looks again."""
     from tasks.nodes.detect.alarms import degradations, machine_time
-    from tasks.nodes.verdict_rows import read_judged, read_judging, read_open, read_reasons, read_told, write_states
     from tasks.warehouse.alarms import raise_alarms, unannounced
     from tasks.warehouse.connection import writing
 
     row = read_judging(warehouse, source)
     if row is None:
         raise NotFound(no_trained_model(source))
-    judged, reasons = read_judged(warehouse, source), read_reasons(warehouse, source)
-    told, still_open = read_told(warehouse, source), read_open(warehouse, source)
+    judged = fetch(warehouse, JUDGED, {"source": source})
+    reasons = fetch(warehouse, REASONS, {"source": source})
+    told, still_open = _told(warehouse, source), read_open(warehouse, source)
     model_id = str(row["model_id"])
     found = degradations(source, judged, reasons, model_id, alarm, told=told, still_open=still_open)
-    write_states(warehouse, source, model_id, found.watched, machine_time(judged))
+    states = found.watched.states.assign(is_excluded=found.watched.states["node"].isin(found.watched.excluded))
+    share = machine_time(judged).set_index("node")["share"]
+    states = states.assign(cost_share=states["node"].map(share).astype("float64"), watched_at=_now())
+    replace_rows(warehouse, {"source": source, "model_id": model_id}, {"states": states})
     with writing(warehouse) as connection:
         raised = raise_alarms(connection, found.raised)
-    states = found.watched.states
     asking = states[states["asks_for_benchmark"]]
     logger.info("%d open alarms of source %s after %s, %d new", len(found.raised), source, after, len(raised))
     return WatchedNodes(
@@ -198,17 +216,16 @@ def explain(warehouse: Warehouse, source: str, what: str, score: ScoreParams) ->
     """Why an execution or a node looks degraded, or does not. Verdicts are made where there are none of these data.
 
     what: a node of the source, or the id of an execution. Raises NotFound for a name that is neither."""
-    from tasks.nodes.verdict_rows import read_named, read_reasons_of, read_states_of
 
     judge(warehouse, source, score)
-    rows = read_named(warehouse, source, what)
+    rows = _named(warehouse, source, what)
     if not len(rows):
         raise NotFound(
             f"source {source!r} has no node and no execution {what!r}; see whorl nodes rank --source {source}"
         )
     is_node = not (rows["execution_id"] == what).any()
     shown = rows[rows["is_flagged"]] if is_node else rows
-    reasons = read_reasons_of(warehouse, source, shown["execution_id"].tolist())
+    reasons = _reasons_of(warehouse, source, shown["execution_id"].tolist())
     executions = [
         {
             "execution_id": str(row["execution_id"]),
@@ -226,8 +243,38 @@ def explain(warehouse: Warehouse, source: str, what: str, score: ScoreParams) ->
         answer=_answer(what, rows, is_node),
         n_executions=len(rows),
         n_flagged=int(rows["is_flagged"].sum()),
-        states=read_states_of(warehouse, source, str(rows["node"].iloc[0])) if is_node else [],
+        states=_states_of(warehouse, source, str(rows["node"].iloc[0])) if is_node else [],
         executions=executions,
+    )
+
+
+def require_detector(warehouse: Warehouse, source: str) -> str:
+    """The id of the detector in use for a source. Raises NotFound before the first training."""
+    card = champion(warehouse.models, WORD, source, DETECTOR)
+    if card is None:
+        raise NotFound(no_trained_model(source))
+    return card.model_id
+
+
+def read_judging(warehouse: Warehouse, source: str) -> dict[str, Any] | None:
+    """The row of nodes.judgings of a source; None before the first verdicts."""
+    found = fetch(warehouse, "SELECT * FROM nodes.judgings WHERE source = $source", {"source": source})
+    return {str(key): value for key, value in found.iloc[0].items()} if len(found) else None
+
+
+def read_flagged(warehouse: Warehouse, source: str) -> set[str]:
+    """The ids of the flagged executions of a source."""
+    sql = "SELECT execution_id FROM nodes.verdicts WHERE source = $source AND is_flagged"
+    return {str(one) for one in fetch(warehouse, sql, {"source": source})["execution_id"]}
+
+
+def read_states(warehouse: Warehouse, source: str) -> pd.DataFrame:
+    """The states of the nodes of a source, those that need looking at first."""
+    return fetch(
+        warehouse,
+        "SELECT * FROM nodes.states WHERE source = $source "
+        "ORDER BY list_position(['confirmed', 'suspected', 'cleared', 'healthy'], state), node, aspect",
+        {"source": source},
     )
 
 
@@ -250,15 +297,56 @@ def _answer(what: str, rows: pd.DataFrame, is_node: bool) -> str:
     return f"execution {what} on {row['node']}: {verdict} (probability {row['probability']:.2f}, {basis})"
 
 
-def require_detector(warehouse: Warehouse, source: str) -> str:
-    """The id of the detector in use for a source. Raises NotFound before the first training."""
-    card = champion(warehouse.models, WORD, source, DETECTOR)
-    if card is None:
-        raise NotFound(no_trained_model(source))
-    return card.model_id
+def _named(warehouse: Warehouse, source: str, what: str) -> pd.DataFrame:
+    """The verdicts on an execution, or on all executions of a node, in time order; of both, the execution counts."""
+    sql = """
+    SELECT executions.node, executions.benchmark, own.execution_id, executions.started_at, own.probability,
+        own.is_flagged, own.is_cold, own.by_labels
+    FROM nodes.verdicts AS own JOIN nodes.executions AS executions USING (source, execution_id)
+    WHERE source = $source AND (own.execution_id = $what OR executions.node = $what)
+    ORDER BY executions.started_at NULLS LAST, own.execution_id
+    """
+    found = fetch(warehouse, sql, {"source": source, "what": what})
+    is_meant = found["execution_id"] == what
+    return found[is_meant] if is_meant.any() else found
 
 
-def benchmarks_of(warehouse: Warehouse, source: str, score: ScoreParams) -> "History":
-    """The executions of benchmarks of a source, without the applications that scores are for. Raises as version_of."""
-    history, _ = history_of(warehouse, source)
-    return history.where(~history.executions["aspect"].isin(score.left_out_aspects).to_numpy(dtype=bool))
+def _reasons_of(warehouse: Warehouse, source: str, ids: list[str]) -> dict[str, list[str]]:
+    """The reasons of some executions in words, the most telling first."""
+    sql = """
+    SELECT * FROM nodes.verdict_reasons WHERE source = $source AND list_contains($ids, execution_id)
+    ORDER BY execution_id, place
+    """
+    found: dict[str, list[str]] = {}
+    for row in fetch(warehouse, sql, {"source": source, "ids": ids}).to_dict("records"):
+        found.setdefault(str(row["execution_id"]), []).append(reason_of_row(row).words())
+    return found
+
+
+def _states_of(warehouse: Warehouse, source: str, node: str) -> list[str]:
+    """A line for each aspect of a node that is not healthy, as the last watch left it."""
+    sql = "SELECT aspect, state, since FROM nodes.states WHERE source = $source AND node = $node ORDER BY aspect"
+    found = fetch(warehouse, sql, {"source": source, "node": node})
+    shown = found[found["state"] != "healthy"].to_dict("records")
+    return [f"{row['aspect']}: {row['state']} since {row['since']:%Y-%m-%d %H:%M} UTC" for row in shown]
+
+
+def _told(warehouse: Warehouse, source: str) -> set[str]:
+    """The subjects of the alarms about the nodes of a source so far."""
+    sql = "SELECT DISTINCT subject FROM ops.alarms WHERE word = 'nodes' AND source = $source"
+    return {str(subject) for subject in fetch(warehouse, sql, {"source": source})["subject"]}
+
+
+def read_open(warehouse: Warehouse, source: str) -> dict[str, tuple[str, str]]:
+    """Node and aspect, by subject, of the alarms about the nodes of a source that nothing has cleared since."""
+    sql = """
+    SELECT subject, any_value(evidence) AS evidence FROM ops.alarms WHERE word = 'nodes' AND source = $source
+    GROUP BY subject HAVING NOT bool_or(kind = $cleared) ORDER BY subject
+    """
+    found = fetch(warehouse, sql, {"source": source, "cleared": CLEARED_KIND})
+    each = zip(found["subject"], map(json.loads, found["evidence"]), strict=True)
+    return {str(subject): (str(told["node"]), str(told["aspect"])) for subject, told in each}
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(tzinfo=None)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from tasks.nodes.reading_history import is_simulated_source
+from tasks.nodes.history import is_simulated_source
 from tasks.report.nodes_learned import LearnedNodes, fetch_learned
 from tasks.report.nodes_params import NodesReportParams
 from tasks.report.nodes_ranking import RankedNodes

@@ -6,8 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from tasks.nodes.detect.reasons import reason_of_row
-from tasks.nodes.node_words import interval, is_missing, is_true
+from tasks.nodes.node_words import interval, is_missing, is_true, reason_of_row
 from tasks.quantities import MISSING, number, ratio, share
 from tasks.report.jobs_page import drawn
 from tasks.report.nodes_figures import plane_figure

@@ -10,8 +10,8 @@ import duckdb
 import pytest
 
 from tasks.nodes import steps
-from tasks.nodes.reading_history import load_history
-from tasks.nodes.reading_params import ReadParams
+from tasks.nodes.history import load_history
+from tasks.nodes.params import ReadParams
 from tasks.warehouse.place import Warehouse
 
 pytestmark = pytest.mark.bench

@@ -18,7 +18,7 @@ from tasks.nodes.perona.judging import judge
 from tasks.nodes.perona.params import FingerprintParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.synthetic import synthetic_history
-from tasks.nodes.tabulating import learn_tables
+from tasks.nodes.type_tables import learn_tables
 
 pytestmark = pytest.mark.bench
 N_LEARNED, EPOCHS = 1_500, 10

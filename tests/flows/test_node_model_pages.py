@@ -4,7 +4,7 @@ import pandas as pd
 
 from flows.node_model_pages import fingerprints_page, states_page
 from flows.node_pages import evaluation_page
-from tasks.nodes.learned_steps import FingerprintedNodes
+from tasks.nodes.network_steps import FingerprintedNodes
 from tasks.nodes.verdict_steps import WatchedNodes
 
 NOW = pd.Timestamp("2026-01-06 12:00")

@@ -69,7 +69,7 @@ def test_an_ingest(after: Die, stage: str, warehouse: Warehouse, drawn_execution
 def test_an_ingest_of_what_was_landed(
     after: Die, stage: str, warehouse: Warehouse, drawn_executions: Callable[..., Path]
 ) -> None:
-    from tasks.nodes.record_steps import land_recording
+    from tasks.nodes.steps import land_recording
 
     land_recording(str(drawn_executions(nodes=1, runs=1).parent), warehouse.landing_folder, "log", 6)
     params = NodeIngestParams(source="log", warehouse=warehouse)

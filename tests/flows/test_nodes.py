@@ -9,7 +9,10 @@ import pytest
 from flows.node_params import NodeIngestParams, NodeRecordParams
 from flows.nodes import ingest_nodes, record_nodes
 from tasks.errors import BadInput
-from tasks.nodes.record_steps import land_recording, landed_batches
+from tasks.nodes.steps import (
+    land_recording,
+    landed_batches,
+)
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.runs import list_runs, read_run
@@ -146,7 +149,7 @@ def test_an_empty_inbox_is_no_error_and_what_lies_in_it_is_read(warehouse: Wareh
 def test_the_form_names_every_reader() -> None:
     from typing import get_args
 
-    from tasks.nodes.reader_names import NodeReader
+    from tasks.nodes.params import NodeReader
     from tasks.nodes.readers import READERS
 
     assert set(get_args(NodeReader)) == {"auto", *READERS}

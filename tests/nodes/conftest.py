@@ -5,7 +5,10 @@ import shutil
 import numpy as np
 import pytest
 
-from tasks.nodes.type_tables import NodeTables, TypeTable
+from tasks.nodes.type_tables import (
+    NodeTables,
+    TypeTable,
+)
 from tasks.warehouse.place import Warehouse
 
 
@@ -53,7 +56,7 @@ def campaign():
     """A function: a drawn history, and its tables learned from all executions."""
     from tasks.nodes.preprocess.params import PreprocessParams
     from tasks.nodes.synthetic import synthetic_history
-    from tasks.nodes.tabulating import learn_tables
+    from tasks.nodes.type_tables import learn_tables
 
     def drawn(**asked):
         history = synthetic_history(**asked)
@@ -76,13 +79,13 @@ def small(seed=0, epochs=2):
 
 def trained(warehouse, run_id="run", **asked):
     """A training on the source `log`."""
-    from tasks.nodes import learned_steps
+    from tasks.nodes import network_steps
     from tasks.nodes.perona.params import TrainParams
     from tasks.nodes.preprocess.params import PreprocessParams
     from tasks.nodes.score_params import ScoreParams
 
     given = (TrainParams(), PreprocessParams(), ScoreParams(resamples=100))
-    return learned_steps.train(warehouse, "log", small(**asked), *given, run_id)
+    return network_steps.train(warehouse, "log", small(**asked), *given, run_id)
 
 
 @pytest.fixture
@@ -94,7 +97,7 @@ def train():
 @pytest.fixture(scope="session")
 def trained_home(tmp_path_factory, nodes_home):
     """The home of nodes_home after trainings of the source, verdicts and fingerprints."""
-    from tasks.nodes import learned_steps, verdict_steps
+    from tasks.nodes import network_steps, verdict_steps
     from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
     from tasks.nodes.preprocess.params import PreprocessParams
     from tasks.nodes.score_params import ScoreParams
@@ -107,7 +110,7 @@ def trained_home(tmp_path_factory, nodes_home):
     verdict_steps.learn(warehouse, "log", *given, "run")
     verdict_steps.judge(warehouse, "log", quick)
     trained(warehouse)
-    learned_steps.fingerprint(warehouse, "log", quick)
+    network_steps.fingerprint(warehouse, "log", quick)
     return home
 
 

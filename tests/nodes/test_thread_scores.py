@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.reading_params import ReadParams
+from tasks.nodes.params import ReadParams
 from tasks.nodes.thread_scores import thread_scores_of_files, threads_of
 
 

@@ -8,13 +8,21 @@ import pytest
 
 from tasks.nodes import steps, verdict_steps
 from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
-from tasks.nodes.execution import FACTS, Execution, Measured
-from tasks.nodes.landed import write_part
+from tasks.nodes.execution import (
+    FACTS,
+    Execution,
+    Measured,
+    write_part,
+)
+from tasks.nodes.params import ReadParams
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.synthetic import synthetic_history
-from tasks.nodes.verdict_rows import read_judged, read_open, read_reasons
+from tasks.nodes.verdict_steps import (
+    JUDGED,
+    REASONS,
+    read_open,
+)
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 
@@ -108,9 +116,10 @@ def test_while_it_lasts_the_node_is_confirmed_and_excluded(watched):
     from tasks.nodes.detect.alarms import degradations
 
     warehouse, _ = watched
-    judged = read_judged(warehouse, "log")
+    judged = fetch(warehouse, JUDGED, {"source": "log"})
+    reasons = fetch(warehouse, REASONS, {"source": "log"})
     is_first = judged.groupby(["node", "aspect"]).cumcount() < OFF - 5
-    found = degradations("log", judged[is_first], read_reasons(warehouse, "log"), "m", AlarmParams())
+    found = degradations("log", judged[is_first], reasons, "m", AlarmParams())
     assert found.watched.excluded == (SICK,)
     kinds = {(alarm.kind, alarm.evidence["node"]) for alarm in found.raised}
     assert ("confirmed-degradation", SICK) in kinds

@@ -5,7 +5,7 @@ import pytest
 
 from tasks.nodes.preprocess.fitting import learn_scale, scaled, softly_clipped
 from tasks.nodes.preprocess.selection import Spread, rule_of, spread_of
-from tasks.nodes.preprocess.units import conversion_of
+from tasks.nodes.preprocess.unification import conversion_of
 
 
 def spread(*values: float) -> Spread:

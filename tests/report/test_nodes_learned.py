@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from markupsafe import Markup
 
-from tasks.nodes.answer_rows import insert_rows
+from tasks.nodes.answers import insert_rows
 from tasks.report.nodes_artifact import nodes_artifact
 from tasks.report.nodes_data import fetch_nodes_data
 from tasks.report.nodes_learned import (

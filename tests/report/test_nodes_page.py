@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from tasks.errors import NotFound
-from tasks.nodes import answer_steps
+from tasks.nodes import answers
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.report.nodes_artifact import nodes_artifact
@@ -26,8 +26,8 @@ def ranked(tmp_path_factory, nodes_home):
     home = tmp_path_factory.mktemp("ranked") / "home"
     shutil.copytree(nodes_home, home)
     warehouse = Warehouse(home=home, memory_mb=256, threads=1)
-    answer_steps.preprocess(warehouse, "log", PreprocessParams(), QUICK, "")
-    answer_steps.rank(warehouse, "log", QUICK, "")
+    answers.preprocess(warehouse, "log", PreprocessParams(), QUICK, "")
+    answers.rank(warehouse, "log", QUICK, "")
     return warehouse
 
 

@@ -29,9 +29,9 @@ import yaml
 
 from tasks.errors import BadInput, WhorlError
 from tasks.machine_lock import only_recorder
+from tasks.nodes.execution import PART_SCHEMA
 from tasks.nodes.intake import FLAGGED
-from tasks.nodes.landed import PART_SCHEMA
-from tasks.nodes.preprocess.units import conversion_of
+from tasks.nodes.preprocess.unification import conversion_of
 from tasks.nodes.record.bench import Bench, Outcome, Usages
 from tasks.nodes.record.campaign import sigterm_unwinds, staged
 from tasks.nodes.record.ledger import part_paths

@@ -10,8 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadInput
-from tasks.nodes.execution import Execution, Measured
-from tasks.nodes.landed import write_part
+from tasks.nodes.execution import (
+    Execution,
+    Measured,
+    write_part,
+)
 from tasks.nodes.record.params import SHIPPED, SHORT, Dose
 from tasks.nodes.tools import PARSERS
 

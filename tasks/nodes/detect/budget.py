@@ -16,7 +16,10 @@ import pandas as pd
 
 from tasks.nodes.detect.alarms import follow
 from tasks.nodes.detect.params import AlarmParams, BudgetParams
-from tasks.nodes.type_tables import Bools, Floats
+from tasks.nodes.type_tables import (
+    Bools,
+    Floats,
+)
 
 RUNGS = np.geomspace(0.3, 0.003, 16)  # flagged shares of calm executions that are tried
 LEAST_ALARMS = 3  # of a rung that the line is fitted through

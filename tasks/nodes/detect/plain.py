@@ -6,6 +6,7 @@ later ones that are not in training. The four: robust z-scores (Iglewicz & Hoagl
 Zhou 2008), the median of the last k normal-looking executions, and change points (Adams & MacKay 2007). Nobody sets
 their constants: they are what such detectors are usually run with."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +14,9 @@ import numpy as np
 import pandas as pd
 from numba import njit
 
+from tasks.nodes.aspects import hours_of, is_contaminated, is_stressed, is_unstressed
+from tasks.nodes.detect.detector import BEST, LOGISTIC, FittedDetector, Recipe, fit_detector
+from tasks.nodes.detect.params import DetectorParams
 from tasks.nodes.history import History
 from tasks.nodes.reference_fleet import learn_reference
 from tasks.nodes.score_params import ScoreParams
@@ -306,3 +310,58 @@ def rows_of_nodes(nodes: Ints) -> list[Ints]:
         return []
     order = np.argsort(nodes, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(nodes[order])) + 1)
+
+
+Detector = Callable[[Case], Floats]  # (n_executions,), larger: more anomalous; NaN: nothing to say
+OUT_OF_FOLD = ("detector", "logistic")  # what they say of what they learned is by what the other stretches taught
+WITHOUT_LABELS = "headline"  # what these are where no stress is known
+BASELINE = "logistic"  # what a detector has to beat
+EVEN_ODDS = 0.0  # score from which one of ours flags without a label to choose by
+
+
+def detector_scores(case: Case) -> Floats:
+    """Our detector: (n_executions,), out of fold where it learned."""
+    return _by_labels(case, BEST)
+
+
+def logistic_scores(case: Case) -> Floats:
+    """One regularised logistic regression a type on deviations from the node's level: (n_executions,), likewise."""
+    return _by_labels(case, LOGISTIC)
+
+
+def headline_scores(case: Case) -> Floats:
+    """Ours without labels: the headline metrics' deviations from what the node did lately, (n_executions,).
+
+    It is told nothing of stress, also where others are: what completed undisturbed counts as calm."""
+    executions = case.history.executions
+    is_undisturbed = ((executions["status"] == "completed") & ~is_contaminated(executions)).to_numpy(dtype=bool)
+    is_learned = (case.is_train | case.is_validation) & is_undisturbed
+    nobody = np.zeros(len(is_learned), dtype=bool)
+    return _fitted(case, BEST, is_learned, nobody, is_learned).score(case.tables, hours_of(executions)).score
+
+
+def _by_labels(case: Case, recipe: Recipe) -> Floats:
+    executions = case.history.executions
+    is_learned = case.is_train | case.is_validation
+    known = executions["is_stressed"].notna().to_numpy()
+    stressed, calm = (one(executions).to_numpy(dtype=bool) for one in (is_stressed, is_unstressed))
+    is_learned &= stressed | calm | ~known
+    fitted = _fitted(case, recipe, is_learned, stressed, calm)
+    scores = fitted.score(case.tables, hours_of(executions)).score
+    return np.where(np.isnan(fitted.in_training), scores, fitted.in_training)
+
+
+def _fitted(case: Case, recipe: Recipe, is_learned: Bools, stressed: Bools, calm: Bools) -> FittedDetector:
+    hours = hours_of(case.history.executions)
+    return fit_detector(case.tables, hours, is_learned, stressed, calm, DetectorParams(), recipe=recipe, seed=case.seed)
+
+
+DETECTORS: dict[str, Detector] = {
+    "detector": detector_scores,
+    "logistic": logistic_scores,
+    "headline": headline_scores,
+    "zscore": zscore_scores,
+    "forest": forest_scores,
+    "lastk": last_k_scores,
+    "changepoint": change_point_scores,
+}

@@ -11,15 +11,102 @@ import pandas as pd
 from tasks.errors import BadInput
 from tasks.nodes.aspects import hours_of, is_stressed, is_unstressed, type_names
 from tasks.nodes.detect.budget import Budget, threshold_of_alarms, threshold_of_share
-from tasks.nodes.detect.detector import FittedDetector, fit_detector, load_detector, save_detector
+from tasks.nodes.detect.detector import FittedDetector, fit_detector, load_detector, rows_of, save_detector
+from tasks.nodes.detect.deviations import RECENT, Centre, usual_of, windows_of, without_fleet_drift
 from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
-from tasks.nodes.detect.reasons import reasons_of
 from tasks.nodes.evaluate.measures import measures_of
 from tasks.nodes.history import History
+from tasks.nodes.node_words import FAR
 from tasks.nodes.preprocess.fitting import Preprocessor, fit, load_preprocessor, save_preprocessor
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.tabulating import tables_of
-from tasks.nodes.type_tables import Bools, Floats
+from tasks.nodes.tools import resolution
+from tasks.nodes.type_tables import (
+    Bools,
+    Floats,
+    NodeTables,
+    tables_of,
+)
+
+MOST = 5  # reasons of an execution
+LEAST_DEVIATION = 2.0
+USUAL_DEVIATIONS = 2.0  # either side: about 95 of 100 executions
+ROUNDED_STEPS = 50  # of what a tool rounds to: a usual value of fewer is no measurement
+COLUMNS = (
+    "execution", "place", "metric", "unit", "value", "usual_low", "usual", "usual_high", "deviation", "is_headline",
+    "higher_is_better",
+)  # fmt: skip
+
+
+def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_asked: Bools) -> pd.DataFrame:
+    """The metrics that say so, the most telling first: one row an execution and metric, with COLUMNS.
+
+    is_asked: (n_executions,) executions that reasons are wanted for. value and usual range: in base units. deviation:
+    positive where it is worse. An execution of which no metric is LEAST_DEVIATION worse has none."""
+    parts = [pd.DataFrame(columns=list(COLUMNS))]
+    for table in tables.tables:
+        known = fitted.types.get(table.name)
+        asked = np.flatnonzero(is_asked[table.executions])
+        if known is None or known.metrics != table.metrics or not len(asked):
+            continue
+        rows, windows = rows_of(table, tables, at_h), windows_of(table, known.normal.is_positive)
+        usual = usual_of(rows, known.normal, windows, RECENT[-1])
+        z = without_fleet_drift(usual.deviations, rows)[asked]
+        signs = np.where(known.signs != 0, known.signs, table.orientation * _directed(table.is_directed))
+        typical = np.abs(natural_of(usual.centre.median[asked], known.normal.is_positive))
+        is_told = ~_rounded(table.name, table.metrics, typical) & (signs != 0)
+        worse = np.where(is_told & ~np.isnan(z), -z * signs, -np.inf)  # (k, m)
+        is_first = (known.signs != 0) & (worse >= LEAST_DEVIATION)
+        rank = np.minimum(worse, FAR) + np.where(is_first, FAR, 0.0)
+        order = np.argsort(-rank, axis=1, kind="stable")[:, :MOST]
+        row, place = np.nonzero(np.take_along_axis(worse, order, axis=1) >= LEAST_DEVIATION)
+        column = order[row, place]
+        low, middle, high = _range(usual.centre, known.normal.is_positive, asked, row, column)
+        parts.append(
+            pd.DataFrame(
+                {
+                    "execution": table.executions[asked[row]],
+                    "place": place + 1,
+                    "metric": np.array(table.metrics, dtype=object)[column],
+                    "unit": np.array(table.units, dtype=object)[column],
+                    "value": table.natural[asked[row], column],
+                    "usual_low": low,
+                    "usual": middle,
+                    "usual_high": high,
+                    "deviation": worse[row, column],
+                    "is_headline": known.signs[column] != 0,
+                    "higher_is_better": signs[column] > 0,
+                }
+            )
+        )
+    found = pd.concat([part for part in parts if len(part)] or parts, ignore_index=True)
+    return found.sort_values(["execution", "place"], kind="stable", ignore_index=True)
+
+
+def _directed(is_directed: Bools | None) -> Floats | float:
+    return 1.0 if is_directed is None else is_directed.astype(np.float64)
+
+
+def _rounded(name: str, metrics: tuple[str, ...], typical: Floats) -> Bools:
+    """Metrics that the tool rounds away: (k, m)."""
+    steps = np.array([resolution(name.split("@")[0], metric) for metric in metrics])
+    return np.asarray((steps > 0) & (typical < ROUNDED_STEPS * steps))
+
+
+def natural_of(values: Floats, is_positive: Bools) -> Floats:
+    """From the scale of logarithms() back to base units. is_positive: of the last axis."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.where(is_positive, np.exp(values), np.sign(values) * np.expm1(np.abs(values))))
+
+
+def _range(
+    usual: Centre, is_positive: Bools, asked: np.ndarray, row: np.ndarray, column: np.ndarray
+) -> tuple[Floats, Floats, Floats]:
+    """Low end, middle and high end of the usual range in base units: (r,) each."""
+    middle, spread = usual.median[asked[row], column], usual.deviation[asked[row], column]
+    ends = (middle - USUAL_DEVIATIONS * spread, middle, middle + USUAL_DEVIATIONS * spread)
+    low, centre, high = (natural_of(one, is_positive[column]) for one in ends)
+    return low, centre, high
+
 
 PREPROCESSOR, BUDGET = "preprocessor.json", "budget.json"
 SHOWN = ("auprc", "f1_outlier", "precision", "recall", "false_alarms_per_1000")

@@ -16,7 +16,13 @@ from tasks.nodes.reference_fleet import PER_SECOND, learn_reference
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.scores import Levels, score_nodes
 from tasks.nodes.shared_component import COMMON, shared_score
-from tasks.nodes.type_tables import Bools, Floats, NodeTables, group_medians, robust_deviation
+from tasks.nodes.type_tables import (
+    Bools,
+    Floats,
+    NodeTables,
+    group_medians,
+    robust_deviation,
+)
 
 LEAST = 4  # pairs of values from which a correlation is told
 CELLS = 4_000_000  # resamples times nodes drawn together

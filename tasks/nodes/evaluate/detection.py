@@ -8,9 +8,15 @@ import numpy as np
 import pandas as pd
 
 from tasks.nodes.aspects import is_stressed, is_unstressed, type_names
-from tasks.nodes.benchmark_names import slug
-from tasks.nodes.detect.contenders import BASELINE, DETECTORS, EVEN_ODDS, OUT_OF_FOLD, WITHOUT_LABELS, Detector
-from tasks.nodes.detect.plain import Case
+from tasks.nodes.detect.plain import (
+    BASELINE,
+    DETECTORS,
+    EVEN_ODDS,
+    OUT_OF_FOLD,
+    WITHOUT_LABELS,
+    Case,
+    Detector,
+)
 from tasks.nodes.evaluate import alarms
 from tasks.nodes.evaluate.measures import (
     MEASURES,
@@ -26,8 +32,13 @@ from tasks.nodes.evaluate.measures import (
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.splits import PROTOCOLS, Protocol, Split, as_told, choose_threshold, splits_of
 from tasks.nodes.history import History
-from tasks.nodes.labels import is_dose
-from tasks.nodes.type_tables import Bools, Floats, NodeTables
+from tasks.nodes.readers.benchmark_names import slug
+from tasks.nodes.readers.labels import is_dose
+from tasks.nodes.type_tables import (
+    Bools,
+    Floats,
+    NodeTables,
+)
 from tasks.progress import report_progress
 
 Prepare = Callable[[History, Bools], NodeTables]  # learned from the executions of the mask

@@ -29,7 +29,12 @@ from tasks.nodes.perona.judging import can_be_judged, is_metric, judge, probabil
 from tasks.nodes.perona.network import PeronaNetwork
 from tasks.nodes.perona.params import FingerprintParams, ModelParams
 from tasks.nodes.perona.training import FittedNetwork, fit_network
-from tasks.nodes.type_tables import SD_OF_MAD, Bools, Floats, Ints
+from tasks.nodes.type_tables import (
+    SD_OF_MAD,
+    Bools,
+    Floats,
+    Ints,
+)
 
 LEAST_GRAPHS = 10  # to fit to
 DRAWS = 7  # stream of the seed: which training executions are drawn

@@ -34,7 +34,11 @@ from tasks.nodes.perona.params import SMALL_BATCH, ModelParams
 from tasks.nodes.perona.training import Diverged
 from tasks.nodes.scores import Levels
 from tasks.nodes.shared_component import shared_score
-from tasks.nodes.type_tables import Bools, Floats, group_medians
+from tasks.nodes.type_tables import (
+    Bools,
+    Floats,
+    group_medians,
+)
 from tasks.progress import report_progress
 
 MINED = 4  # vectors of each type that triplets are mined from, where all would be too many

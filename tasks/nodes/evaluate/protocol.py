@@ -12,7 +12,10 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from tasks.errors import BadInput, MissingTool
 from tasks.nodes.aspects import is_contaminated, is_stressed, is_unstressed
-from tasks.nodes.detect.contenders import DETECTORS, Detector
+from tasks.nodes.detect.plain import (
+    DETECTORS,
+    Detector,
+)
 from tasks.nodes.evaluate.applications import compare_by_machine_type, node_matrix, rank_figures
 from tasks.nodes.evaluate.detection import Prepare, detect, detection_results, learning_curve
 from tasks.nodes.evaluate.injection import inject, injected_figures
@@ -27,8 +30,12 @@ from tasks.nodes.repeatability import Repeatability, repeatability_of
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.scores import score_nodes
 from tasks.nodes.suspicion import suspicious_nodes
-from tasks.nodes.tabulating import learn_tables, tables_of
-from tasks.nodes.type_tables import Bools, NodeTables
+from tasks.nodes.type_tables import (
+    Bools,
+    NodeTables,
+    learn_tables,
+    tables_of,
+)
 from tasks.progress import report_progress
 from tasks.warehouse.versions import code_version
 

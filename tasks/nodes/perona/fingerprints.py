@@ -22,7 +22,10 @@ from tasks.nodes.perona.network import PeronaNetwork, p_norms
 from tasks.nodes.ranking import Ranking, rank_nodes
 from tasks.nodes.reference_fleet import COLUMNS, ReferenceFleet
 from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.type_tables import NodeTables, TypeTable
+from tasks.nodes.type_tables import (
+    NodeTables,
+    TypeTable,
+)
 from tasks.params import Params
 
 AT_ONCE = 65_536  # executions

@@ -37,7 +37,7 @@ from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reference_fleet import ReferenceFleet, learn_reference, load_reference, save_reference
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.scores import execution_scores
-from tasks.nodes.tabulating import tables_of
+from tasks.nodes.type_tables import tables_of
 from tasks.params import Params
 
 Floats = NDArray[np.float64]

@@ -54,8 +54,11 @@ from tasks.nodes.perona.search import search
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking import Ranking
 from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.tabulating import learn_tables
-from tasks.nodes.type_tables import Bools, NodeTables
+from tasks.nodes.type_tables import (
+    Bools,
+    NodeTables,
+    learn_tables,
+)
 from tasks.params import Params
 from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse

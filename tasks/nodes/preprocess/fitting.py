@@ -47,9 +47,9 @@ from tasks.nodes.preprocess.unification import (
     declared_facts,
     divisors,
     in_base_units,
+    per_second,
     recorded,
 )
-from tasks.nodes.preprocess.units import per_second
 from tasks.nodes.tools.facts import MetricFacts
 from tasks.params import Params
 

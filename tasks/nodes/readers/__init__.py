@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from tasks.errors import BadInput
+from tasks.nodes.params import ReadParams
 from tasks.nodes.readers.azure import OWN_COLUMNS as AZURE_COLUMNS
 from tasks.nodes.readers.azure import AzureReader
 from tasks.nodes.readers.folders import Folder
@@ -14,7 +15,6 @@ from tasks.nodes.readers.perona import PeronaReader
 from tasks.nodes.readers.recorded import RecordedReader
 from tasks.nodes.readers.sparecores import SpareCoresReader
 from tasks.nodes.readers.table_file import column_names
-from tasks.nodes.reading_params import ReadParams
 from tasks.read_limits import ReadLimits
 from tasks.reading import Chunk, input_faults, read_head
 

@@ -16,15 +16,29 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from tasks.errors import BadInput
-from tasks.nodes.benchmark_names import hash_of, slug
-from tasks.nodes.execution import Execution, ParsedLog
-from tasks.nodes.labels import HOW_TO_NAME, node_of, read_manifest, stem_of
-from tasks.nodes.landed import as_chunk
+from tasks.nodes.execution import (
+    Execution,
+    ParsedLog,
+    as_chunk,
+)
+from tasks.nodes.params import ReadParams
+from tasks.nodes.readers.benchmark_names import (
+    hash_of,
+    slug,
+)
 from tasks.nodes.readers.folders import Folder
-from tasks.nodes.reading_params import ReadParams
+from tasks.nodes.readers.labels import (
+    HOW_TO_NAME,
+    node_of,
+    read_manifest,
+    stem_of,
+)
+from tasks.nodes.readers.vetting import (
+    NoExecution,
+    vetted_facts,
+)
 from tasks.nodes.tools import PARSERS, detect
 from tasks.nodes.tools.parsing import template_of, unreadable
-from tasks.nodes.vetting import NoExecution, vetted_facts
 from tasks.reading import Chunk, open_checked, refusals
 from tasks.times import time_of
 from tasks.workloads.labels import absolute

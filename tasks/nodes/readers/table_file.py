@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, headless, quoted
-from tasks.nodes.landed import record_of
+from tasks.nodes.execution import record_of
 from tasks.read_limits import ReadLimits
 from tasks.reading import PARQUET_FAULTS, damaged_parquet, no_refusals, open_plain
 from tasks.workloads.readers.csv_rows import read_csv, split_header

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasks.nodes import answer_steps
+from tasks.nodes import answers
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.warehouse.place import Warehouse
@@ -65,7 +65,7 @@ def test_an_emulated_node_is_called_so(
     whorl: Whorl, home: Path, drawn_executions: Callable[..., Path], quick: None
 ) -> None:
     from tasks.nodes import steps
-    from tasks.nodes.reading_params import ReadParams
+    from tasks.nodes.params import ReadParams
 
     warehouse = Warehouse(home=home)
     path = str(drawn_executions(runs=10, is_emulated=True))
@@ -90,7 +90,7 @@ def test_metrics_before_a_preprocessing_say_how_to_make_one(whorl: Whorl, nodes_
 
 
 def test_metrics_tell_unit_decision_orientation_and_the_papers_rule(whorl: Whorl, nodes_log: Warehouse) -> None:
-    answer_steps.preprocess(nodes_log, "log", PreprocessParams(), ScoreParams(), "")
+    answers.preprocess(nodes_log, "log", PreprocessParams(), ScoreParams(), "")
     ended = whorl("nodes", "metrics", "--benchmark", "cpu-sysbench")
     assert ended.code == 0, ended.err
     lines = {line.split()[1]: line for line in ended.out.splitlines()[1:]}

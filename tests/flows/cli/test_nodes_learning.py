@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from flows.invocation import Invocation
-from tasks.nodes.answer_rows import insert_rows
+from tasks.nodes.answers import insert_rows
 from tasks.nodes.perona.params import FitParams, ModelParams, NetworkParams
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.new_card import new_card

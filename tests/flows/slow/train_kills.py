@@ -29,12 +29,12 @@ from tasks.jobs import steps as job_steps
 from tasks.jobs.params import GroupParams
 from tasks.jobs.params import ReadParams as JobReadParams
 from tasks.jobs.predict.evaluation_params import EvaluateParams
-from tasks.nodes import answer_steps, learned_steps, verdict_steps
+from tasks.nodes import answers, network_steps, verdict_steps
 from tasks.nodes import steps as node_steps
 from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
+from tasks.nodes.params import ReadParams as NodeReadParams
 from tasks.nodes.perona.params import FitParams, ModelParams, TrainParams
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.reading_params import ReadParams as NodeReadParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.warehouse import registry
 from tasks.warehouse.place import Warehouse
@@ -83,7 +83,7 @@ def train_nodes(warehouse: Warehouse) -> None:
 
 def train_network(warehouse: Warehouse) -> None:
     few = ModelParams(fit=FitParams(epochs=5))
-    learned_steps.train(warehouse, SOURCE, few, TrainParams(), PreprocessParams(), SCORE, "run")
+    network_steps.train(warehouse, SOURCE, few, TrainParams(), PreprocessParams(), SCORE, "run")
 
 
 def judge_nodes(warehouse: Warehouse) -> None:
@@ -91,7 +91,7 @@ def judge_nodes(warehouse: Warehouse) -> None:
 
 
 def preprocess(warehouse: Warehouse) -> None:
-    answer_steps.preprocess(warehouse, SOURCE, PreprocessParams(), SCORE, "run")
+    answers.preprocess(warehouse, SOURCE, PreprocessParams(), SCORE, "run")
 
 
 def scenarios(job_params: EvaluateParams) -> dict[str, Scenario]:

@@ -5,7 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.answering import answer, learn
+from tasks.nodes.answers import (
+    answer,
+    learn,
+)
 from tasks.nodes.evaluate.detection import case_of
 from tasks.nodes.evaluate.splits import Split
 from tasks.nodes.preprocess.params import PreprocessParams

@@ -194,14 +194,14 @@ def test_where_no_start_is_known_executions_count_in_the_order_of_their_ids_and_
 
 def test_executions_come_in_the_order_of_the_history(tmp_path):
     """Equal starts, and those of a node without any, are in the order of their ids in both."""
-    from tasks.nodes.reading_history import read_history
-    from tasks.nodes.reading_params import ReadParams
+    from tasks.nodes.history import read_results
+    from tasks.nodes.params import ReadParams
 
     lines = ["b,z,2026-01-02", "b,y,2026-01-02", "b,x,2026-01-01", "a,u,", "a,t,", "b,s,2026-01-03", "a,r,"]
     rows = [f"{line.split(',')[1]},{line.split(',')[0]},cpu-x,{line.split(',')[2]},rate,1" for line in lines]
     file = tmp_path / "a.csv"
     file.write_text("\n".join(["execution_id,node,benchmark,started_at,metric,value", *rows, ""]))
-    executions = read_history([str(file)], ReadParams()).executions
+    executions = read_results([str(file)], ReadParams()).history.executions
     assert executions["execution_id"].tolist() == ["x", "y", "z", "s", "r", "t", "u"]
     told = executions.assign(probability=0.1, is_flagged=False, is_contaminated=False).sample(frac=1, random_state=1)
     found = watch_nodes(told, FEW).executions

@@ -9,8 +9,8 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.nodes.detect import plain
-from tasks.nodes.detect.contenders import DETECTORS
 from tasks.nodes.detect.plain import (
+    DETECTORS,
     Case,
     expected_fall,
     last_k_deviations,
@@ -22,7 +22,7 @@ from tasks.nodes.detect.plain import (
 )
 from tasks.nodes.evaluate.measures import average_precision, precision_recall
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.tabulating import learn_tables
+from tasks.nodes.type_tables import learn_tables
 from tasks.workloads.changepoints.finding import find_changepoints
 from tasks.workloads.changepoints.params import ChangePointParams, PriorParams
 

@@ -10,7 +10,7 @@ from tasks.nodes.evaluate.params import EvaluateParams, InjectionParams, Learned
 from tasks.nodes.perona.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.synthetic import synthetic_history
-from tasks.nodes.tabulating import learn_tables
+from tasks.nodes.type_tables import learn_tables
 
 SMALL = ModelParams(
     graph=GraphParams(node_metrics=False),

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.detect.contenders import DETECTORS
+from tasks.nodes.detect.plain import DETECTORS
 from tasks.nodes.evaluate.applications import compare_by_machine_type, node_matrix, rank_figures
 from tasks.nodes.evaluate.detection import (
     COLUMNS,
@@ -21,7 +21,7 @@ from tasks.nodes.evaluate.splits import PROTOCOLS, as_told
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.synthetic import synthetic_history
-from tasks.nodes.tabulating import learn_tables
+from tasks.nodes.type_tables import learn_tables
 
 
 @pytest.fixture

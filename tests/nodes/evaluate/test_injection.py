@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from tasks.nodes.aspects import type_names
-from tasks.nodes.detect.contenders import DETECTORS
 from tasks.nodes.detect.params import AlarmParams
+from tasks.nodes.detect.plain import DETECTORS
 from tasks.nodes.evaluate.injection import (
     CALM,
     CALM_MEASURES,

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.detect.contenders import DETECTORS
+from tasks.nodes.detect.plain import DETECTORS
 from tasks.nodes.evaluate import network_detection
 from tasks.nodes.evaluate.detection import detect, detection_results
 from tasks.nodes.evaluate.measures import MEASURES, learned_figures

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.nodes.detect.contenders import DETECTORS
+from tasks.nodes.detect.plain import DETECTORS
 from tasks.nodes.evaluate.measures import MEASURES, THEIRS, their_figures
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.protocol import evaluate_both, evaluate_history, sha256_of_history, with_variant, write_tables

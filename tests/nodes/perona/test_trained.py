@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.nodes import learned_steps
+from tasks.nodes import network_steps
+from tasks.nodes.history import benchmarks_of
 from tasks.nodes.perona import search as search_here
 from tasks.nodes.perona import trained
 from tasks.nodes.perona.params import FitParams, GraphParams, ModelParams, NetworkParams, SearchParams, TrainParams
@@ -52,7 +53,7 @@ def test_a_model_gives_the_verdicts_of_its_training(nodes_log, train, monkeypatc
     monkeypatch.setattr(trained, "judge", spied)
     train(nodes_log)
     _, model = trained_in_use(nodes_log, "log")
-    history, _ = learned_steps.benchmarks_of(nodes_log, "log", QUICK)
+    history, _ = benchmarks_of(nodes_log, "log", QUICK)
     found = ask(history, model)
     np.testing.assert_allclose(found.judged.logit, seen["judged"].logit, rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(found.judged.is_flagged, seen["judged"].is_flagged)
@@ -62,7 +63,7 @@ def test_a_model_of_a_source_that_knows_of_no_stress_has_fingerprints(unlabelled
     found = train(unlabelled_log)
     assert found["metric"] == "error_ratio"
     _, model = trained_in_use(unlabelled_log, "log")
-    history, _ = learned_steps.benchmarks_of(unlabelled_log, "log", QUICK)
+    history, _ = benchmarks_of(unlabelled_log, "log", QUICK)
     told = fingerprint(history, model, np.zeros(len(history.executions), dtype=bool), QUICK)
     assert len(told.executions) == len(history.executions)
     assert np.isfinite(told.executions["score"]).all()
@@ -138,7 +139,7 @@ def test_models_are_compared_on_what_the_present_one_has_not_seen(trained_log, q
     monkeypatch.setattr(trained, "compared", comparing)
     shares = TrainParams(train_share=0.3, validation_share=0.1)
     given = (shares, PreprocessParams(), ScoreParams(resamples=100))
-    found = learned_steps.train(trained_log, "log", quick_model, *given, "another")
+    found = network_steps.train(trained_log, "log", quick_model, *given, "another")
     assert found["n_tested"] == 12 * 18
     [executions] = asked
     assert len(executions) == 4 * 18 and not executions & (old.learned | old.chosen)
@@ -147,7 +148,7 @@ def test_models_are_compared_on_what_the_present_one_has_not_seen(trained_log, q
 def test_without_executions_that_are_new_to_it_the_present_model_stays(trained_log, train, monkeypatch):
     before = in_use(trained_log)
     card, old = trained_in_use(trained_log, "log")
-    history, _ = learned_steps.benchmarks_of(trained_log, "log", ScoreParams(resamples=100))
+    history, _ = benchmarks_of(trained_log, "log", ScoreParams(resamples=100))
     knows_all = replace(old, chosen=frozenset(history.executions["execution_id"].astype(str)))
     monkeypatch.setattr(trained, "trained_in_use", lambda *_: (card, knows_all))
     monkeypatch.setattr(trained, "compared", lambda *_: pytest.fail("compared on what one of them has learned"))
@@ -194,7 +195,7 @@ def test_executions_that_one_of_them_cannot_judge_decide_nothing(monkeypatch):
 
 def test_a_model_is_as_good_as_itself(trained_log):
     _, model = trained_in_use(trained_log, "log")
-    history, _ = learned_steps.benchmarks_of(trained_log, "log", ScoreParams(resamples=100))
+    history, _ = benchmarks_of(trained_log, "log", ScoreParams(resamples=100))
     is_left = ~history.executions["execution_id"].isin(model.learned | model.chosen).to_numpy(dtype=bool)
     found = compared(model, model, history, is_left)
     assert found.n == 72 and found.now.metric == "auprc" and not found.is_better
@@ -237,7 +238,7 @@ def made(monkeypatch):
 
 
 def train(warehouse, run_id, *, again=False, **changed):
-    return learned_steps.train(warehouse, "log", **(ASKED | changed), run_id=run_id, again=again)
+    return network_steps.train(warehouse, "log", **(ASKED | changed), run_id=run_id, again=again)
 
 
 def test_the_same_training_in_another_run_gives_what_the_first_came_to(nodes_log, made):
@@ -333,7 +334,7 @@ MODEL = ModelParams(
 def tuned(warehouse, n_trials=5):
     search = SearchParams(runner="here", n_trials=n_trials, warm_up_trials=2, grace_epochs=1)
     given = (TrainParams(), PreprocessParams(), QUICK)
-    return learned_steps.tune(warehouse, "log", MODEL, *given, search)
+    return network_steps.tune(warehouse, "log", MODEL, *given, search)
 
 
 @pytest.fixture
@@ -384,7 +385,7 @@ def test_the_best_parameters_are_those_of_a_model(nodes_log, trials):
 def test_the_latest_executions_have_no_part_in_a_search(nodes_log, trials):
     """Of 20 executions of each node and benchmark 12 are learned and the next 4 chosen by."""
     tuned(nodes_log, n_trials=1)
-    history, _ = learned_steps.benchmarks_of(nodes_log, "log", QUICK)
+    history, _ = benchmarks_of(nodes_log, "log", QUICK)
     place = history.executions.groupby(["node", "benchmark"]).cumcount().to_numpy()
     [(train, validation, _)] = trials
     assert set(place[train.targets]) == set(range(12))

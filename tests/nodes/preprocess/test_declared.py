@@ -4,8 +4,7 @@ import numpy as np
 
 from tasks.nodes.preprocess.fitting import fit, transform
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.preprocess.unification import declared_facts
-from tasks.nodes.preprocess.units import conversion_of
+from tasks.nodes.preprocess.unification import conversion_of, declared_facts
 from tasks.nodes.tools.facts import DURATION
 
 

@@ -2,7 +2,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.preprocess.unification import choose_columns, in_base_units, recorded
+from tasks.nodes.preprocess.unification import (
+    choose_columns,
+    in_base_units,
+    recorded,
+)
 from tasks.nodes.tools.facts import Of
 
 

@@ -1,6 +1,10 @@
 import pytest
 
-from tasks.nodes.preprocess.units import conversion_of, per_second, registry
+from tasks.nodes.preprocess.unification import (
+    conversion_of,
+    per_second,
+    registry,
+)
 from tasks.nodes.tools.parsing import SPELLED
 
 SPELLINGS = [

@@ -11,10 +11,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tasks.nodes.execution import SCHEMAS
+from tasks.nodes.execution import SCHEMAS, tabled
 from tasks.nodes.intake import chunks_of, reader_of
-from tasks.nodes.landed import tabled
-from tasks.nodes.reading_params import ReadParams
+from tasks.nodes.params import ReadParams
 from tasks.reading import all_refusals
 
 BENCHMARKS = (

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from tasks.errors import BadInput
+from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import azure, detect
-from tasks.nodes.reading_params import ReadParams
 
 NAMES = ("test_suite", "test_name", "lifespan", "region", "sku", "unit", "vm_id", "started_at", "runtime_s", "value")
 FIO = ("fio", "Random Read 4KB", "long", "eastus", "Standard_D8s_v5", "MB/s", 7, datetime(2023, 5, 1, 12), 30.5, 812.0)

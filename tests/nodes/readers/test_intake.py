@@ -9,11 +9,17 @@ import pytest
 
 from tasks.errors import BadInput, BadSetting
 from tasks.nodes import intake, steps
-from tasks.nodes.execution import Execution, Measured, Sampled
+from tasks.nodes.execution import (
+    Execution,
+    Measured,
+    Sampled,
+    table_of,
+    write_part,
+    write_table,
+)
 from tasks.nodes.intake import find_files, tell_left_out
-from tasks.nodes.landed import table_of, write_part, write_table
+from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import READERS
-from tasks.nodes.reading_params import ReadParams
 from tasks.read_limits import ReadLimits
 from tasks.reading import Chunk
 from tasks.warehouse.connection import fetch

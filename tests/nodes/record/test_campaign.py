@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadSetting, MissingTool, WhorlError
-from tasks.nodes.landed import record_of
+from tasks.nodes.execution import record_of
 from tasks.nodes.record import campaign
 from tasks.nodes.record.campaign import planned
 from tasks.nodes.record.ledger import part_paths

@@ -8,7 +8,7 @@ import pytest
 
 from tasks.machine import find_tool, makes_network_namespaces
 from tasks.machine_groups import ROOT, campaign_group
-from tasks.nodes.preprocess.units import conversion_of
+from tasks.nodes.preprocess.unification import conversion_of
 from tasks.nodes.record.campaign import record_nodes
 from tasks.nodes.record.groups import CONTROLLERS, PREFIX
 from tasks.nodes.record.ledger import part_paths

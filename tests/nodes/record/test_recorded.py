@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tasks
-from tasks.nodes.execution import Measured
-from tasks.nodes.landed import record_of
+from tasks.nodes.execution import Measured, record_of
 from tasks.nodes.record.ledger import part_paths
 from tasks.nodes.record.plan import AGAIN
 from tasks.nodes.tools import PARSERS, detect

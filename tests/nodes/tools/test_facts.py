@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.nodes.preprocess.units import conversion_of
+from tasks.nodes.preprocess.unification import conversion_of
 from tasks.nodes.tools import PARSERS, headlines, resolution
 from tasks.nodes.tools.facts import DURATION
 from tasks.nodes.tools.parsing import SPELLED

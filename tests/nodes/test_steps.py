@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from tasks.nodes.record_steps import land_recording
+from tasks.nodes.steps import land_recording
 from tasks.warehouse import landing
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tasks.errors import BadInput, NotFound
-from tasks.nodes import learned_steps, verdict_rows
+from tasks.nodes import answers, network_steps
+from tasks.nodes.history import benchmarks_of
 from tasks.nodes.perona.params import FingerprintParams
 from tasks.nodes.perona.trained import Compared, Measured, load_trained, trained_in_use
 from tasks.nodes.score_params import ScoreParams
@@ -14,10 +15,11 @@ from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.registry import cards, champion
 
 QUICK = ScoreParams(resamples=100)
+TABLES = ("fingerprints", "fingerprint_scores", "fingerprintings")
 
 
 def asked(warehouse):
-    return learned_steps.fingerprint(warehouse, "log", QUICK)
+    return network_steps.fingerprint(warehouse, "log", QUICK)
 
 
 def test_a_model_learns_the_first_executions_of_each_node_and_is_measured_on_the_last(trained_log):
@@ -65,7 +67,7 @@ def test_a_saved_model_gives_the_same_verdicts_after_loading(trained_log):
 
     card, model = trained_in_use(trained_log, "log")
     again = load_trained(trained_log.models / "nodes" / card.model_id)
-    history, _ = learned_steps.benchmarks_of(trained_log, "log", QUICK)
+    history, _ = benchmarks_of(trained_log, "log", QUICK)
     np.testing.assert_array_equal(ask(history, model).judged.logit, ask(history, again).judged.logit)
 
 
@@ -86,13 +88,13 @@ def test_a_broken_model_in_use_is_replaced(trained_log, train):
 def test_the_next_training_takes_the_parameters_of_the_model_in_use_or_says_why_not(trained_log):
     """A model of another version may have parameters that this one does not know: that is one line, not a traceback."""
     card = champion(trained_log.models, "nodes", "log", "fingerprint")
-    assert learned_steps.in_use(trained_log, "log") == card.parameters["model"]
+    assert network_steps.in_use(trained_log, "log") == card.parameters["model"]
     file = trained_log.models / "nodes" / card.model_id / "model.json"
     content = json.loads(file.read_text())
     content["parameters"]["model"]["network"]["widened"] = 2
     file.write_text(json.dumps(content))
     with pytest.raises(BadInput, match=r"network\.widened: .*train with 'whorl nodes train --fresh'"):
-        learned_steps.in_use(trained_log, "log")
+        network_steps.in_use(trained_log, "log")
 
 
 def test_the_threshold_of_training_counts_however_a_model_is_asked(trained_log):
@@ -100,7 +102,7 @@ def test_the_threshold_of_training_counts_however_a_model_is_asked(trained_log):
     from tasks.nodes.perona.trained import ask
 
     _, model = trained_in_use(trained_log, "log")
-    history, _ = learned_steps.benchmarks_of(trained_log, "log", QUICK)
+    history, _ = benchmarks_of(trained_log, "log", QUICK)
     one, other = ask(history, model), ask(history, model, FingerprintParams(threshold=0.0, rounds=0, graphs_at_once=50))
     np.testing.assert_allclose(one.judged.logit, other.judged.logit, rtol=1e-3, atol=1e-4)
     np.testing.assert_array_equal(one.judged.is_flagged, other.judged.is_flagged)
@@ -162,9 +164,9 @@ def test_a_training_that_was_stopped_while_it_wrote_leaves_no_half_model(trained
 def test_a_fingerprinting_that_was_stopped_while_it_wrote_leaves_what_was_there(trained_log, monkeypatch):
     def tables():
         every = "SELECT own::TEXT AS told FROM nodes.{} AS own ORDER BY 1"
-        return [fetch(trained_log, every.format(name))["told"].tolist() for name in verdict_rows.TABLES]
+        return [fetch(trained_log, every.format(name))["told"].tolist() for name in TABLES]
 
-    before, own = tables(), verdict_rows.insert_rows
+    before, own = tables(), answers.insert_rows
 
     def inserting(connection, table, *given):
         if table == "nodes.fingerprintings":
@@ -173,7 +175,7 @@ def test_a_fingerprinting_that_was_stopped_while_it_wrote_leaves_what_was_there(
 
     other = ScoreParams(resamples=101)  # what stands there rests on others
     with monkeypatch.context() as patch, pytest.raises(Stopped):
-        patch.setattr(verdict_rows, "insert_rows", inserting)
-        learned_steps.fingerprint(trained_log, "log", other)
+        patch.setattr(answers, "insert_rows", inserting)
+        network_steps.fingerprint(trained_log, "log", other)
     assert tables() == before and before[0]
-    assert learned_steps.fingerprint(trained_log, "log", other)["n_fingerprints"] == 360
+    assert network_steps.fingerprint(trained_log, "log", other)["n_fingerprints"] == 360

@@ -12,7 +12,10 @@ from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reference_fleet import counting
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.synthetic import synthetic_history
-from tasks.nodes.tabulating import learn_tables, tables_of
+from tasks.nodes.type_tables import (
+    learn_tables,
+    tables_of,
+)
 
 
 @pytest.mark.parametrize("variant", ["robust", "paper"])

@@ -9,10 +9,17 @@ import pandas as pd
 import pytest
 
 from tasks.nodes import steps
-from tasks.nodes.execution import Execution, Measured, Sampled
-from tasks.nodes.landed import write_part
-from tasks.nodes.reading_history import load_history, read_history, read_results
-from tasks.nodes.reading_params import ReadParams
+from tasks.nodes.execution import (
+    Execution,
+    Measured,
+    Sampled,
+    write_part,
+)
+from tasks.nodes.history import (
+    load_history,
+    read_results,
+)
+from tasks.nodes.params import ReadParams
 from tasks.warehouse.place import Warehouse
 
 READ = ReadParams()
@@ -46,7 +53,7 @@ def test_files_and_warehouse_give_the_same_history(part, tmp_path):
     warehouse = Warehouse(home=tmp_path / "home", memory_mb=256, threads=1)
     for path in paths:
         steps.ingest_batch(warehouse, steps.land_executions(warehouse, path, "log", "", READ))
-    stored, direct = load_history(warehouse, "log"), read_history(paths, READ)
+    stored, direct = load_history(warehouse, "log"), read_results(paths, READ).history
     pd.testing.assert_frame_equal(stored.executions.drop(columns="source"), direct.executions.drop(columns="source"))
     pd.testing.assert_frame_equal(stored.metrics, direct.metrics)
     pd.testing.assert_frame_equal(stored.telemetry, direct.telemetry)
@@ -56,7 +63,7 @@ def test_files_and_warehouse_give_the_same_history(part, tmp_path):
 
 
 def test_metrics_belong_to_their_execution_by_its_number(part):
-    found = read_history([part("a.parquet", execution("e2", 2), execution("e1", 1))], READ)
+    found = read_results([part("a.parquet", execution("e2", 2), execution("e1", 1))], READ).history
     assert found.metrics.to_dict("list") == {
         "execution": [0, 0, 1, 1],
         "metric": ["latency_avg", "rate"] * 2,
@@ -68,15 +75,16 @@ def test_metrics_belong_to_their_execution_by_its_number(part):
 
 
 def test_executions_without_a_start_come_last_in_the_order_of_their_ids(part):
-    found = read_history([part("a.parquet", execution("z", 5), execution("b", None), execution("a", None))], READ)
+    found = read_results(
+        [part("a.parquet", execution("z", 5), execution("b", None), execution("a", None))], READ
+    ).history
     assert found.executions["execution_id"].to_list() == ["z", "a", "b"]
     assert found.executions["started_at"].isna().to_list() == [False, True, True]
 
 
 def test_labels_that_nobody_gave_stay_missing(part):
-    executions = read_history(
-        [part("a.parquet", execution("a", 1), execution("b", 2, is_stressed=False))], READ
-    ).executions
+    paths = [part("a.parquet", execution("a", 1), execution("b", 2, is_stressed=False))]
+    executions = read_results(paths, READ).history.executions
     assert executions["is_stressed"].isna().to_list() == [True, False]
     assert str(executions["is_stressed"].dtype) == "boolean"
     assert executions["missing_metrics"].to_list() == [[], []]
@@ -122,14 +130,14 @@ def make_database(path, *executions):
 def test_nodes_of_two_databases_of_perona_are_never_one_machine(tmp_path):
     for name, other in (("gcp-ml", "worker-3"), ("gcp-wf", "worker-4")):
         make_database(tmp_path / f"{name}.db", (f"{name}-2", "worker-2"), (f"{name}-{other}", other))
-    found = read_history([str(tmp_path)], READ)
+    found = read_results([str(tmp_path)], READ).history
     assert sorted(found.executions["node"]) == ["gcp-ml/worker-2", "gcp-wf/worker-2", "worker-3", "worker-4"]
 
 
 def test_databases_of_one_file_name_are_told_apart_by_their_folders(tmp_path):
     paths = [make_database(tmp_path / cloud / "run.db", (f"{cloud}-2", "worker-2")) for cloud in ("gcp", "aws")]
     paths.append(make_database(tmp_path / "gcp" / "other.db", ("x-2", "worker-2")))
-    found = read_history(paths, READ).executions
+    found = read_results(paths, READ).history.executions
     assert sorted(found["node"]) == ["aws/run/worker-2", "gcp/run/worker-2", "other/worker-2"]
 
 
@@ -187,6 +195,6 @@ def test_single_values_and_rows_that_are_refused_are_counted_for_themselves(tmp_
 
 def test_a_history_of_nothing_has_its_columns(tmp_path):
     (tmp_path / "a.csv").write_text(HEADER + "a,n1,x,2026-01-31,m,inf\n")
-    found = read_history([str(tmp_path / "a.csv")], READ)
+    found = read_results([str(tmp_path / "a.csv")], READ).history
     assert (len(found.executions), len(found.metrics), len(found.telemetry)) == (0, 0, 0)
     assert {"is_stressed", "template_hash", "started_at"} <= set(found.executions)

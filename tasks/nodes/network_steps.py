@@ -2,25 +2,30 @@
 
 import logging
 import uuid
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import Any, TypedDict, cast
 
+import pandas as pd
 from pydantic import ValidationError
 
 from tasks.errors import BadInput, NotFound
+from tasks.nodes.answers import replace_rows
+from tasks.nodes.history import benchmarks_of, version_of
 from tasks.nodes.node_words import NETWORK, WORD, no_trained_model
 from tasks.nodes.perona.params import ModelParams, SearchParams, TrainParams
 from tasks.nodes.perona.trained import remember, remembered, training_key
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.verdict_steps import read_flagged, read_judging
+from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import champion
-
-if TYPE_CHECKING:
-    from tasks.nodes.history import History
+from tasks.warehouse.versions import code_version
 
 logger = logging.getLogger(__name__)
 JOURNALS = "searches"  # below the home folder
+SCORE_COLUMNS = ["aspect", "node", "machine_type", "score", "low", "high", "rank", "n_executions", "n_types"]
 
 
 class TrainedNodes(TypedDict):
@@ -75,15 +80,13 @@ def train(
 
     run_id: of the flow run; the same run, data and parameters make the same model once. What another run made of the
     same data, parameters and code is given again, unless `again` says to train all the same."""
-    from tasks.nodes.answer_steps import version_of
-
     key = training_key(source, version_of(warehouse, source), model, train, preprocess, score)
     if not again and (known := remembered(warehouse, source, key)):
         logger.info("%s was made of the same data, parameters and code before: nothing to learn", known["model_id"])
         return cast(TrainedNodes, {**known, "is_from_before": True, "sees_node_metrics": model.graph.node_metrics})
     from tasks.nodes.perona.trained import asked_of, train_source
 
-    history, version = benchmarks_of(warehouse, source, score)
+    history, version = benchmarks_of(warehouse, source, score, with_telemetry=True)
     params = asked_of(model, train, preprocess, score)
     found = train_source(warehouse, source, history, version, params, run_id=run_id)
     told = TrainedNodes(
@@ -116,7 +119,7 @@ def tune(
     from tasks.nodes.perona.trained import asked_of
     from tasks.nodes.perona.trained import tune as searched
 
-    history, version = benchmarks_of(warehouse, source, score)
+    history, version = benchmarks_of(warehouse, source, score, with_telemetry=True)
     params = asked_of(model, train, preprocess, score)
     journal = journal_of(warehouse, source)
     found = searched(history, params, search, journal, source=source)
@@ -155,33 +158,30 @@ def fingerprint(warehouse: Warehouse, source: str, score: ScoreParams) -> Finger
 
     Nodes are ranked by executions that are not flagged (nodes.verdicts). With the same data, verdicts, network,
     parameters and code what stands there is given again. Raises NotFound without executions, and without a network."""
-    from tasks.nodes.answer_steps import version_of
-    from tasks.nodes.verdict_rows import (
-        has_fingerprints,
-        read_fingerprint_scores,
-        read_fingerprinting,
-        read_flagged,
-        read_judging,
-    )
-    from tasks.nodes.verdict_rows import write_fingerprints as write
-    from tasks.warehouse.versions import code_version
-
     version = version_of(warehouse, source)
     model_id = require_trained(warehouse, source)
     verdicts = (read_judging(warehouse, source) or {}).get("key")
     asked = score.model_dump(mode="json")
     key = uuid.uuid5(uuid.NAMESPACE_OID, f"{version}{model_id}{verdicts}{asked}{code_version()}").hex
-    if not has_fingerprints(warehouse, source, key):
+    row = _fingerprinting(warehouse, source)
+    if row is None or row["key"] != key:
         from tasks.nodes.perona.trained import fingerprint as ask
         from tasks.nodes.perona.trained import trained_in_use
 
         if found := trained_in_use(warehouse, source):
-            history, version = benchmarks_of(warehouse, source, score)
+            history, version = benchmarks_of(warehouse, source, score, with_telemetry=True)
             flagged = history.executions["execution_id"].astype(str).isin(read_flagged(warehouse, source))
             told = ask(history, found[1], flagged.to_numpy(dtype=bool), score)
-            about = {"key": key, "data_version": version, "n_executions": len(history.executions)}
-            write(warehouse, source, model_id, told, about)
-    row = read_fingerprinting(warehouse, source) or {}
+            row = {"key": key, "data_version": version, "n_executions": len(history.executions)}
+            row |= {"n_fingerprints": len(told.executions), "shown": told.shown, "fingerprinted_at": _now()}
+            ranked = told.ranking.table.rename(columns={"place": "rank"})
+            frames = {
+                "fingerprints": told.executions,
+                "fingerprint_scores": ranked[SCORE_COLUMNS].assign(is_tied=ranked["n_tied"] > 1),
+                "fingerprintings": pd.DataFrame([row]),
+            }
+            replace_rows(warehouse, {"source": source, "model_id": model_id}, frames)
+    row = row or {}
     scores = read_fingerprint_scores(warehouse, source)
     first = scores[(scores["aspect"] == "all") & (scores["rank"] == 1)]
     return FingerprintedNodes(
@@ -205,18 +205,26 @@ def require_trained(warehouse: Warehouse, source: str) -> str:
     return card.model_id
 
 
-def benchmarks_of(warehouse: Warehouse, source: str, score: ScoreParams) -> "tuple[History, str]":
-    """The executions of benchmarks of a source with their telemetry, and the version of its data.
-
-    Raises NotFound if it has none, BadInput if simulated executions stand among measured ones."""
-    from tasks.nodes.answer_steps import version_of
-    from tasks.nodes.perona.trained import fingerprinted
-    from tasks.nodes.reading_history import load_history
-
-    version = version_of(warehouse, source)
-    return fingerprinted(load_history(warehouse, source), score), version
-
-
 def journal_of(warehouse: Warehouse, source: str) -> Path:
     """Where a search remembers its trials."""
     return warehouse.home / JOURNALS / f"nodes-{source}.journal"
+
+
+def read_fingerprint_scores(warehouse: Warehouse, source: str) -> pd.DataFrame:
+    """The nodes of a source by their fingerprints, by aspect (`all` first), the best first."""
+    return fetch(
+        warehouse,
+        "SELECT * FROM nodes.fingerprint_scores WHERE source = $source "
+        "ORDER BY aspect <> 'all', aspect, rank, score DESC, node",
+        {"source": source},
+    )
+
+
+def _fingerprinting(warehouse: Warehouse, source: str) -> dict[str, Any] | None:
+    """The row of nodes.fingerprintings of a source; None before the first fingerprinting."""
+    found = fetch(warehouse, "SELECT * FROM nodes.fingerprintings WHERE source = $source", {"source": source})
+    return {str(key): value for key, value in found.iloc[0].items()} if len(found) else None
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(tzinfo=None)

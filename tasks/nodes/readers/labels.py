@@ -18,11 +18,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.errors import BadInput, quoted
-from tasks.nodes.benchmark_names import slug, template_hash
-from tasks.nodes.execution import EXECUTIONS_SCHEMA
-from tasks.nodes.landed import framed, tabled
-from tasks.nodes.reading_params import ReadParams
-from tasks.nodes.vetting import flag_of
+from tasks.nodes.execution import (
+    EXECUTIONS_SCHEMA,
+    framed,
+    tabled,
+)
+from tasks.nodes.params import ReadParams
+from tasks.nodes.readers.benchmark_names import (
+    slug,
+    template_hash,
+)
+from tasks.nodes.readers.vetting import flag_of
 from tasks.path_labels import named_column, path_label, path_stem
 from tasks.reading import Chunk
 from tasks.times import time_of

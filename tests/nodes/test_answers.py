@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.nodes import answer_steps, steps
-from tasks.nodes.answering import champion_of
+from tasks.nodes import answers, steps
+from tasks.nodes.params import ReadParams
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.reading_params import ReadParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.report.nodes_artifact import nodes_markdown
 from tasks.report.nodes_data import NodesData, fetch_nodes_data
@@ -20,9 +19,9 @@ from tasks.warehouse.place import Warehouse
 QUICK = ScoreParams(resamples=100)
 
 
-def ranked(warehouse: Warehouse, score: ScoreParams = QUICK) -> answer_steps.Ranked:
+def ranked(warehouse: Warehouse, score: ScoreParams = QUICK) -> answers.Ranked:
     """Rank the source `log`."""
-    return answer_steps.rank(warehouse, "log", score, "")
+    return answers.rank(warehouse, "log", score, "")
 
 
 def shown(warehouse: Warehouse) -> NodesData:
@@ -33,7 +32,7 @@ def shown(warehouse: Warehouse) -> NodesData:
 @pytest.fixture
 def preprocessed(nodes_log: Warehouse) -> Warehouse:
     """The source `log`, preprocessed."""
-    answer_steps.preprocess(nodes_log, "log", PreprocessParams(), QUICK, "")
+    answers.preprocess(nodes_log, "log", PreprocessParams(), QUICK, "")
     return nodes_log
 
 
@@ -58,7 +57,7 @@ def test_answers_of_older_data_say_so_until_it_is_ranked_again(
     text = nodes_text(now)
     assert not now.is_outdated and "Older data:" not in text
     assert "3 executions are left out: the preprocessing knows none of their metrics" in text
-    answer_steps.preprocess(preprocessed, "log", PreprocessParams(), QUICK, "")
+    answers.preprocess(preprocessed, "log", PreprocessParams(), QUICK, "")
     assert ranked(preprocessed)["n_left_out"] == 0
 
 
@@ -67,13 +66,12 @@ def test_metrics_are_marked_as_counting_by_the_reference_and_not_by_todays_param
     marked = fetch(
         preprocessed, "SELECT DISTINCT benchmark_type, metric FROM nodes.repeatability WHERE is_counted ORDER BY ALL"
     )
-    used = champion_of(preprocessed, "log")
-    assert used is not None
-    assert list(marked.itertuples(index=False, name=None)) == sorted(used.reference.counted)
+    _, reference = answers.load_model(preprocessed, answers.require_model(preprocessed, "log"))
+    assert list(marked.itertuples(index=False, name=None)) == sorted(reference.counted)
     assert len(marked) == 7  # the rates: two of fio, one of each other
 
 
 def test_the_same_answers_are_not_made_twice(preprocessed: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     first = ranked(preprocessed)
-    monkeypatch.setattr("tasks.nodes.answering.answer", None)  # whoever answered again would fail
+    monkeypatch.setattr("tasks.nodes.answers.answer", None)  # whoever answered again would fail
     assert ranked(preprocessed) == first

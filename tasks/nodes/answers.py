@@ -1,0 +1,326 @@
+"""The plain answers about the nodes of a source: a ranking, which stand out, and how much a rerun differs.
+
+What they rest on, the preprocessing and the reference fleet, is learned here and kept as one model; answers are written
+as a whole for a source, and read back. What computes is imported where it does: most who import this read alone."""
+
+import logging
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, cast
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from tasks.errors import NotFound
+from tasks.nodes.aspects import is_unstressed
+from tasks.nodes.history import History, emulated_nodes, history_of, version_of
+from tasks.nodes.node_words import EMULATED, KIND, WORD, called, no_model
+from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.score_params import ScoreParams
+from tasks.warehouse.connection import Connection, fetch, transaction, writing
+from tasks.warehouse.new_card import new_card
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.registry import champion, folder_of, promote, register
+from tasks.warehouse.versions import code_version
+
+if TYPE_CHECKING:
+    from tasks.nodes.preprocess.fitting import Preprocessor
+    from tasks.nodes.ranking import Ranking
+    from tasks.nodes.reference_fleet import ReferenceFleet
+    from tasks.nodes.repeatability import Repeatability
+    from tasks.nodes.type_tables import NodeTables
+
+logger = logging.getLogger(__name__)
+MOST_NAMED = 3  # nodes of a reference, by their names
+PREPROCESSOR, REFERENCE = "preprocessor.json", "reference.json"
+TYPE = {"type": "benchmark_type"}
+
+
+class Preprocessed(TypedDict):
+    """model_id: in use now. n_recorded, n_kept: metrics, a metric of two benchmark types counted twice.
+
+    n_disagree: metrics where the paper's orientation rule says the opposite of what is declared; reference: which
+    nodes others are measured against."""
+
+    model_id: str
+    data_version: str
+    n_executions: int
+    n_recorded: int
+    n_kept: int
+    n_disagree: int
+    reference: str
+
+
+class Ranked(TypedDict):
+    """best: the node at the first place, or those that share it; most_suspicious: that stands out most, or empty.
+
+    n_executions: of the source; n_left_out: of them those of which the preprocessing knows no metric, such as of a new
+    benchmark or template: they are in no answer until it is made anew."""
+
+    model_id: str
+    n_nodes: int
+    n_executions: int
+    n_left_out: int
+    best: list[str]
+    most_suspicious: str
+
+
+def preprocess(
+    warehouse: Warehouse, source: str, preprocess: PreprocessParams, score: ScoreParams, run_id: str
+) -> Preprocessed:
+    """Decide what counts of each metric of a source, and freeze the reference that its nodes are measured against.
+
+    The same data and parameters make the same model once. run_id: of the flow run, for the model's card."""
+    from tasks.nodes.preprocess.fitting import count_metrics, decisions
+
+    history, version = history_of(warehouse, source)
+    preprocessor, reference = learn(history, preprocess, score)
+    counts, table = count_metrics(preprocessor), decisions(preprocessor)
+    asked = {"preprocess": preprocess.model_dump(mode="json"), "score": score.model_dump(mode="json")}
+    n_disagree = int((~table["agrees"].fillna(True).astype(bool)).sum())
+    card = new_card(
+        word=WORD, source=source, kind=KIND, run_id=run_id, data_version=version, seed=score.seed,
+        parameters=asked | {"reference": reference.stated},
+        figures={"recorded": counts.recorded, "kept": counts.kept, "disagree": n_disagree},
+        identity=f"{asked}{code_version()}",
+    )  # fmt: skip
+    register(warehouse, card, lambda folder: _save(preprocessor, reference, folder))
+    about = {"source": source, "model_id": card.model_id}
+    replace_rows(warehouse, about, {"decisions": table.rename(columns=TYPE)}, within=("source", "model_id"))
+    promote(warehouse, WORD, card.model_id, f"{counts.kept} of {counts.recorded} metrics of data version {version}")
+    logger.info("kept %d of %d metrics of source %s by %s", counts.kept, counts.recorded, source, card.model_id)
+    return Preprocessed(
+        model_id=card.model_id,
+        data_version=version,
+        n_executions=len(history.executions),
+        n_recorded=counts.recorded,
+        n_kept=counts.kept,
+        n_disagree=n_disagree,
+        reference=reference.stated,
+    )
+
+
+def preprocess_once(warehouse: Warehouse, source: str, params: PreprocessParams, score: ScoreParams) -> str:
+    """The id of the preprocessing in use for a source, which is made now if there is none yet."""
+    card = champion(warehouse.models, WORD, source, KIND)
+    if card is not None:
+        return card.model_id
+    return preprocess(warehouse, source, params, score, "")["model_id"]
+
+
+def require_model(warehouse: Warehouse, source: str) -> str:
+    """The id of the preprocessing in use for a source. Raises NotFound before the first one."""
+    card = champion(warehouse.models, WORD, source, KIND)
+    if card is None:
+        raise NotFound(no_model(source))
+    return card.model_id
+
+
+def rank(warehouse: Warehouse, source: str, score: ScoreParams, after: str) -> Ranked:
+    """Rank the nodes of a source, measure reruns, and keep all of it in place of what was there.
+
+    With the same data, model, parameters and code the answers that stand there are given again.
+    The reference of the preprocessing in use stays as it was frozen, so a node that joined moves no other. after: what
+    the answers rest on; a continued run with another asks again."""
+    model_id, version = require_model(warehouse, source), version_of(warehouse, source)
+    key = uuid.uuid5(uuid.NAMESPACE_OID, f"{version}{model_id}{score.model_dump(mode='json')}{code_version()}").hex
+    kept = "SELECT count(*) AS n FROM nodes.rankings WHERE source = $source AND key = $key"
+    if not fetch(warehouse, kept, {"source": source, "key": key})["n"].iloc[0]:
+        preprocessor, reference = load_model(warehouse, model_id)
+        found = answer(history_of(warehouse, source)[0], preprocessor, reference, score)
+        replace_rows(
+            warehouse, {"source": source, "model_id": model_id}, _tables(found, reference.counted, key, version)
+        )
+    overview = read_overview(warehouse, source)
+    logger.info("ranked %d nodes of source %s by %s after %s", overview["n_nodes"], source, model_id, after)
+    return cast(Ranked, {"model_id": model_id, **overview})
+
+
+@dataclass(frozen=True)
+class Answers:
+    """ranking: nodes by score; watched: nodes by their slow executions (`suspicious_nodes`), with first_at and last_at.
+
+    calm: the tables of the executions that were neither stressed nor disturbed, which all of this rests on."""
+
+    ranking: "Ranking"
+    watched: pd.DataFrame
+    repeated: "Repeatability"
+    calm: "NodeTables"
+
+
+def learn(history: History, params: PreprocessParams, score: ScoreParams) -> "tuple[Preprocessor, ReferenceFleet]":
+    """What becomes of each metric, learned from all executions, and the fleet that nodes are measured against.
+
+    The fleet are all nodes, by their executions that were neither stressed nor disturbed."""
+    from tasks.nodes.preprocess.fitting import fit
+    from tasks.nodes.reference_fleet import learn_reference
+    from tasks.nodes.type_tables import tables_of
+
+    preprocessor = fit(history, params)
+    calm = is_unstressed(history.executions).to_numpy(dtype=bool)
+    nodes = sorted(history.executions.loc[calm, "node"].astype(str).unique())
+    stated = _stated(nodes, emulated_nodes(history))
+    return preprocessor, learn_reference(tables_of(history, preprocessor), calm, score, stated)
+
+
+def answer(history: History, preprocessor: "Preprocessor", reference: "ReferenceFleet", score: ScoreParams) -> Answers:
+    """Rank nodes by executions that were neither stressed nor disturbed, and say which stand out by slow ones."""
+    from tasks.nodes.ranking import rank_nodes
+    from tasks.nodes.repeatability import repeatability_of
+    from tasks.nodes.suspicion import suspicious_nodes
+    from tasks.nodes.type_tables import tables_of
+
+    tables = tables_of(history, preprocessor)
+    is_calm = is_unstressed(history.executions).to_numpy(dtype=bool)
+    calm = tables.of_executions(is_calm)
+    return Answers(
+        ranking=rank_nodes(calm, reference, score),
+        watched=_timed(suspicious_nodes(calm, reference, score), history),
+        repeated=repeatability_of(tables, is_calm, score.min_executions),
+        calm=calm,
+    )
+
+
+def load_model(warehouse: Warehouse, model_id: str) -> "tuple[Preprocessor, ReferenceFleet]":
+    """What became of each metric, and what nodes are measured against. Raises BadInput for broken files."""
+    from tasks.nodes.preprocess.fitting import load_preprocessor
+    from tasks.nodes.reference_fleet import load_reference
+
+    folder = folder_of(warehouse.models, WORD, model_id)
+    return load_preprocessor(folder / PREPROCESSOR), load_reference(folder / REFERENCE)
+
+
+def _save(preprocessor: "Preprocessor", reference: "ReferenceFleet", folder: Path) -> None:
+    from tasks.nodes.preprocess.fitting import save_preprocessor
+    from tasks.nodes.reference_fleet import save_reference
+
+    save_preprocessor(preprocessor, folder / PREPROCESSOR)
+    save_reference(reference, folder / REFERENCE)
+
+
+def read_scores(warehouse: Warehouse, source: str) -> pd.DataFrame:
+    """The latest ranking of a source, by aspect (`all` first), the best first; is_emulated of each node beside it."""
+    return fetch(
+        warehouse,
+        """
+        WITH emulated AS (
+            SELECT node, coalesce(bool_or(is_emulated), false) AS is_emulated
+            FROM nodes.executions WHERE source = $source GROUP BY node
+        )
+        SELECT scores.*, coalesce(is_emulated, false) AS is_emulated
+        FROM nodes.scores AS scores LEFT JOIN emulated USING (node)
+        WHERE source = $source ORDER BY aspect <> 'all', aspect, rank, score DESC, node
+        """,
+        {"source": source},
+    )
+
+
+def read_watched(warehouse: Warehouse, source: str) -> pd.DataFrame:
+    """The nodes of a source, those that stand out by slow executions first."""
+    return fetch(warehouse, "SELECT * FROM nodes.watched WHERE source = $source ORDER BY place", {"source": source})
+
+
+def read_overview(warehouse: Warehouse, source: str) -> dict[str, Any]:
+    """What the answers about a source come to, by the names of `Ranked`, without its model."""
+    rows = fetch(
+        warehouse,
+        """
+        SELECT (SELECT count(*) FROM nodes.scores WHERE source = $source AND aspect = 'all') AS n_nodes,
+            (SELECT count(*) FROM nodes.executions WHERE source = $source) AS n_executions,
+            coalesce((SELECT n_left_out FROM nodes.rankings WHERE source = $source), 0) AS n_left_out,
+            (SELECT list(node ORDER BY score DESC, node) FROM nodes.scores
+                WHERE source = $source AND aspect = 'all' AND rank = 1) AS best,
+            (SELECT arg_min(node, place) FROM nodes.watched WHERE source = $source AND stands_out) AS most_suspicious
+        """,
+        {"source": source},
+    )
+    row = rows.iloc[0]
+    suspicious = row["most_suspicious"]
+    return {
+        **{name: int(row[name]) for name in ("n_nodes", "n_executions", "n_left_out")},
+        "best": [str(node) for node in row["best"]] if hasattr(row["best"], "__len__") else [],
+        "most_suspicious": suspicious if isinstance(suspicious, str) else "",
+    }
+
+
+def read_decisions(warehouse: Warehouse, source: str, model_id: str) -> pd.DataFrame:
+    """What a model made of each metric, by benchmark type and name."""
+    return fetch(
+        warehouse,
+        "SELECT * FROM nodes.decisions WHERE source = $source AND model_id = $model_id ORDER BY benchmark_type, metric",
+        {"source": source, "model_id": model_id},
+    )
+
+
+def replace_rows(
+    warehouse: Warehouse,
+    about: Mapping[str, Any],
+    frames: Mapping[str, pd.DataFrame],
+    within: Sequence[str] = ("source",),
+) -> None:
+    """Put rows into tables of nodes in the place of those before, all tables or none.
+
+    frames: by table. about: columns of all rows, beside their own; rows that have the same of `within` are replaced."""
+    same = " AND ".join(f"{name} = ${name}" for name in within)
+    with writing(warehouse) as connection, transaction(connection):
+        for name, frame in frames.items():
+            connection.execute(f"DELETE FROM nodes.{name} WHERE {same}", {one: about[one] for one in within}).fetchall()
+            insert_rows(connection, f"nodes.{name}", frame, about)
+
+
+def insert_rows(connection: Connection, table: str, rows: pd.DataFrame, about: Mapping[str, Any]) -> None:
+    """Append rows to a table of nodes, each with the columns of `about` beside its own; none is nothing to do."""
+    if rows.empty:
+        return
+    if "machine_type" in rows:
+        rows = rows.assign(machine_type=rows["machine_type"].replace("", None))
+    connection.register("new_rows", pa.Table.from_pandas(rows, preserve_index=False))
+    columns = ", ".join(f"${name} AS {name}" for name in about)
+    connection.execute(f"INSERT INTO {table} BY NAME SELECT {columns}, * FROM new_rows", dict(about)).fetchall()
+    connection.unregister("new_rows")
+
+
+def _tables(
+    found: Answers, counted: frozenset[tuple[str, str]], key: str, data_version: str
+) -> dict[str, pd.DataFrame]:
+    """The rows of answers. counted: the types and metrics that count in these scores. key: of what they rest on."""
+    now = datetime.now(UTC).replace(tzinfo=None)
+    ranked = found.ranking.table.rename(columns={"place": "rank"})
+    ranked = ranked.assign(shared_place=ranked["shared_place"].astype("Int64"))
+    rests_on = {"key": key, "data_version": data_version, "n_executions": found.calm.n_executions}
+    return {
+        "rankings": pd.DataFrame([{**rests_on, "n_left_out": found.calm.n_left_out, "ranked_at": now}]),
+        "scores": ranked.assign(is_tied=ranked["n_tied"] > 1, scored_at=now, key=key).drop(columns="n_tied"),
+        "watched": found.watched.assign(place=np.arange(1, len(found.watched) + 1)),
+        "repeatability": _marked(found.repeated.metrics, counted, ("runs_for_5", "runs_for_10")),
+        "pairs": _marked(found.repeated.pairs, counted, ("n_runs",)),
+    }
+
+
+def _stated(nodes: Sequence[str], emulated: Collection[str]) -> str:
+    """Some nodes in words: their names, of many how many; emulated ones are called so."""
+    if len(nodes) <= MOST_NAMED:
+        return ", ".join(called(node, node in emulated) for node in nodes)
+    n_emulated = sum(node in emulated for node in nodes)
+    return f"{len(nodes)} nodes" + (f", {n_emulated} of them {EMULATED}" if n_emulated else "")
+
+
+def _timed(watched: pd.DataFrame, history: History) -> pd.DataFrame:
+    """With the starts of executions in place of their rows."""
+    at = history.executions["started_at"].reset_index(drop=True)
+    return watched.drop(columns=["first", "last"]).assign(
+        **{f"{end}_at": watched[end].map(at).astype("datetime64[us]") for end in ("first", "last")}
+    )
+
+
+def _marked(rows: pd.DataFrame, counted: frozenset[tuple[str, str]], may_be_endless: tuple[str, ...]) -> pd.DataFrame:
+    """With is_counted, and endless numbers of executions as missing ones."""
+    if rows.empty:
+        return rows
+    endless = {name: rows[name].astype(np.float64).replace([np.inf, -np.inf], np.nan) for name in may_be_endless}
+    pairs = zip(rows["type"], rows["metric"], strict=True)
+    return rows.assign(is_counted=[pair in counted for pair in pairs], **endless).rename(columns=TYPE)

@@ -156,9 +156,8 @@ def learn(history: History, params: PreprocessParams, score: ScoreParams) -> "tu
     """What becomes of each metric, learned from all executions, and the fleet that nodes are measured against.
 
     The fleet are all nodes, by their executions that were neither stressed nor disturbed."""
-    from tasks.nodes.preprocess.fitting import fit
+    from tasks.nodes.preprocess.fitting import fit, tables_of
     from tasks.nodes.reference_fleet import learn_reference
-    from tasks.nodes.type_tables import tables_of
 
     preprocessor = fit(history, params)
     calm = is_unstressed(history.executions).to_numpy(dtype=bool)
@@ -169,10 +168,10 @@ def learn(history: History, params: PreprocessParams, score: ScoreParams) -> "tu
 
 def answer(history: History, preprocessor: "Preprocessor", reference: "ReferenceFleet", score: ScoreParams) -> Answers:
     """Rank nodes by executions that were neither stressed nor disturbed, and say which stand out by slow ones."""
+    from tasks.nodes.preprocess.fitting import tables_of
     from tasks.nodes.ranking import rank_nodes
     from tasks.nodes.repeatability import repeatability_of
     from tasks.nodes.suspicion import suspicious_nodes
-    from tasks.nodes.type_tables import tables_of
 
     tables = tables_of(history, preprocessor)
     is_calm = is_unstressed(history.executions).to_numpy(dtype=bool)

@@ -18,16 +18,12 @@ from tasks.nodes.history import (
     read_results,
 )
 from tasks.nodes.params import ReadParams
+from tasks.nodes.preprocess.fitting import tables_of
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reference_fleet import ReferenceFleet
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.scores import log_ratios
-from tasks.nodes.type_tables import (
-    NodeTables,
-    group_medians,
-    tables_of,
-    weighted_mean,
-)
+from tasks.nodes.type_tables import NodeTables, group_medians, weighted_mean
 from tasks.warehouse.place import Warehouse
 
 Threads = Literal["one", "all", "unsaid"]

@@ -16,9 +16,9 @@ from tasks.nodes.evaluate.params import EvaluateParams, LearnedParams
 from tasks.nodes.perona.inputs import inputs_of
 from tasks.nodes.perona.judging import judge
 from tasks.nodes.perona.params import FingerprintParams
+from tasks.nodes.preprocess.fitting import learn_tables
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.synthetic import synthetic_history
-from tasks.nodes.type_tables import learn_tables
 
 pytestmark = pytest.mark.bench
 N_LEARNED, EPOCHS = 1_500, 10

@@ -5,10 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from tasks.nodes.type_tables import (
-    NodeTables,
-    TypeTable,
-)
+from tasks.nodes.type_tables import NodeTables, TypeTable
 from tasks.warehouse.place import Warehouse
 
 
@@ -54,9 +51,9 @@ def together():
 @pytest.fixture(scope="session")
 def campaign():
     """A function: a drawn history, and its tables learned from all executions."""
+    from tasks.nodes.preprocess.fitting import learn_tables
     from tasks.nodes.preprocess.params import PreprocessParams
     from tasks.nodes.synthetic import synthetic_history
-    from tasks.nodes.type_tables import learn_tables
 
     def drawn(**asked):
         history = synthetic_history(**asked)

@@ -17,15 +17,10 @@ from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
 from tasks.nodes.evaluate.measures import measures_of
 from tasks.nodes.history import History
 from tasks.nodes.node_words import FAR
-from tasks.nodes.preprocess.fitting import Preprocessor, fit, load_preprocessor, save_preprocessor
+from tasks.nodes.preprocess.fitting import Preprocessor, fit, load_preprocessor, save_preprocessor, tables_of
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.tools import resolution
-from tasks.nodes.type_tables import (
-    Bools,
-    Floats,
-    NodeTables,
-    tables_of,
-)
+from tasks.nodes.type_tables import Bools, Floats, NodeTables
 
 MOST = 5  # reasons of an execution
 LEAST_DEVIATION = 2.0

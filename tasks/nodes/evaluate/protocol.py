@@ -22,7 +22,7 @@ from tasks.nodes.evaluate.injection import inject, injected_figures
 from tasks.nodes.evaluate.measures import THEIRS, Figures, learned_figures, put
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.history import History
-from tasks.nodes.preprocess.fitting import count_metrics, decisions, fit
+from tasks.nodes.preprocess.fitting import count_metrics, decisions, fit, learn_tables, tables_of
 from tasks.nodes.preprocess.params import Variant
 from tasks.nodes.ranking import ALL, component_scores, lacking, rank_nodes
 from tasks.nodes.reference_fleet import ReferenceFleet, counted_in, learn_reference, usual_aspects
@@ -30,12 +30,7 @@ from tasks.nodes.repeatability import Repeatability, repeatability_of
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.scores import score_nodes
 from tasks.nodes.suspicion import suspicious_nodes
-from tasks.nodes.type_tables import (
-    Bools,
-    NodeTables,
-    learn_tables,
-    tables_of,
-)
+from tasks.nodes.type_tables import Bools, NodeTables
 from tasks.progress import report_progress
 from tasks.warehouse.versions import code_version
 

@@ -31,13 +31,13 @@ from tasks.nodes.preprocess.fitting import (
     load_preprocessor,
     save_preprocessor,
     softly_clipped,
+    tables_of,
     transform,
 )
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.reference_fleet import ReferenceFleet, learn_reference, load_reference, save_reference
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.scores import execution_scores
-from tasks.nodes.type_tables import tables_of
 from tasks.params import Params
 
 Floats = NDArray[np.float64]
@@ -55,7 +55,6 @@ PERCENTILES = (10, 50, 90)
 BEFORE_S = 50.0  # how long before its start the window before an execution begins
 SAMPLES = 2_000_000  # telemetry rows are read until they have so many samples: memory stays bounded
 INVERSE_FLOOR = 0.001
-CLIP_FROM, CLIP_AT = 4.0, 10.0  # in deviations
 TINY = 1e-9  # deviations below this share of the largest magnitude are rounding
 FORMAT, VERSION = "whorl.nodes.inputs", 1
 PREPROCESSOR, REFERENCE, INPUTS = "preprocessor.json", "reference.json", "inputs.json"
@@ -336,7 +335,7 @@ def scale_node_metrics(told: NodeMetrics, scales: NodeMetricScales) -> tuple[Flo
         change = np.nan_to_num(inverse_difference(before, during), nan=0.0)
         return np.empty((len(change), 0), dtype=np.float32), ((change - centre) / spread).astype(np.float32)
     scaled_before, scaled_during = (
-        softly_clipped((np.arcsinh(values / np.asarray(scales.magnitude)) - centre) / spread, CLIP_FROM, CLIP_AT)
+        softly_clipped((np.arcsinh(values / np.asarray(scales.magnitude)) - centre) / spread)
         for values in (before, during)
     )
     return (

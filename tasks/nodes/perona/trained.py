@@ -51,14 +51,11 @@ from tasks.nodes.perona.judging import Judged, can_be_judged, judge, series_of, 
 from tasks.nodes.perona.network import PeronaNetwork, load_network, save_network
 from tasks.nodes.perona.params import FingerprintParams, ModelParams, SearchParams, TrainParams
 from tasks.nodes.perona.search import search
+from tasks.nodes.preprocess.fitting import learn_tables
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking import Ranking
 from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.type_tables import (
-    Bools,
-    NodeTables,
-    learn_tables,
-)
+from tasks.nodes.type_tables import Bools, NodeTables
 from tasks.params import Params
 from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse

@@ -1,30 +1,28 @@
 """The preprocessing of metrics (Perona, III-B): learned from training executions, applied, told, and kept as JSON.
 
-Imputation and scaling: every kept metric on one scale, the larger the better.
+Scaling: every kept metric on one scale, the larger the better, with s = 1 where more is better and -1 where less is.
 
-    z = s · ln(x / median) / spread      log_ratio: an equal share is an equal step on a slow node and on a fast one
-    z = s · (x - median) / spread        robust; also for metrics that reach 0 or below
-    z = (x - min) / (max - min)          min_max, the paper's; mirrored, (max - x) / (max - min), where less is better
+    z = s · ln(x / median) / spread      ours: an equal share is an equal step on a slow node and on a fast one
+    z = s · (x - median) / spread        ours, of metrics that reach 0 or below
+    z = (x - min) / (max - min)          the paper's; mirrored, (max - x) / (max - min), where less is better
 
-with s = 1 where more is better and -1 where less is, and spread = interquartile range / 1.349. The first two are then
-drawn in smoothly beyond clip_from: bounded, so that an outlier moves nothing else, and still rising, so that a machine
-faster than all that was seen stays ahead of them."""
+spread = interquartile range / 1.349. Ours are then drawn in smoothly beyond CLIP_FROM: bounded, so that an outlier
+moves nothing else, and still rising, so that a machine faster than all that was seen stays ahead of them. A missing
+value becomes the median in ours and the mean in the paper's."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from tasks.errors import BadInput
-from tasks.nodes.aspects import is_stressed
+from tasks.nodes.aspects import is_stressed, type_names
 from tasks.nodes.history import History
-from tasks.nodes.preprocess.params import Imputation, PreprocessParams, Scaling
+from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.preprocess.selection import (
     NORMAL_WIDTH,
     TAILS,
@@ -51,9 +49,11 @@ from tasks.nodes.preprocess.unification import (
     recorded,
 )
 from tasks.nodes.tools.facts import MetricFacts
+from tasks.nodes.type_tables import NodeTables, TypeTable
 from tasks.params import Params
 
 NORMAL_QUARTILES = 1.3489795003  # interquartile range of a normal distribution, in standard deviations
+CLIP_FROM, CLIP_AT = 4.0, 10.0  # in spreads: up to the first values stay, those beyond are drawn towards the second
 
 
 class Scale(Params):
@@ -65,19 +65,16 @@ class Scale(Params):
     fill: float
 
 
-def learn_scale(values: Floats, spread: Spread, sign: Sign, scaling: Scaling, imputation: Imputation) -> Scale:
+def learn_scale(values: Floats, spread: Spread, sign: Sign, *, is_paper: bool = False) -> Scale:
     """The scale of a metric from its training values (n,), of which two at least differ, and their spread.
 
-    Values of a logarithmic scale are never negative and at most 5 % are 0; where that does not hold it is `robust`."""
-    fill = spread.mean if imputation == "mean" else spread.median
-    if scaling == "min_max":
+    Values of a logarithmic scale are never negative and at most 5 % are 0."""
+    if is_paper:
         centre = spread.least if sign > 0 else spread.greatest
-        return Scale(is_logarithmic=False, centre=centre, spread=spread.greatest - spread.least, fill=fill)
-    if scaling == "log_ratio" and spread.least >= 0 and spread.low > 0:
-        width = robust_width(np.log(values[values > 0]))
-        if width > 0:
-            return Scale(is_logarithmic=True, centre=spread.median, spread=width, fill=fill)
-    return Scale(is_logarithmic=False, centre=spread.median, spread=robust_width(values), fill=fill)
+        return Scale(is_logarithmic=False, centre=centre, spread=spread.greatest - spread.least, fill=spread.mean)
+    if spread.least >= 0 and spread.low > 0 and (width := robust_width(np.log(values[values > 0]))) > 0:
+        return Scale(is_logarithmic=True, centre=spread.median, spread=width, fill=spread.median)
+    return Scale(is_logarithmic=False, centre=spread.median, spread=robust_width(values), fill=spread.median)
 
 
 def robust_width(values: Floats) -> float:
@@ -88,19 +85,21 @@ def robust_width(values: Floats) -> float:
     return float(next((width for width in widths if width > 0), 0.0))
 
 
-def scaled(values: Floats, sign: Floats, is_logarithmic: Bools, centre: Floats, spread: Floats) -> Floats:
-    """z of each value by the scale beside it, all (n,), before it is drawn in; a logarithm of 0 is -inf · s."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logarithm = np.log(np.where(values > 0, values, 0) / np.where(is_logarithmic, centre, 1))
-    return np.asarray(sign * np.where(is_logarithmic, logarithm, values - centre) / spread)
+def scaled(values: Floats, sign: Sign, scale: Scale) -> Floats:
+    """z of each value (n,), before it is drawn in; a logarithm of 0 is -inf · s."""
+    if not scale.is_logarithmic:
+        return np.asarray(sign * (values - scale.centre) / scale.spread)
+    with np.errstate(divide="ignore"):
+        return np.asarray(sign * np.log(np.maximum(values, 0) / scale.centre) / scale.spread)
 
 
-def softly_clipped(z: Floats, start: float, limit: float) -> Floats:
-    """z as it is up to `start`, beyond it drawn in: start + (limit - start) · u / (1 + u), u = (|z| - start) / (limit -
-    start). Continuous with its slope, strictly rising, within ± limit."""
-    beyond = np.maximum(np.abs(z) - start, 0) / (limit - start)
-    drawn_in = start + (limit - start) * (1 - 1 / (1 + beyond))
-    return np.asarray(np.where(np.abs(z) <= start, z, np.sign(z) * drawn_in))
+def softly_clipped(z: Floats) -> Floats:
+    """z as it is up to CLIP_FROM, beyond it drawn in: CLIP_FROM + span · u / (1 + u), u = (|z| - CLIP_FROM) / span.
+
+    span = CLIP_AT - CLIP_FROM. Continuous with its slope, strictly rising, within ± CLIP_AT."""
+    span = CLIP_AT - CLIP_FROM
+    beyond = np.maximum(np.abs(z) - CLIP_FROM, 0) / span
+    return np.asarray(np.where(np.abs(z) <= CLIP_FROM, z, np.sign(z) * (CLIP_FROM + span * (1 - 1 / (1 + beyond)))))
 
 
 class FittedMetric(Params):
@@ -149,18 +148,10 @@ class Preprocessor(Params):
         return tuple(metric for metric in self.metrics if metric.is_kept)
 
     def columns(self) -> pd.DataFrame:
-        """One row a recorded metric; base: as read; place: among the kept ones, -1 for a dropped one."""
-        place = np.cumsum([metric.is_kept for metric in self.metrics]) - 1
-        return pd.DataFrame(
-            {
-                "type": [metric.type for metric in self.metrics],
-                "benchmark": [metric.benchmark for metric in self.metrics],
-                "metric": [metric.metric for metric in self.metrics],
-                "base": [metric.base_as_read for metric in self.metrics],
-                "divided_by": [metric.divided_by for metric in self.metrics],
-                "place": np.where([metric.is_kept for metric in self.metrics], place, -1).astype(np.int64),
-            }
-        )
+        """One row a recorded metric; base: as read."""
+        names = ("type", "benchmark", "metric", "base_as_read", "divided_by")
+        rows = [[getattr(metric, name) for name in names] for metric in self.metrics]
+        return pd.DataFrame(rows, columns=list(names)).rename(columns={"base_as_read": "base"})
 
 
 def fit(history: History, params: PreprocessParams, *, facts: Facts | None = None) -> Preprocessor:
@@ -212,134 +203,130 @@ def _learn(
     why = why_dropped(read["benchmark"], read["metric"], base, spread, fact, params)
     scale = None
     if spread is not None and not why:
-        scale = learn_scale(values, spread, orientation.sign, params.scales, params.imputes)
+        scale = learn_scale(values, spread, orientation.sign, is_paper=params.is_paper)
     return FittedMetric(
         **read, base_as_read=as_read, base=base, spread=spread, why=why, orientation=orientation, scale=scale
     )
 
 
-@dataclass(frozen=True)
-class LeftOut:
-    """What had no place. types: executions of each type that training did not have. metrics: values of each metric that
-    training did not have, by column name. units: values whose unit cannot become that of their column."""
+def learn_tables(history: History, is_train: Bools, params: PreprocessParams) -> NodeTables:
+    """Tables of all executions, preprocessed with what those of the mask (n_executions,) taught."""
+    return tables_of(history, fit(history if is_train.all() else history.where(is_train), params))
 
-    types: Mapping[str, int]
-    metrics: Mapping[str, int]
-    units: Mapping[str, int]
+
+def tables_of(history: History, preprocessor: Preprocessor) -> NodeTables:
+    """The kept metrics of all executions by type. An execution without a value of them is in no table.
+
+    What training did not have (types, metrics, units) is left out; executions that have nothing else are counted."""
+    executions = history.executions
+    columns = preprocessor.columns()
+    found = recorded(history)
+    read = in_base_units(found, columns)
+    unified = as_rates(read, columns, columns["divided_by"].tolist(), durations(executions))
+    names = pd.Series(type_names(executions).to_numpy(dtype=object))
+    aspects = _aspects(names, executions["aspect"])
+    node_of, nodes = pd.factorize(executions["node"].astype(str), sort=True)
+    of_type: dict[str, list[int]] = {}
+    for at, metric in enumerate(preprocessor.metrics):
+        if metric.is_kept:
+            of_type.setdefault(metric.type, []).append(at)
+    tables = [
+        _table(name, aspects.get(name, "unknown"), places, unified, preprocessor, node_of.astype(np.int64))
+        for name, places in sorted(of_type.items())
+    ]
+    return NodeTables(
+        tuple(str(node) for node in nodes),
+        _machine_types(executions, node_of, len(nodes)),
+        tuple(table for table in tables if len(table.executions)),
+        len(executions),
+        _count_left_out(found, read, len(executions)),
+    )
+
+
+def _count_left_out(found: Recorded, read: Unified, n_executions: int) -> int:
+    """Executions that measured something, but no metric of training in a unit that can become that of its column."""
+    is_measured, is_known = np.zeros((2, n_executions), dtype=bool)
+    is_measured[found.execution] = True
+    is_known[read.execution] = True
+    return int((is_measured & ~is_known).sum())
+
+
+def _aspects(types: pd.Series, aspects: pd.Series) -> dict[str, str]:
+    """The aspect of each type, as its first execution says."""
+    is_first = ~types.duplicated()
+    told = aspects.fillna("unknown").astype(str).to_numpy(dtype=object)[is_first.to_numpy()]
+    return dict(zip(types[is_first], told, strict=True))
+
+
+def _machine_types(executions: pd.DataFrame, node_of: np.ndarray, n_nodes: int) -> tuple[str, ...]:
+    """Of each node, as the first of its executions that says any; empty if none does."""
+    told = pd.Series(executions["machine_type"].fillna("").astype(str).to_numpy(dtype=object))
+    first = told[told != ""].groupby(node_of[(told != "").to_numpy()]).first()
+    return tuple(str(one) for one in first.reindex(range(n_nodes), fill_value=""))
+
+
+def _table(
+    name: str, aspect: str, places: list[int], unified: Unified, preprocessor: Preprocessor, node_of: Ints
+) -> TypeTable:
+    metrics = [preprocessor.metrics[place] for place in places]
+    parts = [unified.of(place) for place in places]
+    rows = np.unique(np.concatenate([unified.execution[part] for part in parts]))
+    values, on_scale = (np.full((len(rows), len(places)), np.nan) for _ in range(2))
+    for at, (metric, part) in enumerate(zip(metrics, parts, strict=True)):
+        own = np.searchsorted(rows, unified.execution[part])
+        values[own, at] = unified.value[part]
+        on_scale[own, at] = _on_scale(metric, unified.value[part], preprocessor.params)
+    return TypeTable(
+        name=name,
+        aspect=aspect,
+        executions=rows.astype(np.int64),
+        nodes=node_of[rows],
+        metrics=tuple(metric.metric for metric in metrics),
+        units=tuple(metric.base for metric in metrics),
+        natural=values,
+        orientation=np.array([metric.orientation.sign for metric in metrics], dtype=np.float64),
+        scaled=on_scale,
+        is_directed=np.array([metric.orientation.is_directed for metric in metrics], dtype=bool),
+    )
+
+
+def _on_scale(metric: FittedMetric, values: Floats, params: PreprocessParams) -> Floats:
+    """The values of one kept metric on its scale."""
+    if metric.scale is None:
+        raise ValueError(f"{metric.name} is not kept, so it has no scale")
+    z = scaled(values, metric.orientation.sign, metric.scale)
+    return z if params.is_paper else softly_clipped(z)
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Executions as vectors of the kept metrics.
+    """Executions as vectors of the kept metrics of all types, as a network sees them.
 
-    executions: the rows of the history. columns: (m,) names, `<benchmark type>/<metric>`; these two as column_types and
-    metrics; units: base units, (m,).
-    natural: (n, m) in base units, NaN where not measured. orientation: (m,) 1 where more is better, -1 where less is.
-    scaled: (n, m), larger is better, missing values filled in. types: (k,) of training. one_hot: (n, k), all 0 for a
-    type that is not among them. mirrored_about: (m,), the oriented value of x is mirrored_about - x where less is
-    better: 0, or least + greatest with the paper's scaling."""
+    columns: (m,) names, `<benchmark type>/<metric>`. scaled: (n, m), larger is better, missing values filled in.
+    is_own: (n, m) whether it was measured. types: (k,) of training. one_hot: (n, k), all 0 for a type not among them."""
 
-    executions: pd.DataFrame
     columns: tuple[str, ...]
-    column_types: tuple[str, ...]
-    metrics: tuple[str, ...]
-    units: tuple[str, ...]
-    natural: Floats
-    orientation: Ints
     scaled: Floats
+    is_own: Bools
     types: tuple[str, ...]
     one_hot: Floats
-    mirrored_about: Floats
-    left_out: LeftOut
-
-    @property
-    def is_own(self) -> Bools:
-        """Which values were measured, (n, m); the others of `scaled` are filled in."""
-        return ~np.isnan(self.natural)
-
-    @property
-    def oriented(self) -> Floats:
-        """Natural values with the larger the better, (n, m); NaN where not measured."""
-        return np.where(self.orientation > 0, self.natural, self.mirrored_about - self.natural)
 
 
 def transform(preprocessor: Preprocessor, history: History) -> Prepared:
-    """The vectors of executions, training ones or others. Metrics and types that training lacked are counted.
-
-    Raises ValueError for a value that is not finite."""
-    found = recorded(history)
-    columns = preprocessor.columns()
-    divided_by = columns["divided_by"].tolist()
-    unified = as_rates(in_base_units(found, columns), columns, divided_by, durations(history.executions))
+    """The vectors of executions, training ones or others. Raises ValueError for a value that is not finite."""
     kept = preprocessor.kept
-    place = columns["place"].to_numpy(dtype=np.int64)[unified.column]
-    is_kept = place >= 0
-    execution, place, value = unified.execution[is_kept], place[is_kept], unified.value[is_kept]
-    natural = np.full((len(found.types), len(kept)), np.nan)
-    natural[execution, place] = value
-    orientation = np.array([metric.orientation.sign for metric in kept], dtype=np.int64)
-    return Prepared(
-        executions=history.executions,
-        columns=tuple(metric.name for metric in kept),
-        column_types=tuple(metric.type for metric in kept),
-        metrics=tuple(metric.metric for metric in kept),
-        units=tuple(metric.base for metric in kept),
-        natural=natural,
-        orientation=orientation,
-        scaled=_scaled(preprocessor, natural.shape, execution, place, value),
-        types=preprocessor.types,
-        one_hot=_one_hot(found.types, preprocessor.types),
-        mirrored_about=_mirrors(preprocessor),
-        left_out=_left_out(preprocessor, found, unified),
-    )
-
-
-def _scaled(preprocessor: Preprocessor, shape: tuple[int, ...], execution: Ints, place: Ints, value: Floats) -> Floats:
-    """(n, m): the measured values scaled one by one, the fill of each column everywhere else."""
-    kept, params = preprocessor.kept, preprocessor.params
-    scales = [metric.scale for metric in kept if metric.scale is not None]
-    sign = np.array([metric.orientation.sign for metric in kept], dtype=np.float64)
-    is_logarithmic = np.array([one.is_logarithmic for one in scales], dtype=bool)
-    centre, spread = np.array([one.centre for one in scales]), np.array([one.spread for one in scales])
-
-    def on_scale(values: Floats, of: Ints) -> Floats:
-        z = scaled(values, sign[of], is_logarithmic[of], centre[of], spread[of])
-        return z if params.scales == "min_max" else softly_clipped(z, params.clip_from, params.clip_at)
-
-    fill = on_scale(np.array([one.fill for one in scales]), np.arange(len(scales)))
-    found = np.tile(fill, (shape[0], 1))
-    found[execution, place] = on_scale(value, place)
-    return found
-
-
-def _one_hot(names: NDArray[np.object_], types: tuple[str, ...]) -> Floats:
-    of = pd.Index(types, dtype=object).get_indexer(pd.Index(names, dtype=object))
-    found = np.zeros((len(names), len(types)))
-    known = np.flatnonzero(of >= 0)
-    found[known, of[known]] = 1
-    return found
-
-
-def _mirrors(preprocessor: Preprocessor) -> Floats:
-    if preprocessor.params.scales != "min_max":
-        return np.zeros(len(preprocessor.kept))
-    spreads = [metric.spread for metric in preprocessor.kept if metric.spread is not None]
-    return np.array([one.least + one.greatest for one in spreads])
-
-
-def _left_out(preprocessor: Preprocessor, found: Recorded, unified: Unified) -> LeftOut:
-    kinds = pd.Series(found.types, dtype=object).value_counts(sort=False)
-    unseen = {str(name): int(count) for name, count in kinds.items() if name not in preprocessor.types}
-    apart = unified.apart[unified.apart["type"].isin(preprocessor.types)]
-    names = apart["type"] + "/" + apart["metric"]
-    counts = {
-        reason: apart["n_values"].groupby(names[apart["reason"] == reason]).sum() for reason in ("metric", "unit")
-    }
-    return LeftOut(unseen, _as_counts(counts["metric"]), _as_counts(counts["unit"]))
-
-
-def _as_counts(counts: pd.Series) -> dict[str, int]:
-    return {str(name): int(count) for name, count in counts.items()}
+    columns = tuple(metric.name for metric in kept)
+    fill = [_on_scale(metric, np.array([metric.scale.fill]), preprocessor.params)[0] for metric in kept if metric.scale]
+    filled = np.tile(np.array(fill, dtype=np.float64), (len(history.executions), 1))
+    is_own = np.zeros(filled.shape, dtype=bool)
+    for table in tables_of(history, preprocessor).tables:
+        places = [columns.index(f"{table.name}/{metric}") for metric in table.metrics]
+        at = np.ix_(table.executions, np.array(places, dtype=np.int64))
+        is_own[at] = ~np.isnan(table.scaled)
+        filled[at] = np.where(is_own[at], table.scaled, filled[at])
+    names = type_names(history.executions).to_numpy(dtype=object)
+    one_hot = (names[:, None] == np.array(preprocessor.types, dtype=object)).astype(np.float64)
+    return Prepared(columns, filled, is_own, preprocessor.types, one_hot)
 
 
 PAPER_RECORDED, PAPER_KEPT = 153, 54  # Perona, IV-B
@@ -420,7 +407,7 @@ def _row(metric: FittedMetric) -> dict[str, object]:
     }
 
 
-FORMAT, VERSION = "whorl.nodes.preprocess", 1
+FORMAT, VERSION = "whorl.nodes.preprocess", 2
 
 
 def save_preprocessor(preprocessor: Preprocessor, file: Path) -> None:

@@ -102,6 +102,7 @@ def count_distinct(ordered: Floats) -> int:
 
 
 NO_VALUE = "no usable value"
+MIN_DISTINCT = 2
 PAPER_MIN_DISTINCT = 4  # the code's; the paper's text says two
 PAPER_MIN_DEVIATION = 0.01
 PAPER_UNITS = {"B": 1e-6, "B/s": 1e-6, "s/B": 1e9}  # to MB, MB/s and s/GB; the rest is as the code has it
@@ -116,12 +117,12 @@ def why_dropped(
     """Why the metric is dropped; empty if it is kept. spread: of its training values, None without any."""
     if spread is None:
         return NO_VALUE
-    if params.variant == "paper":
+    if params.is_paper:
         return _by_the_authors(f"{benchmark}-{metric}", base, spread)
     if is_setting(metric, fact):
         return "a setting or a version, not a result"
-    if spread.n_distinct < params.min_distinct:
-        return f"distinct values: {spread.n_distinct}, at least {params.min_distinct} needed"
+    if spread.n_distinct < MIN_DISTINCT:
+        return f"distinct values: {spread.n_distinct}, at least {MIN_DISTINCT} needed"
     if spread.dispersion < params.min_dispersion:
         return f"varies by {spread.dispersion:.2g} of its median, at least {params.min_dispersion:g} needed"
     return ""
@@ -192,7 +193,7 @@ def orient(
 ) -> Orientation:
     """The orientation of a metric. spread: of all its training values; unstressed: of those without known stress."""
     rule = rule_of(spread)
-    sign, origin = _overridden(metric) if params.variant == "paper" else _told(metric, base, fact)
+    sign, origin = _overridden(metric) if params.is_paper else _told(metric, base, fact)
     if sign is None:
         sign, origin = (1, "none") if rule is None else (rule, "rule")
     return Orientation(
@@ -200,7 +201,7 @@ def orient(
         origin=origin,
         rule_with_stressed=rule,
         rule_without_stressed=rule_of(unstressed),
-        is_directed=params.variant == "paper" or fact is None or fact.higher_is_better is not None,
+        is_directed=params.is_paper or fact is None or fact.higher_is_better is not None,
     )
 
 

@@ -261,22 +261,15 @@ COLUMNS = ["type", "benchmark", "metric", "base", "units", "n_apart", "note"]
 class Unified:
     """Values in base units, ordered by column, then as they came.
 
-    execution, value: (n_values,). edges: (n_columns + 1,); column c has the values from edges[c] to edges[c + 1].
-    apart: rows of Recorded.triples that are in no column, with the reason."""
+    execution, value: (n_values,). edges: (n_columns + 1,); column c has the values from edges[c] to edges[c + 1]."""
 
     execution: Ints
     value: Floats
     edges: Ints
-    apart: pd.DataFrame
 
     def of(self, column: int) -> slice:
         """Where the values of a column stand."""
         return slice(int(self.edges[column]), int(self.edges[column + 1]))
-
-    @property
-    def column(self) -> Ints:
-        """The column of each value, (n_values,)."""
-        return np.repeat(np.arange(len(self.edges) - 1), np.diff(self.edges))
 
 
 def choose_columns(found: Recorded, facts: Facts) -> pd.DataFrame:
@@ -303,15 +296,13 @@ def in_base_units(found: Recorded, columns: pd.DataFrame) -> Unified:
     column = column.astype(np.int64) if len(keys) else np.full(len(triples), -1, dtype=np.int64)
     expected = np.array([*columns["base"], None], dtype=object)[column]
     is_unlike = (column >= 0) & (triples["base"].to_numpy(dtype=object) != expected)
-    reason = np.where(is_unlike, "unit", np.where(column < 0, "metric", ""))
     column = np.where(is_unlike, -1, column)
     of_row = column[found.triple]
     order = np.argsort(of_row, kind="stable")
     order = order[np.searchsorted(of_row[order], 0) :]
     value = found.value[order] * triples["factor"].to_numpy(dtype=np.float64)[found.triple[order]]
     edges = np.searchsorted(of_row[order], np.arange(len(columns) + 1))
-    apart = triples.assign(reason=reason)[column < 0].reset_index(drop=True)
-    return Unified(found.execution[order], value, edges.astype(np.int64), apart)
+    return Unified(found.execution[order], value, edges.astype(np.int64))
 
 
 def _converted(triples: pd.DataFrame) -> pd.DataFrame:

@@ -21,8 +21,8 @@ from tasks.nodes.detect.plain import (
     z_scores,
 )
 from tasks.nodes.evaluate.measures import average_precision, precision_recall
+from tasks.nodes.preprocess.fitting import learn_tables
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.type_tables import learn_tables
 from tasks.workloads.changepoints.finding import find_changepoints
 from tasks.workloads.changepoints.params import ChangePointParams, PriorParams
 

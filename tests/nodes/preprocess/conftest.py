@@ -32,6 +32,8 @@ def history_of() -> Callable[..., History]:
             {
                 "execution_id": [f"{at:05}" for at in range(n_executions)],
                 "node": "a",
+                "machine_type": None,
+                "aspect": "cpu",
                 "benchmark": pd.Series(benchmark, index=range(n_executions), dtype=object),
                 "template_hash": pd.Series(template_hash, index=range(n_executions), dtype=object),
                 "started_at": pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(n_executions), unit="min"),

@@ -1,12 +1,33 @@
-"""Whole fits, above all on histories that break things."""
+"""Whole fits, scales, vectors and tables, what became of each metric, files; and what must not change them."""
+
+import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.preprocess.fitting import fit, transform
+from tasks.errors import BadInput
+from tasks.nodes.history import History
+from tasks.nodes.preprocess.fitting import (
+    CLIP_AT,
+    count_metrics,
+    decisions,
+    fit,
+    learn_scale,
+    load_preprocessor,
+    robust_width,
+    save_preprocessor,
+    scaled,
+    softly_clipped,
+    tables_of,
+    transform,
+)  # fmt: skip
 from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.preprocess.selection import spread_of
 from tasks.nodes.synthetic import synthetic_history
+from tasks.nodes.tools.facts import Of
 
 OURS, THEIRS = PreprocessParams(), PreprocessParams(variant="paper")
 
@@ -17,8 +38,8 @@ def test_without_executions_nothing_is_kept_and_others_can_still_be_transformed(
     preprocessor = fit(history.where(np.zeros(len(history.executions), dtype=bool)), params)
     assert (preprocessor.types, preprocessor.metrics, preprocessor.n_executions) == ((), (), 0)
     found = transform(preprocessor, history)
-    assert (found.natural.shape, found.scaled.shape, found.one_hot.shape) == ((36, 0), (36, 0), (36, 0))
-    assert sum(found.left_out.types.values()) == 36
+    assert (found.scaled.shape, found.one_hot.shape) == ((36, 0), (36, 0))
+    assert tables_of(history, preprocessor).n_left_out == 36
 
 
 def test_one_execution_has_no_spread_and_no_kept_metric() -> None:
@@ -79,3 +100,320 @@ def test_the_truth_of_drawn_executions_is_recovered() -> None:
 def test_with_the_facts_of_the_tools_orientations_are_declared() -> None:
     preprocessor = fit(synthetic_history(runs=10), OURS)
     assert {metric.orientation.origin for metric in preprocessor.kept} == {"declared"}
+
+
+def test_events_of_sysbench_become_events_a_second(history_of) -> None:
+    measured = [
+        {"total_number_of_events": 1800.0, "total_time": (2.0, "s"), "num_threads": 16.0},
+        {"total_number_of_events": 3000.0, "total_time": (2.5, "s"), "num_threads": 16.0},
+    ]
+    history = history_of(measured, benchmark="cpu-sysbench", template_hash="0123456789")
+    [found] = tables_of(history, fit(history, OURS)).tables
+    at = found.metrics.index("total_number_of_events")
+    np.testing.assert_allclose(found.natural[:, at], [900, 1200])
+    assert (found.name, found.units[at], found.orientation[at]) == ("cpu-sysbench@01234567", "1/s", 1)
+    assert "num_threads" not in found.metrics
+
+
+def test_a_total_without_any_time_is_dropped_with_the_reason(history_of) -> None:
+    facts = {"own-tool": {"size": Of("disk").more("B", "moved", over="run_time")}}
+    [metric] = fit(history_of([{"size": (4, "B")}, {"size": (5, "B")}]), OURS, facts=facts).metrics
+    assert (metric.why, metric.n_apart) == ("no usable value", 2)
+    assert metric.note == "2 values without run_time: apart"
+
+
+def learn(values, sign=1, **changed):
+    values = np.array(values, dtype=float)
+    return learn_scale(values, spread_of(values), sign, **changed)
+
+
+def z(scale, values, sign=1):
+    return scaled(np.array(values, dtype=float), sign, scale)
+
+
+def test_half_and_double_lie_equally_far_from_the_median_on_the_logarithmic_scale() -> None:
+    scale = learn([90, 95, 100, 105, 110])
+    found = z(scale, [50, 100, 200])
+    assert found[1] == 0
+    assert found[0] == pytest.approx(-found[2])
+
+
+def test_five_percent_less_moves_a_slow_machine_as_far_as_a_fast_one() -> None:
+    """On a linear scale the spread between machines of 0.2 and 10 Gbit/s would hide every loss of the slow one."""
+    scale = learn([0.2] * 10 + [1.0] * 10 + [10.0] * 10)
+    slow, fast = z(scale, [0.2, 0.19]), z(scale, [10.0, 9.5])
+    assert slow[0] - slow[1] == pytest.approx(fast[0] - fast[1])
+
+
+@pytest.mark.parametrize("values", [[-1, 2, 3, 4], [0, 0, 0, 1, 2]])
+def test_a_metric_that_reaches_nothing_is_scaled_without_a_logarithm(values) -> None:
+    assert not learn(values).is_logarithmic
+
+
+def test_a_few_zeros_among_many_values_leave_the_scale_logarithmic_and_end_at_the_limit() -> None:
+    scale = learn([0.0] + [float(one) for one in range(50, 150)])
+    assert scale.is_logarithmic
+    assert softly_clipped(z(scale, [0.0]))[0] == -10
+    assert softly_clipped(z(scale, [0.0], sign=-1))[0] == 10  # a latency below what the tool can print
+
+
+def test_the_neutral_value_is_where_the_scale_has_its_zero() -> None:
+    for values in ([1, 2, 3, 10], [-1, 2, 3, 10]):
+        scale = learn(values)
+        assert scale.fill == 2.5
+        assert z(scale, [scale.fill])[0] == 0
+
+
+def test_a_spread_is_found_even_if_most_values_are_equal() -> None:
+    assert robust_width(np.array([5.0] * 8 + [6.0] * 2)) == pytest.approx(1 / 3.2897072539)
+    assert robust_width(np.array([5.0] * 99 + [6.0])) == pytest.approx(np.sqrt(0.01 * 0.99))
+    assert robust_width(np.array([5.0, 5.0])) == 0
+
+
+def test_one_outlier_in_a_hundred_does_not_move_the_scale_of_the_others() -> None:
+    values = np.linspace(90, 110, 100)
+    calm, shaken = learn(values), learn([*values[:-1], 1e9])
+    assert shaken.centre == calm.centre
+    assert shaken.spread == pytest.approx(calm.spread, rel=1e-6)
+    theirs = learn([*values[:-1], 1e9], is_paper=True)
+    assert z(theirs, values[:-1]).max() < 1e-6  # the authors' scale: all that was not the outlier is 0
+
+
+def test_soft_clipping_is_the_identity_up_to_its_start_and_continuous_there() -> None:
+    inside = np.linspace(-4, 4, 9)
+    assert softly_clipped(inside).tolist() == inside.tolist()
+    around = softly_clipped(np.array([4 - 1e-6, 4 + 1e-6]))
+    assert np.diff(around)[0] == pytest.approx(2e-6, rel=1e-3)  # slope 1 on both sides
+
+
+def test_soft_clipping_keeps_the_order_and_the_limit() -> None:
+    far = np.concatenate([np.linspace(0, 50, 500), np.logspace(2, 8, 100)])
+    found = softly_clipped(np.concatenate([-far[::-1], far[1:]]))
+    assert (np.diff(found) > 0).all()
+    assert np.abs(found).max() < 10
+    assert softly_clipped(np.array([np.inf, -np.inf])).tolist() == [10, -10]
+
+
+def test_each_execution_has_its_own_metrics_and_neutral_values_elsewhere() -> None:
+    history = synthetic_history(runs=20)
+    found = transform(fit(history, OURS), history)
+    types = np.array([column.partition("/")[0] for column in found.columns])
+    own_type = types[None, :] == np.array(found.types)[found.one_hot.argmax(axis=1)][:, None]
+    np.testing.assert_array_equal(found.is_own, own_type)
+    assert (found.scaled[~found.is_own] == 0).all()
+    assert (found.one_hot.sum(axis=1) == 1).all()
+    assert np.isfinite(found.scaled).all()
+
+
+@pytest.mark.parametrize("params", [OURS, THEIRS])
+def test_more_stress_means_lower_values_whatever_the_metric(params) -> None:
+    history = synthetic_history(nodes=1, runs=200, stressed=0.3, quality={})
+    found = transform(fit(history, params), history)
+    level = history.executions["dose_level"].to_numpy()
+    n_columns = len(found.columns)
+    means = [
+        [found.scaled[found.is_own[:, at] & (level == dose), at].mean() for dose in (0, 2, 3)]
+        for at in range(n_columns)
+    ]
+    assert (np.diff(means, axis=1) < 0).all()
+
+
+def test_a_new_and_faster_machine_stays_ahead_of_all_that_was_seen() -> None:
+    train = synthetic_history(nodes=2, types=1, runs=40, quality={})
+    test = synthetic_history(
+        nodes=3, types=1, runs=1, stressed=0, quality={"node-2": {"cpu": 8}, "node-3": {"cpu": 64}}
+    )
+    preprocessor = fit(train, OURS)
+    seen, new = transform(preprocessor, train).scaled, transform(preprocessor, test)
+    by_node = {node: new.scaled[(test.executions["node"] == node).to_numpy()][0] for node in ("node-2", "node-3")}
+    assert (by_node["node-2"] > seen.max(axis=0)).all()
+    assert (by_node["node-3"] > by_node["node-2"]).all()
+    assert (by_node["node-3"] < CLIP_AT).all()
+
+
+def test_what_training_lacked_is_left_out_and_counted(history_of) -> None:
+    train = history_of([{"a": (1, "ms")}, {"a": (2, "ms")}, {"a": (3, "ms")}])
+    measured = [{"a": (2, "MB"), "b": 5.0}, {"a": (4, "s"), "b": 6.0}, {"a": (9, "s")}]
+    test = history_of(measured, benchmark=["own-tool", "own-tool", "other"])
+    preprocessor = fit(train, OURS)
+    assert transform(preprocessor, test).one_hot.tolist() == [[1], [1], [0]]
+    found = tables_of(test, preprocessor)
+    assert found.n_left_out == 2 and found.tables[0].natural.tolist() == [[4]]
+
+
+def test_nothing_of_the_tested_executions_is_learned() -> None:
+    train, test = synthetic_history(runs=20), synthetic_history(runs=20, seed=1, quality={"node-1": {"cpu": 9}})
+    preprocessor = fit(train, OURS)
+    both = transform(preprocessor, test).scaled
+    few = transform(preprocessor, test.where(np.arange(len(test.executions)) < 30)).scaled
+    np.testing.assert_array_equal(both[:30], few)
+
+
+def test_the_papers_vectors_are_between_0_and_1_on_training_data_with_means_for_missing_values() -> None:
+    history = synthetic_history(runs=40)
+    found = transform(fit(history, THEIRS), history)
+    assert found.scaled.min() == 0 and found.scaled.max() == 1
+    at = 0
+    own = found.scaled[found.is_own[:, at], at]
+    np.testing.assert_allclose(found.scaled[~found.is_own[:, at], at], own.mean())
+
+
+OTHER_UNITS = {
+    "MiB/sec": ("B/s", 2**20), "KiB/s": ("MB/sec", 1.024e-3), "ms": ("ns", 1e6), "nsec": ("usec", 1e-3),
+    "usec": ("s", 1e-6), "us": ("ms", 1e-3), "ms/GB": ("sec/GB", 1e-3), "Gbits/sec": ("KiB/s", 1.25e8 / 1024),
+    "k iops": ("/sec", 1e3), "/sec": ("K/sec", 1e-3),
+}  # fmt: skip
+
+
+def in_other_units(history: History, is_changed: np.ndarray) -> History:
+    rows = history.metrics
+    known = rows["unit"].isin(OTHER_UNITS).to_numpy() & is_changed
+    units = [OTHER_UNITS[unit] if change else (unit, 1.0) for unit, change in zip(rows["unit"], known, strict=True)]
+    value = rows["value"] * np.array([factor for _, factor in units])
+    return replace(history, metrics=rows.assign(value=value, unit=[unit for unit, _ in units]))
+
+
+def shuffled(history: History, rng: np.random.Generator) -> tuple[History, np.ndarray]:
+    """The same executions in another order, and where each of them was."""
+    order = rng.permutation(len(history.executions))
+    place = np.argsort(order)
+    rows = history.metrics.assign(execution=place[history.metrics["execution"]])
+    rows = rows.sample(frac=1, random_state=1, ignore_index=True)
+    return History(history.executions.iloc[order].reset_index(drop=True), rows, history.telemetry), order
+
+
+@pytest.mark.parametrize("params", [OURS, THEIRS])
+@pytest.mark.parametrize("share", [1.0, 0.3])
+def test_other_units_give_the_same_vectors(params, share) -> None:
+    history = synthetic_history(runs=30)
+    changed = in_other_units(history, np.random.default_rng(0).random(len(history.metrics)) < share)
+    one, other = fit(history, params), fit(changed, params)
+    assert [metric.why for metric in one.metrics] == [metric.why for metric in other.metrics]
+    assert [metric.orientation for metric in one.metrics] == [metric.orientation for metric in other.metrics]
+    first, second = transform(one, history), transform(other, changed)
+    for table, other_table in zip(tables_of(history, one).tables, tables_of(changed, other).tables, strict=True):
+        assert table.units == other_table.units
+        np.testing.assert_allclose(table.natural, other_table.natural, rtol=1e-12)
+    np.testing.assert_allclose(first.scaled, second.scaled, atol=1e-9)
+    np.testing.assert_allclose(transform(one, changed).scaled, first.scaled, atol=1e-9)
+
+
+@pytest.mark.parametrize("params", [OURS, THEIRS])
+def test_the_order_of_executions_changes_nothing(params) -> None:
+    history = synthetic_history(runs=30)
+    mixed, order = shuffled(history, np.random.default_rng(0))
+    one, other = fit(history, params), fit(mixed, params)
+    assert one == other
+    np.testing.assert_array_equal(transform(one, history).scaled[order], transform(other, mixed).scaled)
+
+
+@pytest.mark.parametrize("params", [OURS, THEIRS])
+def test_another_type_changes_nothing_for_the_others(params) -> None:
+    history = synthetic_history(runs=30, types=7)
+    is_few = (
+        history.executions["template"].eq("standard").to_numpy()
+        & (history.executions["benchmark"] != "disk-fio").to_numpy()
+    )
+    few, all_of_them = fit(history.where(is_few), params), fit(history, params)
+    learned = {metric.name: metric for metric in all_of_them.metrics}
+    assert 0 < len(few.metrics) < len(learned)
+    assert all(learned[metric.name] == metric for metric in few.metrics)
+
+
+def test_text_columns_that_are_categories_change_nothing() -> None:
+    history = synthetic_history(runs=10)
+    rows = history.metrics.astype({"metric": "category", "unit": "category"})
+    one, other = fit(history, OURS), fit(replace(history, metrics=rows), OURS)
+    assert one == other
+
+
+def test_every_recorded_metric_has_a_row_and_every_dropped_one_a_reason() -> None:
+    preprocessor = fit(synthetic_history(runs=20), OURS)
+    table = decisions(preprocessor)
+    assert len(table) == 18
+    assert (table["why"].eq("") == table["is_kept"]).all()
+    assert table["n_values"].eq(60).all()
+    counts = count_metrics(preprocessor)
+    assert (counts.recorded, counts.kept, counts.paper_recorded, counts.paper_kept) == (18, 16, 153, 54)
+
+
+def test_a_row_says_unit_dispersion_orientation_and_what_the_rule_says(history_of) -> None:
+    measured = [{"lat": (value, unit)} for value, unit in ((1, "ms"), (2, "ms"), (3, "ms"), (9000, "us"))]
+    history = history_of(measured, is_stressed=[False, False, False, True])
+    row = decisions(fit(history, OURS, facts={"own-tool": {"lat": Of("disk").less("s", "a time")}})).iloc[0]
+    assert (row["type"], row["metric"], row["unit_written"], row["unit"]) == ("own-tool", "lat", "ms, us", "s")
+    assert (row["n_values"], row["n_distinct"], row["n_apart"], row["is_kept"]) == (4, 4, 0, True)
+    assert (row["orientation"], row["orientation_from"]) == (-1, "declared")
+    assert (row["rule_with_stressed"], row["rule_without_stressed"], row["agrees"]) == (-1, 1, True)
+
+
+def test_disagreements_with_the_papers_rule_can_be_listed(history_of) -> None:
+    history = history_of([{"lat": one, "bw": one} for one in (1.0, 8.0, 9.0, 10.0)])
+    facts = {"own-tool": {"lat": Of("disk").less("s", "a time"), "bw": Of("disk").more("B/s", "a speed")}}
+    table = decisions(fit(history, OURS, facts=facts))
+    assert table.loc[table["agrees"].eq(False), "metric"].tolist() == ["lat"]
+
+
+def test_a_metric_without_a_rule_has_no_agreement(history_of) -> None:
+    row = decisions(fit(history_of([{"m": 1.0}, {"m": 1.0}]), OURS)).iloc[0]
+    assert row[["rule_with_stressed", "rule_without_stressed", "agrees"]].isna().all()
+    assert row["orientation_from"] == "none"
+
+
+def test_an_unknown_unit_is_told_in_the_note(history_of) -> None:
+    row = decisions(fit(history_of([{"m": (1, "points")}, {"m": (2, "points")}]), OURS)).iloc[0]
+    assert (row["unit"], row["note"], row["is_kept"]) == (
+        "'points'",
+        "unit 'points' is not known: a scale of its own",
+        True,
+    )
+
+
+def test_no_metrics_give_an_empty_table_of_the_same_columns() -> None:
+    empty = decisions(fit(synthetic_history(runs=0), OURS))
+    assert len(empty) == 0
+    assert empty.dtypes.to_dict() == decisions(fit(synthetic_history(runs=3), OURS)).dtypes.to_dict()
+
+
+@pytest.mark.parametrize("params", [OURS, THEIRS])
+def test_a_loaded_preprocessor_gives_the_same_numbers_to_the_last_bit(tmp_path, params) -> None:
+    history, new = synthetic_history(runs=15), synthetic_history(runs=15, seed=1, types=7)
+    preprocessor = fit(history, params)
+    save_preprocessor(preprocessor, tmp_path / "folder" / "preprocessor.json")
+    loaded = load_preprocessor(tmp_path / "folder" / "preprocessor.json")
+    assert loaded == preprocessor
+    np.testing.assert_array_equal(transform(loaded, new).scaled, transform(preprocessor, new).scaled)
+
+
+def test_a_preprocessor_of_nothing_can_be_saved(tmp_path) -> None:
+    preprocessor = fit(synthetic_history(runs=0), OURS)
+    save_preprocessor(preprocessor, tmp_path / "p.json")
+    assert load_preprocessor(tmp_path / "p.json") == preprocessor
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (None, "FileNotFoundError"),
+        ("{", "JSONDecodeError"),
+        ("[]", "not of the format"),
+        ('{"format": "whorl.nodes.preprocess", "version": 1}', "version 1 of the format, this whorl reads 2"),
+        ('{"format": "whorl.nodes.preprocess", "version": 2}', "ValidationError"),
+    ],
+)
+def test_a_file_that_is_missing_damaged_or_foreign_is_refused_in_one_line(tmp_path, text, problem) -> None:
+    file = tmp_path / "p.json"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(BadInput, match=re.escape(problem)) as refused:
+        load_preprocessor(file)
+    assert "\n" not in str(refused.value) and str(file) in str(refused.value)
+
+
+def test_a_value_of_the_wrong_kind_is_refused(tmp_path) -> None:
+    save_preprocessor(fit(synthetic_history(runs=3), OURS), tmp_path / "p.json")
+    main = json.loads((tmp_path / "p.json").read_text())
+    main["metrics"][0]["orientation"]["sign"] = 3
+    (tmp_path / "p.json").write_text(json.dumps(main))
+    with pytest.raises(BadInput, match="ValidationError"):
+        load_preprocessor(tmp_path / "p.json")

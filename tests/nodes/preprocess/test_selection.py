@@ -1,7 +1,10 @@
+"""Which metrics are kept and why others are not; which way is better, and what says so."""
+
+import numpy as np
 import pytest
 
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.preprocess.selection import spread_of, why_dropped
+from tasks.nodes.preprocess.selection import orient, rule_of, spread_of, why_dropped
 from tasks.nodes.tools.facts import Of
 
 OURS, THEIRS = PreprocessParams(), PreprocessParams(variant="paper")
@@ -9,8 +12,6 @@ CPU = Of("cpu")
 
 
 def why(values, *, metric="m", base="s", fact=None, params=OURS):
-    import numpy as np
-
     return why_dropped("disk-fio", metric, base, spread_of(np.array(values, dtype=float)), fact, params)
 
 
@@ -26,10 +27,6 @@ def test_rounding_of_units_makes_no_distinct_values() -> None:
 def test_a_metric_that_hardly_varies_is_dropped_and_one_that_varies_kept() -> None:
     assert why([2.0, 2.0001, 2.0002]) == "varies by 2.7e-05 of its median, at least 0.001 needed"
     assert why([2.0, 2.02, 2.04]) == ""
-
-
-def test_more_distinct_values_can_be_asked_for() -> None:
-    assert why([1, 2, 2, 1], params=PreprocessParams(min_distinct=3)) == "distinct values: 2, at least 3 needed"
 
 
 @pytest.mark.parametrize("factor", [1e-12, 1e12])
@@ -73,3 +70,87 @@ def test_the_authors_want_four_distinct_values_and_one_above_nothing() -> None:
 def test_the_authors_list_of_names(metric) -> None:
     assert "on the authors' list" in why([10, 20, 30, 40], metric=metric, params=THEIRS)
     assert why([10, 20, 30, 40], metric=metric) == ""
+
+
+LEFT, RIGHT = [1.0, 8.0, 9.0, 10.0], [1.0, 2.0, 3.0, 10.0]  # tails to the left: maximise; to the right: minimise
+
+
+def spread(values):
+    return spread_of(np.array(values, dtype=float))
+
+
+def oriented(metric="m", base="1", fact=None, values=LEFT, unstressed=None, params=OURS):
+    return orient(metric, base, fact, spread(values), spread(values if unstressed is None else unstressed), params)
+
+
+def test_what_the_tool_declares_holds_against_the_rule_and_the_disagreement_is_told() -> None:
+    found = oriented(fact=CPU.less("s", "a time"), values=LEFT)
+    assert (found.sign, found.origin, found.rule_with_stressed, found.agrees) == (-1, "declared", 1, False)
+    assert oriented(fact=CPU.more("1/s", "a rate"), values=LEFT).agrees is True
+
+
+def test_a_metric_declared_neither_better_nor_worse_falls_to_the_rule_and_not_to_its_unit() -> None:
+    found = oriented(base="s", fact=CPU.neither("s", "time that it ran"), values=LEFT)
+    assert (found.sign, found.origin, found.agrees) == (1, "rule", None)
+
+
+@pytest.mark.parametrize(
+    ("metric", "base", "sign", "origin"),
+    [
+        ("throughput", "B/s", 1, "unit"),
+        ("create_files", "s", -1, "unit"),
+        ("send_cost", "s/B", -1, "unit"),
+        ("transactions", "1/s", 1, "unit"),
+        ("iops_stddev", "1/s", -1, "name"),
+        ("errors", "1/s", -1, "name"),
+        ("retrans", "1", -1, "name"),
+        ("latency_max", "'ticks'", -1, "name"),
+        ("events", "1", 1, "name"),
+        ("Score", "'points'", 1, "name"),
+        ("page_fault", "1/s", 1, "unit"),
+    ],
+)
+def test_foreign_metrics_are_told_by_unit_and_name(metric, base, sign, origin) -> None:
+    found = oriented(metric, base)
+    assert (found.sign, found.origin) == (sign, origin)
+
+
+def test_where_nothing_is_told_the_papers_rule_decides_with_the_stressed_executions() -> None:
+    found = oriented(values=RIGHT, unstressed=LEFT)
+    assert (found.sign, found.origin) == (-1, "rule")
+    assert (found.rule_with_stressed, found.rule_without_stressed) == (-1, 1)
+
+
+def test_where_nothing_can_be_told_that_is_said() -> None:
+    found = oriented(values=[5, 5, 5])
+    assert (found.sign, found.origin, found.rule_with_stressed, found.agrees) == (1, "none", None, None)
+
+
+def test_the_papers_variant_asks_the_rule_alone_but_for_the_authors_overrides() -> None:
+    assert oriented(base="s", fact=CPU.less("s", "a time"), values=LEFT, params=THEIRS).sign == 1
+    assert oriented("tcp_lat_msg_rate", values=RIGHT, params=THEIRS).origin == "override"
+    assert oriented("tcp_lat_msg_rate", values=RIGHT, params=THEIRS).sign == 1
+    assert oriented("bw_stdev", values=LEFT, params=THEIRS).sign == -1
+
+
+def test_if_all_were_stressed_the_rule_without_them_is_silent() -> None:
+    found = orient("m", "1", None, spread(LEFT), None, OURS)
+    assert (found.sign, found.rule_with_stressed, found.rule_without_stressed) == (1, 1, None)
+
+
+@pytest.mark.parametrize("factor", [0.1, 1e-9, 1 / 3, 2**20])
+def test_a_tie_stays_a_tie_in_every_unit(factor) -> None:
+    assert rule_of(spread([0.1, 0.2, 0.3])) == 1
+    assert rule_of(spread([factor * one for one in (0.1, 0.2, 0.3)])) == 1
+
+
+def test_one_outlier_turns_the_rule() -> None:
+    assert (rule_of(spread(LEFT)), rule_of(spread([*LEFT, 1000.0]))) == (1, -1)
+
+
+def test_a_sign_that_is_a_guess_against_the_tools_word_is_told() -> None:
+    neither = CPU.neither("1/s", "requests made a second: set by the interval")
+    assert not oriented(base="1/s", fact=neither).is_directed
+    assert oriented(base="1/s", fact=CPU.more("1/s", "requests a second")).is_directed
+    assert oriented(base="'widgets'").is_directed  # of a foreign metric nobody knows better than the rule
+    assert oriented(base="1/s", fact=neither, params=THEIRS).is_directed  # the paper has nothing but its rule

@@ -1,13 +1,101 @@
+"""What units mean, one unit a metric, totals as rates."""
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from tasks.nodes.preprocess.unification import (
+    as_rates,
     choose_columns,
+    conversion_of,
+    declared_facts,
+    divisors,
     in_base_units,
+    per_second,
     recorded,
+)  # fmt: skip
+from tasks.nodes.tools.facts import DURATION, Of
+from tasks.nodes.tools.parsing import SPELLED
+
+DISK = Of("disk")
+TOTALS = {
+    "own-tool": {
+        "size": DISK.more("B", "moved", over="run_time"),
+        "run_time": DISK.neither("s", "time"),
+        "busy": DISK.less("s", "time used", over=DURATION),
+    }
+}
+SPELLINGS = [
+    ("", 1, "1"), ("scalar", 1, "1"), ("bool", 1, "1"), ("events", 1, "1"), ("bogo ops", 1, "1"),
+    ("million", 1e6, "1"), ("%", 1, "%"), ("% cpus", 1, "%"),
+    ("s", 1, "s"), ("sec", 1, "s"), ("secs", 1, "s"), ("ms", 1e-3, "s"), ("msec", 1e-3, "s"), ("us", 1e-6, "s"),
+    ("usec", 1e-6, "s"), ("µs", 1e-6, "s"), ("μs", 1e-6, "s"), ("ns", 1e-9, "s"), ("nsec", 1e-9, "s"), ("min", 60, "s"),
+    ("hour", 3600, "s"), ("Microseconds", 1e-6, "s"), ("us Per Event", 1e-6, "s"), ("ns/op", 1e-9, "s"),
+    ("Ns Per Event", 1e-9, "s"),
+    ("B", 1, "B"), ("bytes", 1, "B"), ("KB", 1e3, "B"), ("kB", 1e3, "B"), ("KiB", 1024, "B"), ("MB", 1e6, "B"),
+    ("MiB", 2**20, "B"), ("GB", 1e9, "B"), ("GiB", 2**30, "B"), ("TiB", 2**40, "B"), ("GBytes", 1e9, "B"),
+    ("Mbit", 1.25e5, "B"),
+    ("B/s", 1, "B/s"), ("KiB/s", 1024, "B/s"), ("MB/s", 1e6, "B/s"), ("MB/sec", 1e6, "B/s"), ("MiB/s", 2**20, "B/s"),
+    ("MiB/sec", 2**20, "B/s"), ("GB/sec", 1e9, "B/s"), ("Mbit/s", 1.25e5, "B/s"), ("Mbits/sec", 1.25e5, "B/s"),
+    ("Gbits/sec", 1.25e8, "B/s"), ("Mbps", 1.25e5, "B/s"), ("MBps", 1e6, "B/s"), ("Mb/s", 1.25e5, "B/s"),
+    ("/sec", 1, "1/s"), ("K/sec", 1e3, "1/s"), ("k iops", 1e3, "1/s"), ("iops", 1, "1/s"), ("IOPS", 1, "1/s"),
+    ("ops/s", 1, "1/s"), ("Kops/sec", 1e3, "1/s"), ("TPS", 1, "1/s"), ("Requests Per Second", 1, "1/s"),
+    ("bogo ops/s", 1, "1/s"), ("Bogo Ops_s", 1, "1/s"), ("ops_sec", 1, "1/s"), ("ops_per_sec", 1, "1/s"),
+    ("MiB_s", 2**20, "B/s"), ("GB_sec", 1e9, "B/s"),
+    ("1/s", 1, "1/s"), ("GHz", 1e9, "1/s"), ("req/s", 1, "1/s"), ("tps", 1, "1/s"),
+    ("sec/GB", 1e-9, "s/B"), ("ms/GB", 1e-12, "s/B"), ("s/GB", 1e-9, "s/B"), ("us/MiB", 1e-6 / 2**20, "s/B"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("unit", "factor", "base"), SPELLINGS)
+def test_every_spelling_of_the_tools_has_its_size(unit: str, factor: float, base: str) -> None:
+    found = conversion_of(unit)
+    assert (found.base, found.is_known) == (base, True)
+    assert found.factor == pytest.approx(factor, rel=1e-14)
+
+
+def test_every_unit_that_a_parser_may_give_is_known() -> None:
+    units = {unit for spellings in SPELLED.values() for unit in spellings} | set(SPELLED)
+    assert [unit for unit in sorted(units) if not conversion_of(unit).is_known] == []
+    for canonical, spellings in SPELLED.items():
+        assert {conversion_of(unit).base for unit in spellings} == {conversion_of(canonical).base}
+
+
+@pytest.mark.parametrize("unit", ["parsec", "mb/s", "GB/s/core", "9**9**9", "MB/", "S", "°C", "a b c", "/"])
+def test_an_unknown_unit_is_a_scale_of_its_own_and_no_error(unit: str) -> None:
+    found = conversion_of(unit)
+    assert (found.factor, found.base, found.is_known) == (1.0, f"'{unit}'", False)
+
+
+def test_a_thousand_alone_is_a_plain_number() -> None:
+    assert (conversion_of("K").factor, conversion_of("K").base) == (1000, "1")
+
+
+@pytest.mark.parametrize(
+    ("unit", "benchmark", "factor"),
+    [
+        ("GBytes/sec", "network-iperf3", 2**30),
+        ("Gbits/sec", "network-iperf3", 1.25e8),
+        ("Mb/sec", "disk-sysbench", 2**20),
+        ("mb/s", "disk-ioping", 2**20),
+        ("KB/s", "disk-fio", 1024),
+        ("kB/s", "disk-fio", 1000),
+        ("MB/sec", "network-qperf", 1e6),
+    ],
 )
-from tasks.nodes.tools.facts import Of
+def test_a_tool_that_writes_a_decimal_prefix_and_means_a_binary_one(unit: str, benchmark: str, factor: float) -> None:
+    assert (conversion_of(unit, benchmark).factor, conversion_of(unit, benchmark).base) == (factor, "B/s")
+
+
+def test_a_percentage_and_a_plain_number_are_not_the_same_thing() -> None:
+    assert conversion_of("%").base != conversion_of("").base
+
+
+@pytest.mark.parametrize(
+    ("total", "rate"), [("B", "B/s"), ("1", "1/s"), ("s", "1"), ("%", "%/s"), ("'points'", "'points'/s")]
+)
+def test_a_total_divided_by_seconds_has_the_unit_of_a_rate(total: str, rate: str) -> None:
+    assert per_second(total) == rate
 
 
 def test_megabytes_here_and_gigabytes_there_become_one_scale(history_of) -> None:
@@ -39,9 +127,7 @@ def test_values_in_a_unit_that_cannot_become_that_of_most_stay_apart_and_are_cou
     assert columns["note"][0] == (
         "1 values in 'MB', which cannot become s: apart; 1 values in 'parsec', which is not known: apart"
     )
-    unified = in_base_units(found, columns)
-    assert unified.value.tolist() == pytest.approx([0.005, 0.007])
-    assert unified.apart["reason"].tolist() == ["unit", "unit"]
+    assert in_base_units(found, columns).value.tolist() == pytest.approx([0.005, 0.007])
 
 
 def test_the_declared_unit_decides_even_where_few_values_have_it(history_of) -> None:
@@ -68,3 +154,52 @@ def test_a_missing_unit_is_a_plain_number(history_of) -> None:
 def test_a_value_that_is_not_finite_is_refused_with_its_place(history_of, value) -> None:
     with pytest.raises(ValueError, match=r"metric 'm' of execution 1 has the value .*expected finite numbers"):
         recorded(history_of([{"m": 1.0}, {"m": value}]))
+
+
+@pytest.fixture
+def rates_of(history_of):
+    """A function that gives the values of a metric by execution, totals divided by what the facts say."""
+
+    def make(measured, metric, *, facts=TOTALS, duration_s=2.0):
+        history = history_of(measured, duration_s=duration_s)
+        found = recorded(history)
+        columns = choose_columns(found, facts)
+        divided = divisors(columns, facts)
+        seconds = history.executions["duration_s"].to_numpy(dtype=float)
+        unified = as_rates(in_base_units(found, columns), columns, divided, seconds)
+        own = unified.of(columns["metric"].tolist().index(metric))
+        return dict(zip(unified.execution[own].tolist(), unified.value[own].tolist(), strict=True))
+
+    return make
+
+
+def test_four_gigabytes_in_two_seconds_are_two_gigabytes_a_second(rates_of) -> None:
+    measured = [{"size": (4, "GB"), "run_time": (2000, "ms")}, {"size": (9, "GB"), "run_time": (3, "s")}]
+    assert rates_of([*measured, {"size": (5, "GB")}], "size") == pytest.approx({0: 2e9, 1: 3e9})
+
+
+def test_a_total_over_the_duration_of_the_execution(rates_of) -> None:
+    found = rates_of([{"busy": (1, "s")}, {"busy": (1, "s")}, {"busy": (3, "s")}], "busy", duration_s=[2, 4, 4])
+    assert found == {0: 0.5, 1: 0.25, 2: 0.75}
+
+
+def test_a_run_time_of_nothing_gives_no_value_and_no_infinity(rates_of) -> None:
+    assert rates_of([{"size": (4, "B"), "run_time": (at, "s")} for at in (0, 1, 2)], "size") == {1: 4, 2: 2}
+
+
+def test_without_facts_nothing_is_divided(rates_of) -> None:
+    assert rates_of([{"size": (4, "B"), "run_time": (2, "s")}], "size", facts={}) == {0: 4}
+
+
+def test_every_total_is_divided_by_a_time_that_its_tool_gives() -> None:
+    for benchmark, facts in declared_facts().items():
+        for metric, fact in facts.items():
+            over = fact.is_cumulative_over
+            if over not in (None, DURATION):
+                assert conversion_of(facts[over].unit, benchmark).base == "s", f"{benchmark}/{metric}"
+                assert facts[over].is_cumulative_over is None, f"{benchmark}/{over} divides others"
+
+
+def test_every_declared_unit_is_known() -> None:
+    units = {fact.unit for facts in declared_facts().values() for fact in facts.values()}
+    assert [unit for unit in units if not conversion_of(unit).is_known] == []

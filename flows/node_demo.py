@@ -175,12 +175,12 @@ def _best(rows: list[dict[Any, Any]], names: dict[str, str]) -> list[BestIn]:
 
 
 def _alarm_of(state: Mapping[Any, Any], evidence: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The evidence of the alarm that a state is of: by what brought the state, or, told before by another model, the
+    """The evidence of the alarm that a state is of: by its first execution, or, told before by another model, the
     latest of that node, aspect and state. None for a cleared one."""
     if state["state"] == CLEARED:
         return None
     same = [one for one in evidence if all(one.get(name) == state[name] for name in ("node", "aspect", "state"))]
-    exact = [one for one in same if state["since_execution"] in (one.get("raised_by"), one.get("confirmed_by"))]
+    exact = [one for one in same if state["since_execution"] == one.get("first_execution")]
     found = exact or same
     return found[-1] if found else None
 

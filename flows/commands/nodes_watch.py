@@ -47,12 +47,13 @@ def watch(
         found = watch_nodes(asked)
     from flows.emulated_nodes import with_emulated
     from flows.machine_output import records, show_json
-    from tasks.nodes.verdict_steps import read_states
+    from tasks.nodes.verdict_steps import open_messages, read_states
     from tasks.warehouse.alarms import read_alarms
 
+    still = [one for name, one in open_messages(settings.warehouse, chosen).items() if name not in found["alarms"]]
     rows = records(with_emulated(read_states(settings.warehouse, chosen), settings.warehouse, chosen))
     if as_json:
-        show_json({**found, "source": chosen, "states": rows})
+        show_json({**found, "source": chosen, "open": still, "states": rows})
         return
     names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
     show_table([{**row, "name": names[row["node"]]} for row in rows], COLUMNS)
@@ -62,6 +63,8 @@ def watch(
             print(f"alarm: {message}")
     else:
         print("no new alarm")
+    for message in still:
+        print(f"open: {message}")
     print(f"to be left out: {', '.join(names.get(node, node) for node in found['excluded']) or 'none'}")
     print(f"report: {found['report']}")
     for name in found["asked"]:

@@ -30,6 +30,19 @@ SELECT executions.node, executions.aspect, own.execution_id, executions.started_
 FROM nodes.verdicts AS own JOIN nodes.executions AS executions USING (source, execution_id)
 WHERE source = $source ORDER BY executions.started_at NULLS LAST, own.execution_id
 """
+UNDER_ALARM = """
+SELECT DISTINCT execution_id
+FROM nodes.executions AS executions JOIN nodes.states AS states USING (source, node)
+WHERE source = $source AND states.state IN ('suspected', 'confirmed')
+    AND coalesce(executions.aspect, 'unknown') = states.aspect AND executions.started_at >= states.since
+ORDER BY execution_id
+"""
+OPEN = """
+SELECT subject, arg_max(alarm_id, (raised_at, kind = 'confirmed-degradation')) AS alarm_id,
+    arg_max(message, (raised_at, kind = 'confirmed-degradation')) AS message, any_value(evidence) AS evidence
+FROM ops.alarms WHERE word = 'nodes' AND source = $source
+GROUP BY subject HAVING NOT bool_or(kind = $cleared) ORDER BY subject
+"""
 REASONS = "SELECT * FROM nodes.verdict_reasons WHERE source = $source ORDER BY execution_id, place"  # the worst first
 
 
@@ -98,8 +111,9 @@ def learn(
 ) -> LearnedVerdicts:
     """Learn a detector from all executions of a source, and use it from now on.
 
-    The same data, parameters and code make the same detector once, unless `again` says so. Raises NotFound without
-    executions, BadInput where there is too little to learn from."""
+    What a node did while an alarm goes on does not count as calm, or a sickness that lasts would become what is usual.
+    The same data, alarms, parameters and code make the same detector once, unless `again` says so. Raises NotFound
+    without executions, BadInput where there is too little to learn from."""
     from tasks.nodes.detect.verdicts import (
         learn_verdicts,
         save_verdict_model,
@@ -112,13 +126,14 @@ def learn(
         "budget": budget.model_dump(mode="json"),
         "alarm": alarm.model_dump(mode="json"),
     }
-    key = uuid.uuid5(uuid.NAMESPACE_OID, f"{source}{version}{asked}{code_version()}").hex
+    under_alarm = fetch(warehouse, UNDER_ALARM, {"source": source})["execution_id"].astype(str).tolist()
+    key = uuid.uuid5(uuid.NAMESPACE_OID, f"{source}{version}{asked}{under_alarm}{code_version()}").hex
     present = champion(warehouse.models, WORD, source, DETECTOR)
     if present is not None and present.parameters.get("key") == key and not again:
         before = cast(LearnedVerdicts, present.parameters["learned"])
         return {**before, "model_id": present.model_id, "is_from_before": True}
     history, _ = benchmarks_of(warehouse, source, score)
-    found = learn_verdicts(history, preprocess, detect, budget, alarm, seed=score.seed)
+    found = learn_verdicts(history, preprocess, detect, budget, alarm, under_alarm=under_alarm, seed=score.seed)
     chosen = found.model.budget
     told = LearnedVerdicts(
         model_id="",
@@ -337,13 +352,15 @@ def _told(warehouse: Warehouse, source: str) -> set[str]:
     return {str(subject) for subject in fetch(warehouse, sql, {"source": source})["subject"]}
 
 
+def open_messages(warehouse: Warehouse, source: str) -> dict[str, str]:
+    """What was told last of each alarm that goes on, by its id: since when, what it rests on, what clears it."""
+    found = fetch(warehouse, OPEN, {"source": source, "cleared": CLEARED_KIND})
+    return dict(zip(found["alarm_id"].astype(str), found["message"].astype(str), strict=True))
+
+
 def read_open(warehouse: Warehouse, source: str) -> dict[str, tuple[str, str]]:
     """Node and aspect, by subject, of the alarms about the nodes of a source that nothing has cleared since."""
-    sql = """
-    SELECT subject, any_value(evidence) AS evidence FROM ops.alarms WHERE word = 'nodes' AND source = $source
-    GROUP BY subject HAVING NOT bool_or(kind = $cleared) ORDER BY subject
-    """
-    found = fetch(warehouse, sql, {"source": source, "cleared": CLEARED_KIND})
+    found = fetch(warehouse, OPEN, {"source": source, "cleared": CLEARED_KIND})
     each = zip(found["subject"], map(json.loads, found["evidence"]), strict=True)
     return {str(subject): (str(told["node"]), str(told["aspect"])) for subject, told in each}
 

@@ -125,11 +125,11 @@ def test_an_alarm_is_told_with_its_worst_metric_and_the_recorded_stress_behind_i
         ]
     )
     evidence = [
-        alarm("a-0", ["an earlier alarm"]),
+        alarm("a-0", ["an earlier alarm"], first_execution="a-0"),
         alarm("a-4", ["another node"], node="b"),
         alarm("a-4", ["read_clat_avg of disk-fio (9 deviations)", "another metric"]),
     ]
-    [found] = degrading(pd.DataFrame([state("a", "suspected", "a-4")]), evidence, rows, NAMES)
+    [found] = degrading(pd.DataFrame([state("a", "suspected", "a-1")]), evidence, rows, NAMES)
     assert found == Degrading(
         node="a (emulated)",
         aspect="disk",
@@ -141,13 +141,13 @@ def test_an_alarm_is_told_with_its_worst_metric_and_the_recorded_stress_behind_i
     )
 
 
-def test_a_confirmed_alarm_is_found_by_what_confirmed_it() -> None:
+def test_a_confirmed_alarm_is_found_by_its_first_execution() -> None:
     rows = verdicts([False, True, True], [False, False, False])
     evidence = [
         alarm("a-1", ["when it was suspected"]),
         alarm("a-1", [], state="confirmed", confirmed_by="a-2"),
     ]
-    [found] = degrading(pd.DataFrame([state("a", "confirmed", "a-2")]), evidence, rows, NAMES)
+    [found] = degrading(pd.DataFrame([state("a", "confirmed", "a-1")]), evidence, rows, NAMES)
     assert (found["state"], found["n_flagged"], found["n_stressed"], found["worst"]) == ("confirmed", 2, 0, "")
 
 

@@ -41,15 +41,15 @@ def learn(warehouse, run_id="run", budget=None, **changed):
     return verdict_steps.learn(warehouse, "log", *given, run_id, **changed)
 
 
-def stressed_for_a_while():
+def stressed_for_a_while(on=ON, off=OFF, stressed=0.2):
     """A history in which node-3 loses performance from run 70 to run 80; labelled stress is in the first 60 alone."""
-    history = synthetic_history(nodes=3, types=2, runs=RUNS, stressed=0.2, seed=4)
+    history = synthetic_history(nodes=3, types=2, runs=RUNS, stressed=stressed, seed=4)
     rows = history.executions
     place = rows.groupby(["node", "benchmark"]).cumcount().to_numpy()
     is_kept = (place < LEARNED) | ~rows["is_stressed"].to_numpy(dtype=bool)
     history, place = history.where(is_kept), place[is_kept]
     rows = history.executions
-    is_sick = ((rows["node"] == SICK) & (place >= ON) & (place < OFF)).to_numpy()
+    is_sick = ((rows["node"] == SICK) & (place >= on) & (place < off)).to_numpy()
     falls = np.where(history.metrics["metric"].str.contains("latency"), 1.0, -1.0) * LOSS
     is_setting = history.metrics["metric"].str.contains("threads")
     changed = is_sick[history.metrics["execution"].to_numpy()] & ~is_setting.to_numpy()
@@ -125,6 +125,32 @@ def test_while_it_lasts_the_node_is_confirmed_and_excluded(watched):
     assert ("confirmed-degradation", SICK) in kinds
     assert all("deviations" in alarm.message for alarm in found.raised)
     assert pd.Series([alarm.evidence["node"] for alarm in found.raised]).eq(SICK).all()
+
+
+def test_a_sickness_that_nobody_labelled_does_not_become_what_is_usual(tmp_path, migrated):
+    """Slow from run 50 on for 40 runs, watched, and learned from: it is flagged as before, and goes on."""
+    home = tmp_path / "home"
+    home.mkdir()
+    shutil.copy(migrated, home / "warehouse.duckdb")
+    warehouse = Warehouse(home=home, memory_mb=256, threads=1)
+    rows, metrics = stressed_for_a_while(on=RUNS - 40, off=RUNS, stressed=0.0)
+    rows = rows.assign(is_stressed=None)
+    is_before = (rows.groupby(["node", "benchmark"]).cumcount() < RUNS - 40).to_numpy()
+    ingest(warehouse, "executions-0001.parquet", rows, metrics, is_before)
+    first = learn(warehouse)
+    ingest(warehouse, "executions-0002.parquet", rows, metrics, ~is_before)
+    latest = (
+        "SELECT avg(is_flagged::INT) AS share FROM nodes.verdicts JOIN nodes.executions USING (source, execution_id) "
+        "WHERE node = $node AND started_at > (SELECT max(started_at) - INTERVAL 30 MINUTE FROM nodes.executions)"
+    )
+    for model in (first, None):
+        verdict_steps.judge(warehouse, "log", QUICK)
+        assert fetch(warehouse, latest, {"node": SICK})["share"].iloc[0] > 0.8
+        assert verdict_steps.watch(warehouse, "log", AlarmParams(), "")["excluded"] == [SICK]
+        if model:
+            again = learn(warehouse)
+            assert again["model_id"] != model["model_id"]
+            assert again["n_learned"] <= len(rows) - 75  # two benchmarks, 40 runs of each, a few before the first flag
 
 
 class Stopped(Exception):

@@ -109,9 +109,10 @@ BY_TIME = ["raised_at", "node", "aspect"]
 
 @dataclass(frozen=True)
 class Watched:
-    """states: one row a node and aspect: node, aspect, state (healthy: no alarm so far), since and since_execution
-    (what brought that state; missing while nothing has), n_executions (that count), n_recent_flagged (of the last of
-    them), n_left_out, last_at (start of the newest that counts), asks_for_benchmark (suspected).
+    """states: one row a node and aspect: node, aspect, state (healthy: no alarm so far), since and since_execution (of
+    an alarm that goes on the first flagged one behind it, else what cleared the last one; missing without any),
+    n_executions (that count), n_recent_flagged (of the last of them), n_left_out, last_at (start of the newest that
+    counts), asks_for_benchmark (suspected).
 
     alarms: one row an alarm, by the time it was raised: node, aspect, state (suspected, confirmed or cleared),
     first_execution and first_at (the first flagged one behind it, and its start), raised_by and raised_at,
@@ -187,8 +188,8 @@ def _states(
     flags = np.append(0, np.cumsum(counted["is_flagged"].to_numpy(dtype=bool)))
     recent = np.maximum(starts[1:] - params.last, starts[:-1])
     state = pd.Series([one.states[-1] if one.states else "healthy" for one in found], dtype="str")
-    changed = np.array([_last_change(one) for one in found], dtype=np.int64)
-    since = np.where(changed == NEVER, NEVER, starts[:-1] + changed)
+    since = np.array([_since(one) for one in found], dtype=np.int64)
+    since = np.where(since == NEVER, NEVER, starts[:-1] + since)
     return named.assign(
         state=state,
         since=_taken(counted["started_at"], since),
@@ -201,12 +202,12 @@ def _states(
     )
 
 
-def _last_change(found: Followed) -> int:
-    """The place of the execution that brought the present state; NEVER if there was no alarm."""
+def _since(found: Followed) -> int:
+    """The place of the first flag behind an alarm that goes on, else of what cleared the last one, or NEVER."""
     if not found.episodes:
         return NEVER
     last = found.episodes[-1]
-    return max(last.raised, last.confirmed, last.cleared)
+    return last.first if last.cleared == NEVER else last.cleared
 
 
 def _alarms(counted: pd.DataFrame, found: list[Followed], starts: Ints) -> pd.DataFrame:

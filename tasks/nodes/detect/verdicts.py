@@ -1,6 +1,7 @@
 """Verdicts on the executions of a source: a detector with its threshold, learned, kept as a model, and asked."""
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from zipfile import BadZipFile
@@ -146,13 +147,16 @@ def learn_verdicts(
     budget: BudgetParams,
     alarm: AlarmParams,
     *,
+    under_alarm: Collection[str] = (),
     seed: int = 0,
 ) -> Learned:
     """Learn from all executions of a source; thresholds and figures come from scores that are out of fold.
 
+    under_alarm: ids of executions that are not taken for calm, whoever says so: their nodes look degraded.
     Raises BadInput where nothing can be learned, and where precision or recall is asked for and no stress is known."""
     executions = history.executions
     stressed, calm = (one(executions).to_numpy(dtype=bool) for one in (is_stressed, is_unstressed))
+    calm = calm & ~executions["execution_id"].isin(under_alarm).to_numpy(dtype=bool)
     hours = hours_of(executions)
     preprocessor = fit(history, preprocess)
     tables = tables_of(history, preprocessor)

@@ -303,7 +303,7 @@ class Prepared:
     """Executions as vectors of the kept metrics of all types, as a network sees them.
 
     columns: (m,) names, `<benchmark type>/<metric>`. scaled: (n, m), larger is better, missing values filled in.
-    is_own: (n, m) whether it was measured. types: (k,) of training. one_hot: (n, k), all 0 for a type not among them."""
+    is_own: (n, m) whether measured. types: (k,) of training. one_hot: (n, k), all 0 for a type not among them."""
 
     columns: tuple[str, ...]
     scaled: Floats

@@ -143,7 +143,8 @@ def test_the_state_of_each_node_and_aspect_is_told_with_what_is_to_be_done():
     assert told["n_executions"].tolist() == [4, 2, 4, 4, 4, 0]
     assert told.loc[("e", "cpu"), "n_left_out"] == 3 and pd.isna(told.loc[("e", "cpu"), "last_at"])
     assert told.loc[("d", "cpu"), "since_execution"] == "d-cpu-003"
-    assert told.loc[("c", "disk"), "since"] == FIRST + pd.Timedelta(hours=3)
+    assert told.loc[("c", "disk"), "since"] == FIRST  # its first bad execution, not the one that confirmed it
+    assert told.loc[("b", "cpu"), "since_execution"] == "b-cpu-000"
     assert pd.isna(told.loc[("a", "cpu"), "since"])
 
 

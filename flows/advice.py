@@ -11,12 +11,8 @@ from flows.job_params import WAREHOUSE
 from flows.policies import step
 from flows.publish import artifact_key, publish
 from tasks.advice import steps
-from tasks.advice.estimate import EstimateParams
-from tasks.advice.groups import GroupParams
-from tasks.advice.next_run import SearchParams
+from tasks.advice.params import EstimateParams, GroupParams, ReplayParams, SearchParams, TransferParams
 from tasks.advice.record.plan import RecordParams
-from tasks.advice.replay import ReplayParams
-from tasks.advice.transfer import TransferParams
 from tasks.errors import BadSetting
 from tasks.params import Params
 from tasks.warehouse.place import Warehouse

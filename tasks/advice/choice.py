@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy.special import ndtr, ndtri
 
+from tasks.advice.params import ChoiceParams
 from tasks.errors import BadInput, NotFound
 from tasks.params import Params
 
@@ -33,13 +34,6 @@ DOMINATES = 1.25  # a part is the bound if it takes this much longer than the ot
 MOSTLY = 0.5
 TINY = 1e-9
 COMPLETED = "completed"
-
-
-class ChoiceParams(Params):
-    """What counts as rarely late, and how sure that has to be."""
-
-    late_share: float = Field(0.05, gt=0, lt=1, description="Share of runs that may be late")
-    level: float = Field(0.8, gt=0, lt=1, description="Level of the interval of the chance of being late")
 
 
 class ModelParams(Params):

@@ -15,13 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import Field
 
+from tasks.advice.params import CPU_ALL_THREADS, CPU_ONE_THREAD, EstimateParams
 from tasks.errors import BadInput, BadSetting, NotFound, quoted
-from tasks.params import Params
 
 Floats = NDArray[np.float64]
-CPU_ONE_THREAD, CPU_ALL_THREADS = "cpu_one_thread", "cpu_all_threads"  # aspects of scores, as tasks/nodes names them
 LINE, LEVELLING, MEDIAN = "line", "levelling off", "median"
 POWERS = {LINE: 1.0, LEVELLING: 0.5}
 N_TRIED = 3  # of a task's largest runs are predicted from the smaller ones
@@ -30,15 +28,6 @@ LEAST_RUNS = 2
 LEAST_SPREAD = 0.1  # of every estimate, however well its runs lie on a line: machines differ by task
 TINY = 1e-3  # of the shortest runtime: what an estimate below zero counts as where errors are compared
 LEAST_ERRORS = 20  # of other workflows' runs on the target, to calibrate on them in place of what was published
-
-
-class EstimateParams(Params):
-    """How runtimes on another machine are estimated."""
-
-    confidence: float = Field(0.9, ge=0.5, le=0.99, description="Share of intervals that hold the runtime")
-    aspect: str = Field(
-        CPU_ONE_THREAD, min_length=1, max_length=100, description="Score that tasks scale by; one thread, as most tasks"
-    )
 
 
 @dataclass(frozen=True)

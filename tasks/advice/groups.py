@@ -16,13 +16,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.stats import norm
 
 from tasks.advice.machines import Floats, Ints
+from tasks.advice.params import GroupParams
 from tasks.errors import BadInput, quoted
-from tasks.params import Params
 
 ALL_ASPECTS = "all"  # nodes' row of one number from all aspects: no aspect itself
 APART = 1e6  # noise deviations between the centres of redrawn groups: no noise bridges it
@@ -35,33 +34,6 @@ LOW, MEDIUM, HIGH = 0, 1, 2
 LEVEL_NAMES = {LOW: "low", MEDIUM: "medium", HIGH: "high"}
 NODE_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")  # RFC 1123, as Kubernetes wants it
 MOST_NODE_CHARS, MOST_LABEL_CHARS = 253, 63
-
-
-class GroupParams(Params):
-    """How machines are put into groups of alike ones."""
-
-    confidence: float = Field(
-        0.99, ge=0.5, lt=1, description="How sure it must be that a group is more than noise before there is one more"
-    )
-    doubt: float = Field(
-        0.05, gt=0, le=0.5, description="A machine is in doubt if it belongs elsewhere with more than this probability"
-    )
-    split_doubt: float = Field(
-        0.2,
-        gt=0,
-        le=0.5,
-        description="One group more is in doubt if noise looks like it with less than this probability",
-    )
-    spread_ratio: float = Field(
-        0.02,
-        ge=0,
-        le=1,
-        description="What machines of one type differ by themselves, as a ratio: no reason for a group",
-    )
-    interval_confidence: float = Field(0.95, ge=0.5, lt=1, description="Confidence of the intervals low to high")
-    max_groups: int = Field(10, ge=1, le=100, description="At most this many groups")
-    redraws: int = Field(199, ge=99, le=100_000, description="Redraws of the noise behind a decision")
-    seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed of the redraws")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from scipy import stats
 from sklearn.linear_model import BayesianRidge  # type: ignore[import-untyped]
 
 from tasks.advice.estimate import (
-    CPU_ONE_THREAD,
     LEAST_SPREAD,
     MEDIAN,
     Calibration,
@@ -29,6 +28,7 @@ from tasks.advice.estimate import (
     score_ratio,
     workflow_errors,
 )
+from tasks.advice.params import CPU_ONE_THREAD
 from tasks.errors import BadInput, NotFound
 
 Source = Literal["n2", "n1", "c2", "local", "asok01", "asok02"]

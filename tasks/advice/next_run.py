@@ -12,37 +12,19 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
 from tasks.advice.machines import Configurations, Floats, MachineType, configurations
 from tasks.advice.memory import MemoryNeed
+from tasks.advice.params import SearchParams
 from tasks.advice.readers.tables import RUNS
 from tasks.advice.search import LEAST_RUNS, Problem, Proposal, propose
 from tasks.advice.surrogate import Runs
 from tasks.errors import BadInput, BadSetting
-from tasks.params import Params
 from tasks.quantities import duration, number, share
 
 Status = Literal["completed", "failed", "killed"]
 LEAST_APPLICATIONS, LEAST_TRIED = 3, 5  # before other applications say where to start
 COLUMNS = ("job", "machine_type", "nodes", "runtime_s", "status")
-
-
-class SearchParams(Params):
-    """What is searched where a table of runs does not say it."""
-
-    machines: str = Field(
-        "conf/machines.csv",
-        min_length=1,
-        description="Machine types with vCPU, memory, price and its date; a path relative to the project's root",
-    )
-    nodes: tuple[int, ...] = Field(
-        (4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48),
-        min_length=1,
-        description="Numbers of nodes to consider of each machine type",
-    )
-    max_vcpu: int = Field(100, ge=1, le=1_000_000, description="Largest cluster to consider, in vCPU of all its nodes")
-    seed: int = Field(0, ge=0, le=2**31, description="Seed of the first run, which is drawn")
 
 
 @dataclass(frozen=True)

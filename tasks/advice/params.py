@@ -1,12 +1,93 @@
-"""The parameters of `advice`: what an operator changes stands in conf/advice.yaml."""
+"""The parameters of `advice`: what an operator changes stands in conf/advice.yaml. Nothing heavy is imported."""
 
-from tasks.advice.choice import ChoiceParams
-from tasks.advice.estimate import EstimateParams
-from tasks.advice.groups import GroupParams
-from tasks.advice.next_run import SearchParams
-from tasks.advice.replay import ReplayParams
-from tasks.advice.transfer import TransferParams
+from pydantic import Field
+
 from tasks.params import Params
+
+CPU_ONE_THREAD, CPU_ALL_THREADS = "cpu_one_thread", "cpu_all_threads"  # aspects of scores, as tasks/nodes names them
+
+
+class ChoiceParams(Params):
+    """What counts as rarely late, and how sure that has to be."""
+
+    late_share: float = Field(0.05, gt=0, lt=1, description="Share of runs that may be late")
+    level: float = Field(0.8, gt=0, lt=1, description="Level of the interval of the chance of being late")
+
+
+class EstimateParams(Params):
+    """How runtimes on another machine are estimated."""
+
+    confidence: float = Field(0.9, ge=0.5, le=0.99, description="Share of intervals that hold the runtime")
+    aspect: str = Field(
+        CPU_ONE_THREAD, min_length=1, max_length=100, description="Score that tasks scale by; one thread, as most tasks"
+    )
+
+
+class GroupParams(Params):
+    """How machines are put into groups of alike ones."""
+
+    confidence: float = Field(
+        0.99, ge=0.5, lt=1, description="How sure it must be that a group is more than noise before there is one more"
+    )
+    doubt: float = Field(
+        0.05, gt=0, le=0.5, description="A machine is in doubt if it belongs elsewhere with more than this probability"
+    )
+    split_doubt: float = Field(
+        0.2,
+        gt=0,
+        le=0.5,
+        description="One group more is in doubt if noise looks like it with less than this probability",
+    )
+    spread_ratio: float = Field(
+        0.02,
+        ge=0,
+        le=1,
+        description="What machines of one type differ by themselves, as a ratio: no reason for a group",
+    )
+    interval_confidence: float = Field(0.95, ge=0.5, lt=1, description="Confidence of the intervals low to high")
+    max_groups: int = Field(10, ge=1, le=100, description="At most this many groups")
+    redraws: int = Field(199, ge=99, le=100_000, description="Redraws of the noise behind a decision")
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="Seed of the redraws")
+
+
+class SearchParams(Params):
+    """What is searched where a table of runs does not say it."""
+
+    machines: str = Field(
+        "conf/machines.csv",
+        min_length=1,
+        description="Machine types with vCPU, memory, price and its date; a path relative to the project's root",
+    )
+    nodes: tuple[int, ...] = Field(
+        (4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48),
+        min_length=1,
+        description="Numbers of nodes to consider of each machine type",
+    )
+    max_vcpu: int = Field(100, ge=1, le=1_000_000, description="Largest cluster to consider, in vCPU of all its nodes")
+    seed: int = Field(0, ge=0, le=2**31, description="Seed of the first run, which is drawn")
+
+
+class ReplayParams(Params):
+    """How searches are replayed."""
+
+    searches: int = Field(
+        200, ge=1, le=100_000, description="Searches of each method for each job, from seeds of their own"
+    )
+    runs: int = Field(12, ge=1, le=1_000, description="Runs of each search")
+    target_percentiles: tuple[float, ...] = Field(
+        (10, 30, 50, 70, 90), description="Runtime targets, as percentiles of a job's completed runtimes; empty: none"
+    )
+    seed: int = Field(0, ge=0, le=2**31, description="Seed of all searches")
+    ray_address: str = Field(
+        "", max_length=500, description="Ray that searches, such as ray://head:10001; local; empty: none"
+    )
+
+
+class TransferParams(Params):
+    """How runtimes of recurring jobs are taken to another machine type."""
+
+    confidence: float = Field(0.9, ge=0.5, le=0.99, description="Share of runs that an interval holds")
+    min_runs: int = Field(10, ge=2, le=100_000, description="Runs of a job from which it is answered")
 
 
 class AdviceParams(Params):

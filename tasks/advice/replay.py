@@ -15,11 +15,11 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import Field as Knob
 
 from tasks.advice.baselines import VCPU_ONLY, arrow, by_scores, cherrypick, cherrypick_with, portfolio, ruya, unweighted
 from tasks.advice.machines import Configurations, Floats, MachineType, configurations
 from tasks.advice.memory import MemoryNeed
+from tasks.advice.params import ReplayParams
 from tasks.advice.search import (
     Method,
     Outcome,
@@ -32,7 +32,6 @@ from tasks.advice.search import (
 )
 from tasks.advice.surrogate import FIXED, LEARNED, Bools, Example, Runs, SurrogateParams, learned
 from tasks.errors import BadInput
-from tasks.params import Params
 from tasks.progress import report_progress
 
 logger = logging.getLogger(__name__)
@@ -43,22 +42,6 @@ PORTFOLIO_SIZE = 12
 N_RESAMPLES = 2_000
 INTERVAL = (0.05, 0.95)
 OPTIMAL = 1 + 1e-9
-
-
-class ReplayParams(Params):
-    """How searches are replayed."""
-
-    searches: int = Knob(
-        200, ge=1, le=100_000, description="Searches of each method for each job, from seeds of their own"
-    )
-    runs: int = Knob(12, ge=1, le=1_000, description="Runs of each search")
-    target_percentiles: tuple[float, ...] = Knob(
-        (10, 30, 50, 70, 90), description="Runtime targets, as percentiles of a job's completed runtimes; empty: none"
-    )
-    seed: int = Knob(0, ge=0, le=2**31, description="Seed of all searches")
-    ray_address: str = Knob(
-        "", max_length=500, description="Ray that searches, such as ray://head:10001; local; empty: none"
-    )
 
 
 @dataclass(frozen=True)

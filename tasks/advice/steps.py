@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from tasks.advice.choice import Choice, ChoiceParams, choose_type
+from tasks.advice.choice import Choice, choose_type
 from tasks.advice.demands import Assignment, assign_tasks, task_demands
-from tasks.advice.estimate import Estimate, EstimateParams, estimate
-from tasks.advice.groups import Grouping, GroupParams, group_machines, scores_of_nodes
+from tasks.advice.estimate import Estimate, estimate
+from tasks.advice.groups import Grouping, group_machines, scores_of_nodes
 from tasks.advice.memory import MemoryNeed, memory_need, need_of_peaks, stated_need
-from tasks.advice.next_run import NextRun, SearchParams, Status, add_run, job_of, next_run
+from tasks.advice.next_run import NextRun, Status, add_run, job_of, next_run
+from tasks.advice.params import ChoiceParams, EstimateParams, GroupParams, ReplayParams, SearchParams, TransferParams
 from tasks.advice.readers.tables import (
     SCORES,
     read_job_runs,
@@ -28,10 +29,10 @@ from tasks.advice.readers.tables import (
 )
 from tasks.advice.readers.traces import one_machine, read_traces
 from tasks.advice.record.plan import RecordParams
-from tasks.advice.replay import Job, ReplayParams, figures_of, jobs_of, replay_all
+from tasks.advice.replay import Job, figures_of, jobs_of, replay_all
 from tasks.advice.story import LateCheck, Story, choose_all, deadlines_of, history_of, scores_of, story
 from tasks.advice.tarema import published_groups
-from tasks.advice.transfer import TransferParams, TransferredRuns, basis_of, transfer_job
+from tasks.advice.transfer import TransferredRuns, basis_of, transfer_job
 from tasks.errors import BadInput, BadSetting, NotFound, quoted
 from tasks.jobs.summary import find_group, refuse_mixture
 from tasks.nodes.answers import read_scores as read_node_scores

@@ -19,7 +19,6 @@ from tasks.advice.choice import (
     TINY,
     Capacity,
     Choice,
-    ChoiceParams,
     ModelParams,
     Runs,
     TypeEstimate,
@@ -27,6 +26,7 @@ from tasks.advice.choice import (
     choose_type,
     runs_of,
 )
+from tasks.advice.params import ChoiceParams
 from tasks.errors import BadInput
 
 Floats = NDArray[np.float64]

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tasks.advice.groups import GroupParams, quartile_levels, score_table
+from tasks.advice.groups import quartile_levels, score_table
 from tasks.advice.machines import Floats, Ints
+from tasks.advice.params import GroupParams
 from tasks.errors import BadInput
 
 TAREMA_GROUPS = 3  # the smallest k that the original tries, and the one that it always takes

@@ -22,11 +22,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import Field
 from scipy import stats
 
+from tasks.advice.params import TransferParams
 from tasks.errors import BadInput, NotFound, quoted
-from tasks.params import Params
 
 Floats = NDArray[np.float64]
 LEAST_POOL = 200  # vertices of other jobs on a machine type that its slowdowns are told from
@@ -37,13 +36,6 @@ LEAST_STAGES = 20
 LEVEL_KEPT = 0.5  # of a learned level: it is in part load that was so at the time; chosen on D1 and D2 of the recording
 LARGEST_SHARE = 2.0  # of a stage's deviation that is taken along: where types differ in load, more than all of it
 VERTEX_COLUMNS = ["run_id", "job", "stage", "machine_type", "submitted_at", "duration_s", "cpu_s", "tokens"]
-
-
-class TransferParams(Params):
-    """How runtimes of recurring jobs are taken to another machine type."""
-
-    confidence: float = Field(0.9, ge=0.5, le=0.99, description="Share of runs that an interval holds")
-    min_runs: int = Field(10, ge=2, le=100_000, description="Runs of a job from which it is answered")
 
 
 @dataclass(frozen=True)

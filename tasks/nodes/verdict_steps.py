@@ -132,6 +132,7 @@ def learn(
     if present is not None and present.parameters.get("key") == key and not again:
         before = cast(LearnedVerdicts, present.parameters["learned"])
         return {**before, "model_id": present.model_id, "is_from_before": True}
+
     history, _ = benchmarks_of(warehouse, source, score)
     found = learn_verdicts(history, preprocess, detect, budget, alarm, under_alarm=under_alarm, seed=score.seed)
     chosen = found.model.budget
@@ -161,16 +162,13 @@ def judge(warehouse: Warehouse, source: str, score: ScoreParams) -> Judged:
     """Verdicts and their reasons for all executions of a source, in place of what was there.
 
     With the same data, detector and code what stands there is given again. Raises NotFound without a detector."""
-    from tasks.nodes.detect.verdicts import (
-        judge_history,
-        load_verdict_model,
-    )
-
     model_id, version = require_detector(warehouse, source), version_of(warehouse, source)
     asked = score.model_dump(mode="json")
     key = uuid.uuid5(uuid.NAMESPACE_OID, f"{version}{model_id}{asked}{code_version()}").hex
     row = read_judging(warehouse, source)
     if row is None or row["key"] != key:
+        from tasks.nodes.detect.verdicts import judge_history, load_verdict_model
+
         model = load_verdict_model(folder_of(warehouse.models, WORD, model_id))
         history, _ = benchmarks_of(warehouse, source, score)
         found = judge_history(history, model)

@@ -7,17 +7,8 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from tasks.advice.choice import (
-    ChoiceParams,
-    Demand,
-    ModelParams,
-    Runs,
-    capacities,
-    choose_type,
-    demand_on,
-    runs_of,
-    transferred,
-)
+from tasks.advice.choice import Demand, ModelParams, Runs, capacities, choose_type, demand_on, runs_of, transferred
+from tasks.advice.params import ChoiceParams
 from tasks.errors import BadInput, NotFound
 
 GB, MB = 1e9, 1e6

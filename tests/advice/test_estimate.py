@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 
 from tasks.advice.estimate import (
     CPU_ALL_THREADS,
-    CPU_ONE_THREAD,
     LEAST_SPREAD,
     LEVELLING,
     LINE,
     LOTARU_MULTIPLES,
     MEDIAN,
-    EstimateParams,
     backtest,
     calibrate,
     cluster_ratio,
@@ -32,6 +30,7 @@ from tasks.advice.estimate import (
     workflow_errors,
 )
 from tasks.advice.lotaru import CLOUD, cases, errors_of, multiples, ours, read_executions, score_factor
+from tasks.advice.params import CPU_ONE_THREAD, EstimateParams
 from tasks.errors import BadInput, BadSetting, NotFound
 from tasks.nodes.thread_scores import thread_scores_of_files
 

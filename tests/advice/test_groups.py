@@ -7,14 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.advice.groups import (
-    GroupParams,
-    group_machines,
-    kubectl_script,
-    quartile_levels,
-    score_table,
-    scores_of_nodes,
-)
+from tasks.advice.groups import group_machines, kubectl_script, quartile_levels, score_table, scores_of_nodes
+from tasks.advice.params import GroupParams
 from tasks.errors import BadInput
 
 ASPECTS = ("cpu", "memory", "disk")

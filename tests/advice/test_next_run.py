@@ -8,7 +8,8 @@ import pytest
 
 from tasks.advice.machines import MachineType
 from tasks.advice.memory import stated_need
-from tasks.advice.next_run import SearchParams, add_run, candidates_of, job_of, next_run, runs_on
+from tasks.advice.next_run import add_run, candidates_of, job_of, next_run, runs_on
+from tasks.advice.params import SearchParams
 from tasks.advice.readers.tables import read_runs
 from tasks.errors import BadInput, BadSetting
 

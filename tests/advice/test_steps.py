@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.advice.estimate import CPU_ONE_THREAD, EstimateParams
+from tasks.advice.params import CPU_ONE_THREAD, EstimateParams, TransferParams
 from tasks.advice.steps import estimate_job, estimate_traces, job_page, read_vertices, scores_for, traces_page
-from tasks.advice.transfer import TransferParams
 from tasks.errors import BadInput, BadSetting, NotFound
 from tasks.jobs import steps
 from tasks.jobs.params import (

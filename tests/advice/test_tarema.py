@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.advice.groups import GroupParams
+from tasks.advice.params import GroupParams
 from tasks.advice.tarema import published_groups, tarema_groups
 from tasks.errors import BadInput
 

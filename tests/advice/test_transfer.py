@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from tasks.advice.params import TransferParams
 from tasks.advice.transfer import (
     LEAST_POOL,
     LEVEL_KEPT,
@@ -17,7 +18,6 @@ from tasks.advice.transfer import (
     Habit,
     Pool,
     StageMinima,
-    TransferParams,
     Widening,
     basis_of,
     evaluate_runs,

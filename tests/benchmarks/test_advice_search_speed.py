@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tasks.advice.params import ReplayParams
 from tasks.advice.readers.tables import read_machines, read_runs
-from tasks.advice.replay import ReplayParams, Training, jobs_of, replay
+from tasks.advice.replay import Training, jobs_of, replay
 from tasks.advice.search import Problem, propose
 from tasks.advice.surrogate import Runs
 

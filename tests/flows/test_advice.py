@@ -15,7 +15,7 @@ from flows.advice import (
     group_machines,
     search_configuration,
 )
-from tasks.advice.replay import ReplayParams
+from tasks.advice.params import ReplayParams
 from tasks.errors import BadInput, BadSetting
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.runs import list_runs

@@ -87,7 +87,7 @@ def test_told_again_it_ranks_and_learns_nothing_anew(
     found = first["verdicts"]
     assert (found["n_judged"], found["figures"]) == (180, {})  # nobody knows of stress
     assert found["cost_share"] == pytest.approx(2 / 30, rel=0.01)  # 2 s of each 30 s, as drawn
-    for work in ("answering.answer", "detect.verdicts.learn_verdicts", "detect.verdicts.judge_history"):
+    for work in ("answers.answer", "detect.verdicts.learn_verdicts", "detect.verdicts.judge_history"):
         monkeypatch.setattr(f"tasks.nodes.{work}", None)  # whoever did it again would fail
     assert node_demo.tell_nodes(warehouse, QUICK, "recorded") == first
     assert sorted(card.kind for card in cards(warehouse.models)) == ["detector", "preprocessor"]

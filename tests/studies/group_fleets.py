@@ -18,7 +18,8 @@ from scipy.stats import chi2
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
-from tasks.advice.groups import SMALLEST, GroupParams, group_machines, score_table
+from tasks.advice.groups import SMALLEST, group_machines, score_table
+from tasks.advice.params import GroupParams
 from tasks.advice.tarema import tarema_groups
 
 ASPECTS = ["stressng_1", "stressng_n", "redis_set", "zstd", "rd_small", "rd_big"]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tasks.advice.estimate import CPU_ONE_THREAD
 from tasks.advice.machines import Ints, MachineType
 from tasks.advice.memory import MemoryNeed, stated_need
+from tasks.advice.params import CPU_ONE_THREAD
 from tasks.errors import BadInput, quoted
 from tasks.jobs.statuses import status_of
 from tasks.nodes.readers.table_file import choose_columns, read_table_file

@@ -3,16 +3,19 @@
 An alarm needs several flagged executions among the last few of a node and aspect (alarm rules). So the rate of false
 alarms is counted, not assumed: the rules are run over the calm executions of training at a ladder of thresholds, and
 
-    ln(alarms an execution) = a + k ln(flagged share)
+    ln(alarms an execution) = a + k ln r(p),   1 / r(p) = 1 / (p P[Bin(last - 1, p) >= flagged - 1]) + d(p)
 
-is fitted through the rungs that raised enough of them. k is about the number of flags that an alarm needs where flags
-come independently, and less where they come in rows, as they do. The budget gives the share, and that the threshold."""
+is fitted to the counts by Poisson regression. r(p) is the rate where flags are independent with share p: 1 / r(p) is
+how long it takes until an alarm is raised, and d(p) = ((1 - p)^-clear - 1) / p how long it goes on. There a = 0 and
+k = 1, and k is less where flags come in rows. The budget gives the share, and that the threshold. A rung counts as
+MOST_ALARMS at most: those near the budget, which have few, would else have no say. Chosen on drawn flags alone."""
 
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+from scipy.special import bdtrc
 
 from tasks.nodes.detect.alarms import follow
 from tasks.nodes.detect.params import AlarmParams, BudgetParams
@@ -22,7 +25,10 @@ from tasks.nodes.type_tables import (
 )
 
 RUNGS = np.geomspace(0.3, 0.003, 16)  # flagged shares of calm executions that are tried
-LEAST_ALARMS = 3  # of a rung that the line is fitted through
+MOST_ALARMS = 30.0  # that a rung counts as
+ITERATIONS = 60  # of the regression, each with a step of at most 1 in a and k
+LEAST_SLOPE = 0.1
+GRID = 4000
 LEAST_SHARE, LARGEST_SHARE = 1e-9, 0.2  # of calm executions that may be flagged, whatever the budget
 DAY_H = 24.0
 
@@ -57,10 +63,11 @@ def threshold_of_alarms(
     bounds = list(pairwise([0, *ends.tolist()]))
     per_day = pace(at_h)
     counts = np.array([_alarms(used[order] > _quantile(used, share), hours[order], bounds, alarm) for share in RUNGS])
-    line = _line(counts, len(used), alarm)
-    wanted = budget.alarms_per_day / per_day
-    share = float(np.clip(np.exp((np.log(wanted) - line[1]) / line[0]), LEAST_SHARE, LARGEST_SHARE))
-    expected = float(np.exp(line[1] + line[0] * np.log(share))) * per_day
+    a, k = _fitted(counts, len(used), alarm)
+    shares = np.geomspace(LEAST_SHARE, LARGEST_SHARE, GRID)
+    rates = np.maximum.accumulate(a + k * np.log(independent_rate(shares, alarm)))
+    share = float(np.exp(np.interp(np.log(budget.alarms_per_day / per_day), rates, np.log(shares))))
+    expected = float(np.exp(np.interp(np.log(share), np.log(shares), rates))) * per_day
     nearest = int(np.abs(np.log(RUNGS / max(share, RUNGS[-1]))).argmin())
     return Budget(_quantile(used, share), expected, per_day, share, int(counts[nearest]))
 
@@ -96,16 +103,26 @@ def _alarms(is_flagged: Bools, at_h: Floats, bounds: list[tuple[int, int]], alar
     return sum(len(follow(is_flagged[a:b], at_s[a:b], alarm).episodes) for a, b in bounds)
 
 
-def _line(counts: np.ndarray, n: int, alarm: AlarmParams) -> tuple[float, float]:
-    """k and a of the line through the rungs with enough alarms; with fewer than two of these, as if flags came
-    independently: of `last` executions, the newest flagged and flagged - 1 of the others."""
-    usable = counts >= LEAST_ALARMS
-    if usable.sum() >= 2:
-        slope, start = np.polyfit(np.log(RUNGS[usable]), np.log(counts[usable] / n), 1, w=np.sqrt(counts[usable]))
-        if slope > 0:
-            return float(slope), float(start)
-    ways = float(np.prod([(alarm.last - 1 - k) / (k + 1) for k in range(alarm.flagged - 1)]))
-    return float(alarm.flagged), float(np.log(ways))
+def independent_rate(share: Floats, alarm: AlarmParams) -> Floats:
+    """r: alarms an execution where flags are independent with this share, (n,)."""
+    raising = share * bdtrc(alarm.flagged - 2, alarm.last - 1, share)
+    going_on = ((1 - share) ** -alarm.clear - 1) / share
+    return np.asarray(1 / (1 / np.maximum(raising, np.finfo(np.float64).tiny) + going_on))
+
+
+def _fitted(counts: np.ndarray, n: int, alarm: AlarmParams) -> tuple[float, float]:
+    """a and k of the rungs' alarms among n executions. Beforehand a = 0 and k = 1, worth one alarm."""
+    x = np.column_stack([np.ones(len(RUNGS)), np.log(independent_rate(RUNGS, alarm))])
+    prior = np.array([0.0, 1.0])
+    line = prior
+    for _ in range(ITERATIONS):
+        expected = n * np.exp(np.minimum(x @ line, 0.0))
+        weight = np.minimum(1.0, MOST_ALARMS / np.maximum(expected, 1.0))
+        gradient = x.T @ (weight * (counts - expected)) - (line - prior)
+        step = np.linalg.solve(x.T @ (x * (weight * expected)[:, None]) + np.eye(2), gradient)
+        line = line + np.clip(step, -1.0, 1.0)
+        line = np.array([line[0], max(line[1], LEAST_SLOPE)])
+    return float(line[0]), float(line[1])
 
 
 def _quantile(scores: Floats, share: float) -> float:

@@ -84,7 +84,7 @@ def test_the_rules_of_this_test_are_those_of_alarms():
     assert n_alarms > 30 and alarms_per_day(fleet, 1.2) == pytest.approx(n_alarms / (LENGTH - 1) * 24)
 
 
-@pytest.mark.parametrize("how", [{}, {"memory": 0.5}, {"row": 3.0}])
+@pytest.mark.parametrize(("memory", "row"), [(0.0, 1.0), (0.5, 1.0), (0.0, 3.0)])
 def test_a_budget_is_kept_two_sided_whether_flags_come_alone_or_in_rows(memory, row):
     """20 days of 60 nodes teach the threshold; at 0.2 a day they show four alarms. 700 days of others tell the rate."""
     how = {"memory": memory, "row": row}

@@ -14,7 +14,7 @@ import pytest
 from tasks import settings
 from tasks.jobs.predict.classifier_params import ClassifierParams
 from tasks.jobs.predict.evaluation_params import EvaluateParams, PredictParams
-from tasks.jobs.predict.predictor_params import LeanParams, LocationParams, PredictorParams, SpreadParams
+from tasks.jobs.predict.predictor_params import PredictorParams
 from tasks.jobs.shape_params import (
     BinParams,
     CharacteriseParams,
@@ -154,18 +154,14 @@ def _with_defaults(rows: pd.DataFrame, defaults: dict[str, Any]) -> pd.DataFrame
 @pytest.fixture(scope="session")
 def quick_training() -> EvaluateParams:
     """The parameters of a training of a few small trees."""
-    predictor = PredictorParams(
-        location=LocationParams(n_rounds=20, num_leaves=7, learning_rate=0.2, min_leaf_runs=10, n_folds=2),
-        spread=SpreadParams(n_trees=5, num_leaves=15, min_leaf_runs=15, n_bins=60),
-        lean=LeanParams(prior_runs=(20,), ways=("residual",)),
-    )
+    predictor = PredictorParams(n_trees=10)
     shapes = ShapeParams(k=2, min_support=10)
     predict = PredictParams(
         characterise=CharacteriseParams(bins=BinParams(ranges="data"), shapes=shapes),
         classifier=ClassifierParams(n_rounds=10, min_leaf=10, row_share=1, feature_share=1),
         predictor=predictor,
     )
-    return EvaluateParams(predict=predict, with_rivals=False, forest_trees=5, min_group_runs=5)
+    return EvaluateParams(predict=predict, with_rivals=False, forest_trees=5, boosted_trees=5, min_group_runs=5)
 
 
 @pytest.fixture(scope="session")

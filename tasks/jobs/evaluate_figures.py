@@ -73,7 +73,9 @@ def label_figures(prepared: Prepared, kind: Kind, found: LabelEvaluation | None,
 def runtime_figures(found: RuntimeEvaluation) -> Figures:
     """Scores of the predicted runtime distributions of each predictor."""
     figures: Figures = {"predict.n": len(found.rows)}
-    figures |= {"model.prior_runs": found.model.prior_runs, "model.lean_on": found.model.lean_on}
+    figures |= {f"model.weight.{part}": weight for part, weight in found.model.weights.items()}
+    figures |= {"model.is_relative": found.model.is_relative}
+    _set(figures, "model.grace", found.model.grace, "time limits are not kept, or there are none")
     for name, one in found.scored.items():
         for measure, (value, reason) in _measures(one).items():
             _set(figures, f"predict.{measure}.{name}", value, reason)

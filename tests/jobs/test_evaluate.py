@@ -8,20 +8,17 @@ from tasks.errors import BadInput
 from tasks.jobs.evaluate import evaluate_runs
 from tasks.jobs.predict.classifier_params import ClassifierParams, LabelParams, SelectionParams
 from tasks.jobs.predict.evaluation_params import EvaluateParams, PredictParams
-from tasks.jobs.predict.predictor_params import LeanParams, LocationParams, PredictorParams, SpreadParams
+from tasks.jobs.predict.predictor_params import PredictorParams
 
 QUICK = EvaluateParams(
     with_rivals=False,
     forest_trees=5,
+    boosted_trees=5,
     predict=PredictParams(
         classifier=ClassifierParams(n_rounds=5),
         selection=SelectionParams(n_rounds=1, n_epochs=2),
         labels=LabelParams(oracle_draws=20, half_draws=2),
-        predictor=PredictorParams(
-            location=LocationParams(n_rounds=10),
-            spread=SpreadParams(n_trees=4),
-            lean=LeanParams(prior_runs=(20,), ways=("residual",), widths=(1.0,)),
-        ),
+        predictor=PredictorParams(n_trees=5),
     ),
 )
 

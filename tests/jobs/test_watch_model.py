@@ -11,7 +11,7 @@ from tasks.jobs.outlook.params import DriftParams, LateParams, OutlookParams
 from tasks.jobs.params import WatchParams
 from tasks.jobs.predict.classifier_params import ClassifierParams, SelectionParams
 from tasks.jobs.predict.evaluation_params import EvaluateParams, PredictParams
-from tasks.jobs.predict.predictor_params import LeanParams, LocationParams, PredictorParams, SpreadParams
+from tasks.jobs.predict.predictor_params import PredictorParams
 from tasks.jobs.predict.training import train_source
 from tasks.jobs.shape_params import (
     BinParams,
@@ -31,11 +31,7 @@ TINY = EvaluateParams(
         characterise=CharacteriseParams(bins=BinParams(n_bins=40, ranges="data"), shapes=ShapeParams(k=2)),
         selection=SelectionParams(n_rounds=1),
         classifier=ClassifierParams(n_rounds=5),
-        predictor=PredictorParams(
-            location=LocationParams(n_rounds=40, num_leaves=7, learning_rate=0.2, min_leaf_runs=10, n_folds=2),
-            spread=SpreadParams(n_trees=8, num_leaves=15, min_leaf_runs=15, n_bins=60),
-            lean=LeanParams(prior_runs=(20,), ways=("residual",)),
-        ),
+        predictor=PredictorParams(n_trees=10),
     ),
     with_rivals=False,
 )

@@ -7,7 +7,7 @@ import pandas as pd
 from tasks.jobs.outlook.costliest import costliest_jobs
 from tasks.jobs.outlook.params import CostParams
 from tasks.jobs.predict.champions import needed_champion
-from tasks.jobs.predict.predicting import end_of, predict_next
+from tasks.jobs.predict.predicting import predict_next
 from tasks.jobs.predict.preparation import with_ends
 from tasks.jobs.predict.rows import read_runs
 from tasks.warehouse.place import Warehouse
@@ -29,8 +29,7 @@ def costs_of_source(warehouse: Warehouse, source: str, params: CostParams) -> Co
     card, trained = needed_champion(warehouse, source)
     past = with_ends(read_runs(warehouse, source))
     top = costliest_jobs(past, params)  # says what is wrong with the log, and whose next runs are asked for
-    of_top = past[past["group_key"].isin(top["group_key"])].reset_index(drop=True)
-    found = predict_next(trained, of_top, now=end_of(past))
+    found = predict_next(trained, past, keys=set(top["group_key"]))
     jobs = costliest_jobs(past, params, predicted=found.predicted, keys=found.jobs["group_key"].tolist())
     days = (past["submitted_at"].max() - past["submitted_at"].min()).total_seconds() / DAY_S
     return Costs(card.model_id, days, jobs)

@@ -38,6 +38,7 @@ class EvaluateParams(Params):
     max_training_runs: int = Field(
         100_000, ge=100, le=100_000_000, description="Training runs that models learn from; of more, the latest"
     )
+    boosted_trees: int = Field(150, ge=1, le=10_000, description="Trees of each of the boosted quantiles beside it")
     max_rival_runs: int = Field(
         20_000, ge=100, le=100_000_000, description="Runs that the forests and the ensemble learn from; the latest"
     )

@@ -19,7 +19,19 @@ OPPOSITES = {
     "more often": "less often",
     "more likely": "less likely",
 }
-PLACEHOLDERS = {"<sku>": r"(?P<sku>.+)", "<operator>": r"(?P<operator>.+)", "<k>": r"(?P<k>\d+)"}
+PEERS = {
+    "job": "the job",
+    "user": "the user",
+    "user_request": "the user with the same request",
+    "request": "this request (processors, limit, queue)",
+    "log": "the log",
+}
+PLACEHOLDERS = {
+    "<peers>": f"(?P<peers>{'|'.join(PEERS)})",
+    "<sku>": r"(?P<sku>.+)",
+    "<operator>": r"(?P<operator>.+)",
+    "<k>": r"(?P<k>\d+)",
+}
 
 
 @dataclass(frozen=True)
@@ -38,7 +50,8 @@ class Feature:
         return OPPOSITES[self.higher]
 
 
-# In the order of the columns. <sku>, <operator> and <k> stand for names of the log and numbers of shapes.
+# In the order of the columns. <peers> stand for a word of PEERS, <sku>, <operator> and <k> for
+# names of the log and numbers of shapes.
 FEATURES: dict[str, Feature] = {
     "input_bytes": Feature("intrinsic", "bytes", "input of this run", "larger"),
     "input_ratio": Feature("intrinsic", "", "input of this run over the job's median input", "larger"),
@@ -85,6 +98,17 @@ FEATURES: dict[str, Feature] = {
     "outlier_share_before": Feature("history", "", "how often the job was slow before", "more often"),
     "wait_mean_s": Feature("history", "s", "wait of earlier runs of the job before they started", "longer"),
     "hours_since_last": Feature("history", "h", "time since the last run of the job ended", "longer"),
+    "input_usual": Feature("history", "", "usual runtime of the job for an input of this size (log)", "longer"),
+    "<peers>_runs": Feature("history", "", "earlier runs of <peers> (log)", "more"),
+    "<peers>_last": Feature("history", "", "runtime of the last run of <peers> (log of seconds)", "longer"),
+    "<peers>_before_last": Feature("history", "", "runtime of the run of <peers> before the last (log)", "longer"),
+    "<peers>_mean5": Feature("history", "", "mean runtime of the last 5 runs of <peers> (log)", "longer"),
+    "<peers>_median10": Feature("history", "", "median runtime of the last 10 runs of <peers> (log)", "longer"),
+    "<peers>_q10": Feature("history", "", "short runtimes among the last 50 runs of <peers> (log)", "longer"),
+    "<peers>_median": Feature("history", "", "median runtime of the last 50 runs of <peers> (log)", "longer"),
+    "<peers>_q90": Feature("history", "", "long runtimes among the last 50 runs of <peers> (log)", "longer"),
+    "<peers>_since": Feature("history", "", "time since the last run of <peers> ended (log)", "longer"),
+    "<peers>_limit_share": Feature("history", "", "share of their limit that runs of <peers> took (log)", "larger"),
     "shape_ratio_<k>": Feature("history", "", "evidence of earlier runs for ratio shape <k>", "more likely"),
     "shape_delta_<k>": Feature("history", "", "evidence of earlier runs for delta shape <k>", "more likely"),
     "recent_shape_ratio_<k>": Feature("history", "", "evidence of the last runs for ratio shape <k>", "more likely"),
@@ -100,13 +124,22 @@ def feature_of(name: str) -> Feature:
     feature = FEATURES[pattern]
     words = feature.words
     for key, value in found:
-        words = words.replace(f"<{key}>", value.replace("_", " ") if key == "operator" else value)
+        words = words.replace(f"<{key}>", _said(key, value))
     return replace(feature, words=words)
+
+
+def _said(key: str, value: str) -> str:
+    return {"operator": value.replace("_", " "), "peers": PEERS.get(value, value)}.get(key, value)
 
 
 def pattern_of(name: str) -> str:
     """The key of FEATURES that this column belongs to. Raises NotFound for a name that no feature has."""
     return _match(name)[0]
+
+
+def is_of_peers(name: str) -> bool:
+    """Whether a feature tells of runs that share more or less than the job with a submission (`peers.py`)."""
+    return pattern_of(name).startswith("<peers>") or name == "input_usual"
 
 
 def in_order(names: Iterable[str]) -> list[str]:

@@ -13,6 +13,7 @@ from tasks.jobs.predict.features_history import history_features
 from tasks.jobs.predict.features_known import known_features
 from tasks.jobs.predict.features_shapes import HistoricShapes, medians_of_past, shape_features
 from tasks.jobs.predict.features_usage import usage_features
+from tasks.jobs.predict.peers import peer_features
 from tasks.jobs.shape_params import (
     Kind,
     NormalisationParams,
@@ -32,8 +33,8 @@ def make_features(
     """One row of features for each of `runs`: float64, NaN where unknown, on the index of `runs`.
 
     runs: group_key, submitted_at and whatever read_runs has of the log: only what is known at submission is read.
-    past: finished runs as read_runs has them; only those of the same group that ended strictly before the row's
-    submission count, so past and runs may overlap. The names are those of FEATURES, in its order.
+    past: finished runs of all jobs as read_runs has them; only those that ended strictly before the row's submission
+    count, so past and runs may overlap. The names are those of FEATURES, in its order.
     A feature of which the log has nothing is left out. With `columns`, those of a trained model, exactly these come
     back in their order: NaN where the log has nothing, 0 for an operator or SKU that is new to it only by its
     absence here. Raises BadInput without a needed column, NotFound for a name that no feature has.
@@ -41,6 +42,7 @@ def make_features(
     earlier = earlier_runs(runs, past)
     found = known_features(runs, earlier, params) | usage_features(earlier)
     found |= _runtime_features(runs, earlier, params, list((shapes or {}).values()))
+    found |= peer_features(runs, past)
     if columns is None:
         names = [name for name in in_order(found) if not any(fnmatchcase(name, out) for out in params.left_out)]
     else:

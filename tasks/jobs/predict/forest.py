@@ -57,12 +57,15 @@ class Forest:
     def quantiles(self, features: pd.DataFrame, levels: Floats) -> Floats:
         """Quantiles of each row's distribution over the atoms: (n, n_levels). levels: (n_levels,) between 0 and 1."""
         masses, n_trees = self._masses(), self.leaves.shape[1]
+        masses.shape[0]
         leaves = self.leaves_of(features) + self._offsets()
         found = np.empty((len(features), len(levels)))
         for first in range(0, len(features), BLOCK):
             part = leaves[first : first + BLOCK]
             ends = np.arange(len(part) + 1) * n_trees
-            rows = sparse.csr_matrix((np.full(part.size, 1 / n_trees), part.ravel(), ends), (len(part), masses.shape[0]))
+            rows = sparse.csr_matrix(
+                (np.full(part.size, 1 / n_trees), part.ravel(), ends), (len(part), masses.shape[0])
+            )
             found[first : first + BLOCK] = weighted_quantiles(self.atoms, (rows @ masses).toarray(), levels)
         return found
 

@@ -70,7 +70,7 @@ def evaluate_labels(prepared: Prepared, kind: Kind, params: EvaluateParams) -> L
     labels, keys = label_instances(runs["group_key"][training], by_group["D2"]), runs["group_key"]
     rows = _latest(labels >= 0, params.max_training_runs)
     used = np.flatnonzero(training)[rows]
-    frame = prepared.features[training]
+    frame = prepared.job_features[training]
     jobs = keys[training].to_numpy()
     selection = select_features(frame.iloc[rows], labels[rows], jobs[rows], asked.selection)
     frame, kept = frame.iloc[rows], list(selection.kept)
@@ -78,9 +78,9 @@ def evaluate_labels(prepared: Prepared, kind: Kind, params: EvaluateParams) -> L
     data = LabelledRows(frame[kept], labels[rows], jobs[rows], weights, likely)
     settings = _searched(data, runs.iloc[used], shapes, params) if params.with_search else asked.classifier
     fitted, unseen = lean_on_evidence(
-        fit_rows(data, k, settings), data, prepared.features.iloc[used], kind, k, settings
+        fit_rows(data, k, settings), data, prepared.job_features.iloc[used], kind, k, settings
     )
-    probabilities = fitted.predict_proba(prepared.features)
+    probabilities = fitted.predict_proba(prepared.job_features)
     known = known_so_far(runs, shapes, posterior)
     told = with_period(probabilities, unseen, known, used, data, kind)
     actual = label_instances(keys[test], by_group["D3"])
@@ -154,7 +154,7 @@ def _rivals(
         return found, gini
     test = prepared.is_part("D3")
     data = data.of(np.arange(len(data.jobs)) >= len(data.jobs) - params.max_rival_runs)
-    asked, keys = prepared.features.loc[test, list(data.frame)], prepared.runs["group_key"][test].to_numpy()
+    asked, keys = prepared.job_features.loc[test, list(data.frame)], prepared.runs["group_key"][test].to_numpy()
     for method in RIVALS:
         settings = params.predict.classifier.model_copy(update={"method": method})
         fitted = fit_rows(data, k, settings)

@@ -72,19 +72,20 @@ def job_outlook(
     group_key = find_group(warehouse, source, job)
     with reading(warehouse) as connection:
         refuse_mixture(connection, source)
-        past = fetch_runs(connection, source, group_key=group_key)
+        past = fetch_runs(connection, source)
         now = log_end(connection, source)
-    if past.empty:
+    own = past[past["group_key"] == group_key]
+    if own.empty:
         raise NotFound(f"job {group_key!r} of source {source!r} has no finished run with a runtime yet")
-    found = predict_next(trained, past, now=now)
-    runtimes_s = past["runtime_s"].to_numpy(dtype=float)
+    found = predict_next(trained, past, keys=[group_key], now=now)
+    runtimes_s = own["runtime_s"].to_numpy(dtype=float)
     levels = sorted(set(params.levels))
     times = np.maximum.accumulate(found.predicted.quantile(np.array([levels]))[0])
     return JobOutlook(
         group_key=group_key,
         model_id=card.model_id,
         predicted_at=now,
-        n_before=len(past),
+        n_before=len(own),
         last_at=found.jobs["last_at"].iloc[0],
         usual_s=float(found.jobs["usual_s"].iloc[0]),
         limits=[Limit(level, float(time), bound(runtimes_s, level)) for level, time in zip(levels, times, strict=True)],

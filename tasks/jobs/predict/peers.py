@@ -100,8 +100,9 @@ def _keys(frame: pd.DataFrame, shared: tuple[str, ...], needed: tuple[str, ...])
     """One text of the shared values for each row; missing where none of the needed columns has a value."""
     if not shared:
         return pd.Series("", index=frame.index, dtype=object)
-    texts = [_column(frame, column).astype(object).map(str) for column in shared]
-    keys = texts[0].str.cat(texts[1:], sep="\0") if len(texts) > 1 else texts[0]
+    keys = pd.Series("", index=frame.index, dtype=object)
+    for column in shared:
+        keys = keys + "\0" + _column(frame, column).map(str)
     known = [_column(frame, column).notna() for column in needed or shared]
     return keys.where(np.logical_or.reduce(known), None)
 

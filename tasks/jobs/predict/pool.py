@@ -72,7 +72,7 @@ def best_weights(parts: Sequence[Floats], runtime_s: Floats) -> Floats:
         np.full(n_parts, 1 / n_parts),
         jac=lambda w: (error - between @ w) / unit,
         bounds=[(0.0, 1.0)] * n_parts,
-        constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": lambda w: np.ones(n_parts)},
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": lambda _: np.ones(n_parts)},
         method="SLSQP",
     )
     weights = np.where(found.x > 1e-3, found.x, 0.0)
@@ -82,7 +82,7 @@ def best_weights(parts: Sequence[Floats], runtime_s: Floats) -> Floats:
 def _mean_distance(one: Floats, other: Floats) -> float:
     """Mean over rows of E|X - Y|, X and Y drawn from the values of the row, which ascend."""
     total = sum(float(np.abs(one - other[:, [place]]).mean()) for place in range(other.shape[1]))
-    return total / other.shape[1]
+    return float(total / other.shape[1])
 
 
 @dataclass(frozen=True)

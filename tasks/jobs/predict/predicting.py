@@ -1,14 +1,13 @@
 """Predictions by a trained model: of given submissions, and of the next run of each job."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.binned import Binned
 from tasks.jobs.distribution import Floats
 from tasks.jobs.empirical import Empirical, gather_history
-from tasks.jobs.predict.features_earlier import earlier_runs
 from tasks.jobs.predict.preparation import with_ends
 from tasks.jobs.predict.trained import Trained
 from tasks.jobs.shape_params import Kind
@@ -31,13 +30,11 @@ class NextRuns:
     features: pd.DataFrame
 
 
-def predict_rows(trained: Trained, rows: pd.DataFrame, past: pd.DataFrame) -> Binned:
+def predict_rows(trained: Trained, rows: pd.DataFrame, past: pd.DataFrame) -> Empirical:
     """Distributions of submissions that know the runs of `past` that ended before them. rows: as make_features takes
-    them; past: finished runs as read_runs has them."""
-    past = with_ends(past[past["group_key"].isin(rows["group_key"].unique())].reset_index(drop=True))
-    features = trained.features(rows, past)
-    own = trained.model.own_runs(features, earlier_runs(rows, past), trained.bins_of(past))
-    return trained.model.predict(features, own)
+    them; past: finished runs of all jobs as read_runs has them."""
+    past = with_ends(past)
+    return trained.model.predict(trained.features(rows, past), trained.histories(rows, past))
 
 
 def end_of(past: pd.DataFrame) -> pd.Timestamp:
@@ -56,21 +53,27 @@ def next_conditions(past: pd.DataFrame, *, last_runs: int = LAST_RUNS, now: pd.T
 
 
 def predict_next(
-    trained: Trained, past: pd.DataFrame, *, last_runs: int = LAST_RUNS, now: pd.Timestamp | None = None
+    trained: Trained,
+    past: pd.DataFrame,
+    *,
+    keys: Collection[str] | None = None,
+    last_runs: int = LAST_RUNS,
+    now: pd.Timestamp | None = None,
 ) -> NextRuns:
-    """The next run of every job in `past`, finished runs as read_runs has them. now: as next_conditions has it; with
-    that of the whole log, the runs of one job give what all runs give for it."""
+    """The next run of every job in `past`, or of those of `keys`. past: finished runs of all jobs as read_runs has
+    them; now: as next_conditions has it."""
     past = with_ends(past)
-    conditions = next_conditions(past, last_runs=last_runs, now=now)
+    now = end_of(past) if now is None else now
+    asked = past if keys is None else past[past["group_key"].isin(keys)]
+    conditions = next_conditions(asked, last_runs=last_runs, now=now)
     jobs = (
-        past.groupby("group_key", sort=True)
+        asked.groupby("group_key", sort=True)
         .agg(n_before=("run_id", "size"), last_at=("submitted_at", "max"), usual_s=("runtime_s", "median"))
         .reset_index()
     )
     job = pd.Index(jobs["group_key"]).get_indexer(pd.Index(conditions["group_key"]))
     features = trained.features(conditions, past)
-    own = trained.model.own_runs(features, earlier_runs(conditions, past), trained.bins_of(past))
-    told = trained.model.predict(features, own)
+    told = trained.model.predict(features, trained.histories(conditions, past))
     predicted = pooled(told, job)
     return NextRuns(jobs, predicted, conditions.assign(job=job), features)
 
@@ -88,7 +91,7 @@ def shape_shares(trained: Trained, found: NextRuns) -> dict[Kind, Floats]:
     return shares
 
 
-def pooled(told: Binned, job: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Empirical:
+def pooled(told: Empirical, job: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Empirical:
     """One distribution a job: the mean of those of its conditions. job: (n,), 0 … n_jobs - 1."""
     values, weights = told.atoms(int(np.clip(MOST_VALUES // max(told.n, 1), LEAST_ATOMS, ATOMS)))
     history = gather_history(values.ravel(), np.repeat(job, values.shape[1]), weights.ravel())

@@ -28,7 +28,6 @@ from tasks.jobs.predict.pool import (
     fitting_width,
     learn_grace,
     limited,
-    median_of,
     mixture,
     order_quantiles,
 )
@@ -170,9 +169,9 @@ def fit_predictor(
         candidates.append((crps, is_relative, weights, pooled))
     _, is_relative, weights, pooled = min(candidates, key=lambda one: one[0])
     named = dict(zip(names, map(float, weights), strict=True))
-    return replace(
-        fitted(slice(None), is_relative), weights=named, width=fitting_width(pooled, log_s[cut:])
-    ), Tried(late, pooled)
+    return replace(fitted(slice(None), is_relative), weights=named, width=fitting_width(pooled, log_s[cut:])), Tried(
+        late, pooled
+    )
 
 
 def told_as(quantiles: Floats) -> Empirical:

@@ -15,6 +15,7 @@ from tasks.jobs.normalisation import (
 )
 from tasks.jobs.pmf import Bins, bins_of, histogram, pmfs_of, smooth
 from tasks.jobs.predict.feature_params import FeatureParams
+from tasks.jobs.predict.feature_words import is_of_peers
 from tasks.jobs.predict.features import make_features
 from tasks.jobs.predict.features_shapes import HistoricShapes
 from tasks.jobs.predict.periods import assign_periods
@@ -45,6 +46,11 @@ class Prepared:
     shapes: Mapping[Kind, ShapeSet]
     features: pd.DataFrame
     tables: Mapping[Kind, pd.DataFrame] = field(default_factory=dict)
+
+    @property
+    def job_features(self) -> pd.DataFrame:
+        """The features without those of peers: what shapes are learnt from, (n, p)."""
+        return self.features[[name for name in self.features if not is_of_peers(str(name))]]
 
     def is_part(self, *parts: str) -> NDArray[np.bool_]:
         """Which runs belong to these parts: (n,)."""

@@ -1,7 +1,7 @@
 """How well runtimes are predicted as distributions: the model beside history, forest, one shape, and the paper's."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,13 +12,15 @@ from tasks.jobs.binned import (
     outer_edges,
 )
 from tasks.jobs.distribution import Floats, Predicted
+from tasks.jobs.empirical import Empirical
 from tasks.jobs.normalisation import normalise
 from tasks.jobs.predict import baselines
-from tasks.jobs.predict.conditional import Conditional, fit_conditional
 from tasks.jobs.predict.evaluation_params import EvaluateParams
 from tasks.jobs.predict.features_earlier import EarlierRuns, earlier_runs
-from tasks.jobs.predict.in_time import calibrated_at_end, predict_in_time
 from tasks.jobs.predict.own_runs import own_counts
+from tasks.jobs.predict.peers import JOB, USER_REQUEST, Histories, histories
+from tasks.jobs.predict.pool import LEVELS, fitting_width, limited, median_of, width_in_time
+from tasks.jobs.predict.predictor import Predictor, Tried, fit_predictor, told_as
 from tasks.jobs.predict.preparation import Prepared
 from tasks.jobs.predict.shape_predictions import VARIANTS, predict_by_shapes
 from tasks.jobs.scores import (
@@ -39,6 +41,9 @@ from tasks.jobs.scores import (
 )
 from tasks.jobs.shape_params import Kind
 
+Places = NDArray[np.intp]
+MOST_OWN_RUNS = 500  # of the job, the last ones, count in the paper's shapes
+
 
 @dataclass(frozen=True)
 class Scored:
@@ -58,55 +63,116 @@ class Scored:
 @dataclass(frozen=True)
 class RuntimeEvaluation:
     """scored: by predictor; differences: of the model's CRPS from each other one's, by predictor; rows: the test runs
-    that were scored, places in the log; predicted: the model's distributions of them."""
+    that were scored, places in the log; predicted: the model's distributions of them; residuals: of all runs, the log
+    of runtime over the median that a model had predicted that had not learnt from it, NaN where there was none."""
 
     scored: dict[str, Scored]
     differences: dict[str, Difference]
-    rows: NDArray[np.intp]
-    predicted: Predicted
-    model: Conditional
-    bins: NDArray[np.int64]
+    rows: Places
+    predicted: Empirical
+    model: Predictor
+    residuals: Floats
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What all predictors of one evaluation share. known: of all runs; tried: of the training; rows: as above."""
+
+    prepared: Prepared
+    training: Places
+    rows: Places
+    known: Histories
+    model: Predictor
+    tried: Tried
+
+    @property
+    def log_s(self) -> Floats:
+        """Of all runs, in the logs that the model learnt from."""
+        return np.asarray(np.log(np.maximum(self.prepared.runs["runtime_s"].to_numpy(dtype=float), self.model.least_s)))
+
+    def in_time(self, quantiles: Floats, before: Floats, places: Places) -> Empirical:
+        """Predictions of the test rows as a deployed model makes them: each block as wide as suits what had ended.
+
+        quantiles: of the test rows; before: of the runs at `places`, known beforehand; (n, n_levels) each."""
+        rows, runs = np.concatenate([places, self.rows]), self.prepared.runs.iloc[np.concatenate([places, self.rows])]
+        told = width_in_time(
+            np.concatenate([before, quantiles]),
+            self.log_s[rows],
+            runs["submitted_at"].to_numpy(),
+            runs["ended_at"].to_numpy(),
+            len(places),
+        )
+        return told_as(limited(told, self.prepared.features.iloc[self.rows], self.model.grace))
 
 
 def evaluate_runtimes(
     prepared: Prepared, probabilities: Mapping[Kind, Floats], params: EvaluateParams
 ) -> RuntimeEvaluation:
     """Fit on D1 and D2, score D3. probabilities: (n, k) of the shapes of all runs, by kind."""
-    runs, features = prepared.runs, prepared.features
-    runtime_s = runs["runtime_s"].to_numpy(dtype=float)
+    runs, features = prepared.runs, model_features(prepared.features)
     training = np.flatnonzero(~prepared.is_part("D3"))[-params.max_training_runs :]
     rows = _sample(np.flatnonzero(prepared.is_part("D3")), params.max_test_runs)
-    model, seen = fit_conditional(
-        features.iloc[training].reset_index(drop=True),
-        runs.iloc[training].reset_index(drop=True),
-        params.predict.predictor,
+    known = histories(runs, runs)
+    model, tried = fit_predictor(
+        features.iloc[training], known.rows(training), runs.iloc[training], params.predict.predictor
     )
-    bins = model.residual_bins(features, runtime_s)
-    bins[training] = seen  # what the model expects of its own training runs is too good
-    earlier = earlier_runs(runs.iloc[rows], runs)
-    predictor, first_new = params.predict.predictor, int(training[-1]) + 1
-    most = predictor.lean.most_runs
-    predictions: dict[str, Predicted] = {
-        "model": predict_in_time(model, features, runs, bins, rows, first_new, predictor)
-    }
-    predictions["history"] = baselines.history_prediction(earlier, runtime_s, runtime_s[training], most=most)
-    predictions["forest"] = baselines.forest_prediction(
-        features.iloc[training[-params.max_rival_runs :]],
-        runtime_s[training[-params.max_rival_runs :]],
-        features.iloc[rows],
-        n_trees=params.forest_trees,
-        min_leaf=params.forest_min_leaf,
-        seed=params.seed,
+    parts = _Parts(prepared, training, rows, known, model, tried)
+    quantiles, places = model.quantiles(features.iloc[rows], known.rows(rows)), training[tried.rows]
+    predictions: dict[str, Predicted] = {"model": parts.in_time(quantiles, tried.quantiles, places)}
+    predictions |= _baselines(parts, features, params)
+    earlier, medians_s = earlier_runs(runs.iloc[rows], runs), _medians(prepared, model, rows)
+    ratios = normalise(
+        runs["runtime_s"].to_numpy(dtype=float)[training], runs["median_s"].to_numpy(dtype=float)[training], "ratio"
     )
-    medians_s = _medians(prepared, model, rows)
-    ratios = normalise(runtime_s[training], runs["median_s"].to_numpy(dtype=float)[training], "ratio")
     predictions["global"] = baselines.global_prediction(earlier, ratios[np.isfinite(ratios)], medians_s)
     for kind, found in probabilities.items():
         predictions |= _by_shapes(prepared, kind, found[rows], medians_s, training, earlier, params)
     scored = {name: _score(told, prepared, rows, earlier, params) for name, told in predictions.items()}
     differences = _differences(scored, prepared, rows, params)
-    model = calibrated_at_end(model, features, runs, bins, first_new, predictor)
-    return RuntimeEvaluation(scored, differences, rows, predictions["model"], model, bins)
+    seen, told = np.concatenate([places, rows]), np.concatenate([tried.quantiles, quantiles])
+    residuals = np.full(len(runs), np.nan)
+    residuals[seen] = parts.log_s[seen] - median_of(told)
+    model = replace(model, width=fitting_width(told, parts.log_s[seen]))
+    return RuntimeEvaluation(scored, differences, rows, _model_of(predictions), model, residuals)
+
+
+def _model_of(predictions: Mapping[str, Predicted]) -> Empirical:
+    """The model's own among the predictions."""
+    model = predictions["model"]
+    assert isinstance(model, Empirical)
+    return model
+
+
+def model_features(features: pd.DataFrame) -> pd.DataFrame:
+    """The features that the predictor learns from: all but the evidence for shapes, which its own histories hold."""
+    return features[[name for name in features if "shape_" not in str(name)]]
+
+
+def _baselines(parts: _Parts, features: pd.DataFrame, params: EvaluateParams) -> dict[str, Predicted]:
+    """The peers' own runs, boosted quantiles, and the random-forest regression."""
+    training, rows, log_s = parts.training, parts.rows, parts.log_s
+    all_runs = np.tile(np.quantile(log_s[training], LEVELS), (len(rows), 1))
+    known = parts.known.rows(rows)
+    found: dict[str, Predicted] = {"history": baselines.history_prediction(known, JOB, all_runs)}
+    if USER_REQUEST in known.log_s:
+        found["user_request"] = baselines.history_prediction(known, USER_REQUEST, all_runs)
+    boosted = baselines.lightgbm_prediction(
+        features.iloc[training], log_s[training], features.iloc[rows], n_trees=params.boosted_trees, seed=params.seed
+    )
+    nobody = rows[:0]
+    found["lightgbm"] = parts.in_time(boosted, boosted[:0], nobody)
+    latest = training[-params.max_rival_runs :]
+    runtime_s = parts.prepared.runs["runtime_s"].to_numpy(dtype=float)
+    job_features = parts.prepared.job_features
+    found["forest"] = baselines.forest_prediction(
+        job_features.iloc[latest],
+        runtime_s[latest],
+        job_features.iloc[rows],
+        n_trees=params.forest_trees,
+        min_leaf=params.forest_min_leaf,
+        seed=params.seed,
+    )
+    return found
 
 
 def _by_shapes(
@@ -123,9 +189,7 @@ def _by_shapes(
     known = values[training][np.isfinite(values[training])]
     edges = outer_edges(shapes.bins.low, shapes.bins.high, shapes.bins.n_bins, kind)
     tails = fit_tails(known, edges, kind)
-    own = own_counts(
-        earlier, shapes.bins.index(values), shapes.bins.n_bins, most=params.predict.predictor.lean.most_runs
-    )
+    own = own_counts(earlier, shapes.bins.index(values), shapes.bins.n_bins, most=MOST_OWN_RUNS)
     prior = params.predict.characterise.posterior.empty_bin_prior
     return {
         f"{variant}_{kind}": predict_by_shapes(
@@ -135,7 +199,7 @@ def _by_shapes(
     }
 
 
-def _medians(prepared: Prepared, model: Conditional, rows: NDArray[np.intp]) -> Floats:
+def _medians(prepared: Prepared, model: Predictor, rows: NDArray[np.intp]) -> Floats:
     """The median of each run's job; for a job without one, and one of 0 s, what the model expects (n_rows,)."""
     medians_s = prepared.runs["median_s"].to_numpy(dtype=float)[rows]
     expected_s = np.exp(model.expected_log_s(prepared.features.iloc[rows]))

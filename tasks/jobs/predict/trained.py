@@ -1,82 +1,69 @@
-"""What a training leaves behind: everything needed to predict, explain and ask what-if, in files without code."""
+"""A trained predictor of a source with everything it needs, as files: LightGBM text, Parquet and JSON, nothing run.
+
+What the files say is checked when they are read: one changed by hand or half written says so, it does not predict."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from tasks.boosters import booster_from
 from tasks.errors import BadInput
 from tasks.jobs.predict.classifier_lightgbm import LightGbm
-from tasks.jobs.predict.conditional import Conditional
 from tasks.jobs.predict.evaluation_params import PredictParams
+from tasks.jobs.predict.feature_words import in_order
 from tasks.jobs.predict.features import make_features
 from tasks.jobs.predict.features_shapes import HistoricShapes
-from tasks.jobs.predict.location import Location
-from tasks.jobs.predict.own_runs import Ints
-from tasks.jobs.predict.residual_grid import make_grid
-from tasks.jobs.predict.spread import Spread
+from tasks.jobs.predict.peers import Histories, histories
+from tasks.jobs.predict.predictor import Predictor
 from tasks.jobs.shape_params import Kind
 from tasks.jobs.shapes import ShapeSet
 
-MAIN, LOCATION, SPREAD = "predictor.json", "location.txt", "spread.txt"
-LEAVES, SEEN, MEDIANS = "leaves.parquet", "training_runs.parquet", "medians.parquet"
+PARAMS, SEEN, MEDIANS = "params.json", "training_runs.parquet", "medians.parquet"
+KINDS: tuple[Kind, ...] = ("ratio", "delta")
 
 
 @dataclass(frozen=True)
 class Trained:
     """model: the predictor; shapes and classifiers by kind (no classifier where nothing could be learnt); history_s:
-    median of each job in period D1, seconds; seen: run_id, bin of the training runs, against what models without them
-    expected; params: what it was trained with."""
+    median of each job in period D1, seconds; seen: run_id and residual of the training runs, the log of runtime over
+    the median that a model of earlier runs had predicted, missing for those earlier runs; params: of the training."""
 
-    model: Conditional
+    model: Predictor
     shapes: Mapping[Kind, ShapeSet]
     classifiers: Mapping[Kind, LightGbm]
     history_s: pd.Series
     seen: pd.DataFrame
     params: PredictParams
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The features that the predictor and the classifiers need, in order."""
+        evidence = (name for one in self.classifiers.values() for each in one.evidence for name in each)
+        of_classifiers = (name for one in self.classifiers.values() for name in one.columns)
+        return tuple(in_order([*self.model.columns, *of_classifiers, *evidence]))
+
     def features(self, runs: pd.DataFrame, past: pd.DataFrame) -> pd.DataFrame:
-        """The features of this model for `runs`, which know those of `past` that ended before: (n, p)."""
+        """The features of this model for `runs`, which know those of `past` that ended before: (n, p).
+
+        past: finished runs of all jobs, with ended_at."""
         asked = self.params.characterise
         medians = {str(key): float(value) for key, value in self.history_s.items()}
         historic = {
             kind: HistoricShapes(found, medians, asked.posterior.empty_bin_prior, asked.normalisation)
             for kind, found in self.shapes.items()
         }
-        return make_features(runs, past, self.params.features, shapes=historic, columns=self.model.columns)
+        return make_features(runs, past, self.params.features, shapes=historic, columns=self.columns)
 
-    def bins_of(self, past: pd.DataFrame) -> Ints:
-        """The bin of each earlier run against what was expected of it: as in training, or as this model expects it."""
-        known = past["run_id"].map(self.seen.set_index("run_id")["bin"])
-        bins = known.fillna(-1).to_numpy().astype(np.int64)
-        new = np.flatnonzero(bins < 0)
-        if len(new):
-            rows = past.iloc[new]
-            bins[new] = self.model.residual_bins(self.features(rows, past), rows["runtime_s"].to_numpy(dtype=float))
-        return bins
+    def histories(self, runs: pd.DataFrame, past: pd.DataFrame) -> Histories:
+        """What peers of `runs` took before, as the model takes it; arguments as in `features`."""
+        return histories(runs, past)
 
     def save(self, folder: Path) -> None:
         """Write everything into an existing folder."""
-        model, spread = self.model, self.model.spread
-        main = {
-            "prior_runs": model.prior_runs,
-            "lean_on": model.lean_on,
-            "width": model.width,
-            "columns": model.columns,
-            "fallback_log_s": model.location.fallback_log_s,
-            "first_leaf": spread.first_leaf.tolist(),
-            "overall": spread.overall.tolist(),
-            "params": self.params.model_dump(mode="json"),
-        }
-        (folder / MAIN).write_text(json.dumps(main, indent=1), encoding="utf-8")
-        (folder / LOCATION).write_text(model.location.booster.model_to_string(), encoding="utf-8")
-        (folder / SPREAD).write_text(spread.forest.model_to_string(), encoding="utf-8")
-        leaves = pd.DataFrame(spread.leaf_masses)
-        leaves.set_axis([f"bin_{place}" for place in leaves], axis=1).to_parquet(folder / LEAVES, index=False)
+        self.model.save(folder)
+        (folder / PARAMS).write_text(self.params.model_dump_json(indent=1), encoding="utf-8")
         self.seen.to_parquet(folder / SEEN, index=False)
         self.history_s.rename("median_s").rename_axis("group_key").reset_index().to_parquet(folder / MEDIANS)
         for kind, shapes in self.shapes.items():
@@ -90,31 +77,18 @@ class Trained:
 def load_trained(folder: Path) -> Trained:
     """What save wrote. Raises BadInput if a file is missing, or is something else."""
     try:
-        main = json.loads(_text(folder / MAIN))
-        params, columns = PredictParams.model_validate(main["params"]), tuple(map(str, main["columns"]))
-        location = Location(booster_from(_text(folder / LOCATION), len(columns)), float(main["fallback_log_s"]))
-        spread = Spread(
-            booster_from(_text(folder / SPREAD), len(columns)),
-            np.array(main["first_leaf"], dtype=np.int64),
-            np.ascontiguousarray(pd.read_parquet(folder / LEAVES).to_numpy(dtype=float)),
-            np.array(main["overall"], dtype=float),
-            make_grid(params.predictor.spread),
-        )
-        lean = (float(main["prior_runs"]), main["lean_on"])
-        model = Conditional(location, spread, *lean, columns, params.predictor, float(main["width"]))
+        params = PredictParams.model_validate(json.loads(_text(folder / PARAMS)))
         medians = pd.read_parquet(folder / MEDIANS).set_index("group_key")["median_s"]
-        kinds: tuple[Kind, ...] = ("ratio", "delta")
-        shapes = {kind: ShapeSet.from_json(_text(folder / f"shapes-{kind}.json")) for kind in kinds}
+        shapes = {kind: ShapeSet.from_json(_text(folder / f"shapes-{kind}.json")) for kind in KINDS}
         classifiers = {
             kind: LightGbm.from_texts(
                 _text(folder / f"classifier-{kind}.txt"), _text(folder / f"classifier-{kind}.json")
             )
-            for kind in kinds
+            for kind in KINDS
             if (folder / f"classifier-{kind}.txt").exists()
         }
-        if spread.leaf_masses.shape[1] != spread.grid.n_bins:
-            raise ValueError(f"{LEAVES} of {spread.leaf_masses.shape[1]} bins, not {spread.grid.n_bins}")
-        return Trained(model, shapes, classifiers, medians, pd.read_parquet(folder / SEEN), params)
+        seen = pd.read_parquet(folder / SEEN)[["run_id", "residual"]]
+        return Trained(Predictor.load(folder), shapes, classifiers, medians, seen, params)
     except (OSError, ValueError, KeyError, TypeError, BadInput) as error:  # BadInput: of a part, without the folder
         problem = f"no trained model ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
         raise BadInput(folder, problem, "the files of 'whorl jobs train'", "train again") from error

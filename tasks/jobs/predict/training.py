@@ -89,7 +89,7 @@ def _evaluated(warehouse: Warehouse, source: str, params: EvaluateParams) -> tup
 def trained_of(found: Evaluation, params: EvaluateParams) -> Trained:
     """What an evaluation has learnt, as the files of a model hold it."""
     training = ~found.prepared.is_part("D3")
-    seen = pd.DataFrame({"run_id": found.prepared.runs["run_id"], "bin": found.runtimes.bins})[training]
+    seen = pd.DataFrame({"run_id": found.prepared.runs["run_id"], "residual": found.runtimes.residuals})[training]
     classifiers = {kind: one.fitted for kind, one in found.labels.items() if isinstance(one.fitted, LightGbm)}
     return Trained(
         found.runtimes.model,

@@ -4,14 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.predict.predictor_params import LeanParams, LocationParams, PredictorParams, SpreadParams
+from tasks.jobs.predict.predictor_params import PredictorParams
 
 START = pd.Timestamp("2026-01-01")
-TINY = PredictorParams(
-    location=LocationParams(n_rounds=40, num_leaves=7, learning_rate=0.2, min_leaf_runs=10, n_folds=3),
-    spread=SpreadParams(n_trees=8, num_leaves=15, min_leaf_runs=15, n_bins=80),
-    lean=LeanParams(prior_runs=(20,), ways=("residual",), widths=(1,)),
-)
+TINY = PredictorParams(n_trees=20)
 
 
 @pytest.fixture

@@ -121,5 +121,5 @@ def weighted_quantiles(values: Floats, weights: Floats, levels: Floats) -> Float
     # one search for all rows: row i lies between i and i + 1
     flat = (np.minimum(upto, 1.0) + np.arange(n)[:, None]).ravel()
     asked = (levels[None, :] - 1e-12 + np.arange(n)[:, None]).ravel()
-    place = np.minimum(np.searchsorted(flat, asked).reshape(n, -1) - np.arange(n)[:, None] * m, m - 1)
+    place = np.minimum(np.searchsorted(flat, asked).reshape(n, len(levels)) - np.arange(n)[:, None] * m, m - 1)
     return np.asarray(values[place] if values.ndim == 1 else np.take_along_axis(values, place, axis=1))

@@ -51,8 +51,9 @@ def peers_of(runs: pd.DataFrame, past: pd.DataFrame) -> dict[str, EarlierRuns]:
     runs, past: as `earlier_runs` takes them, with the columns of SHARED as far as the log has them."""
     found: dict[str, EarlierRuns] = {}
     for peers, shared in SHARED.items():
-        if any(_has(past, column) for column in NEEDED.get(peers, ("group_key",))):
-            keyed = (frame.assign(group_key=_keys(frame, shared, NEEDED.get(peers, ()))) for frame in (runs, past))
+        needed = NEEDED.get(peers, ())
+        if not needed or any(_has(runs, column) or _has(past, column) for column in needed):
+            keyed = (frame.assign(group_key=_keys(frame, shared, needed)) for frame in (runs, past))
             found[peers] = earlier_runs(*keyed)
     return found
 

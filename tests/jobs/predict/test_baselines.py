@@ -1,38 +1,53 @@
-"""What a predictor must beat, by hand: history, one shape for all, and the random-forest regression."""
+"""What a predictor must beat, by hand: history, boosted quantiles, one shape for all, the random-forest regression."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.predict.baselines import STAND_INS, forest_prediction, global_prediction, history_prediction
+from tasks.jobs.predict.baselines import (
+    forest_prediction,
+    global_prediction,
+    history_prediction,
+    lightgbm_prediction,
+)
 from tasks.jobs.predict.features_earlier import earlier_runs
+from tasks.jobs.predict.peers import histories
+from tasks.jobs.predict.pool import N_LEVELS
+
+
+def history_of(rows, runs, stand_in_s):
+    known = histories(rows, runs)
+    return history_prediction(known, "job", np.tile(np.log(stand_in_s), (len(rows), 1)))
 
 
 def test_history_is_the_runs_of_the_job_that_had_ended_before(log_of):
     runs = log_of([1.0, 50.0, 3.0, 5.0, 7.0], ["a", "b", "a", "a", "a"])
-    earlier = earlier_runs(runs, runs)
-    told = history_prediction(earlier, runs["runtime_s"].to_numpy(), np.array([9.0]), most=500)
-    assert told.quantile(0.5).tolist() == [9, 9, 1, 1, 3]
-    assert told.cdf(np.full(5, 3.0)).tolist() == pytest.approx([0, 0, 1, 1, 2 / 3])
-
-
-def test_only_the_last_runs_are_history(log_of):
-    runs = log_of([1.0, 2.0, 3.0, 4.0, 5.0])
-    told = history_prediction(earlier_runs(runs[4:], runs), runs["runtime_s"].to_numpy(), np.ones(1), most=2)
-    assert told.quantile(np.array([[0.25, 0.75]])).tolist() == [[3, 4]]
+    told = history_of(runs, runs, np.full(N_LEVELS, 9.0))
+    assert told.quantile(0.5) == pytest.approx([9, 9, 1, np.sqrt(3), 3], rel=0.03)  # logs are interpolated
+    assert told.quantile(0.99)[2:] == pytest.approx([1, 3, 5])
 
 
 def test_a_run_that_has_not_ended_yet_is_no_history(log_of):
     runs = log_of([1.0, 600.0, 2.0])  # the second is still going on when the third begins
-    told = history_prediction(earlier_runs(runs[2:], runs), runs["runtime_s"].to_numpy(), np.ones(1), most=9)
-    assert told.quantile(0.99).tolist() == [1]
+    assert history_of(runs[2:], runs, np.ones(N_LEVELS)).quantile(0.99) == pytest.approx([1])
 
 
 def test_quantiles_of_all_runs_stand_in_for_a_job_never_seen(log_of):
     runs = log_of([1.0, 2.0], ["a", "b"])
-    told = history_prediction(earlier_runs(runs, runs), runs["runtime_s"].to_numpy(), np.arange(1001.0), most=9)
-    assert told.quantile(0.5) == pytest.approx([500, 500], abs=1001 / STAND_INS)
-    assert told.quantile(0.9) == pytest.approx([900, 900], abs=1001 / STAND_INS)
+    told = history_of(runs, runs, np.arange(1.0, N_LEVELS + 1))
+    assert told.quantile(0.5) == pytest.approx([50, 50])
+
+
+def test_boosted_quantiles_are_ordered_and_find_a_step_with_its_noise():
+    rng = np.random.default_rng(0)
+    x = rng.random(3000)
+    log_s = np.where(x > 0.5, 3.0, 1.0) + rng.normal(0, 0.2, 3000)
+    asked = pd.DataFrame({"x": [0.25, 0.75]})
+    told = lightgbm_prediction(pd.DataFrame({"x": x}), log_s, asked, n_trees=150, seed=0)
+    assert told.shape == (2, N_LEVELS)
+    assert (np.diff(told, axis=1) >= 0).all()
+    assert told[:, 49:51].mean(axis=1) == pytest.approx([1, 3], abs=0.06)
+    assert told[:, 94] - told[:, 5] == pytest.approx(np.full(2, 2 * 1.6 * 0.2), abs=0.25)
 
 
 def test_one_shape_is_stretched_to_the_median_of_each_job(log_of):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tasks.jobs.predict import own_runs
 from tasks.jobs.predict.features_earlier import earlier_runs
-from tasks.jobs.predict.own_runs import own_counts, own_values
+from tasks.jobs.predict.own_runs import own_counts
 
 START = pd.Timestamp("2026-01-01")
 
@@ -26,18 +26,16 @@ logs = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 30), st.integer
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(logs, logs, st.integers(1, 4), st.sampled_from([1, 3, 7, 10**6]))
-def test_counts_and_values_are_those_of_a_loop_also_across_blocks(monkeypatch, runs, past, most, cells):
+def test_counts_are_those_of_a_loop_also_across_blocks(monkeypatch, runs, past, most, cells):
     monkeypatch.setattr(own_runs, "CELLS", cells)
     runs, past = log(runs), log(past)
     bins = np.arange(len(past)) % 4 - 1  # every fourth is not counted
     earlier = earlier_runs(runs, past)
     counts = own_counts(earlier, bins, 3, most=most)
-    values, rows = own_values(earlier, np.arange(len(past), dtype=float), most=most)
     assert counts.shape == (len(runs), 3)
     for row, (job, at) in enumerate(zip(runs["group_key"], runs["submitted_at"], strict=True)):
         known = past[(past["group_key"] == job) & (past["ended_at"] < at)]
         known = known.sort_values(["ended_at", "runtime_s", "submitted_at"], kind="stable").tail(most)
-        assert values[rows == row].tolist() == known.index.tolist()
         expected = np.bincount(bins[known.index][bins[known.index] >= 0], minlength=3)
         assert counts[row].tolist() == expected.tolist()
 
@@ -45,7 +43,6 @@ def test_counts_and_values_are_those_of_a_loop_also_across_blocks(monkeypatch, r
 def test_only_the_last_runs_count():
     past = log([("a", i, 0.5) for i in range(5)])
     earlier = earlier_runs(log([("a", 99, 1)]), past)
-    assert own_values(earlier, np.arange(5.0), most=2)[0].tolist() == [3, 4]
     assert own_counts(earlier, np.array([0, 0, 0, 1, 1]), 2, most=3).tolist() == [[1, 2]]
 
 
@@ -54,12 +51,8 @@ def test_rows_of_jobs_never_seen_have_no_runs(monkeypatch, cells):
     monkeypatch.setattr(own_runs, "CELLS", cells)
     earlier = earlier_runs(log([("new", 99, 1), ("a", 99, 1), ("new", 100, 1)]), log([("a", 0, 1)]))
     assert own_counts(earlier, np.array([1]), 2, most=9).tolist() == [[0, 0], [0, 1], [0, 0]]
-    values, rows = own_values(earlier, np.array([7.0]), most=9)
-    assert (values.tolist(), rows.tolist()) == ([7], [1])
 
 
 def test_without_any_earlier_run_there_is_nothing_of_the_right_shape():
     earlier = earlier_runs(log([("a", 0, 1)]), log([("b", 0, 1)]))
-    values, rows = own_values(earlier, np.zeros(1), most=5)
-    assert values.shape == rows.shape == (0,)
     assert own_counts(earlier, np.zeros(1, dtype=int), 3, most=5).tolist() == [[0, 0, 0]]

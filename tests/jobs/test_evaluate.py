@@ -57,7 +57,7 @@ def test_jobs_without_enough_runs_have_no_labels_and_the_reason_is_told():
 
 def test_runtimes_that_never_change_are_foretold_exactly():
     figures = evaluate_runs(log(np.full(300, 7.0), [f"job{i % 5}" for i in range(300)]), QUICK).figures
-    assert figures["predict.crps.model"] < 0.2 and figures["predict.crps.history"] == 0
+    assert figures["predict.crps.model"] < 0.2 and figures["predict.crps.history"] < 1e-9
     assert figures["predict.coverage90.model"] == 1
 
 

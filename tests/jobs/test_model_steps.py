@@ -18,11 +18,8 @@ from tasks.warehouse.registry import cards, decisions, read_card
 
 
 def worse(params):
-    """Parameters of a model that learns next to nothing."""
-    location = params.predict.predictor.location.model_copy(update={"n_rounds": 1, "learning_rate": 0.001})
-    spread = params.predict.predictor.spread.model_copy(update={"n_trees": 1, "num_leaves": 2})
-    predictor = params.predict.predictor.model_copy(update={"location": location, "spread": spread})
-    return params.model_copy(update={"predict": params.predict.model_copy(update={"predictor": predictor})})
+    """Parameters of a model that learns from next to nothing."""
+    return params.model_copy(update={"max_training_runs": 10})
 
 
 def test_a_training_leaves_model_champion_and_figures_behind(trained_log):
@@ -98,7 +95,7 @@ def test_a_training_killed_before_the_promotion_is_finished_by_the_next_attempt(
 
 def test_a_champion_that_cannot_be_read_does_not_keep_a_new_model_out(trained_log, quick_training, caplog):
     old = cards(trained_log.models)[0]
-    (trained_log.models / "jobs" / old.model_id / "location.txt").unlink()
+    (trained_log.models / "jobs" / old.model_id / "forest.txt").unlink()
     found = model_steps.train(trained_log, "log", quick_training, "mending")
     assert found["champion_id"] == found["model_id"]
     assert "the model in use before cannot be read" in caplog.text

@@ -4,7 +4,10 @@ The trees are LightGBM's random forest of the log of runtime; the distribution o
 by how often, over the trees, it lies in the same leaf (Meinshausen 2006, section 2). Runtimes are held as atoms, a few
 hundred quantiles of the training runs, so that a prediction is one product of sparse matrices."""
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,7 +20,9 @@ from tasks.boosters import booster_from, matrix, train_booster
 from tasks.jobs.distribution import Floats
 
 N_ATOMS = 400
-BLOCK = 4_000  # submissions worked on together: 13 MB of weights
+BLOCK = 1_000  # submissions worked on together: their weights, 3 MB, stay in the cache of a core
+ROUNDING = 1e-12  # of sums of weights
+LEAVES_OF_TREE = re.compile(r"^num_leaves=(\d+)$", re.MULTILINE)
 TREES, LEAVES, ATOMS = "forest.txt", "forest-leaves.parquet", "forest-atoms.parquet"
 SETTINGS = {
     "objective": "regression",
@@ -54,20 +59,20 @@ class Forest:
         found = self.booster.predict(matrix(features), pred_leaf=True, num_threads=1)
         return np.asarray(found, dtype=np.int32).reshape(len(features), n_trees)
 
-    def quantiles(self, features: pd.DataFrame, levels: Floats) -> Floats:
-        """Quantiles of each row's distribution over the atoms: (n, n_levels). levels: (n_levels,) between 0 and 1."""
-        masses, n_trees = self._masses(), self.leaves.shape[1]
-        masses.shape[0]
-        leaves = self.leaves_of(features) + self._offsets()
-        found = np.empty((len(features), len(levels)))
-        for first in range(0, len(features), BLOCK):
-            part = leaves[first : first + BLOCK]
+    def quantiles(self, features: pd.DataFrame, n_levels: int) -> Floats:
+        """Quantiles of each row's distribution over the atoms, at levels (k + 1/2) / n_levels: (n, n_levels)."""
+        masses, n_trees = self._masses, self.leaves.shape[1]
+        leaves = self.leaves_of(features) + self._offsets
+
+        def of_block(rows: slice) -> Floats:
+            part = leaves[rows]
             ends = np.arange(len(part) + 1) * n_trees
-            rows = sparse.csr_matrix(
+            is_in = sparse.csr_matrix(
                 (np.full(part.size, 1 / n_trees), part.ravel(), ends), (len(part), masses.shape[0])
             )
-            found[first : first + BLOCK] = weighted_quantiles(self.atoms, (rows @ masses).toarray(), levels)
-        return found
+            return weighted_quantiles(self.atoms, (is_in @ masses).toarray(), n_levels)
+
+        return in_blocks(len(features), of_block)
 
     def save(self, folder: Path) -> None:
         """Write everything into an existing folder."""
@@ -82,23 +87,31 @@ class Forest:
         booster = booster_from((folder / TREES).read_text(encoding="utf-8"), n_features)
         table, atoms = pd.read_parquet(folder / LEAVES), pd.read_parquet(folder / ATOMS)["value"].to_numpy(dtype=float)
         atom = table.pop("atom").to_numpy(dtype=np.int32)
-        if table.shape[1] != booster.num_trees() or (len(atom) and not 0 <= atom.min() <= atom.max() < len(atoms)):
+        forest = cls(booster, table.to_numpy(dtype=np.int32), atoms, atom)
+        is_of_trees = table.shape[1] == booster.num_trees() and _are_below(forest.leaves, forest._sizes)
+        if not (is_of_trees and _are_below(atom, np.asarray(len(atoms)))):
             raise ValueError(f"{LEAVES} does not go with {TREES} and {ATOMS}")
-        return cls(booster, table.to_numpy(dtype=np.int32), atoms, atom)
+        return forest
 
+    @cached_property
+    def _sizes(self) -> NDArray[np.int64]:
+        """The number of leaves of each tree: (n_trees,)."""
+        return np.array(LEAVES_OF_TREE.findall(self.booster.model_to_string()), dtype=np.int64)
+
+    @cached_property
     def _offsets(self) -> NDArray[np.int64]:
-        """The number of the first leaf of each tree, counted over all trees."""
-        sizes = np.array([tree["num_leaves"] for tree in self.booster.dump_model()["tree_info"]], dtype=np.int64)
-        return np.concatenate([[0], np.cumsum(sizes)])[:-1]
+        """The number of the first leaf of each tree, counted over all trees: (n_trees,)."""
+        return np.cumsum(self._sizes) - self._sizes
 
+    @cached_property
     def _masses(self) -> sparse.csr_matrix:
         """The distribution of the training runs of each leaf over the atoms: (n_leaves, n_atoms), rows sum to 1."""
-        leaves = (self.leaves + self._offsets()).ravel()
+        leaves = (self.leaves + self._offsets).ravel()
         atoms = np.repeat(self.atom, self.leaves.shape[1])
-        n_leaves = int(leaves.max()) + 1
-        counts = sparse.csr_matrix((np.ones(len(leaves)), (leaves, atoms)), (n_leaves, len(self.atoms)))
-        sizes = np.asarray(counts.sum(axis=1)).ravel()
-        return sparse.csr_matrix(sparse.diags(1 / np.maximum(sizes, 1.0)) @ counts)
+        shape = (int(self._sizes.sum()), len(self.atoms))
+        counts = sparse.csr_matrix((np.ones(len(leaves)), (leaves, atoms)), shape)
+        runs = np.asarray(counts.sum(axis=1)).ravel()
+        return sparse.csr_matrix(sparse.diags(1 / np.maximum(runs, 1.0)) @ counts)
 
 
 def fit_forest(features: pd.DataFrame, values: Floats, *, n_trees: int, seed: int) -> Forest:
@@ -111,15 +124,29 @@ def fit_forest(features: pd.DataFrame, values: Floats, *, n_trees: int, seed: in
     return Forest(booster, empty.leaves_of(features), atoms, atom)
 
 
-def weighted_quantiles(values: Floats, weights: Floats, levels: Floats) -> Floats:
-    """For each row the least value up to which the weights sum to each level: (n, n_levels).
+def weighted_quantiles(values: Floats, weights: Floats, n_levels: int) -> Floats:
+    """For each row the least value up to which the weights sum to (k + 1/2) / n_levels, k = 0 …: (n, n_levels).
 
     values: (m,) for all rows or (n, m), ascending; weights: (n, m), rows sum to 1."""
+    places = weighted_places(weights, n_levels)
+    return np.asarray(values[places] if values.ndim == 1 else np.take_along_axis(values, places, axis=1))
+
+
+def weighted_places(weights: Floats, n_levels: int) -> NDArray[np.int64]:
+    """The first place of each row up to which its weights sum to (k + 1/2) / n_levels, k = 0 …: (n, n_levels)."""
     n, m = weights.shape
     upto = np.cumsum(weights, axis=1)
-    upto[:, -1] = 1.0  # whatever rounding says
-    # one search for all rows: row i lies between i and i + 1
-    flat = (np.minimum(upto, 1.0) + np.arange(n)[:, None]).ravel()
-    asked = (levels[None, :] - 1e-12 + np.arange(n)[:, None]).ravel()
-    place = np.minimum(np.searchsorted(flat, asked).reshape(n, len(levels)) - np.arange(n)[:, None] * m, m - 1)
-    return np.asarray(values[place] if values.ndim == 1 else np.take_along_axis(values, place, axis=1))
+    levels_upto = (upto * n_levels + (0.5 + ROUNDING * n_levels)).astype(np.int64)  # levels that are reached there
+    np.minimum(levels_upto, n_levels, out=levels_upto)
+    levels_upto[:, -1] = n_levels  # whatever rounding says
+    n_levels_at = np.diff(levels_upto, axis=1, prepend=0)
+    return np.repeat(np.tile(np.arange(m), n), n_levels_at.ravel()).reshape(n, n_levels)
+
+
+def in_blocks(n: int, answer: Callable[[slice], Floats]) -> Floats:
+    """answer(rows) of n rows, BLOCK of them at a time, joined."""
+    return np.concatenate([answer(slice(first, first + BLOCK)) for first in range(0, max(n, 1), BLOCK)])
+
+
+def _are_below(numbers: NDArray[np.int32], ends: NDArray[np.int64]) -> bool:
+    return bool(((numbers >= 0) & (numbers < ends)).all())

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from tasks.jobs.distribution import Floats
-from tasks.jobs.predict.forest import weighted_quantiles
+from tasks.jobs.predict.forest import in_blocks, weighted_places
 
 N_LEVELS = 100
 LEVELS = (np.arange(N_LEVELS) + 0.5) / N_LEVELS
@@ -34,13 +34,20 @@ def order_quantiles(latest: Floats) -> Floats:
 
     NaN values are left out; a row without any is NaN. Level q lies at place q (n + 1) of the ordered values,
     interpolated, the ends held. Source: the rank of a new value among n others is uniform on 1 … n + 1."""
-    ordered, n = np.sort(latest, axis=1), np.isfinite(latest).sum(axis=1)[:, None]
-    last = np.maximum(n - 1, 0)
-    place = np.clip(LEVELS * (n + 1) - 1, 0, last)
-    low = np.floor(place).astype(int)
-    rows = np.arange(len(latest))[:, None]
-    below, above = ordered[rows, low], ordered[rows, np.minimum(low + 1, last)]
-    return np.asarray(below + (place - low) * (above - below))
+    n = np.isfinite(latest).sum(axis=1)
+
+    def of_block(block: slice) -> Floats:
+        values, sizes = np.sort(latest[block], axis=1), n[block]
+        quantiles = np.full((len(values), N_LEVELS), np.nan)
+        for size in np.unique(sizes[sizes > 0]):  # rows with as many values have their levels at the same places
+            place = np.clip(LEVELS * (size + 1) - 1, 0, size - 1)
+            low = np.floor(place).astype(int)
+            ordered = values[sizes == size]
+            below, above = ordered[:, low], ordered[:, np.minimum(low + 1, size - 1)]
+            quantiles[sizes == size] = below + (place - low) * (above - below)
+        return quantiles
+
+    return in_blocks(len(latest), of_block)
 
 
 def mixture(parts: Sequence[Floats], weights: Floats) -> Floats:
@@ -48,10 +55,15 @@ def mixture(parts: Sequence[Floats], weights: Floats) -> Floats:
     used = [(part, weight) for part, weight in zip(parts, weights, strict=True) if weight > 0]
     if len(used) == 1:
         return used[0][0]
-    values = np.concatenate([part for part, _ in used], axis=1)
     masses = np.repeat([weight for _, weight in used], N_LEVELS) / N_LEVELS
-    order = np.argsort(values, axis=1)
-    return weighted_quantiles(np.take_along_axis(values, order, axis=1), masses[order], LEVELS)
+
+    def of_block(block: slice) -> Floats:
+        values = np.concatenate([part[block] for part, _ in used], axis=1)
+        order = np.argsort(values, axis=1)
+        places = np.take_along_axis(order, weighted_places(masses[order], N_LEVELS), axis=1)
+        return np.take_along_axis(values, places, axis=1)
+
+    return in_blocks(len(parts[0]), of_block)
 
 
 def best_weights(parts: Sequence[Floats], runtime_s: Floats) -> Floats:

@@ -20,7 +20,6 @@ from tasks.jobs.empirical import Empirical, History
 from tasks.jobs.predict.forest import Forest, fit_forest
 from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, REQUEST, USER_REQUEST, Histories
 from tasks.jobs.predict.pool import (
-    LEVELS,
     LOG_RANGE,
     N_LEVELS,
     Width,
@@ -81,7 +80,7 @@ class Predictor:
         return np.asarray(self.forest.mean(features[list(self.columns)]) + self._base(features))
 
     def _parts(self, features: pd.DataFrame, known: Histories, asked: list[str]) -> dict[str, Floats]:
-        of_forest = self.forest.quantiles(features[list(self.columns)], LEVELS) + self._base(features)[:, None]
+        of_forest = self.forest.quantiles(features[list(self.columns)], N_LEVELS) + self._base(features)[:, None]
         return {part: _part(part, of_forest, known) for part in asked}
 
     def _base(self, features: pd.DataFrame) -> Floats:
@@ -190,7 +189,9 @@ def _part(part: str, of_forest: Floats, known: Histories) -> Floats:
     if peers not in known.log_s:
         return of_forest
     found = order_quantiles(known.log_s[peers][:, :most])
-    return np.where(np.isfinite(found), found, of_forest)
+    is_unknown = np.isnan(found[:, 0])
+    found[is_unknown] = of_forest[is_unknown]
+    return found
 
 
 def _usual(features: pd.DataFrame, usual_log_s: float) -> Floats:

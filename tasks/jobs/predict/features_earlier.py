@@ -54,11 +54,9 @@ class EarlierRuns:
 
     def latest(self, values: Floats, most: int) -> Floats:
         """Values of the last `most` known runs, the newest first: (n_past,) to (n_rows, most), NaN beyond the first."""
-        place = np.arange(most)
-        is_there = place < self.n[:, None]
-        found = np.full(is_there.shape, np.nan)
-        found[is_there] = values[(self.last[:, None] - place)[is_there]]
-        return found
+        back = np.arange(most)
+        places = np.where(back < self.n[:, None], self.last[:, None] - back, len(values))
+        return np.append(values, np.nan)[places]
 
     def sums(self, values: Floats, *, window: int | None = None) -> Floats:
         """Sums over the known runs, or over the last `window` of them: values (n_past, c), finite, to (n_rows, c).

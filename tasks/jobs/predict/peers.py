@@ -3,7 +3,7 @@
 Each kind of peers shares some columns with the submission; their last runtimes are features of the forest, and the
 distributions of some of them stand in the pool of the predictor by themselves."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -75,26 +75,30 @@ def peer_features(runs: pd.DataFrame, past: pd.DataFrame) -> dict[str, Floats]:
         found[f"{peers}_runs"] = np.log1p(earlier.n)
         found[f"{peers}_last"], found[f"{peers}_before_last"] = latest[:, 0], latest[:, 1]
         found[f"{peers}_mean{FEW_RUNS}"] = _mean(latest[:, :FEW_RUNS])
-        found[f"{peers}_median{SOME_RUNS}"] = quantile_of(latest[:, :SOME_RUNS], QUANTILES["median"])
-        found |= {f"{peers}_{name}": quantile_of(latest, level) for name, level in QUANTILES.items()}
+        found[f"{peers}_median{SOME_RUNS}"] = _median(latest[:, :SOME_RUNS])
+        quantiles = quantiles_of(latest, tuple(QUANTILES.values())).T
+        found |= {f"{peers}_{name}": values for name, values in zip(QUANTILES, quantiles, strict=True)}
         found[f"{peers}_since"] = _since(runs["submitted_at"], earlier)
         if limits is not None and earlier.has("requested_runtime_s"):
             shares = _log_s(earlier) - _logs(earlier.values("requested_runtime_s"))
-            found[f"{peers}_limit_share"] = quantile_of(earlier.latest(shares, MOST_RUNS), QUANTILES["median"])
+            found[f"{peers}_limit_share"] = _median(earlier.latest(shares, MOST_RUNS))
         if peers == JOB and _has(runs, "input_bytes") and earlier.has("input_bytes"):
             rates = _log_s(earlier) - np.log1p(earlier.values("input_bytes"))
-            usual = quantile_of(earlier.latest(rates, MOST_RUNS), QUANTILES["median"])
+            usual = _median(earlier.latest(rates, MOST_RUNS))
             found[INPUT_USUAL] = usual + np.log1p(runs["input_bytes"].to_numpy(dtype=float))
     return found
 
 
-def quantile_of(latest: Floats, level: float) -> Floats:
-    """A quantile of the finite values of each row, interpolated: (n, m) to (n,), NaN for a row without any."""
+def quantiles_of(latest: Floats, levels: Sequence[float]) -> Floats:
+    """Quantiles of the finite values of each row, interpolated: (n, m) to (n, n_levels), NaN for a row without any."""
     ordered, n = np.sort(latest, axis=1), np.isfinite(latest).sum(axis=1)
-    place = level * np.maximum(n - 1, 0)
-    low = np.floor(place).astype(int)
-    high, rows = np.minimum(low + 1, np.maximum(n - 1, 0)), np.arange(len(latest))
-    return np.asarray(ordered[rows, low] + (place - low) * (ordered[rows, high] - ordered[rows, low]))
+    last, rows = np.maximum(n - 1, 0), np.arange(len(latest))
+    quantiles = np.empty((len(latest), len(levels)))
+    for column, level in enumerate(levels):
+        low = (level * last).astype(int)
+        below, above = ordered[rows, low], ordered[rows, np.minimum(low + 1, last)]
+        quantiles[:, column] = below + (level * last - low) * (above - below)
+    return quantiles
 
 
 def _keys(frame: pd.DataFrame, shared: tuple[str, ...], needed: tuple[str, ...]) -> pd.Series:
@@ -123,6 +127,10 @@ def _logs(values: pd.Series | Floats) -> Floats:
 
 def _log_s(earlier: EarlierRuns) -> Floats:
     return _logs(earlier.values("runtime_s"))
+
+
+def _median(latest: Floats) -> Floats:
+    return quantiles_of(latest, [QUANTILES["median"]])[:, 0]
 
 
 def _mean(latest: Floats) -> Floats:

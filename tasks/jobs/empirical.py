@@ -239,7 +239,6 @@ class Empirical:
     history: History
     group: Any
     kernel: KernelParams = field(default_factory=KernelParams)
-    kernels: Kernels | None = None
 
     def __post_init__(self) -> None:
         group = np.asarray(self.group)
@@ -248,8 +247,6 @@ class Empirical:
         if group.size and not (group.min() >= 0 and group.max() < self.history.n_groups):
             raise ValueError(f"group: from {group.min()} to {group.max()}; expected 0 to {self.history.n_groups - 1}")
         object.__setattr__(self, "group", group.astype(np.int64))
-        if self.kernels is None:
-            object.__setattr__(self, "kernels", fit_kernels(self.history, self.kernel))
 
     @property
     def n(self) -> int:
@@ -280,10 +277,10 @@ class Empirical:
 
     def log_density(self, x: Any) -> Floats:
         """Log of the density of log runtime, of the smoothed history; -inf at 0 s."""
+        kernels = fit_kernels(self.history, self.kernel)
 
         def answer(part: Empirical, times: Floats) -> Floats:
-            assert part.kernels is not None
-            return kernel_log_density(part.kernels, part.kernel, part._groups(times), times)
+            return kernel_log_density(kernels, part.kernel, part._groups(times), times)
 
         return in_blocks(self, checked_times("x", x, self.n), answer)
 

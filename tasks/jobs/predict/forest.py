@@ -72,7 +72,7 @@ class Forest:
             )
             return weighted_quantiles(self.atoms, (is_in @ masses).toarray(), n_levels)
 
-        return in_blocks(len(features), of_block)
+        return in_blocks(len(features), n_levels, of_block)
 
     def save(self, folder: Path) -> None:
         """Write everything into an existing folder."""
@@ -143,9 +143,12 @@ def weighted_places(weights: Floats, n_levels: int) -> NDArray[np.int64]:
     return np.repeat(np.tile(np.arange(m), n), n_levels_at.ravel()).reshape(n, n_levels)
 
 
-def in_blocks(n: int, answer: Callable[[slice], Floats]) -> Floats:
-    """answer(rows) of n rows, BLOCK of them at a time, joined."""
-    return np.concatenate([answer(slice(first, first + BLOCK)) for first in range(0, max(n, 1), BLOCK)])
+def in_blocks(n: int, n_levels: int, answer: Callable[[slice], Floats]) -> Floats:
+    """answer(rows), (n_rows, n_levels), of n rows, BLOCK of them at a time: (n, n_levels)."""
+    quantiles = np.empty((n, n_levels))
+    for first in range(0, n, BLOCK):
+        quantiles[first : first + BLOCK] = answer(slice(first, first + BLOCK))
+    return quantiles
 
 
 def _are_below(numbers: NDArray[np.int32], ends: NDArray[np.int64]) -> bool:

@@ -47,7 +47,7 @@ def order_quantiles(latest: Floats) -> Floats:
             quantiles[sizes == size] = below + (place - low) * (above - below)
         return quantiles
 
-    return in_blocks(len(latest), of_block)
+    return in_blocks(len(latest), N_LEVELS, of_block)
 
 
 def mixture(parts: Sequence[Floats], weights: Floats) -> Floats:
@@ -63,7 +63,7 @@ def mixture(parts: Sequence[Floats], weights: Floats) -> Floats:
         places = np.take_along_axis(order, weighted_places(masses[order], N_LEVELS), axis=1)
         return np.take_along_axis(values, places, axis=1)
 
-    return in_blocks(len(parts[0]), of_block)
+    return in_blocks(len(parts[0]), N_LEVELS, of_block)
 
 
 def best_weights(parts: Sequence[Floats], runtime_s: Floats) -> Floats:

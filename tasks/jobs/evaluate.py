@@ -20,6 +20,7 @@ from tasks.jobs.intake import (
 )
 from tasks.jobs.predict.evaluation_params import EvaluateParams
 from tasks.jobs.predict.label_evaluation import LabelEvaluation, evaluate_labels
+from tasks.jobs.predict.outcomes import ENDED, outcome_figures
 from tasks.jobs.predict.preparation import KINDS, Prepared, prepare
 from tasks.jobs.predict.rows import read_runs
 from tasks.jobs.predict.runtime_evaluation import RuntimeEvaluation, evaluate_runtimes
@@ -56,13 +57,14 @@ def evaluate_logs(paths: Sequence[str], intake: Intake, params: EvaluateParams, 
         warehouse = Warehouse(home=Path(folder), memory_mb=memory_mb)
         for log in logs:
             ingest(warehouse, WORD, land_log(warehouse, log, intake).batch_id)
-        runs = read_runs(warehouse, SOURCE)
+        runs, ended = read_runs(warehouse, SOURCE), read_runs(warehouse, SOURCE, statuses=ENDED)
     if runs.empty:
         raise BadInput(
             ", ".join(logs[:3]), "no finished run with a runtime", "runs that have ended", "give more of the log"
         )
     with threadpool_limits(1):
         found = evaluate_runs(runs, params)
+        found.figures.update(outcome_figures(ended, params.seed))
     found.figures.update(data_sha256=_sha256(logs), version=code_version(), seed=params.seed)
     return found
 

@@ -1,0 +1,308 @@
+"""How a run will end: the chances that it completes, that it is stopped, and that it still runs at some time.
+
+A run that its time limit stops is a censored observation: what it would have taken is unknown, so it says nothing of
+the runtime of runs that complete, and all of how often the limit strikes. Two chances are learnt, over all runs that
+ended: to complete, and to run for at least REACHED of the limit. Each is a mixture of boosted trees and of the rates
+among the earlier runs of its peers. With F the predictor's distribution of the runtime if the run completes, and G
+that of the times of stopped runs as shares of their limits, competing risks give (Fine & Gray 1999, section 1)
+
+    P(ended by t) = P(completes) F(t) + P(stopped) G(t / limit)."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from tasks.boosters import booster_from, matrix, train_booster
+from tasks.errors import BadInput
+from tasks.jobs.distribution import Floats, Predicted
+from tasks.jobs.predict.features_earlier import EarlierRuns
+from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, USER_REQUEST, peers_of
+from tasks.jobs.predict.preparation import with_ends
+from tasks.jobs.predict.rows import FINISHED
+from tasks.jobs.scores import bootstrap_difference
+
+ENDED = (*FINISHED, "failed", "timeout", "cancelled")  # statuses of the runs that are learnt from
+REACHED = 0.95  # of the time limit: a run that took so long has run into it
+REACHES, COMPLETES = "reaches", "completes"
+TREES, RATE = "trees", "rate"
+WINDOWS = (5, 20, 50)  # last runs of each kind of peers that a rate is of
+OVER_RUNS = 20
+MOST_RUNS = 120_000  # that ended, the last ones: what is learnt from takes 2 kB a run
+EARLY_SHARE = 0.6  # of the training runs: trees of these show on the rest how much each part of the mixture counts
+LEAST_TRIED = 20  # runs; with fewer all parts count the same
+TRUST = 0.5  # in the trees: the weights are half way between the best ones on the runs tried and the trees alone
+MOST_SHARES = 200  # quantiles that the times of stopped runs are kept as
+N_TREES = 150
+SETTINGS = {
+    "objective": "binary",
+    "learning_rate": 0.03,
+    "num_leaves": 15,
+    "min_data_in_leaf": 50,
+    "feature_fraction": 0.3,
+    "bagging_fraction": 0.7,
+    "bagging_freq": 1,
+    "lambda_l2": 5.0,
+}
+TEST_SHARE = 0.2
+NO_LIMITS = "the log has no time limits"
+MAIN = "outcomes.json"
+
+
+@dataclass(frozen=True)
+class Chance:
+    """The chance of one event. booster: lightgbm.Booster; columns: features in its order; weights: of the trees and of
+    rates (columns of the features), they sum to 1."""
+
+    booster: Any
+    columns: tuple[str, ...]
+    weights: Mapping[str, float]
+
+    def predict(self, features: pd.DataFrame) -> Floats:
+        """The chance for each row: (n,) between 0 and 1. features: of outcome_features."""
+        return np.asarray(self.parts(features) @ np.array(list(self.weights.values())))
+
+    def parts(self, features: pd.DataFrame) -> Floats:
+        """What each part of the mixture says: (n, n_parts), in the order of weights."""
+        asked = features.reindex(columns=list(self.columns))
+        trees = self.booster.predict(matrix(asked), num_threads=1) if len(asked) else np.zeros(0)
+        rates = [asked[name].fillna(0.5).to_numpy(dtype=float) for name in self.weights if name != TREES]
+        return np.column_stack([trees, *rates])
+
+
+@dataclass(frozen=True)
+class States:
+    """The chances that a run has completed by a time, was stopped by then, and still runs: they sum to 1."""
+
+    completed: Floats
+    stopped: Floats
+    running: Floats
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """early, late: times of stopped runs as shares of their limits, ascending: those below REACHED, and the others."""
+
+    chances: Mapping[str, Chance]
+    early: Floats
+    late: Floats
+
+    def reaches(self, features: pd.DataFrame) -> Floats:
+        """The chance of each run to take at least REACHED of its limit: (n,), NaN without a limit."""
+        return np.where(np.isfinite(_limits_s(features)), self.chances[REACHES].predict(features), np.nan)
+
+    def completes(self, features: pd.DataFrame) -> Floats:
+        """The chance of each run to complete, sooner or later: (n,)."""
+        return self.chances[COMPLETES].predict(features)
+
+    def at(self, features: pd.DataFrame, predicted: Predicted, time_s: Any) -> States:
+        """What each run is at times after its start: (n,) or (n, m) as time_s, finite; NaN for runs without a limit.
+
+        predicted: the runtimes of the n runs if they complete. How many of the stopped runs are stopped at the limit
+        is such that both answers agree: P(reaches) = P(completes) (1 - F) + P(stopped) (1 - G) at REACHED."""
+        times_s = np.asarray(time_s, dtype=float)
+        limits_s, completes, reaches = _limits_s(features), self.completes(features), self.reaches(features)
+        is_limited = np.isfinite(limits_s)
+        survivors = completes * (1 - predicted.cdf_below(REACHED * np.where(is_limited, limits_s, 1.0)))
+        stopped = np.maximum(1 - completes, np.finfo(float).tiny)
+        is_late = np.clip((reaches - survivors) / stopped, 0.0, 1.0)
+        if times_s.ndim == 2:
+            limits_s, completes, is_late = limits_s[:, None], completes[:, None], is_late[:, None]
+        shares = times_s / limits_s
+        by_then = (1 - is_late) * _cdf(self.early, shares) + is_late * _cdf(self.late, shares)
+        done, ended = completes * predicted.cdf(times_s), (1 - completes) * by_then
+        done = np.where(np.isfinite(ended), done, np.nan)
+        return States(done, ended, 1 - done - ended)
+
+    def save(self, folder: Path) -> None:
+        """Write everything into an existing folder."""
+        main: dict[str, Any] = {"early": self.early.tolist(), "late": self.late.tolist()}
+        for event, chance in self.chances.items():
+            (folder / _trees_of(event)).write_text(chance.booster.model_to_string(), encoding="utf-8")
+            main[event] = {"columns": list(chance.columns), "weights": dict(chance.weights)}
+        (folder / MAIN).write_text(json.dumps(main, indent=1), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """What save wrote. Raises OSError, ValueError, KeyError, TypeError or BadInput for anything else."""
+        main = json.loads((folder / MAIN).read_text(encoding="utf-8"))
+        chances = {}
+        for event in (REACHES, COMPLETES):
+            columns = tuple(map(str, main[event]["columns"]))
+            booster = booster_from((folder / _trees_of(event)).read_text(encoding="utf-8"), len(columns))
+            weights = {str(part): float(weight) for part, weight in main[event]["weights"].items()}
+            if next(iter(weights), None) != TREES or not set(weights) <= {TREES, *columns}:
+                raise ValueError(f"{MAIN}: weights of {event} name {list(weights)}, expected {TREES} and rates")
+            chances[event] = Chance(booster, columns, weights)
+        return cls(chances, *(np.array(main[name], dtype=float) for name in ("early", "late")))
+
+
+def outcome_features(runs: pd.DataFrame, past: pd.DataFrame) -> pd.DataFrame:
+    """What is known at submission of how runs end: (n, p), NaN where unknown.
+
+    runs: as read_runs has them; past: runs that ended, of all statuses of ENDED. Of each kind of peers, among those
+    that had ended before: how often the last ones, and all, ran into their limit and completed, how often the last
+    ones took as long as the limit of this run allows, the share of its limit that the last one took, and how this
+    limit compares with its."""
+    past = with_ends(past)
+    past = past.assign(**_events(past), log_s=np.log(np.maximum(past["runtime_s"], LEAST_RUNTIME_S)))
+    limits_s, times = _limits_s(runs), runs["submitted_at"].dt
+    known: dict[str, Any] = {name: runs[name] for name in ("requested_runtime_s", "requested_cpus") if name in runs}
+    known |= {"hour": times.hour + times.minute / 60, "day": times.day_of_week}
+    for peers, earlier in peers_of(runs, past).items():
+        for event in (REACHES, COMPLETES):
+            known |= _rates(f"{event}_{peers}", earlier, earlier.values(event))
+        past_log_s, past_limits_s = earlier.values("log_s"), _limits_s(earlier.past)[earlier.order]
+        last = earlier.latest(past_log_s, OVER_RUNS)
+        is_over = np.where(np.isfinite(last), last >= np.log(REACHED * limits_s)[:, None], np.nan)
+        known[f"over_{peers}"] = _rate(np.where(np.isfinite(limits_s)[:, None], is_over, np.nan))
+        known[f"limit_share_{peers}"] = earlier.at_last(past_log_s - np.log(past_limits_s))
+        known[f"limit_ratio_{peers}"] = np.log(limits_s) - earlier.at_last(np.log(past_limits_s))
+    return pd.DataFrame(known, index=runs.index).astype(float)
+
+
+def fit_outcomes(features: pd.DataFrame, runs: pd.DataFrame, *, seed: int = 0) -> Outcomes:
+    """Learn how runs end. features: (n, p) of outcome_features for the rows of runs, which ended, in order of time.
+
+    Raises BadInput where no run has a time limit."""
+    events, limits_s = _events(runs), _limits_s(runs)
+    is_limited = np.isfinite(limits_s)
+    if not is_limited.any():
+        raise BadInput("training rows", NO_LIMITS, "runs with requested_runtime_s", "predict runtimes alone")
+    chances = {
+        event: _fit_chance(features[np.isfinite(y)], y[np.isfinite(y)], event, seed) for event, y in events.items()
+    }
+    is_stopped = is_limited & (events[COMPLETES] == 0)
+    shares = np.sort(runs["runtime_s"].to_numpy(dtype=float)[is_stopped] / limits_s[is_stopped])
+    cut = int(np.searchsorted(shares, REACHED))
+    late = _thinned(shares[cut:]) if cut < len(shares) else np.ones(1)  # who is stopped at the limit, at the limit
+    early = _thinned(shares[:cut]) if cut else late
+    return Outcomes(chances, early, late)
+
+
+def outcome_figures(ended: pd.DataFrame, seed: int = 0) -> dict[str, Any]:
+    """Brier scores of the two chances on the last TEST_SHARE of the submissions, by predictor, as figures by key.
+
+    ended: read_runs of the statuses ENDED. Beside the mixture (model): trees of LightGBM's own settings, and the rates
+    (k + 1/2) / (n + 1) among the job's earlier runs, those of user and request, and in the training runs."""
+    ended = ended.iloc[-MOST_RUNS:].reset_index(drop=True)
+    names = ("model", "lightgbm", "history", "user_request", "base")
+    cut = int((1 - TEST_SHARE) * len(ended))
+    limits_s = _limits_s(ended)
+    if not np.isfinite(limits_s[:cut]).any() or not np.isfinite(limits_s[cut:]).any():
+        keys = [f"outcome.brier.{name}.{one}" for name in ("limit95", COMPLETES) for one in names]
+        keys += ["outcome.base_rate", "outcome.difference.history"]
+        return {
+            "outcome.n": 0,
+            **{f"{key}{end}": NO_LIMITS if end else None for key in keys for end in ("", ".reason")},
+        }
+    features = outcome_features(ended, ended)
+    model = fit_outcomes(features.iloc[:cut], ended.iloc[:cut], seed=seed)
+    figures: dict[str, Any] = {}
+    for event, y in _events(ended).items():
+        old, new = (places[np.isfinite(y[places])] for places in np.split(np.arange(len(y)), [cut]))
+        plain = train_booster(features.iloc[old], y[old], {"objective": "binary"}, 100, seed)
+        told: dict[str, Floats] = {
+            "model": model.chances[event].predict(features.iloc[new]),
+            "lightgbm": np.asarray(plain.predict(matrix(features.iloc[new]), num_threads=1)),
+            "base": np.full(len(new), y[old].mean()),
+        }
+        for name, peers in (("history", JOB), ("user_request", USER_REQUEST)):
+            if (column := f"{event}_{peers}_{RATE}") in features:
+                told[name] = features[column].to_numpy()[new]
+        errors = {name: (chance - y[new]) ** 2 for name, chance in told.items()}
+        key = "limit95" if event == REACHES else event
+        for name in names:
+            figures[f"outcome.brier.{key}.{name}"] = float(errors[name].mean()) if name in errors else None
+            if name not in errors:
+                figures[f"outcome.brier.{key}.{name}.reason"] = "the log names no users"
+        if event == REACHES:
+            groups = ended["group_key"].to_numpy()[new]
+            apart = bootstrap_difference(errors["model"], errors["history"], groups, np.random.default_rng(seed))
+            figures |= {"outcome.n": len(new), "outcome.base_rate": float(y[new].mean())}
+            for end, value in (("", apart.value), ("_low", apart.low), ("_high", apart.high)):
+                figures[f"outcome.difference{end}.history"] = value
+                if value is None:
+                    figures[f"outcome.difference{end}.history.reason"] = apart.reason
+    return figures
+
+
+def _events(runs: pd.DataFrame) -> dict[str, Floats]:
+    """Which runs reached their limit, NaN without one, and which completed: 0 or 1, (n,) each."""
+    shares = runs["runtime_s"].to_numpy(dtype=float) / _limits_s(runs)
+    reaches = np.where(np.isfinite(shares), shares >= REACHED, np.nan)
+    return {REACHES: reaches, COMPLETES: runs["status"].isin(FINISHED).to_numpy(dtype=float)}
+
+
+def _limits_s(runs: pd.DataFrame) -> Floats:
+    """Time limits, NaN without one: (n,)."""
+    if "requested_runtime_s" not in runs:
+        return np.full(len(runs), np.nan)
+    limits_s = runs["requested_runtime_s"].to_numpy(dtype=float)
+    return np.where(np.isfinite(limits_s) & (limits_s > 0), limits_s, np.nan)
+
+
+def _rates(name: str, earlier: EarlierRuns, values: Floats) -> dict[str, Floats]:
+    """The last of the values, and rates in the last of WINDOWS and in all, of those that are known."""
+    latest, is_there = earlier.latest(values, max(WINDOWS)), np.isfinite(values)
+    total, n = earlier.sums(np.column_stack([np.where(is_there, values, 0.0), is_there])).T
+    windows = {f"{name}_{window}": _rate(latest[:, :window]) for window in WINDOWS}
+    return {f"{name}_last": latest[:, 0], **windows, f"{name}_{RATE}": (total + 0.5) / (n + 1)}
+
+
+def _rate(latest: Floats) -> Floats:
+    """(k + 1/2) / (n + 1) of the known ones of each row: (n, m) to (n,)."""
+    return np.asarray((np.nansum(latest, axis=1) + 0.5) / (np.isfinite(latest).sum(axis=1) + 1))
+
+
+def _fit_chance(features: pd.DataFrame, y: Floats, event: str, seed: int) -> Chance:
+    columns = tuple(features.columns)
+    parts = [TREES, *(name for name in columns if name.startswith(event) and name.endswith(RATE))]
+    even = dict.fromkeys(parts, 1 / len(parts))
+    chance = Chance(train_booster(features, y, SETTINGS, N_TREES, seed), columns, even)
+    cut = int(EARLY_SHARE * len(y))
+    if cut < 1 or len(y) - cut < LEAST_TRIED:
+        return chance
+    early = Chance(train_booster(features.iloc[:cut], y[:cut], SETTINGS, N_TREES, seed), columns, even)
+    weights = (1 - TRUST) * least_brier_weights(early.parts(features.iloc[cut:]), y[cut:])
+    weights[0] += TRUST
+    return Chance(chance.booster, columns, dict(zip(parts, weights.tolist(), strict=True)))
+
+
+def least_brier_weights(parts: Floats, y: NDArray[Any]) -> Floats:
+    """Weights of the mixture of chances with the least Brier score: (n_parts,), none below 0, they sum to 1.
+
+    The score of sum_i w_i p_i is the quadratic form w' E[(p - y)(p - y)'] w. parts: (n, n_parts), y: (n,) 0 or 1."""
+    errors = parts - y[:, None]
+    products, n_parts = errors.T @ errors / len(y), parts.shape[1]
+    unit = max(float(products.diagonal().min()), np.finfo(float).tiny)
+    found = minimize(
+        lambda w: w @ products @ w / unit,
+        np.full(n_parts, 1 / n_parts),
+        jac=lambda w: 2 * products @ w / unit,
+        bounds=[(0.0, 1.0)] * n_parts,
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": lambda w: np.ones(n_parts)},
+        method="SLSQP",
+    )
+    weights = np.clip(found.x, 0.0, 1.0)
+    return np.asarray(weights / weights.sum())
+
+
+def _thinned(shares: Floats) -> Floats:
+    levels = (np.arange(MOST_SHARES) + 0.5) / MOST_SHARES
+    return shares if len(shares) <= MOST_SHARES else np.quantile(shares, levels)
+
+
+def _cdf(shares: Floats, x: Floats) -> Floats:
+    """The share of the values of at most x; NaN stays NaN."""
+    return np.where(np.isfinite(x), np.searchsorted(shares, x, side="right") / len(shares), np.nan)
+
+
+def _trees_of(event: str) -> str:
+    return f"outcomes-{event}.txt"

@@ -15,7 +15,8 @@ from tasks.jobs.explain.explainer import Explainer, load_job_explainer
 from tasks.jobs.explain.model_parts import runtime_parts, variable_parts
 from tasks.jobs.explain.params import ExplainParams
 from tasks.jobs.explain.reasons import Direction, Explanation, explain_run
-from tasks.jobs.explain.typical import MIN_RUNS, Typical, typical_values
+from tasks.jobs.explain.against_job import MIN_RUNS
+from tasks.jobs.explain.typical import Typical, typical_values
 from tasks.jobs.predict.predicting import next_conditions
 from tasks.jobs.predict.rows import read_runs
 from tasks.jobs.predict.trained import Trained

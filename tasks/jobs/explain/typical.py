@@ -6,8 +6,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from tasks.jobs.explain.against_job import MIN_RUNS
+
 Whose = Literal["the job", "all runs"]
-MIN_RUNS = 3  # of a job: the median of two is no habit
 ALIKE = 0.1  # a tenth more or less is said to be as usual
 
 

@@ -11,12 +11,11 @@ from tasks.jobs.distribution import Floats
 from tasks.jobs.explain.against_job import against_stretch
 from tasks.jobs.explain.causes import Family, by_family
 from tasks.jobs.explain.causes_check import CausesCheck, check_causes
-from tasks.jobs.explain.compare import beeswarm_points, compare_shapes
 from tasks.jobs.explain.contributions import Contributions
 from tasks.jobs.explain.explainer import Explainer
 from tasks.jobs.explain.held_out import HeldOut, describe_held_out
 from tasks.jobs.explain.insights import Insight, judge_history, judge_insights
-from tasks.jobs.explain.model_parts import runtime_parts, shape_parts, variable_parts, variable_shapes
+from tasks.jobs.explain.model_parts import runtime_parts, variable_parts
 from tasks.jobs.explain.params import ExplainParams
 from tasks.jobs.predict.targets import label_groups, label_instances
 from tasks.jobs.predict.trained import Trained
@@ -30,15 +29,12 @@ Questions = Mapping[str, Contributions]
 @dataclass(frozen=True)
 class SourceReasons:
     """Of the held-out runs of a source. families: see family_table; check: on those with a recorded cause; insights:
-    by kind of shapes; comparison, swarm: of the least and the most variable shape, see compare_shapes and
-    beeswarm_points, None without a classifier that knows both."""
+    by kind of shapes."""
 
     model_id: str
     families: pd.DataFrame
     check: CausesCheck | None
     insights: dict[Kind, list[Insight]]
-    comparison: pd.DataFrame | None
-    swarm: pd.DataFrame | None
 
 
 def explain_source(explainer: Explainer, params: ExplainParams) -> SourceReasons:
@@ -56,9 +52,8 @@ def explain_source(explainer: Explainer, params: ExplainParams) -> SourceReasons
             questions[kind] = variable
             insights[kind] = _insights(trained, kind, variable, test, rng, params)
     check = _check(parts, known.rows(held_out.training), held_out, rng, params)
-    comparison, swarm = _two_shapes(trained, test, rng, params)
     families = family_table(questions, test.runs)
-    return SourceReasons(explainer.card.model_id, families, check, insights, comparison, swarm)
+    return SourceReasons(explainer.card.model_id, families, check, insights)
 
 
 @dataclass(frozen=True)
@@ -149,22 +144,3 @@ def _insights(
     is_right = (probabilities.argmax(axis=1) == actual)[is_labelled]
     n_before = test.features["n_before"][is_labelled] if "n_before" in test.features else np.full(len(is_right), np.nan)
     return [*found, judge_history(n_before, is_right, test.jobs[is_labelled], rng, n_resamples=params.n_resamples)]
-
-
-def _two_shapes(
-    trained: Trained, test: _Test, rng: np.random.Generator, params: ExplainParams
-) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
-    """What tells the least from the most variable shape apart, and the points of the most variable one."""
-    classifier = trained.classifiers.get(params.kind)
-    if classifier is None or not variable_shapes(len(classifier.present)):
-        return None, None
-    parts = shape_parts(classifier, test.features)
-    known = np.flatnonzero(parts.knows)
-    if len(known) < 2:
-        return None, None
-    low, high = int(known[0]), int(known[-1])
-    labels = classifier.predict_proba(test.features).argmax(axis=1)
-    return (
-        compare_shapes(parts, test.features, labels, low, high),
-        beeswarm_points(parts, test.features, high, rng),
-    )

@@ -103,7 +103,10 @@ def explain(
 def _of_one(
     invocation: Invocation, source: str, run_id: str | None, job: str | None, params: "ExplainParams"
 ) -> "RunReasons":
-    from tasks.jobs.explain.explaining import explain_next_of, explain_run_of
+    from tasks.jobs.explain.explaining import (
+        explain_next_of,
+        explain_run_of,
+    )
     from tasks.jobs.summary import find_group
 
     warehouse = invocation.settings.warehouse
@@ -129,7 +132,7 @@ def show_reasons(found: "RunReasons") -> None:
         print("\nnothing that was known before sets it apart from what is usual")
     if found.variation is None or found.chance is None:
         return
-    from tasks.jobs.explain.model_parts import variable_shapes
+    from tasks.jobs.explain.contributions import variable_shapes
 
     variable, last = variable_shapes(found.k), found.k - 1
     which = f"{variable[0]} to {last}" if len(variable) > 1 else f"{last}"

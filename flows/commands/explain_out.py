@@ -21,7 +21,7 @@ def draw_source(
 
     Raises BadSetting for a shape that the model in use does not know."""
     from flows.progress_bar import progress_bar
-    from tasks.jobs.explain.explainer import load_explainer
+    from tasks.jobs.explain.explaining import load_explainer
     from tasks.report.explain_asked import shape_reason_figures
     from tasks.report.explain_shapes import find_shape_reasons
     from tasks.report.figures_folder import Asked, write_figures

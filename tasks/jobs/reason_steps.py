@@ -12,7 +12,7 @@ def explain_source(warehouse: Warehouse, source: str, explain: ExplainParams) ->
     """Write jobs.cause_families, jobs.cause_checks and jobs.insights of a source anew; returns the id of the model.
 
     Raises NotFound for a source without runs or model, BadInput where the model has seen all runs."""
-    from tasks.jobs.explain.explainer import load_explainer
+    from tasks.jobs.explain.explaining import load_explainer
     from tasks.jobs.explain.tables import write_source
     from tasks.jobs.explain.whole_source import explain_source as explained
 
@@ -29,8 +29,7 @@ def explain_runs(warehouse: Warehouse, source: str, explain: ExplainParams, afte
 
     Returns the number of rows. after: key of what this rests on (the model): a continued run with another key does
     the step again. Raises NotFound for a source without runs or model."""
-    from tasks.jobs.explain.chosen import explain_chosen
-    from tasks.jobs.explain.explainer import load_explainer
+    from tasks.jobs.explain.explaining import explain_chosen, load_explainer
     from tasks.jobs.explain.tables import write_reasons
 
     logger.debug("reasons of %s after %s", source, after)

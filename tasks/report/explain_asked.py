@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from tasks.jobs.explain.explaining import RunReasons as Explained
-from tasks.jobs.explain.value_words import words_of
+from tasks.jobs.explain.reasons import words_of
 from tasks.report.explain_figures import one_run_figure, swarm_figure, two_shapes_figure
 from tasks.report.explain_one_run import Reason, RunReasons
 from tasks.report.explain_shapes import ShapeReasons

@@ -8,14 +8,11 @@ import pandas as pd
 
 from tasks.errors import BadSetting, NotFound
 from tasks.jobs.distribution import Floats
-from tasks.jobs.explain.compare import push
-from tasks.jobs.explain.contributions import Contributions
-from tasks.jobs.explain.explainer import Explainer
-from tasks.jobs.explain.held_out import describe_held_out
-from tasks.jobs.explain.model_parts import shape_parts
-from tasks.jobs.explain.odds import towards
+from tasks.jobs.explain.contributions import Contributions, push, shape_parts, towards
+from tasks.jobs.explain.explaining import Explainer
 from tasks.jobs.explain.params import ExplainParams
-from tasks.jobs.explain.value_words import words_of
+from tasks.jobs.explain.reasons import words_of
+from tasks.jobs.explain.whole_source import describe_held_out
 from tasks.jobs.predict.evidence import LEAST
 from tasks.jobs.shape_params import Kind
 from tasks.report.explain_beeswarm import Swarm

@@ -8,10 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.explain.contributions import contributions
-from tasks.jobs.explain.odds import towards
-from tasks.jobs.explain.reasons import explain_run
-from tasks.jobs.explain.typical import typical_values
+from tasks.jobs.explain.contributions import contributions, towards
+from tasks.jobs.explain.reasons import explain_run, typical_values
 
 pytestmark = pytest.mark.bench
 

@@ -1,15 +1,20 @@
-"""SHAP values of a LightGBM model: what each feature adds to each raw score of a run."""
+"""What each feature adds to a prediction, exactly additive: SHAP values of the forest and of the classifiers."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp, softmax
 
 from tasks.errors import BadInput
 from tasks.jobs.distribution import Floats, Rows
+from tasks.jobs.predict.classifier_lightgbm import LightGbm
+from tasks.jobs.predict.evidence import LEAST, evidence_of
+from tasks.jobs.predict.trained import Trained
 
 FEW = 100  # runs up to which one thread is faster than starting more: 8 ms instead of 18 ms of CPU for one
 NAMELESS = "Column_"  # what LightGBM calls the features of a model that was trained without names
@@ -31,19 +36,19 @@ class Booster(Protocol):
 
 @dataclass(frozen=True)
 class Contributions:
-    """values: (n, p, k), what each of p features adds to each of k raw scores; base: (n, k), the score without any.
+    """added: (n, p, k), what each of p features adds to each of k raw scores; base: (n, k), the score without any.
 
-    base + values summed over features = raw scores (n, k). A class that the model never saw has base -inf and adds 0.
+    base + added summed over features = raw scores (n, k). A class that the model never saw has base -inf and adds 0.
     The k scores are those of k shapes (log-probabilities up to a constant), or one for a regression or log-odds."""
 
-    values: Floats
+    added: Floats
     base: Floats
     features: tuple[str, ...]
 
     @property
     def k(self) -> int:
         """Number of scores."""
-        return int(self.values.shape[2])
+        return int(self.added.shape[2])
 
     @property
     def knows(self) -> NDArray[np.bool_]:
@@ -53,24 +58,24 @@ class Contributions:
     @property
     def raw(self) -> Floats:
         """Raw scores of the model, (n, k)."""
-        total: Floats = self.base + self.values.sum(axis=1)
+        total: Floats = self.base + self.added.sum(axis=1)
         return total
 
     @property
     def single(self) -> Floats:
-        """values where there is one score, (n, p). Raises ValueError for several: say which is meant by `towards`."""
+        """added where there is one score, (n, p). Raises ValueError for several: say which is meant by `towards`."""
         if self.k != 1:
             raise ValueError(f"contributions: {self.k} scores; expected one; use odds.towards first")
         return self.to_score(0)
 
     def to_score(self, which: int) -> Floats:
         """What each feature adds to one of the scores, (n, p)."""
-        added: Floats = self.values[:, :, which]
+        added: Floats = self.added[:, :, which]
         return added
 
     def rows(self, which: Rows) -> "Contributions":
         """The same for some of the runs."""
-        return Contributions(self.values[which], self.base[which], self.features)
+        return Contributions(self.added[which], self.base[which], self.features)
 
 
 def contributions(
@@ -128,3 +133,169 @@ def _placed(parts: Floats, k: int, classes: Sequence[int] | None) -> Floats:
     placed[:, -1] = -np.inf
     placed[:, :, places] = parts
     return placed
+
+
+STEPS = 16  # Gauss-Legendre points: scores of ±10 are then added up to within 1e-4
+BLOCK = 4000  # runs worked on together
+
+
+def log_odds(raw: Floats, shapes: Collection[int]) -> Floats:
+    """log(P(shapes) / P(others)) from raw scores (n, k): (n,)."""
+    is_asked = _asked(raw.shape[1], shapes)
+    difference: Floats = np.logaddexp.reduce(raw[:, is_asked], axis=1) - np.logaddexp.reduce(raw[:, ~is_asked], axis=1)
+    return difference
+
+
+def towards(parts: Contributions, shapes: Collection[int]) -> Contributions:
+    """Contributions to the log-odds of `shapes` against the others, one score: values (n, p, 1), base (n, 1).
+
+    Log-odds are no sum of raw scores, so the change from the base s0 to the scores s of a run is followed on the
+    straight line between them, and each feature given its part of each step:
+
+        value_j = sum_c phi_jc * integral over t in [0, 1] of d log_odds(s0 + t (s - s0)) / d s_c,
+
+    which adds up to log_odds(s) - log_odds(s0); for two shapes it is phi_j1 - phi_j0. Nothing is added where the
+    model knows only shapes of one side. Raises ValueError for no shape, all of them, or one that is none of the k.
+    Source: Aumann & Shapley 1974; Sundararajan et al. 2017, proposition 1."""
+    n, p, k = parts.added.shape
+    is_asked = _asked(k, shapes)
+    values = np.zeros((n, p, 1))
+    known = parts.knows
+    if (known & is_asked).any() and (known & ~is_asked).any():
+        for first in range(0, n, BLOCK):
+            block = slice(first, first + BLOCK)
+            slopes = _mean_slopes(parts.base[block][:, known], parts.raw[block][:, known], is_asked[known])
+            values[block, :, 0] = np.einsum("npk,nk->np", parts.added[block][:, :, known], slopes)
+    return Contributions(values, log_odds(parts.base, shapes)[:, None], parts.features)
+
+
+def _mean_slopes(start: Floats, end: Floats, is_asked: NDArray[np.bool_]) -> Floats:
+    """d log_odds / d scores averaged on the line from start to end, (n, k): softmax within each side, its sign."""
+    points, weights = np.polynomial.legendre.leggauss(STEPS)
+    slopes = np.zeros(start.shape)
+    for point, weight in zip((points + 1) / 2, weights / 2, strict=True):
+        scores = start + point * (end - start)
+        slopes[:, is_asked] += weight * softmax(scores[:, is_asked], axis=1)
+        slopes[:, ~is_asked] -= weight * softmax(scores[:, ~is_asked], axis=1)
+    return slopes
+
+
+def _asked(k: int, shapes: Collection[int]) -> NDArray[np.bool_]:
+    wrong = [shape for shape in shapes if not 0 <= shape < k]
+    if wrong or not 0 < len(set(shapes)) < k:
+        raise ValueError(f"shapes: {sorted(shapes)} of {k}; expected some, but not all, of 0 to {k - 1}")
+    is_asked = np.zeros(k, dtype=bool)
+    is_asked[list(shapes)] = True
+    return is_asked
+
+
+def runtime_parts(trained: Trained, features: pd.DataFrame) -> Contributions:
+    """What each feature adds to the log of expected runtime over the median of the job's earlier runs: one score.
+
+    features: of Trained.features, (n, p)."""
+    return contributions(trained.model.location.booster, features[list(trained.model.columns)], 1)
+
+
+def shape_parts(classifier: LightGbm, features: pd.DataFrame) -> Contributions:
+    """What each feature adds to the log-probability of each shape, up to a constant: k scores.
+
+    Their softmax is what the classifier predicts. The trees' scores are divided by its temperature, and a shape that no
+    training run had has base -inf. Where earlier runs are evidence, log-probabilities are added by their powers: that
+    of a shape counts from the same for all shapes, and the least that the trees' word counts for stands in the base.
+    features: a frame with its columns, and those of the evidence, among others."""
+    k, present = len(classifier.present), np.array(classifier.present)
+    frame = pd.DataFrame(classifier.prepare(features), columns=classifier.booster.feature_name())
+    raw = contributions(classifier.booster, frame, k)
+    added = np.stack([raw.to_score(shape) for shape in range(k)], axis=2) / classifier.temperature  # (n, p, k)
+    added = np.where(present, added, 0.0)
+    base = np.where(present, raw.base / classifier.temperature, -np.inf)
+    of_trees = Contributions(added, base, classifier.columns)
+    return _with_evidence(of_trees, classifier, features) if classifier.evidence else of_trees
+
+
+def _with_evidence(trees: Contributions, classifier: LightGbm, features: pd.DataFrame) -> Contributions:
+    """The trees' contributions to the power of the trees, and those of the evidence: see predict/evidence.py."""
+    power, k = classifier.evidence_powers[0], trees.k
+    scores = trees.raw  # (n, k)
+    floor = math.log(LEAST) + logsumexp(scores, axis=1, keepdims=True)
+    names = [*trees.features, *(name for each in classifier.evidence for name in each if name not in trees.features)]
+    added = np.zeros((len(scores), len(names), k))
+    added[:, : len(trees.features)] = power * np.stack([trees.to_score(shape) for shape in range(k)], axis=2)
+    base = power * np.maximum(scores, floor) - added.sum(axis=1)
+    told = evidence_of(features, classifier.evidence)
+    for strength, columns, likely in zip(classifier.evidence_powers[1:], classifier.evidence, told, strict=True):
+        for shape, name in enumerate(columns):
+            added[:, names.index(name), shape] += strength * np.log(np.maximum(likely[:, shape], LEAST) * k)
+    return Contributions(added, base, tuple(names))
+
+
+def variable_shapes(k: int) -> tuple[int, ...]:
+    """The more variable half of k shapes, which are numbered by rising 25th-75th gap; of an odd number the smaller."""
+    return tuple(range(k - k // 2, k))
+
+
+def variable_parts(classifier: LightGbm, features: pd.DataFrame) -> Contributions | None:
+    """What each feature adds to the log-odds of the variable shapes, one score; None where it knows no two sides."""
+    parts = shape_parts(classifier, features)
+    shapes, known = variable_shapes(parts.k), parts.knows
+    is_variable = np.isin(np.arange(parts.k), shapes)
+    if not (known & is_variable).any() or not (known & ~is_variable).any():
+        return None
+    return towards(parts, shapes)
+
+
+MIN_RUNS = 3  # of a job: the median of two is no habit
+CELLS = 4_000_000  # contributions sorted together
+
+
+def against_usual(parts: Contributions, groups: Any, usual: Contributions, usual_groups: Any) -> Contributions:
+    """Contributions less the median contributions of the usual runs of the same job; base plus the sum of those.
+
+    groups: (n,), usual_groups: (m,) for the m runs of `usual`. Still additive: what a run's features add now leads
+    from what is usual for its job to its own prediction. What is the same in all runs of a job adds nothing. Medians,
+    not means: after one run with a huge input a usual input must not seem to make runs short.
+    A job without usual runs is left as it is. One score only. Raises ValueError for other features or several."""
+    _refuse_others(parts, usual)
+    keys, number = np.unique(np.asarray(usual_groups), return_inverse=True)
+    reference = np.zeros(parts.single.shape)
+    for place, key in enumerate(keys):
+        reference[np.asarray(groups) == key] = np.median(usual.single[number == place], axis=0)
+    return _less(parts, reference)
+
+
+def against_stretch(parts: Contributions, usual: Contributions, first: ArrayLike, n_usual: ArrayLike) -> Contributions:
+    """The same where the usual runs of each run are a stretch of `usual`: rows first … first + n_usual - 1, (n,) each.
+
+    So each run can be compared with the runs of its job before it. A run with fewer than MIN_RUNS is left as it is."""
+    _refuse_others(parts, usual)
+    start, n, values = np.asarray(first, dtype=np.int64), np.asarray(n_usual, dtype=np.int64), usual.single
+    reference = np.zeros(parts.single.shape)
+    for size in np.unique(n[n >= MIN_RUNS]):  # stretches of one length at a time: (rows, size, p)
+        alike = np.flatnonzero(n == size)
+        step = max(1, CELLS // (int(size) * values.shape[1]))
+        for rows in np.array_split(alike, -(-len(alike) // step)):
+            reference[rows] = np.median(values[start[rows][:, None] + np.arange(size)], axis=1)
+    return _less(parts, reference)
+
+
+def _refuse_others(parts: Contributions, usual: Contributions) -> None:
+    if parts.features != usual.features:
+        raise ValueError("usual runs: other features than the runs; expected the same model")
+
+
+def _less(parts: Contributions, reference: Floats) -> Contributions:
+    added = (parts.single - reference)[:, :, None]
+    return Contributions(added, parts.base + reference.sum(axis=1, keepdims=True), parts.features)
+
+
+def push(parts: Contributions, a: int, b: int) -> Floats:
+    """What each feature adds to log(P(b) / P(a)) of each run, (n, p): above 0 it pushes from shape a to shape b.
+
+    Exactly additive, since both raw scores are. Raises ValueError if a and b are the same, not of the k shapes, or if
+    the model knows only one of them."""
+    k = parts.k
+    if a == b or not (0 <= a < k and 0 <= b < k):
+        raise ValueError(f"shapes {a} and {b}: expected two different ones from 0 to {k - 1}")
+    if not parts.knows[[a, b]].all():
+        raise ValueError(f"shapes {a} and {b}: the model was not trained on both; expected shapes that it knows")
+    return parts.to_score(b) - parts.to_score(a)

@@ -9,20 +9,84 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import NotFound
-from tasks.jobs.explain.against_job import against_usual
-from tasks.jobs.explain.contributions import Contributions
-from tasks.jobs.explain.explainer import Explainer, load_job_explainer
-from tasks.jobs.explain.model_parts import runtime_parts, variable_parts
+from tasks.jobs.explain.contributions import (
+    MIN_RUNS,
+    Contributions,
+    against_usual,
+    runtime_parts,
+    variable_parts,
+)
 from tasks.jobs.explain.params import ExplainParams
-from tasks.jobs.explain.reasons import Direction, Explanation, explain_run
-from tasks.jobs.explain.against_job import MIN_RUNS
-from tasks.jobs.explain.typical import Typical, typical_values
-from tasks.jobs.predict.predicting import next_conditions
-from tasks.jobs.predict.rows import read_runs
+from tasks.jobs.explain.reasons import (
+    Direction,
+    Explanation,
+    Typical,
+    explain_run,
+    typical_values,
+)
+from tasks.jobs.outlook.exceeding import chances_to_exceed
+from tasks.jobs.predict.champions import needed_champion
+from tasks.jobs.predict.log_end import log_end
+from tasks.jobs.predict.predicting import end_of, next_conditions, predict_next
+from tasks.jobs.predict.preparation import with_ends
+from tasks.jobs.predict.rows import fetch_runs, read_runs
 from tasks.jobs.predict.trained import Trained
 from tasks.jobs.shape_params import Kind
-from tasks.warehouse.connection import fetch
+from tasks.jobs.summary import refuse_mixture
+from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.registry import ModelCard
+
+MOST_TYPICAL = 500  # jobs that say what is usual for all runs, one run each
+
+
+@dataclass(frozen=True)
+class Explainer:
+    """The champion of a source and finished runs, all or those of one job, loaded once. overall: usual value of each
+    feature over jobs; now: the end of the whole log."""
+
+    source: str
+    card: ModelCard
+    trained: Trained
+    runs: pd.DataFrame
+    overall: pd.Series
+    now: pd.Timestamp
+
+
+def load_explainer(warehouse: Warehouse, source: str) -> Explainer:
+    """What explanations of any run of a source need. Raises NotFound if it has no runs or no trained model."""
+    card, trained = needed_champion(warehouse, source)
+    runs = with_ends(read_runs(warehouse, source))
+    return Explainer(source, card, trained, runs, _overall(trained, runs), end_of(runs))
+
+
+def load_job_explainer(warehouse: Warehouse, source: str, group_key: str) -> Explainer:
+    """The same for the runs of one job: only these are read, once `jobs-explain` has stored what is usual for all."""
+    card, trained = needed_champion(warehouse, source)
+    overall = _stored_overall(warehouse, source, card.model_id)
+    if overall is None:
+        return load_explainer(warehouse, source)
+    with reading(warehouse) as connection:
+        refuse_mixture(connection, source)
+        runs = with_ends(fetch_runs(connection, source, group_key=group_key))
+        now = log_end(connection, source)
+    return Explainer(source, card, trained, runs, overall.reindex(trained.model.columns), now)
+
+
+def _overall(trained: Trained, runs: pd.DataFrame) -> pd.Series:
+    """The usual value of each feature: the median over the last runs of the jobs."""
+    last = runs.groupby("group_key", sort=True).tail(1).iloc[:MOST_TYPICAL]
+    past = runs[pd.Index(last["group_key"]).get_indexer(pd.Index(runs["group_key"])) >= 0]
+    return trained.features(last, past).median()
+
+
+def _stored_overall(warehouse: Warehouse, source: str, model_id: str) -> pd.Series | None:
+    rows = fetch(
+        warehouse,
+        "SELECT feature, value FROM jobs.usual_values WHERE source = $source AND model_id = $model_id",
+        {"source": source, "model_id": model_id},
+    )
+    return None if rows.empty else rows.set_index("feature")["value"].astype(float)
 
 
 @dataclass(frozen=True)
@@ -192,3 +256,37 @@ def _no_run(source: str, run_id: str) -> str:
         ["whorl", "query", "SELECT run_id, group_key, runtime_s FROM jobs.runs ORDER BY runtime_s DESC"]
     )
     return f"run {run_id!r}: source {source!r} has no run of this id; see the ids with {command}"
+
+
+def longest_runs(explainer: Explainer, params: ExplainParams) -> list[str]:
+    """Ids of the runs of the last days of the log that took the most times their job's usual time, longest first.
+
+    Usual: the median of the runs of the job that had ended before, at least min_support of them and above 0 s."""
+    runs = explainer.runs
+    is_recent = runs["ended_at"] > runs["ended_at"].max() - pd.Timedelta(days=params.look_back_days)
+    recent = runs[is_recent.to_numpy()]
+    past = runs[runs["group_key"].isin(recent["group_key"].unique())]
+    features = explainer.trained.features(recent, past)
+    usual_s = np.exp(explainer.trained.model.location.base_log_s(features))
+    n_before = features["n_before"].to_numpy() if "n_before" in features else np.full(len(recent), np.inf)
+    times = pd.Series(recent["runtime_s"].to_numpy() / usual_s, index=recent["run_id"].to_numpy())
+    times = times[(n_before >= params.min_support) & (times > 1).to_numpy()]
+    return [str(key) for key in times.sort_values(ascending=False, kind="stable").index[: params.n_longest]]
+
+
+def riskiest_jobs(explainer: Explainer, params: ExplainParams) -> list[str]:
+    """Keys of the jobs whose next run most probably takes more than risk_ratio times the usual time, first the most.
+
+    Jobs with fewer than min_support runs, or a usual time of 0 s, are left out."""
+    found = predict_next(explainer.trained, explainer.runs)
+    jobs = found.jobs
+    chance = chances_to_exceed(found.predicted, params.risk_ratio * jobs["usual_s"].to_numpy(dtype=float))
+    jobs = jobs.assign(chance=chance)[(jobs["n_before"] >= params.min_support) & (jobs["usual_s"] > 0)]
+    jobs = jobs.sort_values(["chance", "group_key"], ascending=[False, True])
+    return [str(key) for key in jobs["group_key"].iloc[: params.n_riskiest]]
+
+
+def explain_chosen(explainer: Explainer, params: ExplainParams) -> list[RunReasons]:
+    """The reasons of the longest recent runs, then of the next runs of the riskiest jobs."""
+    past = [explain_past_run(explainer, run_id, params) for run_id in longest_runs(explainer, params)]
+    return past + [explain_next_run(explainer, key, params) for key in riskiest_jobs(explainer, params)]

@@ -1,18 +1,159 @@
 """The largest reasons for what was predicted of one run, in words, with sign and size."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.explain.causes import FAMILIES, Family, family_of
-from tasks.jobs.explain.contributions import Contributions
-from tasks.jobs.explain.typical import Typical, Whose, is_alike
-from tasks.jobs.explain.value_words import in_words, multiple_of, words_of
-from tasks.quantities import number
+from tasks.errors import NotFound
+from tasks.jobs.explain.causes import (
+    FAMILIES,
+    Family,
+    family_of,
+)
+from tasks.jobs.explain.contributions import MIN_RUNS, Contributions
+from tasks.jobs.predict.feature_words import feature_of
+from tasks.quantities import duration, number, share, times
+
+Whose = Literal["the job", "all runs"]
+ALIKE = 0.1  # a tenth more or less is said to be as usual
+
+
+@dataclass(frozen=True)
+class Typical:
+    """by_job: medians, a row a job of at least MIN_RUNS runs; overall: medians over the jobs' medians.
+
+    is_within_job: a run is compared with its job only, also where its value is as usual there."""
+
+    by_job: pd.DataFrame
+    overall: pd.Series
+    is_within_job: bool = False
+
+    def beside(self, feature: str, value: float, job: str) -> tuple[float, Whose]:
+        """The value to compare with: the job's usual one; that of all runs where the job's is unknown or the same."""
+        own = float(self.by_job[feature].get(job, np.nan))
+        if np.isnan(own) or (is_alike(value, own) and not self.is_within_job):
+            return float(self.overall[feature]), "all runs"
+        return own, "the job"
+
+
+def typical_values(frame: pd.DataFrame, groups: Any) -> Typical:
+    """Medians of features (n, p) by job and over all; groups: (n,). NaN where no run has the value.
+
+    Each job counts once in the median over all, however often it ran; without such jobs it is that over runs."""
+    grouped = frame.groupby(np.asarray(groups))
+    by_job = grouped.median()[(grouped.size() >= MIN_RUNS).to_numpy()]
+    return Typical(by_job, (by_job if len(by_job) else frame).median())
+
+
+def is_alike(value: float, other: float) -> bool:
+    """Whether two values differ by at most a tenth of the larger; two unknown ones are not alike."""
+    return bool(abs(value - other) <= ALIKE * max(abs(value), abs(other)))
+
+
+Style = Literal["bytes", "count", "seconds", "hours", "share", "multiple", "log_s", "log", "clock", "weekday", "yes_no"]
+# The first pattern that fits from the start of the name; the rest goes by the unit of the feature.
+STYLES: tuple[tuple[str, Style], ...] = (
+    (r"load_|sku_load_|vertex_share_|outlier_share|(recent_)?shape_", "share"),
+    (r".*_ratio$(?<!log_ratio)|p25_p75", "multiple"),
+    (r"log_median_before", "log_s"),
+    (r"log_ratio_|.*log_ratio$", "log"),
+    (r"hour_of_day", "clock"),
+    (r"day_of_week", "weekday"),
+    (r"offered_", "yes_no"),
+)
+BY_UNIT: dict[str, Style] = {"bytes": "bytes", "s": "seconds", "h": "hours"}
+BYTES = ("B", "kB", "MB", "GB", "TB", "PB")
+KILO = 1000.0
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+SINGULAR = {"vertices": "vertex"}
+LOG_NOTE = re.compile(r" \(log[^)]*\)$")
+HOUR_S, MINUTES = 3600.0, 60
+UNKNOWN = "unknown"
+AMOUNTS = ("bytes", "count", "seconds", "hours", "log_s")  # twice as much is a thing to say
+
+
+def words_of(name: str) -> str:
+    """What a feature measures, as a noun; its name in plain letters if no catalogue has it.
+
+    A logarithm is said as what it is a logarithm of, by in_words too, so its note is left out."""
+    try:
+        return LOG_NOTE.sub("", feature_of(name).words)
+    except NotFound:
+        return name.replace("_", " ")
+
+
+def in_words(name: str, value: float) -> str:
+    """One value of a feature with its unit; `unknown` for NaN."""
+    if math.isnan(value):
+        return UNKNOWN
+    style = _style(name)
+    match style:
+        case "bytes":
+            return size(value)
+        case "seconds":
+            return duration(value)
+        case "hours":
+            return duration(value * HOUR_S)
+        case "share":
+            return share(value)
+        case "multiple":
+            return times(value)
+        case "log":
+            return times(math.exp(value))
+        case "log_s":
+            return duration(math.exp(value))
+        case "clock":
+            hours, minutes = divmod(round(value * MINUTES), MINUTES)
+            return f"{hours % 24:02d}:{minutes:02d}"
+        case "weekday":
+            return WEEKDAYS[int(value) % len(WEEKDAYS)]
+        case "yes_no":
+            return number(value) if value not in (0, 1) else "yes" if value else "no"
+        case "count":
+            return _counted(value, _unit(name))
+
+
+def multiple_of(name: str, value: float, typical: float) -> float | None:
+    """How many times the typical value this is; None where that says nothing (shares, times of day, from 0)."""
+    style = _style(name)
+    if style not in AMOUNTS or math.isnan(value) or math.isnan(typical):
+        return None
+    if style == "log_s":
+        return math.exp(value - typical)
+    return value / typical if typical > 0 and value > 0 else None
+
+
+def size(n_bytes: float) -> str:
+    """Bytes with a decimal prefix: 3.2 GB."""
+    value, unit = n_bytes, 0
+    while abs(value) >= KILO and unit < len(BYTES) - 1:
+        value, unit = value / KILO, unit + 1
+    return f"{number(value)} {BYTES[unit]}"
+
+
+def _style(name: str) -> Style:
+    for pattern, style in STYLES:
+        if re.match(pattern, name):
+            return style
+    return BY_UNIT.get(_unit(name), "count")
+
+
+def _unit(name: str) -> str:
+    try:
+        return feature_of(name).unit
+    except NotFound:
+        return "bytes" if name.endswith("_bytes") else "s" if name.endswith("_s") else ""
+
+
+def _counted(value: float, unit: str) -> str:
+    one = SINGULAR.get(unit, unit.removesuffix("s"))
+    return f"{number(value)} {one if value == 1 else unit}".strip()
+
 
 Scale = Literal["factor", "odds"]
 Direction = Literal["up", "down", "both"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from tasks.jobs.explain.causes_check import CausesCheck
+from tasks.jobs.explain.causes import CausesCheck
 from tasks.jobs.explain.explaining import RunReasons
 from tasks.jobs.explain.insights import insights_table
 from tasks.jobs.explain.params import ExplainParams

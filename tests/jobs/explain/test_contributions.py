@@ -1,4 +1,6 @@
-"""SHAP values of LightGBM models: additive, in their places, and true to what the model was taught."""
+"""Contributions: additive, in their places, true to what the model was taught; odds and jobs worked out by hand."""
+
+import math
 
 import lightgbm as lgb
 import numpy as np
@@ -7,7 +9,16 @@ import pytest
 from scipy.special import softmax
 
 from tasks.errors import BadInput
-from tasks.jobs.explain.contributions import contributions
+from tasks.jobs.explain.contributions import (
+    Contributions,
+    against_stretch,
+    against_usual,
+    contributions,
+    explain_push,
+    log_odds,
+    push,
+    towards,
+)
 
 SMALL = {"num_leaves": 8, "learning_rate": 0.2, "min_data_in_leaf": 5, "verbose": -1, "num_threads": 1, "seed": 1}
 ROUNDS = 20
@@ -54,7 +65,7 @@ def test_a_binary_model_gives_its_probabilities_back_through_softmax():
 def test_what_the_label_depends_on_alone_adds_most():
     frame = features()
     parts = contributions(train(frame, three_classes(frame), objective="multiclass", num_class=3), frame, 3)
-    importance = np.abs(parts.values).mean(axis=(0, 2))
+    importance = np.abs(parts.added).mean(axis=(0, 2))
     assert importance.argmax() == 0
     assert importance[0] > 10 * importance[1:].max()
 
@@ -65,7 +76,7 @@ def test_columns_in_another_order_and_others_beside_them_change_nothing():
     shuffled = frame[["queue_length", "load_mean", "input_bytes"]].assign(more=1.0)
     there, back = contributions(booster, frame, 1), contributions(booster, shuffled, 1)
     assert there.features == back.features
-    assert np.array_equal(there.values, back.values)
+    assert np.array_equal(there.added, back.added)
 
 
 def test_classes_that_the_model_never_saw_stay_impossible_and_explain_nothing():
@@ -98,7 +109,7 @@ def test_one_run_is_explained_as_it_is_among_many():
     booster = train(frame, frame["load_mean"], objective="regression")
     alone = contributions(booster, frame.iloc[[5]], 1)
     among = contributions(booster, frame, 1).rows(slice(5, 6))
-    assert np.array_equal(alone.values, among.values)
+    assert np.array_equal(alone.added, among.added)
 
 
 def test_no_runs_have_no_contributions():
@@ -125,3 +136,174 @@ def test_fewer_scores_than_shapes_need_to_be_told_apart():
         contributions(booster, frame, 5, classes=[1, 1, 2])
     with pytest.raises(ValueError, match=r"3 scores; expected one; use odds\.towards"):
         _ = contributions(booster, frame, 3).single
+
+
+def random_parts(k, n=50, p=4, size=1.0, seed=3):
+    rng = np.random.default_rng(seed)
+    base = np.broadcast_to(rng.normal(size=k), (n, k)).copy()
+    return Contributions(size * rng.normal(size=(n, p, k)), base, tuple(f"op_{i}" for i in range(p)))
+
+
+def test_two_shapes_worked_out_by_hand():
+    """Scores 1 and 3 over bases 0.5 and 0: log-odds of the second start at -0.5 and end at 2."""
+    parts = Contributions(np.array([[[0.25, 2.0], [0.25, 1.0]]]), np.array([[0.5, 0.0]]), ("a", "b"))
+    second = towards(parts, [1])
+    assert second.base == pytest.approx(-0.5)
+    assert second.single[0].tolist() == pytest.approx([1.75, 0.75])
+    assert second.raw[0, 0] == pytest.approx(2.0)
+
+
+def test_the_odds_are_those_of_the_probabilities():
+    raw = random_parts(5).raw
+    probabilities = softmax(raw, axis=1)
+    asked = probabilities[:, [1, 4]].sum(axis=1)
+    assert log_odds(raw, [1, 4]) == pytest.approx(np.log(asked / (1 - asked)))
+
+
+@pytest.mark.parametrize("size", [0.1, 1.0, 3.0])
+def test_parts_add_up_to_the_log_odds_of_several_shapes(size):
+    parts = random_parts(6, size=size)
+    found = towards(parts, [4, 5])
+    assert found.raw[:, 0] == pytest.approx(log_odds(parts.raw, [4, 5]), abs=1e-3)
+
+
+def test_the_odds_of_the_others_are_the_opposite():
+    parts = random_parts(6)
+    assert towards(parts, [0, 3]).added == pytest.approx(-towards(parts, [1, 2, 4, 5]).added)
+
+
+def test_what_pushes_all_shapes_alike_changes_no_odds():
+    parts = random_parts(4)
+    even = Contributions(np.full((50, 1, 4), 2.0), parts.base, ("op_0",))
+    assert towards(even, [2, 3]).added == pytest.approx(0.0)
+
+
+def test_shapes_that_the_model_never_saw_take_no_part():
+    parts = random_parts(4)
+    more_base = np.column_stack([parts.base, np.full(50, -np.inf)])
+    more = Contributions(np.concatenate([parts.added, np.zeros((50, 4, 1))], axis=2), more_base, parts.features)
+    assert towards(more, [3, 4]).added == pytest.approx(towards(parts, [3]).added)
+    assert not towards(more, [4]).added.any()
+    assert np.isneginf(towards(more, [4]).base).all()
+
+
+def test_all_shapes_none_and_unknown_ones_are_refused():
+    for shapes in ([], [0, 1, 2], [3], [-1]):
+        with pytest.raises(ValueError, match="expected some, but not all, of 0 to 2"):
+            towards(random_parts(3), shapes)
+
+
+NAMES = ("input_bytes", "op_WINDOW")
+
+
+def one_score(values, base=0.5):
+    values = np.asarray(values, dtype=float)
+    return Contributions(values[:, :, None], np.full((len(values), 1), base), NAMES)
+
+
+def test_a_run_and_two_usual_ones_worked_out_by_hand():
+    usual = one_score([[1.0, 3.0], [3.0, 3.0], [9.0, 9.0]])
+    found = against_usual(one_score([[6.0, 3.0]]), ["a"], usual, ["a", "a", "b"])
+    assert found.single.tolist() == [[4.0, 0.0]]  # the plan is that of all runs of a
+    assert found.base.tolist() == [[0.5 + 5.0]]
+    assert found.raw == pytest.approx(one_score([[6.0, 3.0]]).raw)
+
+
+def test_a_job_without_usual_runs_is_left_as_it_is():
+    parts = one_score([[6.0, 3.0], [1.0, 1.0]])
+    for groups in (["z", "0"], ["b", "c"]):
+        found = against_usual(parts, groups, one_score([[1.0, 3.0]]), ["a"])
+        assert found.added.tolist() == parts.added.tolist()
+    none = against_usual(parts, ["a", "b"], one_score(np.empty((0, 2))), [])
+    assert none.added.tolist() == parts.added.tolist()
+
+
+def test_the_order_of_the_usual_runs_does_not_matter():
+    rng = np.random.default_rng(1)
+    values, groups = rng.normal(size=(30, 2)), rng.integers(4, size=30).astype(str)
+    order = rng.permutation(30)
+    one = against_usual(one_score(values), groups, one_score(values), groups)
+    other = against_usual(one_score(values), groups, one_score(values[order]), groups[order])
+    assert one.added == pytest.approx(other.added)
+    for group in np.unique(groups):
+        assert np.median(one.single[groups == group], axis=0) == pytest.approx([0.0, 0.0])
+
+
+def test_each_run_can_have_its_own_stretch_of_usual_runs():
+    usual = one_score([[1.0, 0.0], [3.0, 0.0], [5.0, 6.0], [7.0, 0.0]])
+    found = against_stretch(one_score([[6.0, 3.0], [6.0, 3.0]]), usual, [0, 1], [3, 3])
+    assert found.single == pytest.approx(np.array([[6.0 - 3.0, 3.0 - 0.0], [6.0 - 5.0, 3.0 - 0.0]]))
+    assert found.base[:, 0] == pytest.approx([0.5 + 3.0, 0.5 + 5.0])
+    assert found.raw == pytest.approx(one_score([[6.0, 3.0], [6.0, 3.0]]).raw)
+
+
+def test_one_run_with_a_huge_input_does_not_make_a_usual_one_seem_small():
+    usual = one_score([[1.0, 0.0], [1.0, 0.0], [9.0, 0.0]])
+    assert against_usual(one_score([[1.0, 0.0]]), ["a"], usual, ["a"] * 3).single.tolist() == [[0.0, 0.0]]
+    assert against_stretch(one_score([[1.0, 0.0]]), usual, [0], [3]).single.tolist() == [[0.0, 0.0]]
+
+
+def test_stretches_of_many_lengths_are_those_of_each_run():
+    rng = np.random.default_rng(5)
+    usual, n = one_score(rng.normal(size=(200, 2))), rng.integers(0, 12, size=60)
+    first = rng.integers(0, 188, size=60)
+    parts = one_score(rng.normal(size=(60, 2)))
+    found = against_stretch(parts, usual, first, n).single
+    for row in range(60):
+        stretch = usual.single[first[row] : first[row] + n[row]]
+        reference = np.median(stretch, axis=0) if n[row] >= 3 else 0.0
+        assert found[row] == pytest.approx(parts.single[row] - reference)
+
+
+def test_two_earlier_runs_are_no_usual_ones():
+    parts = one_score([[6.0, 3.0], [6.0, 3.0]])
+    found = against_stretch(parts, one_score([[1.0, 1.0]] * 3), [0, -1], [2, 0])
+    assert found.added.tolist() == parts.added.tolist()
+    assert found.base.tolist() == parts.base.tolist()
+
+
+def test_contributions_of_another_model_are_refused():
+    other = Contributions(np.zeros((1, 1, 1)), np.zeros((1, 1)), ("load_mean",))
+    with pytest.raises(ValueError, match="expected the same model"):
+        against_usual(one_score([[1.0, 1.0]]), ["a"], other, ["a"])
+
+
+NAMES_TEST_COMPARE = ("load_mean", "op_WINDOW")
+# two runs, two features, three shapes
+VALUES = np.array([[[0.0, 1.0, 3.0], [1.0, 0.5, 0.0]], [[2.0, 0.0, 0.0], [0.0, 0.0, -1.0]]])
+FRAME = pd.DataFrame({"op_WINDOW": [1.0, 0.0], "load_mean": [0.9, 0.3]})
+
+
+def parts(values=VALUES, base=(0.1, 0.2, 0.4)):
+    return Contributions(values, np.tile(base, (len(values), 1)), NAMES_TEST_COMPARE)
+
+
+def test_what_pushes_a_run_from_one_shape_to_another_worked_out_by_hand():
+    assert push(parts(), 0, 2).tolist() == [[3.0, -1.0], [-2.0, -1.0]]
+    found = explain_push(parts(), 1, FRAME, 0, 2)
+    assert found["feature"].tolist() == ["load_mean", "op_WINDOW"]
+    assert found["value"].tolist() == [0.3, 0.0]
+    assert found["push"].tolist() == [-2.0, -1.0]
+    assert found["odds"].tolist() == pytest.approx([math.exp(-2), math.exp(-1)])
+
+
+def test_pushes_add_up_to_the_odds_between_the_two_shapes():
+    raw, base = parts().raw, parts().base
+    odds = base[:, 2] - base[:, 0] + push(parts(), 0, 2).sum(axis=1)
+    assert odds.tolist() == pytest.approx((raw[:, 2] - raw[:, 0]).tolist())
+    assert push(parts(), 2, 0).tolist() == (-push(parts(), 0, 2)).tolist()
+
+
+def test_shapes_that_cannot_be_compared_are_refused():
+    for a, b in ((1, 1), (0, 3), (-1, 0)):
+        with pytest.raises(ValueError, match="expected two different ones from 0 to 2"):
+            push(parts(), a, b)
+    with pytest.raises(ValueError, match="shapes 0 and 1: the model was not trained on both"):
+        push(parts(base=(0.1, -np.inf, 0.2)), 0, 1)
+
+
+def many(n=500):
+    rng = np.random.default_rng(6)
+    frame = pd.DataFrame({"load_mean": rng.uniform(size=n), "op_WINDOW": (rng.uniform(size=n) < 0.02).astype(float)})
+    values = np.stack([np.stack([frame["load_mean"], 3 * frame["load_mean"] - 1], axis=1)] * 3, axis=2)
+    return Contributions(values, np.zeros((n, 3)), NAMES_TEST_COMPARE), frame

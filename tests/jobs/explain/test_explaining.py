@@ -9,9 +9,19 @@ from scipy.special import softmax
 
 from tasks.errors import NotFound
 from tasks.jobs import reason_steps
-from tasks.jobs.explain.explainer import load_explainer, load_job_explainer
-from tasks.jobs.explain.explaining import explain_next_of, explain_next_run, explain_past_run, explain_run_of
-from tasks.jobs.explain.model_parts import shape_parts, variable_parts, variable_shapes
+from tasks.jobs.explain.contributions import (
+    shape_parts,
+    variable_parts,
+    variable_shapes,
+)
+from tasks.jobs.explain.explaining import (
+    explain_next_of,
+    explain_next_run,
+    explain_past_run,
+    explain_run_of,
+    load_explainer,
+    load_job_explainer,
+)
 from tasks.jobs.explain.params import ExplainParams
 from tasks.warehouse.connection import writing
 

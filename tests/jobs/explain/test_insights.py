@@ -6,8 +6,13 @@ import pytest
 from scipy.stats import spearmanr
 
 from tasks.jobs.explain.contributions import Contributions
-from tasks.jobs.explain.insights import CLAIMS, insights_table, judge_history, judge_insights
-from tasks.jobs.explain.rank_correlation import rank_correlation
+from tasks.jobs.explain.insights import (
+    CLAIMS,
+    insights_table,
+    judge_history,
+    judge_insights,
+    rank_correlation,
+)
 
 RESAMPLES = 300
 

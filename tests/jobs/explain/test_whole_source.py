@@ -6,13 +6,19 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.jobs import reason_steps
-from tasks.jobs.explain.chosen import longest_runs, riskiest_jobs
 from tasks.jobs.explain.contributions import Contributions
-from tasks.jobs.explain.explainer import load_explainer
-from tasks.jobs.explain.held_out import describe_held_out
+from tasks.jobs.explain.explaining import (
+    load_explainer,
+    longest_runs,
+    riskiest_jobs,
+)
 from tasks.jobs.explain.params import ExplainParams
 from tasks.jobs.explain.tables import read_source
-from tasks.jobs.explain.whole_source import explain_source, family_table
+from tasks.jobs.explain.whole_source import (
+    describe_held_out,
+    explain_source,
+    family_table,
+)
 from tasks.warehouse.connection import fetch
 
 PARAMS = ExplainParams(n_resamples=100)

@@ -16,7 +16,7 @@ from tasks.jobs.control.params import Named
 from tasks.quantities import number, share
 
 if TYPE_CHECKING:
-    from tasks.jobs.control.answering import Answer, Asked
+    from tasks.jobs.control.answering import Answer, Ground
 
 COLUMNS = (
     Column("measure", "mean over the runs", kind="name"),
@@ -80,7 +80,7 @@ def whatif(
             most_helped,
         )
 
-        jobs = most_helped(found.outcome, asked.ground.subjects.runs["group_key"].to_numpy())
+        jobs = most_helped(found.outcome)
         show_json(
             {
                 "source": chosen,
@@ -94,7 +94,7 @@ def whatif(
     _show(invocation, found, {"model": asked.model_id, **({"job": asked.job} if asked.job else {})})
 
 
-def _draw(invocation: Invocation, asked: "Asked", found: "Answer", flags: list[str], out: Path) -> None:
+def _draw(invocation: Invocation, asked: "Ground", found: "Answer", flags: list[str], out: Path) -> None:
     from tasks.report.figures_folder import Asked as AskedFigures
     from tasks.report.figures_folder import write_figures
     from tasks.report.whatif_asked import what_if_figures

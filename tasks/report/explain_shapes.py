@@ -82,7 +82,7 @@ def find_shape_reasons(explainer: Explainer, kind: Kind, params: ExplainParams) 
     """SHAP values of the held-out runs for every shape of one kind, by LightGBM's pred_contrib.
 
     Raises BadInput if the model has seen all runs, NotFound if it does not tell at least two shapes of it apart."""
-    classifier, model_id = explainer.trained.classifiers.get(kind), explainer.card.model_id
+    classifier, model_id = explainer.trained.classifiers.get(kind), explainer.model_id
     if classifier is None or sum(classifier.present) < 2:
         raise NotFound(f"model {model_id}: it tells no two {kind} shapes apart; train it on more of the log")
     held_out = describe_held_out(

@@ -31,7 +31,8 @@ def test_reasons_of_one_run_take_less_than_100_ms_of_cpu(tmp_path: Path) -> None
     for row in range(N_ASKED):
         wall, cpu = time.perf_counter(), time.process_time()
         one = frame.iloc[[row]]
-        explain_run(towards(contributions(booster, one, N_SHAPES), (6, 7)), 0, one, jobs[row], typical, scale="odds")
+        parts = contributions(booster, one.to_numpy(), tuple(one), N_SHAPES)
+        explain_run(towards(parts, (6, 7)), one, jobs[row], typical, scale="odds")
         wall_s.append(time.perf_counter() - wall)
         cpu_s.append(time.process_time() - cpu)
     print(f"\nreasons of one run: wall {np.median(wall_s) * 1e3:.1f} ms, CPU {np.median(cpu_s) * 1e3:.1f} ms, medians")

@@ -63,9 +63,9 @@ def moves_in_words(outcome: Outcome) -> dict[str, list[str]]:
     return {str(kind): describe_moves(one.run_moves, unit=UNITS[kind]) for kind, one in outcome.moves.items()}
 
 
-def most_helped(outcome: Outcome, groups: Any) -> list[dict[str, Any]]:
-    """Jobs by how much their 95th percentile falls, in seconds; groups: (n,) the job of each run."""
-    found = changes_by_group(outcome.before, outcome.after, groups)
+def most_helped(outcome: Outcome) -> list[dict[str, Any]]:
+    """Jobs by how much their 95th percentile falls, in seconds."""
+    found = changes_by_group(outcome.before, outcome.after, outcome.groups)
     return _rows(found.sort_values(BY, kind="stable").head(MOST_JOBS).reset_index())
 
 

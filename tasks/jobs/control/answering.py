@@ -1,16 +1,13 @@
 """What-if questions answered by the model in use: on held-out runs or the next run of a job, and on matched pairs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
-from tasks.boosters import matrix
-from tasks.errors import BadInput, NotFound
-from tasks.jobs.binned import Binned
+from tasks.errors import NotFound
 from tasks.jobs.control.claims import (
     Claims,
     describe_conditions,
@@ -19,18 +16,8 @@ from tasks.jobs.control.claims import (
     make_claims,
     unlike_conditions,
 )
-from tasks.jobs.control.edits import (
-    OFFERED,
-    apply,
-    changed_columns,
-    skus_of,
-)
-from tasks.jobs.control.outcomes import (
-    Outcome,
-    ShapeModel,
-    assess,
-    price_words,
-)
+from tasks.jobs.control.edits import OFFERED, apply, changed_columns, skus_of
+from tasks.jobs.control.outcomes import Outcome, ShapeModel, assess, price_words
 from tasks.jobs.control.pairs import (
     Comparison,
     Noise,
@@ -43,21 +30,18 @@ from tasks.jobs.control.pairs import (
     score_pairs,
 )
 from tasks.jobs.control.params import Named, WhatIfParams
-from tasks.jobs.control.scenarios import (
-    Scenario,
-    named_scenario,
-)
+from tasks.jobs.control.scenarios import Scenario, named_scenario
 from tasks.jobs.control.support import MAX_ROWS
 from tasks.jobs.distribution import Floats
+from tasks.jobs.empirical import Empirical
+from tasks.jobs.explain.whole_source import held_out_places, training_places
 from tasks.jobs.normalisation import historic_medians
 from tasks.jobs.pmf import quantiles
 from tasks.jobs.predict.champions import needed_champion
 from tasks.jobs.predict.feature_words import feature_of
-from tasks.jobs.predict.features_earlier import earlier_runs
 from tasks.jobs.predict.features_usage import BY_SKU
-from tasks.jobs.predict.own_runs import Ints
-from tasks.jobs.predict.periods import assign_periods
-from tasks.jobs.predict.predicting import next_conditions
+from tasks.jobs.predict.peers import Histories
+from tasks.jobs.predict.predicting import end_of, next_conditions
 from tasks.jobs.predict.preparation import with_ends
 from tasks.jobs.predict.rows import read_runs
 from tasks.jobs.predict.trained import Trained
@@ -68,6 +52,9 @@ from tasks.warehouse.place import Warehouse
 
 SHARE = "vertex_share_{}_mean"
 LARGEST_LOG = 2.0  # of one run's deviation from what was expected: further ones have other causes
+SEED = 0  # of the resamples and the samples of rows
+RECORDED: tuple[Named, ...] = ("no_spare", "newest_sku", "steady_load")  # what_if of the matched pairs
+LEVELS = (0.25, 0.75, 0.95)
 RIDGE = 2.0  # effects as if two more runs, all on one SKU, had shown none
 LEAST_RUNS = 30
 
@@ -144,86 +131,40 @@ def describe_placement(placement: Placement, features: pd.DataFrame) -> list[str
 
 @dataclass(frozen=True)
 class Subjects:
-    """runs: (n,) submissions in order; features: (n, p) of them as they are; own: (n, n_bins) the earlier runs of their
-    jobs; medians_s: (n,) historic medians, NaN where unknown."""
+    """runs: (n,) submissions in order; features: (n, p), known: of them as they are; medians_s: (n,) historic medians,
+    NaN where unknown."""
 
     trained: Trained
     runs: pd.DataFrame
     features: pd.DataFrame
-    own: Floats
+    known: Histories
     medians_s: Floats
     placement: Placement
 
-    def predict(self, frame: pd.DataFrame) -> Binned:
+    def predict(self, frame: pd.DataFrame) -> Empirical:
         """Distributions of the same rows with other features: (n,).
 
         Earlier runs count by what they took against what was expected, and that stays: a job that takes 20 % longer
-        than expected is taken to do so after the change as well. (Counted again against the changed expectation,
-        runtimes from before the change would pull the prediction back to them.) Where the change moves vertices to
-        another SKU, what that does to runs of the same job is added (`placement`)."""
-        told = self.trained.model.predict(frame, self.own)
-        factor = np.exp(self.placement.log_shift(self.features, frame))
-        return replace(told, medians_s=told.medians_s * factor)
+        than expected is taken to do so after the change as well. (Runtimes from before the change, counted as they
+        are, would pull the prediction back to them.) Where the change moves vertices to another SKU, what that does to
+        runs of the same job is added (`placement`)."""
+        model = self.trained.model
+        change = model.expected_log_s(frame) - model.expected_log_s(self.features)
+        return model.predict(frame, self.known.shifted(change), shift=self.placement.log_shift(self.features, frame))
 
 
-def make_subjects(
-    trained: Trained, rows: pd.DataFrame, past: pd.DataFrame, bins: Ints, placement: Placement
-) -> Subjects:
-    """rows: submissions; past: finished runs of the log, none of them done again with a change, as read_runs has them;
-    bins: (n_past,) of Trained.bins_of. A row knows the runs of `past` that ended before it."""
-    is_asked = past["group_key"].isin(rows["group_key"].unique()).to_numpy()
-    own_past, own_bins = past[is_asked].reset_index(drop=True), bins[is_asked]
-    features = trained.features(rows, own_past)
-    own = trained.model.own_runs(features, earlier_runs(rows, own_past), own_bins)
+def make_subjects(trained: Trained, rows: pd.DataFrame, past: pd.DataFrame, placement: Placement) -> Subjects:
+    """rows: submissions; past: finished runs of the log, none of them done again with a change, as read_runs has them.
+    A row knows the runs of `past` that ended before it."""
+    features, known = trained.features(rows, past), trained.histories(rows, past)
     normalisation = trained.params.characterise.normalisation
-    medians = historic_medians(rows, trained.history_s, normalisation, past=own_past)["median_s"]
-    return Subjects(trained, rows, features, own, medians.to_numpy(dtype=float), placement)
-
-
-def held_out_rows(trained: Trained, past: pd.DataFrame) -> pd.DataFrame:
-    """Runs of D3 that the model did not learn from, at most MAX_ROWS, evenly over time. past: runs of the log.
-
-    Raises BadInput without one."""
-    is_test = (assign_periods(past, trained.params.characterise.split) == "D3").to_numpy()
-    places = np.flatnonzero(is_test & ~_is_seen(trained, past))
-    if not len(places):
-        problem = "no run of the last part of the log that the model did not learn from"
-        raise BadInput("what-if", problem, "later runs, to try the change on", "ingest more of the log")
-    return _even(past, places)
-
-
-def training_rows(trained: Trained, past: pd.DataFrame) -> pd.DataFrame:
-    """Runs that the model learnt from, at most MAX_ROWS, evenly over time."""
-    return _even(past, np.flatnonzero(_is_seen(trained, past)))
-
-
-def _is_seen(trained: Trained, runs: pd.DataFrame) -> NDArray[np.bool_]:
-    return np.asarray(runs["run_id"].isin(trained.seen["run_id"]))
-
-
-def _even(runs: pd.DataFrame, places: NDArray[np.intp]) -> pd.DataFrame:
-    if len(places) > MAX_ROWS:
-        places = places[np.linspace(0, len(places) - 1, MAX_ROWS).astype(np.intp)]
-    return runs.iloc[places].reset_index(drop=True)
-
-
-def leaves_of(trained: Trained, frame: pd.DataFrame) -> Ints:
-    """The leaf of each tree of the expected runtime that a row falls into: (n, n_trees)."""
-    rows = matrix(frame[list(trained.model.columns)])
-    found = trained.model.location.booster.predict(rows, pred_leaf=True, num_threads=1)
-    return np.asarray(found, dtype=np.int64).reshape(len(frame), -1)
+    medians = historic_medians(rows, trained.history_s, normalisation, past=past)["median_s"]
+    return Subjects(trained, rows, features, known, medians.to_numpy(dtype=float), placement)
 
 
 def held_out_residuals(trained: Trained, runs: pd.DataFrame) -> Floats:
-    """Log of runtime over what a model without the run expected, to the width of a bin: (n,), NaN if not trained on."""
-    edges = trained.model.spread.grid.log_edges
-    middles = (edges[:-1] + edges[1:]) / 2
-    bins = runs["run_id"].map(trained.seen.set_index("run_id")["bin"])
-    found = middles[bins.fillna(0).to_numpy(dtype=np.int64)]
-    return np.where(bins.notna().to_numpy(), found, np.nan)
-
-
-LEVELS = (0.25, 0.75, 0.95)
+    """Log of runtime over what a model of earlier runs predicted: (n,), NaN if not trained on, or among those."""
+    return np.asarray(runs["run_id"].map(trained.seen.set_index("run_id")["residual"]), dtype=float)
 
 
 def shape_table(shapes: ShapeSet) -> pd.DataFrame:
@@ -233,27 +174,6 @@ def shape_table(shapes: ShapeSet) -> pd.DataFrame:
     it cannot be told."""
     p25, p75, p95 = quantiles(shapes.centres, shapes.bins, LEVELS).T
     return pd.DataFrame({"outlier_percent": 100 * np.asarray(shapes.centres)[:, -1], "p25_p75": p75 - p25, "p95": p95})
-
-
-RECORDED: tuple[Named, ...] = ("no_spare", "newest_sku", "steady_load")  # what_if of the matched pairs
-
-
-@dataclass(frozen=True)
-class Ground:
-    """All that questions to one log have in common, made once.
-
-    subjects: the rows that a change is tried on; training: (m, p) features of rows that the model learnt from;
-    runs: all runs, those done again with a change among them; past: those of the log; bins: (n_past,)."""
-
-    trained: Trained
-    subjects: Subjects
-    training: pd.DataFrame
-    runs: pd.DataFrame
-    past: pd.DataFrame
-    bins: Ints
-    pairs: Pairs
-    models: Mapping[Kind, ShapeModel]
-    job: str | None
 
 
 @dataclass(frozen=True)
@@ -279,38 +199,73 @@ class Answer:
     claims: Claims
 
 
-def make_ground(trained: Trained, runs: pd.DataFrame, *, job: str | None = None) -> Ground:
-    """runs: of read_runs(with_what_ifs=True). Held-out runs, at most MAX_ROWS evenly over time; with
-    `job` its next run, under what was known before each of its last runs.
+@dataclass(frozen=True)
+class Ground:
+    """All that questions to one log have in common, made once.
+
+    subjects: the rows that a change is tried on; training: (m, p) features of rows that the model learnt from;
+    runs: all runs, those done again with a change among them; past: those of the log; job: the key of the job whose
+    next run is asked about, as one distribution over the subjects, None for all jobs."""
+
+    source: str
+    model_id: str
+    trained: Trained
+    subjects: Subjects
+    training: pd.DataFrame
+    runs: pd.DataFrame
+    past: pd.DataFrame
+    pairs: Pairs
+    models: Mapping[Kind, ShapeModel]
+    job: str | None
+
+    def answer(self, scenario: Scenario, params: WhatIfParams) -> Answer:
+        """What is predicted to follow from a change, and what was measured of it, if it was; the same question gets the
+        same answer. Raises BadInput if the log does not have what is changed."""
+        with threadpool_limits(1):
+            return _answer(self, scenario, params, np.random.default_rng(SEED))
+
+
+def ask_source(warehouse: Warehouse, source: str, *, job: str | None = None) -> Ground:
+    """Load the model in use and the rows that changes are tried on; job: a key or a unique part of it.
+
+    Raises NoWarehouse, NotFound without a model, such a source or such a job, BadInput without held-out runs."""
+    card, trained = needed_champion(warehouse, source)
+    key = None if job is None else find_group(warehouse, source, job)
+    runs = read_runs(warehouse, source, with_what_ifs=True)
+    with threadpool_limits(1):
+        return make_ground(trained, runs, job=key, source=source, model_id=card.model_id)
+
+
+def make_ground(
+    trained: Trained, runs: pd.DataFrame, *, job: str | None = None, source: str = "", model_id: str = ""
+) -> Ground:
+    """runs: of read_runs(with_what_ifs=True). Held-out runs, at most MAX_ROWS evenly over time; with `job` its next
+    run, under what was known before each of its last runs.
 
     Raises BadInput without a held-out run, NotFound for a job without finished runs."""
     runs = with_ends(runs)
     what_if = runs["what_if"] if "what_if" in runs else pd.Series(None, index=runs.index, dtype=object)
     past = runs[what_if.isna()].reset_index(drop=True)
     if job is None:
-        rows = held_out_rows(trained, past)
+        rows = past.iloc[held_out_places(trained, past, MAX_ROWS)]
     else:
-        if not (past["group_key"] == job).any():
+        is_asked = past["group_key"] == job
+        if not is_asked.any():
             raise NotFound(f"job {job!r}: no finished run with a runtime; ask about another job")
-        rows = next_conditions(past)
-        rows = rows[rows["group_key"] == job]
-    known = training_rows(trained, past)
+        rows = next_conditions(past[is_asked], now=end_of(past))
     rows = rows.sort_values(["submitted_at", "run_id"], kind="stable").reset_index(drop=True)
-    bins, placement = trained.bins_of(past), fit_placement(past, held_out_residuals(trained, past))
-    subjects = make_subjects(trained, rows, past, bins, placement)
+    placement = fit_placement(past, held_out_residuals(trained, past))
+    subjects = make_subjects(trained, rows, past, placement)
     models = {
         kind: ShapeModel(classifier.predict_proba, shape_table(trained.shapes[kind]))
         for kind, classifier in trained.classifiers.items()
     }
-    pairs = match_pairs(runs)
-    return Ground(trained, subjects, trained.features(known, past), runs, past, bins, pairs, models, job)
+    known = trained.features(past.iloc[training_places(trained, past, MAX_ROWS)], past)
+    return Ground(source, model_id, trained, subjects, known, runs, past, match_pairs(runs), models, job)
 
 
-def answer(ground: Ground, scenario: Scenario, params: WhatIfParams, rng: np.random.Generator) -> Answer:
-    """What is predicted to follow from a change, and what was measured of it, if it was.
-
-    Raises BadInput if the log does not have what the scenario changes."""
-    asked, trained = ground.subjects, ground.trained
+def _answer(ground: Ground, scenario: Scenario, params: WhatIfParams, rng: np.random.Generator) -> Answer:
+    asked, model = ground.subjects, ground.trained.model
     outcome = assess(
         scenario,
         asked.features,
@@ -321,7 +276,8 @@ def answer(ground: Ground, scenario: Scenario, params: WhatIfParams, rng: np.ran
         rng,
         models=ground.models,
         training=ground.training,
-        leaves=lambda frame: leaves_of(trained, frame),
+        leaves=lambda frame: model.forest.leaves_of(frame[list(model.columns)]),
+        is_one=ground.job is not None,
     )
     measured, reason = _measured(ground, scenario, params, rng)
     score = measured.comparison.score if measured else None
@@ -365,7 +321,6 @@ def _measured(
             ground.trained,
             ground.runs.iloc[pairs[row].to_numpy()].reset_index(drop=True),
             ground.past,
-            ground.bins,
             ground.subjects.placement,
         )
         for row in ("row_before", "row_after")
@@ -385,33 +340,3 @@ def _under(met: pd.DataFrame, before: pd.DataFrame, edited: pd.DataFrame) -> pd.
     """The features of the changed runs with the change made in them, but under the load that they really met."""
     made = [name for name in changed_columns(before, edited) if feature_of(name).kind != "environment"]
     return met.assign(**{name: edited[name] for name in made})
-
-
-SEED = 0  # of the resamples and the samples of rows
-
-
-@dataclass(frozen=True)
-class Asked:
-    """ground: what questions to the source have in common; job: its key, None for all jobs."""
-
-    source: str
-    model_id: str
-    ground: Ground
-    job: str | None
-
-    def answer(self, scenario: Scenario, params: WhatIfParams) -> Answer:
-        """What follows from a change; the same question gets the same answer. Raises BadInput if the log does not have
-        what is changed."""
-        with threadpool_limits(1):
-            return answer(self.ground, scenario, params, np.random.default_rng(SEED))
-
-
-def ask_source(warehouse: Warehouse, source: str, *, job: str | None = None) -> Asked:
-    """Load the model in use and the rows that changes are tried on; job: a key or a unique part of it.
-
-    Raises NoWarehouse, NotFound without a model, such a source or such a job, BadInput without held-out runs."""
-    card, trained = needed_champion(warehouse, source)
-    key = None if job is None else find_group(warehouse, source, job)
-    runs = read_runs(warehouse, source, with_what_ifs=True)
-    with threadpool_limits(1):
-        return Asked(source, card.model_id, make_ground(trained, runs, job=key), key)

@@ -19,6 +19,7 @@ from tasks.jobs.control.scenarios import (
     ShiftAll,
     ShiftSku,
 )
+from tasks.jobs.predict.peers import INPUT_USUAL
 
 OFFERED = "offered_{}"
 COUNTS = ("vertices_{}_mean", "vertex_share_{}_mean")
@@ -222,10 +223,13 @@ def _set_feature(frame: pd.DataFrame, edit: SetFeature) -> pd.DataFrame:
     if is_wrong.any():
         worst = np.unique(new.dropna())[is_wrong][0]
         raise BadInput(where, f"{edit.name} cannot be {worst:g}", range_of(edit.name)[2])
+    changed = {edit.name: new}
     follower = FOLLOWS.get(edit.name, "")
-    if follower not in frame:
-        return frame.assign(**{edit.name: new})
-    return frame.assign(**{edit.name: new, follower: frame[follower] * new / old.where(old > 0)})
+    if follower in frame:
+        changed[follower] = frame[follower] * new / old.where(old > 0)
+    if edit.name == "input_bytes" and INPUT_USUAL in frame:
+        changed[INPUT_USUAL] = frame[INPUT_USUAL] + np.log1p(new) - np.log1p(old)
+    return frame.assign(**changed)
 
 
 def _set_std(frame: pd.DataFrame, edit: SetStd) -> pd.DataFrame:

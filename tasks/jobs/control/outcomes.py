@@ -22,6 +22,7 @@ from tasks.jobs.control.support import (
 )
 from tasks.jobs.distribution import Predicted
 from tasks.jobs.pmf import Counts, Floats
+from tasks.jobs.predict.predicting import pooled
 from tasks.jobs.scores import bootstrap_difference
 from tasks.jobs.shape_params import Kind
 from tasks.quantities import digits
@@ -264,7 +265,8 @@ class ShapeMoves:
 
 @dataclass(frozen=True)
 class Outcome:
-    """before, after: `measure` of each instance; changes: their means with intervals; moves: by normalisation.
+    """before, after: `measure` of each instance, of the jobs `groups`; changes: their means with intervals; moves: by
+    normalisation.
 
     features: the names that were changed; support: which of the changed rows the training data do not reach;
     companions: of `find_companions`; both None without training data."""
@@ -274,6 +276,7 @@ class Outcome:
     before: pd.DataFrame
     after: pd.DataFrame
     changes: pd.DataFrame
+    groups: NDArray[Any]
     moves: dict[Kind, ShapeMoves]
     support: Support | None
     companions: pd.DataFrame | None
@@ -291,14 +294,24 @@ def assess(
     models: Mapping[Kind, ShapeModel] | None = None,
     training: pd.DataFrame | None = None,
     leaves: Leaves | None = None,
+    is_one: bool = False,
 ) -> Outcome:
     """What `predict` says of the frame with the change made, beside what it says of it as it is.
 
     frame: (n, p) features in order of submission; groups, medians_s: (n,); training: the features that the model was
-    trained on, without which nothing is said of support; leaves: of its trees. Raises BadInput as `apply` does."""
+    trained on, without which nothing is said of support; leaves: of its trees; is_one: the rows are conditions of one
+    run, whose distribution is their mean. Raises BadInput as `apply` does."""
     edited = apply(scenario, frame)
-    before = measure(predict(frame), medians_s, tokens_of(frame, params), params)
-    after = measure(predict(edited), medians_s, tokens_of(edited, params), params)
+    jobs = np.asarray(groups)[: 1 if is_one else None]
+
+    def measured(rows: pd.DataFrame) -> pd.DataFrame:
+        predicted, medians, tokens = predict(rows), np.asarray(medians_s), tokens_of(rows, params)
+        if is_one:
+            predicted, medians = pooled(predicted, np.zeros(len(rows), dtype=np.int64)), medians[:1]
+            tokens = tokens.mean(keepdims=True)
+        return measure(predicted, medians, tokens, params)
+
+    before, after = measured(frame), measured(edited)
     support = None if training is None else support_of(frame, edited, training, rng, leaves=leaves)
     companions = None if training is None else find_companions(frame, edited, training)
     return Outcome(
@@ -306,7 +319,8 @@ def assess(
         changed_columns(frame, edited),
         before,
         after,
-        changes(before, after, groups, rng),
+        changes(before, after, jobs, rng),
+        jobs,
         {kind: _moves(model, frame, edited, groups) for kind, model in (models or {}).items()},
         support,
         companions,

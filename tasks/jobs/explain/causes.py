@@ -46,7 +46,8 @@ PATTERNS: tuple[tuple[str, Family], ...] = (
     (r"hour_of_day|day_of_week", "calendar"),
     (r"requested_memory|peak_memory|temp_bytes", "memory"),
     (r"requested_runtime", "requested time"),
-    (r"n_before|log_|last_|ewma_|p25_p75|outlier_share|hours_since|shape_|recent_shape_", "history"),
+    (r"n_before|last_|ewma_|p25_p75|outlier_share|hours_since|shape_|recent_shape_", "history"),
+    (r"(job|user|user_request|request|log)_", "history"),
 )
 
 # What a recorded cause is called here (record/cause.py). None: nothing known before a run tells of it.

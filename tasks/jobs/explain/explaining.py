@@ -1,92 +1,44 @@
-"""Why one run is expected to take long, and why its job varies, by the model in use: of a past run or the next."""
+"""Why one run is expected to take long, and why its job varies, by the model in use: of a past run or the next.
+
+What is said to be expected is the median of what `whorl jobs predict` predicts; the reasons are of the mean of its
+logarithm, against the usual runs of the same job."""
 
 import math
 import shlex
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from tasks.errors import NotFound
-from tasks.jobs.explain.contributions import (
-    MIN_RUNS,
-    Contributions,
-    against_usual,
-    runtime_parts,
-    variable_parts,
-)
+from tasks.jobs.distribution import Floats
+from tasks.jobs.explain.contributions import MIN_RUNS, against_usual, runtime_parts, variable_parts
 from tasks.jobs.explain.params import ExplainParams
-from tasks.jobs.explain.reasons import (
-    Direction,
-    Explanation,
-    Typical,
-    explain_run,
-    typical_values,
-)
+from tasks.jobs.explain.reasons import Direction, Explanation, Typical, explain_run, typical_values
 from tasks.jobs.outlook.exceeding import chances_to_exceed
 from tasks.jobs.predict.champions import needed_champion
-from tasks.jobs.predict.log_end import log_end
-from tasks.jobs.predict.predicting import end_of, next_conditions, predict_next
+from tasks.jobs.predict.features_earlier import earlier_runs
+from tasks.jobs.predict.predicting import predict_next
 from tasks.jobs.predict.preparation import with_ends
-from tasks.jobs.predict.rows import fetch_runs, read_runs
+from tasks.jobs.predict.rows import read_runs
 from tasks.jobs.predict.trained import Trained
-from tasks.jobs.shape_params import Kind
-from tasks.jobs.summary import refuse_mixture
-from tasks.warehouse.connection import fetch, reading
+from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import ModelCard
 
 MOST_TYPICAL = 500  # jobs that say what is usual for all runs, one run each
 
 
 @dataclass(frozen=True)
 class Explainer:
-    """The champion of a source and finished runs, all or those of one job, loaded once. overall: usual value of each
-    feature over jobs; now: the end of the whole log."""
+    """The champion of a source and its finished runs, loaded once. overall: usual value of each feature over jobs."""
 
     source: str
-    card: ModelCard
+    model_id: str
     trained: Trained
     runs: pd.DataFrame
     overall: pd.Series
-    now: pd.Timestamp
-
-
-def load_explainer(warehouse: Warehouse, source: str) -> Explainer:
-    """What explanations of any run of a source need. Raises NotFound if it has no runs or no trained model."""
-    card, trained = needed_champion(warehouse, source)
-    runs = with_ends(read_runs(warehouse, source))
-    return Explainer(source, card, trained, runs, _overall(trained, runs), end_of(runs))
-
-
-def load_job_explainer(warehouse: Warehouse, source: str, group_key: str) -> Explainer:
-    """The same for the runs of one job: only these are read, once `jobs-explain` has stored what is usual for all."""
-    card, trained = needed_champion(warehouse, source)
-    overall = _stored_overall(warehouse, source, card.model_id)
-    if overall is None:
-        return load_explainer(warehouse, source)
-    with reading(warehouse) as connection:
-        refuse_mixture(connection, source)
-        runs = with_ends(fetch_runs(connection, source, group_key=group_key))
-        now = log_end(connection, source)
-    return Explainer(source, card, trained, runs, overall.reindex(trained.model.columns), now)
-
-
-def _overall(trained: Trained, runs: pd.DataFrame) -> pd.Series:
-    """The usual value of each feature: the median over the last runs of the jobs."""
-    last = runs.groupby("group_key", sort=True).tail(1).iloc[:MOST_TYPICAL]
-    past = runs[pd.Index(last["group_key"]).get_indexer(pd.Index(runs["group_key"])) >= 0]
-    return trained.features(last, past).median()
-
-
-def _stored_overall(warehouse: Warehouse, source: str, model_id: str) -> pd.Series | None:
-    rows = fetch(
-        warehouse,
-        "SELECT feature, value FROM jobs.usual_values WHERE source = $source AND model_id = $model_id",
-        {"source": source, "model_id": model_id},
-    )
-    return None if rows.empty else rows.set_index("feature")["value"].astype(float)
 
 
 @dataclass(frozen=True)
@@ -94,10 +46,10 @@ class RunReasons:
     """Why one run, run_id None for the next one of its job, is expected to take as long as it is.
 
     n_conditions: submissions that it is the mean over, several for the next run.
-    usual_s: median of the job's earlier runs, NaN without one; expected_s: by the model, from what was known at
-    submission; n_usual: earlier runs that it is compared with, 0 where all runs are. runtime: factors on the expected
-    runtime, against the job; variation: log-odds of the variable ones of the k shapes, against all jobs, None without
-    a classifier; chance: probability of these. runtime_s: None for a run that has not ended."""
+    usual_s: median of the job's earlier runs, NaN without one; expected_s: the median that is predicted from what was
+    known at submission; n_usual: earlier runs that it is compared with, 0 where all runs are. runtime: factors on the
+    expected runtime, against the job; variation: log-odds of the variable ones of the k shapes, against all jobs, None
+    without a classifier; chance: probability of these. runtime_s: None for a run that has not ended."""
 
     source: str
     model_id: str
@@ -115,6 +67,14 @@ class RunReasons:
     k: int
 
 
+def load_explainer(warehouse: Warehouse, source: str) -> Explainer:
+    """What explanations of any run of a source need. Raises NotFound if it has no runs or no trained model."""
+    card, trained = needed_champion(warehouse, source)
+    runs = with_ends(read_runs(warehouse, source))
+    last = runs.groupby("group_key", sort=True).tail(1).iloc[:MOST_TYPICAL]
+    return Explainer(source, card.model_id, trained, runs, trained.features(last, runs).median())
+
+
 def explain_run_of(
     warehouse: Warehouse, source: str, run_id: str, params: ExplainParams, *, direction: Direction = "both"
 ) -> RunReasons:
@@ -122,140 +82,64 @@ def explain_run_of(
 
     Raises NotFound for a source without a model, or a run that is not there or has no submission and no start."""
     asked = {"source": source, "run_id": run_id}
-    found = fetch(
-        warehouse, "SELECT group_key, status FROM jobs.runs WHERE source = $source AND run_id = $run_id", asked
-    )
+    sql = "SELECT group_key, status FROM jobs.runs WHERE source = $source AND run_id = $run_id"
+    found = fetch(warehouse, sql, asked)
     if found.empty:
         raise NotFound(_no_run(source, run_id))
     key, status = (str(found[name].iloc[0]) for name in ("group_key", "status"))
-    explainer = load_job_explainer(warehouse, source, key)
-    if (explainer.runs["run_id"] == run_id).any():
-        return explain_past_run(explainer, run_id, params, direction=direction)
-    rows = read_runs(warehouse, source, statuses=(status,), with_what_ifs=True, group_key=key)
-    return _explained_run(explainer, rows[(rows["run_id"] == run_id).to_numpy()], run_id, params, direction)
+    explainer = load_explainer(warehouse, source)
+    rows = explainer.runs
+    if not (rows["run_id"] == run_id).any():
+        rows = read_runs(warehouse, source, statuses=(status,), with_what_ifs=True, group_key=key)
+    rows = rows[(rows["run_id"] == run_id).to_numpy()]
+    if rows.empty:
+        raise NotFound(_no_run(source, run_id))
+    return explain_past(explainer, rows, params, direction=direction)[0]
 
 
 def explain_next_of(
     warehouse: Warehouse, source: str, group_key: str, params: ExplainParams, *, direction: Direction = "both"
 ) -> RunReasons:
     """The reasons of the next run of a job. Raises NotFound for a source without a model, or a job without runs."""
-    explainer = load_job_explainer(warehouse, source, group_key)
-    return explain_next_run(explainer, group_key, params, direction=direction)
+    explainer = load_explainer(warehouse, source)
+    if not (explainer.runs["group_key"] == group_key).any():
+        raise NotFound(f"job {group_key!r} of source {source!r} has no finished run to explain")
+    return explain_next(explainer, [group_key], params, direction=direction)[0]
 
 
-def explain_past_run(
-    explainer: Explainer, run_id: str, params: ExplainParams, *, direction: Direction = "both"
-) -> RunReasons:
-    """The reasons of one finished run, from what was known when it was submitted.
+def explain_past(
+    explainer: Explainer, rows: pd.DataFrame, params: ExplainParams, *, direction: Direction = "both"
+) -> list[RunReasons]:
+    """The reasons of submissions, from what was known then; each is compared with the runs of its job that had ended.
 
-    It is compared with the runs of its job that had ended by then. Raises NotFound for a run that is not there."""
-    rows = explainer.runs[(explainer.runs["run_id"] == run_id).to_numpy()]
-    return _explained_run(explainer, rows, run_id, params, direction)
-
-
-def _explained_run(
-    explainer: Explainer, rows: pd.DataFrame, run_id: str, params: ExplainParams, direction: Direction
-) -> RunReasons:
-    if rows.empty:
-        raise NotFound(_no_run(explainer.source, run_id))
-    runs, row = explainer.runs, rows.iloc[[0]]
-    job = runs[(runs["group_key"] == row["group_key"].iloc[0]).to_numpy()]
-    usual = job[(job["ended_at"] < row["submitted_at"].iloc[0]).to_numpy()].tail(params.usual_runs)
-    found = _explained(explainer, row, job, usual, params, direction)
-    runtime_s = float(row["runtime_s"].iloc[0])
-    return replace(found, run_id=run_id, runtime_s=None if math.isnan(runtime_s) else runtime_s)
+    rows: runs of read_runs, of which those without a runtime have not ended."""
+    trained, runs = explainer.trained, explainer.runs
+    features, known = trained.features(rows, runs), trained.histories(rows, runs)
+    expected_s = trained.model.predict(features, known).quantile(0.5)
+    asked = _Asked(rows, np.arange(len(rows)), features, expected_s, usual_times(rows, runs)[0], is_past=True)
+    return _explained(explainer, asked, params, direction)
 
 
-def explain_next_run(
-    explainer: Explainer, group_key: str, params: ExplainParams, *, direction: Direction = "both"
-) -> RunReasons:
-    """The reasons of the next run of a job, under what was known before each of its last runs, on average.
+def explain_next(
+    explainer: Explainer, keys: Sequence[str], params: ExplainParams, *, direction: Direction = "both"
+) -> list[RunReasons]:
+    """The reasons of the next runs of jobs with finished runs, in order of their keys.
 
-    Raises NotFound for a job without finished runs."""
-    job = explainer.runs[(explainer.runs["group_key"] == group_key).to_numpy()]
-    if job.empty:
-        raise NotFound(f"job {group_key!r} of source {explainer.source!r} has no finished run to explain")
-    rows = next_conditions(job, now=explainer.now)
-    return _explained(explainer, rows, job, job.tail(params.usual_runs), params, direction)
-
-
-class _Asked(NamedTuple):
-    """Which reasons are wanted, as explain_run takes it."""
-
-    direction: Direction
-    most: int
-    least: float
+    Each is the mean over what was known before each of the last runs of its job."""
+    found = predict_next(explainer.trained, explainer.runs, keys=keys)
+    expected_s, usual_s = found.predicted.quantile(0.5), found.jobs["usual_s"].to_numpy(dtype=float)
+    job = found.conditions["job"].to_numpy()
+    asked = _Asked(found.conditions, job, found.features, expected_s, usual_s, is_past=False)
+    return _explained(explainer, asked, params, direction)
 
 
-def _explained(
-    explainer: Explainer,
-    rows: pd.DataFrame,
-    job: pd.DataFrame,
-    usual: pd.DataFrame,
-    params: ExplainParams,
-    direction: Direction,
-) -> RunReasons:
-    """Reasons for the mean of `rows`, one job's submissions, against its usual runs."""
-    trained, key = explainer.trained, str(rows["group_key"].iloc[0])
-    features = trained.features(pd.concat([usual, rows], ignore_index=True), job.reset_index(drop=True))
-    asked, known = features.iloc[len(usual) :], features.iloc[: len(usual)]
-    n_usual = len(usual) if len(usual) >= MIN_RUNS else 0
-    within = Typical(typical_values(known, np.full(len(known), key)).by_job, explainer.overall, is_within_job=True)
-    among_jobs = Typical(within.by_job.iloc[:0], explainer.overall)
-    shown = asked.median().to_frame().T
-    parts = _mean(runtime_parts(trained, asked))
-    if n_usual:
-        parts = against_usual(parts, [key], runtime_parts(trained, known), np.full(n_usual, key))
-    asked_for = _Asked(direction, params.most_reasons, math.log(params.least_factor))
-    runtime = explain_run(parts, 0, shown, key, within, **asked_for._asdict())
-    variation = _variation(trained, asked, shown, key, among_jobs, params.kind, asked_for)
-    base_s = trained.model.location.base_log_s(asked)
-    is_new = "n_before" not in asked or not (asked["n_before"] > 0).any()
-    return RunReasons(
-        source=explainer.source,
-        model_id=explainer.card.model_id,
-        run_id=None,
-        group_key=key,
-        submitted_at=rows["submitted_at"].iloc[-1],
-        runtime_s=None,
-        usual_s=math.nan if is_new else float(np.exp(base_s.mean())),
-        expected_s=float(np.exp(trained.model.expected_log_s(asked).mean())),
-        n_usual=n_usual,
-        n_conditions=len(asked),
-        runtime=runtime,
-        variation=variation,
-        k=len(trained.shapes[params.kind].centres),
-        chance=None if variation is None else 1 / (1 + math.exp(-variation.prediction)),
-    )
-
-
-def _variation(
-    trained: Trained,
-    asked: pd.DataFrame,
-    shown: pd.DataFrame,
-    key: str,
-    typical: Typical,
-    kind: Kind,
-    asked_for: "_Asked",
-) -> Explanation | None:
-    classifier = trained.classifiers.get(kind)
-    parts = variable_parts(classifier, asked) if classifier else None
-    if parts is None:
-        return None
-    return explain_run(_mean(parts), 0, shown, key, typical, scale="odds", **asked_for._asdict())
-
-
-def _mean(parts: Contributions) -> Contributions:
-    """One row: the mean over all of one score, still additive."""
-    added = parts.single.mean(axis=0)[None, :, None]
-    return Contributions(added, parts.base.mean(axis=0, keepdims=True), parts.features)
-
-
-def _no_run(source: str, run_id: str) -> str:
-    command = shlex.join(
-        ["whorl", "query", "SELECT run_id, group_key, runtime_s FROM jobs.runs ORDER BY runtime_s DESC"]
-    )
-    return f"run {run_id!r}: source {source!r} has no run of this id; see the ids with {command}"
+def explain_chosen(explainer: Explainer, params: ExplainParams) -> list[RunReasons]:
+    """The reasons of the longest runs of the last days, then of the next runs of the jobs most at risk."""
+    runs, longest, keys = explainer.runs, longest_runs(explainer, params), riskiest_jobs(explainer, params)
+    place = pd.Index(runs["run_id"]).get_indexer(pd.Index(longest))
+    past = explain_past(explainer, runs.iloc[place], params) if longest else []
+    following = {one.group_key: one for one in explain_next(explainer, keys, params)} if keys else {}
+    return past + [following[key] for key in keys]
 
 
 def longest_runs(explainer: Explainer, params: ExplainParams) -> list[str]:
@@ -263,14 +147,10 @@ def longest_runs(explainer: Explainer, params: ExplainParams) -> list[str]:
 
     Usual: the median of the runs of the job that had ended before, at least min_support of them and above 0 s."""
     runs = explainer.runs
-    is_recent = runs["ended_at"] > runs["ended_at"].max() - pd.Timedelta(days=params.look_back_days)
-    recent = runs[is_recent.to_numpy()]
-    past = runs[runs["group_key"].isin(recent["group_key"].unique())]
-    features = explainer.trained.features(recent, past)
-    usual_s = np.exp(explainer.trained.model.location.base_log_s(features))
-    n_before = features["n_before"].to_numpy() if "n_before" in features else np.full(len(recent), np.inf)
+    recent = runs[(runs["ended_at"] > runs["ended_at"].max() - pd.Timedelta(days=params.look_back_days)).to_numpy()]
+    usual_s, n_before = usual_times(recent, runs)
     times = pd.Series(recent["runtime_s"].to_numpy() / usual_s, index=recent["run_id"].to_numpy())
-    times = times[(n_before >= params.min_support) & (times > 1).to_numpy()]
+    times = times[(n_before >= params.min_support) & (usual_s > 0) & (times > 1).to_numpy()]
     return [str(key) for key in times.sort_values(ascending=False, kind="stable").index[: params.n_longest]]
 
 
@@ -286,7 +166,76 @@ def riskiest_jobs(explainer: Explainer, params: ExplainParams) -> list[str]:
     return [str(key) for key in jobs["group_key"].iloc[: params.n_riskiest]]
 
 
-def explain_chosen(explainer: Explainer, params: ExplainParams) -> list[RunReasons]:
-    """The reasons of the longest recent runs, then of the next runs of the riskiest jobs."""
-    past = [explain_past_run(explainer, run_id, params) for run_id in longest_runs(explainer, params)]
-    return past + [explain_next_run(explainer, key, params) for key in riskiest_jobs(explainer, params)]
+def usual_times(rows: pd.DataFrame, runs: pd.DataFrame) -> tuple[Floats, NDArray[np.int64]]:
+    """Median of the runs of the job that had ended before each row, in seconds, NaN without one, and their number."""
+    earlier = earlier_runs(rows, runs)
+    return earlier.quantile(earlier.values("runtime_s"), 0.5, window=max(len(runs), 1)), earlier.n
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Submissions of which m questions are asked. of: (n,) the question of each row; features: (n, p); expected_s,
+    usual_s: (m,); is_past: the rows are runs, each a question of its own."""
+
+    rows: pd.DataFrame
+    of: NDArray[np.int64]
+    features: pd.DataFrame
+    expected_s: Floats
+    usual_s: Floats
+    is_past: bool
+
+
+def _explained(explainer: Explainer, asked: _Asked, params: ExplainParams, direction: Direction) -> list[RunReasons]:
+    """Reasons for the mean of the submissions of each question, against the usual runs of their job."""
+    trained, runs = explainer.trained, explainer.runs
+    earlier = earlier_runs(asked.rows, runs)
+    last = [int(np.flatnonzero(asked.of == one)[-1]) for one in range(len(asked.expected_s))]
+    n_usual = np.minimum(earlier.n[last], params.usual_runs)
+    n_usual = np.where(n_usual < MIN_RUNS, 0, n_usual)
+    stretches = [
+        earlier.order[earlier.last[i] - n + 1 : earlier.last[i] + 1] for i, n in zip(last, n_usual, strict=True)
+    ]
+    usual = runs.iloc[np.concatenate([*stretches, np.zeros(0, dtype=np.int64)]).astype(np.int64)]
+    usual_features = trained.features(usual, runs)
+    usual_parts = runtime_parts(trained.model, usual_features, trained.histories(usual, runs))
+    parts = runtime_parts(trained.model, asked.features, trained.histories(asked.rows, runs))
+    classifier, k = trained.classifiers.get(params.kind), len(trained.shapes[params.kind].centres)
+    variable = variable_parts(classifier, asked.features) if classifier else None
+    wanted = {"direction": direction, "most": params.most_reasons, "least": math.log(params.least_factor)}
+    ends, found = np.cumsum(n_usual), []
+    for one, (expected_s, usual_s) in enumerate(zip(asked.expected_s, asked.usual_s, strict=True)):
+        is_this = asked.of == one
+        row, key = asked.rows.iloc[last[one]], str(asked.rows["group_key"].iloc[last[one]])
+        known = usual_features.iloc[ends[one] - n_usual[one] : ends[one]]
+        within = Typical(typical_values(known, np.full(len(known), key)).by_job, explainer.overall, is_within_job=True)
+        shown = asked.features[is_this].median().to_frame().T
+        beside = against_usual(parts.rows(is_this).mean(), usual_parts, [ends[one] - n_usual[one]], [n_usual[one]])
+        variation = None
+        if variable is not None:
+            among_jobs = Typical(within.by_job.iloc[:0], explainer.overall)
+            variation = explain_run(variable.rows(is_this).mean(), shown, key, among_jobs, scale="odds", **wanted)
+        found.append(
+            RunReasons(
+                source=explainer.source,
+                model_id=explainer.model_id,
+                run_id=str(row["run_id"]) if asked.is_past else None,
+                group_key=key,
+                submitted_at=row["submitted_at"],
+                runtime_s=float(row["runtime_s"]) if asked.is_past and not math.isnan(row["runtime_s"]) else None,
+                usual_s=float(usual_s),
+                expected_s=float(expected_s),
+                n_usual=int(n_usual[one]),
+                n_conditions=int(is_this.sum()),
+                runtime=explain_run(beside, shown, key, within, **wanted),
+                variation=variation,
+                chance=None if variation is None else 1 / (1 + math.exp(-variation.prediction)),
+                k=k,
+            )
+        )
+    return found
+
+
+def _no_run(source: str, run_id: str) -> str:
+    sql = "SELECT run_id, group_key, runtime_s FROM jobs.runs ORDER BY runtime_s DESC"
+    command = shlex.join(["whorl", "query", sql])
+    return f"run {run_id!r}: source {source!r} has no run of this id; see the ids with {command}"

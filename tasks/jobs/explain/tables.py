@@ -35,20 +35,15 @@ class Explained:
     insights: pd.DataFrame
 
 
-def write_source(
-    warehouse: Warehouse, source: str, found: SourceReasons, overall: pd.Series, params: ExplainParams
-) -> None:
-    """Write families, checks and insights of a source, and the usual values of its features (Explainer.overall), anew,
-    in one transaction; twice changes nothing."""
+def write_source(warehouse: Warehouse, source: str, found: SourceReasons, params: ExplainParams) -> None:
+    """Write families, checks and insights of a source anew, in one transaction; twice changes nothing."""
     families = found.families.assign(rank=found.families.groupby("question").cumcount() + 1)
     frames = {
         "cause_families": families,
         "cause_checks": check_rows(found.check) if found.check else pd.DataFrame(),
         "insights": insight_rows(found),
     }
-    usual = overall.rename("value").rename_axis("feature").reset_index()
     with writing(warehouse) as connection, transaction(connection):
-        _replace(connection, "usual_values", source, usual.assign(source=source, model_id=found.model_id))
         for name in OF_SOURCE:
             _replace(connection, name, source, frames[name].assign(source=source, model_id=found.model_id))
         version = data_version(connection, WORD, source)

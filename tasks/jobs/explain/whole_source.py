@@ -17,7 +17,7 @@ from tasks.jobs.explain.causes import (
 )
 from tasks.jobs.explain.contributions import (
     Contributions,
-    against_stretch,
+    against_usual,
     runtime_parts,
     variable_parts,
 )
@@ -30,6 +30,7 @@ from tasks.jobs.explain.insights import (
 from tasks.jobs.explain.params import ExplainParams
 from tasks.jobs.normalisation import historic_medians
 from tasks.jobs.predict.features_earlier import earlier_runs
+from tasks.jobs.predict.peers import Histories
 from tasks.jobs.predict.periods import assign_periods
 from tasks.jobs.predict.targets import label_groups, label_instances
 from tasks.jobs.predict.trained import Trained
@@ -40,13 +41,14 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class HeldOut:
-    """runs: of read_runs with median_s (usual time of the job, from D1); features: (n, p) of them, row by row.
+    """runs: of read_runs with median_s (usual time of the job, from D1); features: (n, p), known: of them, row by row.
 
     test: rows of D3 that the model did not learn from; training: rows that it did; usual: (m,) rows by job and time;
     first, n_usual: (n_test,) the stretch of `usual` that are the runs of its job before each test row."""
 
     runs: pd.DataFrame
     features: pd.DataFrame
+    known: Histories
     test: Places
     training: Places
     usual: Places
@@ -63,19 +65,14 @@ def describe_held_out(trained: Trained, runs: pd.DataFrame, *, max_runs: int, us
     part = assign_periods(runs, asked.split)
     medians = historic_medians(runs.assign(part=part), trained.history_s, asked.normalisation)
     runs = runs.assign(part=part, median_s=medians["median_s"], median_source=medians["median_source"])
-    is_seen = runs["run_id"].isin(trained.seen["run_id"]).to_numpy()
-    is_test = ~is_seen & (part == "D3").to_numpy()
-    if not is_test.any():
-        problem = "no run in D3 that the model did not learn from"
-        raise BadInput("job log", problem, "later runs, to check explanations on", "ingest more of the log")
-    test, training = _even(np.flatnonzero(is_test), max_runs), _even(np.flatnonzero(is_seen), max_runs)
+    test, training = held_out_places(trained, runs, max_runs), training_places(trained, runs, max_runs)
     usual, first, n_usual = _before(runs, test, usual_runs)
     rows = np.unique(np.concatenate([test, training, usual]))
     asked_of = runs.iloc[rows]
-    features = trained.features(asked_of, runs[runs["group_key"].isin(asked_of["group_key"].unique())])
+    features, known = trained.features(asked_of, runs), trained.histories(asked_of, runs)
     test, training, usual = (np.searchsorted(rows, some) for some in (test, training, usual))
     runs, features = asked_of.reset_index(drop=True), features.reset_index(drop=True)
-    return HeldOut(runs, features, test, training, usual, first, n_usual)
+    return HeldOut(runs, features, known, test, training, usual, first, n_usual)
 
 
 def _before(runs: pd.DataFrame, test: Places, most: int) -> tuple[Places, Places, Places]:
@@ -93,11 +90,25 @@ def _before(runs: pd.DataFrame, test: Places, most: int) -> tuple[Places, Places
     return usual, (np.where(n > 0, moved[first], 0) if len(moved) else first).astype(np.intp), n
 
 
+def held_out_places(trained: Trained, runs: pd.DataFrame, most: int) -> Places:
+    """Places of runs of D3 that the model did not learn from, at most so many, evenly over time. runs: all of the log.
+
+    Raises BadInput without one."""
+    is_last = assign_periods(runs, trained.params.characterise.split) == "D3"
+    is_test = (is_last & ~runs["run_id"].isin(trained.seen["run_id"])).to_numpy()
+    if not is_test.any():
+        problem = "no run of the last part of the log that the model did not learn from"
+        raise BadInput("job log", problem, "later runs, to try the model on", "ingest more of the log")
+    return _even(np.flatnonzero(is_test), most)
+
+
+def training_places(trained: Trained, runs: pd.DataFrame, most: int) -> Places:
+    """Places of runs that the model learnt from, at most so many, evenly over time."""
+    return _even(np.flatnonzero(runs["run_id"].isin(trained.seen["run_id"])), most)
+
+
 def _even(places: Places, most: int) -> Places:
-    """At most so many of them, evenly over their order."""
-    if len(places) <= most:
-        return places
-    return places[np.linspace(0, len(places) - 1, most).astype(np.intp)]
+    return places[np.unique(np.linspace(0, len(places) - 1, min(most, len(places))).astype(np.intp))]
 
 
 RUNTIME = "runtime"
@@ -120,8 +131,8 @@ def explain_source(explainer: Explainer, params: ExplainParams) -> SourceReasons
     """Tables and checks over the held-out runs. Raises BadInput if the model has seen all runs."""
     trained, rng = explainer.trained, np.random.default_rng(params.seed)
     held_out = describe_held_out(trained, explainer.runs, max_runs=params.max_runs, usual_runs=params.usual_runs)
-    known = runtime_parts(trained, held_out.features)
-    parts = against_stretch(known.rows(held_out.test), known.rows(held_out.usual), held_out.first, held_out.n_usual)
+    known = runtime_parts(trained.model, held_out.features, held_out.known)
+    parts = against_usual(known.rows(held_out.test), known.rows(held_out.usual), held_out.first, held_out.n_usual)
     test = _Test(held_out.runs.iloc[held_out.test], held_out.features.iloc[held_out.test])
     questions: dict[str, Contributions] = {RUNTIME: parts}
     insights: dict[Kind, list[Insight]] = {}
@@ -132,7 +143,7 @@ def explain_source(explainer: Explainer, params: ExplainParams) -> SourceReasons
             insights[kind] = _insights(trained, kind, variable, test, rng, params)
     check = _check(parts, known.rows(held_out.training), held_out, rng, params)
     families = family_table(questions, test.runs)
-    return SourceReasons(explainer.card.model_id, families, check, insights)
+    return SourceReasons(explainer.model_id, families, check, insights)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,12 @@ from tasks.jobs.record.rows import Cause
 
 @pytest.mark.parametrize("pattern", FEATURES)
 def test_every_feature_of_the_catalogue_has_a_family(pattern):
-    name = pattern.replace("<sku>", "gen4").replace("<operator>", "HASH_JOIN").replace("<k>", "3")
+    name = (
+        pattern.replace("<sku>", "gen4")
+        .replace("<operator>", "HASH_JOIN")
+        .replace("<k>", "3")
+        .replace("<peers>", "job")
+    )
     assert family_of(name) != "other"
 
 
@@ -45,6 +50,11 @@ def test_every_feature_of_the_catalogue_has_a_family(pattern):
         ("n_before", "history"),
         ("shape_ratio_3", "history"),
         ("wait_mean_s", "queue"),
+        ("job_median10", "history"),
+        ("log_last", "history"),
+        ("request_limit_share", "history"),
+        ("user_request_since", "history"),
+        ("input_usual", "input"),
         ("colour", "other"),
     ],
 )

@@ -8,21 +8,14 @@ import pytest
 from scipy.special import softmax
 
 from tasks.errors import NotFound
-from tasks.jobs import reason_steps
-from tasks.jobs.explain.contributions import (
-    shape_parts,
-    variable_parts,
-    variable_shapes,
-)
-from tasks.jobs.explain.explaining import (
-    explain_next_of,
-    explain_next_run,
-    explain_past_run,
-    explain_run_of,
-    load_explainer,
-    load_job_explainer,
-)
+from tasks.jobs.control.answering import ask_source
+from tasks.jobs.control.params import WhatIfParams
+from tasks.jobs.control.scenarios import parse_scenario
+from tasks.jobs.explain.contributions import runtime_parts, shape_parts, variable_parts, variable_shapes
+from tasks.jobs.explain.explaining import explain_next, explain_next_of, explain_past, explain_run_of, load_explainer
 from tasks.jobs.explain.params import ExplainParams
+from tasks.jobs.outlook.params import OutlookParams
+from tasks.jobs.predict.one_job import job_outlook
 from tasks.warehouse.connection import writing
 
 PARAMS = ExplainParams(n_resamples=100)
@@ -41,13 +34,18 @@ def varied(trained_log):
     return found
 
 
+def explain(explainer, run_id, **more):
+    runs = explainer.runs
+    return explain_past(explainer, runs[runs["run_id"] == run_id], PARAMS, **more)[0]
+
+
 def last_of(explainer, cause):
     runs = explainer.runs
     return str(runs["run_id"][runs["recorded_cause"] == cause].iloc[-1])
 
 
 def test_three_times_the_input_is_the_first_reason_of_a_run(explainer):
-    found = explain_past_run(explainer, last_of(explainer, "big_input"), PARAMS)
+    found = explain(explainer, last_of(explainer, "big_input"))
     first = found.runtime.reasons[0]
     assert first.family == "input"
     assert first.feature == "input_bytes"
@@ -57,62 +55,96 @@ def test_three_times_the_input_is_the_first_reason_of_a_run(explainer):
 
 
 def test_load_is_the_first_reason_of_a_run_under_load(explainer):
-    found = explain_past_run(explainer, last_of(explainer, "load"), PARAMS)
+    found = explain(explainer, last_of(explainer, "load"))
     assert found.runtime.reasons[0].family == "load"
     assert found.runtime.reasons[0].factor == pytest.approx(2.0, rel=0.3)
 
 
 def test_a_usual_run_has_no_reason_to_be_long(explainer):
-    found = explain_past_run(explainer, last_of(explainer, "none"), PARAMS, direction="up")
+    found = explain(explainer, last_of(explainer, "none"), direction="up")
     assert [one.family for one in found.runtime.reasons if one.factor > 1.3] == []
 
 
 def test_only_reasons_that_shorten_can_be_asked_for(explainer):
     run_id = last_of(explainer, "big_input")
-    down = explain_past_run(explainer, run_id, PARAMS, direction="down").runtime.reasons
+    down = explain(explainer, run_id, direction="down").runtime.reasons
     assert all(one.contribution < 0 for one in down)
 
 
-def test_reasons_lead_from_the_usual_runs_to_what_is_expected(explainer):
-    found = explain_past_run(explainer, last_of(explainer, "big_input"), PARAMS)
+def test_reasons_lead_from_the_usual_runs_to_the_mean_that_is_predicted(explainer):
+    run = explainer.runs[explainer.runs["run_id"] == last_of(explainer, "big_input")]
+    found, trained = explain_past(explainer, run, PARAMS)[0], explainer.trained
     told = found.runtime
     assert told.base + sum(one.contribution for one in told.reasons) + told.rest == pytest.approx(told.prediction)
-    assert found.usual_s * math.exp(told.prediction) == pytest.approx(found.expected_s, rel=1e-6)
+    quantiles = trained.model.quantiles(trained.features(run, explainer.runs), trained.histories(run, explainer.runs))
+    assert told.prediction == pytest.approx(quantiles.mean(), abs=0.02)
 
 
-def test_later_runs_change_no_reason(caused_log, explainer):
+@pytest.mark.parametrize("is_relative", [False, True])
+def test_what_features_add_is_the_mean_of_the_pool(explainer, is_relative):
+    """Whatever the weights, with peers that a run does not have, and of a forest of the runtime over the usual one."""
+    trained, runs = explainer.trained, explainer.runs
+    rows = runs.iloc[[0, 3, 300, 700, 899]]
+    features, known = trained.features(rows, runs), trained.histories(rows, runs)
+    weights = {"forest": 0.5, "job, last 10": 0.3, "job": 0.2, "user and request": 0.0}
+    for some in (weights, {"forest": 1.0}, {"forest": 0.0, "job": 1.0}, {"forest": 0.1, "request": 0.9}):
+        model = replace(trained.model, weights=some, is_relative=is_relative, usual_log_s=3.0)
+        parts = runtime_parts(model, features, known)
+        if list(some.items()) == [("forest", 1.0)]:
+            assert parts.raw[:, 0] == pytest.approx(model.expected_log_s(features))
+        means = model.quantiles(features, known).mean(axis=1)
+        assert parts.raw[:, 0] == pytest.approx(means, abs=0.05)  # a hundred quantiles stand for the mixture
+
+
+def test_later_runs_change_no_reason(explainer):
     """What is told of a run is what could have been told when it was submitted."""
     run_id = explainer.runs["run_id"].iloc[700]
-    upto = explainer.runs.iloc[:701]
-    earlier = type(explainer)(
-        explainer.source, explainer.card, explainer.trained, upto, explainer.overall, explainer.now
-    )
-    one, other = (explain_past_run(some, run_id, PARAMS) for some in (explainer, earlier))
-    assert one == other
+    earlier = replace(explainer, runs=explainer.runs.iloc[:701])
+    assert explain(explainer, run_id) == explain(earlier, run_id)
 
 
-def test_one_job_alone_is_explained_as_among_all(caused_log, explainer):
+def test_runs_are_explained_together_as_each_by_itself(explainer):
+    runs = explainer.runs
+    rows = runs.iloc[[899, 8, 400]]
+    assert explain_past(explainer, rows, PARAMS) == [explain(explainer, run_id) for run_id in rows["run_id"]]
+    keys = sorted(runs["group_key"].unique())[:3]
+    together = explain_next(explainer, keys, PARAMS)
+    assert [one.group_key for one in together] == keys
+    assert together == [explain_next(explainer, [key], PARAMS)[0] for key in keys]
+
+
+def test_a_run_is_found_by_its_id_and_a_job_by_its_key(caused_log, explainer):
     run_id = last_of(explainer, "load")
-    among_all = explain_past_run(explainer, run_id, PARAMS)
-    assert explain_run_of(caused_log, "log", run_id, PARAMS) == among_all  # nothing is stored yet
-    reason_steps.explain_source(caused_log, "log", PARAMS)
-    alone = load_job_explainer(caused_log, "log", among_all.group_key)
-    assert set(alone.runs["group_key"]) == {among_all.group_key}
-    assert explain_run_of(caused_log, "log", run_id, PARAMS) == among_all
-    assert alone.now == explainer.now
-    key = among_all.group_key
-    assert explain_next_of(caused_log, "log", key, PARAMS) == explain_next_run(explainer, key, PARAMS)
+    found = explain(explainer, run_id)
+    assert explain_run_of(caused_log, "log", run_id, PARAMS) == found
+    assert (
+        explain_next_of(caused_log, "log", found.group_key, PARAMS)
+        == explain_next(explainer, [found.group_key], PARAMS)[0]
+    )
 
 
 def test_the_next_run_is_explained_by_the_conditions_of_the_last_ones(explainer):
     key = explainer.runs["group_key"].iloc[0]
-    found = explain_next_run(explainer, key, PARAMS)
+    [found] = explain_next(explainer, [key], PARAMS)
     assert (found.run_id, found.runtime_s, found.n_conditions, found.n_usual) == (None, None, 10, PARAMS.usual_runs)
-    assert found.submitted_at == explainer.now
+    assert found.submitted_at > explainer.runs["ended_at"].max()
+    assert found.usual_s == explainer.runs["runtime_s"][explainer.runs["group_key"] == key].median()
+
+
+def test_predict_explain_and_what_if_say_one_median_of_the_next_run(caused_log, explainer):
+    params = WhatIfParams()
+    for key in sorted(explainer.runs["group_key"].unique())[:2]:
+        [found] = explain_next(explainer, [key], PARAMS)
+        told = job_outlook(caused_log, "log", key, OutlookParams())
+        [median] = [limit.predicted_s for limit in told.limits if limit.level == 0.5]
+        asked = ask_source(caused_log, "log", job=key)
+        what_if = asked.answer(parse_scenario(params, sets=["input=x2"]), params)
+        assert found.expected_s == median == what_if.outcome.changes.loc["median_s", "before"]
+        assert found.usual_s == told.usual_s
 
 
 def test_the_first_run_of_a_job_is_compared_with_all_runs(explainer):
-    found = explain_past_run(explainer, explainer.runs["run_id"].iloc[0], PARAMS)
+    found = explain(explainer, explainer.runs["run_id"].iloc[0])
     assert found.n_usual == 0
     assert math.isnan(found.usual_s)
 
@@ -151,7 +183,7 @@ def test_evidence_worked_out_by_hand(varied):
 
 def test_a_job_that_varied_has_high_odds_of_a_variable_shape_for_that_reason(varied):
     runs = varied.runs
-    found = {n: explain_past_run(varied, runs["run_id"].iloc[-12 + n], PARAMS) for n in (0, 1)}
+    found = {n: explain(varied, runs["run_id"].iloc[-12 + n]) for n in (0, 1)}
     assert found[1].chance > 0.5 > found[0].chance
     assert found[1].variation.scale == "odds"
     assert found[1].variation.reasons[0].family == "history"
@@ -178,11 +210,11 @@ def test_the_variable_shapes_are_the_more_variable_half():
     assert [variable_shapes(k) for k in (1, 2, 3, 8)] == [(), (1,), (2,), (4, 5, 6, 7)]
 
 
-def test_a_run_or_job_that_is_not_there_is_one_clear_line(caused_log, explainer):
+def test_a_run_or_job_that_is_not_there_is_one_clear_line(caused_log):
     with pytest.raises(NotFound, match="run 'r7': source 'log' has no run of this id; see the ids with whorl"):
         explain_run_of(caused_log, "log", "r7", PARAMS)
     with pytest.raises(NotFound, match="job 'x' of source 'log' has no finished run to explain"):
-        explain_next_run(explainer, "x", PARAMS)
+        explain_next_of(caused_log, "log", "x", PARAMS)
 
 
 def test_a_source_without_a_model_says_how_to_make_one(job_log):

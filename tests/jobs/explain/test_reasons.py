@@ -15,6 +15,7 @@ from tasks.jobs.explain.reasons import (
     Typical,
     explain_run,
     in_words,
+    is_as_usual,
     multiple_of,
     size,
     typical_values,
@@ -29,7 +30,7 @@ def explain(added, values, *, job="a", base=0.1, **more):
     frame = pd.DataFrame([values], columns=list(NAMES))
     parts = Contributions(np.array(added, dtype=float)[None, :, None], np.array([[base]]), NAMES)
     typical = typical_values(pd.DataFrame(USUAL, columns=list(NAMES)), ["a"] * 3 + ["b"] * 3)
-    return explain_run(parts, 0, frame, job, typical, **more)
+    return explain_run(parts, frame, job, typical, **more)
 
 
 def test_reasons_worked_out_by_hand():
@@ -66,7 +67,7 @@ def test_only_what_makes_it_longer_or_only_what_makes_it_shorter_can_be_asked_fo
 
 
 def test_on_the_scale_of_odds_the_effect_is_on_the_odds():
-    found = explain([0.0, 0.0, math.log(3), -math.log(2), 0.0], [1.5e9, 1.0, 0.9, 6.0, 3.0], scale="odds")
+    found = explain([0.0, 0.0, math.log(3), -math.log(2), 0.0], [1.5e9, 1.0, 0.9, 8.0, 3.0], scale="odds")
     assert found.reasons[0].text.endswith(": multiplies the odds of a variable runtime by 3")
     assert found.reasons[1].text.endswith(": lowers the odds of a variable runtime to 0.5 times")
 
@@ -78,7 +79,7 @@ def test_a_small_effect_is_not_said_to_be_none():
 
 def test_an_unknown_value_and_an_unknown_job_are_said_to_be_so():
     found = explain([0.0, 0.0, 0.5, 0.4, 0.0], [3e9, 2.0, math.nan, 8.0, 3.0], job="new")
-    assert found.reasons[0].text.startswith("load of the machines at submission: unknown: makes")
+    assert found.reasons[0].text.startswith("load of the machines at submission: unknown, usual for all runs 50.0 %: m")
     assert "8 tokens, 2 times the usual 4 tokens of all runs" in found.reasons[1].text
 
 
@@ -92,7 +93,7 @@ def test_other_features_of_the_family_are_counted_where_they_matter():
     names = ("load_mean", "sku_load_mean_gen3", "load_sd")
     parts = Contributions(np.array([0.3, 0.2, 0.2])[None, :, None], np.zeros((1, 1)), names)
     frame = pd.DataFrame([[0.9, 0.9, 0.2]], columns=list(names))
-    found = explain_run(parts, 0, frame, "a", typical_values(frame, ["a"]))
+    found = explain_run(parts, frame, "a", typical_values(frame / 2, ["a"]))
     assert found.reasons[0].text.endswith(": makes it 2 times as long, with 2 more on load")
 
 
@@ -101,18 +102,34 @@ def test_a_value_that_is_as_usual_does_not_stand_for_its_family_where_another_te
     frame = pd.DataFrame([[0.5, 0.4]] + [[0.5, 0.2]] * 3, columns=list(names))
     parts = Contributions(np.array([0.3, 0.2])[None, :, None], np.zeros((1, 1)), names)
     typical = typical_values(frame.iloc[1:], ["a"] * 3)
-    found = explain_run(parts, 0, frame, "a", typical)
+    found = explain_run(parts, frame, "a", typical)
     assert found.reasons[0].feature == "load_sd"
     little = Contributions(np.array([0.3, 0.02])[None, :, None], np.zeros((1, 1)), names)
-    assert explain_run(little, 0, frame, "a", typical).reasons[0].feature == "load_mean"
+    assert explain_run(little, frame, "a", typical).reasons == ()
 
 
-def test_values_that_are_said_alike_are_as_usual():
+def test_what_is_as_usual_or_said_alike_is_no_reason_but_stays_in_the_sum():
     names = ("outlier_share_before",)
     frame = pd.DataFrame([[1e-5]] + [[4e-5]] * 3, columns=list(names))
     parts = Contributions(np.array([[[0.3]]]), np.zeros((1, 1)), names)
-    found = explain_run(parts, 0, frame, "a", typical_values(frame.iloc[1:], ["a"] * 3))
-    assert "how often the job was slow before: < 0.1 %, as usual: makes it" in found.reasons[0].text
+    found = explain_run(parts, frame, "a", typical_values(frame.iloc[1:], ["a"] * 3))
+    assert (found.reasons, found.rest) == ((), 0.3)
+
+
+def test_of_a_logarithm_what_counts_is_what_it_is_of():
+    """Half as long again is not as usual, though its logarithm differs by 4 %; 5 % more is."""
+    assert not is_as_usual("job_median10", math.log(49_000), math.log(32_760))
+    assert is_as_usual("job_median10", math.log(34_000), math.log(32_760))
+    assert not is_as_usual("load_mean", math.nan, math.nan)
+    frame = pd.DataFrame({"job_median10": [math.log(32_760)] * 4})
+    parts = Contributions(np.array([[[math.log(0.88)]]]), np.zeros((1, 1)), ("job_median10",))
+    within = typical_values(frame, ["a"] * 4)
+    assert explain_run(parts, frame, "a", within).reasons == ()  # no "9.1 h, as usual: makes it 0.88 times as long"
+    [reason] = explain_run(parts, frame + math.log(0.5), "a", within).reasons
+    assert reason.text == (
+        "median runtime of the last 10 runs of the job: 4.5 h, 0.5 times the usual 9.1 h of the job: "
+        "makes it 0.88 times as long"
+    )
 
 
 def test_what_counts_as_a_reason_can_be_asked_for():
@@ -153,10 +170,13 @@ def test_a_model_of_known_factors_gives_them_back():
     asked = pd.DataFrame(
         {"input_bytes": [2e7, 8e7], "load_mean": [0.2, 0.8], "hour_of_day": [3.0, 3.0]}, index=["one", "other"]
     )
-    parts = contributions(booster, asked, 1)
+    parts = contributions(booster, asked.to_numpy(), tuple(asked), 1)
     typical = typical_values(frame, np.repeat("a", n))
     one, other = (
-        {reason.family: reason.contribution for reason in explain_run(parts, row, asked, "a", typical).reasons}
+        {
+            reason.family: reason.contribution
+            for reason in explain_run(parts.rows([row]), asked.iloc[[row]], "a", typical).reasons
+        }
         for row in (0, 1)
     )
     assert math.exp(other["input"] - one["input"]) == pytest.approx(4.0, rel=0.1)
@@ -184,6 +204,11 @@ def test_a_model_of_known_factors_gives_them_back():
         ("shape_ratio_7", 4.7e-8, "< 0.1 %"),
         ("recent_shape_delta_0", 1.0, "100.0 %"),
         ("log_median_before", math.log(5400.0), "90 min"),
+        ("user_request_last", math.log(90.0), "90 s"),
+        ("input_usual", math.log(5400.0), "90 min"),
+        ("job_runs", math.log(21.0), "20"),
+        ("log_since", math.log(61.0), "60 s"),
+        ("request_limit_share", math.log(0.5), "50.0 %"),
         ("log_ratio_mean", math.log(1.5), "1.5 ×"),
         ("last_log_ratio", 0.0, "1 ×"),
         ("ewma_log_ratio", math.log(3.0), "3 ×"),

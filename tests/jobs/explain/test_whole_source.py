@@ -1,5 +1,7 @@
 """What is told of a whole source: which families count, whether reasons name recorded causes, what is stored."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,7 +24,7 @@ from tasks.jobs.explain.whole_source import (
 from tasks.warehouse.connection import fetch
 
 PARAMS = ExplainParams(n_resamples=100)
-TABLES = ("reasons", "cause_families", "cause_checks", "insights", "usual_values", "explanations")
+TABLES = ("reasons", "cause_families", "cause_checks", "insights", "explanations")
 
 
 @pytest.fixture
@@ -55,9 +57,9 @@ def test_the_usual_runs_are_those_of_the_job_that_had_ended_before(explainer):
 
 
 def test_a_model_that_has_seen_all_runs_can_be_checked_on_none(explainer):
-    seen = explainer.runs[["run_id"]].assign(bin=0)
-    trained = type(explainer.trained)(**{**explainer.trained.__dict__, "seen": seen})
-    with pytest.raises(BadInput, match="no run in D3 that the model did not learn from"):
+    seen = explainer.runs[["run_id"]].assign(residual=0.0)
+    trained = replace(explainer.trained, seen=seen)
+    with pytest.raises(BadInput, match="no run of the last part of the log that the model did not learn from"):
         describe_held_out(trained, explainer.runs, max_runs=100, usual_runs=5)
 
 
@@ -77,15 +79,7 @@ def test_the_order_by_frequency_is_that_of_the_training_runs(explainer):
     cause = runs["recorded_cause"].copy()
     is_test = np.arange(len(runs)) >= 720
     cause[(cause == "load").to_numpy() & ~is_test] = "none"
-    changed = type(explainer)(
-        explainer.source,
-        explainer.card,
-        explainer.trained,
-        runs.assign(recorded_cause=cause),
-        explainer.overall,
-        explainer.now,
-    )
-    check = explain_source(changed, PARAMS).check
+    check = explain_source(replace(explainer, runs=runs.assign(recorded_cause=cause)), PARAMS).check
     by_frequency = check.mrr.value - check.frequency.value
     n_input = (cause[is_test] == "big_input").sum()
     assert by_frequency < 1  # the load comes after input, with all families that were never recorded

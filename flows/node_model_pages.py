@@ -9,17 +9,9 @@ from flows.node_pages import MAX_ROWS, rest
 from flows.publish import joined, table
 from flows.shown import counted
 from tasks.markdown import plain
-from tasks.nodes.network_steps import (
-    FingerprintedNodes,
-    TrainedNodes,
-    TunedNodes,
-)
-from tasks.nodes.node_words import TOO_GOOD, called, interval
-from tasks.nodes.verdict_steps import (
-    Judged,
-    LearnedVerdicts,
-    WatchedNodes,
-)
+from tasks.nodes.network_steps import FingerprintedNodes, TrainedNodes, TunedNodes
+from tasks.nodes.node_words import called, interval
+from tasks.nodes.verdict_steps import Judged, LearnedVerdicts, WatchedNodes
 from tasks.quantities import number, ratio
 from tasks.report.nodes_watching import HEADS, cost_words, counted_states, excluded_nodes, state_values
 
@@ -44,7 +36,6 @@ def training_page(source: str, found: TrainedNodes) -> str:
             f"Model {plain(found['model_id'])}, data version {plain(found['data_version'])}. In use: {plain(in_use)}.",
             f"It learned {counted(found['n_learned'], 'execution')}; the figures are of the latest "
             f"{found['n_tested']:,}, which it did not see. The better model is chosen by {plain(found['metric'])}.",
-            f"Too good: {TOO_GOOD}." if found["sees_node_metrics"] and "auprc" in found["figures"] else "",
             table(("figure", "value"), rows) if rows else "",
         ]
     )

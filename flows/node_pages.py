@@ -27,7 +27,7 @@ from tasks.nodes.node_words import (
     standing_out,
 )
 from tasks.quantities import number, ratio
-from tasks.report.nodes_learned_evaluated import falls_short, is_learned
+from tasks.report.nodes_learned_evaluated import falls_short
 from tasks.report.nodes_verdict import summary_words, verdict_tables
 from tasks.warehouse.landing import Batch
 
@@ -153,7 +153,6 @@ def evaluation_page(what: str, figures: Mapping[str, Any]) -> str:
     }
     keys = [key for key in figures if key != "report" and not _is_beside(key, figures)]
     rows = [(key, shown.get(key) or _figure(figures, key) or figures.get(f"{key}.reason") or "") for key in keys]
-    title = "Answers, learned and plain," if is_learned(figures) else "Plain answers"
     short = falls_short(figures)
     verdicts = [
         part
@@ -162,7 +161,7 @@ def evaluation_page(what: str, figures: Mapping[str, Any]) -> str:
     ]
     return joined(
         [
-            f"# {title} about the nodes of {plain(what)}",
+            f"# Answers about the nodes of {plain(what)}",
             plain(summary_words(figures)),
             *verdicts,
             "\n".join(["## What falls short", *(f"- {plain(line)}" for line in short)]) if short else "",

@@ -8,7 +8,6 @@ import typer
 from flows.commands.nodes_evaluate_options import (
     BOTH,
     Curve,
-    LearnedShare,
     Model,
     Protocols,
     Seeds,
@@ -67,7 +66,6 @@ def evaluate(
     variant: Variant = None,
     model: Model = None,
     seeds: Seeds = None,
-    share: LearnedShare = None,
     protocols: Protocols = None,
     without_labels: WithoutLabels = False,
     train: Train = None,
@@ -83,7 +81,7 @@ def evaluate(
     invocation = invocation_of(context)
     read = read_flags(label_from, manifest, renamed, time_zone)
     asked = asked_settings(
-        variant, model, seeds, share, protocols, seed, without_labels=without_labels, half=half, curve=curve
+        variant, model, seeds, protocols, seed, without_labels=without_labels, half=half, curve=curve
     )
     settings = invocation.resolved({"nodes": {"read": read, "evaluate": asked}}).settings.nodes
     if not paths and not settings.read.manifest:

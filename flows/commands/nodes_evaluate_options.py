@@ -19,22 +19,18 @@ Variant = Annotated[
 Model = Annotated[
     Literal["ours", "paper", "both", "none"] | None,
     typer.Option(
-        help="Learned model beside the plain answers: ours, the paper's, both or none; as in conf/, or else both",
+        help="Perona's network beside the plain answers: ours, the paper's, both or none; as in conf/, or else both",
         show_default=False,
     ),
 ]
-Seeds = Annotated[int | None, typer.Option(min=1, max=1000, help="Fits of the model in each split", show_default=False)]
-LearnedShare = Annotated[
-    float | None,
-    typer.Option(
-        "--share", min=0.001, max=1, help="Share of the training executions that it learns", show_default=False
-    ),
+Seeds = Annotated[
+    int | None, typer.Option(min=1, max=1000, help="Fits of the network in each split", show_default=False)
 ]
 Protocols = Annotated[
     list[str] | None,
     typer.Option(
         "--protocol",
-        metavar="chronological|random|left_node|paper",
+        metavar="chronological|paper",
         help="Way of splitting that it is fitted in; may be repeated",
         show_default=False,
     ),
@@ -67,7 +63,6 @@ def asked_settings(
     variant: str | None,
     model: str | None,
     seeds: int | None,
-    share: float | None,
     protocols: list[Any] | None,
     seed: int | None,
     *,
@@ -76,7 +71,7 @@ def asked_settings(
     curve: bool = False,
 ) -> dict[str, Any]:
     """Flags of the command line as settings of nodes.evaluate; what was not given is not in it."""
-    learned: dict[str, Any] = {"seeds": seeds, "share": share, "protocols": protocols or None}
+    learned: dict[str, Any] = {"seeds": seeds, "protocols": protocols or None}
     learned["variants"] = None if model is None else LEARNED[model]
     asked: dict[str, Any] = {}
     if seed is not None:

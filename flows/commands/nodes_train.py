@@ -11,7 +11,6 @@ from flows.invocation import invocation_of
 from flows.running import flow_running
 from flows.shown import as_command, count
 from flows.tables import show_facts
-from tasks.nodes.node_words import TOO_GOOD
 from tasks.quantities import number
 
 if TYPE_CHECKING:
@@ -33,11 +32,11 @@ WORDS = {
     "f1_outlier": "F1, degraded",
     "precision": "precision",
     "recall": "recall",
-    "f1_normal": "F1, normal",
-    "weighted_f1": "F1, weighted",
     "false_alarms_per_1000": "false alarms per 1,000",
+    "error_ratio": "error of own metrics, of the type's mean",
     "mse_own": "squared error, own metrics",
     "mse_own_mean_predictor": "the same of the type's mean",
+    "type_accuracy": "types told rightly",
     "score_spearman": "scores follow performance",
     "score_deviation": "their ratio varies by",
 }
@@ -139,7 +138,6 @@ def facts_of(found: "TrainedNodes") -> dict[str, str]:
         "in use": in_use,
         "learned": f"{count(found['n_learned'])} executions{', before' if found['is_from_before'] else ''}",
         "held out": f"{count(found['n_tested'])} executions, the latest, which the figures below are of",
-        **({"too good": TOO_GOOD} if found["sees_node_metrics"] and "auprc" in figures else {}),
         **{words: number(figures[key]) for key, words in WORDS.items() if key in figures},
         "data version": found["data_version"],
     }

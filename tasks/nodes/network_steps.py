@@ -2,9 +2,9 @@
 
 import logging
 import uuid
+from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
 import pandas as pd
 from pydantic import ValidationError
@@ -14,13 +14,12 @@ from tasks.nodes.answers import replace_rows
 from tasks.nodes.history import benchmarks_of, version_of
 from tasks.nodes.node_words import NETWORK, WORD, no_trained_model
 from tasks.nodes.perona.params import ModelParams, SearchParams, TrainParams
-from tasks.nodes.perona.trained import remember, remembered, training_key
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.verdict_steps import read_flagged, read_judging
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import champion
+from tasks.warehouse.registry import champion, folder_of
 from tasks.warehouse.versions import code_version
 
 logger = logging.getLogger(__name__)
@@ -32,8 +31,7 @@ class TrainedNodes(TypedDict):
     """model_id: of the new model; champion_id: of the one in use now. metric: by which the better one is chosen.
 
     figures: of the new one, on the executions that were held out. n_learned, n_tested: executions. is_from_before: the
-    same data, parameters and code had made this model already, and nothing was learned. sees_node_metrics: it does, and
-    where stress was put on for the recording, figures of detection are too good."""
+    same data, parameters and code had made the model in use already, and nothing was learned."""
 
     model_id: str
     champion_id: str
@@ -43,7 +41,6 @@ class TrainedNodes(TypedDict):
     n_learned: int
     n_tested: int
     is_from_before: bool
-    sees_node_metrics: bool
 
 
 class TunedNodes(TypedDict):
@@ -78,30 +75,40 @@ def train(
 ) -> TrainedNodes:
     """Train a model on the executions of a source, measure it on the latest ones, and use it if it is the better one.
 
-    run_id: of the flow run; the same run, data and parameters make the same model once. What another run made of the
-    same data, parameters and code is given again, unless `again` says to train all the same."""
-    key = training_key(source, version_of(warehouse, source), model, train, preprocess, score)
-    if not again and (known := remembered(warehouse, source, key)):
-        logger.info("%s was made of the same data, parameters and code before: nothing to learn", known["model_id"])
-        return cast(TrainedNodes, {**known, "is_from_before": True, "sees_node_metrics": model.graph.node_metrics})
-    from tasks.nodes.perona.trained import asked_of, train_source
+    run_id: of the flow run; the same run, data and parameters make the same model once. Where the model in use is of
+    the same data, parameters and code it is given again, unless `again` says to train all the same."""
+    from tasks.nodes.perona.trained import METRIC, load_trained, train_source
 
+    asked = [one.model_dump(mode="json") for one in (model, train, preprocess, score)]
+    version = version_of(warehouse, source)
+    key = uuid.uuid5(uuid.NAMESPACE_OID, f"{source}\n{version}\n{code_version()}\n{asked}").hex
+    present = champion(warehouse.models, WORD, source, NETWORK)
+    if present is not None and present.parameters.get("key") == key and not again:
+        with suppress(BadInput):  # a model that cannot be read is mended by a training
+            before = load_trained(folder_of(warehouse.models, WORD, present.model_id))
+            logger.info("%s was made of the same data, parameters and code: nothing to learn", present.model_id)
+            return TrainedNodes(
+                model_id=present.model_id,
+                champion_id=present.model_id,
+                data_version=version,
+                metric=METRIC,
+                figures=dict(present.metrics),
+                n_learned=len(before.learned),
+                n_tested=int(present.parameters["n_tested"]),
+                is_from_before=True,
+            )
     history, version = benchmarks_of(warehouse, source, score, with_telemetry=True)
-    params = asked_of(model, train, preprocess, score)
-    found = train_source(warehouse, source, history, version, params, run_id=run_id)
-    told = TrainedNodes(
+    found = train_source(warehouse, source, history, version, model, train, preprocess, score, run_id=run_id, key=key)
+    return TrainedNodes(
         model_id=found.model_id,
         champion_id=found.champion_id,
         data_version=version,
-        metric=found.measured.metric,
-        figures=found.measured.figures,
+        metric=METRIC,
+        figures=found.figures,
         n_learned=found.n_learned,
         n_tested=found.n_tested,
         is_from_before=False,
-        sees_node_metrics=model.graph.node_metrics,
     )
-    remember(warehouse, key, told)
-    return told
 
 
 def tune(
@@ -116,13 +123,11 @@ def tune(
     """Search the parameters of a source's model; a search of the same data and settings that was stopped goes on.
 
     `trials`: path of a table of them, beside the journal."""
-    from tasks.nodes.perona.trained import asked_of
     from tasks.nodes.perona.trained import tune as searched
 
     history, version = benchmarks_of(warehouse, source, score, with_telemetry=True)
-    params = asked_of(model, train, preprocess, score)
-    journal = journal_of(warehouse, source)
-    found = searched(history, params, search, journal, source=source)
+    journal = warehouse.home / JOURNALS / f"nodes-{source}.journal"
+    found = searched(history, model, train, preprocess, score, search, journal)
     table = journal.with_name(f"nodes-{source}-{version}-trials.parquet")
     draft = table.with_suffix(".part")
     found.trials.to_parquet(draft, index=False)
@@ -203,11 +208,6 @@ def require_trained(warehouse: Warehouse, source: str) -> str:
     if card is None:
         raise NotFound(no_trained_model(source))
     return card.model_id
-
-
-def journal_of(warehouse: Warehouse, source: str) -> Path:
-    """Where a search remembers its trials."""
-    return warehouse.home / JOURNALS / f"nodes-{source}.journal"
 
 
 def read_fingerprint_scores(warehouse: Warehouse, source: str) -> pd.DataFrame:

@@ -132,10 +132,6 @@ DETECTOR = "detector"  # what verdicts are told by
 NETWORK = "fingerprint"  # Perona's network
 CLEARED_KIND = "cleared-degradation"  # of an alarm that is over
 LEARNED = "learned.parquet"  # in the folder of a network: what it has seen
-TOO_GOOD = (
-    "figures of detection, where stress was put on for the recording: this model sees node metrics, and a stressor "
-    "shows in them; train --fresh with model.graph.node_metrics: false for figures of what benchmarks say"
-)
 
 
 def no_model(source: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.report.nodes_evaluation_words import ANY, DOSES, LEARNED, MODEL, PROTOCOLS, STRONG
+from tasks.report.nodes_evaluation_words import ANY, DOSES, LEARNED, PROTOCOLS, STRONG, VERDICTS
 
 PART = "detect"
 ENDS = ("low", "high")
@@ -17,7 +17,7 @@ Place = tuple[str, str, str]  # protocol, dose, detector
 
 @dataclass(frozen=True)
 class Told:
-    """A figure, and the 95 % interval of its mean over fits where there are several."""
+    """A figure, and its 95 % interval where there is one."""
 
     value: float
     low: float | None = None
@@ -26,7 +26,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The learned model and one simple detector, in one way of splitting and at one dose."""
+    """The detector and one simpler one, in one way of splitting and at one dose."""
 
     protocol: str
     dose: str
@@ -36,12 +36,12 @@ class Comparison:
 
     @property
     def gap(self) -> float:
-        """How far the model is ahead, as it is shown: negative where it is behind, 0 where both are level."""
+        """How far the detector is ahead, as it is shown: negative where it is behind, 0 where both are level."""
         return gap_of(self.ours, self.theirs)
 
     @property
     def is_sure(self) -> bool:
-        """Whether the model is ahead with its whole interval."""
+        """Whether the detector is ahead with its whole interval."""
         return self.ours.low is not None and self.ours.low > self.theirs.value
 
 
@@ -84,14 +84,15 @@ def in_order(doses: Iterable[str]) -> list[str]:
 
 
 def comparisons(figures: Mapping[str, Any], measure: str) -> list[Comparison]:
-    """The model with each simple detector, wherever both have a figure; in the order of protocols and doses."""
+    """The detector with each simpler one, wherever both have a figure; in the order of protocols and doses."""
     told = told_of(figures, measure)
     found = []
     for protocol in PROTOCOLS:
         values = of_protocol(told, protocol)
         for dose in in_order(of for of, _ in values):
-            ours = values.get((dose, MODEL))
-            rivals = [(name, value) for (of, name), value in values.items() if of == dose and name not in LEARNED]
+            ours = values.get((dose, VERDICTS))
+            others = {VERDICTS, *LEARNED}
+            rivals = [(name, value) for (of, name), value in values.items() if of == dose and name not in others]
             if ours is not None:
                 found += [Comparison(protocol, dose, name, ours, theirs) for name, theirs in rivals]
     return found

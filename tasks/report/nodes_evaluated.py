@@ -9,10 +9,10 @@ from tasks.report.nodes_detected import told_of
 from tasks.report.nodes_evaluation_words import (
     ANY,
     DETECTORS,
-    LEARNED_METHODS,
     MEASURES,
     METHODS,
     MODEL,
+    OF_NORMS,
     PROTOCOLS,
     Show,
     detector_name,
@@ -106,10 +106,7 @@ def figure_rows(figures: Mapping[str, Any]) -> list[dict[str, str]]:
         for template, (words, show) in FITTED.items()
         if (template, MODEL) not in SAYS_NOTHING
     }
-    keys |= {
-        f"rank.{method}.{MODEL}": (f"correlation with applications of {words}, {detector_name(MODEL)}", ratio)
-        for method, words in LEARNED_METHODS.items()
-    }
+    keys[f"rank.spearman.{MODEL}"] = (f"correlation with applications of {OF_NORMS}, {detector_name(MODEL)}", ratio)
     keys |= {f"repeatability.{key}": (f"reruns: {words}", show) for key, (words, show) in REPEATED.items()}
     theirs = their_figures(figures)
     return [

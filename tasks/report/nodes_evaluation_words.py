@@ -6,9 +6,10 @@ from tasks.quantities import number, ratio, share
 
 Show = Callable[[float | None], str]
 
-MODEL, PAPER = "model", "paper"  # the learned detectors, and the protocol of the paper
+MODEL, PAPER = "model", "paper"  # Perona's network, ours and its authors', and their protocol
+VERDICTS, WITHOUT_LABELS = "detector", "headline"  # what verdicts are told by, and where nobody knows of stress
 DETECTORS = {
-    MODEL: "learned model",
+    MODEL: "our variant",
     PAPER: "paper's variant",
     "detector": "the detector",
     "logistic": "logistic regression a benchmark",
@@ -68,10 +69,5 @@ METHODS = {
     "pc1": "the first principal component",
     "shared": "what microbenchmarks of several tools share",
 }
-LEARNED_METHODS = {
-    "spearman": "what norms of fingerprints share over several tools",
-    "geometric": "the score of all norms",
-    "standardised": "norms, each in its own deviations",
-    "pc1": "the first principal component of norms",
-}
+OF_NORMS = "what norms of fingerprints share over several tools"
 KNOWN_AFTERWARDS = "best_oracle"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasks.quantities import number, ratio, share
-from tasks.report.nodes_evaluation_words import LEARNED, MODEL, Show, detector_name
+from tasks.report.nodes_evaluation_words import WITHOUT_LABELS, Show, detector_name
 from tasks.report.nodes_fitted import cell_of
 from tasks.report.nodes_rows import NOTHING, Cell, Row, Table
 
@@ -71,17 +71,17 @@ def injected_evidence(figures: Mapping[str, Any]) -> str:
 
 
 def injected_behind_lines(figures: Mapping[str, Any]) -> list[str]:
-    """Where the model tells spoiled executions less surely than a simple detector: one line a kind."""
+    """Where the detector tells spoiled executions less surely than a simpler one: one line a kind."""
     lines = []
     for kind, (title, _) in KINDS.items():
         told = {name: figures.get(f"{PART}.{kind}.auprc.{name}") for name in _best_first(figures, kind)}
-        ours = told.pop(MODEL, None)
+        ours = told.pop(WITHOUT_LABELS, None)
         if ours is None:
             continue
         better = [
             f"{detector_name(name)} {ratio(value)}"
             for name, value in told.items()
-            if value is not None and name not in LEARNED and round(value - ours, DECIMALS) > 0
+            if value is not None and round(value - ours, DECIMALS) > 0
         ]
         if better:
             lines.append(f"{SPOILED['auprc'][0]}, {title.lower()}: {ratio(ours)}; better: {', '.join(better)}")

@@ -9,21 +9,21 @@ from tasks.quantities import ratio
 from tasks.report.nodes_evaluation_words import (
     KNOWN_AFTERWARDS,
     LEARNED,
-    LEARNED_METHODS,
     METHODS,
-    MODEL,
+    OF_NORMS,
     detector_name,
 )
 from tasks.report.nodes_rows import NOTHING, Cell, Row, Table
 
 PART, NODES = "rank.", "rank.nodes."
+SHOWN = "shared"  # the method that nodes are ranked by
 TOGETHER, MEAN = "all together", "mean of machine types"
 DECIMALS = 2  # what is equal in so many is level
 
 Way = tuple[str, str]  # method and variant; no variant: plain
 WAYS: tuple[Way, ...] = (
     *((method, "") for method in METHODS),
-    *((method, name) for name in LEARNED for method in LEARNED_METHODS),
+    *(("spearman", name) for name in LEARNED),
 )
 
 
@@ -51,10 +51,11 @@ def rank_table(figures: Mapping[str, Any]) -> Table:
 
 
 def rank_behind_lines(figures: Mapping[str, Any]) -> list[str]:
-    """Where fingerprints of the model follow applications less than a plain way does: one line a machine type."""
+    """Where the shared component, by which nodes are ranked, follows applications less than another way: one line a
+    machine type."""
     lines = []
     for one, words in _slices(figures).items():
-        ours = _value(figures, ("spearman", MODEL), one)
+        ours = _value(figures, (SHOWN, ""), one)
         plain = {name: _value(figures, (name, ""), one) for name in METHODS if name != KNOWN_AFTERWARDS}
         known = {name: value for name, value in plain.items() if value is not None}
         better = [name for name in known if ours is not None and round(known[name] - ours, DECIMALS) > 0]
@@ -93,4 +94,4 @@ def _cell(figures: Mapping[str, Any], way: Way, slice_: str, best: float | None)
 
 def _words(way: Way) -> str:
     method, name = way
-    return f"{LEARNED_METHODS[method]}, {detector_name(name)}" if name else METHODS[method]
+    return f"{OF_NORMS}, {detector_name(name)}" if name else METHODS[method]

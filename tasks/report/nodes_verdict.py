@@ -1,11 +1,11 @@
-"""Whether the learned model tells stressed executions better than the simple detectors: tables, the answer first."""
+"""Whether the detector tells stressed executions better than simpler ones: tables, the answer first."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 from tasks.report.nodes_detected import DECIMALS, Comparison, Told, comparisons, gap_of, in_order, of_protocol, told_of
-from tasks.report.nodes_evaluation_words import LEARNED, MEASURES, MODEL, PROTOCOLS, detector_name, dose_name
+from tasks.report.nodes_evaluation_words import LEARNED, MEASURES, PROTOCOLS, VERDICTS, detector_name, dose_name
 from tasks.report.nodes_rows import NOTHING, Cell, Row, Table
 
 JUDGED_BY = ("f1_outlier", "auprc")
@@ -13,9 +13,9 @@ LEVEL = "level"
 
 
 def verdict_tables(figures: Mapping[str, Any]) -> list[Table]:
-    """By each measure of JUDGED_BY how far the model is ahead of the best simple detector, by split and dose.
+    """By each measure of JUDGED_BY how far the detector is ahead of the best simpler one, by split and dose.
 
-    Marked is where it is behind. Nothing without a learned model."""
+    Marked is where it is behind. Nothing without a detector."""
     return [table for measure in JUDGED_BY if (table := _verdict_table(figures, measure)).rows]
 
 
@@ -51,20 +51,20 @@ def gap_words(gap: float) -> str:
 
 
 def summary_words(figures: Mapping[str, Any]) -> str:
-    """In how many places the model is ahead of every simple detector; empty without a learned model."""
+    """In how many places the detector is ahead of every simpler one; empty where it was not measured."""
     found = _strongest(comparisons(figures, JUDGED_BY[0]))
     if not found:
         return ""
     words, n = MEASURES[JUDGED_BY[0]][0], len(found)
     ahead, behind = sum(one.gap > 0 for one in found), sum(one.gap < 0 for one in found)
     return (
-        f"By {words} the learned model is ahead of every simple detector in {ahead} of {n} places (each a way of "
+        f"By {words} the detector is ahead of every simpler one in {ahead} of {n} places (each a way of "
         f"splitting and a dose), level with the best of them in {n - ahead - behind}, behind in {behind}."
     )
 
 
 def behind_lines(figures: Mapping[str, Any]) -> list[str]:
-    """Where the model is behind, and which simple detectors are better there: one line a place."""
+    """Where the detector is behind, and which simpler ones are better there: one line a place."""
     lines = []
     for measure in JUDGED_BY:
         words, show = MEASURES[measure]
@@ -78,8 +78,8 @@ def behind_lines(figures: Mapping[str, Any]) -> list[str]:
 
 
 def dose_tables(figures: Mapping[str, Any], measure: str = JUDGED_BY[0]) -> list[Table]:
-    """A table a way of splitting: detectors with the best on top, by dose; beside each simple one how far the model is
-    ahead of it. Marked is the best of each dose."""
+    """A table a way of splitting: detectors with the best on top, by dose; beside each simpler one how far the detector
+    is ahead of it. Marked is the best of each dose."""
     told = told_of(figures, measure)
     tables = []
     for protocol, words in PROTOCOLS.items():
@@ -101,12 +101,12 @@ def _dose_rows(values: Mapping[tuple[str, str], Told], doses: Sequence[str], mea
         return -known[0] if known else 0.0
 
     def cell(name: str, dose: str) -> Cell:
-        told, ours = values.get((dose, name)), values.get((dose, MODEL))
+        told, ours = values.get((dose, name)), values.get((dose, VERDICTS))
         if told is None:
             return NOTHING
         notes: tuple[str, ...] = (f"{show(told.low)} to {show(told.high)}",) if told.low is not None else ()
-        if ours is not None and name not in LEARNED:
-            notes = (f"model {gap_words(gap_of(ours, told))}",)
+        if ours is not None and name not in {VERDICTS, *LEARNED}:
+            notes = (f"detector {gap_words(gap_of(ours, told))}",)
         return Cell(show(told.value), notes, is_marked=show(told.value) == show(best[dose]))
 
     return tuple(

@@ -19,6 +19,6 @@ def campaign_graphs() -> tuple[GraphSet, GraphSet]:
     first, second = int(0.6 * n), int(0.8 * n)
     scales = learn_inputs(history, np.arange(n) < first, ModelParams(), PreprocessParams(), ScoreParams())
     inputs = inputs_of(history, scales, ModelParams())
-    predecessors = predecessors_of(inputs, inputs.labels == 0, 3)
+    predecessors = predecessors_of(inputs, inputs.labels == 0, 0)
     train, validation = (graphs_of(inputs, np.arange(*part), predecessors) for part in ((0, first), (first, second)))
     return train, validation

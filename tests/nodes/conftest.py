@@ -64,11 +64,10 @@ def campaign():
 
 def small(seed=0, epochs=2):
     """Parameters of a model that is fitted in a moment."""
-    from tasks.nodes.perona.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
+    from tasks.nodes.perona.params import FitParams, LossParams, ModelParams, NetworkParams
 
     return ModelParams(
-        graph=GraphParams(node_metrics=False),
-        network=NetworkParams(hidden=8, intermediate=8, heads=1, dropout=0.0, edge_dropout=0.0),
+        network=NetworkParams(hidden=8, intermediate=8, heads=1),
         loss=LossParams(mined_per_type=8),
         fit=FitParams(epochs=epochs, batch_size=64, seed=seed),
     )

@@ -3,13 +3,13 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tasks.errors import BadInput, NotFound
 from tasks.nodes import answers, network_steps
 from tasks.nodes.history import benchmarks_of
-from tasks.nodes.perona.params import FingerprintParams
-from tasks.nodes.perona.trained import Compared, Measured, load_trained, trained_in_use
+from tasks.nodes.perona.trained import load_trained, trained_in_use
 from tasks.nodes.score_params import ScoreParams
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.registry import cards, champion
@@ -33,7 +33,7 @@ def test_a_model_learns_the_first_executions_of_each_node_and_is_measured_on_the
     assert rows["place"][learned].max() == 12  # of 20: 60 %
     assert set(rows["place"][chosen]) == {13, 14, 15, 16}
     assert not model.learned & model.chosen
-    assert {"auprc", "f1_outlier", "mse_own", "type_accuracy"} <= set(card.metrics)
+    assert {"error_ratio", "mse_own", "type_accuracy", "score_spearman"} <= set(card.metrics)
 
 
 def test_every_execution_has_a_fingerprint(trained_log):
@@ -62,13 +62,15 @@ def test_the_same_data_and_model_are_not_asked_again(trained_log, monkeypatch):
     assert asked(trained_log) == first
 
 
-def test_a_saved_model_gives_the_same_verdicts_after_loading(trained_log):
-    from tasks.nodes.perona.trained import ask
+def test_a_saved_model_gives_the_same_fingerprints_after_loading(trained_log):
+    from tasks.nodes.perona.trained import fingerprint
 
     card, model = trained_in_use(trained_log, "log")
     again = load_trained(trained_log.models / "nodes" / card.model_id)
     history, _ = benchmarks_of(trained_log, "log", QUICK)
-    np.testing.assert_array_equal(ask(history, model).judged.logit, ask(history, again).judged.logit)
+    nothing = np.zeros(len(history.executions), dtype=bool)
+    one, other = (fingerprint(history, each, nothing, QUICK).executions for each in (model, again))
+    pd.testing.assert_frame_equal(one, other, check_exact=True)
 
 
 def test_the_same_run_trains_the_same_model_once(trained_log, train):
@@ -97,18 +99,6 @@ def test_the_next_training_takes_the_parameters_of_the_model_in_use_or_says_why_
         network_steps.in_use(trained_log, "log")
 
 
-def test_the_threshold_of_training_counts_however_a_model_is_asked(trained_log):
-    """Through time, execution by execution, and all at once: the same verdicts, whatever threshold one hands over."""
-    from tasks.nodes.perona.trained import ask
-
-    _, model = trained_in_use(trained_log, "log")
-    history, _ = benchmarks_of(trained_log, "log", QUICK)
-    one, other = ask(history, model), ask(history, model, FingerprintParams(threshold=0.0, rounds=0, graphs_at_once=50))
-    np.testing.assert_allclose(one.judged.logit, other.judged.logit, rtol=1e-3, atol=1e-4)
-    np.testing.assert_array_equal(one.judged.is_flagged, other.judged.is_flagged)
-    assert other.judged.n_in_time > 0
-
-
 def test_too_few_executions_are_one_line(trained_log, train):
     with writing(trained_log) as connection, transaction(connection):
         connection.execute(
@@ -122,9 +112,6 @@ def test_too_few_executions_are_one_line(trained_log, train):
 def test_a_source_without_a_model_says_how_to_get_one(nodes_log):
     with pytest.raises(NotFound, match="no trained model of nodes yet; make one with whorl nodes train --source log"):
         asked(nodes_log)
-
-
-NOTHING = Measured({}, "error_ratio")
 
 
 class Stopped(Exception):
@@ -145,8 +132,8 @@ def test_a_training_that_was_stopped_before_its_model_was_used_uses_it_the_next_
         patch.setattr("tasks.nodes.perona.trained.promote_if_better", stopping)
         train(trained_log, run_id="another", seed=5)
     assert in_use(trained_log) == before and len(cards(trained_log.models)) == n_models + 1
-    found = Compared(NOTHING, NOTHING, 0, can_old=False, can_new=True)
-    monkeypatch.setattr("tasks.nodes.perona.trained.compared", lambda *_: found)
+    values = iter((0.5, 0.9, 0.8))  # of the new one; of the present one and the new one on the same executions
+    monkeypatch.setattr("tasks.nodes.perona.trained.figures_of", lambda *_: {"error_ratio": next(values)})
     told = train(trained_log, run_id="another", seed=5)
     assert told["champion_id"] == told["model_id"] == in_use(trained_log)
     assert len(cards(trained_log.models)) == n_models + 1

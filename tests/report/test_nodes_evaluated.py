@@ -1,16 +1,16 @@
-"""The tables of an evaluation say at once whether the learned model is ahead of each simple detector, and where not."""
+"""The tables of an evaluation say at once whether the detector is ahead of each simple detector, and where not."""
 
 import pandas as pd
 import pytest
 
-from tasks.nodes.evaluate import applications, network_ranking
+from tasks.nodes.evaluate import applications
 from tasks.nodes.evaluate.measures import FIT_MEASURES as FIT_MEASURES
 from tasks.nodes.evaluate.protocol import Evaluation
 from tasks.report.nodes_detected import Told, comparisons, told_of
 from tasks.report.nodes_evaluated import detection_figures, figure_rows
 from tasks.report.nodes_evaluation_page import evaluation_text
-from tasks.report.nodes_evaluation_words import LEARNED_METHODS, METHODS
-from tasks.report.nodes_fitted import FITTED, ablation_table, fitted_table, paper_table, short_lines
+from tasks.report.nodes_evaluation_words import METHODS, OF_NORMS
+from tasks.report.nodes_fitted import FITTED, fitted_table, paper_table, short_lines
 from tasks.report.nodes_injected import injected_behind_lines, injected_evidence, injected_tables
 from tasks.report.nodes_learned_evaluated import falls_short, is_learned, missing_lines
 from tasks.report.nodes_ranked_table import rank_behind_lines, rank_table
@@ -24,14 +24,14 @@ PLAIN = {
     f"{F1}.zscore.random": 0.7, f"{F1}.zscore.random.deviation": 0.02, f"{F1}.zscore.random.dose_1": 0.4,
     f"{F1}.zscore.left_node": None, f"{F1}.zscore.left_node.reason": "there is one node",
 }  # fmt: skip
-LEARNED = {
-    f"{F1}.model": 0.8, f"{F1}.model.low": 0.75, f"{F1}.model.high": 0.85, f"{F1}.model.deviation": 0.04,
-    f"{F1}.model.dose_1": 0.4, f"{F1}.model.dose_1.low": 0.3, f"{F1}.model.dose_1.high": 0.5,
-    f"{F1}.model.dose_3": 0.93, f"{F1}.model.dose_3.low": 0.89, f"{F1}.model.dose_3.high": 0.97,
-    f"{F1}.model.from_dose_2": 0.801, f"{F1}.model.random": 0.72, f"{F1}.model.random.dose_1": 0.41,
-    f"{F1}.paper": 0.55, f"{F1}.model.paper": 0.7, f"{F1}.zscore.paper": 0.72,
+DETECTED = {
+    f"{F1}.detector": 0.8, f"{F1}.detector.low": 0.75, f"{F1}.detector.high": 0.85, f"{F1}.detector.deviation": 0.04,
+    f"{F1}.detector.dose_1": 0.4, f"{F1}.detector.dose_1.low": 0.3, f"{F1}.detector.dose_1.high": 0.5,
+    f"{F1}.detector.dose_3": 0.93, f"{F1}.detector.dose_3.low": 0.89, f"{F1}.detector.dose_3.high": 0.97,
+    f"{F1}.detector.from_dose_2": 0.801, f"{F1}.detector.random": 0.72, f"{F1}.detector.random.dose_1": 0.41,
+    f"{F1}.paper": 0.55, f"{F1}.detector.paper": 0.7, f"{F1}.zscore.paper": 0.72,
 }  # fmt: skip
-FIGURES = PLAIN | LEARNED
+FIGURES = PLAIN | DETECTED
 
 
 def texts(table):
@@ -49,11 +49,11 @@ def marked(table):
 
 def test_keys_are_read_by_protocol_dose_and_end():
     told = told_of(FIGURES, "f1_outlier")
-    assert told["", "any", "model"] == Told(0.8, 0.75, 0.85)
+    assert told["", "any", "detector"] == Told(0.8, 0.75, 0.85)
     assert told["", "dose_1", "forest"] == Told(0.45)
     assert told["random", "dose_1", "zscore"] == Told(0.4)
-    assert told["paper", "any", "model"] == Told(0.7) and told["", "any", "paper"] == Told(0.55)
-    assert told["", "from_dose_2", "model"] == Told(0.801)
+    assert told["paper", "any", "detector"] == Told(0.7) and told["", "any", "paper"] == Told(0.55)
+    assert told["", "from_dose_2", "detector"] == Told(0.801)
     assert ("left_node", "any", "zscore") not in told
     beside = (".low", ".high", ".deviation", ".reason")
     assert len(told) == sum(value is not None and not key.endswith(beside) for key, value in FIGURES.items())
@@ -74,7 +74,7 @@ def test_the_verdict_says_how_far_ahead_of_the_best_and_marks_where_it_is_behind
 
 
 def test_the_summary_counts_places_and_the_lines_name_who_is_better():
-    assert "ahead of every simple detector in 4 of 7 places" in summary_words(FIGURES)
+    assert "ahead of every simpler one in 4 of 7 places" in summary_words(FIGURES)
     assert "level with the best of them in 1, behind in 2." in summary_words(FIGURES)
     assert behind_lines(FIGURES) == [
         "F1 of stressed, later executions, dose 1: 0.40; better: isolation forest 0.45",
@@ -83,7 +83,7 @@ def test_the_summary_counts_places_and_the_lines_name_who_is_better():
 
 
 def test_without_a_learned_model_there_is_no_verdict():
-    assert not is_learned(PLAIN) and is_learned(FIGURES)
+    assert not is_learned(FIGURES) and is_learned(FITS)
     assert verdict_tables(PLAIN) == [] and summary_words(PLAIN) == "" and falls_short(PLAIN) == []
     assert comparisons(PLAIN, "f1_outlier") == []
 
@@ -91,18 +91,18 @@ def test_without_a_learned_model_there_is_no_verdict():
 def test_detectors_by_dose_stand_with_the_best_on_top_and_the_best_of_each_dose_marked():
     later, random = dose_tables(FIGURES)
     assert [row.name for row in later.rows] == [
-        "learned model",
+        "the detector",
         "robust z-scores",
         "paper's variant",
         "isolation forest",
     ]
     assert marked(later) == {
-        ("learned model", "all doses"), ("learned model", "doses from 2 on"), ("robust z-scores", "doses from 2 on"),
-        ("isolation forest", "dose 1"), ("learned model", "dose 3"),
+        ("the detector", "all doses"), ("the detector", "doses from 2 on"), ("robust z-scores", "doses from 2 on"),
+        ("isolation forest", "dose 1"), ("the detector", "dose 3"),
     }  # fmt: skip
     rows = {row.name: row for row in later.rows}
-    assert rows["learned model"].cells[0].notes == ("0.75 to 0.85",)
-    assert rows["isolation forest"].cells[2].notes == ("model -0.05",)
+    assert rows["the detector"].cells[0].notes == ("0.75 to 0.85",)
+    assert rows["isolation forest"].cells[2].notes == ("detector -0.05",)
     assert rows["paper's variant"].cells[1].text == "–"
     assert random.title == "random executions"
 
@@ -110,19 +110,19 @@ def test_detectors_by_dose_stand_with_the_best_on_top_and_the_best_of_each_dose_
 def test_the_rows_of_all_measures_are_sorted_within_each_way_of_splitting():
     rows = [(row["split"], row["detector"], row["f1_outlier"]) for row in detection_figures(FIGURES)]
     assert [row[1] for row in rows if row[0] == "later executions"] == [
-        "learned model", "robust z-scores", "paper's variant", "isolation forest",
+        "the detector", "robust z-scores", "paper's variant", "isolation forest",
     ]  # fmt: skip
     assert [row[0] for row in rows[-2:]] == ["the paper's way"] * 2
-    assert [row[1] for row in rows[-2:]] == ["robust z-scores", "learned model"]
+    assert [row[1] for row in rows[-2:]] == ["robust z-scores", "the detector"]
 
 
 FITS = {
     "type.accuracy.model": 1.0, "type.accuracy.model.paper": 0.98, "type.accuracy.paper.paper": 1.0,
     "reconstruction.mse.model.paper": 0.3, "reconstruction.mse.paper.paper": 0.012,
     "reconstruction.mse.own.model": 0.02, "reconstruction.mse.own.model.mean_predictor": 0.01,
-    "detect.f1_normal.model.paper": 0.96, "detect.weighted_f1.model.paper": 0.89,
-    "detect.f1_outlier.model.paper": 0.8, "detect.f1_outlier.model.paper.low": 0.7,
-    "detect.f1_outlier.model.paper.high": 0.9, "fit.rounds.model": 5,
+    "detect.f1_normal.paper.paper": 0.96, "detect.weighted_f1.paper.paper": 0.89,
+    "detect.f1_outlier.paper.paper": 0.8, "detect.f1_outlier.paper.paper.low": 0.7,
+    "detect.f1_outlier.paper.paper.high": 0.9, "fit.rounds.model": 5,
 }  # fmt: skip
 
 
@@ -134,12 +134,12 @@ def test_fits_stand_beside_the_paper_with_their_intervals():
     found = texts(paper_table(FITS))
     assert found["types told rightly"] == ["98.0 %", "100.0 %", "100.0 %"]
     assert found["error of all columns"] == ["–", "0.012", "0.01"]  # ours does not learn them
-    assert found["F1 of stressed"] == ["0.80", "–", "0.75"]
+    assert found["F1 of stressed"] == ["–", "0.80", "0.75"]
     [row] = [row for row in paper_table(FITS).rows if row.name == "F1 of stressed"]
-    assert row.cells[0].notes == ("0.70 to 0.90",)
+    assert row.cells[1].notes == ("0.70 to 0.90",)
     assert {(row.name, row.below) for row in fitted_table(FITS).rows} == {
-        ("learned model", "later executions"),
-        ("learned model", "the paper's way"),
+        ("our variant", "later executions"),
+        ("our variant", "the paper's way"),
         ("paper's variant", "the paper's way"),
     }
 
@@ -152,36 +152,27 @@ def test_what_falls_short_of_means_of_all_types_and_of_the_paper_is_told():
     ]
 
 
-def test_the_term_that_detection_needs_most_stands_first_after_the_whole():
-    figures = {
-        f"ablation.{term}.f1_outlier.model": value
-        for term, value in {"none": 0.8, "clustering": 0.79, "stressed_ranking": 0.81, "detection": 0.3}.items()
-    }
-    table = ablation_table(figures | {"ablation.none.f1_outlier.model.low": 0.7})
-    names = [row.name for row in table.rows]
-    assert names == ["with all terms", "without detection", "without clustering", "without stressed ranking"]
-    assert [row.cells[0].notes for row in table.rows] == [(), ("-0.5",), ("-0.01",), ("+0.01",)]
-
-
 INJECTED = {
     "inject.nodes": 4, "inject.executions": 4000, "inject.types": 2, "inject.node_months": None,
-    "inject.shifted.auprc.zscore": 0.9, "inject.shifted.auprc.model": 0.8, "inject.shifted.recall.model": 0.7,
-    "inject.shifted.auprc.model.low": 0.75, "inject.shifted.auprc.model.high": 0.85,
-    "inject.unaltered.false_alarms_per_1000.zscore": 20.0, "inject.unaltered.false_alarms_per_1000.model": 5.0,
-    "inject.shifted.auprc.paper": None, "inject.shifted.auprc.paper.reason": "no label",
+    "inject.shifted.auprc.zscore": 0.9, "inject.shifted.auprc.headline": 0.8, "inject.shifted.recall.headline": 0.7,
+    "inject.shifted.auprc.headline.low": 0.75, "inject.shifted.auprc.headline.high": 0.85,
+    "inject.unaltered.false_alarms_per_1000.zscore": 20.0, "inject.unaltered.false_alarms_per_1000.headline": 5.0,
+    "inject.replaced.auprc.headline": None, "inject.replaced.auprc.headline.reason": "one machine type",
 }  # fmt: skip
 
 
 def test_injected_degradation_has_the_surest_detector_on_top():
     shifted, calm = injected_tables(INJECTED)
-    assert [row.name for row in shifted.rows] == ["robust z-scores", "learned model"]
-    assert [row.name for row in calm.rows] == ["learned model", "robust z-scores"]
+    assert [row.name for row in shifted.rows] == ["robust z-scores", "headline metrics, without labels"]
+    assert [row.name for row in calm.rows] == ["headline metrics, without labels", "robust z-scores"]
     assert shifted.rows[1].cells[0].notes == ("0.75 to 0.85",)
     assert injected_evidence(INJECTED) == "4,000 executions, 2 benchmarks, 4 long-lived nodes"
     assert injected_behind_lines(INJECTED) == [
         "area under precision over recall, later results made worse: 0.80; better: robust z-scores 0.90"
     ]
-    assert missing_lines(INJECTED) == ["paper's variant, later results made worse: no label"]
+    assert missing_lines(INJECTED) == [
+        "the detector, later results replaced by those of another machine type: one machine type"
+    ]
 
 
 RANKED = {
@@ -197,22 +188,21 @@ def test_the_way_of_ranking_that_follows_applications_best_stands_on_top_and_hin
     table = rank_table(RANKED)
     assert table.heads == ("d15", "d2", "all together", "mean of machine types")
     assert [row.cells[2].text for row in table.rows] == ["0.58", "0.45", "0.30", "0.90"]
-    assert table.rows[0].name == "what norms of fingerprints share over several tools, learned model"
+    assert table.rows[0].name == "what norms of fingerprints share over several tools, our variant"
     assert table.rows[0].cells[2].notes == ("0.50 to 0.66",)
     assert ("the one metric that did best on other nodes", "d2") in marked(table)
     assert not any(cell.is_marked for cell in table.rows[-1].cells)
-    assert rank_behind_lines(RANKED) == [
+    assert rank_behind_lines(RANKED | {"rank.shared.d2": 0.55}) == [
         "ranking beside applications, d2: 0.55; better: the one metric that did best on other nodes 0.70"
     ]
 
 
 def test_every_way_of_ranking_that_is_measured_has_words_of_its_own():
     assert set(METHODS) == set(applications.METHODS)
-    assert set(LEARNED_METHODS) == set(network_ranking.METHODS)
-    assert len({*METHODS.values(), *LEARNED_METHODS.values()}) == len(METHODS) + len(LEARNED_METHODS)
-    shared = {"rank.shared": 0.62, "rank.geometric.model": 0.41, "rank.series": 7}
+    assert len({*METHODS.values(), OF_NORMS}) == len(METHODS) + 1
+    shared = {"rank.shared": 0.62, "rank.spearman.model": 0.41, "rank.series": 7}
     names = [row.name for row in rank_table(shared).rows]
-    assert names == [METHODS["shared"], f"{LEARNED_METHODS['geometric']}, learned model"]
+    assert names == [METHODS["shared"], f"{OF_NORMS}, our variant"]
 
 
 def page_of(figures):
@@ -220,18 +210,17 @@ def page_of(figures):
 
 
 def test_the_page_begins_with_the_verdict_and_what_falls_short(words_of, tags_of):
-    page = page_of(FIGURES | FITS | INJECTED | RANKED | {"ablation.none.auprc.model": 0.9})
+    page = page_of(FIGURES | FITS | INJECTED | RANKED)
     assert tags_of(page).open == []
     words = words_of(page)
     order = [
-        "Answers about nodes, learned and plain: campaign",
-        "Is the learned model ahead of simple detectors?",
+        "Answers about nodes: campaign",
+        "Is the detector ahead of simpler ones?",
         "What falls short",
         "Stressed executions found",
         "F1 of stressed executions, by how strong the stress was",
         "beside what the paper reports",
         "What fingerprints hold",
-        "What each term of the loss is worth",
         "Later results made worse",
     ]
     places = [words.index(title) for title in order]
@@ -240,27 +229,27 @@ def test_the_page_begins_with_the_verdict_and_what_falls_short(words_of, tags_of
     assert "<strong>-0.05</strong>" in page
 
 
-def test_a_page_of_plain_answers_says_nothing_of_a_model(words_of):
+def test_a_page_of_plain_detectors_says_nothing_of_a_network(words_of):
     words = words_of(page_of(PLAIN))
-    assert "Plain answers about nodes: campaign" in words
-    for silent in ("learned model", "What falls short", "What fingerprints hold"):
+    assert "Answers about nodes: campaign" in words
+    for silent in ("our variant", "What falls short", "What fingerprints hold"):
         assert silent not in words
 
 
 def test_a_model_that_is_nowhere_behind_is_told_so(words_of):
-    words = words_of(page_of({f"{F1}.zscore": 0.5, f"{F1}.model": 0.9}))
+    words = words_of(page_of({f"{F1}.zscore": 0.5, f"{F1}.detector": 0.9}))
     assert "Nothing that was measured: it is behind no simple answer" in words
 
 
 def test_the_main_figures_hold_those_of_the_model():
     rows = {row["words"]: row["value"] for row in figure_rows(BASE | FIGURES | FITS | RANKED)}
-    assert rows["learned model: types told rightly"] == "100.0 %"
+    assert rows["our variant: types told rightly"] == "100.0 %"
     assert rows["F1 of stressed, by paper's variant"] == "0.55"
-    assert rows[f"correlation with applications of {LEARNED_METHODS['spearman']}, learned model"] == "0.58"
+    assert rows[f"correlation with applications of {OF_NORMS}, our variant"] == "0.58"
 
 
-@pytest.mark.parametrize("figures", [{}, {f"{F1}.model": None, f"{F1}.model.reason": "no label"}])
+@pytest.mark.parametrize("figures", [{}, {f"{F1}.detector": None, f"{F1}.detector.reason": "no label"}])
 def test_figures_that_are_missing_give_empty_tables_and_no_error(figures):
     assert verdict_tables(figures) == [] and dose_tables(figures) == [] and falls_short(figures) == []
-    assert not any(table(figures).rows for table in (fitted_table, paper_table, ablation_table, rank_table))
-    assert missing_lines(figures) == (["learned model, later executions: no label"] if figures else [])
+    assert not any(table(figures).rows for table in (fitted_table, paper_table, rank_table))
+    assert missing_lines(figures) == (["the detector, later executions: no label"] if figures else [])

@@ -20,6 +20,7 @@ from tasks.nodes.detect.plain import (
 from tasks.nodes.evaluate import alarms
 from tasks.nodes.evaluate.measures import (
     MEASURES,
+    PAPER,
     Figures,
     LearnedResults,
     average_precision,
@@ -170,7 +171,6 @@ def judged_rows(
 
 PLAIN_PROTOCOL: Protocol = "chronological"
 RANDOM: Protocol = "random"
-PAPER = "paper"  # the protocol of its authors, in the splits of RANDOM
 DOSES = tuple(f"dose_{level}" for level in (1, 2, 3))
 STRONG_FROM = 2  # level of doses of about three standard deviations and above, which are measured together as well
 STRONG = f"from_dose_{STRONG_FROM}"
@@ -208,7 +208,7 @@ def detection_results(
     parts = [plain]
     if learned is not None:
         parts += [learned.judged, _as_the_paper_tests(plain, learned.judged)]
-    parts += [_of_left_node(executions, part) for part in parts]
+    parts.append(_of_left_node(executions, plain))
     judged = _with_truth(executions, pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True))
     named, n_left_out = _named_doses(judged)
     kinds = [kind for kind in KINDS if (judged["kind"] == kind).any()]
@@ -218,9 +218,8 @@ def detection_results(
     figures: Figures = {"detect.doses_left_out": n_left_out} if n_left_out else {}
     reasons = {(str(protocol), name): why for protocol, why in found.reasons.items() for name in detectors}
     reasons = {key: why for key, why in reasons.items() if key[0] != WARM or key[1] not in OUT_OF_FOLD}
-    learned_reasons = dict(learned.reasons) if learned is not None else {}
-    for told_of in (reasons, learned_reasons):
-        told_of |= {(part, name): why for (of, name), why in told_of.items() if of == LEFT for part in LEFT_PARTS}
+    learned_reasons = learned.verdict_reasons if learned is not None else {}
+    reasons |= {(part, name): why for (of, name), why in reasons.items() if of == LEFT for part in LEFT_PARTS}
     if told := [reason for (protocol, _), reason in learned_reasons.items() if protocol == PAPER]:
         reasons |= {(PAPER, name): found.reasons[RANDOM] or min(told) for name in detectors}
     for protocol in dict.fromkeys(protocol for protocol, _ in (*reasons, *learned_reasons)):

@@ -157,6 +157,7 @@ def their_figures(figures: Mapping[str, Any]) -> Figures:
 
 
 CONFIDENCE = 0.95
+PAPER = "paper"  # the variant that gives verdicts, and the protocol of its authors
 PLAIN_PROTOCOL = "chronological"  # its figures have no protocol in their keys
 FIT_MEASURES = {
     "mse": "reconstruction.mse.{name}",
@@ -169,16 +170,14 @@ FIT_MEASURES = {
     "best_epoch": "fit.best_epoch.{name}",
     "n_graphs": "fit.graphs.{name}",
 }
-WITHOUT_ONE_HOT = "type_accuracy_without_one_hot"
-WITHOUT_ONE_HOT_KEY = "type.accuracy_without_one_hot.{name}"
 ABOUT = ("protocol", "round", "split", "detector", "seed")
-FIT_COLUMNS = [*ABOUT, "validation_loss", "seconds", *FIT_MEASURES, WITHOUT_ONE_HOT]
-NOT_ASKED = "not measured in this way of splitting, or not asked for"
+FIT_COLUMNS = [*ABOUT, "validation_loss", "seconds", *FIT_MEASURES]
 
 
 @dataclass(frozen=True)
 class LearnedResults:
-    """judged: one row a tested execution and fit, as in Detection. fits: one row a fit: FIT_COLUMNS.
+    """judged: one row an execution that the paper's variant tested, and fit, as in Detection. fits: one row a fit:
+    FIT_COLUMNS.
 
     reasons: by protocol and detector, all that were asked for; empty where there is a fit."""
 
@@ -187,18 +186,14 @@ class LearnedResults:
     reasons: dict[tuple[str, str], str]
 
     @property
-    def protocols(self) -> tuple[str, ...]:
-        """Those asked for, in their order."""
-        return tuple(dict.fromkeys(protocol for protocol, _ in self.reasons))
-
-    def detectors(self, protocol: str) -> tuple[str, ...]:
-        """Those asked for in a protocol."""
-        return tuple(name for of, name in self.reasons if of == protocol)
+    def verdict_reasons(self) -> dict[tuple[str, str], str]:
+        """Of those that give verdicts: ours gives none."""
+        return {key: reason for key, reason in self.reasons.items() if key[1] == PAPER}
 
 
 def fits_table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """One row a fit, FIT_COLUMNS; what was not measured of one is NaN."""
-    numbers = dict.fromkeys(["validation_loss", "seconds", *FIT_MEASURES, WITHOUT_ONE_HOT], "float64")
+    numbers = dict.fromkeys(["validation_loss", "seconds", *FIT_MEASURES], "float64")
     return pd.DataFrame(list(rows), columns=FIT_COLUMNS).astype(numbers)
 
 
@@ -223,11 +218,9 @@ def learned_figures(found: LearnedResults) -> Figures:
     for (protocol, name), reason in found.reasons.items():
         fits = found.fits[(found.fits["protocol"] == protocol) & (found.fits["detector"] == name)]
         suffix = "" if protocol == PLAIN_PROTOCOL else f".{protocol}"
-        rounds = fits.groupby("round")[[*FIT_MEASURES, WITHOUT_ONE_HOT]].mean() if len(fits) else fits
+        rounds = fits.groupby("round")[[*FIT_MEASURES]].mean() if len(fits) else fits
         put(figures, f"fit.rounds.{name}{suffix}", len(rounds) or None, reason)
         for measure, template in FIT_MEASURES.items():
             values = rounds[measure].tolist() if len(rounds) else []
             put_seeds(figures, f"{template.format(name=name)}{suffix}", values, reason)
-        told = rounds[WITHOUT_ONE_HOT].dropna().tolist() if len(rounds) else []
-        put_seeds(figures, f"{WITHOUT_ONE_HOT_KEY.format(name=name)}{suffix}", told, reason or NOT_ASKED)
     return figures

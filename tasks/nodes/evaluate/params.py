@@ -10,7 +10,7 @@ from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.params import Params
 
-LearnedProtocol = Literal["chronological", "random", "left_node", "paper"]
+LearnedProtocol = Literal["chronological", "paper"]
 Kind = Literal["replaced", "shifted"]
 Half = Literal["whole", "development", "reported"]
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -56,32 +56,25 @@ class InjectionParams(Params):
 
 
 class LearnedParams(Params):
-    """What is measured of the learned model beside the plain detectors; nothing unless variants are named."""
+    """What is measured of Perona's network; nothing unless variants are named."""
 
     variants: tuple[Variant, ...] = Field((), description="ours, paper: each is fitted and measured; none: neither")
     protocols: tuple[LearnedProtocol, ...] = Field(
-        ("chronological", "random", "left_node", "paper"),
+        ("chronological", "paper"),
         description="Ways of splitting; paper: graphs within each part of a random split, by labels, as its authors do",
     )
     seeds: int = Field(5, ge=1, le=1000, description="Fits of each split by time, and random splits, each with a seed")
-    share: Share = Field(1.0, description="Share of the training executions that the network is fitted to")
     most_graphs: int = Field(
         5000, ge=10, le=100_000_000, description="Training executions of a fit; of more, so many are drawn"
     )
-    epochs: int = Field(0, ge=0, le=10_000, description="Epochs of each fit; 0: as model.fit says")
-    without_one_hot: bool = Field(
-        True, description="One fit of each variant that is told the type is repeated without telling it"
-    )
-    ablation: bool = Field(False, description="Each term of the loss is left out in turn, on the split by time")
-    ablation_seeds: int = Field(3, ge=1, le=1000, description="Fits of each of them")
     rank_seeds: int = Field(1, ge=1, le=1000, description="Fits of each half of the nodes, beside applications")
     rank_batch: int = Field(256, ge=1, le=1_000_000, description="Executions of a step there, if there are many")
     model: ModelParams = ModelParams()
 
     def asked(self, variant: Variant, seed: int) -> ModelParams:
         """The parameters of one fit."""
-        fit = {"seed": seed, **({"epochs": self.epochs} if self.epochs else {})}
-        return self.model.model_copy(update={"variant": variant, "fit": self.model.fit.model_copy(update=fit)})
+        fit = self.model.fit.model_copy(update={"seed": seed})
+        return self.model.model_copy(update={"variant": variant, "fit": fit})
 
 
 class EvaluateParams(Params):

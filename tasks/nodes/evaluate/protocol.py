@@ -128,9 +128,9 @@ def _detection(
         figures, tables = detection_results(history.executions, found, list(detectors), params)
         return Evaluation(figures, {**tables, "judged": found.judged})
     with _needs_torch():
-        from tasks.nodes.evaluate.network_detection import detect_learned
+        from tasks.nodes.evaluate.network import fit_variants
 
-    learned = detect_learned(history, _prepare(params), params)
+    learned = fit_variants(history, params)
     figures, tables = detection_results(history.executions, found, list(detectors), params, learned)
     judged = [part for part in (found.judged, learned.judged) if len(part)]
     each = pd.concat(judged, ignore_index=True) if judged else found.judged
@@ -154,21 +154,14 @@ def _injection(history: History, params: EvaluateParams, detectors: Mapping[str,
 def _learned(
     history: History, tables: NodeTables, is_calm: Bools, params: EvaluateParams, taught: Bools | None
 ) -> Evaluation:
-    """What else is measured of the learned model: terms of its loss, and its ranking; nothing without a variant."""
+    """The ranking of nodes by networks; nothing without a variant."""
     if not params.learned.variants or taught is not None:
         return Evaluation({}, {})
     with _needs_torch():
-        from tasks.nodes.evaluate.network_detection import ablate, ablation_figures
-        from tasks.nodes.evaluate.network_ranking import rank_learned, rank_learned_figures
+        from tasks.nodes.evaluate.network import rank_learned, rank_learned_figures
 
-    figures: Figures = {}
-    found: dict[str, pd.DataFrame] = {}
-    if params.learned.ablation:
-        ablation = ablate(history, _prepare(params), params)
-        figures |= ablation_figures(ablation)
-        found["ablation"] = ablation.rows
     ranks = rank_learned(history, is_calm, node_matrix(tables, is_calm, params.score), params)
-    return Evaluation(figures | rank_learned_figures(ranks), {**found, "learned_correlations": ranks.correlations})
+    return Evaluation(rank_learned_figures(ranks), {"learned_correlations": ranks.correlations})
 
 
 @contextmanager

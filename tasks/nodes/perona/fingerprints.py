@@ -17,8 +17,7 @@ import torch
 
 from tasks.nodes.aspects import is_unstressed
 from tasks.nodes.perona.inputs import NO_TYPE, UNSTRESSED, Bools, Floats, Inputs
-from tasks.nodes.perona.judging import can_be_judged, series_of
-from tasks.nodes.perona.network import PeronaNetwork, p_norms
+from tasks.nodes.perona.network import Encoder, p_norms
 from tasks.nodes.ranking import Ranking, rank_nodes
 from tasks.nodes.reference_fleet import COLUMNS, ReferenceFleet
 from tasks.nodes.score_params import ScoreParams
@@ -41,9 +40,9 @@ class Fingerprints:
     log_norm: Floats
 
 
-def fingerprints_of(inputs: Inputs, network: PeronaNetwork) -> Fingerprints:
+def fingerprints_of(inputs: Inputs, network: Encoder) -> Fingerprints:
     """The fingerprints of all executions, row by row; the network is as it was afterwards. Source: Perona, III-D."""
-    rows = np.flatnonzero(can_be_judged(inputs))
+    rows = np.flatnonzero(inputs.is_measured)
     enc = np.full((len(inputs), network.params.network.hidden), np.nan)
     log_norm = np.full(len(inputs), np.nan)
     was_training = network.training
@@ -107,7 +106,7 @@ def calm_executions(executions: pd.DataFrame, inputs: Inputs, is_flagged: Bools)
     type of which every such execution is flagged is slow rather than stressed, and keeps them all."""
     is_fair = is_unstressed(executions).to_numpy(dtype=bool)
     is_calm = is_fair & (~is_flagged | (inputs.labels == UNSTRESSED))
-    series = np.unique(series_of(inputs), return_inverse=True)[1]
+    series = np.unique(inputs.series, return_inverse=True)[1]
     has_calm = np.bincount(series[is_calm], minlength=len(inputs)) > 0
     return np.asarray(is_calm | (is_fair & ~has_calm[series]))
 

@@ -1,12 +1,11 @@
 """Everything that the network is given of executions, one row each, by what training executions taught.
 
-Metrics are scaled by the variant's preprocessing. Node metrics are percentiles of what a node did before and during
-each execution; all samples count, equal ones too, which the published code of the paper collapses:
+Metrics are scaled by the variant's preprocessing. The paper's edges tell node metrics besides: percentiles of what a
+node did before and during each execution; all samples count, equal ones too, which the published code collapses:
 
-    z = (asinh(v / m) - mean) / deviation        ours; m: median magnitude of what is not 0, so bytes and percents agree
-    z = (d - min) / (max - min)                  the paper's, of d = 1 / (during + 0.001) - 1 / (before + 0.001)
+    z = (d - min) / (max - min),    d = 1 / (during + 0.001) - 1 / (before + 0.001)
 
-Ours is then drawn in beyond 4 deviations, as metrics of benchmarks are. Source: Perona, III-C, and its code."""
+Source: Perona, III-C, and its code."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ from pydantic import ValidationError, model_validator
 from tasks.errors import BadInput
 from tasks.nodes.aspects import is_stressed, is_unstressed, type_names
 from tasks.nodes.history import History
-from tasks.nodes.perona.params import ModelParams, Variant
+from tasks.nodes.perona.params import ModelParams
 from tasks.nodes.preprocess.fitting import (
     Prepared,
     Preprocessor,
@@ -30,7 +29,6 @@ from tasks.nodes.preprocess.fitting import (
     fit,
     load_preprocessor,
     save_preprocessor,
-    softly_clipped,
     tables_of,
     transform,
 )
@@ -55,24 +53,22 @@ PERCENTILES = (10, 50, 90)
 BEFORE_S = 50.0  # how long before its start the window before an execution begins
 SAMPLES = 2_000_000  # telemetry rows are read until they have so many samples: memory stays bounded
 INVERSE_FLOOR = 0.001
-TINY = 1e-9  # deviations below this share of the largest magnitude are rounding
-FORMAT, VERSION = "whorl.nodes.inputs", 1
+TINY = 1e-9  # spans below this share of the largest magnitude are rounding
+ONE_HOT = "type="  # how the names of columns begin that tell the type, not a measurement
+FORMAT, VERSION = "whorl.nodes.inputs", 2
 PREPROCESSOR, REFERENCE, INPUTS = "preprocessor.json", "reference.json", "inputs.json"
 
 
 class NodeMetricScales(Params):
-    """columns: those kept, `<metric>/p<percentile>`. magnitude, centre, spread: of each, (c,); magnitude is 1 in the
-    paper's variant."""
+    """columns: those kept, `<metric>/p<percentile>`. least, span: of each in training, (c,)."""
 
-    variant: Variant
     columns: tuple[str, ...] = ()
-    magnitude: tuple[float, ...] = ()
-    centre: tuple[float, ...] = ()
-    spread: tuple[float, ...] = ()
+    least: tuple[float, ...] = ()
+    span: tuple[float, ...] = ()
 
     @model_validator(mode="after")
     def _agrees(self) -> "NodeMetricScales":
-        lengths = {len(one) for one in (self.columns, self.magnitude, self.centre, self.spread)}
+        lengths = {len(one) for one in (self.columns, self.least, self.span)}
         if len(lengths) > 1:
             raise ValueError(f"scales of different lengths, {sorted(lengths)}; expected one number for each column")
         return self
@@ -87,16 +83,14 @@ class NodeMetricScales(Params):
 class Inputs:
     """Rows are those of the history, in its order; n executions.
 
-    columns: names of x: the m kept metrics, then `type=<name>` for each type where the network is told it.
+    columns: names of x: the m kept metrics, then `type=<name>` for each type.
     x: (n, f) scaled, what is missing filled in. is_own: (n, f) whether it was measured for that execution; of
     the columns of types all are True in the paper's variant and False in ours.
     types: of training; type_of: (n,) numbers of them, -1 for another. nodes: of the history; node_of: (n,).
     started_s: (n,) seconds since the epoch, in float64; where nobody says, one second after the row before.
-    before, during: (n, c) node metrics before and during each execution, of about unit spread, 0 where missing; in the
-    paper's variant `during` is the difference of the two, inverted, and `before` has no columns. c may be 0.
+    node_metrics: (n, c) how they changed from before to during each execution, 0 … 1 in training; c is 0 in ours.
     performance: (n,) natural logarithm of the execution's score, 1 being the reference; NaN where it has none.
-    labels: (n,) 1 stressed, 0 not, -1 nobody says.
-    is_directed: (f,) false where neither more nor less is better, so that x is oriented by a guess; None: all are."""
+    labels: (n,) 1 stressed, 0 not, -1 nobody says."""
 
     columns: tuple[str, ...]
     x: Floats32
@@ -106,20 +100,28 @@ class Inputs:
     nodes: tuple[str, ...]
     node_of: Ints
     started_s: Floats
-    before: Floats32
-    during: Floats32
+    node_metrics: Floats32
     performance: Floats32
     labels: Labels
-    is_directed: Bools | None = None
 
     def __len__(self) -> int:
         """Executions."""
         return len(self.x)
 
     @property
-    def has_direction(self) -> Bools:
-        """Which columns tell better from worse, (f,)."""
-        return np.ones(len(self.columns), dtype=bool) if self.is_directed is None else self.is_directed
+    def is_metric(self) -> Bools:
+        """Which columns of x are measurements, (f,); the others tell the type."""
+        return np.array([not name.startswith(ONE_HOT) for name in self.columns], dtype=bool)
+
+    @property
+    def is_measured(self) -> Bools:
+        """Executions of a type of training with at least one measurement, (n,): all that anything can be said of."""
+        return np.asarray((self.type_of != NO_TYPE) & self.is_own[:, self.is_metric].any(axis=1))
+
+    @property
+    def series(self) -> Ints:
+        """The number of each execution's node and type, (n,)."""
+        return np.asarray(self.node_of * (len(self.types) + 1) + self.type_of, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -145,11 +147,10 @@ def learn_inputs(
     preprocessor = fit(train, params.preprocess(preprocess))
     calm = is_unstressed(train.executions).to_numpy(dtype=bool)
     reference = learn_reference(tables_of(train, preprocessor), calm, score, "calm training executions")
-    scales = NodeMetricScales(variant=params.variant)
-    if params.graph.node_metrics:
+    scales = NodeMetricScales()
+    if params.is_paper and params.graph.node_metrics:
         metrics = sampled_metrics(train.telemetry)
-        told = node_metrics_of(train.telemetry, durations(train.executions), metrics)
-        scales = learn_scales(told, params.variant)
+        scales = learn_scales(node_metrics_of(train.telemetry, durations(train.executions), metrics))
     return InputScales(preprocessor, reference, scales, score)
 
 
@@ -160,7 +161,6 @@ def inputs_of(history: History, scales: InputScales, params: ModelParams) -> Inp
     columns, x, is_own = _vectors(prepared, params)
     node_of, nodes = pd.factorize(executions["node"].astype(str), sort=True)
     told = node_metrics_of(history.telemetry, durations(executions), scales.node_metrics.metrics)
-    before, during = scale_node_metrics(told, scales.node_metrics)
     return Inputs(
         columns=columns,
         x=x,
@@ -170,33 +170,19 @@ def inputs_of(history: History, scales: InputScales, params: ModelParams) -> Inp
         nodes=tuple(str(node) for node in nodes),
         node_of=node_of.astype(np.int64),
         started_s=start_seconds(executions),
-        before=before,
-        during=during,
+        node_metrics=scale_node_metrics(told, scales.node_metrics),
         performance=_performance(history, scales),
         labels=_labels(executions),
-        is_directed=_directions(scales.preprocessor, len(columns)),
     )
 
 
 def _vectors(prepared: Prepared, params: ModelParams) -> tuple[tuple[str, ...], Floats32, Bools]:
-    """Names of the columns (f,), x (n, f) and is_own (n, f): the metrics, and the types where the network is told."""
-    is_paper = params.variant == "paper"
+    """Names of the columns (f,), x (n, f) and is_own (n, f): the metrics, and the types."""
     x = np.clip(prepared.scaled, -LARGEST_INPUT, LARGEST_INPUT).astype(np.float32)
-    is_own = prepared.is_own
-    if not (is_paper or params.network.type_in_input):
-        return prepared.columns, x, is_own
-    columns = prepared.columns + tuple(f"type={name}" for name in prepared.types)
-    one_hot = prepared.one_hot.astype(np.float32) * np.float32(1.0 if is_paper else TYPE_SCALE)
-    return columns, np.hstack([x, one_hot]), np.hstack([is_own, np.full(one_hot.shape, is_paper)])
-
-
-def _directions(preprocessor: Preprocessor, n_columns: int) -> Bools:
-    """Which columns have a direction, (f,): as declared, all of a type that has none else, and those of types."""
-    kept = preprocessor.kept
-    told = {metric.type for metric in kept if metric.orientation.is_directed}
-    found = np.ones(n_columns, dtype=bool)
-    found[: len(kept)] = [metric.orientation.is_directed or metric.type not in told for metric in kept]
-    return found
+    columns = prepared.columns + tuple(f"{ONE_HOT}{name}" for name in prepared.types)
+    one_hot = prepared.one_hot.astype(np.float32) * np.float32(1.0 if params.is_paper else TYPE_SCALE)
+    is_own = np.hstack([prepared.is_own, np.full(one_hot.shape, params.is_paper)])
+    return columns, np.hstack([x, one_hot]), is_own
 
 
 def _types(executions: pd.DataFrame, types: tuple[str, ...]) -> Ints:
@@ -296,52 +282,29 @@ def _joined(lists: np.ndarray) -> Floats:
     return np.concatenate([np.asarray(one, dtype=np.float64) for one in lists])
 
 
-def learn_scales(told: NodeMetrics, variant: Variant) -> NodeMetricScales:
+def learn_scales(told: NodeMetrics) -> NodeMetricScales:
     """The scales of node metrics from training executions; a column that does not vary in training is dropped."""
-    if variant == "paper":
-        values = inverse_difference(told.before, told.during)
-        magnitude = np.ones(values.shape[1])
-    else:
-        both = np.vstack([told.before, told.during])
-        magnitude = _magnitudes(both)
-        values = np.arcsinh(both / magnitude)
-    kept = np.flatnonzero(~np.isnan(values).all(axis=0))
-    if not len(kept):
-        return NodeMetricScales(variant=variant)
-    values = values[:, kept]
-    if variant == "paper":
-        centre, spread = np.nanmin(values, axis=0), np.nanmax(values, axis=0) - np.nanmin(values, axis=0)
-    else:
-        centre, spread = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
-    varies = spread > TINY * np.nanmax(np.abs(values), axis=0)
+    change = inverse_difference(told.before, told.during)
+    known = np.flatnonzero(~np.isnan(change).all(axis=0))
+    if not len(known):
+        return NodeMetricScales()
+    change = change[:, known]
+    least, most = np.nanmin(change, axis=0), np.nanmax(change, axis=0)
+    varies = most - least > TINY * np.nanmax(np.abs(change), axis=0)
     return NodeMetricScales(
-        variant=variant,
-        columns=tuple(told.columns[at] for at in kept[varies]),
-        magnitude=tuple(magnitude[kept[varies]].tolist()),
-        centre=tuple(centre[varies].tolist()),
-        spread=tuple(spread[varies].tolist()),
+        columns=tuple(told.columns[at] for at in known[varies]),
+        least=tuple(least[varies].tolist()),
+        span=tuple((most - least)[varies].tolist()),
     )
 
 
-def scale_node_metrics(told: NodeMetrics, scales: NodeMetricScales) -> tuple[Floats32, Floats32]:
-    """Before and during each execution, (n, c) each, 0 where nothing was sampled; no column is missing from `told`.
+def scale_node_metrics(told: NodeMetrics, scales: NodeMetricScales) -> Floats32:
+    """The scaled change from before to during each execution, that of no change where nothing was sampled: (n, c).
 
-    In the paper's variant the first is (n, 0) and the second the scaled difference, that of no change where nothing
-    was sampled."""
+    No column is missing from `told`."""
     at = np.array([told.columns.index(column) for column in scales.columns], dtype=np.int64)
-    before, during = told.before[:, at], told.during[:, at]
-    centre, spread = np.asarray(scales.centre), np.asarray(scales.spread)
-    if scales.variant == "paper":
-        change = np.nan_to_num(inverse_difference(before, during), nan=0.0)
-        return np.empty((len(change), 0), dtype=np.float32), ((change - centre) / spread).astype(np.float32)
-    scaled_before, scaled_during = (
-        softly_clipped((np.arcsinh(values / np.asarray(scales.magnitude)) - centre) / spread)
-        for values in (before, during)
-    )
-    return (
-        np.nan_to_num(scaled_before, nan=0.0).astype(np.float32),
-        np.nan_to_num(scaled_during, nan=0.0).astype(np.float32),
-    )
+    change = np.nan_to_num(inverse_difference(told.before[:, at], told.during[:, at]), nan=0.0)
+    return np.asarray((change - np.asarray(scales.least)) / np.asarray(scales.span), dtype=np.float32)
 
 
 def inverse_difference(before: Floats, during: Floats) -> Floats:
@@ -350,16 +313,6 @@ def inverse_difference(before: Floats, during: Floats) -> Floats:
     Values below 0 count as 0. Both of one shape."""
     earlier, later = (1 / (np.maximum(values, 0) + INVERSE_FLOOR) for values in (before, during))
     return np.asarray(later - earlier)
-
-
-def _magnitudes(values: Floats) -> Floats:
-    """Median magnitude of the values of each column that are not 0, 1 where there are none. values: (n, c); (c,)."""
-    found = np.ones(values.shape[1])
-    for at, column in enumerate(values.T):
-        own = np.abs(column[(column != 0) & ~np.isnan(column)])
-        if len(own):
-            found[at] = np.median(own)
-    return found
 
 
 def save_inputs(scales: InputScales, folder: Path) -> None:

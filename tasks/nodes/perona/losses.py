@@ -1,22 +1,21 @@
 """The loss of Perona's network: one sum of all terms, each with weight 1. Source: Perona, III-C, III-D and IV-B.
 
     term              paper                                        ours
-    reconstruction    mean (dec - x)² of all columns               of a type's own metrics, every vertex alike
-    detection         focal: -α_t (1 - p_t)^γ ln p_t               the same
+    reconstruction    mean (dec - x)² of all columns               of a type's own metrics, every execution alike
+    detection         focal: -α_t (1 - p_t)^γ ln p_t               none: a detector of its own tells verdicts
     clustering        mean of s_an - s_ap + margin over mined triplets (cosine similarity)          the same
     classification    -ln softmax(W enc)[type]                     the same
     ranking           max(0, -t (n_i - f n_j)) of a graph          |ln(n_i / n_j) - ln(P_i / P_j)| of a type
                       t = sign(X_i - X_j), f = X_i / X_j
-    stressed ranking  max(0, n_c - q n_m) + max(0, n_c / q - n_m)  max(0, ln(n_c / n_m) - min(0, ln(P_c / P_m)))
+    stressed ranking  max(0, n_c - q n_m) + max(0, n_c / q - n_m)  none: what is slow has a smaller norm
                       q = min(r, 1 / r), r = max(X_c, X_m) / lowest
 
 n: p-norms of codes, X: of inputs, P: measured performance, c: stressed, m: calm vertex of the same graph. The paper
 asks that a ratio of norms be at least as extreme as that of the inputs; ours that it be that of measured performance,
-so that a score twice as large means a machine twice as fast. Each term also counts for what earlier executions promise
-(`_inferred`). In ours that is how a calm execution would look: a stressed one is judged by its difference to it, and no
-term but that verdict teaches it by one. The authors' code puts the ranking of stressed executions by promised norms
-under the name of that by codes, so that one of the two is lost; here both count. For the selection of a model the
-cross entropy with a class weight stands in place of the focal loss, so that other γ and β can be compared.
+so that a score twice as large means a machine twice as fast. In the paper's each term also counts for what earlier
+executions promise (`_inferred`). The authors' code puts the ranking of stressed executions by promised norms under the
+name of that by codes, so that one of the two is lost; here both count. For the selection of a model the cross entropy
+with a class weight stands in place of the focal loss, so that other γ and β can be compared.
 
 Every term is finite, and 0 where nothing counts: a batch without a stressed execution must never give NaN."""
 
@@ -28,8 +27,8 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, logsigmoid, normalize
 
 from tasks.nodes.perona.graph import GraphBatch
-from tasks.nodes.perona.network import Outputs, p_norms
-from tasks.nodes.perona.params import LossParams, ModelParams
+from tasks.nodes.perona.network import GraphOutputs, Outputs, p_norms
+from tasks.nodes.perona.params import LossParams
 
 TERMS = (
     "reconstruction",
@@ -58,26 +57,25 @@ class ClassCounts(NamedTuple):
 def loss_terms(
     batch: GraphBatch,
     outputs: Outputs,
-    params: ModelParams,
+    params: LossParams,
     class_counts: ClassCounts | tuple[int, int],
     *,
     is_selection: bool = False,
     clean: GraphBatch | None = None,
     lowest: Tensor | None = None,
 ) -> dict[str, Tensor]:
-    """The terms that params.loss asks for, by the names of TERMS, each a scalar.
+    """The terms that params name, by the names of TERMS, each a scalar: the paper's for the paper's network, else ours.
 
-    class_counts: stressed and calm targets of the training. is_selection: detection as cross entropy with a class
-    weight. The paper's variant alone: clean, the batch without noise, by whose inputs is ranked; lowest, (n_types,)
+    The paper's alone: class_counts, stressed and calm targets of the training; is_selection, detection as cross entropy
+    with a class weight; clean, the batch without noise, by whose inputs is ranked; lowest, (n_types,)
     lowest_input_norms of the training, else of the batch."""
-    counts = ClassCounts(*class_counts)
-    if params.variant == "ours":
-        return _our_terms(batch, outputs, params.loss, counts, is_selection=is_selection)
-    ranked_by, power = batch if clean is None else clean, params.loss.norm_power
+    if not isinstance(outputs, GraphOutputs):
+        return _our_terms(batch, outputs, params)
+    ranked_by, power = batch if clean is None else clean, params.norm_power
     if lowest is None:
         lowest = lowest_input_norms(ranked_by, outputs.type_logits.shape[1], power)
-    truth = input_norms(ranked_by, power)
-    return _paper_terms(batch, outputs, params.loss, counts, is_selection=is_selection, truth=truth, lowest=lowest)
+    counts, truth = ClassCounts(*class_counts), input_norms(ranked_by, power)
+    return _paper_terms(batch, outputs, params, counts, is_selection=is_selection, truth=truth, lowest=lowest)
 
 
 def summed(terms: Mapping[str, Tensor]) -> Tensor:
@@ -85,42 +83,23 @@ def summed(terms: Mapping[str, Tensor]) -> Tensor:
     return torch.stack(list(terms.values())).sum() if terms else torch.zeros(())
 
 
-def _our_terms(
-    batch: GraphBatch, outputs: Outputs, params: LossParams, counts: ClassCounts, *, is_selection: bool
-) -> dict[str, Tensor]:
-    is_all, is_stressed = torch.ones_like(outputs.is_inferred), batch.label == 1  # an unknown label (NaN) is not
-    is_promised = outputs.is_inferred & ~is_stressed
+def _our_terms(batch: GraphBatch, outputs: Outputs, params: LossParams) -> dict[str, Tensor]:
     terms: dict[str, Tensor] = {}
-    if params.reconstruction:
-        own = batch.x, batch.is_own
-        terms["reconstruction"] = own_squared_error(outputs.decoded, *own, is_all)
-        terms["reconstruction_inferred"] = own_squared_error(outputs.decoded_nxt, *own, is_promised)
-    if params.detection:
-        is_judged = batch.is_target & outputs.is_inferred & ~torch.isnan(batch.label)
-        stressed = is_stressed[is_judged]
-        losses = detection_losses(outputs.logit[is_judged], stressed, params, counts, is_selection=is_selection)
-        terms["detection"] = per_stressed(losses, stressed.sum(), len(losses))
-    if params.clustering:
-        vectors = torch.cat([outputs.enc, outputs.nxt[outputs.is_inferred]])
-        type_of = torch.cat([batch.type_of, batch.type_of[outputs.is_inferred]])
-        terms["clustering"] = _clustering(vectors, type_of, params, params.mined_in("ours"))
-    if params.classification:
-        terms["classification"] = type_cross_entropy(outputs.type_logits, batch.type_of, is_all)
-        terms["classification_inferred"] = type_cross_entropy(outputs.type_logits_nxt, batch.type_of, is_promised)
-    norms, promised = p_norms(outputs.enc, params.norm_power), p_norms(outputs.nxt, params.norm_power)
-    if params.ranking:
-        terms["ranking"] = ratio_ranking(norms, batch.performance, batch.type_of, ~is_stressed)
-        terms["ranking_inferred"] = ratio_ranking(promised, batch.performance, batch.type_of, is_promised)
-    if params.stressed_ranking:
-        pairs = stressed_pairs(pairs_of(batch.edge_index), is_stressed)
-        terms["stressed_ranking"] = ratio_stressed_ranking(norms, batch.performance, pairs)
-        terms["stressed_ranking_inferred"] = below_inferred(norms, promised, outputs.is_inferred & is_stressed)
+    if "reconstruction" in params.terms:
+        terms["reconstruction"] = own_squared_error(outputs.decoded, batch.x, batch.is_own)
+    if "clustering" in params.terms:
+        terms["clustering"] = _clustering(outputs.enc, batch.type_of, params)
+    if "classification" in params.terms:
+        terms["classification"] = type_cross_entropy(outputs.type_logits, batch.type_of)
+    if "ranking" in params.terms:
+        norms = p_norms(outputs.enc, params.norm_power)
+        terms["ranking"] = ratio_ranking(norms, batch.performance, batch.type_of)
     return terms
 
 
 def _paper_terms(
     batch: GraphBatch,
-    outputs: Outputs,
+    outputs: GraphOutputs,
     params: LossParams,
     counts: ClassCounts,
     *,
@@ -129,31 +108,31 @@ def _paper_terms(
     lowest: Tensor,
 ) -> dict[str, Tensor]:
     """truth: (v,) input_norms; lowest: (t,) lowest_input_norms."""
-    is_all, is_stressed = torch.ones_like(outputs.is_inferred), batch.label == 1
+    is_stressed = batch.label == 1
     terms: dict[str, Tensor] = {}
-    if params.reconstruction:
+    if "reconstruction" in params.terms:
         terms["reconstruction"] = squared_error(outputs.decoded, batch.x)
         terms["reconstruction_inferred"] = squared_error(outputs.decoded_nxt, batch.x)
-    if params.detection:  # over all vertices that have been inferred, not of targets alone
+    if "detection" in params.terms:  # over all vertices that have been inferred, not of targets alone
         is_judged = outputs.is_inferred & ~torch.isnan(batch.label)
         losses = detection_losses(
             outputs.logit[is_judged], is_stressed[is_judged], params, counts, is_selection=is_selection
         )
         terms["detection"] = per_stressed(losses, is_stressed.sum(), len(batch.label))
-    if params.clustering:
+    if "clustering" in params.terms:
         shown = torch.where(is_stressed[:, None], outputs.enc.detach(), outputs.nxt)  # as decoded_nxt is decoded
         vectors, type_of = torch.cat([outputs.enc, shown]), batch.type_of.repeat(2)
-        terms["clustering"] = _clustering(vectors, type_of, params, params.mined_in("paper"))
-    if params.classification:
-        terms["classification"] = type_cross_entropy(outputs.type_logits, batch.type_of, is_all)
-        terms["classification_inferred"] = type_cross_entropy(outputs.type_logits_nxt, batch.type_of, is_all)
+        terms["clustering"] = _clustering(vectors, type_of, params)
+    if "classification" in params.terms:
+        terms["classification"] = type_cross_entropy(outputs.type_logits, batch.type_of)
+        terms["classification_inferred"] = type_cross_entropy(outputs.type_logits_nxt, batch.type_of)
     pairs = pairs_of(batch.edge_index)
     lowest_of = torch.where(batch.type_of >= 0, lowest[batch.type_of.clamp(min=0)], torch.nan)  # (v,)
     for suffix, codes in (("", outputs.enc), ("_inferred", outputs.nxt)):
         norms = p_norms(codes, params.norm_power)
-        if params.ranking:
+        if "ranking" in params.terms:
             terms["ranking" + suffix] = margin_ranking(norms, truth, among(pairs, ~is_stressed))
-        if params.stressed_ranking:
+        if "stressed_ranking" in params.terms:
             apart = stressed_pairs(pairs, is_stressed)
             terms["stressed_ranking" + suffix] = margin_stressed_ranking(
                 norms, truth, lowest_of, apart, is_stressed.sum()
@@ -161,8 +140,8 @@ def _paper_terms(
     return terms
 
 
-def _clustering(vectors: Tensor, type_of: Tensor, params: LossParams, mined_per_type: int) -> Tensor:
-    is_mined = spread_over_each(type_of, mined_per_type)
+def _clustering(vectors: Tensor, type_of: Tensor, params: LossParams) -> Tensor:
+    is_mined = spread_over_each(type_of, params.mined_per_type)
     return triplet_margin(vectors[is_mined], type_of[is_mined], params.triplet_margin, params.mining_margin)
 
 
@@ -171,14 +150,14 @@ def squared_error(decoded: Tensor, x: Tensor) -> Tensor:
     return ((decoded - x) ** 2).mean()
 
 
-def own_squared_error(decoded: Tensor, x: Tensor, is_own: Tensor, is_counted: Tensor) -> Tensor:
-    """Mean over the counted vertices of each one's mean of (decoded - x)² over its own metrics.
+def own_squared_error(decoded: Tensor, x: Tensor, is_own: Tensor) -> Tensor:
+    """Mean over the vertices of each one's mean of (decoded - x)² over its own metrics.
 
-    decoded, x, is_own: (v, f); is_counted: (v,). Every vertex counts alike, however many metrics its type has; what was
-    filled in is not compared, and a vertex without an own metric does not count."""
+    decoded, x, is_own: (v, f). Every vertex counts alike, however many metrics its type has; what was filled in is not
+    compared, and a vertex without an own metric does not count."""
     n_own = is_own.sum(dim=1)
     squared = torch.where(is_own, (decoded - x) ** 2, 0.0).sum(dim=1) / n_own.clamp(min=1)
-    return mean_where(squared, is_counted & (n_own > 0))
+    return mean_where(squared, n_own > 0)
 
 
 def mean_where(values: Tensor, is_counted: Tensor) -> Tensor:
@@ -222,12 +201,11 @@ def per_stressed(losses: Tensor, n_stressed: Tensor, n_all: int) -> Tensor:
     return losses.sum() / torch.where(n_stressed > 0, n_stressed, max(n_all, 1))
 
 
-def type_cross_entropy(logits: Tensor, type_of: Tensor, is_counted: Tensor) -> Tensor:
-    """Mean of -ln softmax(logits)[type] over the counted vertices of a known type.
+def type_cross_entropy(logits: Tensor, type_of: Tensor) -> Tensor:
+    """Mean of -ln softmax(logits)[type] over the vertices of a known type.
 
-    logits: (v, t); type_of: (v,), -1 for a type that training did not have; is_counted: (v,)."""
-    each = cross_entropy(logits, type_of.clamp(min=0), reduction="none")
-    return mean_where(each, is_counted & (type_of >= 0))
+    logits: (v, t); type_of: (v,), -1 for a type that training did not have."""
+    return mean_where(cross_entropy(logits, type_of.clamp(min=0), reduction="none"), type_of >= 0)
 
 
 def pairs_of(edge_index: Tensor) -> Tensor:
@@ -253,13 +231,13 @@ def margin_ranking(norms: Tensor, truth: Tensor, pairs: Tensor) -> Tensor:
     return short.clamp(min=0).sum() / max(len(first), 1)
 
 
-def ratio_ranking(norms: Tensor, performance: Tensor, type_of: Tensor, is_counted: Tensor) -> Tensor:
-    """Ours: mean over the pairs of counted vertices of one type of |ln(n_i / n_j) - ln(P_i / P_j)|; 0 without a pair.
+def ratio_ranking(norms: Tensor, performance: Tensor, type_of: Tensor) -> Tensor:
+    """Ours: mean over the pairs of vertices of one type of |ln(n_i / n_j) - ln(P_i / P_j)|; 0 without a pair.
 
     norms: (v,), above 0; performance: (v,) natural logarithm, vertices without one (NaN) do not count; type_of: (v,).
     With a = ln n - ln P a pair gives |a_i - a_j|, and the sum over all pairs of m rising values is Σ_k (2k - m + 1) a_k
     with k from 0: exact, and no pair is formed."""
-    counted = torch.nonzero(is_counted & torch.isfinite(performance) & (type_of >= 0)).squeeze(1)
+    counted = torch.nonzero(torch.isfinite(performance) & (type_of >= 0)).squeeze(1)
     surplus = torch.log(norms[counted]) - performance[counted]
     order = torch.argsort(surplus.detach())
     order = order[torch.argsort(type_of[counted][order], stable=True)]
@@ -309,26 +287,6 @@ def margin_stressed_ranking(norms: Tensor, truth: Tensor, lowest: Tensor, pairs:
     share = torch.minimum(ratio, 1 / ratio)  # q
     below = (norms[stressed] - share * norms[calm]).clamp(min=0) + (norms[stressed] / share - norms[calm]).clamp(min=0)
     return below.sum() / n_stressed.clamp(min=1)
-
-
-def ratio_stressed_ranking(norms: Tensor, performance: Tensor, pairs: Tensor) -> Tensor:
-    """Ours: mean over the pairs, 0 without one.
-
-    norms: (v,), above 0; performance: (v,) natural logarithm, NaN unknown, which asks for a smaller norm and no more;
-    pairs: (2, e) of stressed_pairs."""
-    stressed, calm = pairs
-    fell = torch.nan_to_num(performance[stressed] - performance[calm], nan=0.0).clamp(max=0)
-    short = torch.log(norms[stressed]) - torch.log(norms[calm]) - fell
-    return short.clamp(min=0).sum() / max(len(stressed), 1)
-
-
-def below_inferred(norms: Tensor, inferred_norms: Tensor, is_counted: Tensor) -> Tensor:
-    """Ours: mean over the counted, stressed vertices of max(0, ln(n / n')); n' is what earlier executions promised.
-
-    norms, inferred_norms: (v,), above 0; is_counted: (v,). No gradient flows into the promise: it tells what a calm
-    execution would give, and what stress did is not to be read from it."""
-    short = torch.log(norms[is_counted]) - torch.log(inferred_norms[is_counted]).detach()
-    return short.clamp(min=0).sum() / max(len(short), 1)
 
 
 def triplet_margin(vectors: Tensor, type_of: Tensor, margin: float, mining_margin: float) -> Tensor:

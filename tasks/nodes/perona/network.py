@@ -2,29 +2,29 @@
 
     enc      = SELU(W_2 · AlphaDropout(SELU(W_1 x)))                                   code of an execution
     decoded  = W_4 · AlphaDropout(SELU(W_3 enc))             the paper's: through a sigmoid, as inputs lie in 0 … 1
-    nxt      = SELU(W_5 · AlphaDropout(SELU((transformer(h) + topology_adaptive(h)) / 2)))      what neighbours promise
-    P        = σ(w · SELU(W_6 (enc - nxt) + b) + c)                                    that the execution was stressed
     score    = (Σ |enc|^p)^(1/p)
 
+and in the paper's variant alone
+
+    nxt      = SELU(W_5 · AlphaDropout(SELU((transformer(h) + topology_adaptive(h)) / 2)))      what neighbours promise
+    P        = σ(w · SELU(W_6 (enc - nxt) + b) + c)                                    that the execution was stressed
+
 The paper's authors let a vertex see itself: by self-loops, by the transformer's root weight and its query, which is the
-vertex' own code, and by the term A^0 h of the topology adaptive convolution. Ours has none of them, the mean of the
-neighbours asks instead: what is inferred of a vertex does not depend on its own metrics. Ours has biases, which theirs
-has not: its inputs are 0 for a typical execution, whose code would be 0 as well, and a norm of 0 has no logarithm."""
+vertex' own code, and by the term A^0 h of the topology adaptive convolution. Ours has biases, which theirs has not: its
+inputs are 0 for a typical execution, whose code would be 0 as well, and a norm of 0 has no logarithm."""
 
 import hashlib
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import SafetensorError
 from safetensors import torch as tensors
 from torch import Tensor, nn
 from torch_geometric.nn import Linear, TAGConv, TransformerConv
-from torch_geometric.utils import dropout_edge, scatter
+from torch_geometric.utils import dropout_edge
 
 from tasks.errors import BadInput
 from tasks.nodes.perona.graph import GraphBatch
@@ -33,7 +33,7 @@ from tasks.params import Params
 
 HOPS = 3  # of the topology adaptive convolution, as in the authors' code
 SMALLEST = 1e-12  # norm of a row of zeros
-FORMAT, VERSION = "whorl.nodes.network", 2
+FORMAT, VERSION = "whorl.nodes.network", 3
 WEIGHTS, DESCRIPTION = "network.safetensors", "network.json"
 MOST = 100_000  # no size of a network is larger
 
@@ -48,17 +48,23 @@ class Sizes(Params):
 
 @dataclass(frozen=True)
 class Outputs:
-    """What the network says of v vertices: codes of h, f inputs, t types; all finite.
+    """What an encoder says of v executions: codes of h, f inputs, t types; all finite.
 
-    enc: (v, h) codes. decoded: (v, f) the inputs that they stand for. type_logits: (v, t).
-    nxt: (v, h) what earlier executions promise; enc without its gradient where not is_inferred. decoded_nxt,
-    type_logits_nxt: (v, f) and (v, t) of nxt.
-    is_inferred: (v,) whether there were earlier executions enough. logit: (v,) that an execution is stressed; where not
-    is_inferred it is that of no difference, and says nothing."""
+    enc: (v, h) codes. decoded: (v, f) the inputs that they stand for. type_logits: (v, t)."""
 
     enc: Tensor
     decoded: Tensor
     type_logits: Tensor
+
+
+@dataclass(frozen=True)
+class GraphOutputs(Outputs):
+    """And what their predecessors say of them.
+
+    nxt: (v, h) what earlier executions promise; enc without its gradient where not is_inferred. decoded_nxt,
+    type_logits_nxt: (v, f) and (v, t) of nxt. is_inferred: (v,) whether there were earlier executions enough. logit:
+    (v,) that an execution is stressed; where not is_inferred it is that of no difference, and says nothing."""
+
     nxt: Tensor
     decoded_nxt: Tensor
     type_logits_nxt: Tensor
@@ -66,37 +72,52 @@ class Outputs:
     logit: Tensor
 
 
-class PeronaNetwork(nn.Module):
-    """Encoder, decoder, type classifier, aggregation of earlier executions and detector; see ModelParams.variant.
-
-    Weights are drawn from torch's generator as it stands."""
+class Encoder(nn.Module):
+    """Our variant: encoder, decoder and type classifier. Weights are drawn from torch's generator as it stands."""
 
     def __init__(self, n_inputs: int, n_types: int, edge_size: int, params: ModelParams) -> None:
         super().__init__()
-        network, is_paper = params.network, params.variant == "paper"
+        network, is_paper = params.network, params.is_paper
         self.params = params
         self.sizes = Sizes(n_inputs=n_inputs, n_types=n_types, edge_size=edge_size)
-        self.fewest = params.graph.predecessors if is_paper else 1  # neighbours that something is inferred from
         self.encoder = nn.Sequential(*_two_layers(n_inputs, network.hidden, network, has_bias=not is_paper), nn.SELU())
         self.decoder = nn.Sequential(
             *_two_layers(network.hidden, n_inputs, network, has_bias=not is_paper),
             nn.Sigmoid() if is_paper else nn.Identity(),
         )
         self.classifier = linear(network.hidden, n_types, has_bias=True)
-        self.aggregation = Aggregation(edge_size, network, sees_itself=is_paper)
+
+    def forward(self, batch: GraphBatch) -> Outputs:
+        """What the network says of the executions of a batch."""
+        enc = self.encode(batch.x)
+        return Outputs(enc=enc, decoded=self.decoder(enc), type_logits=self.classifier(enc))
+
+    def encode(self, x: Tensor) -> Tensor:
+        """Codes of executions by themselves: (v, f) to (v, h)."""
+        enc: Tensor = self.encoder(x)
+        return enc
+
+
+class PeronaNetwork(Encoder):
+    """The paper's variant: aggregation of earlier executions and detector besides."""
+
+    def __init__(self, n_inputs: int, n_types: int, edge_size: int, params: ModelParams) -> None:
+        super().__init__(n_inputs, n_types, edge_size, params)
+        hidden = params.network.hidden
+        self.aggregation = Aggregation(edge_size, params.network)
         self.detector = nn.Sequential(
-            linear(network.hidden, network.hidden, has_bias=True), nn.SELU(), linear(network.hidden, 1, has_bias=True)
+            linear(hidden, hidden, has_bias=True), nn.SELU(), linear(hidden, 1, has_bias=True)
         )
 
-    def forward(self, batch: GraphBatch, *, is_itself: Tensor | None = None) -> Outputs:
+    def forward(self, batch: GraphBatch) -> GraphOutputs:
         """What the network says of the vertices of a batch.
 
-        is_itself: (v,) vertices whose own code, without its gradient, is decoded and classified in place of nxt: in the
-        paper's losses the stressed ones, which are not to teach what a calm one looks like."""
+        Stressed vertices are not to teach what a calm one looks like: their own codes, without their gradient, are
+        decoded and classified in place of nxt."""
         enc = self.encode(batch.x)  # (v, h)
         nxt, is_inferred = self._infer(enc, batch)  # (v, h), (v,)
-        shown = nxt if is_itself is None else torch.where(is_itself[:, None], enc.detach(), nxt)
-        return Outputs(
+        shown = torch.where((batch.label == 1)[:, None], enc.detach(), nxt)
+        return GraphOutputs(
             enc=enc,
             decoded=self.decoder(enc),
             type_logits=self.classifier(enc),
@@ -106,11 +127,6 @@ class PeronaNetwork(nn.Module):
             is_inferred=is_inferred,
             logit=self.detector(enc - nxt).squeeze(1),
         )
-
-    def encode(self, x: Tensor) -> Tensor:
-        """Codes of executions by themselves: (v, f) to (v, h)."""
-        enc: Tensor = self.encoder(x)
-        return enc
 
     def set_prior(self, n_stressed: int, n_calm: int) -> None:
         """Start from the logit of their share, ln(n_stressed / n_calm); a class without any counts as one."""
@@ -123,68 +139,47 @@ class PeronaNetwork(nn.Module):
         edge_attr = batch.edge_attr[is_kept] if self.training else batch.edge_attr
         source, to = edge_index
         n_neighbours = torch.bincount(to[source != to], minlength=len(enc))
-        is_inferred = n_neighbours >= self.fewest
+        is_inferred = n_neighbours >= self.params.n_predecessors
         promised = self.aggregation(enc, edge_index, edge_attr)
         return torch.where(is_inferred[:, None], promised, enc.detach()), is_inferred
 
 
 class Aggregation(nn.Module):
-    """Two graph convolutions, averaged. sees_itself: the paper's, with root weight and gate as the parameters say."""
+    """Two graph convolutions, averaged, with root weight and gate as the parameters say."""
 
-    def __init__(self, edge_size: int, params: NetworkParams, *, sees_itself: bool) -> None:
+    def __init__(self, edge_size: int, params: NetworkParams) -> None:
         super().__init__()
         size = params.hidden
-        self.sees_itself = sees_itself
         self.transformer = TransformerConv(
             size,
             size,
             heads=params.heads,
             concat=False,
-            beta=params.beta and sees_itself,
+            beta=params.beta,
             dropout=params.dropout,
             edge_dim=edge_size,
-            root_weight=params.root_weight and sees_itself,
+            root_weight=params.root_weight,
         )
-        # the authors' version of PyG has no bias here; without a root weight the layer is not used at all
-        self.transformer.lin_skip = Linear(size, size, bias=False) if sees_itself else nn.Identity()
-        self.adaptive = _paper_hops(size) if sees_itself else NeighboursOnly(size, HOPS)
+        self.transformer.lin_skip = Linear(size, size, bias=False)  # the authors' version of PyG has no bias here
+        self.adaptive = TAGConv(size, size, K=HOPS, bias=False, normalize=False)
+        # with a bias in each of its linear layers, as PyG 2.0.4 has them whatever one asks for
+        self.adaptive.lins = nn.ModuleList([Linear(size, size) for _ in range(HOPS + 1)])
         self.dropout = nn.AlphaDropout(params.dropout)
-        self.last = linear(size, size, has_bias=not sees_itself)
+        self.last = linear(size, size, has_bias=False)
 
     def forward(self, h: Tensor, edge_index: Tensor, edge_attr: Tensor) -> Tensor:
-        """h: (v, size); edge_index: (2, E); edge_attr: (E, d). Returns (v, size); it means nothing for a vertex that no
-        edge leads to.
+        """h: (v, size); edge_index: (2, E); edge_attr: (E, d). Returns (v, size).
 
         The mean over the heads of the attention weights weighs the edges of the topology adaptive convolution."""
-        ends = h if self.sees_itself else (h, neighbour_means(h, edge_index))
-        by_attention, (_, attention) = self.transformer(ends, edge_index, edge_attr, return_attention_weights=True)
+        by_attention, (_, attention) = self.transformer(h, edge_index, edge_attr, return_attention_weights=True)
         by_hops = self.adaptive(h, edge_index, attention.mean(dim=1))  # (v, size)
         merged = self.dropout(torch.selu((by_attention + by_hops) / 2))
         return torch.selu(self.last(merged))
 
 
-class NeighboursOnly(TAGConv):  # type: ignore[misc]  # torch_geometric tells no types
-    """Σ_k A^k h Θ_k + b for k = 1 … K: TAGConv without its term of k = 0, the vertex itself."""
-
-    def __init__(self, size: int, hops: int) -> None:
-        super().__init__(size, size, K=hops, normalize=False)
-        self.lins = nn.ModuleList([Linear(size, size, bias=False) for _ in range(hops)])
-
-    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor) -> Tensor:
-        """x: (v, size); edge_index: (2, E); edge_weight: (E,). Returns (v, size)."""
-        source, to = edge_index
-        total: Tensor = torch.zeros_like(x) + self.bias
-        for layer in self.lins:
-            x = torch.zeros_like(x).index_add(0, to, edge_weight[:, None] * x[source])  # A^k h
-            total = total + layer(x)
-        return total
-
-
-def neighbour_means(h: Tensor, edge_index: Tensor) -> Tensor:
-    """Mean of the vertices from which edges lead to each vertex, (v, size); 0 where none does."""
-    source, to = edge_index
-    means: Tensor = scatter(h[source], to, dim=0, dim_size=len(h), reduce="mean")
-    return means
+def network_of(n_inputs: int, n_types: int, edge_size: int, params: ModelParams) -> Encoder:
+    """An untrained network of the variant that the parameters name."""
+    return (PeronaNetwork if params.is_paper else Encoder)(n_inputs, n_types, edge_size, params)
 
 
 def linear(n_in: int, n_out: int, *, has_bias: bool) -> nn.Linear:
@@ -208,9 +203,9 @@ def p_norms(vectors: Tensor, power: float) -> Tensor:
     return norms
 
 
-def save_network(network: PeronaNetwork, meta: Mapping[str, Any], folder: Path) -> None:
+def save_network(network: Encoder, folder: Path) -> None:
     """Write a network into a folder, which is made if it is not there: weights as safetensors, and JSON with what is
-    needed to build it. Nothing in them is code. meta: what JSON can hold, kept as it is."""
+    needed to build it. Nothing in them is code."""
     folder.mkdir(parents=True, exist_ok=True)
     weights = tensors.save({name: one.detach().cpu().contiguous() for name, one in network.state_dict().items()})
     main = {
@@ -219,15 +214,14 @@ def save_network(network: PeronaNetwork, meta: Mapping[str, Any], folder: Path) 
         "weights_sha256": hashlib.sha256(weights).hexdigest(),
         "sizes": network.sizes.model_dump(),
         "params": network.params.model_dump(mode="json"),
-        "meta": dict(meta),
     }
     text = json.dumps(main, indent=1, allow_nan=False)
     (folder / WEIGHTS).write_bytes(weights)
     (folder / DESCRIPTION).write_text(text, encoding="utf-8")
 
 
-def load_network(folder: Path) -> tuple[PeronaNetwork, dict[str, Any]]:
-    """The network that save_network wrote, ready to judge (eval mode), and its meta.
+def load_network(folder: Path) -> Encoder:
+    """The network that save_network wrote, in evaluation mode.
 
     Raises BadInput if a file is missing, damaged or foreign. Nothing is drawn from torch's generator."""
     try:
@@ -239,7 +233,7 @@ def load_network(folder: Path) -> tuple[PeronaNetwork, dict[str, Any]]:
             raise ValueError(f"{WEIGHTS} is not the file that {DESCRIPTION} was written with")
         network = _built(Sizes.model_validate(main["sizes"]), ModelParams.model_validate(main["params"]))
         network.load_state_dict(_finite(tensors.load(weights)))
-        return network.eval(), dict(main["meta"])
+        return network.eval()
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, SafetensorError) as error:
         problem = f"no network of nodes ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
         raise BadInput(folder, problem, "what 'whorl nodes train' wrote", "train again") from error
@@ -255,20 +249,13 @@ def _two_layers(n_in: int, n_out: int, params: NetworkParams, *, has_bias: bool)
     ]
 
 
-def _paper_hops(size: int) -> TAGConv:
-    """With a bias in each of its linear layers, as PyG 2.0.4 has them whatever one asks for."""
-    layer = TAGConv(size, size, K=HOPS, bias=False, normalize=False)
-    layer.lins = nn.ModuleList([Linear(size, size) for _ in range(HOPS + 1)])
-    return layer
-
-
-def _built(sizes: Sizes, params: ModelParams) -> PeronaNetwork:
+def _built(sizes: Sizes, params: ModelParams) -> Encoder:
     """A network of these sizes; its first weights do not matter, so the generator is left as it was."""
     for name, size in sizes.model_dump().items():
         if not 0 <= size <= MOST:
             raise ValueError(f"{name} is {size}; expected 0 to {MOST}")
     with torch.random.fork_rng(devices=[]):
-        return PeronaNetwork(**sizes.model_dump(), params=params)
+        return network_of(**sizes.model_dump(), params=params)
 
 
 def _finite(weights: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -42,8 +42,9 @@ TABLE_II: Space = {
     "fit.learning_rate": (0.1, 0.01, 0.001),
     "fit.weight_decay": (0.01, 0.001, 0.0001),
 }
-PAPER_ALONE = ("network.beta", "network.root_weight")  # our variant has no way for a node to see itself
 OURS: Space = {
+    "network.dropout": TABLE_II["network.dropout"],
+    "fit.weight_decay": TABLE_II["fit.weight_decay"],
     "fit.batch_size": (SMALL_BATCH, 32, 64, LARGE_BATCH),  # Table II fixes 16
     "fit.learning_rate": (0.1, 0.02, 0.01, 0.001),  # 0.02 is what batches of 128 learn with (perona/params.py)
 }
@@ -103,9 +104,7 @@ def search(
 def space_of(params: ModelParams) -> Space:
     """What is searched in a variant, by `part.name`: all of Table II in the paper's; in ours what of it has an effect,
     and the batches and the rate that it learns with when nobody searches."""
-    if params.variant == "paper":
-        return dict(TABLE_II)
-    return {name: choices for name, choices in TABLE_II.items() if name not in PAPER_ALONE} | OURS
+    return dict(TABLE_II) if params.is_paper else OURS
 
 
 def with_values(params: ModelParams, values: Mapping[str, object]) -> ModelParams:
@@ -135,7 +134,7 @@ def study_name(train: GraphSet, validation: GraphSet, params: ModelParams, searc
 
 def grace_of(params: ModelParams, search: SearchParams) -> int:
     """Epochs that every trial is given: grace_epochs, but at most half of all, or no trial would be given up."""
-    return min(search.grace_epochs, max(params.fit.epochs_in(params.variant) // 2, 1))
+    return min(search.grace_epochs, max(params.epochs // 2, 1))
 
 
 def trial_loss(
@@ -234,7 +233,7 @@ def _run_on_ray(
         from ray.tune.schedulers import ASHAScheduler
 
         scheduler = ASHAScheduler(
-            max_t=params.fit.epochs_in(params.variant),
+            max_t=params.epochs,
             grace_period=grace_of(params, search),
             reduction_factor=search.reduction,
         )

@@ -16,13 +16,13 @@ import pytorch_lightning as pl
 import torch
 from lightning_fabric.utilities.warnings import PossibleUserWarning
 from pytorch_lightning.utilities.types import OptimizerLRScheduler
-from torch import Tensor, nn
+from torch import Tensor
 
 from tasks.errors import BadInput
 from tasks.nodes.perona.graph import Batches, GraphBatch, GraphSet
 from tasks.nodes.perona.inputs import STRESSED, UNSTRESSED
 from tasks.nodes.perona.losses import ClassCounts, loss_terms, lowest_input_norms, summed
-from tasks.nodes.perona.network import PeronaNetwork
+from tasks.nodes.perona.network import Encoder, PeronaNetwork, network_of
 from tasks.nodes.perona.params import ALL, FitParams, ModelParams
 
 Report = Callable[[int, float], None]
@@ -41,7 +41,7 @@ class FittedNetwork:
     """network: with the weights of best_epoch (from 1), in evaluation mode. validation_loss: of that epoch.
     history: one row an epoch: epoch, train_loss, validation_loss, seconds since the start."""
 
-    network: PeronaNetwork
+    network: Encoder
     best_epoch: int
     validation_loss: float
     history: pd.DataFrame
@@ -52,8 +52,8 @@ def fit_network(
 ) -> FittedNetwork:
     """A network fitted on some graphs, with the weights of the epoch that has the least loss on others.
 
-    The loss of selection has all terms, detection as cross entropy with a class weight. What params leave to the
-    variant is settled by the number of training graphs (network.params). report: called after each epoch with its
+    The loss of selection has detection as cross entropy with a class weight. What params leave to the variant is
+    settled by the number of training graphs (network.params). report: called after each epoch with its
     number, from 1, and the least loss so far; what it raises ends the training. The same graphs, parameters and seed
     give the same weights; torch's own generator is left as it was. Raises BadInput if there is no graph to learn from
     or to select by, Diverged if no epoch has a finite loss."""
@@ -61,7 +61,7 @@ def fit_network(
         if not len(graphs):
             raise BadInput(f"{name} graphs", "none", "at least one execution", "take more executions")
     params = params.settled(len(train))
-    selection = Selection(report=report, patience=params.fit.patience)
+    selection = Selection(report=report)
     with one_thread(), silent(), seeded(params.fit.seed):
         batches = Batches(train, params)
         module = new_module(train, batches, params)
@@ -93,9 +93,13 @@ def new_module(train: GraphSet, batches: Batches, params: ModelParams) -> "Peron
     batches: of the same graphs. Weights are drawn from torch's generator."""
     params = params.settled(len(train))
     counts = class_counts(train)
-    network = PeronaNetwork(batches.n_inputs, batches.n_types, batches.edge_size, params)
-    network.set_prior(counts.n_stressed, counts.n_calm)
-    lowest = _lowest(train, batches, params) if params.variant == "paper" else None
+    network = network_of(batches.n_inputs, batches.n_types, batches.edge_size, params)
+    lowest = None
+    if isinstance(network, PeronaNetwork):
+        network.set_prior(counts.n_stressed, counts.n_calm)
+        # the paper's lowest norm of each type, from all training targets and their predecessors
+        everything = batches.of(np.arange(len(train)))
+        lowest = lowest_input_norms(everything, batches.n_types, params.loss.norm_power)
     return PeronaModule(network, params, counts, lowest=lowest)
 
 
@@ -105,12 +109,6 @@ def class_counts(graphs: GraphSet) -> ClassCounts:
     return ClassCounts(n_stressed=int((labels == STRESSED).sum()), n_calm=int((labels == UNSTRESSED).sum()))
 
 
-def _lowest(train: GraphSet, batches: Batches, params: ModelParams) -> Tensor:
-    """The paper's lowest norm of each type, from all training targets and their predecessors."""
-    everything = batches.of(np.arange(len(train)))
-    return lowest_input_norms(everything, batches.n_types, params.loss.norm_power)
-
-
 class PeronaModule(pl.LightningModule):
     """training_losses, validation_losses: of the batches since they were last taken, beside the number of graphs.
 
@@ -118,7 +116,7 @@ class PeronaModule(pl.LightningModule):
     epoch is in Selection."""
 
     def __init__(
-        self, network: PeronaNetwork, params: ModelParams, counts: ClassCounts, *, lowest: Tensor | None = None
+        self, network: Encoder, params: ModelParams, counts: ClassCounts, *, lowest: Tensor | None = None
     ) -> None:
         super().__init__()
         self.network, self.params, self.counts, self.lowest = network, params, counts, lowest
@@ -129,31 +127,24 @@ class PeronaModule(pl.LightningModule):
         """The loss of a batch with noise. Ours is to decode what was there before the noise, the paper's the noise
         too."""
         noisy = with_noise(batch, self.params)
-        taught = noisy if self.params.variant == "paper" else batch
-        loss = summed(self.terms(taught, noisy, self.params, clean=batch))
+        loss = summed(self.terms(noisy if self.params.is_paper else batch, noisy, clean=batch))
         self.training_losses.append((loss.detach(), batch.n_graphs))
         return loss
 
     def validation_step(self, batch: GraphBatch, batch_idx: int) -> None:  # noqa: ARG002
-        """Notes the loss that models are selected by: all terms without noise or dropout, of all triplets, detection
-        as cross entropy with a class weight."""
-        terms = self.terms(batch, batch, uncapped(self.params), is_selection=True)
-        self.validation_losses.append((summed(terms), batch.n_graphs))
+        """Notes the loss that models are selected by: without noise or dropout, of all triplets, detection as cross
+        entropy with a class weight."""
+        self.validation_losses.append((summed(self.terms(batch, batch, is_selection=True)), batch.n_graphs))
 
     def terms(
-        self,
-        taught: GraphBatch,
-        seen: GraphBatch,
-        params: ModelParams,
-        *,
-        is_selection: bool = False,
-        clean: GraphBatch | None = None,
+        self, taught: GraphBatch, seen: GraphBatch, *, is_selection: bool = False, clean: GraphBatch | None = None
     ) -> dict[str, Tensor]:
         """The terms of the loss of what the network makes of `seen` beside what it should make, `taught`."""
+        loss = self.params.loss
         return loss_terms(
             taught,
-            self.network(seen, is_itself=taught.label == 1 if params.variant == "paper" else None),
-            params,
+            self.network(seen),
+            loss.model_copy(update={"mined_per_type": ALL}) if is_selection else loss,
             self.counts,
             is_selection=is_selection,
             clean=clean,
@@ -161,10 +152,10 @@ class PeronaModule(pl.LightningModule):
         )
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
-        """Adam, and with fit.annealing a rate that falls to 0 along half a cosine (Loshchilov and Hutter 2017, equation
-        5, without restarts), step by step over all epochs; the paper's stays."""
+        """Adam; the rate of ours falls to 0 along half a cosine (Loshchilov and Hutter 2017, equation 5, without
+        restarts), step by step over all epochs; the paper's stays."""
         adam = self.adam()
-        if not self.params.fit.annealing or self.params.variant == "paper":
+        if self.params.is_paper:
             return adam
         n_steps = int(self.trainer.estimated_stepping_batches)
         falling = torch.optim.lr_scheduler.CosineAnnealingLR(adam, T_max=n_steps)
@@ -172,8 +163,7 @@ class PeronaModule(pl.LightningModule):
 
     def adam(self) -> torch.optim.Adam:
         """Adam; weights decay, biases do not."""
-        fit = self.params.fit
-        own = list(self.network.parameters())
+        fit, own = self.params.fit, list(self.network.parameters())
         groups = [
             {"params": [one for one in own if one.ndim > 1], "weight_decay": fit.weight_decay},
             {"params": [one for one in own if one.ndim <= 1], "weight_decay": 0.0},
@@ -185,11 +175,6 @@ class PeronaModule(pl.LightningModule):
         return batch
 
 
-def uncapped(params: ModelParams) -> ModelParams:
-    """The same with triplets of all vectors."""
-    return params.model_copy(update={"loss": params.loss.model_copy(update={"mined_per_type": ALL})})
-
-
 def with_noise(batch: GraphBatch, params: ModelParams) -> GraphBatch:
     """The batch with noise from torch's generator on what was measured; in the paper's variant on filled-in values and
     on edges too. Source: the published code."""
@@ -197,7 +182,7 @@ def with_noise(batch: GraphBatch, params: ModelParams) -> GraphBatch:
     if deviation == 0:
         return batch
     x = batch.x + torch.randn_like(batch.x) * deviation
-    if params.variant == "paper":
+    if params.is_paper:
         return replace(batch, x=x, edge_attr=batch.edge_attr + torch.randn_like(batch.edge_attr) * deviation)
     return replace(batch, x=torch.where(batch.is_own, x, batch.x))
 
@@ -213,13 +198,13 @@ class Selection(pl.Callback):
     """Keeps the weights of the best epoch so far in memory, and a row for each epoch.
 
     best_epoch: from 1, 0 before there is one with a finite loss. report: called after each epoch with its number and
-    the least validation loss so far, infinite before there is one; what it raises ends the training. patience: epochs
-    without a better one after which the training stops, 0: never. A training whose loss is not finite stops."""
+    the least validation loss so far, infinite before there is one; what it raises ends the training. A training whose
+    loss is not finite stops."""
 
-    def __init__(self, *, report: Report | None = None, patience: int = 0) -> None:
+    def __init__(self, *, report: Report | None = None) -> None:
         self.best_epoch, self.best_loss = 0, math.inf
         self.best_weights: dict[str, Tensor] = {}
-        self._report, self._patience = report, patience
+        self._report = report
         self._rows: list[tuple[int, float, float, float]] = []
         self._started = 0.0
 
@@ -238,11 +223,11 @@ class Selection(pl.Callback):
         epoch = len(self._rows) + 1
         if validation_loss < self.best_loss:  # never for NaN
             self.best_epoch, self.best_loss = epoch, validation_loss
-            self.best_weights = weights_of(module.network)
+            self.best_weights = {name: one.detach().clone() for name, one in module.network.state_dict().items()}
         self._rows.append((epoch, train_loss, validation_loss, time.perf_counter() - self._started))
         if self._report is not None:
             self._report(epoch, self.best_loss)
-        if not math.isfinite(train_loss) or 0 < self._patience <= epoch - self.best_epoch:
+        if not math.isfinite(train_loss):
             trainer.should_stop = True
 
     @property
@@ -250,11 +235,6 @@ class Selection(pl.Callback):
         """One row an epoch: epoch from 1, train_loss (with noise and dropout), validation_loss, seconds since the
         start."""
         return pd.DataFrame(self._rows, columns=list(COLUMNS)).astype({"epoch": "int64"})
-
-
-def weights_of(network: nn.Module) -> dict[str, Tensor]:
-    """A copy of the weights."""
-    return {name: one.detach().clone() for name, one in network.state_dict().items()}
 
 
 class ShuffledBatches:

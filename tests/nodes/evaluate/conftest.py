@@ -14,7 +14,7 @@ from tasks.nodes.synthetic import synthetic_history
 
 SMALL = ModelParams(
     graph=GraphParams(node_metrics=False),
-    network=NetworkParams(hidden=8, intermediate=8, heads=1, dropout=0.0, edge_dropout=0.0),
+    network=NetworkParams(hidden=8, intermediate=8, heads=1),
     loss=LossParams(mined_per_type=8),
     fit=FitParams(epochs=2, batch_size=64),
 )

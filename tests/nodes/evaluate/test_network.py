@@ -1,371 +1,328 @@
-"""Perona's network in a split: what it may know, that it is the same twice, what it finds, and why it cannot be."""
+"""Perona's network in an evaluation: what it may know, its figures beside plain ones, and nodes by its norms."""
 
+import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
-from torch import nn
 
-from tasks.nodes.evaluate.measures import average_precision, precision_recall
+from tasks.errors import BadInput
+from tasks.nodes.aspects import is_unstressed
+from tasks.nodes.detect.plain import DETECTORS
+from tasks.nodes.evaluate import network
+from tasks.nodes.evaluate.applications import NodeMatrix, is_second_half, node_matrix
+from tasks.nodes.evaluate.detection import detect, detection_results
+from tasks.nodes.evaluate.measures import learned_figures
 from tasks.nodes.evaluate.network import (
-    accuracy,
-    drawn_graphs,
-    fit_prepared,
-    judged_by,
+    RANK_COLUMNS,
+    LearnedRanks,
+    by_node,
+    compared,
+    drawn_from,
+    drawn_of_series,
+    fit_variants,
+    for_many_types,
+    in_batches,
+    judge_in_time,
     known_labels,
-    learn_scale,
-    logit_threshold,
-    measures_of,
-    n_drawn,
+    looked_at,
+    node_scores,
     part_graphs,
-    prepare_case,
-    scores_follow,
-    type_accuracy,
-    why_not,
-    without_one_hot,
+    rank_learned,
+    rank_learned_figures,
+    typical_by_seed,
 )
-from tasks.nodes.perona.fingerprints import fingerprints_of
-from tasks.nodes.perona.graph import ABSENT, GraphSet
-from tasks.nodes.perona.inputs import STRESSED, UNKNOWN, UNSTRESSED, Inputs
-from tasks.nodes.perona.params import FitParams, ModelParams, NetworkParams
+from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.evaluate.protocol import evaluate_history
+from tasks.nodes.perona.inputs import STRESSED, UNKNOWN, inputs_of, learn_inputs
+from tasks.nodes.perona.params import FitParams, LossParams, ModelParams
+from tasks.nodes.scores import Levels
 from tasks.nodes.synthetic import synthetic_history
 
-
-def fitted(case, params, variant="ours", seed=0):
-    model = params.learned.asked(variant, seed)
-    prepared = prepare_case(case, model, params)
-    return prepared, fit_prepared(prepared, model, params.learned).network
+ZSCORE = {"zscore": DETECTORS["zscore"]}
 
 
-def scores(case, params, variant="ours", seed=0):
-    prepared, network = fitted(case, params, variant, seed)
-    return judged_by(network, prepared, case.is_validation, params)[0]
+@pytest.fixture(scope="module")
+def both(longer, prepare, asked):
+    """Both variants under both protocols, one fit each, beside z-scores."""
+    params = asked(variants=("ours", "paper"), seeds=1)
+    learned = fit_variants(longer, params)
+    plain = detect(longer, prepare, ZSCORE, params)
+    return learned, *detection_results(longer.executions, plain, list(ZSCORE), params, learned)
 
 
-def weights(case, params, variant="ours"):
-    return fitted(case, params, variant)[1].state_dict()
+def test_the_papers_variant_stands_beside_plain_detectors_and_ours_gives_no_verdict(both, longer):
+    learned, figures, tables = both
+    json.dumps(figures, allow_nan=False)
+    for suffix in ("", ".paper", ".dose_3", ".from_dose_2"):
+        assert figures[f"detect.auprc.paper{suffix}"] is not None and f"detect.f1_outlier.zscore{suffix}" in figures
+    assert set(learned.judged["detector"]) == {"paper"} and not any(".model" in key for key in figures)
+    doses = tables["detection"].query("detector == 'paper' and protocol == 'chronological'").set_index("dose")
+    assert len(set(doses["n"] - doses["n_stressed"])) == 1  # each dose against the same calm ones
+    judged = learned.judged[learned.judged["protocol"] == "paper"]
+    assert set(judged["threshold"]) == {0.0}
+    in_plain = tables["detection"].query("detector == 'zscore' and protocol == 'paper' and dose == 'any'")
+    assert in_plain["n"].tolist() == [len(judged)]  # plain ones are measured on the same
 
 
-def relabelled(case, rows):
-    """The case in which what is known of some executions, a mask, is the opposite."""
-    executions = case.history.executions
-    opposite = executions["is_stressed"].where(~rows, ~executions["is_stressed"].astype(bool))
-    return replace(case, history=replace(case.history, executions=executions.assign(is_stressed=opposite)))
+def test_every_fit_has_its_measures(both):
+    learned, _, _ = both
+    figures = learned_figures(learned)
+    for name in ("model", "paper"):
+        for suffix in ("", ".paper"):
+            assert figures[f"fit.rounds.{name}{suffix}"] == 1 and 0 <= figures[f"type.accuracy.{name}{suffix}"] <= 1
+            assert figures[f"reconstruction.mse.own.{name}{suffix}"] > 0
 
 
-@pytest.mark.parametrize("protocol", ["chronological", "random", "left_node"])
-def test_labels_of_tested_executions_change_no_score(history, case_by, asked, protocol):
-    params = asked()
-    split, case = case_by(history, protocol, params)
-    found = scores(case, params)
-    np.testing.assert_array_equal(found, scores(relabelled(case, split.is_test), params))
-    assert np.isnan(found).sum() <= 4  # the first of each node and type, beside which nothing stands
+def test_the_papers_protocol_tests_what_has_three_labelled_predecessors_in_its_part(longer, asked, case_by):
+    model = asked(variants=("paper",)).learned.asked("paper", 0)
+    split, case = case_by(longer, "random", asked())
+    everything = np.ones(len(longer.executions), dtype=bool)
+    scales = learn_inputs(longer, everything, model, asked().preprocess, asked().score)
+    known = replace(inputs_of(longer, scales, model), labels=known_labels(case.history))
+    graphs = part_graphs(known, split.is_test, model)
+    assert len(graphs) and split.is_test[graphs.targets].all() and split.is_test[graphs.predecessors].all()
+    assert (known.labels[graphs.predecessors] != STRESSED).all()
 
 
-def test_labels_of_training_executions_are_learned_from(history, case_by, asked):
-    params = asked()
-    split, case = case_by(history, "chronological", params)
-    assert not np.array_equal(scores(case, params), scores(relabelled(case, split.is_train), params))
+def test_labels_of_tested_executions_move_neither_thresholds_nor_flags(history, asked):
+    params = asked(variants=("paper",), protocols=("chronological",), seeds=1)
+    one = fit_variants(history, params).judged
+    stressed = history.executions["is_stressed"].astype(bool)
+    is_tested = np.isin(np.arange(len(stressed)), one["execution"].to_numpy(dtype=np.int64))
+    turned = replace(history, executions=history.executions.assign(is_stressed=stressed.where(~is_tested, ~stressed)))
+    other = fit_variants(turned, params).judged
+    for column in ("execution", "score", "threshold", "is_flagged"):
+        np.testing.assert_array_equal(one[column].to_numpy(), other[column].to_numpy())
 
 
-@pytest.mark.parametrize("variant", ["ours", "paper"])
-def test_values_of_tested_executions_teach_nothing_even_where_they_lie_between(
-    history, case_by, asked, multiplied, variant
-):
-    params = asked()
-    split, case = case_by(history, "random", params)
-    other = case_by(multiplied(history, 3.0, split.is_test), "random", params)[1]
-    before, after = weights(case, params, variant), weights(other, params, variant)
-    for name in before:
-        np.testing.assert_array_equal(before[name].numpy(), after[name].numpy())
+def test_unlabelled_and_hidden_labels_have_reasons(history, unlabelled, asked):
+    nobody = fit_variants(unlabelled(history), asked(variants=("ours", "paper")))
+    assert nobody.fits.empty and all("is_stressed" in reason for reason in nobody.reasons.values())
+    hidden = asked(variants=("ours", "paper"), seeds=1).model_copy(update={"without_labels": True})
+    found = fit_variants(history, hidden)
+    assert found.reasons["chronological", "model"] == found.reasons["paper", "model"] == ""
+    assert "learns no verdicts" in found.reasons["chronological", "paper"]
+    assert "labels, which are hidden" in found.reasons["paper", "paper"]
+    assert set(known_labels(unlabelled(history))) == {UNKNOWN}
 
 
-def test_values_of_the_node_that_is_left_out_teach_nothing(history, case_by, asked, multiplied):
-    params = asked()
-    split, case = case_by(history, "left_node", params)
-    assert set(history.executions["node"][split.is_test]) == {"node-1"}
-    other = case_by(multiplied(history, 3.0, split.is_test), "left_node", params)[1]
-    before, after = weights(case, params), weights(other, params)
-    for name in before:
-        np.testing.assert_array_equal(before[name].numpy(), after[name].numpy())
+class Stub(torch.nn.Module):
+    """A network whose logit of a target is a function of the rows of its graph; x holds the numbers of rows."""
+
+    def __init__(self, answer):
+        super().__init__()
+        self.params, self.answer = ModelParams(variant="paper"), answer
+
+    def forward(self, batch):
+        rows = batch.x[:, 0].long().view(-1, 4).tolist()
+        logit = torch.full((len(batch.x),), torch.nan)
+        logit[3::4] = torch.tensor([float(self.answer(own)) for own in rows])
+        return SimpleNamespace(logit=logit)
 
 
-def test_later_executions_say_nothing_of_earlier_ones(history, case_by, asked, multiplied):
-    """The last third of what is tested changes; validation and all before it have the scores that they had."""
-    params = asked()
-    split, case = case_by(history, "chronological", params)
-    late = np.zeros(len(split.is_test), dtype=bool)
-    late[np.flatnonzero(split.is_test)[-6:]] = True
-    border = np.flatnonzero(late)[0]
-    other = case_by(multiplied(history, 0.2, late), "chronological", params)[1]
-    before, after = scores(case, params), scores(other, params)
-    np.testing.assert_allclose(before[:border], after[:border], rtol=1e-5, atol=1e-5)
-    assert not np.allclose(before[late], after[late])
+def test_what_is_flagged_or_may_not_precede_stands_beside_none_and_the_first_three_have_no_verdict(history, asked):
+    model = asked().learned.asked("paper", 0)
+    everything = np.ones(len(history.executions), dtype=bool)
+    scales = learn_inputs(history, everything, model, asked().preprocess, asked().score)
+    plain = inputs_of(history, scales, model)
+    n = len(plain)
+    rows = np.arange(n, dtype=np.float32)[:, None]
+    own = replace(plain, columns=("t/row",), x=rows, is_own=np.ones((n, 1), dtype=bool))
+    own = replace(own, node_of=np.zeros(n, dtype=np.int64), type_of=np.zeros(n, dtype=np.int64))
+    seen = []
 
+    def answer(graph):
+        seen.append(graph)
+        return 1.0 if graph[-1] == 5 else -1.0
 
-def test_the_same_case_and_seed_give_the_same_scores_and_another_seed_others(history, case_by, asked):
-    params = asked()
-    _, case = case_by(history, "chronological", params)
-    np.testing.assert_array_equal(scores(case, params), scores(case, params))
-    assert not np.array_equal(scores(case, params), scores(case, params, seed=1))
-
-
-def test_what_cannot_be_fitted_says_why(history, case_by, asked):
-    params = asked()
-    _, case = case_by(history, "chronological", params)
-    prepared = prepare_case(case, params.learned.asked("ours", 0), params)
-    assert why_not(prepared) == ""
-    few = replace(prepared, train=prepared.train.of(np.arange(3)))
-    assert why_not(few) == "3 executions to learn from; at least 10 are needed"
-    none = replace(prepared, validation=prepared.validation.of(np.arange(0)))
-    assert "best epoch" in why_not(none)
-    inputs = prepared.train.inputs
-    stressed = replace(inputs, labels=np.full(len(inputs), STRESSED, dtype=np.int8))
-    assert "all training executions are stressed" in why_not(
-        replace(prepared, train=replace(prepared.train, inputs=stressed))
-    )
-
-
-@pytest.mark.parametrize("variant", ["ours", "paper"])
-def test_where_no_stress_is_known_codes_are_learned_and_no_verdict_is_given(
-    history, case_by, asked, unlabelled, variant
-):
-    params = asked()
-    _, case = case_by(unlabelled(history), "chronological", params)
-    prepared, network = fitted(case, params, variant)
-    assert not network.params.loss.detection
-    assert np.isfinite(fingerprints_of(prepared.inputs, network).log_norm).all()
-    logits, _ = judged_by(network, prepared, case.is_validation, params)
-    assert np.isnan(logits).all()
-
-
-def test_the_threshold_comes_from_validation_executions_with_labels(history, case_by, asked):
-    """Logits 0 1 2 3 validate, the last two stressed: half way between 1 and 2. Larger ones are not looked at."""
-    params = asked()
-    _, case = case_by(history, "chronological", params)
-    inputs = prepare_case(case, params.learned.asked("ours", 0), params).inputs
-    labels = np.full(len(inputs), UNSTRESSED, dtype=np.int8)
-    labels[[2, 3]] = STRESSED
-    logits = np.full(len(inputs), 50.0)
-    logits[:5] = [0, 1, 2, 3, np.nan]
-    is_validation = np.arange(len(inputs)) < 5
-    assert logit_threshold(logits, replace(inputs, labels=labels), is_validation, params) == 1.5
-    nobody = replace(inputs, labels=np.full(len(inputs), UNKNOWN, dtype=np.int8))
-    assert 2.9 < logit_threshold(logits, nobody, is_validation, params) < 3  # 1 % of them flagged
-
-
-def test_the_papers_protocol_may_see_all_labels(history, case_by, asked, unlabelled):
-    params = asked()
-    case = case_by(history, "random", params)[1]
-    assert (known_labels(case) == STRESSED).tolist() == history.executions["is_stressed"].tolist()
-    assert set(known_labels(case_by(unlabelled(history), "random", params)[1])) == {UNKNOWN}
+    may = everything.copy()
+    may[6] = False
+    logits = judge_in_time(own, Stub(answer), 0.0, may)
+    assert np.isnan(logits[:3]).all() and np.isfinite(logits[3:]).all()
+    assert seen[:6] == [[0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5], [2, 3, 4, 6], [2, 3, 4, 7], [3, 4, 7, 8]]
 
 
 @pytest.mark.slow
-def test_stress_at_a_large_dose_is_found(case_by, asked):
-    """Ten deviations of performance, one in thirteen of the executions that are asked for."""
-    history = synthetic_history(nodes=2, types=2, runs=60, seed=3)
-    model = ModelParams(fit=FitParams(epochs=15))
-    params = asked(model=model)
-    split, case = case_by(history, "chronological", params)
-    found = scores(case, params)
-    is_asked = split.is_test & history.executions["dose_level"].isin([0, 3]).to_numpy()
-    stressed = history.executions["is_stressed"].to_numpy(dtype=bool)[is_asked]
-    assert average_precision(precision_recall(found[is_asked], stressed)) > 0.8
+def test_an_evaluation_with_a_variant_explains_each_missing_figure_and_is_the_same_twice(longer, asked):
+    params = asked(variants=("ours",), protocols=("chronological",))
+    found, again = (evaluate_history(longer, params, ZSCORE) for _ in range(2))
+    missing = [key for key, value in found.figures.items() if value is None]
+    assert [key for key in missing if not found.figures.get(f"{key}.reason")] == []
+    assert found.figures == again.figures
+    assert len(found.tables["fits"]) == found.figures["fit.rounds.model"] == 2
+    assert found.figures["rank.spearman.model"] is None
 
 
-@pytest.mark.parametrize("protocol", ["chronological", "random", "left_node"])
-@pytest.mark.parametrize("variant", ["ours", "paper"])
-def test_training_graphs_hold_calm_training_executions_alone(history, case_by, asked, protocol, variant):
+@pytest.fixture(scope="module")
+def fleet():
+    """24 nodes, each as good in all aspects, five runs of each of three benchmarks; the last is an application."""
+    rng = np.random.default_rng(0)
+    quality = {
+        f"node-{at + 1}": dict.fromkeys(("cpu", "memory", "disk"), float(q))
+        for at, q in enumerate(np.exp(0.3 * rng.normal(size=24)))
+    }
+    history = synthetic_history(nodes=24, types=3, runs=5, stressed=0.0, quality=quality, seed=2)
+    is_disk = history.executions["aspect"] == "disk"
+    told = history.executions.assign(
+        aspect=history.executions["aspect"].mask(is_disk, "application"),
+        is_stressed=pd.array([pd.NA] * len(is_disk), dtype="boolean"),
+    )
+    return replace(history, executions=told)
+
+
+@pytest.fixture(scope="module")
+def matrix(fleet, prepare):
+    everything = np.ones(len(fleet.executions), dtype=bool)
+    return node_matrix(prepare(fleet, everything), everything, EvaluateParams().score)
+
+
+def test_a_nodes_score_in_a_type_is_the_median_of_its_executions():
+    """Nodes are called b, a; there is a type that was never scored, an execution of a type that training did not have,
+    one of a node that is not asked for, and one without a fingerprint."""
+    levels = Levels(("y", "z", "x"), ("cpu",), np.zeros(3, dtype=np.int64), np.ones(1))
+    log_norm = np.array([1.0, 5.0, 2.0, 7.0, np.nan, 9.0, 9.0])
+    type_of, node_of = np.array([0, 0, 0, 1, 1, -1, 0]), np.array([1, 1, 1, 0, 0, 0, -1])
+    found = by_node(log_norm, type_of, node_of, ("x", "y"), levels, 2)
+    np.testing.assert_array_equal(found, [[7, np.nan, np.nan], [np.nan, np.nan, 2]])
+
+
+def test_scores_that_order_the_tested_half_as_the_application_correlate():
+    nodes = tuple(f"n{at}" for at in range(40))
+    quality = np.random.default_rng(0).normal(size=40)
+    levels = Levels(("x", "y"), ("cpu",), np.zeros(2, dtype=np.int64), np.ones(1))
+    kinds = np.array(["m"] * 40, dtype=object)
+    own = NodeMatrix(nodes, kinds, np.column_stack([quality, quality]), levels, -quality[:, None], ("app",))
+    assert all(compared(own, half)[0] < -0.95 for half in (0, 1))  # beyond all training nodes a place is shared
+    spoiled = own.micro.copy()
+    spoiled[is_second_half(nodes)] = 0.0  # the tested half of half 0 does not vary any more, and teaches nothing
+    assert all(np.isnan(compared(replace(own, micro=spoiled), half)[0]) for half in (0, 1))
+
+
+def test_the_mean_over_halves_of_the_median_over_series():
+    """Half 0: 0.2, -0.6, 0.4, so 0.4; half 1: 0.8, so 0.8; the second seed has one half."""
+    rows = pd.DataFrame(
+        [(0, 0, 0.2), (0, 0, -0.6), (0, 0, 0.4), (0, 1, 0.8), (1, 0, 0.1)], columns=["seed", "half", "spearman"]
+    )
+    assert typical_by_seed(rows) == pytest.approx([0.6, 0.1])
+    assert typical_by_seed(rows[:0]) == []
+
+
+def test_figures_of_each_machine_type_and_of_all():
+    rows = [("m", half, "model", 0, "app", value) for half, value in ((0, 0.5), (1, 0.7))]
+    rows += [("k", half, "model", 0, "app", -0.2) for half in (0, 1)]
+    found = LearnedRanks(pd.DataFrame(rows, columns=RANK_COLUMNS), {"model": ""}, {"k": "", "m": "", "few": "3 nodes"})
+    figures = rank_learned_figures(found)
+    assert figures["rank.spearman.m.model"] == pytest.approx(0.6)
+    assert figures["rank.spearman.k.model"] == pytest.approx(0.2)
+    assert figures["rank.spearman.mean.model"] == pytest.approx(0.4)
+    assert figures["rank.spearman.model"] == pytest.approx((0.35 + 0.45) / 2)
+    assert figures["rank.spearman.few.model"] is None and figures["rank.spearman.few.model.reason"] == "3 nodes"
+
+
+def test_a_fit_for_ranking_asks_for_no_labels_and_has_large_batches(asked):
+    found = for_many_types(ModelParams(loss=LossParams(mined_per_type=0)))
+    assert found.loss.terms == ("ranking",)
+    assert [in_batches(found, n_graphs, asked()).fit.batch_size for n_graphs in (96, 2000, 100_000)] == [16, 100, 256]
+
+
+def test_norms_alone_are_taught_where_they_alone_are_asked_for():
+    """Ours by the term of ranking alone, in small steps; the paper's variant keeps its terms."""
+    ours = for_many_types(ModelParams())
+    assert ours.network.dropout == ours.fit.weight_decay == 0 and 0 < ours.fit.learning_rate < 0.01
+    assert for_many_types(ModelParams(fit=FitParams(learning_rate=0.02))).fit.learning_rate == 0.02
+    paper = for_many_types(ModelParams(variant="paper"))
+    assert paper.loss.terms == ("reconstruction", "clustering", "classification", "ranking")
+    assert paper.loss.mined_per_type > 0
+    assert paper.fit == ModelParams().fit
+
+
+def test_values_of_the_tested_half_teach_nothing(fleet, matrix, asked, multiplied):
+    """All values of the tested half are tripled: what the fitted half is scored stays."""
     params = asked()
-    split, case = case_by(history, protocol, params)
-    prepared = prepare_case(case, params.learned.asked(variant, 0), params)
-    for graphs, may_be_seen in ((prepared.train, split.is_train), (prepared.validation, ~split.is_test)):
-        beside = graphs.predecessors[graphs.predecessors != ABSENT]
-        assert may_be_seen[graphs.targets].all() and may_be_seen[beside].all()
-        assert (graphs.inputs.labels[beside] == UNSTRESSED).all()
-        assert (graphs.inputs.labels[split.is_test] == UNKNOWN).all()
-        assert (np.where(graphs.predecessors == ABSENT, -1, graphs.predecessors) < graphs.targets[:, None]).all()
-    assert (prepared.train.inputs.labels[~split.is_train] == UNKNOWN).all()
-    assert split.is_train[prepared.train.targets].sum() == len(prepared.train)
-    if variant == "paper":
-        assert (prepared.train.predecessors != ABSENT).all()
+    model = for_many_types(params.learned.asked("ours", 0))
+    is_tested = is_second_half(tuple(fleet.executions["node"]))
+    own = fleet.where((fleet.executions["aspect"] != "application").to_numpy())
+    changed = multiplied(fleet, 3.0, is_tested).where((fleet.executions["aspect"] != "application").to_numpy())
+    before, after = (node_scores(history, matrix, 0, model, params) for history in (own, changed))
+    is_fitted = ~is_second_half(matrix.nodes)
+    np.testing.assert_array_equal(before[is_fitted], after[is_fitted])
+    assert not np.array_equal(before[~is_fitted], after[~is_fitted])
+    assert np.isfinite(before).all()
 
 
-def test_by_time_what_comes_later_changes_nothing_of_what_came_before(history, case_by, asked, multiplied):
-    """Tripled from validation on, training stays bit for bit; tripled from the test on, all that was before it."""
+def test_executions_that_are_scored_in_parts_have_the_same_scores(fleet, matrix, asked, monkeypatch):
     params = asked()
+    model = for_many_types(params.learned.asked("ours", 0))
+    own = fleet.where((fleet.executions["aspect"] != "application").to_numpy())
+    at_once = node_scores(own, matrix, 0, model, params)
+    monkeypatch.setattr(network, "AT_ONCE", 50)
+    np.testing.assert_allclose(node_scores(own, matrix, 0, model, params), at_once, rtol=1e-5)
+
+
+def test_of_many_executions_some_are_looked_at_to_learn_from(fleet, asked):
+    """Ten graphs are fitted to, so 40 executions of each part are looked at, and none of the rest."""
+    params = asked(most_graphs=10)
     model = params.learned.asked("ours", 0)
-    split, case = case_by(history, "chronological", params)
-    one = prepare_case(case, model, params)
-    names = ("x", "is_own", "before", "during", "performance", "started_s")
-    for is_later in (~split.is_train, split.is_test):
-        other = prepare_case(case_by(multiplied(history, 3.0, is_later), "chronological", params)[1], model, params)
-        for name in names:
-            for before, after, rows in (
-                (one.inputs, other.inputs, ~is_later),
-                (one.train.inputs, other.train.inputs, split.is_train),
-            ):
-                was, now = getattr(before, name)[rows], getattr(after, name)[rows]
-                np.testing.assert_array_equal(was, now)
-        np.testing.assert_array_equal(one.train.predecessors, other.train.predecessors)
-        assert not np.array_equal(one.inputs.x[is_later], other.inputs.x[is_later])
+    is_train = np.arange(len(fleet.executions)) < 150
+    is_validation = ~is_train & (np.arange(len(fleet.executions)) < 180)
+    scales = learn_inputs(fleet, is_train, model, params.preprocess, params.score)
+    prepared = looked_at(fleet, scales, is_train, is_validation, model, params)
+    assert (len(prepared.train), len(prepared.validation), len(prepared.inputs)) == (40, 30, 70)
+    few = drawn_from(is_train, 40, np.random.default_rng(0))
+    assert few.sum() == 40 and is_train[few].all()
+    assert drawn_from(is_train, 150, np.random.default_rng(0)) is is_train
 
 
-def test_an_execution_that_measured_nothing_is_no_example_and_stands_beside_none(longer, case_by, asked):
-    params = asked()
-    split, _ = case_by(longer, "chronological", params)
-    calm = ~longer.executions["is_stressed"].to_numpy(dtype=bool)
-    row = int(np.flatnonzero(split.is_train & calm)[20])
-    silent = replace(longer, metrics=longer.metrics[longer.metrics["execution"] != row].reset_index(drop=True))
-    assert (
-        row
-        in prepare_case(case_by(longer, "chronological", params)[1], params.learned.model, params).train.predecessors
+def test_a_node_that_ran_often_teaches_no_more_than_others(monkeypatch):
+    """Node a ran x 50 times and y once, node b ran x twice."""
+    monkeypatch.setattr(network, "MOST_OF_SERIES", 3)
+    executions = pd.DataFrame(
+        {"node": ["a"] * 51 + ["b"] * 2, "benchmark": ["x"] * 50 + ["y"] + ["x"] * 2, "template_hash": [None] * 53}
     )
-    for variant in ("ours", "paper"):
-        model = params.learned.asked(variant, 0)
-        prepared = prepare_case(case_by(silent, "chronological", params)[1], model, params)
-        for graphs in (prepared.train, prepared.validation, part_graphs(prepared.inputs, split.is_train, model)):
-            assert len(graphs) and row not in graphs.targets and row not in graphs.predecessors
+    kept = drawn_of_series(executions, 0)
+    assert kept[:50].sum() == 3 and kept[50:].all()
+    assert not np.array_equal(kept, drawn_of_series(executions, 1))
+    np.testing.assert_array_equal(kept, drawn_of_series(executions, 0))
 
 
-def test_the_papers_graphs_lie_within_one_part_by_its_labels(longer, case_by, asked):
+def test_a_fit_of_one_half_that_fails_leaves_no_figure_of_the_other(fleet, matrix, asked, monkeypatch):
+    own = network.node_scores
+
+    def failing(history, matrix, half, model, params):
+        if half == 1:
+            raise BadInput("training", "half 1 came to nothing", "a fit")
+        return own(history, matrix, half, model, params)
+
+    monkeypatch.setattr(network, "node_scores", failing)
+    found = rank_learned(fleet, is_unstressed(fleet.executions).to_numpy(dtype=bool), matrix, asked())
+    assert found.correlations.empty
+    assert rank_learned_figures(found)["rank.spearman.model.reason"].startswith("training: half 1 came to nothing")
+
+
+def test_every_figure_is_there_for_nodes_with_an_application(fleet, matrix, asked):
     params = asked()
-    split, case = case_by(longer, "random", params)
-    model = params.learned.asked("paper", 0)
-    prepared = prepare_case(case, model, params)
-    labels = np.where(longer.executions["is_stressed"], STRESSED, UNSTRESSED).astype(np.int8)
-    graphs = part_graphs(replace(prepared.inputs, labels=labels), split.is_test, model)
-    assert len(graphs) and (graphs.predecessors != ABSENT).all()
-    assert split.is_test[graphs.targets].all() and split.is_test[graphs.predecessors].all()
-    assert (labels[graphs.predecessors] == UNSTRESSED).all() and (labels[graphs.targets] == STRESSED).any()
+    calm = is_unstressed(fleet.executions).to_numpy(dtype=bool)
+    found = rank_learned(fleet, calm, matrix, params)
+    figures = rank_learned_figures(found)
+    assert 0 <= figures["rank.spearman.drawn.model"] <= 1 and figures["rank.spearman.model"] is not None
+    assert set(found.correlations["half"]) == {0, 1}
+    assert set(found.correlations["series"]) == set(matrix.series)
 
 
-def test_a_share_of_the_graphs_is_drawn_in_order():
-    graphs = GraphSet(None, np.arange(10), np.full((10, 3), ABSENT))
-    found = drawn_graphs(graphs, 0.5, 100, np.random.default_rng(0))
-    assert len(found) == 5 and (np.diff(found.targets) > 0).all()
-    assert len(drawn_graphs(graphs, 1.0, 3, np.random.default_rng(0))) == n_drawn(10, 1.0, 3) == 3
-    assert drawn_graphs(graphs, 1.0, 100, np.random.default_rng(0)) is graphs
-    assert n_drawn(10, 0.001, 100) == 1
+def test_without_applications_there_is_a_reason(history, prepare, asked):
+    everything = np.ones(len(history.executions), dtype=bool)
+    own = node_matrix(prepare(history, everything), everything, EvaluateParams().score)
+    figures = rank_learned_figures(rank_learned(history, everything, own, asked()))
+    assert figures["rank.spearman.model"] is None and "no application" in figures["rank.spearman.model.reason"]
 
 
-def test_without_the_type_the_metrics_stay(history, case_by, asked):
-    params = asked()
-    _, case = case_by(history, "chronological", params)
-    train = prepare_case(case, params.learned.asked("paper", 0), params).train
-    silent = without_one_hot(train)
-    n_metrics = len(train.inputs.columns) - len(train.inputs.types)
-    assert len(silent.inputs.columns) == n_metrics == silent.inputs.x.shape[1] == silent.inputs.is_own.shape[1]
-    np.testing.assert_array_equal(silent.inputs.x, train.inputs.x[:, :n_metrics])
-    np.testing.assert_array_equal(silent.inputs.has_direction, train.inputs.has_direction[:n_metrics])
-
-
-class Written(nn.Module):
-    """The fingerprint is the input's first four columns, what it decodes to a constant, the type the larger column."""
-
-    def __init__(self, decoded):
-        super().__init__()
-        self.params = ModelParams(network=NetworkParams(hidden=4))
-        self.decoded = torch.tensor(decoded)
-
-    def encode(self, x):
-        return x[:, :4]
-
-    def decoder(self, codes):
-        return self.decoded.expand(len(codes), -1)
-
-    def classifier(self, codes):
-        return codes[:, :2]
-
-
-def made(x, is_own, type_of, *, columns=None, performance=None):
-    n, f = np.shape(x)
-    none = np.zeros((n, 0), dtype=np.float32)
-    return Inputs(
-        columns=tuple(columns or (f"t/{at}" for at in range(f))),
-        x=np.asarray(x, dtype=np.float32),
-        is_own=np.asarray(is_own, dtype=bool),
-        types=("one", "two"),
-        type_of=np.asarray(type_of),
-        nodes=("a",),
-        node_of=np.zeros(n, dtype=np.int64),
-        started_s=np.arange(n, dtype=np.float64),
-        before=none,
-        during=none,
-        performance=np.zeros(n, dtype=np.float32) if performance is None else np.asarray(performance, np.float32),
-        labels=np.zeros(n, dtype=np.int8),
-    )
-
-
-def first(n, of):
-    return np.arange(of) < n
-
-
-@pytest.fixture
-def inputs():
-    """Three training executions and two tested ones; column 0 is of type one, column 1 of type two, the rest filled."""
-    x = [[0, 5, 0, 0], [4, 5, 0, 0], [9, 1, 0, 0], [2, 5, 0, 0], [9, 3, 0, 0]]
-    is_own = [[1, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0]]
-    return made(x, is_own, [0, 0, 1, 0, 1])
-
-
-def test_ranges_are_of_measured_training_values_and_means_of_each_type(inputs):
-    """Column 0 ran from 0 to 4 where it was measured; column 1 was measured once, and does not vary: 1."""
-    scale = learn_scale(inputs, first(3, 5))
-    assert scale.ranges.tolist() == [4, 1, 1, 1]
-    assert scale.means.tolist() == [[2, 5, 0, 0], [9, 1, 0, 0]]
-
-
-def test_errors_over_all_columns_and_over_own_metrics(inputs):
-    """Decoded 0, 5, 0, 0; tested 2 5 0 0 and 9 3 0 0. Errors in ranges: -2/4, 0 and -9/4, 2. All eight cells:
-    (0.25 + 5.0625 + 4) / 8; the two own ones: (0.25 + 4) / 2. Type means say 2 5 and 9 1: errors 0, 0 and 0, -2."""
-    found = measures_of(inputs, Written([0.0, 5, 0, 0]), first(3, 5), ~first(3, 5))
-    assert found["mse"] == pytest.approx((0.25 + 5.0625 + 4) / 8)
-    assert found["mse_own"] == pytest.approx((0.25 + 4) / 2)
-    assert found["mse_mean_predictor"] == pytest.approx(4 / 8)
-    assert found["mse_own_mean_predictor"] == pytest.approx(4 / 2)
-
-
-def test_the_one_hot_counts_in_the_papers_measure_and_not_among_own_metrics():
-    """A decoder that is right but for the one-hot, which it puts at 0 and 0: one cell of three is off by 1."""
-    columns = ("one/m", "type=one", "type=two")
-    inputs = made(
-        [[0, 1, 0, 0], [1, 1, 0, 0], [1, 1, 0, 0]], np.ones((3, 4)), [0, 0, 0], columns=(*columns, "type=three")
-    )
-    found = measures_of(inputs, Written([1.0, 0, 0, 0]), first(2, 3), ~first(2, 3))
-    assert found["mse_own"] == 0 and found["mse"] == pytest.approx(1 / 4)
-
-
-def test_types_are_told_by_the_larger_logit(inputs):
-    """Tested 2 5 is told as two and is one; 9 3 is told as one and is two; the third row is wrong too."""
-    network = Written([0.0, 0, 0, 0])
-    assert type_accuracy(inputs, network, ~first(3, 5)) == 0
-    assert type_accuracy(inputs, network, np.array([False, False, True, False, False])) == 0
-    assert accuracy(np.array([0, 1, 1]), np.array([0, 0, 1])) == pytest.approx(2 / 3)
-    assert accuracy(np.array([0, 1]), np.array([0, -1])) == 1  # a type that training did not have is left out
-    assert np.isnan(accuracy(np.array([1]), np.array([-1])))
-
-
-def test_norms_that_follow_performance_have_no_deviation():
-    """Norms 1, 2, 4, 8 in one column; performance their logarithms and a constant: ratios are the same."""
-    norms = np.array([1.0, 2, 4, 8, 16])
-    x = np.column_stack([norms, np.zeros((5, 3))])
-    rows = np.arange(5)
-    same = made(x, np.ones((5, 4)), np.zeros(5, dtype=int), performance=np.log(norms) + 3)
-    found = scores_follow(same, Written([0.0] * 4), rows)
-    assert found["score_spearman"] == pytest.approx(1) and found["score_deviation"] == pytest.approx(0, abs=1e-6)
-    half = made(x, np.ones((5, 4)), np.zeros(5, dtype=int), performance=np.log(norms) / 2)
-    told = scores_follow(half, Written([0.0] * 4), rows)
-    assert told["score_spearman"] == pytest.approx(1)
-    assert told["score_deviation"] == pytest.approx(1.4826 * np.log(2) / 2, rel=1e-5)  # half of |-2 -1 0 1 2| ln 2
-    none = made(x, np.ones((5, 4)), np.zeros(5, dtype=int), performance=[np.nan] * 5)
-    assert np.isnan(scores_follow(none, Written([0.0] * 4), rows)["score_spearman"])
-
-
-def test_the_network_is_left_as_it_was(inputs):
-    network = Written([0.0] * 4)
-    network.train()
-    measures_of(inputs, network, first(3, 5), ~first(3, 5))
-    assert network.training
+@pytest.mark.slow
+def test_norms_of_nodes_that_were_never_seen_follow_their_applications(fleet, matrix, asked):
+    params = asked(model=ModelParams(fit=FitParams(epochs=60)))
+    calm = is_unstressed(fleet.executions).to_numpy(dtype=bool)
+    figures = rank_learned_figures(rank_learned(fleet, calm, matrix, params))
+    assert figures["rank.spearman.drawn.model"] > 0.6  # of few executions and epochs

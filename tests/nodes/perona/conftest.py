@@ -14,60 +14,50 @@ from tasks.nodes.perona.params import FitParams, GraphParams, LossParams, ModelP
 from tasks.nodes.synthetic import synthetic_history
 
 N_INPUTS, N_TYPES, EDGE_SIZE, HIDDEN = 5, 3, 7, 4
-WITH_NODE_METRICS = GraphParams(node_metrics=True)
 SAMPLED = {"cpu_busy": ("%", 40.0), "disk_write_bytes": ("B/s", 3e7), "network_in_errors": ("%", 0.0)}
 N_NODES, METRICS_EACH = 2, 2
 STRESS = 4.0  # what a stressed execution's own metrics lose
 
 
-def drawn_batch(sizes=(4, 4), *, seed=0, is_paper=False, stressed=(), unknown=(), types=None, n_types=N_TYPES):
-    """Graphs of so many vertices each, the last one of each its target; every pair of a graph is an edge.
+def drawn_batch(n_graphs=2, *, seed=0, is_paper=True, stressed=(), unknown=(), types=None, n_types=N_TYPES):
+    """Graphs of four vertices each, the last one of each its target, every pair of a graph and each vertex with itself
+    an edge; ours: of one vertex.
 
     stressed, unknown: numbers of graphs whose target is. types: of the graphs, by default 0, 1, 2, 0, …"""
     from tasks.nodes.perona.graph import GraphBatch
 
-    generator = torch.Generator().manual_seed(seed)
-
-    def drawn(*shape):
-        return torch.randn(*shape, generator=generator)
-
-    graph = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
-    first = torch.tensor(np.cumsum([0, *sizes[:-1]]))
-    place = torch.arange(len(graph)) - first[graph]
-    is_target = place == torch.tensor(sizes)[graph] - 1
+    generator, size = torch.Generator().manual_seed(seed), 4 if is_paper else 1
+    graph = torch.repeat_interleave(torch.arange(n_graphs), size)
+    is_target = torch.arange(len(graph)) % size == size - 1
     pairs = [(a, b) for a in range(len(graph)) for b in range(a + 1, len(graph)) if graph[a] == graph[b]]
-    pairs += [(a, a) for a in range(len(graph))] if is_paper else []
+    pairs += [(a, a) for a in range(len(graph))]
     edge_index = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).T
-    type_of = torch.tensor(types if types is not None else [at % n_types for at in range(len(sizes))])[graph]
+    type_of = torch.tensor(types if types is not None else [at % n_types for at in range(n_graphs)])[graph]
     label = torch.zeros(len(graph))
     for numbers, value in ((stressed, 1.0), (unknown, torch.nan)):
         label[is_target & torch.isin(graph, torch.tensor(numbers, dtype=torch.int64))] = value
-    x = drawn(len(graph), N_INPUTS)
+    x = torch.randn(len(graph), N_INPUTS, generator=generator)
     return GraphBatch(
+        n_graphs=n_graphs,
         x=torch.sigmoid(x) if is_paper else x,
         is_own=torch.arange(N_INPUTS) % n_types == type_of[:, None],
         type_of=type_of,
         label=label,
-        performance=drawn(len(graph)) / 4,
-        graph=graph,
-        slot=max(sizes) - torch.tensor(sizes)[graph] + place,
-        is_target=is_target,
-        n_predecessors=place,
+        performance=torch.randn(len(graph), generator=generator) / 4,
         edge_index=edge_index,
-        edge_attr=drawn(edge_index.shape[1], EDGE_SIZE),
+        edge_attr=torch.randn(edge_index.shape[1], EDGE_SIZE, generator=generator),
     )
 
 
-def labelled_batch(sizes=(3, 3, 2), *, stressed=(0,), **asked):
+def labelled_batch(n_graphs=3, *, stressed=(0,), **asked):
     """The same in two types, the target of the first graph being stressed."""
-    return drawn_batch(sizes, stressed=stressed, n_types=2, **asked)
+    return drawn_batch(n_graphs, stressed=stressed, n_types=2, **asked)
 
 
-def drawn_outputs(batch, *, seed=1, least=1):
-    """Drawn answers about a batch of two types, each of which asks for a gradient; stressed ones have large codes.
-
-    least: predecessors from which something is inferred."""
-    from tasks.nodes.perona.network import Outputs
+def drawn_outputs(batch, *, seed=1):
+    """Drawn answers of the paper's network about a batch of two types, each of which asks for a gradient; stressed ones
+    have large codes. The last vertex of each graph is inferred."""
+    from tasks.nodes.perona.network import GraphOutputs
 
     generator = torch.Generator().manual_seed(seed)
 
@@ -79,25 +69,26 @@ def drawn_outputs(batch, *, seed=1, least=1):
         enc[batch.label == 1] += 5
         nxt[batch.label == 1] += 2
     decoded_nxt, type_logits_nxt = drawn(N_INPUTS), drawn(2)
-    return Outputs(
+    size = len(batch.x) // batch.n_graphs
+    return GraphOutputs(
         enc=enc.requires_grad_(),
         decoded=drawn(N_INPUTS),
         type_logits=drawn(2),
         nxt=nxt.requires_grad_(),
         decoded_nxt=decoded_nxt,
         type_logits_nxt=type_logits_nxt,
-        is_inferred=batch.n_predecessors >= least,
+        is_inferred=torch.arange(len(batch.x)) % size == size - 1,
         logit=torch.randn(len(batch.x), generator=generator).requires_grad_(),
     )
 
 
 def drawn_network(params=None, *, seed=1):
     """A network of drawn weights for such batches, in evaluation mode."""
-    from tasks.nodes.perona.network import PeronaNetwork
+    from tasks.nodes.perona.network import network_of
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = PeronaNetwork(N_INPUTS, N_TYPES, EDGE_SIZE, params or ModelParams())
+        network = network_of(N_INPUTS, N_TYPES, EDGE_SIZE, params or ModelParams())
         for one in network.parameters():  # no bias of 0 that would hide a mistake
             torch.nn.init.normal_(one, std=0.3)
     return network.eval()
@@ -106,9 +97,8 @@ def drawn_network(params=None, *, seed=1):
 def make_inputs(nodes, types, *, started_s=None, f=3, c=2, seed=0):
     """Inputs of executions of these nodes and types, by number; everything else is drawn from the seed, row by row."""
     n = len(nodes)
-    drawn = np.stack([np.random.default_rng((seed, row)).normal(size=f + 2 * c + 1) for row in range(n)] or [[]])
-    drawn = drawn.astype(np.float32).reshape(n, f + 2 * c + 1)
-    x, before, during, performance = np.split(drawn, np.cumsum([f, c, c]), axis=1)
+    drawn = np.stack([np.random.default_rng((seed, row)).normal(size=f + c + 1) for row in range(n)] or [[]])
+    x, node_metrics, performance = np.split(drawn.astype(np.float32).reshape(n, f + c + 1), np.cumsum([f, c]), axis=1)
     started = np.arange(n) * 60.0 if started_s is None else np.asarray(started_s, dtype=np.float64)
     n_types = max([*types, 0]) + 1
     return Inputs(
@@ -120,8 +110,7 @@ def make_inputs(nodes, types, *, started_s=None, f=3, c=2, seed=0):
         nodes=tuple(f"node-{number}" for number in range(max([*nodes, 0]) + 1)),
         node_of=np.asarray(nodes, dtype=np.int64),
         started_s=started,
-        before=before,
-        during=during,
+        node_metrics=node_metrics,
         performance=performance[:, 0],
         labels=(np.arange(n) % 3 - 1).astype(np.int8),
     )
@@ -159,17 +148,16 @@ def draw_inputs(n_rows=120, *, seed=0, is_labelled=True):
         nodes=("node-0", "node-1"),
         node_of=node_of.astype(np.int64),
         started_s=rows * 60.0,
-        before=rng.normal(size=(n_rows, 2)).astype(np.float32),
-        during=rng.normal(size=(n_rows, 2)).astype(np.float32),
+        node_metrics=rng.random((n_rows, 2)).astype(np.float32),
         performance=(0.2 * level).astype(np.float32),
         labels=(is_stressed if is_labelled else np.full(n_rows, UNKNOWN)).astype(np.int8),
     )
 
 
-def split(inputs, is_normal=None):
+def split(inputs, is_normal=None, n_predecessors=0):
     """Graphs of the first 60 %, of the next 20 % and of the last 20 % of the executions."""
     normal = inputs.labels != 1 if is_normal is None else is_normal
-    predecessors = predecessors_of(inputs, normal, 3)
+    predecessors = predecessors_of(inputs, normal, n_predecessors)
     first, second = int(0.6 * len(inputs)), int(0.8 * len(inputs))
     parts = (range(first), range(first, second), range(second, len(inputs)))
     return tuple(graphs_of(inputs, np.array(part), predecessors) for part in parts)
@@ -229,14 +217,14 @@ def small():
 
 @pytest.fixture(scope="session")
 def ours():
-    """Parameters of our variant, with node metrics."""
-    return ModelParams(graph=WITH_NODE_METRICS)
+    """Parameters of our variant."""
+    return ModelParams()
 
 
 @pytest.fixture(scope="session")
 def paper():
     """Parameters of the paper's variant, with node metrics as there."""
-    return ModelParams(variant="paper", graph=WITH_NODE_METRICS)
+    return ModelParams(variant="paper")
 
 
 @pytest.fixture(scope="session")
@@ -263,9 +251,6 @@ def quick():
     return small_params
 
 
-COUNT = 3  # predecessors
-
-
 def rows_of_nodes(node_of, type_of=None, *, x=None, types=("cpu-a", "disk-b"), nodes=None, **told):
     """Inputs of executions in the order of rows; x has one column, `cpu-a/rate`, that holds the row number."""
     from tasks.nodes.perona.inputs import Inputs
@@ -282,43 +267,11 @@ def rows_of_nodes(node_of, type_of=None, *, x=None, types=("cpu-a", "disk-b"), n
         "nodes": tuple(nodes or (f"node-{at + 1}" for at in range(max(node_of, default=0) + 1))),
         "node_of": np.asarray(node_of, dtype=np.int64),
         "started_s": np.arange(n, dtype=np.float64),
-        "before": np.empty((n, 0), dtype=np.float32),
-        "during": np.empty((n, 0), dtype=np.float32),
+        "node_metrics": np.empty((n, 0), dtype=np.float32),
         "performance": np.full(n, np.nan, dtype=np.float32),
         "labels": np.full(n, -1, dtype=np.int8),
     }
     return Inputs(**{**plain, **told})
-
-
-def make_stub(answer, *, expected=None, variant="ours"):
-    """A network whose logit of a graph is answer(rows), rows (p + 1,) being those of x, -1 where there is none.
-
-    expected: what it decodes, as a function of the same rows; zeros if none is given."""
-    import torch
-
-    from tasks.nodes.perona.params import GraphParams, ModelParams
-
-    class Stub(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.params = ModelParams(variant=variant, graph=GraphParams(predecessors=COUNT))
-            self.fewest = COUNT if variant == "paper" else 0
-            self.n_asked = 0
-
-        def forward(self, batch):
-            table = torch.full((batch.n_graphs, COUNT + 1), -1, dtype=torch.int64)
-            table[batch.graph, batch.slot] = batch.x[:, 0].long()
-            rows = table.numpy()
-            self.n_asked += len(rows)
-            logit = torch.full((len(batch.x),), float("nan"))
-            logit[batch.is_target] = torch.tensor([float(answer(tuple(own))) for own in rows.tolist()])
-            decoded = torch.zeros_like(batch.x)
-            if expected is not None:
-                told = np.array([expected(tuple(own)) for own in rows.tolist()], dtype=np.float32)
-                decoded[batch.is_target] = torch.from_numpy(told)
-            return SimpleNamespace(logit=logit, is_inferred=batch.n_predecessors > 0, decoded_nxt=decoded)
-
-    return Stub()
 
 
 @pytest.fixture(scope="session")
@@ -328,19 +281,13 @@ def inputs():
 
 
 @pytest.fixture(scope="session")
-def stub():
-    """make_stub."""
-    return make_stub
-
-
-@pytest.fixture(scope="session")
 def case():
     """A drawn history of 2 nodes, 2 types, 15 runs each, its inputs, and an untrained network of a fixed seed."""
     import torch
 
     from tasks.nodes.perona.graph import edge_size
     from tasks.nodes.perona.inputs import inputs_of, learn_inputs
-    from tasks.nodes.perona.network import PeronaNetwork
+    from tasks.nodes.perona.network import network_of
     from tasks.nodes.perona.params import ModelParams
     from tasks.nodes.preprocess.params import PreprocessParams
     from tasks.nodes.score_params import ScoreParams
@@ -353,5 +300,5 @@ def case():
     found = inputs_of(history, scales, params)
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        network = PeronaNetwork(found.x.shape[1], len(found.types), edge_size(found, params), params)
+        network = network_of(found.x.shape[1], len(found.types), edge_size(found, params), params)
     return SimpleNamespace(history=history, scales=scales, params=params, inputs=found, network=network)

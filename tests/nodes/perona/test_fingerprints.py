@@ -147,6 +147,9 @@ def test_nodes_that_executions_do_not_tell_apart_are_tied(inputs):
     assert told["place"].tolist() == [1, 1, 3] and told["n_tied"].tolist() == [2, 2, 1]
 
 
+ROWS = ("x", "is_own", "type_of", "node_of", "started_s", "node_metrics", "performance", "labels")
+
+
 def test_a_machine_that_joins_moves_no_other(case):
     """Through the encoder: node-1 alone, then with node-2 beside it, by the reference of the first training."""
     prints = fingerprints_of(case.inputs, case.network)
@@ -155,7 +158,7 @@ def test_a_machine_that_joins_moves_no_other(case):
     reference = learn_norm_reference(case.inputs, prints, is_old)
     scores = log_scores_of(case.inputs, prints, reference)
     rows = np.flatnonzero(is_old)
-    alone = replace(case.inputs, **{name: getattr(case.inputs, name)[rows] for name in of_executions()})
+    alone = replace(case.inputs, **{name: getattr(case.inputs, name)[rows] for name in ROWS})
     fewer = log_scores_of(alone, fingerprints_of(alone, case.network), reference)
     assert scores[rows] == pytest.approx(fewer, abs=1e-6)
     executions = case.history.executions
@@ -165,12 +168,6 @@ def test_a_machine_that_joins_moves_no_other(case):
     own = before.nodes.set_index("node").loc["node-1", numbers]
     assert after.loc["node-1", numbers].tolist() == pytest.approx(own.tolist(), rel=1e-5)
     assert "node-2" in after.index
-
-
-def of_executions():
-    from tasks.nodes.perona.judging import OF_EXECUTIONS
-
-    return OF_EXECUTIONS
 
 
 def test_a_throttled_run_sinks_no_node(inputs):

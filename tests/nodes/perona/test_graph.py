@@ -12,7 +12,6 @@ from tasks.nodes.perona.graph import (
     edge_size,
     encode_intervals,
     graphs_of,
-    least_predecessors,
     predecessors_of,
     slot_pairs,
 )
@@ -109,21 +108,20 @@ def all_normal(inputs, count=3):
     return predecessors_of(inputs, np.ones(len(inputs), dtype=bool), count)
 
 
-def test_graphs_are_of_the_targets_asked_for(inputs_with):
+def test_graphs_are_of_those_asked_for_that_have_all_predecessors(inputs_with):
     inputs = inputs_with([0] * 6, [0] * 6)
-    graphs = graphs_of(inputs, np.array([5, 1]), all_normal(inputs))
-    assert len(graphs) == 2
-    assert graphs.predecessors.tolist() == [[2, 3, 4], [-1, -1, 0]]
-    assert graphs.n_predecessors.tolist() == [3, 1]
-    assert graphs.of(np.array([1])).targets.tolist() == [1]
-    assert graphs.of(np.array([True, False])).targets.tolist() == [5]
+    graphs = graphs_of(inputs, np.array([5, 1, 3]), all_normal(inputs))
+    assert graphs.targets.tolist() == [5, 3] and graphs.predecessors.tolist() == [[2, 3, 4], [0, 1, 2]]
+    assert graphs.of(np.array([1])).targets.tolist() == graphs.of(np.array([False, True])).targets.tolist() == [3]
+    assert len(graphs_of(inputs, np.arange(6), all_normal(inputs, 0))) == 6  # ours: alone
 
 
-def test_the_paper_has_no_graph_with_fewer_than_three_predecessors_and_we_have(inputs_with, ours, paper):
-    inputs = inputs_with([0] * 6, [0] * 6)
-    rows, predecessors = np.arange(6), all_normal(inputs)
-    assert graphs_of(inputs, rows, predecessors, least=least_predecessors(paper)).targets.tolist() == [3, 4, 5]
-    assert len(graphs_of(inputs, rows, predecessors, least=least_predecessors(ours))) == 6
+def test_some_graphs_are_drawn_in_their_order(inputs_with):
+    inputs = inputs_with([0] * 40, [0] * 40)
+    graphs = graphs_of(inputs, np.arange(40), all_normal(inputs))
+    assert graphs.drawn(37, np.random.default_rng(0)) is graphs
+    few = graphs.drawn(10, np.random.default_rng(0)).targets
+    assert len(set(few.tolist())) == 10 and (np.diff(few) > 0).all()
 
 
 def test_predecessors_of_other_executions_are_refused(inputs_with):
@@ -132,36 +130,24 @@ def test_predecessors_of_other_executions_are_refused(inputs_with):
         graphs_of(inputs, np.array([5, 1]), all_normal(inputs)[:2])
 
 
-def test_slots_are_joined_forward_and_in_the_paper_to_themselves(ours, paper):
-    forward = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
-    pairs = slot_pairs(ours)
-    assert list(zip(pairs.earlier.tolist(), pairs.later.tolist(), strict=True)) == forward
-    assert pairs.decay.tolist() == [0.5, 0.25, 0.125, 0.5, 0.25, 0.5]
-    theirs = slot_pairs(paper)
-    own = [(at, at) for at in range(4)]
-    assert list(zip(theirs.earlier.tolist(), theirs.later.tolist(), strict=True)) == forward + own
-    assert theirs.decay.tolist()[6:] == [1.0] * 4
-
-
-def test_attributes_are_as_long_as_what_they_tell(inputs_with, ours, paper):
-    inputs = inputs_with([0], [0], c=39)
-    assert edge_size(inputs, ours) == 39 + 39 + 1 + 4
-    assert edge_size(inputs, paper) == 83  # 85 in the paper's code, of which two never vary
-    one_scale = ModelParams(graph=GraphParams(interval_scales_s=(60.0,)))
-    assert edge_size(inputs_with([0], [0], c=0), one_scale) == 2
+def test_slots_are_joined_forward_and_to_themselves():
+    pairs = slot_pairs(3)
+    forward, own = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)], [(at, at) for at in range(4)]
+    assert list(zip(pairs.earlier.tolist(), pairs.later.tolist(), strict=True)) == forward + own
+    assert pairs.decay.tolist() == [0.5, 0.25, 0.125, 0.5, 0.25, 0.5, 1, 1, 1, 1]
 
 
 def gathered(inputs, params, targets=None, is_normal=None):
     """The batches of some targets, all executions being normal unless said."""
     normal = np.ones(len(inputs), dtype=bool) if is_normal is None else is_normal
-    predecessors = predecessors_of(inputs, normal, params.graph.predecessors)
+    predecessors = predecessors_of(inputs, normal, params.n_predecessors)
     rows = np.arange(len(inputs)) if targets is None else np.asarray(targets)
     return Batches(graphs_of(inputs, rows, predecessors), params)
 
 
 def same(one, other):
     """Whether two batches are equal bit for bit."""
-    pairs = [(getattr(one, field.name), getattr(other, field.name)) for field in fields(one)]
+    pairs = [(getattr(one, of.name), getattr(other, of.name)) for of in fields(one) if of.name != "n_graphs"]
     return all(a.dtype == b.dtype and a.shape == b.shape and torch.equal(_bits(a), _bits(b)) for a, b in pairs)
 
 
@@ -169,40 +155,29 @@ def _bits(tensor):
     return tensor.view(torch.int32) if tensor.dtype == torch.float32 else tensor
 
 
-def test_a_graph_worked_out_by_hand(inputs_with, ours):
-    inputs = inputs_with([0, 1, 0, 0], [0, 0, 0, 0], started_s=[0.0, 7.0, 60.0, 3600.0])
-    batch = gathered(inputs, ours, targets=[3]).of(np.array([0]))
-    assert batch.slot.tolist() == [1, 2, 3]  # slot 0 is absent
-    assert batch.is_target.tolist() == [False, False, True]
-    assert batch.n_predecessors.tolist() == [0, 1, 2]
-    assert batch.edge_index.tolist() == [[0, 0, 1], [1, 2, 2]]
-    assert np.array_equal(batch.x.numpy(), inputs.x[[0, 2, 3]])
-    earlier_s, later_s, steps = [0, 0, 60], [60, 3600, 3600], [1, 2, 1]
-    for at, later in enumerate([2, 3, 3]):
-        elapsed = np.array(later_s[at] - earlier_s[at], dtype=float)
-        codes = encode_intervals(elapsed, ours.graph.interval_scales_s)
-        told = [*inputs.before[later], *inputs.during[later], 0.5 ** steps[at], *codes]
-        assert batch.edge_attr[at].tolist() == pytest.approx(told, abs=1e-6)
+def test_a_graph_worked_out_by_hand(inputs_with, paper):
+    inputs = inputs_with([0, 1, 0, 0, 0], [0] * 5, started_s=[0.0, 7.0, 60.0, 3600.0, 3660.0])
+    batch = gathered(inputs, paper, targets=[4]).of(np.array([0]))
+    rows = [0, 2, 3, 4]
+    assert np.array_equal(batch.x.numpy(), inputs.x[rows]) and batch.n_graphs == 1
+    assert batch.edge_index.tolist() == [[0, 0, 0, 1, 1, 2, 0, 1, 2, 3], [1, 2, 3, 2, 3, 3, 0, 1, 2, 3]]
+    assert batch.edge_attr.shape == (10, edge_size(inputs, paper)) == (10, 2 + 2 + 1 + 4)
+    for at, (before, after) in enumerate(batch.edge_index.T.tolist()):
+        earlier, later = rows[before], rows[after]
+        elapsed = np.array(inputs.started_s[later] - inputs.started_s[earlier])
+        told = [*inputs.node_metrics[earlier], *inputs.node_metrics[later], 0.5 ** (after - before)]
+        expected = [*told, *encode_intervals(elapsed, paper.graph.interval_scales_s)]
+        assert batch.edge_attr[at].tolist() == pytest.approx(expected, abs=1e-6)
+    assert edge_size(inputs_with([0], [0], c=39), paper) == 83  # 85 in the paper's code, of which two never vary
 
 
-def test_the_paper_tells_what_both_ends_did(inputs_with, paper):
-    inputs = inputs_with([0] * 4, [0] * 4)
-    batch = gathered(inputs, paper, targets=[3]).of(np.array([0]))
-    assert batch.edge_index.shape == (2, 10)
-    assert batch.edge_attr[0, :4].tolist() == pytest.approx([*inputs.during[0], *inputs.during[1]])
-    assert batch.edge_attr[9, :5].tolist() == pytest.approx([*inputs.during[3], *inputs.during[3], 1.0])
-    assert batch.edge_attr[9, 5:].tolist() == [1.0] * 4  # no time at all lies between an execution and itself
-
-
-def test_graphs_of_a_batch_lie_in_the_order_asked_for(inputs_with, ours):
-    inputs = inputs_with([0] * 8, [0] * 8)
-    batch = gathered(inputs, ours).of(np.array([5, 0, 5]))
-    assert batch.n_graphs == 3
-    assert batch.graph.tolist() == [0, 0, 0, 0, 1, 2, 2, 2, 2]
-    assert np.array_equal(batch.x[batch.is_target].numpy(), inputs.x[[5, 0, 5]])
-    ends = batch.graph[batch.edge_index]
-    assert torch.equal(ends[0], ends[1])  # edges stay within a graph
-    assert batch.edge_index.shape == (2, 12)
+def test_graphs_of_a_batch_lie_in_the_order_asked_for(inputs_with, paper, ours):
+    inputs = inputs_with([0] * 9, [0] * 9)
+    batch = gathered(inputs, paper).of(np.array([5, 0, 5]))
+    assert batch.n_graphs == 3 and np.array_equal(batch.x[3::4].numpy(), inputs.x[[8, 3, 8]])
+    ends = batch.edge_index // 4
+    assert torch.equal(ends[0], ends[1]) and batch.edge_index.shape == (2, 30)  # edges stay within a graph
+    assert np.array_equal(gathered(inputs, ours).of(np.array([5, 0])).x.numpy(), inputs.x[[5, 0]])
 
 
 def test_labels_are_nan_where_nobody_says(inputs_with, ours):
@@ -211,19 +186,6 @@ def test_labels_are_nan_where_nobody_says(inputs_with, ours):
     assert inputs.labels.tolist() == [-1, 0, 1]
     assert torch.isnan(labels).tolist() == [True, False, False]
     assert labels[1:].tolist() == [0.0, 1.0]
-
-
-def test_a_batch_of_executions_without_history_has_no_edges(inputs_with, ours):
-    batch = gathered(inputs_with([0, 1, 2], [0, 0, 0]), ours).of(np.arange(3))
-    assert batch.edge_index.shape == (2, 0)
-    assert batch.edge_attr.shape == (0, 2 + 2 + 1 + 4)
-    assert batch.n_predecessors.tolist() == [0, 0, 0]
-
-
-def test_without_node_metrics_edges_tell_the_time_alone(inputs_with, ours):
-    made = gathered(inputs_with([0] * 4, [0] * 4, c=0), ours)
-    batch = made.of(np.array([3]))
-    assert made.edge_size == batch.edge_attr.shape[1] == 5
 
 
 @pytest.mark.parametrize("variant", ["ours", "paper"])
@@ -235,30 +197,30 @@ def test_later_executions_change_nothing_of_earlier_graphs(inputs_with, variant)
     other = inputs_with(nodes, types, seed=9)
     changed = {
         name: np.concatenate([getattr(whole, name)[:40], getattr(other, name)[40:]])
-        for name in ("x", "is_own", "before", "during", "performance")
+        for name in ("x", "is_own", "node_metrics", "performance")
     }
     changed |= {"labels": np.append(whole.labels[:40], -whole.labels[40:])}
-    numbers = np.arange(40)
-    before = gathered(whole, params).of(numbers)
-    assert same(before, gathered(replace(whole, **changed), params).of(numbers))
-    everything = np.arange(60)
-    assert not same(gathered(whole, params).of(everything), gathered(replace(whole, **changed), params).of(everything))
+    early = gathered(whole, params, np.arange(40))
+    numbers = np.arange(len(early))
+    assert same(early.of(numbers), gathered(replace(whole, **changed), params, np.arange(40)).of(numbers))
+    one, other = gathered(whole, params), gathered(replace(whole, **changed), params)
+    assert not same(one.of(np.arange(len(one))), other.of(np.arange(len(one))))
 
 
-def test_intervals_do_not_depend_on_how_many_are_worked_out_at_once(inputs_with, ours, monkeypatch):
+def test_intervals_do_not_depend_on_how_many_are_worked_out_at_once(inputs_with, paper, monkeypatch):
     inputs = inputs_with([0] * 20, [0] * 20, started_s=np.random.default_rng(0).random(20).cumsum() * 1e5)
-    at_once = gathered(inputs, ours).of(np.arange(20))
+    at_once = gathered(inputs, paper).of(np.arange(17))
     monkeypatch.setattr(batches, "BLOCK", 3)
-    assert same(at_once, gathered(inputs, ours).of(np.arange(20)))
+    assert same(at_once, gathered(inputs, paper).of(np.arange(17)))
 
 
-def test_graphs_of_another_length_are_refused(inputs_with, ours):
-    five = ModelParams(graph=GraphParams(predecessors=5))
-    inputs = inputs_with([0] * 4, [0] * 4)
-    graphs = graphs_of(inputs, np.arange(4), predecessors_of(inputs, np.ones(4, dtype=bool), 5))
-    assert Batches(graphs, five).of(np.arange(4)).x.shape == (1 + 2 + 3 + 4, 3)
+def test_graphs_of_another_length_are_refused(inputs_with, paper):
+    five = ModelParams(variant="paper", graph=GraphParams(predecessors=5))
+    inputs = inputs_with([0] * 7, [0] * 7)
+    graphs = graphs_of(inputs, np.arange(7), all_normal(inputs, 5))
+    assert Batches(graphs, five).of(np.arange(2)).x.shape == (2 * 6, 3)
     with pytest.raises(ValueError, match="expected 3, as the parameters say"):
-        Batches(graphs, ours)
+        Batches(graphs, paper)
 
 
 def test_inputs_that_may_not_be_written_are_left_as_they_are(inputs_with, ours, recwarn):

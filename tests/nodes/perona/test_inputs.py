@@ -25,13 +25,14 @@ from tasks.nodes.perona.inputs import (
     scale_node_metrics,
     start_seconds,
 )
-from tasks.nodes.perona.params import GraphParams, ModelParams, NetworkParams
+from tasks.nodes.perona.params import GraphParams, ModelParams
 from tasks.nodes.preprocess.fitting import transform
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.synthetic import no_telemetry, synthetic_history
 
-BY_ROW = ("x", "is_own", "type_of", "started_s", "before", "during", "performance", "labels")
+PAPER = ModelParams(variant="paper")
+BY_ROW = ("x", "is_own", "type_of", "started_s", "node_metrics", "performance", "labels")
 
 
 def learned(history, params=None, is_train=None):
@@ -83,7 +84,7 @@ def first_rows(history, count):
 
 @pytest.mark.parametrize("variant", ["ours", "paper"])
 def test_executions_that_are_not_of_training_teach_nothing(small, variant):
-    params = ModelParams(variant=variant, graph=GraphParams(node_metrics=True))
+    params = ModelParams(variant=variant)
     is_train = first_rows(small, 30)
     other = changed_from(small, 30)
     scales, again = learned(small, params, is_train), learned(other, params, is_train)
@@ -92,11 +93,11 @@ def test_executions_that_are_not_of_training_teach_nothing(small, variant):
     pd.testing.assert_frame_equal(scales.reference.table, again.reference.table, check_exact=True)
     one, two = inputs_of(small, scales, params), inputs_of(other, again, params)
     assert same_rows(one, two, np.flatnonzero(is_train))
-    for name in ("x", "during", "performance", "labels"):
+    for name in ("x", "performance", "labels", *(["node_metrics"] if variant == "paper" else [])):
         assert not np.array_equal(getattr(one, name), getattr(two, name), equal_nan=True), name
     everything = learned(other, params)
     assert everything.preprocessor.model_dump_json() != scales.preprocessor.model_dump_json()
-    assert everything.node_metrics != scales.node_metrics
+    assert (everything.node_metrics != scales.node_metrics) == (variant == "paper")
 
 
 @pytest.mark.parametrize("variant", ["ours", "paper"])
@@ -112,40 +113,19 @@ def test_later_executions_change_nothing_of_earlier_ones(small, variant):
 
 
 def test_x_is_what_preprocessing_prepares(small, ours, scales):
-    untold = ours.model_copy(update={"network": NetworkParams(type_in_input=False)})
-    inputs, prepared = inputs_of(small, scales, untold), transform(scales.preprocessor, small)
-    assert inputs.columns == prepared.columns
-    assert inputs.x.dtype == np.float32
-    assert np.array_equal(inputs.x, prepared.scaled.astype(np.float32))
-    assert (inputs.x[~inputs.is_own] == 0).all()
+    inputs, prepared = inputs_of(small, scales, ours), transform(scales.preprocessor, small)
+    x, is_own = inputs.x[:, inputs.is_metric], inputs.is_own[:, inputs.is_metric]
+    assert inputs.columns[: x.shape[1]] == prepared.columns
+    assert x.dtype == np.float32
+    assert np.array_equal(x, prepared.scaled.astype(np.float32))
+    assert (x[~is_own] == 0).all()
     own_type = (
-        np.array([name.split("/")[0] for name in inputs.columns])[None, :]
+        np.array([name.split("/")[0] for name in prepared.columns])[None, :]
         == np.array([inputs.types[number] for number in inputs.type_of])[:, None]
     )
-    assert np.array_equal(inputs.is_own, own_type)
+    assert np.array_equal(is_own, own_type)
     assert inputs.nodes == ("node-1", "node-2")
     assert [inputs.nodes[number] for number in inputs.node_of] == small.executions["node"].tolist()
-
-
-def test_columns_without_a_direction_are_told_but_for_types_that_have_no_other(
-    small, scales, ours, paper, paper_scales
-):
-    first, second = scales.types
-    kept = scales.preprocessor.kept
-    one = next(metric.name for metric in kept if metric.type == first)
-
-    def guessed(metric):
-        if metric.name != one and metric.type != second:
-            return metric
-        return metric.model_copy(update={"orientation": metric.orientation.model_copy(update={"is_directed": False})})
-
-    metrics = tuple(guessed(metric) for metric in scales.preprocessor.metrics)
-    other = replace(scales, preprocessor=scales.preprocessor.model_copy(update={"metrics": metrics}))
-    inputs = inputs_of(small, other, ours)
-    assert [name for name, told in zip(inputs.columns, inputs.has_direction, strict=True) if not told] == [one]
-    assert inputs_of(small, scales, ours).has_direction.all()
-    found = inputs_of(small, paper_scales, paper)
-    assert found.has_direction.shape == (len(found.columns),) and found.has_direction.all()
 
 
 @pytest.mark.parametrize("variant", ["ours", "paper"])
@@ -170,9 +150,8 @@ def test_performance_is_the_logarithm_of_the_ratio_to_the_reference(small, ours,
     assert not np.isnan(inputs.performance).any()
 
 
-def test_columns_of_types_are_appended_where_the_network_is_told_the_type(small, paper, scales, paper_scales):
-    told = ModelParams(network=NetworkParams(type_in_input=True))
-    for params, taught, is_own, scale in ((told, scales, False, 4), (paper, paper_scales, True, 1)):
+def test_columns_of_types_are_appended(small, ours, paper, scales, paper_scales):
+    for params, taught, is_own, scale in ((ours, scales, False, 4), (paper, paper_scales, True, 1)):
         inputs = inputs_of(small, taught, params)
         assert inputs.columns[-2:] == tuple(f"type={name}" for name in inputs.types)
         assert inputs.x.shape == inputs.is_own.shape == (48, len(inputs.columns))
@@ -185,9 +164,8 @@ def test_the_papers_inputs_lie_between_0_and_1_in_training(small, paper, paper_s
     inputs = inputs_of(small, paper_scales, paper)
     assert inputs.x.min() == 0
     assert inputs.x.max() == pytest.approx(1)
-    assert inputs.before.shape == (48, 0)
-    assert inputs.during.min() == 0
-    assert inputs.during.max() == 1
+    assert inputs.node_metrics.min() == 0
+    assert inputs.node_metrics.max() == 1
 
 
 def test_executions_of_an_unknown_type_have_no_number_no_own_metrics_and_no_performance(small, ours):
@@ -197,34 +175,24 @@ def test_executions_of_an_unknown_type_have_no_number_no_own_metrics_and_no_perf
     assert inputs.type_of.tolist() == np.where(is_cpu, 0, -1).tolist()
     assert not inputs.is_own[~is_cpu].any()
     assert (inputs.x[~is_cpu] == 0).all()
+    assert inputs.is_measured.tolist() == is_cpu.tolist()
     assert np.isnan(inputs.performance[~is_cpu]).all()
 
 
-def test_without_any_telemetry_there_are_no_node_metrics(ours):
-    history = synthetic_history(nodes=2, types=2, runs=6)
-    inputs = inputs_of(history, learned(history), ours)
-    assert inputs.before.shape == inputs.during.shape == (24, 0)
-
-
-def test_executions_without_telemetry_have_node_metrics_of_0(small, ours, scales):
-    inputs = inputs_of(replace(small, telemetry=no_telemetry()), scales, ours)
-    assert scales.node_metrics.metrics == ("cpu_busy", "disk_write_bytes")  # the third was 0 throughout
-    assert inputs.before.shape == inputs.during.shape == (48, 6)
-    assert not inputs.before.any()
-    assert not inputs.during.any()
-
-
-def test_node_metrics_can_be_left_out(small):
-    params = ModelParams(graph=GraphParams(node_metrics=False))
-    assert inputs_of(small, learned(small, params), params).during.shape == (48, 0)
+def test_node_metrics_are_of_the_paper_where_it_is_asked_for_them_and_somebody_sampled_any(small, ours, paper_scales):
+    without = ModelParams(variant="paper", graph=GraphParams(node_metrics=False))
+    for history, params in ((small, ours), (small, without), (replace(small, telemetry=no_telemetry()), PAPER)):
+        assert inputs_of(history, learned(history, params), params).node_metrics.shape == (48, 0)
+    silent = inputs_of(replace(small, telemetry=no_telemetry()), paper_scales, PAPER).node_metrics
+    assert silent.shape == (48, 6) and (silent == silent[0]).all()  # no change; the third metric was 0 throughout
 
 
 def test_one_node_alone_can_be_learned_from(with_telemetry, ours):
     history = with_telemetry(synthetic_history(nodes=1, types=1, runs=5))
-    inputs = inputs_of(history, learned(history), ours)
-    assert inputs.nodes == ("node-1",)
-    assert np.isfinite(inputs.x).all()
-    assert np.isfinite(inputs.before).all()
+    for params in (ours, PAPER):
+        inputs = inputs_of(history, learned(history, params), params)
+        assert inputs.nodes == ("node-1",)
+        assert np.isfinite(inputs.x).all() and np.isfinite(inputs.node_metrics).all()
 
 
 def test_labels_say_where_nobody_knows(small, ours, scales):
@@ -333,65 +301,35 @@ def test_the_papers_inverse_has_the_values_worked_out_by_hand():
 
 def test_the_papers_difference_lies_between_0_and_1_in_training():
     told = drawn()
-    before, during = scale_node_metrics(told, learn_scales(told, "paper"))
-    assert before.shape == (400, 0)
+    during = scale_node_metrics(told, learn_scales(told))
     assert during.min(axis=0).tolist() == [0.0, 0.0]
     assert during.max(axis=0).tolist() == [1.0, 1.0]
 
 
 def test_in_the_papers_variant_missing_is_no_change():
     told = told_of([[1.0], [1.0], [2.0], [np.nan]], [[0.5], [2.0], [2.0], [2.0]])
-    _, during = scale_node_metrics(told, learn_scales(told, "paper"))
+    during = scale_node_metrics(told, learn_scales(told))
     assert during[3, 0] == during[2, 0]
     assert 0 < during[2, 0] < 1
 
 
-def test_ours_have_zero_mean_and_unit_deviation_over_both_windows_in_training():
-    rng = np.random.default_rng(0)
-    told = told_of(*rng.uniform(0, 100, size=(2, 500, 2)))
-    both = np.vstack(scale_node_metrics(told, learn_scales(told, "ours")))
-    assert both.dtype == np.float32
-    assert both.mean(axis=0) == pytest.approx(0, abs=1e-5)
-    assert both.std(axis=0) == pytest.approx(1, abs=1e-5)
-
-
-def test_ours_say_the_same_in_bytes_and_in_megabytes():
-    told = drawn()
-    in_mega = NodeMetrics(told.columns, told.before / 1e6, told.during / 1e6)
-    found = scale_node_metrics(told, learn_scales(told, "ours"))
-    again = scale_node_metrics(in_mega, learn_scales(in_mega, "ours"))
-    assert found[0] == pytest.approx(again[0], abs=1e-5)
-    assert found[1] == pytest.approx(again[1], abs=1e-5)
-
-
-def test_missing_is_0_and_outliers_are_drawn_in():
-    scales = learn_scales(drawn(), "ours")
-    before, during = scale_node_metrics(told_of([[np.nan, 1e300]], [[0.0, np.nan]]), scales)
-    assert before[0, 0] == 0.0
-    assert 4 < before[0, 1] < 10
-    assert during[0, 1] == 0.0
-
-
-@pytest.mark.parametrize("variant", ["ours", "paper"])
-def test_what_does_not_vary_or_was_never_sampled_is_dropped(variant):
+def test_what_does_not_vary_or_was_never_sampled_is_dropped():
     values = np.array([[5.0, np.nan, 1.0], [5.0, np.nan, 2.0]])
-    scales = learn_scales(told_of(values, values[::-1]), variant)
+    scales = learn_scales(told_of(values, values[::-1]))
     assert scales.columns == ("metric-2/p50",)
     assert scales.metrics == ("metric-2",)
 
 
-@pytest.mark.parametrize("variant", ["ours", "paper"])
-def test_without_node_metrics_there_are_no_columns(variant):
-    scales = learn_scales(told_of(np.empty((3, 0)), np.empty((3, 0))), variant)
+def test_without_node_metrics_there_are_no_columns():
+    scales = learn_scales(told_of(np.empty((3, 0)), np.empty((3, 0))))
     assert scales.columns == scales.metrics == ()
-    before, during = scale_node_metrics(told_of(np.empty((5, 0)), np.empty((5, 0))), scales)
-    assert before.shape == during.shape == (5, 0)
-    assert learn_scales(told_of(np.empty((0, 2)), np.empty((0, 2))), variant).columns == ()
+    assert scale_node_metrics(told_of(np.empty((5, 0)), np.empty((5, 0))), scales).shape == (5, 0)
+    assert learn_scales(told_of(np.empty((0, 2)), np.empty((0, 2)))).columns == ()
 
 
 def test_scales_of_different_lengths_are_refused():
     with pytest.raises(ValidationError, match="expected one number for each column"):
-        NodeMetricScales(variant="ours", columns=("a/p10",), magnitude=(1.0,), centre=(), spread=(1.0,))
+        NodeMetricScales(columns=("a/p10",), least=(), span=(1.0,))
 
 
 @pytest.mark.parametrize("variant", ["ours", "paper"])
@@ -405,7 +343,7 @@ def test_what_was_saved_gives_the_same_numbers(small, variant, tmp_path):
     assert loaded.node_metrics == scales.node_metrics
     assert loaded.types == scales.types
     one, two = inputs_of(small, scales, params), inputs_of(small, loaded, params)
-    for name in ("x", "during", "before", "performance"):
+    for name in ("x", "node_metrics", "performance"):
         assert np.array_equal(getattr(one, name), getattr(two, name), equal_nan=True), name
 
 
@@ -414,8 +352,8 @@ def test_what_was_saved_gives_the_same_numbers(small, variant, tmp_path):
     [
         lambda main: main.update(version=99),
         lambda main: main.pop("score"),
-        lambda main: main["node_metrics"]["centre"].append(0.0),
-        lambda main: main["node_metrics"].update(variant="neither"),
+        lambda main: main["node_metrics"]["least"].append(0.0),
+        lambda main: main["node_metrics"].update(colour="red"),
     ],
 )
 def test_damaged_inputs_are_refused(small, ours, tmp_path, damage):

@@ -5,25 +5,23 @@ from dataclasses import fields, replace
 
 import pytest
 import torch
-from torch_geometric.nn import TAGConv
 
 from tasks.errors import BadInput
 from tasks.nodes.perona.network import (
     DESCRIPTION,
     WEIGHTS,
     Aggregation,
-    NeighboursOnly,
-    Outputs,
+    Encoder,
+    GraphOutputs,
     PeronaNetwork,
     load_network,
-    neighbour_means,
     p_norms,
     save_network,
 )
 from tasks.nodes.perona.params import ModelParams, NetworkParams
 
+OF_VERTICES = ("x", "is_own", "type_of", "label", "performance")
 OURS, PAPER = ModelParams(), ModelParams(variant="paper")
-VARIANTS = pytest.mark.parametrize("params", [OURS, PAPER], ids=["ours", "paper"])
 
 
 def with_network(params, **changed):
@@ -31,7 +29,7 @@ def with_network(params, **changed):
 
 
 def values(outputs):
-    return [getattr(outputs, one.name) for one in fields(Outputs)]
+    return [getattr(outputs, one.name) for one in fields(outputs)]
 
 
 @pytest.mark.parametrize(("heads", "count"), [(1, 24_455), (3, 36_231), (5, 48_007)])
@@ -44,47 +42,29 @@ def test_the_papers_network_has_as_many_parameters_as_its_authors(heads, count):
     assert sum(one.numel() for one in network.parameters()) == count
 
 
-def test_in_our_variant_every_parameter_is_used(batch_of):
-    network = PeronaNetwork(5, 3, 7, with_network(OURS, dropout=0.0, edge_dropout=0.0))
-    outputs = network(batch_of())
-    sum(one.square().sum() for one in values(outputs) if one.is_floating_point()).backward()
-    unused = [name for name, one in network.named_parameters() if one.grad is None]
-    assert unused == []
-
-
-@VARIANTS
-def test_shapes_and_finite_numbers(params, batch_of, network_of):
-    batch = batch_of((4, 2, 1), is_paper=params == PAPER)
-    outputs = network_of(params)(batch)
-    assert outputs.enc.shape == outputs.nxt.shape == (7, 32)
-    assert outputs.decoded.shape == outputs.decoded_nxt.shape == (7, 5)
-    assert outputs.type_logits.shape == outputs.type_logits_nxt.shape == (7, 3)
-    assert outputs.logit.shape == outputs.is_inferred.shape == (7,)
+def test_shapes_and_finite_numbers(batch_of, network_of):
+    batch = batch_of()
+    outputs = network_of(PAPER)(batch)
+    assert outputs.enc.shape == outputs.nxt.shape == (8, 32)
+    assert outputs.decoded.shape == outputs.decoded_nxt.shape == (8, 5)
+    assert outputs.type_logits.shape == outputs.type_logits_nxt.shape == (8, 3)
+    assert outputs.logit.shape == outputs.is_inferred.shape == (8,)
     assert all(torch.isfinite(one).all() for one in values(outputs))
-
-
-def test_in_our_variant_nothing_is_inferred_from_a_vertex_itself(batch_of, network_of):
-    batch, network = batch_of(), network_of(OURS)
-    before = network(batch)
-    for vertex in range(len(batch.x)):
-        x = batch.x.clone()
-        x[vertex] += 1
-        after = network(replace(batch, x=x))
-        assert torch.equal(after.nxt[vertex], before.nxt[vertex]) == bool(before.is_inferred[vertex])
-        assert not torch.allclose(after.enc[vertex], before.enc[vertex])
+    assert outputs.is_inferred.tolist() == 2 * [False, False, False, True]  # three others than itself are needed
+    codes = network_of(OURS)(batch_of(is_paper=False))
+    assert not isinstance(codes, GraphOutputs) and codes.enc.shape == (2, 32) and codes.decoded.shape == (2, 5)
 
 
 @pytest.mark.parametrize("changed", [{}, {"root_weight": True}, {"root_weight": True, "beta": True}])
 def test_in_the_papers_variant_a_vertex_predicts_itself(changed, batch_of, network_of):
-    batch, network = batch_of(is_paper=True), network_of(with_network(PAPER, **changed))
+    batch, network = batch_of(), network_of(with_network(PAPER, **changed))
     x = batch.x.clone()
     x[3] += 1
     assert not torch.allclose(network(replace(batch, x=x)).nxt[3], network(batch).nxt[3])
 
 
-@VARIANTS
-def test_nothing_flows_from_later_to_earlier_executions(params, batch_of, network_of):
-    batch, network = batch_of((4,), is_paper=params == PAPER), network_of(params)
+def test_nothing_flows_from_later_to_earlier_executions(batch_of, network_of):
+    batch, network = batch_of(1), network_of(PAPER)
     x = batch.x.clone()
     x[2] += 1
     before, after = network(batch), network(replace(batch, x=x))
@@ -93,24 +73,24 @@ def test_nothing_flows_from_later_to_earlier_executions(params, batch_of, networ
     assert not torch.allclose(before.nxt[3], after.nxt[3])
 
 
-@VARIANTS
-def test_two_graphs_of_a_batch_do_not_influence_each_other(params, batch_of, network_of):
-    batch, network = batch_of((4, 4), is_paper=params == PAPER), network_of(params)
-    is_other = batch.graph == 1
+def test_two_graphs_of_a_batch_do_not_influence_each_other(batch_of, network_of):
+    batch, network = batch_of(), network_of(PAPER)
+    is_other = torch.arange(8) >= 4
     x = torch.where(is_other[:, None], batch.x + 1, batch.x)
     edge_attr = torch.where(is_other[batch.edge_index[0]][:, None], batch.edge_attr + 1, batch.edge_attr)
     for was, now in zip(values(network(batch)), values(network(replace(batch, x=x, edge_attr=edge_attr))), strict=True):
         torch.testing.assert_close(was[~is_other], now[~is_other], rtol=0, atol=1e-6)
 
 
-@VARIANTS
-def test_a_permutation_of_the_vertices_permutes_the_outputs(params, batch_of, network_of):
-    batch, network = batch_of((4, 3, 4), is_paper=params == PAPER, stressed=(0,)), network_of(params)
+def test_a_permutation_of_the_vertices_permutes_the_outputs(batch_of, network_of):
+    batch, network = batch_of(3, stressed=(0,)), network_of(PAPER)
     order = torch.randperm(len(batch.x), generator=torch.Generator().manual_seed(5))
     place = torch.argsort(order)  # of each vertex among the permuted
     edges = torch.randperm(batch.edge_index.shape[1], generator=torch.Generator().manual_seed(6))
     of_vertices = {
-        one.name: getattr(batch, one.name)[order] for one in fields(batch) if not one.name.startswith("edge")
+        one.name: getattr(batch, one.name)[order]
+        for one in fields(batch)
+        if one.name in ("x", "is_own", "type_of", "label", "performance")
     }
     permuted = replace(
         batch, **of_vertices, edge_index=place[batch.edge_index[:, edges]], edge_attr=batch.edge_attr[edges]
@@ -119,44 +99,17 @@ def test_a_permutation_of_the_vertices_permutes_the_outputs(params, batch_of, ne
         torch.testing.assert_close(was[order], now, rtol=1e-4, atol=1e-5)
 
 
-def test_in_our_variant_one_neighbour_is_enough(batch_of, network_of):
-    outputs = network_of(OURS)(batch_of((4, 2, 1)))
-    assert outputs.is_inferred.tolist() == [False, True, True, True, False, True, False]
-
-
-def test_in_the_papers_variant_three_neighbours_other_than_itself_are_needed(batch_of, network_of):
-    outputs = network_of(PAPER)(batch_of((4, 3, 1), is_paper=True))
-    assert outputs.is_inferred.tolist() == [False, False, False, True, False, False, False, False]
-
-
-@VARIANTS
-def test_without_predecessors_nothing_is_promised_and_the_detector_says_the_same_of_all(params, batch_of, network_of):
-    batch, network = batch_of((1, 1, 1), is_paper=params == PAPER), network_of(params)
-    outputs = network(batch)
-    assert not outputs.is_inferred.any()
-    assert torch.equal(outputs.nxt, outputs.enc) and torch.equal(network.encode(batch.x), outputs.enc)
-    torch.testing.assert_close(outputs.logit, outputs.logit[:1].expand(3))
-
-
-@VARIANTS
-def test_no_gradient_flows_through_what_stands_in_for_a_missing_promise(params, batch_of, network_of):
-    batch, network = batch_of(is_paper=params == PAPER), network_of(params)
+def test_no_gradient_flows_through_what_stands_in_for_a_missing_promise(batch_of, network_of):
+    batch, network = batch_of(), network_of(PAPER)
     x = batch.x.clone().requires_grad_()
     outputs = network(replace(batch, x=x))
     outputs.nxt[~outputs.is_inferred].sum().backward()
     assert not x.grad.any()
 
 
-def test_a_promise_teaches_the_encoder_by_its_neighbours(batch_of, network_of):
-    batch, network = batch_of((4,)), network_of(OURS)
-    x = batch.x.clone().requires_grad_()
-    network(replace(batch, x=x)).nxt[3].sum().backward()
-    assert x.grad[:3].abs().sum(1).gt(0).all() and not x.grad[3].any()
-
-
-def test_what_stands_for_itself_does_not_teach_the_aggregation_but_by_its_verdict(batch_of, network_of):
-    batch, network = batch_of((4, 4), is_paper=True), network_of(PAPER)
-    outputs = network(batch, is_itself=torch.arange(8) == 3)
+def test_a_stressed_vertex_does_not_teach_the_aggregation_but_by_its_verdict(batch_of, network_of):
+    batch, network = batch_of(stressed=(0,)), network_of(PAPER)
+    outputs = network(batch)
     weight = network.aggregation.last.weight
     for one in (outputs.decoded_nxt, outputs.type_logits_nxt):
         (own,) = torch.autograd.grad(one[3].sum(), weight, retain_graph=True)
@@ -167,19 +120,11 @@ def test_what_stands_for_itself_does_not_teach_the_aggregation_but_by_its_verdic
     assert by_detector.any()
 
 
-@VARIANTS
-def test_labels_change_nothing(params, batch_of, network_of):
-    network = network_of(params)
-    calm, stressed = (network(batch_of(is_paper=params == PAPER, stressed=told)) for told in ((), (0, 1)))
-    assert all(torch.equal(was, now) for was, now in zip(values(calm), values(stressed), strict=True))
-
-
-@VARIANTS
-def test_verdicts_start_from_the_share_of_stressed_executions(params, batch_of, network_of):
-    network = network_of(params)
+def test_verdicts_start_from_the_share_of_stressed_executions(batch_of, network_of):
+    network = network_of(PAPER)
     torch.nn.init.zeros_(network.detector[-1].weight)
     network.set_prior(20, 80)
-    assert network(batch_of(is_paper=params == PAPER)).logit.tolist() == pytest.approx([-1.3862944] * 8)  # ln(20 / 80)
+    assert network(batch_of()).logit.tolist() == pytest.approx([-1.3862944] * 8)  # ln(20 / 80)
     network.set_prior(0, 80)  # as if there were one
     assert network.detector[-1].bias.item() == pytest.approx(-4.3820266)  # -ln 80
 
@@ -188,7 +133,7 @@ def test_the_papers_decoder_stays_between_0_and_1_and_ours_does_not(batch_of, ne
     for params, is_bounded in ((OURS, False), (PAPER, True)):
         network = network_of(params)
         torch.nn.init.constant_(network.decoder[3].weight, 3.0)
-        decoded = network(batch_of(is_paper=params == PAPER)).decoded
+        decoded = network(batch_of(is_paper=is_bounded)).decoded
         assert bool((decoded.abs().max() > 1).item()) == (not is_bounded)
         assert not is_bounded or decoded.min() >= 0
 
@@ -199,7 +144,7 @@ def test_a_typical_execution_has_a_norm_in_our_variant(network_of):
 
 
 def test_a_training_step_leaves_edges_out_and_judging_does_not(batch_of, network_of):
-    batch, network = batch_of((2,) * 40), network_of(with_network(OURS, edge_dropout=0.5))
+    batch, network = batch_of(40), network_of(with_network(PAPER, edge_dropout=0.2))
     assert network(batch).is_inferred.sum() == 40
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -212,7 +157,7 @@ def test_the_same_seed_gives_the_same_weights():
     def weights():
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(7)
-            return PeronaNetwork(5, 3, 7, OURS).state_dict()
+            return PeronaNetwork(5, 3, 7, PAPER).state_dict()
 
     first, second = weights(), weights()
     assert all(torch.equal(first[name], second[name]) for name in first)
@@ -222,72 +167,21 @@ def test_plain_layers_start_with_a_variance_of_one_over_their_inputs():
     params = ModelParams(network=NetworkParams(intermediate=1024, hidden=512))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        network = PeronaNetwork(64, 3, 7, params)
+        network = Encoder(64, 3, 7, params)
     assert network.encoder[0].weight.std().item() == pytest.approx(1 / 8, rel=0.02)
     assert not network.encoder[0].bias.any()
 
 
-EDGES = torch.tensor([[0, 1, 0], [1, 2, 2]])
-
-
-def test_hops_count_weighted_paths_and_leave_the_vertex_itself_out():
-    layer = NeighboursOnly(1, 3)
-    with torch.no_grad():
-        for lin, weight in zip(layer.lins, (1.0, 10.0, 100.0), strict=True):
-            lin.weight.fill_(weight)
-        layer.bias.fill_(0.25)
-    h, weights = torch.tensor([[2.0], [3.0], [5.0]]), torch.tensor([0.5, 2.0, 1.0])
-    # A h = (0, 0.5·2, 2·3 + 1·2) = (0, 1, 8); A² h = (0, 0, 2·1 + 1·0) = (0, 0, 2); A³ h = 0
-    # Σ Θ_k A^k h + b = 0.25, 1 + 0.25, 8 + 10·2 + 0.25
-    assert layer(h, EDGES, weights).flatten().tolist() == pytest.approx([0.25, 1.25, 28.25])
-
-
-def test_hops_are_those_of_torch_geometric_without_the_first_term():
-    generator = torch.Generator().manual_seed(3)
-    own, theirs = NeighboursOnly(4, 3), TAGConv(4, 4, K=3, normalize=False)
-    with torch.no_grad():
-        for at, lin in enumerate(own.lins):
-            theirs.lins[at + 1].weight.copy_(lin.weight)
-        theirs.lins[0].weight.zero_()
-        theirs.bias.copy_(own.bias.normal_(generator=generator))
-    h, weights = torch.randn(3, 4, generator=generator), torch.rand(3, generator=generator)
-    torch.testing.assert_close(own(h, EDGES, weights), theirs(h, EDGES, weights))
-
-
-def test_means_of_neighbours():
-    h = torch.tensor([[2.0, 0.0], [4.0, 6.0], [9.0, 9.0]])
-    # 0 has none; of 1: vertex 0; of 2: (2 + 4) / 2 and (0 + 6) / 2
-    assert neighbour_means(h, EDGES).tolist() == [[0.0, 0.0], [2.0, 0.0], [3.0, 3.0]]
-
-
-def test_attention_weighs_the_edges_of_the_hops_and_the_two_are_averaged():
-    layer = Aggregation(1, NetworkParams(hidden=4, heads=2), sees_itself=False).eval()
-    with torch.no_grad():
-        for one in layer.parameters():
-            one.zero_()  # keys and queries of 0: every edge that leads to a vertex has the same attention
-        layer.transformer.lin_value.weight.copy_(torch.eye(4).repeat(2, 1))
-        layer.adaptive.lins[0].weight.copy_(torch.eye(4))
-        layer.last.weight.copy_(torch.eye(4))
-    h = torch.tensor([[1.0, 1, 1, 1], [3.0, 3, 3, 3], [9.0, 9, 9, 9]])
-    found = layer(h, EDGES, torch.zeros(3, 1))
-    # vertex 2: attention 1/2 and 1/2, so (1 + 3) / 2 = 2 by both convolutions, and (2 + 2) / 2 = 2;
-    # SELU of a positive number is 1.0507009873 times it, twice: 2 · 1.103972565 = 2.20794513
-    assert found[2].tolist() == pytest.approx([2.20794513] * 4)
-    # vertex 1: attention 1 for vertex 0, so 1 by both: 1.103972565
-    assert found[1].tolist() == pytest.approx([1.103972565] * 4)
-
-
 def test_attributes_of_edges_count(batch_of):
-    batch = batch_of((3,))
-    layer = Aggregation(batch.edge_attr.shape[1], NetworkParams(hidden=4), sees_itself=False).eval()
-    h = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
+    batch = batch_of(1)
+    layer = Aggregation(batch.edge_attr.shape[1], NetworkParams(hidden=4)).eval()
+    h = torch.randn(4, 4, generator=torch.Generator().manual_seed(0))
     before, after = (layer(h, batch.edge_index, one) for one in (batch.edge_attr, batch.edge_attr + 1))
     assert not torch.allclose(before[2], after[2])
 
 
-@pytest.mark.parametrize("sees_itself", [False, True])
-def test_without_any_edge_all_is_finite(sees_itself):
-    layer = Aggregation(2, NetworkParams(root_weight=True, beta=True), sees_itself=sees_itself).eval()
+def test_without_any_edge_all_is_finite():
+    layer = Aggregation(2, NetworkParams(root_weight=True, beta=True)).eval()
     found = layer(torch.randn(3, 32), torch.zeros(2, 0, dtype=torch.int64), torch.zeros(0, 2))
     assert found.shape == (3, 32) and torch.isfinite(found).all()
 
@@ -328,22 +222,21 @@ def test_it_is_torchs_norm():
     torch.testing.assert_close(p_norms(vectors, 10.0), torch.linalg.vector_norm(vectors, ord=10, dim=1))
 
 
-META = {"types": ["a", "b"], "threshold": 0.5}
 GATED = ModelParams(variant="paper", network=NetworkParams(root_weight=True, beta=True, heads=1))
 
 
 @pytest.mark.parametrize("params", [ModelParams(), GATED], ids=["ours", "paper"])
 def test_a_loaded_network_says_the_same(params, batch_of, network_of, tmp_path):
     network, batch = network_of(params), batch_of(is_paper=params == GATED)
-    save_network(network, META, tmp_path / "new" / "folder")
-    loaded, meta = load_network(tmp_path / "new" / "folder")
-    assert meta == META and loaded.params == params and not loaded.training
+    save_network(network, tmp_path / "new" / "folder")
+    loaded = load_network(tmp_path / "new" / "folder")
+    assert type(loaded) is type(network) and loaded.params == params and not loaded.training
     was, now = network(batch), loaded(batch)
     assert all(torch.equal(getattr(was, one.name), getattr(now, one.name)) for one in fields(was))
 
 
 def test_loading_draws_nothing(network_of, tmp_path):
-    save_network(network_of(), META, tmp_path)
+    save_network(network_of(), tmp_path)
     before = torch.random.get_rng_state()
     load_network(tmp_path)
     assert torch.equal(torch.random.get_rng_state(), before)
@@ -405,16 +298,16 @@ def no_object(folder):
         (flip_a_byte, "is not the file"),
         (remove, "FileNotFoundError"),
         (garble, "JSONDecodeError"),
-        (another_format, "not version 2"),
-        (another_version, "not version 2"),
+        (another_format, "not version 3"),
+        (another_version, "not version 3"),
         (other_sizes, "size mismatch"),
         (huge, "n_inputs is 1000000000000"),
         (unknown_parameter, "colour"),
-        (no_object, "not version 2"),
+        (no_object, "not version 3"),
     ],
 )
 def test_damage_is_told_in_one_line(damage, told, network_of, tmp_path):
-    save_network(network_of(), META, tmp_path)
+    save_network(network_of(), tmp_path)
     damage(tmp_path)
     with pytest.raises(BadInput) as found:
         load_network(tmp_path)
@@ -427,6 +320,6 @@ def test_weights_that_are_not_finite_are_refused(network_of, tmp_path):
     network = network_of()
     with torch.no_grad():
         network.classifier.bias[0] = torch.nan
-    save_network(network, META, tmp_path)
+    save_network(network, tmp_path)
     with pytest.raises(BadInput, match=r"classifier\.bias is not finite"):
         load_network(tmp_path)

@@ -16,6 +16,7 @@ from tasks.nodes.evaluate.measures import THEIRS
 from tasks.nodes.node_words import (
     agreement,
     agreement_without,
+    best_words,
     called,
     called_all,
     counts_as,
@@ -23,6 +24,7 @@ from tasks.nodes.node_words import (
     interval,
     left_out,
     placed_by,
+    shared_words,
     slow_time,
     standing_out,
 )
@@ -103,9 +105,14 @@ def decisions_page(source: str, found: Preprocessed, rows: pd.DataFrame) -> str:
 def ranking_page(source: str, found: Ranked, scores: pd.DataFrame, watched: pd.DataFrame) -> str:
     """The nodes in order, by aspect, and those with slow executions."""
     names = {str(row["node"]): called(str(row["node"]), row["is_emulated"]) for row in scores.to_dict("records")}
-    best = ", ".join(names[node] for node in found["best"]) or "none"
+    best = best_words(found["best"], found["n_nodes"], names)
+    has_shared = bool(scores["shared"].notna().any())
     header = ("aspect", "place", "node", "score", "interval", "tied", "executions")
-    rows = [_scored(row, names) for row in scores.head(MAX_ROWS).to_dict("records")]
+    header += ("shared component",) if has_shared else ()
+    rows = [
+        _scored(row, names) + ((shared_words(row),) if has_shared else ())
+        for row in scores.head(MAX_ROWS).to_dict("records")
+    ]
     low = _low(watched, names)
     return joined(
         [

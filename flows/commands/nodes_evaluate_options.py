@@ -75,7 +75,7 @@ def asked_settings(
     learned["variants"] = None if model is None else LEARNED[model]
     asked: dict[str, Any] = {}
     if seed is not None:
-        asked = {"seed": seed, "score": {"seed": seed}, "detect": {"seed": seed}}
+        asked = {"seed": seed, "score": {"seed": seed}}
         learned["model"] = {"fit": {"seed": seed}}
     if without_labels:
         asked["without_labels"] = True

@@ -11,7 +11,7 @@ from flows.progress_bar import progress_bar
 from flows.shown import as_command, count, text
 from flows.tables import Column, show_table
 from tasks.errors import NotFound
-from tasks.nodes.node_words import called, interval, left_out, placed_by, standing_out
+from tasks.nodes.node_words import best_words, called, interval, left_out, placed_by, shared_words, standing_out
 from tasks.quantities import MISSING, number, ratio
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ COLUMNS = (
     Column("pc1", "first component", number, kind="number", is_extra=True),
 )
 MOST_NAMED = 10
-SHARED = Column("shared", "shared component", number, kind="number")
+SHARED = Column("shared_words", "shared component", kind="name")
 LACKS = Column("lacks", "did not run", text)
 
 
@@ -62,21 +62,25 @@ def rank(
     with progress_bar(invocation, first="reading executions"):
         answers.preprocess_once(warehouse, chosen, nodes.preprocess, nodes.score)
         found = answers.rank(warehouse, chosen, nodes.score, "")
-    scores, stood = read_scores(warehouse, chosen), read_watched(warehouse, chosen).to_dict("records")
+    scores, watched = read_scores(warehouse, chosen), read_watched(warehouse, chosen)
+    names = {str(row.node): called(str(row.node), bool(row.is_emulated)) for row in scores.itertuples()}
+    answer = {
+        "best": best_words(found["best"], found["n_nodes"], names),
+        "most_suspicious": standing_out(watched.to_dict("records"), names),
+    }
     rows = records(_chosen(scores, node, machine_type, aspect, top))
     if as_json:
-        show_json({"source": chosen, **found, "scores": rows, "watched": records(read_watched(warehouse, chosen))})
+        show_json({"source": chosen, **found, "answer": answer, "scores": rows, "watched": records(watched)})
         return
     extra = [SHARED] if scores["shared"].notna().any() else []
     extra += [LACKS] if any(row["lacks"] for row in rows) else []
     show_table([_shown(row) for row in rows], (*COLUMNS, *extra))
     print()
     print(f"places: {placed_by(scores)}")
-    names = {str(row.node): called(str(row.node), bool(row.is_emulated)) for row in scores.itertuples()}
     if line := left_out(found["n_left_out"], chosen):
         invocation.note(line)
-    print(f"best: {', '.join(names[node] for node in found['best']) or 'none'}")
-    print(f"most suspicious: {standing_out(stood, names)}")
+    print(f"best: {answer['best']}")
+    print(f"most suspicious: {answer['most_suspicious']}")
     invocation.note(f"which executions look degraded: {as_command('whorl', 'nodes', 'train', '--source', chosen)}")
 
 
@@ -112,4 +116,5 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
         "name": called(row["node"], row["is_emulated"]),
         "interval": interval(row) or MISSING,
         "tied": "tied" if row["is_tied"] else "",
+        "shared_words": shared_words(row),
     }

@@ -66,6 +66,20 @@ def interval(row: Mapping[Any, Any]) -> str:
     return "" if is_unknown else f"{ratio(row['low'])} to {ratio(row['high'])}"
 
 
+def best_words(best: Sequence[str], n_nodes: int, names: Mapping[str, str]) -> str:
+    """Which node is best, or which cannot be told apart; no difference where that is all of them.
+
+    best: those at the first place; n_nodes: that have a score; names: of the nodes, as they are shown."""
+    if not best:
+        return "none: no node has a score"
+    told = ", ".join(names.get(node, node) for node in best)
+    if len(best) == 1:
+        return told
+    if len(best) == n_nodes:
+        return f"no difference can be told between {told}: their intervals say that chance alone may order them so"
+    return f"{told}: no difference can be told between these {len(best):,} of {n_nodes:,} nodes"
+
+
 def standing_out(watched: Sequence[Mapping[Any, Any]], names: Mapping[str, str]) -> str:
     """Which nodes stand out by slow executions, since when, and how sure that is; or that none does, and why.
 
@@ -81,7 +95,7 @@ def standing_out(watched: Sequence[Mapping[Any, Any]], names: Mapping[str, str])
     most = [f"{row['n_low']:,} of {row['n_executions']:,}" for row in watched[:MOST_COUNTS]]
     counts = ", ".join(most) + (" …" if len(watched) > MOST_COUNTS else "")
     why = _chance(first["p_value"]) if first["p_value"] >= CHANCE else "too few of any benchmark to matter"
-    return f"no node stands out: {counts} executions slow ({why})"
+    return f"no difference can be told, no node stands out: {counts} executions slow ({why})"
 
 
 def slow_time(row: Mapping[Any, Any]) -> str:
@@ -113,6 +127,13 @@ def is_true(value: Any) -> bool:
 def is_missing(value: Any) -> bool:
     """None, NaN, and pandas' own missing value, which is no truth when compared."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def shared_words(row: Mapping[Any, Any]) -> str:
+    """What tools say of a node in common, and its place by that among the nodes of its machine type; empty without."""
+    if is_missing(row["shared"]):
+        return ""
+    return number(row["shared"]) + ("" if is_missing(row["shared_place"]) else f", place {int(row['shared_place'])}")
 
 
 def placed_by(scores: "pd.DataFrame") -> str:

@@ -48,7 +48,7 @@ SCORES = (
     EMULATED
     + """
 SELECT aspect, node, machine_type, is_emulated, score, low, high, rank, is_tied, n_executions, shared,
-    coalesce(lacks, '') AS lacks, model_id, scored_at
+    shared_place, coalesce(lacks, '') AS lacks, model_id, scored_at
 FROM nodes.scores LEFT JOIN emulated USING (node) WHERE source = $source
 ORDER BY aspect <> 'all', aspect, rank, score DESC, node
 """

@@ -1,5 +1,8 @@
 """The figures of nodes with their words: for the page of a source, and for artifacts."""
 
+import pandas as pd
+
+from tasks.nodes.node_words import placed_by
 from tasks.report.figure_of import figure_of
 from tasks.report.jobs_figures import FigureOfPage
 from tasks.report.nodes_plane import PlaneOfNodes, draw_plane
@@ -13,6 +16,8 @@ def ranking_figure(ranked: RankedNodes | None, name: str = "ranking") -> FigureO
         "A dot is a node's score, the bar behind it the interval in which it would lie if the same benchmarks ran "
         "again; nodes marked as tied share their place, since their executions do not tell them apart."
     )
+    if ranked is not None and len(ranked.scores) and ranked.scores.get("shared", pd.Series(dtype=float)).notna().any():
+        words += f" Places: {placed_by(ranked.scores)}."
     return figure_of(
         name,
         "How good each node is",

@@ -61,7 +61,7 @@ def paper_table(figures: Mapping[str, Any]) -> Table:
 
 
 def short_lines(figures: Mapping[str, Any]) -> list[str]:
-    """Where fits of ours are worth less than the means of types or tell types wrongly, and the paper's below the paper."""
+    """Where fits of ours are worth less than means of types or tell types wrongly, and the paper's below the paper."""
     lines = []
     for protocol, words in PROTOCOLS.items():
         own, means = (figures.get(key_of(key, MODEL, protocol)) for key in (OWN, BY_MEANS))

@@ -34,7 +34,7 @@ def learned_values(figures: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def falls_short(figures: Mapping[str, Any]) -> list[str]:
-    """Where detector, ranking or network are behind a simpler answer, or below what they should reach: one line each."""
+    """Where detector, ranking or network are behind a simpler answer or what they should reach: one line each."""
     parts = (behind_lines, injected_behind_lines, rank_behind_lines, short_lines)
     return [line for part in parts for line in part(figures)]
 

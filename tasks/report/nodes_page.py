@@ -11,11 +11,14 @@ import pandas as pd
 from tasks.nodes.node_words import (
     agreement,
     agreement_without,
+    best_words,
     counts_as,
     decision,
     interval,
     is_true,
     left_out,
+    placed_by,
+    shared_words,
     slow_time,
     standing_out,
 )
@@ -99,12 +102,21 @@ def _scores(data: NodesData, params: NodesReportParams) -> dict[str, Any]:
     }
     return {
         "aspects": [aspect_name(aspect) for aspect in aspects],
-        "scored": _named(shown),
+        "scored": [row | {"shared_words": shared_words(row)} for row in _named(shown)],
+        "has_shared": bool(first["shared"].notna().any()),
+        "placed_by": placed_by(scores),
+        "best": _best(first),
         "n_scored": len(first),
         "n_ranked": int(first["n_executions"].sum()),
         "cells": cells,
         "model_id": str(scores["model_id"].iloc[0]) if len(scores) else "",
     }
+
+
+def _best(nodes: pd.DataFrame) -> str:
+    """Which node is best, or that no difference can be told. nodes: by their one number."""
+    names = {str(row["node"]): node_name(row) for row in nodes.to_dict("records")}
+    return sentence(best_words([str(node) for node in nodes["node"][nodes["rank"] == 1]], len(nodes), names))
 
 
 def _named(rows: pd.DataFrame) -> list[dict[Any, Any]]:

@@ -113,3 +113,26 @@ def test_a_node_without_repetitions_has_a_score_and_no_interval(data):
 def test_the_artifact_shows_its_figures_below_the_size_that_prefect_can_show(ranked):
     text = nodes_artifact(ranked, "log")
     assert text.count("data:image/png;base64,") == 2
+
+
+def test_the_page_ranks_as_the_ranking_does_and_shows_what_tools_say_in_common(data, words_of):
+    """Three nodes of one machine type, in the order of the shared component, which is not that of the scores."""
+    is_all = data.scores["aspect"] == "all"
+    own = data.scores.assign(machine_type="m", shared=float("nan"), shared_place=float("nan"))
+    own.loc[is_all, "shared"], own.loc[is_all, "shared_place"] = [1.5, 0.2, -0.7], [1.0, 2.0, 3.0]
+    own.loc[is_all, "score"] = sorted(own.loc[is_all, "score"])
+    own.loc[is_all, "rank"], own.loc[is_all, "is_tied"] = [1, 2, 3], False
+    page = nodes_text(type(data)(**{**vars(data), "scores": own}))
+    table = page[page.index("Scores by aspect") :]
+    places = [table.index(f"<td>{node}") for node in own.loc[is_all, "node"]]
+    assert places == sorted(places)
+    words = words_of(page)
+    assert "by what tools say in common (shared component)" in words
+    assert "1.5, place 1" in words and "-0.7, place 3" in words
+    assert f"Best: {own.loc[is_all, 'node'].iloc[0]}." in words
+
+
+def test_nodes_that_no_interval_tells_apart_are_told_so_on_the_page(data, words_of):
+    tied = data.scores.assign(rank=1, is_tied=True)
+    words = words_of(nodes_text(type(data)(**{**vars(data), "scores": tied})))
+    assert "no difference can be told between node-" in words

@@ -256,8 +256,8 @@ def for_many_types(model: ModelParams) -> ModelParams:
     beside the others, types that hardly vary (by 0.1 %) come out of order or turned round. A learning rate that was
     asked for stays."""
     if model.is_paper:
-        mined = {"mined_per_type": model.loss.mined_per_type or MINED}
-        return model.with_terms(*WITHOUT_STRESS).model_copy(update={"loss": model.loss.model_copy(update=mined)})
+        mined = model.loss.model_copy(update={"mined_per_type": model.loss.mined_per_type or MINED})
+        return model.model_copy(update={"loss": mined}).with_terms(*WITHOUT_STRESS)
     fit = {"learning_rate": model.fit.learning_rate or SMALL_STEPS, "weight_decay": 0.0}
     return model.with_terms("ranking").model_copy(
         update={

@@ -211,7 +211,7 @@ def promote_if_better(
     fresh = is_tested & ~ids.isin(old.learned | old.chosen).to_numpy(dtype=bool)
     can = [inputs_of(history, one.scales, one.network.params).is_measured & fresh for one in (old, trained)]
     both = can[0] & can[1]
-    before, now = (figures_of(one, history, both).get(METRIC) for one in (old, trained))
+    before, now = (figures_of(one, history, both).get(METRIC) if both.any() else None for one in (old, trained))
     is_better = now is not None and (before is None or now < before) if both.any() else not can[0].any() and fresh.any()
     if old_card.model_id == card.model_id or not is_better:
         logger.info("kept %s, %s %s; %s: %s", old_card.model_id, METRIC, before, card.model_id, now)

@@ -76,7 +76,7 @@ def test_an_emulated_node_is_called_so(
     assert "node-1 (emulated)" in page
     assert "Emulated nodes:" in page
     out = home / "evaluation"
-    assert whorl("nodes", "evaluate", path, "--model", "none", "--out", out).code == 0
+    assert whorl("nodes", "evaluate", path, "--model", "none", "--seed", "3", "--out", out).code == 0
     assert "node-1 (emulated)" in (out / "nodes-evaluation.html").read_text()
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.protocol import ranked_nodes
+from tasks.nodes.node_words import best_words
 from tasks.nodes.ranking import is_tie, rank_nodes
 from tasks.nodes.reference_fleet import learn_reference
 from tasks.nodes.score_params import ScoreParams
@@ -213,3 +214,16 @@ def test_within_a_machine_type_nodes_have_places_of_their_own_and_the_whole_flee
     for _, of_type in nodes.groupby("machine_type"):
         by_shared = of_type.sort_values("shared", ascending=False)
         assert by_shared["shared_place"].is_monotonic_increasing and by_shared["shared_place"].iloc[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("best", "n_nodes", "expected"),
+    [
+        ([], 0, "none: no node has a score"),
+        (["a"], 3, "A"),
+        (["a", "b"], 3, "A, b: no difference can be told between these 2 of 3 nodes"),
+        (["a", "b"], 2, "no difference can be told between A, b: their intervals say"),
+    ],
+)
+def test_where_intervals_tell_no_difference_the_answer_says_so(best, n_nodes, expected):
+    assert best_words(best, n_nodes, {"a": "A"}).startswith(expected)

@@ -175,7 +175,8 @@ def test_words_name_who_stands_out_since_when_or_say_that_nobody_does():
     assert slow_time(about | {"course": "scattered"}) == "now and then, last 2026-01-05 09:30 UTC"
     calm = [about | {"n_low": n, "n_executions": 480, "p_value": p, "stands_out": False, "course": "scattered"}
             for n, p in ((19, 0.11), (11, 1.0), (9, 1.0))]  # fmt: skip
-    assert standing_out(calm, {}) == "no node stands out: 19 of 480, 11 of 480, 9 of 480 executions slow (p = 0.11)"
+    counts = "19 of 480, 11 of 480, 9 of 480 executions slow (p = 0.11)"
+    assert standing_out(calm, {}) == f"no difference can be told, no node stands out: {counts}"
     calm[0]["p_value"] = 0.001
     assert standing_out(calm, {}).endswith("executions slow (too few of any benchmark to matter)")
 

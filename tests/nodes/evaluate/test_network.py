@@ -58,7 +58,8 @@ def test_the_papers_variant_stands_beside_plain_detectors_and_ours_gives_no_verd
     learned, figures, tables = both
     json.dumps(figures, allow_nan=False)
     for suffix in ("", ".paper", ".dose_3", ".from_dose_2"):
-        assert figures[f"detect.auprc.paper{suffix}"] is not None and f"detect.f1_outlier.zscore{suffix}" in figures
+        assert f"detect.auprc.paper{suffix}" in figures and f"detect.f1_outlier.zscore{suffix}" in figures
+    assert 0 <= figures["detect.auprc.paper"] <= 1
     assert set(learned.judged["detector"]) == {"paper"} and not any(".model" in key for key in figures)
     doses = tables["detection"].query("detector == 'paper' and protocol == 'chronological'").set_index("dose")
     assert len(set(doses["n"] - doses["n_stressed"])) == 1  # each dose against the same calm ones

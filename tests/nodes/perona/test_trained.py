@@ -28,7 +28,7 @@ def in_use(warehouse):
 def ratios(monkeypatch, old, new):
     """The error ratios that the present model and the new one come to on the same executions, whichever they are; what
     was asked about is kept."""
-    asked, values = [], iter((old, new))
+    asked, values = [], iter((old, new, old, new))
 
     def told(model, history, is_asked):
         asked.append(is_asked)
@@ -80,20 +80,14 @@ def test_the_model_with_the_smaller_error_on_the_same_executions_is_used(trained
 def test_models_are_compared_on_what_the_present_one_has_not_seen(trained_log, monkeypatch):
     card, old = trained_in_use(trained_log, "log")
     history, _ = benchmarks_of(trained_log, "log", QUICK)
-    asked = ratios(monkeypatch, 0.9, 0.95)
+    asked, another = ratios(monkeypatch, 0.9, 0.95), card.model_copy(update={"model_id": "another"})
     everything = np.ones(len(history.executions), dtype=bool)
-    assert (
-        promote_if_better(trained_log, card.model_copy(update={"model_id": "another"}), old, history, everything)
-        == card.model_id
-    )
+    assert promote_if_better(trained_log, another, old, history, everything) == card.model_id
     seen = set(history.executions["execution_id"][asked[0]])
     assert len(seen) == 72 and not seen & (old.learned | old.chosen)
     knows_all = replace(old, chosen=frozenset(history.executions["execution_id"].astype(str)))
     monkeypatch.setattr(trained, "trained_in_use", lambda *_: (card, knows_all))
-    assert (
-        promote_if_better(trained_log, card.model_copy(update={"model_id": "another"}), old, history, everything)
-        == card.model_id
-    )
+    assert promote_if_better(trained_log, another, old, history, everything) == card.model_id
 
 
 def test_a_model_is_as_good_as_itself(trained_log):

@@ -104,7 +104,7 @@ def test_the_weights_are_those_of_the_epoch_with_the_least_validation_loss(parts
 def test_executions_of_neither_part_never_reach_the_weights(parts, quick):
     train, validation, test = parts
     inputs = train.inputs
-    changed = {name: getattr(inputs, name).copy() for name in ("x", "performance", "labels", "before", "during")}
+    changed = {name: getattr(inputs, name).copy() for name in ("x", "performance", "labels", "node_metrics")}
     for column in changed.values():
         column[test.targets] = 1
     other = replace(inputs, **changed)

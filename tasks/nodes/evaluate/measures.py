@@ -212,15 +212,13 @@ def put_seeds(figures: Figures, key: str, values: Sequence[float | None], reason
 def learned_figures(found: LearnedResults) -> Figures:
     """`reconstruction`, `type`, `score` and `fit` of each variant and protocol.
 
-    The splits of a round count alike; rounds and seeds are what the spread is over. fit.rounds says how many there are:
-    one whose fit came to nothing is not among them."""
+    A round is a fit with a seed of its own, and what the spread is over. fit.rounds says how many there are: one whose
+    fit came to nothing is not among them."""
     figures: Figures = {}
     for (protocol, name), reason in found.reasons.items():
         fits = found.fits[(found.fits["protocol"] == protocol) & (found.fits["detector"] == name)]
         suffix = "" if protocol == PLAIN_PROTOCOL else f".{protocol}"
-        rounds = fits.groupby("round")[[*FIT_MEASURES]].mean() if len(fits) else fits
-        put(figures, f"fit.rounds.{name}{suffix}", len(rounds) or None, reason)
+        put(figures, f"fit.rounds.{name}{suffix}", len(fits) or None, reason)
         for measure, template in FIT_MEASURES.items():
-            values = rounds[measure].tolist() if len(rounds) else []
-            put_seeds(figures, f"{template.format(name=name)}{suffix}", values, reason)
+            put_seeds(figures, f"{template.format(name=name)}{suffix}", fits[measure].tolist(), reason)
     return figures

@@ -11,7 +11,7 @@ from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
 from tasks.nodes.params import NodesParams
 from tasks.nodes.perona.params import ModelParams, SearchParams, TrainParams
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.params import Params
 from tasks.report.nodes_params import NodesReportParams
 from tasks.source_names import ONLY_SOURCE

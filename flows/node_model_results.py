@@ -1,14 +1,7 @@
 """What the flows about Perona's model return: keys and figures."""
 
-from tasks.nodes.network_steps import (
-    TrainedNodes,
-    TunedNodes,
-)
-from tasks.nodes.verdict_steps import (
-    Judged,
-    LearnedVerdicts,
-    WatchedNodes,
-)
+from tasks.nodes.network_steps import TrainedNodes, TunedNodes
+from tasks.nodes.verdict_steps import Judged, LearnedVerdicts, WatchedNodes
 
 
 class NodesTrained(TrainedNodes):

@@ -16,7 +16,7 @@ from tasks.nodes.network_steps import TrainedNodes, read_fingerprint_scores
 from tasks.nodes.node_words import WORD
 from tasks.nodes.perona.params import ModelParams, TrainParams
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 
 TAGS = [WORD]
 Learning = NodeTrainParams | NodeTuneParams

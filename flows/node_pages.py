@@ -8,10 +8,7 @@ import pandas as pd
 from flows.publish import joined, table
 from flows.shown import counted
 from tasks.markdown import plain
-from tasks.nodes.answers import (
-    Preprocessed,
-    Ranked,
-)
+from tasks.nodes.answers import Preprocessed, Ranked
 from tasks.nodes.evaluate.measures import THEIRS
 from tasks.nodes.node_words import (
     agreement,
@@ -107,8 +104,8 @@ def ranking_page(source: str, found: Ranked, scores: pd.DataFrame, watched: pd.D
     names = {str(row["node"]): called(str(row["node"]), row["is_emulated"]) for row in scores.to_dict("records")}
     best = best_words(found["best"], found["n_nodes"], names)
     has_shared = bool(scores["shared"].notna().any())
-    header = ("aspect", "place", "node", "score", "interval", "tied", "executions")
-    header += ("shared component",) if has_shared else ()
+    plain_header = ("aspect", "place", "node", "score", "interval", "tied", "executions")
+    header = (*plain_header, "shared component") if has_shared else plain_header
     rows = [
         _scored(row, names) + ((shared_words(row),) if has_shared else ())
         for row in scores.head(MAX_ROWS).to_dict("records")

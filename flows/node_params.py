@@ -5,11 +5,7 @@ Nothing here imports prefect."""
 from pydantic import Field
 
 from flows.job_params import SOURCE, WAREHOUSE, Source
-from tasks.nodes.params import (
-    AUTO,
-    NodeReader,
-    ReadParams,
-)
+from tasks.nodes.params import AUTO, NodeReader, ReadParams
 from tasks.nodes.record.params import RecordParams
 from tasks.params import Params
 from tasks.source_names import DEFAULT_SOURCE

@@ -2,10 +2,7 @@
 
 from typing import TypedDict
 
-from tasks.nodes.answers import (
-    Preprocessed,
-    Ranked,
-)
+from tasks.nodes.answers import Preprocessed, Ranked
 from tasks.nodes.steps import Recording
 
 

@@ -50,10 +50,7 @@ def rank(
     reference ran stands behind those that did. A source that was never preprocessed is so first."""
     from flows.machine_output import records, show_json
     from tasks.nodes import answers
-    from tasks.nodes.answers import (
-        read_scores,
-        read_watched,
-    )
+    from tasks.nodes.answers import read_scores, read_watched
 
     invocation = invocation_of(context)
     settings = invocation.settings

@@ -20,7 +20,7 @@ from tasks.nodes.aspects import is_unstressed
 from tasks.nodes.history import History, emulated_nodes, history_of, version_of
 from tasks.nodes.node_words import EMULATED, KIND, WORD, called, no_model
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.warehouse.connection import Connection, fetch, transaction, writing
 from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse
@@ -29,9 +29,9 @@ from tasks.warehouse.versions import code_version
 
 if TYPE_CHECKING:
     from tasks.nodes.preprocess.fitting import Preprocessor
-    from tasks.nodes.ranking import Ranking
+    from tasks.nodes.ranking.places import Ranking
+    from tasks.nodes.ranking.repeatability import Repeatability
     from tasks.nodes.reference_fleet import ReferenceFleet
-    from tasks.nodes.repeatability import Repeatability
     from tasks.nodes.type_tables import NodeTables
 
 logger = logging.getLogger(__name__)
@@ -169,9 +169,9 @@ def learn(history: History, params: PreprocessParams, score: ScoreParams) -> "tu
 def answer(history: History, preprocessor: "Preprocessor", reference: "ReferenceFleet", score: ScoreParams) -> Answers:
     """Rank nodes by executions that were neither stressed nor disturbed, and say which stand out by slow ones."""
     from tasks.nodes.preprocess.fitting import tables_of
-    from tasks.nodes.ranking import rank_nodes
-    from tasks.nodes.repeatability import repeatability_of
-    from tasks.nodes.suspicion import suspicious_nodes
+    from tasks.nodes.ranking.places import rank_nodes
+    from tasks.nodes.ranking.repeatability import repeatability_of
+    from tasks.nodes.ranking.suspicion import suspicious_nodes
 
     tables = tables_of(history, preprocessor)
     is_calm = is_unstressed(history.executions).to_numpy(dtype=bool)

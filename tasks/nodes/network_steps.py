@@ -15,7 +15,7 @@ from tasks.nodes.history import benchmarks_of, version_of
 from tasks.nodes.node_words import NETWORK, WORD, no_trained_model
 from tasks.nodes.perona.params import ModelParams, SearchParams, TrainParams
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.verdict_steps import read_flagged, read_judging
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse

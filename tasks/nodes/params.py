@@ -8,8 +8,8 @@ from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.perona.params import ModelParams, SearchParams, TrainParams
 from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.record.params import RecordParams
-from tasks.nodes.score_params import ScoreParams
 from tasks.params import Params
 from tasks.read_limits import ReadLimits
 from tasks.report.nodes_params import NodesReportParams

@@ -11,14 +11,8 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.type_tables import (
-    Bools,
-    Floats,
-    NodeTables,
-    TypeTable,
-    group_medians,
-)
+from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.type_tables import Bools, Floats, NodeTables, TypeTable, group_medians
 
 NOT_AVERAGES = frozenset({"min", "max", "std", "stdev", "stddev", "mdev", "variance"})  # words of names: how runs vary
 PER_SECOND = "/s"  # how base units of rates end

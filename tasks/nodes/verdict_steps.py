@@ -16,7 +16,7 @@ from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
 from tasks.nodes.history import benchmarks_of, version_of
 from tasks.nodes.node_words import CLEARED_KIND, DETECTOR, WORD, no_trained_model, reason_of_row
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse
@@ -114,10 +114,7 @@ def learn(
     What a node did while an alarm goes on does not count as calm, or a sickness that lasts would become what is usual.
     The same data, alarms, parameters and code make the same detector once, unless `again` says so. Raises NotFound
     without executions, BadInput where there is too little to learn from."""
-    from tasks.nodes.detect.verdicts import (
-        learn_verdicts,
-        save_verdict_model,
-    )
+    from tasks.nodes.detect.verdicts import learn_verdicts, save_verdict_model
 
     version = version_of(warehouse, source)
     asked = {

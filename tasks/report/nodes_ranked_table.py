@@ -6,13 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasks.quantities import ratio
-from tasks.report.nodes_evaluation_words import (
-    KNOWN_AFTERWARDS,
-    LEARNED,
-    METHODS,
-    OF_NORMS,
-    detector_name,
-)
+from tasks.report.nodes_evaluation_words import KNOWN_AFTERWARDS, LEARNED, METHODS, OF_NORMS, detector_name
 from tasks.report.nodes_rows import NOTHING, Cell, Row, Table
 
 PART, NODES = "rank.", "rank.nodes."

@@ -34,7 +34,7 @@ from tasks.advice.lotaru import (
     with_intervals,
 )
 from tasks.errors import BadInput
-from tasks.nodes.thread_scores import thread_scores_of_files
+from tasks.nodes.ranking.threads import thread_scores_of_files
 
 TYPES = {name: f"{name}-standard-4" for name in CLOUD}
 

@@ -7,7 +7,7 @@ from tasks.nodes.perona.graph import GraphSet, graphs_of, predecessors_of
 from tasks.nodes.perona.inputs import inputs_of, learn_inputs
 from tasks.nodes.perona.params import ModelParams
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.synthetic import synthetic_history
 
 

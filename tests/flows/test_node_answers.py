@@ -10,7 +10,7 @@ from flows.node_answer_params import NodeEvaluateParams, NodePreprocessParams, N
 from flows.node_answers import evaluate_nodes, preprocess_nodes, rank_nodes
 from tasks.errors import NotFound
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards, champion

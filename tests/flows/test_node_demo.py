@@ -12,7 +12,7 @@ from flows.node_demo import Degrading, VerdictsTold, degrading
 from tasks import datasets
 from tasks.errors import BadInput
 from tasks.nodes.params import NodesParams
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards
 

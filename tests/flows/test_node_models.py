@@ -11,7 +11,7 @@ from flows.node_watch import watch_nodes
 from tasks.errors import NotFound
 from tasks.nodes.detect.params import AlarmParams
 from tasks.nodes.perona.params import FitParams, GraphParams, ModelParams, NetworkParams
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards

@@ -9,7 +9,7 @@ import pytest
 from flows import node_answers, nodes
 from flows.node_answer_params import NodePreprocessParams, NodeRankParams
 from flows.node_params import NodeIngestParams, NodeRecordParams
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards, champion

@@ -78,7 +78,7 @@ def trained(warehouse, run_id="run", **asked):
     from tasks.nodes import network_steps
     from tasks.nodes.perona.params import TrainParams
     from tasks.nodes.preprocess.params import PreprocessParams
-    from tasks.nodes.score_params import ScoreParams
+    from tasks.nodes.ranking.params import ScoreParams
 
     given = (TrainParams(), PreprocessParams(), ScoreParams(resamples=100))
     return network_steps.train(warehouse, "log", small(**asked), *given, run_id)
@@ -96,7 +96,7 @@ def trained_home(tmp_path_factory, nodes_home):
     from tasks.nodes import network_steps, verdict_steps
     from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
     from tasks.nodes.preprocess.params import PreprocessParams
-    from tasks.nodes.score_params import ScoreParams
+    from tasks.nodes.ranking.params import ScoreParams
 
     home = tmp_path_factory.mktemp("trained") / "home"
     shutil.copytree(nodes_home, home)

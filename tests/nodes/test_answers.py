@@ -8,7 +8,7 @@ import pytest
 from tasks.nodes import answers, steps
 from tasks.nodes.params import ReadParams
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.report.nodes_artifact import nodes_markdown
 from tasks.report.nodes_data import NodesData, fetch_nodes_data
 from tasks.report.nodes_page import nodes_text

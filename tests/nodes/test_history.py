@@ -9,16 +9,8 @@ import pandas as pd
 import pytest
 
 from tasks.nodes import steps
-from tasks.nodes.execution import (
-    Execution,
-    Measured,
-    Sampled,
-    write_part,
-)
-from tasks.nodes.history import (
-    load_history,
-    read_results,
-)
+from tasks.nodes.execution import Execution, Measured, Sampled, write_part
+from tasks.nodes.history import load_history, read_results
 from tasks.nodes.params import ReadParams
 from tasks.warehouse.place import Warehouse
 

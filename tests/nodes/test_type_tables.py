@@ -9,8 +9,8 @@ import pytest
 from tasks.nodes.aspects import is_unstressed, type_names
 from tasks.nodes.preprocess.fitting import fit, learn_tables, tables_of, transform
 from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.reference_fleet import counting
-from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.synthetic import synthetic_history
 
 

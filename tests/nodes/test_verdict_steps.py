@@ -11,23 +11,14 @@ import pytest
 from tasks.machine import find_tool
 from tasks.nodes import steps, verdict_steps
 from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
-from tasks.nodes.execution import (
-    FACTS,
-    Execution,
-    Measured,
-    write_part,
-)
+from tasks.nodes.execution import FACTS, Execution, Measured, write_part
 from tasks.nodes.params import ReadParams
 from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.record.campaign import record_nodes
 from tasks.nodes.record.params import RecordParams
-from tasks.nodes.score_params import ScoreParams
 from tasks.nodes.synthetic import synthetic_history
-from tasks.nodes.verdict_steps import (
-    JUDGED,
-    REASONS,
-    read_open,
-)
+from tasks.nodes.verdict_steps import JUDGED, REASONS, read_open
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 

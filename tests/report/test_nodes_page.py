@@ -8,7 +8,7 @@ import pytest
 from tasks.errors import NotFound
 from tasks.nodes import answers
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.report.nodes_artifact import nodes_artifact
 from tasks.report.nodes_data import fetch_nodes_data
 from tasks.report.nodes_figures import ranking_figure, reruns_figure

@@ -26,11 +26,7 @@ import pandas as pd
 
 from tasks.nodes.detect.params import AlarmParams
 from tasks.nodes.node_words import WORD, reason_of_row
-from tasks.nodes.type_tables import (
-    Bools,
-    Floats,
-    Ints,
-)
+from tasks.nodes.type_tables import Bools, Floats, Ints
 from tasks.utc import utc_text
 from tasks.warehouse.alarms import Alarm
 

@@ -19,10 +19,7 @@ from scipy.special import bdtrc
 
 from tasks.nodes.detect.alarms import follow
 from tasks.nodes.detect.params import AlarmParams, BudgetParams
-from tasks.nodes.type_tables import (
-    Bools,
-    Floats,
-)
+from tasks.nodes.type_tables import Bools, Floats
 
 RUNGS = np.geomspace(0.3, 0.003, 16)  # flagged shares of calm executions that are tried
 MOST_ALARMS = 30.0  # that a rung counts as

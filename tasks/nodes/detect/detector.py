@@ -37,14 +37,7 @@ from tasks.nodes.detect.deviations import (
     without_fleet_drift,
 )
 from tasks.nodes.detect.params import DetectorParams
-from tasks.nodes.type_tables import (
-    SD_OF_MAD,
-    Bools,
-    Floats,
-    Ints,
-    NodeTables,
-    TypeTable,
-)
+from tasks.nodes.type_tables import SD_OF_MAD, Bools, Floats, Ints, NodeTables, TypeTable
 
 PENALTY = 0.05  # C of the logistic regression
 TREES, LEAF, FEATURES = 100, 4, 0.3

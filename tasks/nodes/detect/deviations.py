@@ -14,13 +14,7 @@ import numpy as np
 
 from tasks.nodes.detect.params import DetectorParams
 from tasks.nodes.tools import headlines
-from tasks.nodes.type_tables import (
-    SD_OF_MAD,
-    Bools,
-    Floats,
-    Ints,
-    TypeTable,
-)
+from tasks.nodes.type_tables import SD_OF_MAD, Bools, Floats, Ints, TypeTable
 
 RECENT = (20, 50)  # executions of a node and type that the two windows hold
 FEWEST = 5  # executions from which a median and a deviation are told

@@ -18,9 +18,9 @@ from tasks.nodes.aspects import hours_of, is_contaminated, is_stressed, is_unstr
 from tasks.nodes.detect.detector import BEST, LOGISTIC, FittedDetector, Recipe, fit_detector
 from tasks.nodes.detect.params import DetectorParams
 from tasks.nodes.history import History
+from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.ranking.scores import execution_scores
 from tasks.nodes.reference_fleet import learn_reference
-from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.scores import execution_scores
 from tasks.nodes.type_tables import (
     SD_OF_MAD,
     Bools,

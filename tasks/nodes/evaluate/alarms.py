@@ -21,10 +21,7 @@ from tasks.nodes.detect.budget import pace, threshold_of_alarms
 from tasks.nodes.detect.params import AlarmParams, BudgetParams
 from tasks.nodes.evaluate.measures import Figures, put
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.type_tables import (
-    Bools,
-    Floats,
-)
+from tasks.nodes.type_tables import Bools, Floats
 
 FLEET = "fleet"  # one false alarm a day over 500 nodes that run six benchmarks an hour
 FLEET_EXECUTIONS_PER_DAY = 500 * 6 * 24.0

@@ -11,18 +11,12 @@ from scipy.stats import rankdata
 from tasks.nodes.aspects import APPLICATION
 from tasks.nodes.evaluate.measures import Figures, put
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.ranking import LIMIT, fit_first_component
+from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.ranking.places import LIMIT, fit_first_component
+from tasks.nodes.ranking.scores import Levels, score_nodes
+from tasks.nodes.ranking.shared_component import COMMON, shared_score
 from tasks.nodes.reference_fleet import PER_SECOND, learn_reference
-from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.scores import Levels, score_nodes
-from tasks.nodes.shared_component import COMMON, shared_score
-from tasks.nodes.type_tables import (
-    Bools,
-    Floats,
-    NodeTables,
-    group_medians,
-    robust_deviation,
-)
+from tasks.nodes.type_tables import Bools, Floats, NodeTables, group_medians, robust_deviation
 
 LEAST = 4  # pairs of values from which a correlation is told
 CELLS = 4_000_000  # resamples times nodes drawn together

@@ -8,15 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.nodes.aspects import is_stressed, is_unstressed, type_names
-from tasks.nodes.detect.plain import (
-    BASELINE,
-    DETECTORS,
-    EVEN_ODDS,
-    OUT_OF_FOLD,
-    WITHOUT_LABELS,
-    Case,
-    Detector,
-)
+from tasks.nodes.detect.plain import BASELINE, DETECTORS, EVEN_ODDS, OUT_OF_FOLD, WITHOUT_LABELS, Case, Detector
 from tasks.nodes.evaluate import alarms
 from tasks.nodes.evaluate.measures import (
     MEASURES,
@@ -35,11 +27,7 @@ from tasks.nodes.evaluate.splits import PROTOCOLS, Protocol, Split, as_told, cho
 from tasks.nodes.history import History
 from tasks.nodes.readers.benchmark_names import slug
 from tasks.nodes.readers.labels import is_dose
-from tasks.nodes.type_tables import (
-    Bools,
-    Floats,
-    NodeTables,
-)
+from tasks.nodes.type_tables import Bools, Floats, NodeTables
 from tasks.progress import report_progress
 
 Prepare = Callable[[History, Bools], NodeTables]  # learned from the executions of the mask

@@ -13,26 +13,14 @@ import pandas as pd
 from tasks.nodes.aspects import APPLICATION, is_unstressed, type_names
 from tasks.nodes.detect.alarms import watch_nodes
 from tasks.nodes.detect.params import AlarmParams
-from tasks.nodes.detect.plain import (
-    OUT_OF_FOLD,
-    WITHOUT_LABELS,
-    Case,
-    Detector,
-)
+from tasks.nodes.detect.plain import OUT_OF_FOLD, WITHOUT_LABELS, Case, Detector
 from tasks.nodes.evaluate import alarms
 from tasks.nodes.evaluate.detection import Prepare, case_of, labels_reason
 from tasks.nodes.evaluate.measures import Figures, average_precision, precision_recall, put, put_seeds
 from tasks.nodes.evaluate.params import EvaluateParams, InjectionParams, Kind
 from tasks.nodes.evaluate.splits import Split, choose_threshold, splits_of
 from tasks.nodes.history import History
-from tasks.nodes.type_tables import (
-    Bools,
-    Floats,
-    Ints,
-    NodeTables,
-    group_medians,
-    robust_deviation,
-)
+from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, group_medians, robust_deviation
 from tasks.progress import report_progress
 
 EARLIEST, LATEST = 0.2, 0.6  # where among a node's tested executions the spoiled ones begin

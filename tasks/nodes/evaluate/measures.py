@@ -10,10 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as students_t
 
-from tasks.nodes.type_tables import (
-    Bools,
-    Floats,
-)
+from tasks.nodes.type_tables import Bools, Floats
 
 MEASURES = (
     "f1_outlier",

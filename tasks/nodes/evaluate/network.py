@@ -41,8 +41,8 @@ from tasks.nodes.perona.inputs import (
 )
 from tasks.nodes.perona.network import Encoder, PeronaNetwork
 from tasks.nodes.perona.params import SMALL_BATCH, ModelParams, Variant
-from tasks.nodes.scores import Levels
-from tasks.nodes.shared_component import shared_score
+from tasks.nodes.ranking.scores import Levels
+from tasks.nodes.ranking.shared_component import shared_score
 from tasks.nodes.type_tables import Bools, Floats, Ints, group_medians
 from tasks.progress import report_progress
 

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from tasks.nodes.detect.params import AlarmParams
 from tasks.nodes.perona.params import ModelParams, Variant
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.params import Params
 
 LearnedProtocol = Literal["chronological", "paper"]

@@ -12,10 +12,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from tasks.errors import BadInput, MissingTool
 from tasks.nodes.aspects import is_contaminated, is_stressed, is_unstressed
-from tasks.nodes.detect.plain import (
-    DETECTORS,
-    Detector,
-)
+from tasks.nodes.detect.plain import DETECTORS, Detector
 from tasks.nodes.evaluate.applications import compare_by_machine_type, node_matrix, rank_figures
 from tasks.nodes.evaluate.detection import Prepare, detect, detection_results, learning_curve
 from tasks.nodes.evaluate.injection import inject, injected_figures
@@ -24,12 +21,12 @@ from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.history import History
 from tasks.nodes.preprocess.fitting import count_metrics, decisions, fit, learn_tables, tables_of
 from tasks.nodes.preprocess.params import Variant
-from tasks.nodes.ranking import ALL, component_scores, lacking, rank_nodes
+from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.ranking.places import ALL, component_scores, lacking, rank_nodes
+from tasks.nodes.ranking.repeatability import Repeatability, repeatability_of
+from tasks.nodes.ranking.scores import score_nodes
+from tasks.nodes.ranking.suspicion import suspicious_nodes
 from tasks.nodes.reference_fleet import ReferenceFleet, counted_in, learn_reference, usual_aspects
-from tasks.nodes.repeatability import Repeatability, repeatability_of
-from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.scores import score_nodes
-from tasks.nodes.suspicion import suspicious_nodes
 from tasks.nodes.type_tables import Bools, NodeTables
 from tasks.progress import report_progress
 from tasks.warehouse.versions import code_version

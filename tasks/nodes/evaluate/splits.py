@@ -17,10 +17,7 @@ import pandas as pd
 from tasks.nodes.aspects import is_stressed
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.history import History
-from tasks.nodes.type_tables import (
-    Bools,
-    Floats,
-)
+from tasks.nodes.type_tables import Bools, Floats
 
 Protocol = Literal["rolling", "chronological", "random", "left_node", "after_warm_up", "transfer"]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)

@@ -18,13 +18,10 @@ import torch
 from tasks.nodes.aspects import is_unstressed
 from tasks.nodes.perona.inputs import NO_TYPE, UNSTRESSED, Bools, Floats, Inputs
 from tasks.nodes.perona.network import Encoder, p_norms
-from tasks.nodes.ranking import Ranking, rank_nodes
+from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.ranking.places import Ranking, rank_nodes
 from tasks.nodes.reference_fleet import COLUMNS, ReferenceFleet
-from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.type_tables import (
-    NodeTables,
-    TypeTable,
-)
+from tasks.nodes.type_tables import NodeTables, TypeTable
 from tasks.params import Params
 
 AT_ONCE = 65_536  # executions
@@ -116,7 +113,7 @@ def rank_fingerprints(
 ) -> Ranking:
     """Nodes by the scores of their calm executions: one number each and by aspect, with intervals and ties.
 
-    The rules are those of tasks.nodes.ranking: medians, executions resampled within node and type. executions: of the
+    The rules are those of ranking/places.py: medians, executions resampled within node and type. executions: of the
     history, as rows of the inputs; aspect and machine_type are read. log_scores, is_calm: (n,)."""
     tables = score_tables(executions, inputs, log_scores).of_executions(is_calm)
     return rank_nodes(tables, _reference_of_scores(tables), params)

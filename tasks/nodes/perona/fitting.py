@@ -19,7 +19,7 @@ from tasks.nodes.perona.network import Encoder
 from tasks.nodes.perona.params import ModelParams, Term
 from tasks.nodes.perona.training import FittedNetwork, fit_network
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.type_tables import SD_OF_MAD, Bools, Floats, Ints
 
 LEAST_GRAPHS = 10  # to fit to

@@ -33,9 +33,9 @@ from tasks.nodes.preprocess.fitting import (
     transform,
 )
 from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.ranking.scores import execution_scores
 from tasks.nodes.reference_fleet import ReferenceFleet, learn_reference, load_reference, save_reference
-from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.scores import execution_scores
 from tasks.params import Params
 
 Floats = NDArray[np.float64]

@@ -32,8 +32,8 @@ from tasks.nodes.perona.network import Encoder, load_network, save_network
 from tasks.nodes.perona.params import ModelParams, SearchParams, TrainParams
 from tasks.nodes.perona.search import SearchResult, search
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking import Ranking
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.ranking.places import Ranking
 from tasks.nodes.type_tables import Bools
 from tasks.params import Params
 from tasks.warehouse.new_card import new_card

@@ -18,16 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tasks.nodes.execution import (
-    EXECUTIONS_SCHEMA,
-    METRICS_SCHEMA,
-    framed,
-)
+from tasks.nodes.execution import EXECUTIONS_SCHEMA, METRICS_SCHEMA, framed
 from tasks.nodes.params import ReadParams
-from tasks.nodes.readers.benchmark_names import (
-    aspect_of,
-    benchmark_slugs,
-)
+from tasks.nodes.readers.benchmark_names import aspect_of, benchmark_slugs
 from tasks.nodes.readers.table_file import TableFile, choose_columns, column_names, read_table_file
 from tasks.nodes.readers.vetting import (
     MICROSECONDS,

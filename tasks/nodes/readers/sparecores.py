@@ -10,24 +10,13 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from tasks.errors import BadInput
-from tasks.nodes.execution import (
-    Execution,
-    Measured,
-    as_chunk,
-)
+from tasks.nodes.execution import Execution, Measured, as_chunk
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers.benchmark_names import slug
 from tasks.nodes.readers.folders import Folder
-from tasks.nodes.readers.labels import (
-    IDENTITY,
-    Manifest,
-    read_manifest,
-)
+from tasks.nodes.readers.labels import IDENTITY, Manifest, read_manifest
 from tasks.nodes.readers.sparecores_outputs import OUTPUTS, Output, Printed
-from tasks.nodes.readers.vetting import (
-    NoExecution,
-    vetted_facts,
-)
+from tasks.nodes.readers.vetting import NoExecution, vetted_facts
 from tasks.nodes.tools.parsing import unreadable
 from tasks.reading import Chunk, json_of, refusals
 from tasks.tally import NO_BENCHMARK

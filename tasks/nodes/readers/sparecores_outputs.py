@@ -9,10 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tasks.nodes.aspects import Aspect
-from tasks.nodes.execution import (
-    Fault,
-    Measured,
-)
+from tasks.nodes.execution import Fault, Measured
 from tasks.nodes.readers.benchmark_names import metric_name
 from tasks.reading import csv_fields, encodable, json_of
 

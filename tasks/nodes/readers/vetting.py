@@ -13,10 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tasks.nodes.execution import (
-    ASPECTS,
-    STATUSES,
-)
+from tasks.nodes.execution import ASPECTS, STATUSES
 from tasks.times import utc_times
 from tasks.workloads.readers.tables import MISSING
 

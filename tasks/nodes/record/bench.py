@@ -18,10 +18,7 @@ import psutil
 
 from tasks.machine import find_tool
 from tasks.machine_groups import ROOT, Group, root_group
-from tasks.nodes.execution import (
-    Execution,
-    ParsedLog,
-)
+from tasks.nodes.execution import Execution, ParsedLog
 from tasks.nodes.record.groups import CONTROLLERS, Running, allow_share, processes_in, run, start, throttled_s
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, RecordParams
 from tasks.nodes.record.place import STRESS, STRESS_SERVER, Place

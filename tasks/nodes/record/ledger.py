@@ -16,13 +16,7 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from tasks.errors import BadInput, BadSetting
-from tasks.nodes.execution import (
-    Execution,
-    Measured,
-    Sampled,
-    record_of,
-    write_part,
-)
+from tasks.nodes.execution import Execution, Measured, Sampled, record_of, write_part
 from tasks.nodes.record.bench import CLEAN, Outcome
 from tasks.nodes.record.params import RecordParams
 from tasks.nodes.record.plan import AGAIN, Past, Plan, PlannedExecution

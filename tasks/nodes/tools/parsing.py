@@ -19,11 +19,7 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from tasks.nodes.aspects import Aspect
-from tasks.nodes.execution import (
-    Fault,
-    Measured,
-    ParsedLog,
-)
+from tasks.nodes.execution import Fault, Measured, ParsedLog
 from tasks.nodes.tools.facts import Metrics
 from tasks.reading import RAW_CHARS
 

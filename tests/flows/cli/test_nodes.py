@@ -9,7 +9,7 @@ import pytest
 
 from tasks.nodes import answers
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.warehouse.place import Warehouse
 
 QUICK = {

@@ -35,7 +35,7 @@ from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
 from tasks.nodes.params import ReadParams as NodeReadParams
 from tasks.nodes.perona.params import FitParams, ModelParams, TrainParams
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.warehouse import registry
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.prune_params import PruneParams

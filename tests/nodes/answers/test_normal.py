@@ -5,14 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from tasks.nodes.answers import (
-    answer,
-    learn,
-)
+from tasks.nodes.answers import answer, learn
 from tasks.nodes.evaluate.detection import case_of
 from tasks.nodes.evaluate.splits import Split
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 
 QUICK = ScoreParams(resamples=100)
 

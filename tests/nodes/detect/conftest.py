@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from tasks.nodes.type_tables import (
-    NodeTables,
-    TypeTable,
-)
+from tasks.nodes.type_tables import NodeTables, TypeTable
 
 
 def make_tables(natural, nodes, *, name="spin@1", metrics=None, units=None, orientation=None, is_directed=None, **told):

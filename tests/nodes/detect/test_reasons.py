@@ -5,10 +5,7 @@ import pytest
 
 from tasks.nodes.detect.detector import fit_detector
 from tasks.nodes.detect.params import DetectorParams
-from tasks.nodes.detect.verdicts import (
-    MOST,
-    reasons_of,
-)
+from tasks.nodes.detect.verdicts import MOST, reasons_of
 from tasks.nodes.node_words import Reason, apart, reason_of_row
 
 

@@ -9,7 +9,7 @@ import pytest
 from tasks.nodes.evaluate.params import EvaluateParams, InjectionParams, LearnedParams
 from tasks.nodes.perona.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
 from tasks.nodes.preprocess.fitting import learn_tables
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.synthetic import synthetic_history
 
 SMALL = ModelParams(

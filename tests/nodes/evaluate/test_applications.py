@@ -18,8 +18,8 @@ from tasks.nodes.evaluate.applications import (
     typical,
 )
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.scores import Levels
+from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.ranking.scores import Levels
 
 PARAMS = EvaluateParams(resamples=200)
 

@@ -20,7 +20,7 @@ from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.splits import PROTOCOLS, as_told
 from tasks.nodes.preprocess.fitting import learn_tables
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.synthetic import synthetic_history
 
 

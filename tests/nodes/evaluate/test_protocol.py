@@ -12,7 +12,7 @@ from tasks.nodes.detect.plain import DETECTORS
 from tasks.nodes.evaluate.measures import MEASURES, THEIRS, their_figures
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.protocol import evaluate_both, evaluate_history, sha256_of_history, with_variant, write_tables
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.synthetic import synthetic_history
 from tasks.report.nodes_evaluated import figure_rows
 

@@ -290,7 +290,7 @@ def case():
     from tasks.nodes.perona.network import network_of
     from tasks.nodes.perona.params import ModelParams
     from tasks.nodes.preprocess.params import PreprocessParams
-    from tasks.nodes.score_params import ScoreParams
+    from tasks.nodes.ranking.params import ScoreParams
     from tasks.nodes.synthetic import synthetic_history
 
     history = synthetic_history(nodes=2, types=2, runs=15)

@@ -17,7 +17,7 @@ from tasks.nodes.perona.fingerprints import (
     plane_of,
     rank_fingerprints,
 )
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 
 
 def test_the_norm_is_the_p_norm_of_the_encoding(case):

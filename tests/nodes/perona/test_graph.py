@@ -7,14 +7,7 @@ import pytest
 import torch
 
 from tasks.nodes.perona import graph as batches
-from tasks.nodes.perona.graph import (
-    Batches,
-    edge_size,
-    encode_intervals,
-    graphs_of,
-    predecessors_of,
-    slot_pairs,
-)
+from tasks.nodes.perona.graph import Batches, edge_size, encode_intervals, graphs_of, predecessors_of, slot_pairs
 from tasks.nodes.perona.params import GraphParams, ModelParams
 
 

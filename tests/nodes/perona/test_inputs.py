@@ -28,7 +28,7 @@ from tasks.nodes.perona.inputs import (
 from tasks.nodes.perona.params import GraphParams, ModelParams
 from tasks.nodes.preprocess.fitting import transform
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.synthetic import no_telemetry, synthetic_history
 
 PAPER = ModelParams(variant="paper")

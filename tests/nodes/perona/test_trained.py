@@ -14,7 +14,7 @@ from tasks.nodes.perona import trained
 from tasks.nodes.perona.params import FitParams, ModelParams, NetworkParams, SearchParams, TrainParams
 from tasks.nodes.perona.trained import METRIC, figures_of, fingerprint, promote_if_better, trained_in_use
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.score_params import ScoreParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.registry import champion
 

@@ -9,14 +9,7 @@ import pytest
 
 from tasks.errors import BadInput, BadSetting
 from tasks.nodes import intake, steps
-from tasks.nodes.execution import (
-    Execution,
-    Measured,
-    Sampled,
-    table_of,
-    write_part,
-    write_table,
-)
+from tasks.nodes.execution import Execution, Measured, Sampled, table_of, write_part, write_table
 from tasks.nodes.intake import find_files, tell_left_out
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import READERS

@@ -7,11 +7,7 @@ import pyarrow as pa
 import pytest
 
 from tasks.errors import BadInput
-from tasks.nodes.execution import (
-    Execution,
-    Measured,
-    table_of,
-)
+from tasks.nodes.execution import Execution, Measured, table_of
 
 LONG = "node,benchmark,started_at,metric,value\n"
 ROWS = "a,x,2026-01-31T12:00:00,m,1\na,x,2026-01-31T13:00:00,m,2\nb,x,2026-01-31T12:00:00,m,3\n"

@@ -8,14 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadInput
-from tasks.nodes.execution import (
-    Execution,
-    Measured,
-    Sampled,
-    table_of,
-    write_part,
-    write_table,
-)
+from tasks.nodes.execution import Execution, Measured, Sampled, table_of, write_part, write_table
 
 FACTS = {
     "execution_id": "e1", "node": "full", "machine_type": "local", "benchmark": "cpu-sysbench", "aspect": "cpu",

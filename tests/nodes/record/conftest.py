@@ -11,11 +11,7 @@ from typing import Any
 
 import pytest
 
-from tasks.nodes.execution import (
-    Fault,
-    Measured,
-    ParsedLog,
-)
+from tasks.nodes.execution import Fault, Measured, ParsedLog
 from tasks.nodes.record.campaign import RecordSummary, record_nodes
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, NodeParams, RecordParams
 from tasks.nodes.tools.parsing import Parser

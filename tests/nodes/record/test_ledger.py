@@ -7,12 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadInput, BadSetting
-from tasks.nodes.execution import (
-    Execution,
-    Measured,
-    Sampled,
-    record_of,
-)
+from tasks.nodes.execution import Execution, Measured, Sampled, record_of
 from tasks.nodes.record.bench import Outcome
 from tasks.nodes.record.campaign import planned
 from tasks.nodes.record.ledger import Ledger, begin, part_paths, spooled_paths

@@ -6,9 +6,9 @@ import pytest
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.protocol import ranked_nodes
 from tasks.nodes.node_words import best_words
-from tasks.nodes.ranking import is_tie, rank_nodes
+from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.ranking.places import fit_first_component, is_tie, rank_nodes, resampled_medians
 from tasks.nodes.reference_fleet import learn_reference
-from tasks.nodes.score_params import ScoreParams
 
 PARAMS = ScoreParams(resamples=400)
 
@@ -227,3 +227,77 @@ def test_within_a_machine_type_nodes_have_places_of_their_own_and_the_whole_flee
 )
 def test_where_intervals_tell_no_difference_the_answer_says_so(best, n_nodes, expected):
     assert best_words(best, n_nodes, {"a": "A"}).startswith(expected)
+
+
+MANY = 200_000
+
+
+def shares(values, n_drawn):
+    found = resampled_medians(np.asarray(values, dtype=float), n_drawn, MANY, np.random.default_rng(0))
+    levels, counts = np.unique(found, return_counts=True)
+    return levels.tolist(), counts / MANY
+
+
+def test_of_three_values_the_middle_one_is_the_median_in_13_of_27_resamples():
+    """The smallest is, if two or three of three draws are it: 3 (1/3)² (2/3) + (1/3)³ = 7/27; so is the largest."""
+    levels, found = shares([3, 1, 2], 3)
+    assert levels == [1, 2, 3]
+    assert found == pytest.approx([7 / 27, 13 / 27, 7 / 27], abs=0.005)
+
+
+def test_of_two_values_half_the_resamples_have_their_mean():
+    levels, found = shares([0, 1], 2)
+    assert levels == [0, 0.5, 1]
+    assert found == pytest.approx([0.25, 0.5, 0.25], abs=0.005)
+
+
+@pytest.mark.parametrize("n_drawn", [1, 2, 5, 8])
+def test_the_distribution_is_that_of_resamples_which_are_drawn(n_drawn):
+    values = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    rng = np.random.default_rng(1)
+    drawn = np.median(values[rng.integers(5, size=(50_000, n_drawn))], axis=1)
+    found = resampled_medians(values, n_drawn, 50_000, rng)
+    for level in (1.5, 3.5, 7.0, 13.0):
+        assert (found < level).mean() == pytest.approx((drawn < level).mean(), abs=0.015)
+
+
+def test_nothing_to_draw_from_is_an_error():
+    with pytest.raises(ValueError, match="0 values"):
+        resampled_medians(np.zeros(0), 1, 10, np.random.default_rng(0))
+
+
+def test_two_metrics_that_go_together_share_the_component():
+    """Both run from -2 to 2: the direction is (1, 1) / √2, and it is all the variance."""
+    steps = np.arange(-2.0, 3.0)
+    found = fit_first_component(np.column_stack([steps, 10 * steps + 7]))
+    assert found.loadings == pytest.approx([np.sqrt(0.5), np.sqrt(0.5)])
+    assert found.share == pytest.approx(1)
+    scores = found.score(np.array([[2.0, 27.0], [-2.0, -13.0]]))
+    assert scores[0] == pytest.approx(-scores[1]) and scores[0] > 0
+
+
+def test_more_is_better_whichever_way_the_singular_vector_points():
+    rng = np.random.default_rng(0)
+    for seed in range(10):
+        hidden = np.random.default_rng(seed).normal(size=(200, 1))
+        found = fit_first_component(hidden + 0.3 * rng.normal(size=(200, 4)))
+        assert np.corrcoef(found.score(hidden + np.zeros((200, 4))), hidden[:, 0])[0, 1] > 0.99
+
+
+def test_what_is_missing_counts_as_the_centre_and_constants_say_nothing():
+    values = np.column_stack([np.arange(5.0), np.ones(5)])
+    found = fit_first_component(values)
+    assert found.loadings == pytest.approx([1, 0])
+    assert found.score(np.array([[np.nan, 1.0]])) == pytest.approx([0])
+
+
+def test_one_odd_node_is_not_the_component():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(300, 3)) * [1, 1, 1] + rng.normal(size=(300, 1)) * [2, 2, 0]
+    values[0] = [0, 0, 1e9]
+    assert fit_first_component(values).loadings[2] < 0.2
+
+
+def test_nothing_that_varies_is_one_clear_line():
+    with pytest.raises(ValueError, match="none of which varies"):
+        fit_first_component(np.ones((5, 2)))

@@ -12,11 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from tasks.nodes.scores import Levels, NodeScores
-from tasks.nodes.type_tables import (
-    Bools,
-    Floats,
-)
+from tasks.nodes.ranking.scores import Levels, NodeScores
+from tasks.nodes.type_tables import Bools, Floats
 
 COMMON = 0.5  # share of the nodes that must have run a type which is to rank them
 LEAST_NODES = 10  # of a machine type, for its nodes to be ranked by what is shared

@@ -9,16 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.reference_fleet import ReferenceFleet, aspect_weights
-from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.type_tables import (
-    Floats,
-    Ints,
-    NodeTables,
-    TypeTable,
-    group_medians,
-    weighted_mean,
-)
+from tasks.nodes.type_tables import Floats, Ints, NodeTables, TypeTable, group_medians, weighted_mean
 
 
 def log_ratios(table: TypeTable, reference: ReferenceFleet, params: ScoreParams) -> Floats:

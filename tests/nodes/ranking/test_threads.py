@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tasks.nodes.params import ReadParams
-from tasks.nodes.thread_scores import thread_scores_of_files, threads_of
+from tasks.nodes.ranking.threads import thread_scores_of_files, threads_of
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from tasks.nodes.type_tables import (
-    SD_OF_MAD,
-    Bools,
-    Floats,
-    NodeTables,
-    TypeTable,
-    group_medians,
-)
+from tasks.nodes.type_tables import SD_OF_MAD, Bools, Floats, NodeTables, TypeTable, group_medians
 
 SIGNIFICANCE, POWER = 0.05, 0.8
 LEAST = 2  # one run has no spread

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.ranking.scores import execution_scores, score_nodes
 from tasks.nodes.reference_fleet import learn_reference
-from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.scores import execution_scores, score_nodes
 
 PARAMS = ScoreParams()
 ALL = ScoreParams(basis="all")

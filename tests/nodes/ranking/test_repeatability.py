@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tasks.nodes.repeatability import repeatability_of, runs_needed, runs_to_see_change
+from tasks.nodes.ranking.repeatability import repeatability_of, runs_needed, runs_to_see_change
 
 
 def measured(tables, min_runs=3):

@@ -1,6 +1,6 @@
 """Which nodes stand out by slow executions: values worked out by hand, and rates on drawn fleets whose truth is known.
 
-The grid of measured rates in tasks/nodes/README.md: pytest tests/nodes/answers/test_suspicion.py -m slow -k grid -s"""
+The grid of measured rates in tasks/nodes/README.md: pytest tests/nodes/ranking/test_suspicion.py -m slow -k grid -s"""
 
 from math import comb
 
@@ -8,9 +8,16 @@ import numpy as np
 import pytest
 
 from tasks.nodes.node_words import slow_time, standing_out
+from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.ranking.suspicion import (
+    ALPHA,
+    LEAST_SHARE,
+    excess_p_values,
+    slow_executions,
+    slow_stretch,
+    suspicious_nodes,
+)
 from tasks.nodes.reference_fleet import learn_reference
-from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.suspicion import ALPHA, LEAST_SHARE, excess_p_values, slow_executions, slow_stretch, suspicious_nodes
 
 PARAMS = ScoreParams(resamples=100)
 NODES, RUNS = 6, 80

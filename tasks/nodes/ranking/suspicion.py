@@ -26,15 +26,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaln  # type: ignore[import-untyped, unused-ignore]
 
+from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.ranking.scores import execution_scores
 from tasks.nodes.reference_fleet import ReferenceFleet
-from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.scores import execution_scores
-from tasks.nodes.type_tables import (
-    Bools,
-    Floats,
-    Ints,
-    NodeTables,
-)
+from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables
 
 DEVIATIONS = 3.5  # Iglewicz & Hoaglin 1993
 NEAR = 3.0  # deviations from the level, of what it is learned from: slow ones must not creep in

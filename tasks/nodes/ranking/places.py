@@ -4,9 +4,8 @@ Where enough nodes of one machine type ran several tools, they stand in the orde
 common (shared_component): on nodes that taught it nothing, that follows the speed of applications better than the score
 does. Elsewhere, between machine types, and by aspect, in that of the score.
 
-Medians of bootstrap resamples, drawn from their exact distribution without drawing the resamples.
-
-The k-th smallest of n draws with replacement from n sorted values is the value at place floor(n·U), where U is the k-th
+Intervals are of medians of bootstrap resamples, drawn from their exact distribution without drawing the resamples. The
+k-th smallest of n draws with replacement from n sorted values is the value at place floor(n·U), where U is the k-th
 smallest of n uniform numbers: U ~ Beta(k, n - k + 1). Given it, the next one is U + (1 - U)·Beta(1, n - k). So a
 resample's median costs two draws, however many values there are (Efron 1979, section 3; David & Nagaraja 2003, 2.5)."""
 
@@ -17,18 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.ranking.scores import Levels, NodeScores, execution_scores, levels_of, score_nodes
+from tasks.nodes.ranking.shared_component import shared_components
 from tasks.nodes.reference_fleet import ReferenceFleet, usual_aspects
-from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.scores import Levels, NodeScores, execution_scores, levels_of, score_nodes
-from tasks.nodes.shared_component import shared_components
-from tasks.nodes.type_tables import (
-    Bools,
-    Floats,
-    Ints,
-    NodeTables,
-    group_medians,
-    robust_deviation,
-)
+from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, group_medians, robust_deviation
 
 
 def resampled_medians(values: Floats, n_drawn: int, n_resamples: int, rng: np.random.Generator) -> Floats:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tasks.nodes.evaluate.applications import first_component
-from tasks.nodes.scores import Levels
-from tasks.nodes.shared_component import fit_shared_component, normal_scores, shared_score
+from tasks.nodes.ranking.scores import Levels
+from tasks.nodes.ranking.shared_component import fit_shared_component, normal_scores, shared_score
 
 TYPES = (*(f"fio-{at}" for at in range(8)), "sysbench-cpu", "sysbench-memory", "osbench-files", "osbench-threads")
 

@@ -12,17 +12,13 @@ import pandas as pd
 
 from tasks.nodes.answers import learn
 from tasks.nodes.aspects import is_unstressed, type_names
-from tasks.nodes.history import (
-    History,
-    load_history,
-    read_results,
-)
+from tasks.nodes.history import History, load_history, read_results
 from tasks.nodes.params import ReadParams
 from tasks.nodes.preprocess.fitting import tables_of
 from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.ranking.scores import log_ratios
 from tasks.nodes.reference_fleet import ReferenceFleet
-from tasks.nodes.score_params import ScoreParams
-from tasks.nodes.scores import log_ratios
 from tasks.nodes.type_tables import NodeTables, group_medians, weighted_mean
 from tasks.warehouse.place import Warehouse
 

@@ -192,46 +192,6 @@ def _medians(values: Floats) -> Floats:
     return np.array([np.median(own) if len(own := column[~np.isnan(column)]) else np.nan for column in values.T])
 
 
-HALVINGS = 20
-LEAST_TYPES = 4
-
-
-def half_scores(micro: Floats, levels: Levels, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """The log scores of all nodes from a drawn half of the types, and from the others: (n_nodes,) each.
-
-    micro: (n_nodes, n_types). Types of each aspect go to either half in turn, so that both hold each aspect."""
-    order = rng.permutation(micro.shape[1])
-    order = order[np.argsort(levels.aspect_of[order], kind="stable")]
-    return _scored(micro, levels, order[::2]), _scored(micro, levels, order[1::2])
-
-
-def _scored(micro: Floats, levels: Levels, chosen: np.ndarray) -> Floats:
-    own = replace(levels, types=tuple(levels.types[at] for at in chosen), aspect_of=levels.aspect_of[chosen])
-    return own.overall(micro[:, chosen])
-
-
-def agreement_of(
-    micro: Floats, levels: Levels, n_resamples: int, confidence: float, seed: int
-) -> tuple[float, float, float] | None:
-    """Spearman's correlation of the scores of two halves, mean over 20 halvings, with the interval over resampled
-    nodes of the halving in the middle; None for fewer than 4 types.
-
-    About 0 where differences between nodes are noise; it needs no application to tell."""
-    if micro.shape[1] < LEAST_TYPES:
-        return None
-    found = []
-    for number in range(HALVINGS):
-        one, other = half_scores(micro, levels, np.random.default_rng([seed, number]))
-        found.append((float(spearman(one, other[:, None])[0]), one, other))
-    values = np.array([value for value, _, _ in found])
-    if np.isnan(values).all():
-        return None
-    _, one, other = found[int(np.nanargmin(np.abs(values - np.nanmedian(values))))]
-    middle, low, high = signed_interval(one, other[:, None], n_resamples, confidence, np.random.default_rng(seed))
-    mean = float(np.nanmean(values))
-    return mean, mean + low - middle, mean + high - middle
-
-
 COLUMNS = ["machine_type", "half", "method", "series", "spearman", "chosen"]
 SIGNED = "signed"  # among the reasons: why the signed correlation of our score cannot be had
 NO_CORRELATION = "the score and an application never both vary over 4 nodes or more"
@@ -259,14 +219,13 @@ METHODS = tuple(TELL)
 class OfMachineType:
     """One machine type. correlations: one row a half, method and series: machine_type, half (that was tested), method,
     series, spearman (signed), chosen (the single microbenchmark, else empty). signed: median over series, low, high, of
-    our score over all nodes. agreement: mean, low, high, or None. n_nodes: with a microbenchmark. reasons: by method,
+    our score over all nodes. n_nodes: with a microbenchmark. reasons: by method,
     and by SIGNED, why it cannot be had; such a method has no row."""
 
     machine_type: str
     n_nodes: int
     correlations: pd.DataFrame
     signed: tuple[float, float, float]
-    agreement: tuple[float, float, float] | None
     reasons: Mapping[str, str]
 
 
@@ -286,19 +245,16 @@ def compare_by_machine_type(matrix: NodeMatrix, params: EvaluateParams) -> list[
 
 def _compare(machine_type: str, own: NodeMatrix, params: EvaluateParams) -> OfMachineType:
     unknown = (np.nan, np.nan, np.nan)
-    agreement = None
-    if len(own.nodes) >= params.least_nodes:
-        agreement = agreement_of(own.micro, own.levels, params.resamples, params.score.confidence, params.seed)
     if reason := why_not_compared(own, params):
         nothing, reasons = pd.DataFrame(columns=COLUMNS), dict.fromkeys((*METHODS, SIGNED), reason)
-        return OfMachineType(machine_type, len(own.nodes), nothing, unknown, agreement, reasons)
+        return OfMachineType(machine_type, len(own.nodes), nothing, unknown, reasons)
     rows, reasons = _halves(machine_type, own)
     score = geometric_mean(own.micro, own.micro, own.levels)
     rng = np.random.default_rng([params.seed, zlib.crc32(machine_type.encode())])
     signed = signed_interval(score, own.applications, params.resamples, params.score.confidence, rng)
     if np.isnan(signed[0]):
         reasons = {**reasons, SIGNED: NO_CORRELATION}
-    return OfMachineType(machine_type, len(own.nodes), rows, signed, agreement, reasons)
+    return OfMachineType(machine_type, len(own.nodes), rows, signed, reasons)
 
 
 def why_not_compared(own: NodeMatrix, params: EvaluateParams) -> str:
@@ -339,12 +295,9 @@ def _halves(machine_type: str, own: NodeMatrix) -> tuple[pd.DataFrame, dict[str,
     return rows[~rows["method"].isin(reasons)], reasons
 
 
-FEW_TYPES = "fewer than 4 microbenchmark types, or too few nodes"
-
-
 def rank_figures(found: Sequence[OfMachineType], params: EvaluateParams) -> Figures:
     """For each machine type `rank.nodes`, `rank.<method>` (median over series of the absolute correlation, mean over
-    the two halves), `rank.signed` with .low and .high, `rank.agreement` with .low and .high, `rank.almost_nothing`;
+    the two halves), `rank.signed` with .low and .high, `rank.almost_nothing`;
     without a machine type: the median over the series of all of them, and `.mean`, the mean of their values."""
     figures: Figures = {}
     for one in found:
@@ -357,8 +310,6 @@ def rank_figures(found: Sequence[OfMachineType], params: EvaluateParams) -> Figu
             figures[f"rank.best_single.{slice_}.chosen"] = ", ".join(map(str, chosen))
         for name, value in zip(("", ".low", ".high"), one.signed, strict=True):
             put(figures, f"rank.signed.{slice_}{name}", value, one.reasons.get(SIGNED, ""))
-        for name, value in zip(("", ".low", ".high"), one.agreement or (np.nan, np.nan, np.nan), strict=True):
-            put(figures, f"rank.agreement.{slice_}{name}", value, FEW_TYPES)
         figures |= _nothing(one, params)
     for method in METHODS:
         why = dict.fromkeys(one.reasons[method] for one in found if method in one.reasons)
@@ -383,15 +334,12 @@ def _typical(found: Sequence[OfMachineType], method: str) -> float | None:
 def _nothing(one: OfMachineType, params: EvaluateParams) -> Figures:
     """`rank.almost_nothing`: whether the score says little or nothing of these nodes, and `.why`.
 
-    By the applications where they ran: the interval holds 0, or the correlation is below a stated size. Else by the
-    agreement of the microbenchmarks with each other, in the same way."""
+    By the applications that ran there: the interval holds 0, or the correlation is below a stated size."""
     key = f"rank.almost_nothing.{one.machine_type}"
-    is_by_applications = SIGNED not in one.reasons
-    value = one.signed if is_by_applications else one.agreement
-    told = "correlation with applications" if is_by_applications else "agreement"
-    if value is None or pd.isna(value[0]):
-        return {key: None, f"{key}.reason": FEW_TYPES}
-    middle, low, high = value
+    if reason := one.reasons.get(SIGNED, ""):
+        return {key: None, f"{key}.reason": reason}
+    middle, low, high = one.signed
+    told = "correlation with applications"
     if low <= 0 <= high:
         return {key: True, f"{key}.why": f"the interval of the {told} holds 0: {low:.3f} to {high:.3f}"}
     if abs(middle) < params.nothing_below:

@@ -36,7 +36,6 @@ WORDS = {
     "error_ratio": "error of own metrics, of the type's mean",
     "mse_own": "squared error, own metrics",
     "mse_own_mean_predictor": "the same of the type's mean",
-    "type_accuracy": "types told rightly",
     "score_spearman": "scores follow performance",
     "score_deviation": "their ratio varies by",
 }

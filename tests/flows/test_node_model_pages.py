@@ -25,10 +25,10 @@ STATES = pd.DataFrame(
 )
 FIGURES = {
     "n": 1800,
-    "detect.f1_outlier.model": 0.8,
-    "detect.f1_outlier.model.low": 0.7,
-    "detect.f1_outlier.model.high": 0.9,
-    "detect.f1_outlier.model.deviation": 0.1,
+    "detect.f1_outlier.detector": 0.8,
+    "detect.f1_outlier.detector.low": 0.7,
+    "detect.f1_outlier.detector.high": 0.9,
+    "detect.f1_outlier.detector.deviation": 0.1,
     "detect.f1_outlier.zscore": 0.85,
     "detect.f1_outlier.zscore.random": 0.6,
     "detect.f1_outlier.zscore.random.deviation": 0.02,
@@ -69,18 +69,18 @@ def test_without_states_nobody_is_left_out() -> None:
     assert "confirmed" not in page
 
 
-def test_an_evaluation_says_first_whether_the_model_is_ahead() -> None:
+def test_an_evaluation_says_first_whether_the_detector_is_ahead() -> None:
     page = plain(evaluation_page("source log", FIGURES))
-    assert page.startswith("# Answers, learned and plain, about the nodes of source log")
+    assert page.startswith("# Answers about the nodes of source log")
     assert "| later executions | -0.05 (0.80 against 0.85; robust z-scores) |" in page
     assert "- F1 of stressed, later executions, all doses: 0.80; better: robust z-scores 0.85" in page
-    assert "| detect.f1_outlier.model | 0.8 (0.7 to 0.9) |" in page
+    assert "| detect.f1_outlier.detector | 0.8 (0.7 to 0.9) |" in page
     assert "| detect.f1_outlier.zscore.random | 0.6 ± 0.02 |" in page
     assert "| detect.f1_outlier.paper | no graph |" in page
-    assert "detect.f1_outlier.model.low" not in page
+    assert "detect.f1_outlier.detector.low" not in page
 
 
-def test_an_evaluation_of_plain_answers_is_as_it_was() -> None:
+def test_an_evaluation_of_plain_detectors_compares_nothing() -> None:
     page = plain(evaluation_page("source log", {"n": 360, "detect.f1_outlier.zscore": 0.85}))
-    assert page.startswith("# Plain answers about the nodes of source log")
+    assert page.startswith("# Answers about the nodes of source log")
     assert "learned" not in page and "falls short" not in page

@@ -32,12 +32,11 @@ TRAINED = {
     "model_id": "fingerprint-v-1",
     "champion_id": "fingerprint-v-1",
     "data_version": "v",
-    "metric": "auprc",
-    "figures": {"auprc": 0.75, "f1_outlier": 0.5, "error_ratio": 0.1, "type_accuracy": 0.875, "score_deviation": 0.05},
+    "metric": "error_ratio",
+    "figures": {"error_ratio": 0.1, "mse_own": 0.008, "type_accuracy": 0.875, "score_deviation": 0.05},
     "n_learned": 1216,
     "n_tested": 72,
     "is_from_before": False,
-    "sees_node_metrics": False,
     "report": "/pages/nodes-log.html",
 }
 DETECTED = {
@@ -210,7 +209,7 @@ def test_flags_of_a_search_reach_the_flow_and_what_it_found_is_told(
     assert (params.search.n_trials, params.search.ray_address) == (9, address)
     facts = facts_of(ended.out)
     assert facts["searched"] == "9 trials, 2 of them from before"
-    assert facts["best"].startswith("heads 5, dropout 0.2, edge dropout 0.0, ")
+    assert facts["best"].startswith("dropout 0.2, weight decay ")
     assert "learning rate 0.02" in facts["best"] and "batch size 64" in facts["best"]
     assert (facts["model"], facts["trials"]) == ("fingerprint-v-1", "/searches/t.parquet")
     assert ended.err.endswith("next: whorl nodes fingerprint --source log\n")
@@ -225,17 +224,11 @@ def test_a_training_tells_what_is_in_use_and_what_it_rests_on(
     assert (facts["model"], facts["in use"]) == ("fingerprint-v-1", "this model")
     assert facts["learned"] == "1,216 executions"
     assert facts["held out"] == "72 executions, the latest, which the figures below are of"
-    assert (facts["average precision"], facts["F1, degraded"]) == ("0.75", "0.5")
+    assert (facts["error of own metrics, of the type's mean"], facts["squared error, own metrics"]) == ("0.1", "0.008")
     assert facts["their ratio varies by"] == "0.05"
     assert "0.875" not in ended.out  # how well types are told says nothing where they are among the inputs
     assert ended.out.endswith("report: /pages/nodes-log.html\n")
     assert "nothing was learned" not in ended.err
-    assert "too good" not in facts
-    asked_by(monkeypatch, "flows.node_models.train_nodes", {**TRAINED, "sees_node_metrics": True})
-    assert (
-        "this model sees node metrics, and a stressor shows in them"
-        in facts_of(whorl("nodes", "train").out)["too good"]
-    )
     other = {**TRAINED, "champion_id": "fingerprint-u-2", "is_from_before": True}
     asked_by(monkeypatch, "flows.node_models.train_nodes", other)
     again = whorl("nodes", "train")

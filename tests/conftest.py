@@ -321,7 +321,7 @@ def drawn_executions(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., 
         Measured,
         write_part,
     )
-    from tasks.nodes.synthetic import synthetic_history
+    from tests.nodes.synthetic import synthetic_history
 
     def write(*, is_emulated: bool = False, is_simulated: bool = True, **asked: Any) -> Path:
         history = synthetic_history(**{"runs": 20, **asked})

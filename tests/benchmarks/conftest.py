@@ -8,7 +8,7 @@ from tasks.nodes.perona.inputs import inputs_of, learn_inputs
 from tasks.nodes.perona.params import ModelParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
-from tasks.nodes.synthetic import synthetic_history
+from tests.nodes.synthetic import synthetic_history
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pytest
 from tasks.nodes.history import History
 from tasks.nodes.preprocess.fitting import fit, transform
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.synthetic import synthetic_history
+from tests.nodes.synthetic import synthetic_history
 
 pytestmark = pytest.mark.bench
 

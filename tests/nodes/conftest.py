@@ -53,7 +53,7 @@ def campaign():
     """A function: a drawn history, and its tables learned from all executions."""
     from tasks.nodes.preprocess.fitting import learn_tables
     from tasks.nodes.preprocess.params import PreprocessParams
-    from tasks.nodes.synthetic import synthetic_history
+    from tests.nodes.synthetic import synthetic_history
 
     def drawn(**asked):
         history = synthetic_history(**asked)

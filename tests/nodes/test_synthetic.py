@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from tasks.nodes.execution import EXECUTION_COLUMNS
-from tasks.nodes.synthetic import DOSE_SD, NOISE, known_quality, synthetic_history
 from tasks.nodes.tools import PARSERS
+from tests.nodes.synthetic import DOSE_SD, NOISE, known_quality, synthetic_history
 
 
 def log_of(history, benchmark, metric):

@@ -11,7 +11,7 @@ from tasks.nodes.preprocess.fitting import fit, learn_tables, tables_of, transfo
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.reference_fleet import counting
-from tasks.nodes.synthetic import synthetic_history
+from tests.nodes.synthetic import synthetic_history
 
 
 @pytest.mark.parametrize("variant", ["robust", "paper"])

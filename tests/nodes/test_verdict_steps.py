@@ -17,10 +17,10 @@ from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.record.campaign import record_nodes
 from tasks.nodes.record.params import RecordParams
-from tasks.nodes.synthetic import synthetic_history
 from tasks.nodes.verdict_steps import JUDGED, REASONS, read_open
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
+from tests.nodes.synthetic import synthetic_history
 
 QUICK = ScoreParams(resamples=100)
 RUNS, LEARNED, BEFORE, ON, OFF = 90, 60, 66, 70, 80

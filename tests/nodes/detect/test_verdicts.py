@@ -8,7 +8,7 @@ from tasks.errors import BadInput
 from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
 from tasks.nodes.detect.verdicts import judge_history, learn_verdicts, load_verdict_model, save_verdict_model
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.synthetic import synthetic_history
+from tests.nodes.synthetic import synthetic_history
 
 
 def learned(history, **budget):

@@ -10,7 +10,7 @@ from tasks.nodes.evaluate.params import EvaluateParams, InjectionParams, Learned
 from tasks.nodes.perona.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
 from tasks.nodes.preprocess.fitting import learn_tables
 from tasks.nodes.ranking.params import ScoreParams
-from tasks.nodes.synthetic import synthetic_history
+from tests.nodes.synthetic import synthetic_history
 
 SMALL = ModelParams(
     graph=GraphParams(node_metrics=False),

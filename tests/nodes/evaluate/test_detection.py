@@ -21,7 +21,7 @@ from tasks.nodes.evaluate.splits import PROTOCOLS, as_told
 from tasks.nodes.preprocess.fitting import learn_tables
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
-from tasks.nodes.synthetic import synthetic_history
+from tests.nodes.synthetic import synthetic_history
 
 
 @pytest.fixture

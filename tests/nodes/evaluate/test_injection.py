@@ -28,7 +28,7 @@ from tasks.nodes.evaluate.injection import (
     types_drawn,
 )
 from tasks.nodes.evaluate.params import InjectionParams
-from tasks.nodes.synthetic import synthetic_history
+from tests.nodes.synthetic import synthetic_history
 
 PARAMS = InjectionParams(least_runs=5, altered_share=0.5)
 ALARM = AlarmParams(flagged=2, last=2, min_executions=2)

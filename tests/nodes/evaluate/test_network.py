@@ -40,7 +40,7 @@ from tasks.nodes.evaluate.protocol import evaluate_history
 from tasks.nodes.perona.inputs import STRESSED, UNKNOWN, inputs_of, learn_inputs
 from tasks.nodes.perona.params import FitParams, LossParams, ModelParams
 from tasks.nodes.ranking.scores import Levels
-from tasks.nodes.synthetic import synthetic_history
+from tests.nodes.synthetic import synthetic_history
 
 ZSCORE = {"zscore": DETECTORS["zscore"]}
 

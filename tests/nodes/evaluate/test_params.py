@@ -1,11 +1,14 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from tasks.nodes.evaluate.params import NAMES, EvaluateParams, InjectionParams, LearnedParams
 from tasks.nodes.perona.params import FitParams, ModelParams
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_nothing_is_fitted_unless_a_variant_is_named():
@@ -33,9 +36,9 @@ def test_an_evaluation_that_asks_for_no_variant_needs_no_torch():
         "import sys\n"
         "from tasks.nodes.evaluate.params import EvaluateParams\n"
         "from tasks.nodes.evaluate.protocol import evaluate_history\n"
-        "from tasks.nodes.synthetic import synthetic_history\n"
+        "from tests.nodes.synthetic import synthetic_history\n"
         "evaluate_history(synthetic_history(nodes=2, runs=6, types=1), EvaluateParams(resamples=100))\n"
         "print(sorted(set(sys.modules) & {'torch', 'torch_geometric', 'pytorch_lightning'}))\n"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert found.stdout.strip() == "[]"

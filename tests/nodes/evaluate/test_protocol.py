@@ -13,8 +13,8 @@ from tasks.nodes.evaluate.measures import MEASURES, THEIRS, their_figures
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.protocol import evaluate_both, evaluate_history, sha256_of_history, with_variant, write_tables
 from tasks.nodes.ranking.params import ScoreParams
-from tasks.nodes.synthetic import synthetic_history
 from tasks.report.nodes_evaluated import figure_rows
+from tests.nodes.synthetic import synthetic_history
 
 QUICK = EvaluateParams(score=ScoreParams(resamples=100), repeats=2, resamples=100)
 ONE_SPLIT = QUICK.model_copy(update={"repeats": 1, "max_left_nodes": 1})

@@ -11,7 +11,7 @@ import torch
 from tasks.nodes.perona.graph import graphs_of, predecessors_of
 from tasks.nodes.perona.inputs import UNKNOWN, Inputs
 from tasks.nodes.perona.params import FitParams, GraphParams, LossParams, ModelParams, NetworkParams
-from tasks.nodes.synthetic import synthetic_history
+from tests.nodes.synthetic import synthetic_history
 
 N_INPUTS, N_TYPES, EDGE_SIZE, HIDDEN = 5, 3, 7, 4
 SAMPLED = {"cpu_busy": ("%", 40.0), "disk_write_bytes": ("B/s", 3e7), "network_in_errors": ("%", 0.0)}
@@ -291,7 +291,7 @@ def case():
     from tasks.nodes.perona.params import ModelParams
     from tasks.nodes.preprocess.params import PreprocessParams
     from tasks.nodes.ranking.params import ScoreParams
-    from tasks.nodes.synthetic import synthetic_history
+    from tests.nodes.synthetic import synthetic_history
 
     history = synthetic_history(nodes=2, types=2, runs=15)
     params = ModelParams()

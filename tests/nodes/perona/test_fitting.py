@@ -16,7 +16,7 @@ from tasks.nodes.perona.inputs import STRESSED, UNKNOWN, UNSTRESSED, Inputs
 from tasks.nodes.perona.params import FitParams, ModelParams, NetworkParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
-from tasks.nodes.synthetic import synthetic_history
+from tests.nodes.synthetic import synthetic_history
 
 VARIANTS = pytest.mark.parametrize("variant", ["ours", "paper"])
 

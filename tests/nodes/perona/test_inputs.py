@@ -29,7 +29,7 @@ from tasks.nodes.perona.params import GraphParams, ModelParams
 from tasks.nodes.preprocess.fitting import transform
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
-from tasks.nodes.synthetic import no_telemetry, synthetic_history
+from tests.nodes.synthetic import no_telemetry, synthetic_history
 
 PAPER = ModelParams(variant="paper")
 BY_ROW = ("x", "is_own", "type_of", "started_s", "node_metrics", "performance", "labels")

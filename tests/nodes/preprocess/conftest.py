@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tasks.nodes.history import History
-from tasks.nodes.synthetic import no_telemetry
+from tests.nodes.synthetic import no_telemetry
 
 Value = float | tuple[float, str]
 

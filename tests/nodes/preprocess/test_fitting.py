@@ -26,8 +26,8 @@ from tasks.nodes.preprocess.fitting import (
 )  # fmt: skip
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.preprocess.selection import spread_of
-from tasks.nodes.synthetic import synthetic_history
 from tasks.nodes.tools.facts import Of
+from tests.nodes.synthetic import synthetic_history
 
 OURS, THEIRS = PreprocessParams(), PreprocessParams(variant="paper")
 

@@ -26,6 +26,26 @@ from tasks.progress import report_progress
 EARLIEST, LATEST = 0.2, 0.6  # where among a node's tested executions the spoiled ones begin
 ONE_MACHINE_TYPE = "all long-lived nodes are of one machine type; results of another are needed"
 FEW_NODES = "{0} nodes ran a benchmark {1} times or more; at least two are needed"
+CALM = "unaltered"
+CUT = 5.0  # deviations of one metric
+TYPES = 9  # stream of the seed: which benchmark types are judged
+LABELLED = "some executions are known to be stressed: see detect"
+NOT_TOLD = "no spoiled node was told, or nothing was spoiled"
+WORSE = "replaced_worse"  # of what is replaced, results that are worse than the level of the node
+MEASURES = (
+    "recall",
+    "auprc",
+    "false_alarms_before_per_1000",
+    "false_alarms_other_per_1000",
+    "delay_executions",
+    "delay_hours",
+    "missed",
+    "alarm_delay_executions",
+    "alarm_delay_hours",
+    "alarm_missed",
+)
+CALM_MEASURES = ("false_alarms_per_1000", "alarms", "alarms_per_node_month")
+HOUR_S, MONTH_H = 3600.0, 730.5
 
 
 @dataclass(frozen=True)
@@ -161,22 +181,6 @@ def _factors(history: History, drawn: Bools, params: InjectionParams, rng: np.ra
     return np.asarray(np.where(drawn, each[node_of], 1.0))
 
 
-MEASURES = (
-    "recall",
-    "auprc",
-    "false_alarms_before_per_1000",
-    "false_alarms_other_per_1000",
-    "delay_executions",
-    "delay_hours",
-    "missed",
-    "alarm_delay_executions",
-    "alarm_delay_hours",
-    "alarm_missed",
-)
-CALM_MEASURES = ("false_alarms_per_1000", "alarms", "alarms_per_node_month")
-HOUR_S, MONTH_H = 3600.0, 730.5
-
-
 @dataclass(frozen=True)
 class Verdicts:
     """Tested executions in time order, m of them.
@@ -205,16 +209,16 @@ def spoiled_measures(verdicts: Verdicts, is_spoiled: Bools, params: AlarmParams)
     is_before = np.array([at < first.get(node, -1) for at, node in enumerate(names)], dtype=bool)
     is_other = ~np.isin(names, np.array(nodes, dtype=object))
     curve = precision_recall(verdicts.scores[is_scored], is_spoiled[is_scored]) if is_spoiled[is_scored].any() else None
-    raised = alarm_rows(verdicts, params)
+    is_raised = np.isin(np.arange(len(names)), alarm_rows(verdicts, params))
     flags = [_delay(verdicts, node, first[node], is_spoiled & verdicts.is_flagged) for node in nodes]
-    alarms = [_delay(verdicts, node, first[node], _mask(raised, len(names))) for node in nodes]
+    raised = [_delay(verdicts, node, first[node], is_raised) for node in nodes]
     return {
         "recall": _share(verdicts.is_flagged[is_spoiled & is_scored]),
         "auprc": average_precision(curve) if curve is not None else np.nan,
         "false_alarms_before_per_1000": 1000 * _share(verdicts.is_flagged[is_before & is_scored]),
         "false_alarms_other_per_1000": 1000 * _share(verdicts.is_flagged[is_other & is_scored]),
         **_delays("", flags),
-        **_delays("alarm_", alarms),
+        **_delays("alarm_", raised),
     }
 
 
@@ -271,12 +275,6 @@ def _delays(name: str, found: list[tuple[float, float]]) -> dict[str, float]:
     }
 
 
-def _mask(rows: Ints, length: int) -> Bools:
-    found = np.zeros(length, dtype=bool)
-    found[rows] = True
-    return found
-
-
 def _seconds(executions: pd.DataFrame) -> Floats:
     """(m,) since the epoch, NaN where unknown."""
     elapsed = pd.to_datetime(executions["started_at"]) - pd.Timestamp(0)
@@ -285,14 +283,6 @@ def _seconds(executions: pd.DataFrame) -> Floats:
 
 def _share(values: Bools) -> float:
     return float(values.mean()) if len(values) else np.nan
-
-
-CALM = "unaltered"
-CUT = 5.0  # deviations of one metric
-TYPES = 9  # stream of the seed: which benchmark types are judged
-LABELLED = "some executions are known to be stressed: see detect"
-NOT_TOLD = "no spoiled node was told, or nothing was spoiled"
-WORSE = "replaced_worse"  # of what is replaced, results that are worse than the level of the node
 
 
 @dataclass(frozen=True)
@@ -417,18 +407,11 @@ def injected_figures(found: Injected, params: EvaluateParams) -> Figures:
     for name, count in counts.items():
         put(figures, f"inject.{name}", count or None, why)
     kinds = [*params.injection.kinds, *([WORSE] if "replaced" in params.injection.kinds else [])]
+    table = found.rows.reindex(columns=["kind", "detector", *CALM_MEASURES, *MEASURES])
     for name, reason in found.reasons.items():
         for kind in (CALM, *kinds):
-            rows = (
-                found.rows[(found.rows["kind"] == kind) & (found.rows["detector"] == name)] if len(found.rows) else None
-            )
+            rows = table[(table["kind"] == kind) & (table["detector"] == name)]
+            why_none = ONE_MACHINE_TYPE if kind in ("replaced", WORSE) and rows.empty else NOT_TOLD
             for measure in CALM_MEASURES if kind == CALM else MEASURES:
-                values = rows[measure].tolist() if rows is not None and len(rows) else []
-                put_seeds(figures, f"inject.{kind}.{measure}.{name}", values, reason or _why(kind, values))
+                put_seeds(figures, f"inject.{kind}.{measure}.{name}", rows[measure].tolist(), reason or why_none)
     return figures | found.budgets
-
-
-def _why(kind: str, values: list[float]) -> str:
-    if kind in ("replaced", WORSE) and not values:
-        return "all long-lived nodes are of one machine type"
-    return NOT_TOLD

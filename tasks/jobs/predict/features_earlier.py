@@ -13,6 +13,7 @@ from tasks.jobs.normalisation import LastRuns
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 OF_RUNS = ("group_key", "submitted_at")
+OVERTAKEN = 14  # later submissions that may have ended before a run, for it to count as one of the last
 OF_PAST = ("group_key", "submitted_at", "ended_at", "runtime_s")
 
 
@@ -52,11 +53,18 @@ class EarlierRuns:
         found[self.last >= 0] = values[self.last[self.last >= 0]]
         return found
 
-    def latest(self, values: Floats, most: int) -> Floats:
-        """Values of the last `most` known runs, the newest first: (n_past,) to (n_rows, most), NaN beyond the first."""
-        back = np.arange(most)
-        places = np.where(back < self.n[:, None], self.last[:, None] - back, len(values))
-        return np.append(values, np.nan)[places]
+    def latest(self, most: int) -> Ints:
+        """Places of the last `most` known runs by submission, the newest first: (n_rows, most), -1 beyond the first.
+
+        They are among the 14 more that ended last: a run that took a year and ends today is no recent one."""
+        back = np.arange(most + OVERTAKEN)
+        places = np.where(back < self.n[:, None], self.last[:, None] - back, -1)
+        submitted = _microseconds(self.past["submitted_at"])[self.order]
+        times = np.where(places >= 0, submitted[places] if len(submitted) else 0, np.iinfo(np.int64).min)
+        is_mixed = np.flatnonzero((np.diff(times, axis=1) > 0).any(axis=1))
+        newest = np.argsort(-times[is_mixed].astype(float), axis=1, kind="stable")
+        places[is_mixed] = np.take_along_axis(places[is_mixed], newest, axis=1)
+        return np.asarray(places[:, :most])
 
     def sums(self, values: Floats, *, window: int | None = None) -> Floats:
         """Sums over the known runs, or over the last `window` of them: values (n_past, c), finite, to (n_rows, c).

@@ -9,6 +9,7 @@ from typing import Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from tasks.jobs.distribution import Floats, Rows
 from tasks.jobs.predict.features_earlier import EarlierRuns, Ints, earlier_runs
@@ -104,13 +105,19 @@ def quantiles_of(latest: Floats, levels: Sequence[float]) -> Floats:
 
 def _keys(frame: pd.DataFrame, shared: tuple[str, ...], needed: tuple[str, ...]) -> pd.Series:
     """One text of the shared values for each row; missing where none of the needed columns has a value."""
-    if not shared:
-        return pd.Series("", index=frame.index, dtype=object)
-    keys = pd.Series("", index=frame.index, dtype=object)
+    keys = np.full(len(frame), "", dtype=object)
     for column in shared:
-        keys = keys + "\0" + _column(frame, column).map(str)
-    known = [_column(frame, column).notna() for column in needed or shared]
-    return keys.where(np.logical_or.reduce(known), None)
+        keys = keys + "\0" + _texts(_column(frame, column))
+    known = [_column(frame, column).notna() for column in needed or shared] or [np.ones(len(frame), dtype=bool)]
+    return pd.Series(keys, index=frame.index, dtype=object).where(np.logical_or.reduce(known), None)
+
+
+def _texts(values: pd.Series) -> NDArray[np.object_]:
+    """One text for each value, the same for 4 and 4.0, and for all ways to miss one."""
+    if pd.api.types.is_numeric_dtype(values):
+        values = values.astype(float)
+    codes, different = pd.factorize(values)
+    return np.array([*map(str, different.tolist()), ""], dtype=object)[codes]
 
 
 def _column(frame: pd.DataFrame, column: str) -> pd.Series:

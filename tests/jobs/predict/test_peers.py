@@ -1,0 +1,173 @@
+"""What a submission knows of its peers: by hand, from logs that lack columns, and nothing of the future."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.jobs.predict.peers import (
+    JOB,
+    LEAST_RUNTIME_S,
+    LOG,
+    MOST_RUNS,
+    REQUEST,
+    USER,
+    USER_REQUEST,
+    histories,
+    peer_features,
+    peers_of,
+    quantiles_of,
+)
+
+START = pd.Timestamp("2026-01-01")
+BY_JOB_ALONE = {JOB, LOG}
+
+
+def log(*rows, **columns):
+    """(job, submitted, runtime), in seconds after the start; runs start when they are submitted."""
+    frame = pd.DataFrame(rows, columns=["group_key", "at", "runtime_s"]).astype({"runtime_s": float})
+    submitted_at = START + pd.to_timedelta(frame.pop("at").astype(float), unit="s")
+    ended_at = submitted_at + pd.to_timedelta(frame["runtime_s"], unit="s")
+    return frame.assign(submitted_at=submitted_at, ended_at=ended_at, **columns)
+
+
+def requests(n):
+    """Columns of users and requests, some of them missing."""
+    return {
+        "user_name": [("ann", "bob", None)[i % 3] for i in range(n)],
+        "requested_cpus": [(1.0, 2.0, np.nan, 1.0)[i % 4] for i in range(n)],
+        "requested_runtime_s": [(60.0, np.nan)[i % 2] for i in range(n)],
+        "queue": [("short", None)[i % 2] for i in range(n)],
+        "input_bytes": [(10.0, np.nan, 0.0)[i % 3] for i in range(n)],
+    }
+
+
+def test_the_figures_of_a_job_are_those_of_its_runs_that_had_ended():
+    runs = log(("a", 0, 1), ("b", 1, 90), ("a", 2, 4), ("a", 3, 16), ("a", 10, 5), ("a", 100, 7))
+    features = peer_features(runs, runs)
+    known = np.log([4.0, 1.0])  # at 10 s the run of 16 s goes on: it ends at 19 s
+    assert features["job_runs"][4] == pytest.approx(np.log(3))
+    assert features["job_last"][4] == pytest.approx(known[0])
+    assert features["job_before_last"][4] == pytest.approx(known[1])
+    assert features["job_median"][4] == features["job_median10"][4] == pytest.approx(known.mean())
+    assert features["job_mean5"][4] == pytest.approx(known.mean())
+    assert features["job_q10"][4] == pytest.approx(0.1 * np.log(4))
+    assert features["job_q90"][4] == pytest.approx(0.9 * np.log(4))
+    assert features["job_since"][4] == pytest.approx(np.log1p(10 - 6))
+    assert features["log_runs"][5] == pytest.approx(np.log1p(5))
+    assert features["log_last"][5] == pytest.approx(np.log(90))  # ended at 91 s, after all others
+
+
+def test_the_share_of_the_limit_and_the_usual_time_for_an_input_are_medians_over_the_job():
+    runs = log(("a", 0, 10), ("a", 20, 40), ("a", 100, 1))
+    runs = runs.assign(requested_runtime_s=[100.0, 100.0, 100.0], input_bytes=[9.0, 19.0, 39.0])
+    features = peer_features(runs, runs)
+    assert features["job_limit_share"][2] == pytest.approx(np.log([0.1, 0.4]).mean())
+    rates = np.log(10) - np.log(10), np.log(40) - np.log(20)
+    assert features["input_usual"][2] == pytest.approx(np.mean(rates) + np.log(40))
+
+
+def test_histories_stand_with_the_newest_run_first_and_no_more_than_the_last_fifty():
+    runs = log(*[("a", 10 * i, 1 + i % 7) for i in range(MOST_RUNS + 12)])
+    known = histories(runs, runs).log_s[JOB]
+    assert known.shape == (MOST_RUNS + 12, MOST_RUNS)
+    np.testing.assert_allclose(known[3, :3], np.log([3, 2, 1]))
+    assert np.isnan(known[3, 3:]).all()
+    np.testing.assert_allclose(known[-1], np.log(runs["runtime_s"].to_numpy()[-2 : -MOST_RUNS - 2 : -1]))
+
+
+def test_some_rows_and_longer_runtimes_are_those_of_the_same_histories():
+    runs = log(("a", 0, 1), ("a", 10, 2), ("a", 20, 3))
+    known = histories(runs, runs)
+    np.testing.assert_array_equal(known.rows(slice(2, 3)).log_s[JOB], known.log_s[JOB][2:])
+    np.testing.assert_allclose(known.shifted(np.array([0, 0, np.log(2)])).log_s[JOB][2, :2], np.log([4, 2]))
+
+
+def test_peers_share_what_they_are_named_after_and_a_run_without_it_has_none():
+    runs = log(*[("abcdefg"[i], 10 * i, 1 + i) for i in range(7)])
+    runs["user_name"] = ["ann", "bob", "ann", None, None, "ann", "ann"]
+    runs["requested_cpus"] = [1, 1, 2, 1, 1, 1, np.nan]
+    runs["requested_runtime_s"] = [60.0, 60, 60, 60, 60, 60, np.nan]
+    runs["queue"] = ["short", "short", "short", "short", "long", "short", "short"]
+    n = {peers: earlier.n.tolist() for peers, earlier in peers_of(runs, runs).items()}
+    assert n[JOB] == [0] * 7
+    assert n[USER] == [0, 0, 1, 0, 0, 2, 3]
+    assert n[USER_REQUEST] == [0, 0, 0, 0, 0, 1, 0]
+    assert n[REQUEST] == [0, 1, 0, 2, 0, 3, 0]
+    assert n[LOG] == [0, 1, 2, 3, 4, 5, 6]
+
+
+def test_a_number_or_a_missing_name_written_otherwise_makes_no_other_peers():
+    past = log(("a", 0, 1), user_name="ann", requested_cpus=[4.0], requested_runtime_s=[np.nan], queue=[None])
+    row = log(("a", 5, 1), user_name="ann", requested_cpus=[4], queue=[np.nan])
+    n = {peers: earlier.n.tolist() for peers, earlier in peers_of(row, past).items()}
+    assert n == dict.fromkeys((JOB, USER, USER_REQUEST, REQUEST, LOG), [1])
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({}, BY_JOB_ALONE),
+        ({"user_name": "ann"}, BY_JOB_ALONE | {USER, USER_REQUEST}),
+        ({"requested_cpus": 4}, BY_JOB_ALONE | {REQUEST}),
+        ({"user_name": None, "requested_cpus": np.nan, "queue": "short"}, BY_JOB_ALONE),
+    ],
+)
+def test_a_log_has_the_peers_that_it_tells_apart(columns, expected):
+    runs = log(("a", 0, 1), ("a", 10, 2), **columns)
+    assert set(peers_of(runs, runs)) == expected
+    assert set(histories(runs, runs).log_s) == expected - {USER, LOG}
+    assert all(len(values) == 2 for values in peer_features(runs, runs).values())
+
+
+def test_a_run_alone_knows_nothing_and_one_of_no_length_has_a_logarithm():
+    one = log(("a", 0, 0))
+    features = peer_features(one, one)
+    assert features["job_runs"].tolist() == features["log_runs"].tolist() == [0]
+    assert np.isnan(features["job_last"]).all()
+    later = peer_features(log(("a", 5, 1)), one)
+    assert later["job_last"].tolist() == [np.log(LEAST_RUNTIME_S)]
+
+
+def test_a_log_without_a_row_has_figures_without_a_row():
+    runs = log(("a", 0, 1), **requests(1))
+    assert all(values.shape == (0,) for values in peer_features(runs[:0], runs).values())
+    assert all(np.isnan(values).all() for name, values in peer_features(runs, runs[:0]).items() if "runs" not in name)
+
+
+def test_quantiles_are_those_of_numpy_over_what_is_there():
+    latest = np.array([[3.0, 1, 2, np.nan], [5, np.nan, np.nan, np.nan], [np.nan] * 4, [4, 1, 2, 9]])
+    quantiles = quantiles_of(latest, (0.1, 0.5, 0.9))
+    for row in (0, 1, 3):
+        np.testing.assert_allclose(quantiles[row], np.nanquantile(latest[row], (0.1, 0.5, 0.9)))
+    assert np.isnan(quantiles[2]).all()
+
+
+rows_of_logs = st.lists(
+    st.tuples(st.sampled_from("ab"), st.integers(0, 30), st.integers(0, 12)), min_size=2, max_size=25
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(rows_of_logs, st.randoms(use_true_random=False))
+def test_nothing_of_a_run_that_ends_at_or_after_a_submission_is_known_to_it(rows, random):
+    runs = log(*rows, **requests(len(rows)))
+    row = runs.iloc[[random.randrange(len(runs))]]
+    at = row["submitted_at"].iloc[0]
+    is_known = runs["ended_at"] < at
+    changed = runs.copy()
+    later = np.flatnonzero(~is_known)
+    # what is not known may last however long, be anyone's, or not be there: it ends after the submission all the same
+    changed.loc[~is_known, "runtime_s"] = [random.choice([0.0, 5.0, 1e9]) for _ in later]
+    changed.loc[~is_known, "ended_at"] = [at + pd.Timedelta(seconds=random.randrange(50)) for _ in later]
+    changed.loc[~is_known, "group_key"] = [random.choice("ab") for _ in later]
+    changed.loc[~is_known, "user_name"] = [random.choice(["ann", "bob"]) for _ in later]
+    changed = changed.sample(frac=1, random_state=random.randrange(1000))
+    for past in (changed, runs[is_known]):
+        before, after = peer_features(row, runs), peer_features(row, past)
+        for name in before.keys() & after.keys():
+            np.testing.assert_array_equal(before[name], after[name], err_msg=name)
+        known, still = histories(row, runs).log_s, histories(row, past).log_s
+        for peers in known.keys() & still.keys():
+            np.testing.assert_array_equal(known[peers], still[peers], err_msg=peers)

@@ -1,0 +1,206 @@
+"""The pool: quantiles, mixtures, weights and widths worked out by hand or against a plainer way to the same number."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+from tasks.jobs.predict.pool import (
+    LEVELS,
+    MOST_GRACE,
+    N_LEVELS,
+    NARROWEST,
+    WIDEST,
+    Width,
+    best_weights,
+    fitting_width,
+    learn_grace,
+    limited,
+    median_of,
+    mixture,
+    order_quantiles,
+    width_in_time,
+)
+from tasks.jobs.predict.predictor import told_as
+
+START = np.datetime64("2026-01-01", "us")
+
+
+def normal(mean, sd):
+    """Quantiles at LEVELS of normal distributions: (n, n_levels)."""
+    return np.asarray(mean)[:, None] + np.asarray(sd)[:, None] * norm.ppf(LEVELS)
+
+
+def test_order_quantiles_of_one_to_four_lie_at_places_of_n_plus_one():
+    quantiles = order_quantiles(np.array([[3.0, 1, 4, 2, np.nan]]))[0]
+    for level, value in ((0.205, 1.025), (0.395, 1.975), (0.505, 2.525), (0.795, 3.975)):
+        assert quantiles[np.flatnonzero(np.isclose(LEVELS, level))] == pytest.approx(value)  # 5 q
+    assert (quantiles[:20] == 1).all()  # nothing is known of what is shorter than the shortest
+    assert (quantiles[80:] == 4).all()
+
+
+def test_order_quantiles_of_one_value_are_that_value_and_of_none_are_missing():
+    quantiles = order_quantiles(np.array([[np.nan, np.nan], [7.0, np.nan]]))
+    assert np.isnan(quantiles[0]).all()
+    assert (quantiles[1] == 7).all()
+    assert order_quantiles(np.zeros((0, 3))).shape == (0, N_LEVELS)
+
+
+def test_order_quantiles_of_many_rows_are_those_of_each_alone():
+    rng = np.random.default_rng(0)
+    latest = rng.normal(size=(2_500, 12))
+    latest[np.arange(12) >= rng.integers(0, 13, 2_500)[:, None]] = np.nan
+    together = order_quantiles(latest)
+    for row in (0, 999, 1_000, 2_499):
+        np.testing.assert_array_equal(together[row], order_quantiles(latest[[row]])[0])
+
+
+def test_a_mixture_of_two_points_is_at_each_for_its_weight():
+    one, other = np.full((2, N_LEVELS), 1.0), np.full((2, N_LEVELS), 5.0)
+    mixed = mixture([other, one], np.array([0.7, 0.3]))
+    assert (mixed[:, :30] == 1).all()
+    assert (mixed[:, 30:] == 5).all()
+
+
+def test_a_mixture_has_the_mean_of_the_distribution_functions():
+    parts = [normal([0.0], [1.0]), normal([2.0], [0.5]), normal([-3.0], [2.0])]
+    weights = np.array([0.5, 0.3, 0.2])
+    mixed = mixture(parts, weights)[0]
+    expected = sum(w * norm.cdf(mixed, m, s) for w, m, s in zip(weights, (0, 2, -3), (1, 0.5, 2), strict=True))
+    np.testing.assert_allclose(expected, LEVELS, atol=0.011)
+    assert (np.diff(mixed) >= 0).all()
+
+
+def test_a_part_without_weight_changes_nothing_and_one_alone_is_the_mixture():
+    parts = [normal([0.0, 1.0], [1.0, 2.0]), normal([9.0, 9.0], [1.0, 1.0]), normal([4.0, 4.0], [1.0, 1.0])]
+    np.testing.assert_array_equal(mixture(parts, np.array([0.0, 1.0, 0.0])), parts[1])
+    np.testing.assert_array_equal(mixture(parts, np.array([0.4, 0.0, 0.6])), mixture(parts[::2], np.array([0.4, 0.6])))
+
+
+def test_the_best_weights_have_the_least_crps_of_all_on_a_grid():
+    rng = np.random.default_rng(1)
+    n = 400
+    truth = rng.normal(5, 1, n)
+    runtime_s = np.exp(truth + rng.normal(0, 0.3, n))
+    sds = np.full(n, 0.4)
+    parts = [normal(truth + rng.normal(0, 0.4, n), sds), normal(truth + rng.normal(0, 0.6, n), sds)]
+    parts.append(normal(np.full(n, 5.0), 2.5 * sds))
+
+    def crps(weights):
+        return told_as(mixture(parts, np.array(weights))).crps(runtime_s).mean()
+
+    grid = [(a / 10, b / 10, (10 - a - b) / 10) for a, b in itertools.product(range(11), repeat=2) if a + b <= 10]
+    weights = best_weights(parts, runtime_s)
+    assert weights.sum() == pytest.approx(1)
+    assert crps(weights) <= min(map(crps, grid)) * 1.002  # weights are chosen with every fifth quantile
+
+
+def test_the_crps_of_a_mixture_is_the_quadratic_form_that_the_weights_are_chosen_by():
+    rng = np.random.default_rng(2)
+    parts, runtime_s = [normal([1.0], [0.5]), normal([2.0], [0.2])], np.exp(rng.normal(1.5, 0.5, 1))
+    seconds = [np.exp(part[0]) for part in parts]
+    weights = np.array([0.4, 0.6])
+    error = [np.abs(values - runtime_s).mean() for values in seconds]
+    between = np.array([[np.abs(a[:, None] - b[None, :]).mean() for b in seconds] for a in seconds])
+    by_form = weights @ error - weights @ between @ weights / 2
+    assert told_as(mixture(parts, weights)).crps(runtime_s)[0] == pytest.approx(by_form, rel=2e-3)
+
+
+def test_a_part_that_knows_the_runtimes_gets_all_the_weight():
+    log_s = np.random.default_rng(3).normal(4, 1, 300)
+    parts = [normal(np.full(300, 4.0), np.ones(300)), normal(log_s, np.full(300, 0.01))]
+    np.testing.assert_allclose(best_weights(parts, np.exp(log_s)), [0, 1], atol=0.01)
+
+
+@pytest.mark.parametrize("runtime_s", [np.zeros(30), np.full(30, 1e9), np.full(30, 60.0)])
+def test_weights_of_runtimes_that_are_all_alike_sum_to_one(runtime_s):
+    parts = [np.full((30, N_LEVELS), np.log(60.0)), normal(np.full(30, 4.0), np.ones(30))]
+    weights = best_weights(parts, runtime_s)
+    assert weights.sum() == pytest.approx(1)
+    assert (weights >= 0).all()
+
+
+def test_a_width_stretches_each_side_from_the_median():
+    quantiles = normal([3.0], [1.0])
+    wider = Width(2.0, 0.5).applied(quantiles)
+    assert median_of(wider) == pytest.approx(median_of(quantiles), abs=0.01)  # between two quantiles
+    np.testing.assert_allclose(wider[0, :50] - 3, 2 * (quantiles[0, :50] - 3))
+    np.testing.assert_allclose(wider[0, 50:] - 3, 0.5 * (quantiles[0, 50:] - 3))
+
+
+@pytest.mark.parametrize("told_sd", [0.5, 1.0, 2.0])
+def test_intervals_that_are_too_narrow_or_too_wide_hold_ninety_percent_of_later_runs(told_sd):
+    rng = np.random.default_rng(4)
+    n = 2_000
+    quantiles, log_s = normal(np.zeros(n), np.full(n, told_sd)), rng.normal(size=n)
+    later = fitting_width(quantiles[:1000], log_s[:1000]).applied(quantiles[1000:])
+    is_inside = (log_s[1000:] >= later[:, 5]) & (log_s[1000:] <= later[:, 94])
+    assert is_inside.mean() == pytest.approx(0.9, abs=0.03)
+
+
+def test_the_width_of_known_scores_is_their_place_by_the_n_plus_one_rule():
+    quantiles = np.tile(np.linspace(-1, 1, N_LEVELS), (199, 1))  # the 90 % interval reaches to the same on both sides
+    reach = quantiles[0, 94]
+    log_s = reach * np.arange(1, 200) / 100  # the 190th of 199 scores: ceil(200 × 0.95)
+    width = fitting_width(quantiles, log_s)
+    assert width.above == pytest.approx(1.9)
+    assert width.below == NARROWEST  # nothing lies below the median
+
+
+def test_few_runs_change_no_width_and_absurd_ones_only_so_far():
+    quantiles = normal(np.zeros(150), np.full(150, 0.1))
+    assert fitting_width(quantiles[:99], np.full(99, 50.0)) == Width()
+    assert fitting_width(quantiles, np.full(150, 50.0)).above == WIDEST
+    assert fitting_width(np.zeros((150, N_LEVELS)), np.zeros(150)) == Width(NARROWEST, NARROWEST)
+
+
+def test_widths_in_time_follow_a_log_that_turns_noisy_and_know_only_what_has_ended():
+    rng = np.random.default_rng(5)
+    n = 3_000
+    quantiles = normal(np.zeros(n), np.ones(n))
+    log_s = rng.normal(size=n) * np.where(np.arange(n) < 1_000, 1.0, 2.0)
+    at = START + np.arange(n) * np.timedelta64(60_000_000, "us")
+    widths = width_in_time(quantiles, log_s, at, at + np.timedelta64(1, "us"), 500)
+    is_inside = (log_s[500:] >= widths[:, 5]) & (log_s[500:] <= widths[:, 94])
+    assert is_inside[-1_000:].mean() == pytest.approx(0.9, abs=0.03)
+    changed = log_s.copy()
+    changed[1_700:] = 1e3
+    again = width_in_time(quantiles, changed, at, at + np.timedelta64(1, "us"), 500)
+    np.testing.assert_array_equal(widths[:1_200], again[:1_200])
+    never = width_in_time(quantiles, log_s, at, np.full(n, at[-1]), 500)
+    np.testing.assert_array_equal(never, quantiles[500:])  # no run has ended before another is submitted
+
+
+def test_the_grace_of_limits_that_are_kept_is_what_runs_take_over_them():
+    limits_s = np.full(1_000, 100.0)
+    runtime_s = np.linspace(1, 99, 1_000)
+    assert learn_grace(runtime_s, limits_s) == 1
+    runtime_s[-50:] = 104.0
+    assert learn_grace(runtime_s, limits_s) == pytest.approx(1.04)
+    runtime_s[-3:] = 1e6  # a few that the scheduler forgot
+    assert learn_grace(runtime_s, limits_s) == MOST_GRACE
+
+
+@pytest.mark.parametrize(
+    ("runtime_s", "limits_s"),
+    [
+        (np.linspace(1, 300, 1_000), np.full(1_000, 100.0)),  # not kept
+        (np.full(49, 50.0), np.full(49, 100.0)),  # few
+        (np.full(500, 50.0), np.full(500, np.nan)),  # none
+        (np.full(500, 50.0), np.zeros(500)),
+    ],
+)
+def test_limits_that_are_not_kept_few_or_missing_teach_no_grace(runtime_s, limits_s):
+    assert learn_grace(runtime_s, limits_s) is None
+
+
+def test_no_quantile_lies_beyond_the_limit_and_its_grace():
+    quantiles = np.tile(np.log(np.linspace(1, 1_000, N_LEVELS)), (3, 1))
+    features = pd.DataFrame({"requested_runtime_s": [100.0, np.nan, 0.0]})
+    ended = limited(quantiles, features, 1.1)
+    assert np.exp(ended[0]).max() == pytest.approx(110)
+    np.testing.assert_array_equal(ended[1:], quantiles[1:])
+    assert limited(quantiles, features, None) is quantiles
+    assert limited(quantiles, pd.DataFrame({"x": [1, 2, 3]}), 1.1) is quantiles

@@ -83,7 +83,7 @@ class Forest:
 
     @classmethod
     def load(cls, folder: Path, n_features: int) -> Self:
-        """What save wrote. Raises OSError, ValueError or KeyError for anything else."""
+        """What save wrote. Raises BadInput, OSError, ValueError or KeyError for anything else."""
         booster = booster_from((folder / TREES).read_text(encoding="utf-8"), n_features)
         table, atoms = pd.read_parquet(folder / LEAVES), pd.read_parquet(folder / ATOMS)["value"].to_numpy(dtype=float)
         atom = table.pop("atom").to_numpy(dtype=np.int32)

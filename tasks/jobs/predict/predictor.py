@@ -102,19 +102,22 @@ class Predictor:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """What save wrote. Raises OSError, ValueError, KeyError or TypeError for anything else."""
+        """What save wrote. Raises BadInput, OSError, ValueError, KeyError or TypeError for anything else."""
         main = json.loads((folder / MAIN).read_text(encoding="utf-8"))
         columns = tuple(map(str, main["columns"]))
         grace = None if main["grace"] is None else float(main["grace"])
         weights = {str(part): float(weight) for part, weight in main["weights"].items()}
         if unknown := [part for part in weights if part != FOREST and part not in POOLED]:
             raise ValueError(f"no part {unknown[0]!r}")
+        if not (min(weights.values(), default=0) >= 0 and np.isclose(sum(weights.values()), 1)):
+            raise ValueError(f"weights {list(weights.values())}; expected some of at least 0 that sum to 1")
+        below, above = map(float, main["width"])
         return cls(
             Forest.load(folder, len(columns)),
             weights,
             bool(main["is_relative"]),
             float(main["usual_log_s"]),
-            Width(*map(float, main["width"])),
+            Width(below, above),
             grace,
             columns,
             float(main["least_s"]),

@@ -102,7 +102,7 @@ def test_a_number_or_a_missing_name_written_otherwise_makes_no_other_peers():
     past = log(("a", 0, 1), user_name="ann", requested_cpus=[4.0], requested_runtime_s=[np.nan], queue=[None])
     row = log(("a", 5, 1), user_name="ann", requested_cpus=[4], queue=[np.nan])
     n = {peers: earlier.n.tolist() for peers, earlier in peers_of(row, past).items()}
-    assert n == dict.fromkeys((JOB, USER, USER_REQUEST, REQUEST, LOG), [1])
+    assert n == {peers: [1] for peers in (JOB, USER, USER_REQUEST, REQUEST, LOG)}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,264 @@
+"""The predictor on logs with known truth: it leans on what tells the runtime, and is never far from the best of it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.errors import BadInput
+from tasks.jobs.predict.peers import JOB, histories, peer_features
+from tasks.jobs.predict.pool import LEVELS, N_LEVELS, order_quantiles
+from tasks.jobs.predict.predictor import FOREST, MAIN, Predictor, fit_predictor, told_as
+from tasks.jobs.predict.predictor_params import PredictorParams
+
+START = pd.Timestamp("2026-01-01")
+PARAMS = PredictorParams(n_trees=12)
+MINUTE = 60.0
+HISTORY = ("job", "job, last 10")
+
+
+def log_of(runtime_s, jobs="job", **columns):
+    """A run a minute, each ended before the next is submitted as far as it takes less."""
+    runtime_s = np.asarray(runtime_s, dtype=float)
+    submitted_at = START + pd.to_timedelta(MINUTE * np.arange(len(runtime_s)), unit="s")
+    return pd.DataFrame(
+        {
+            "group_key": jobs,
+            "submitted_at": submitted_at,
+            "ended_at": submitted_at + pd.to_timedelta(np.minimum(runtime_s, 1e8), unit="s"),
+            "runtime_s": runtime_s,
+            **columns,
+        }
+    )
+
+
+def features_of(runs, past, *columns):
+    """Peers' figures, and columns as they are."""
+    known = {name: runs[name].to_numpy(dtype=float) for name in columns}
+    return pd.DataFrame({**known, **peer_features(runs, past)}, index=runs.index)
+
+
+class Split:
+    """A log, a predictor of its first part and the distributions of the rest."""
+
+    def __init__(self, runs, *columns, share=0.75):
+        self.runs, self.n = runs, int(share * len(runs))
+        self.features, self.known = features_of(runs, runs, *columns), histories(runs, runs)
+        old = slice(0, self.n)
+        self.model, self.tried = fit_predictor(
+            self.features[old], self.known.rows(old), runs[old], PredictorParams(n_trees=20)
+        )
+        self.runtime_s = runs["runtime_s"].to_numpy()[self.n :]
+        self.predicted = self.model.predict(self.features[self.n :], self.known.rows(slice(self.n, None)))
+
+    @property
+    def crps(self):
+        return self.predicted.crps(self.runtime_s).mean()
+
+    def crps_of_history(self, most=50):
+        """That of the job's last runs by the (n + 1) rule."""
+        latest = self.known.log_s[JOB][self.n :, :most]
+        return told_as(order_quantiles(latest)).crps(self.runtime_s).mean()
+
+    def coverage(self):
+        """Of the 90 % intervals."""
+        low, high = self.predicted.quantile(np.broadcast_to([0.05, 0.95], (len(self.runtime_s), 2))).T
+        return ((self.runtime_s >= low) & (self.runtime_s <= high)).mean()
+
+
+def weight(model, *parts):
+    return sum(model.weights.get(part, 0) for part in parts)
+
+
+def test_where_history_is_all_there_is_it_gets_the_weight_and_nothing_is_lost():
+    rng = np.random.default_rng(0)
+    jobs = rng.integers(0, 40, 2_400)
+    runs = log_of(np.exp(rng.normal(0, 1.0, 40))[jobs] * np.exp(rng.normal(0, 0.3, 2_400)), [f"j{i}" for i in jobs])
+    split = Split(runs)
+    assert weight(split.model, *HISTORY) + weight(split.model, FOREST) == pytest.approx(1)
+    assert split.crps <= 1.03 * split.crps_of_history()
+    assert split.coverage() == pytest.approx(0.9, abs=0.04)
+
+
+def test_where_a_feature_says_all_the_forest_gets_the_weight():
+    rng = np.random.default_rng(1)
+    size = np.exp(rng.normal(0, 1.5, 2_000))
+    runs = log_of(5 * size * np.exp(rng.normal(0, 0.05, 2_000)), size=size)
+    split = Split(runs, "size")
+    assert weight(split.model, FOREST) > 0.9
+    assert split.crps < 0.3 * split.crps_of_history()
+
+
+def test_where_the_request_of_a_user_says_all_its_runs_are_leant_on():
+    rng = np.random.default_rng(2)
+    n = 2_400
+    users, cpus = rng.integers(0, 12, n), 2 ** rng.integers(0, 4, n)
+    usual_s = np.exp(rng.normal(1, 1.5, (12, 9)))[users, cpus]
+    runs = log_of(usual_s * np.exp(rng.normal(0, 0.1, n)), [f"only{i}" for i in range(n)])
+    runs = runs.assign(user_name=[f"u{i}" for i in users], requested_cpus=cpus)
+    split = Split(runs)
+    assert weight(split.model, "user and request", FOREST) > 0.95
+    latest = split.known.log_s["user_request"][split.n :, :10]
+    assert split.crps <= 1.03 * told_as(order_quantiles(latest)).crps(split.runtime_s).mean()
+
+
+def test_where_the_level_shifts_half_way_the_last_runs_are_followed():
+    rng = np.random.default_rng(3)
+    level = np.where(np.arange(2_000) < 1_000, 2.0, 20.0)
+    runs = log_of(level * np.exp(rng.normal(0, 0.2, 2_000)), [f"j{i % 10}" for i in range(2_000)])
+    split = Split(runs)
+    assert split.crps <= 1.05 * split.crps_of_history(10)
+    assert split.predicted.quantile(0.5).min() > 10
+
+
+@pytest.mark.parametrize("absurd_s", [1e9, 0.0])
+def test_a_handful_of_absurd_runs_does_not_ruin_what_is_predicted(absurd_s):
+    rng = np.random.default_rng(4)
+    runtime_s = 10 * np.exp(rng.normal(0, 0.3, 2_000))
+    broken = runtime_s.copy()
+    broken[[50, 400, 900, 950, 1_200]] = absurd_s
+    jobs = [f"j{i % 10}" for i in range(2_000)]
+    sound, ruined = Split(log_of(runtime_s, jobs)), Split(log_of(broken, jobs))
+    assert ruined.predicted.quantile(0.5) == pytest.approx(sound.predicted.quantile(0.5), rel=0.25)
+    low, high = ruined.predicted.quantile(np.broadcast_to([0.05, 0.95], (500, 2))).T
+    assert low.min() > 2
+    assert high.max() < 50
+
+
+def test_a_job_never_seen_is_predicted_from_the_others():
+    rng = np.random.default_rng(5)
+    runs = log_of(np.exp(rng.normal(3, 0.5, 800)), [f"j{i % 8}" for i in range(800)])
+    model = Split(runs).model
+    new = log_of([1.0], ["new"]).assign(submitted_at=START + pd.Timedelta(days=9))
+    predicted = model.predict(features_of(new, runs), histories(new, runs))
+    low, middle, high = predicted.quantile(np.array([[0.05, 0.5, 0.95]]))[0]
+    assert middle == pytest.approx(np.exp(3), rel=0.2)
+    assert low < np.exp(3 - 0.5)
+    assert high > np.exp(3 + 0.5)
+
+
+def test_limits_that_are_kept_end_every_prediction():
+    rng = np.random.default_rng(6)
+    limits_s = rng.choice([20.0, 60.0], 1_000)
+    runs = log_of(np.minimum(np.exp(rng.normal(3, 1, 1_000)), limits_s), requested_runtime_s=limits_s, user_name="ann")
+    split = Split(runs, "requested_runtime_s")
+    assert split.model.grace == 1
+    assert (split.predicted.quantile(0.999) <= limits_s[split.n :] * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 10, 60])
+@pytest.mark.parametrize("runtime_s", [7.0, 0.0, 1e9])
+def test_runtimes_that_are_all_alike_are_predicted_whatever_their_number(n, runtime_s):
+    runs = log_of(np.full(n, runtime_s), user_name=None, requested_cpus=np.nan, requested_runtime_s=np.nan)
+    features, known = features_of(runs, runs), histories(runs, runs)
+    model, tried = fit_predictor(features, known, runs, PARAMS)
+    predicted = model.predict(features, known)
+    assert predicted.quantile(0.5) == pytest.approx(max(runtime_s, 1e-3))
+    assert np.isfinite(predicted.crps(runs["runtime_s"].to_numpy())).all()
+    assert tried.quantiles.shape == (len(tried.rows), N_LEVELS)
+
+
+def test_no_run_teaches_nothing():
+    runs = log_of([1.0])
+    with pytest.raises(BadInput, match="training rows"):
+        fit_predictor(features_of(runs, runs)[:0], histories(runs, runs).rows(slice(0, 0)), runs[:0], PARAMS)
+
+
+def test_the_runs_that_tell_the_weights_are_the_latest_and_not_learnt_from():
+    rng = np.random.default_rng(7)
+    runs = log_of(np.exp(rng.normal(0, 1, 200)))
+    features, known = features_of(runs, runs), histories(runs, runs)
+    _, tried = fit_predictor(features, known, runs, PARAMS)
+    assert tried.rows.tolist() == list(range(120, 200))
+    later = runs.assign(runtime_s=runs["runtime_s"].where(np.arange(200) < 120, 1.0))
+    _, again = fit_predictor(features, known, later, PARAMS)
+    # the weights differ, and the forest and the histories that they mix do not
+    assert again.quantiles[0].min() == pytest.approx(tried.quantiles[0].min(), abs=0.5)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """A predictor of a drawn log, its features and histories."""
+    rng = np.random.default_rng(8)
+    runs = log_of(np.exp(rng.normal(0, 1, 400)), [f"j{i % 4}" for i in range(400)], user_name="ann")
+    split = Split(runs.assign(requested_runtime_s=1e3), "requested_runtime_s")
+    return split.model, split.features, split.known
+
+
+def test_quantiles_ascend_and_a_row_is_predicted_alike_alone_and_among_others(fitted):
+    model, features, known = fitted
+    quantiles = model.quantiles(features, known)
+    assert (np.diff(quantiles, axis=1) >= 0).all()
+    alone = model.quantiles(features[7:8], known.rows(slice(7, 8)))
+    np.testing.assert_allclose(alone[0], quantiles[7])
+    assert model.quantiles(features[:0], known.rows(slice(0, 0))).shape == (0, N_LEVELS)
+
+
+def test_a_shift_moves_every_prediction_by_its_factor(fitted):
+    model, features, known = fitted
+    plain = model.predict(features, known).quantile(0.5)
+    doubled = model.predict(features, known, shift=np.full(len(features), np.log(2))).quantile(0.5)
+    np.testing.assert_allclose(doubled, 2 * plain)
+
+
+def test_without_peers_the_forest_stands_in(fitted):
+    model, features, known = fitted
+    nobody = type(known)({})
+    assert np.isfinite(model.quantiles(features, nobody)).all()
+
+
+def test_a_predictor_comes_back_from_its_files_with_the_same_numbers(fitted, tmp_path):
+    model, features, known = fitted
+    model.save(tmp_path)
+    back = Predictor.load(tmp_path)
+    np.testing.assert_array_equal(
+        back.predict(features, known).quantile(0.9), model.predict(features, known).quantile(0.9)
+    )
+    np.testing.assert_array_equal(back.expected_log_s(features), model.expected_log_s(features))
+    assert (back.weights, back.width, back.grace, back.columns) == (
+        dict(model.weights), model.width, model.grace, model.columns
+    )
+
+
+def without(key):
+    return lambda main: {name: value for name, value in main.items() if name != key}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *[without(key) for key in ("weights", "is_relative", "usual_log_s", "width", "grace", "columns", "least_s")],
+        lambda main: main | {"weights": {"oracle": 1.0}},
+        lambda main: main | {"weights": {"forest": "much"}},
+        lambda main: main | {"weights": {"forest": -1.0}},
+        lambda main: main | {"weights": {}},
+        lambda main: main | {"width": [1.0]},
+        lambda main: main | {"columns": main["columns"][1:]},
+        lambda main: [main],
+    ],
+)
+def test_damaged_or_foreign_files_are_refused(fitted, tmp_path, change):
+    fitted[0].save(tmp_path)
+    file = tmp_path / MAIN
+    file.write_text(json.dumps(change(json.loads(file.read_text()))))
+    with pytest.raises((BadInput, OSError, ValueError, KeyError, TypeError)):
+        Predictor.load(tmp_path)
+
+
+def test_a_file_cut_short_or_missing_is_refused(fitted, tmp_path):
+    fitted[0].save(tmp_path)
+    file = tmp_path / MAIN
+    file.write_text(file.read_text()[:-30])
+    with pytest.raises(ValueError):
+        Predictor.load(tmp_path)
+    file.unlink()
+    with pytest.raises(OSError):
+        Predictor.load(tmp_path)
+
+
+def test_quantiles_in_seconds_are_those_of_the_logarithms():
+    logs = np.log(np.arange(1, N_LEVELS + 1, dtype=float))
+    predicted = told_as(np.tile(logs, (2, 1)))
+    np.testing.assert_allclose(predicted.quantile(np.tile(LEVELS[[0, 49, 99]], (2, 1)))[1], [1, 50, 100])
+    assert predicted.crps(np.array([50.0, 1e6]))[1] > 1e5

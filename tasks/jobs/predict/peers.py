@@ -108,8 +108,9 @@ def _keys(frame: pd.DataFrame, shared: tuple[str, ...], needed: tuple[str, ...])
     keys = np.full(len(frame), "", dtype=object)
     for column in shared:
         keys = keys + "\0" + _texts(_column(frame, column))
-    known = [_column(frame, column).notna() for column in needed or shared] or [np.ones(len(frame), dtype=bool)]
-    return pd.Series(keys, index=frame.index, dtype=object).where(np.logical_or.reduce(known), None)
+    texts = pd.Series(keys, index=frame.index, dtype=object)
+    known = [_column(frame, column).notna() for column in needed or shared]
+    return texts.where(np.logical_or.reduce(known), None) if known else texts
 
 
 def _texts(values: pd.Series) -> NDArray[np.object_]:

@@ -16,8 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.optimize import nnls
 
 from tasks.boosters import booster_from, matrix, train_booster
 from tasks.errors import BadInput
@@ -31,6 +30,7 @@ from tasks.jobs.scores import bootstrap_difference
 ENDED = (*FINISHED, "failed", "timeout", "cancelled")  # statuses of the runs that are learnt from
 REACHED = 0.95  # of the time limit: a run that took so long has run into it
 REACHES, COMPLETES = "reaches", "completes"
+MEASURES = {REACHES: "limit95", COMPLETES: "completes"}  # event: how figures call its chance
 TREES, RATE = "trees", "rate"
 WINDOWS = (5, 20, 50)  # last runs of each kind of peers that a rate is of
 OVER_RUNS = 20
@@ -39,6 +39,7 @@ EARLY_SHARE = 0.6  # of the training runs: trees of these show on the rest how m
 LEAST_TRIED = 20  # runs; with fewer all parts count the same
 TRUST = 0.5  # in the trees: the weights are half way between the best ones on the runs tried and the trees alone
 MOST_SHARES = 200  # quantiles that the times of stopped runs are kept as
+SUM_WEIGHT = 1e3  # of the equation that weights sum to 1, against all runs together
 N_TREES = 150
 SETTINGS = {
     "objective": "binary",
@@ -50,6 +51,7 @@ SETTINGS = {
     "bagging_freq": 1,
     "lambda_l2": 5.0,
 }
+N_TREES_PLAIN = 100  # as many as LightGBM grows if nothing is said
 TEST_SHARE = 0.2
 NO_LIMITS = "the log has no time limits"
 MAIN = "outcomes.json"
@@ -58,7 +60,7 @@ MAIN = "outcomes.json"
 @dataclass(frozen=True)
 class Chance:
     """The chance of one event. booster: lightgbm.Booster; columns: features in its order; weights: of the trees and of
-    rates (columns of the features), they sum to 1."""
+    rates, which are columns of the features; they sum to 1."""
 
     booster: Any
     columns: tuple[str, ...]
@@ -71,9 +73,10 @@ class Chance:
     def parts(self, features: pd.DataFrame) -> Floats:
         """What each part of the mixture says: (n, n_parts), in the order of weights."""
         asked = features.reindex(columns=list(self.columns))
-        trees = self.booster.predict(matrix(asked), num_threads=1) if len(asked) else np.zeros(0)
-        rates = [asked[name].fillna(0.5).to_numpy(dtype=float) for name in self.weights if name != TREES]
-        return np.column_stack([trees, *rates])
+        return np.column_stack([self._trees(asked) if part == TREES else asked[part] for part in self.weights])
+
+    def _trees(self, asked: pd.DataFrame) -> Floats:
+        return np.asarray(self.booster.predict(matrix(asked), num_threads=1)) if len(asked) else np.zeros(0)
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ class Outcomes:
             columns = tuple(map(str, main[event]["columns"]))
             booster = booster_from((folder / _trees_of(event)).read_text(encoding="utf-8"), len(columns))
             weights = {str(part): float(weight) for part, weight in main[event]["weights"].items()}
-            if next(iter(weights), None) != TREES or not set(weights) <= {TREES, *columns}:
+            if not weights or not set(weights) <= {TREES, *columns}:
                 raise ValueError(f"{MAIN}: weights of {event} name {list(weights)}, expected {TREES} and rates")
             chances[event] = Chance(booster, columns, weights)
         return cls(chances, *(np.array(main[name], dtype=float) for name in ("early", "late")))
@@ -190,46 +193,35 @@ def outcome_figures(ended: pd.DataFrame, seed: int = 0) -> dict[str, Any]:
     """Brier scores of the two chances on the last TEST_SHARE of the submissions, by predictor, as figures by key.
 
     ended: read_runs of the statuses ENDED. Beside the mixture (model): trees of LightGBM's own settings, and the rates
-    (k + 1/2) / (n + 1) among the job's earlier runs, those of user and request, and in the training runs."""
+    (k + 1/2) / (n + 1) among the job's earlier runs, those of user and request, and in the training runs (base)."""
     ended = ended.iloc[-MOST_RUNS:].reset_index(drop=True)
-    names = ("model", "lightgbm", "history", "user_request", "base")
     cut = int((1 - TEST_SHARE) * len(ended))
-    limits_s = _limits_s(ended)
-    if not np.isfinite(limits_s[:cut]).any() or not np.isfinite(limits_s[cut:]).any():
-        keys = [f"outcome.brier.{name}.{one}" for name in ("limit95", COMPLETES) for one in names]
-        keys += ["outcome.base_rate", "outcome.difference.history"]
-        return {
-            "outcome.n": 0,
-            **{f"{key}{end}": NO_LIMITS if end else None for key in keys for end in ("", ".reason")},
-        }
-    features = outcome_features(ended, ended)
+    limited = np.flatnonzero(np.isfinite(_limits_s(ended)))
+    old, new = limited[limited < cut], limited[limited >= cut]
+    figures: dict[str, Any] = {"outcome.n": len(new)}
+    if not len(old) or not len(new):
+        keys = ["base_rate", *(f"brier.{measure}.model" for measure in MEASURES.values())]
+        return figures | {f"outcome.{key}": None for key in keys} | {f"outcome.{key}.reason": NO_LIMITS for key in keys}
+    features, events = outcome_features(ended, ended), _events(ended)
     model = fit_outcomes(features.iloc[:cut], ended.iloc[:cut], seed=seed)
-    figures: dict[str, Any] = {}
-    for event, y in _events(ended).items():
-        old, new = (places[np.isfinite(y[places])] for places in np.split(np.arange(len(y)), [cut]))
-        plain = train_booster(features.iloc[old], y[old], {"objective": "binary"}, 100, seed)
-        told: dict[str, Floats] = {
+    figures["outcome.base_rate"] = float(events[REACHES][new].mean())
+    groups = ended["group_key"].to_numpy()[new]
+    for event, measure in MEASURES.items():
+        y = events[event]
+        plain = train_booster(features.iloc[old], y[old], {"objective": "binary"}, N_TREES_PLAIN, seed)
+        told = {
             "model": model.chances[event].predict(features.iloc[new]),
             "lightgbm": np.asarray(plain.predict(matrix(features.iloc[new]), num_threads=1)),
             "base": np.full(len(new), y[old].mean()),
         }
-        for name, peers in (("history", JOB), ("user_request", USER_REQUEST)):
-            if (column := f"{event}_{peers}_{RATE}") in features:
-                told[name] = features[column].to_numpy()[new]
+        rates = {name: f"{event}_{peers}_{RATE}" for name, peers in (("history", JOB), ("user_request", USER_REQUEST))}
+        told |= {name: features[rate].to_numpy()[new] for name, rate in rates.items() if rate in features}
         errors = {name: (chance - y[new]) ** 2 for name, chance in told.items()}
-        key = "limit95" if event == REACHES else event
-        for name in names:
-            figures[f"outcome.brier.{key}.{name}"] = float(errors[name].mean()) if name in errors else None
-            if name not in errors:
-                figures[f"outcome.brier.{key}.{name}.reason"] = "the log names no users"
-        if event == REACHES:
-            groups = ended["group_key"].to_numpy()[new]
-            apart = bootstrap_difference(errors["model"], errors["history"], groups, np.random.default_rng(seed))
-            figures |= {"outcome.n": len(new), "outcome.base_rate": float(y[new].mean())}
-            for end, value in (("", apart.value), ("_low", apart.low), ("_high", apart.high)):
-                figures[f"outcome.difference{end}.history"] = value
-                if value is None:
-                    figures[f"outcome.difference{end}.history.reason"] = apart.reason
+        figures |= {f"outcome.brier.{measure}.{name}": float(error.mean()) for name, error in errors.items()}
+        apart = bootstrap_difference(errors["model"], errors["history"], groups, np.random.default_rng(seed))
+        for end, value in (("", apart.value), ("_low", apart.low), ("_high", apart.high)):
+            key = f"outcome.difference{end}.{measure}.history"
+            figures |= {key: value} if value is not None else {key: None, f"{key}.reason": apart.reason}
     return figures
 
 
@@ -275,22 +267,13 @@ def _fit_chance(features: pd.DataFrame, y: Floats, event: str, seed: int) -> Cha
     return Chance(chance.booster, columns, dict(zip(parts, weights.tolist(), strict=True)))
 
 
-def least_brier_weights(parts: Floats, y: NDArray[Any]) -> Floats:
+def least_brier_weights(parts: Floats, y: Floats) -> Floats:
     """Weights of the mixture of chances with the least Brier score: (n_parts,), none below 0, they sum to 1.
 
-    The score of sum_i w_i p_i is the quadratic form w' E[(p - y)(p - y)'] w. parts: (n, n_parts), y: (n,) 0 or 1."""
-    errors = parts - y[:, None]
-    products, n_parts = errors.T @ errors / len(y), parts.shape[1]
-    unit = max(float(products.diagonal().min()), np.finfo(float).tiny)
-    found = minimize(
-        lambda w: w @ products @ w / unit,
-        np.full(n_parts, 1 / n_parts),
-        jac=lambda w: 2 * products @ w / unit,
-        bounds=[(0.0, 1.0)] * n_parts,
-        constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": lambda w: np.ones(n_parts)},
-        method="SLSQP",
-    )
-    weights = np.clip(found.x, 0.0, 1.0)
+    Least squares of parts w = y, with the sum as an equation that counts more than all runs. parts: (n, n_parts), y:
+    (n,) 0 or 1."""
+    heavy = SUM_WEIGHT * np.sqrt(len(y))
+    weights, _ = nnls(np.vstack([parts, np.full(parts.shape[1], heavy)]), np.append(y, heavy))
     return np.asarray(weights / weights.sum())
 
 

@@ -1,0 +1,185 @@
+"""The chances that a run completes, is stopped or still runs: by hand, and in logs with a known truth."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.errors import BadInput
+from tasks.jobs.empirical import Empirical, gather_history
+from tasks.jobs.predict.outcomes import (
+    COMPLETES,
+    MAIN,
+    REACHES,
+    Chance,
+    Outcomes,
+    fit_outcomes,
+    least_brier_weights,
+    outcome_features,
+    outcome_figures,
+)
+
+LIMIT_S = 100.0
+
+
+@pytest.fixture
+def limited(log_of):
+    """A function: runs of a limit of 100 s, out of shares of it and statuses."""
+
+    def made(shares, statuses, jobs="job", **columns):
+        statuses = [statuses] * len(shares) if isinstance(statuses, str) else statuses
+        known = {"requested_runtime_s": LIMIT_S, "requested_cpus": 1, "user_name": "user", "queue": "q"} | columns
+        return log_of(LIMIT_S * np.asarray(shares), jobs, status=statuses, **known)
+
+    return made
+
+
+@pytest.fixture
+def mixed(limited):
+    """600 runs of ten jobs; job i is stopped at its limit with a chance of i / 10, and completes half way otherwise."""
+    rng = np.random.default_rng(0)
+    jobs = np.arange(600) % 10
+    is_stopped = rng.random(600) < jobs / 10
+    shares, statuses = np.where(is_stopped, 1.0, 0.5), np.where(is_stopped, "timeout", "completed")
+    return limited(shares, statuses, [f"job{job}" for job in jobs], user_name=[f"user{job}" for job in jobs])
+
+
+def by_hand(completes, reaches, early=(0.5,), late=(1.0,)):
+    """Outcomes that read both chances from the features, and those of one run with a limit of 100 s."""
+    chances = {REACHES: Chance(None, ("r",), {"r": 1.0}), COMPLETES: Chance(None, ("c",), {"c": 1.0})}
+    features = pd.DataFrame({"r": [reaches], "c": [completes], "requested_runtime_s": [LIMIT_S]})
+    return Outcomes(chances, np.array(early), np.array(late)), features
+
+
+def tens():
+    """10, 20 … 100 s alike."""
+    return Empirical(gather_history(np.arange(10.0, 101.0, 10.0), np.zeros(10, dtype=int)), np.zeros(1, dtype=int))
+
+
+def test_the_three_chances_are_those_worked_out_by_hand():
+    outcomes, features = by_hand(completes=0.8, reaches=0.18)
+    # 0.8 * 0.1 of those that complete reach 95 s, so 0.1 of the 0.2 that are stopped: half of them, the others at 50 s
+    states = outcomes.at(features, tens(), [[9.0, 50.0, 95.0, 100.0]])
+    assert states.completed == pytest.approx(np.array([[0.0, 0.4, 0.72, 0.8]]))
+    assert states.stopped == pytest.approx(np.array([[0.0, 0.1, 0.1, 0.2]]))
+    assert states.running == pytest.approx(np.array([[1.0, 0.5, 0.18, 0.0]]))
+
+
+@pytest.mark.parametrize(("completes", "reaches"), [(0.8, 0.01), (0.8, 0.99), (1.0, 0.5), (0.0, 0.5), (0.0, 0.0)])
+def test_chances_sum_to_one_and_only_the_running_fall(completes, reaches):
+    outcomes, features = by_hand(completes, reaches)
+    states = outcomes.at(features, tens(), np.linspace(0, 300, 61)[None, :])
+    assert states.completed + states.stopped + states.running == pytest.approx(np.ones((1, 61)))
+    assert (np.diff(states.completed) >= 0).all() and (np.diff(states.stopped) >= 0).all()
+    assert states.running.min() >= -1e-12 and states.running[0, -1] == pytest.approx(0)
+
+
+def test_a_run_without_a_limit_has_no_answer():
+    outcomes, features = by_hand(0.8, 0.1)
+    states = outcomes.at(features.assign(requested_runtime_s=np.nan), tens(), [50.0])
+    assert np.isnan([states.completed, states.stopped, states.running]).all()
+    assert np.isnan(outcomes.reaches(features.assign(requested_runtime_s=0.0))).all()
+
+
+def test_features_are_rates_among_the_runs_that_had_ended(limited):
+    runs = limited([0.95, 0.2, 1.0, 0.1], ["failed", "completed", "timeout", "completed"], requested_cpus=[1, 1, 2, 1])
+    # one run a minute, the second ends at 80 s, the first at 95 s, the third at 220 s: the others know the first two
+    features = outcome_features(runs, runs)
+    last = features.iloc[3]
+    assert last["reaches_job_last"] == 1 and last["reaches_job_5"] == pytest.approx(1.5 / 3)
+    assert last["completes_user_20"] == pytest.approx(1.5 / 3) and last["limit_share_job"] == pytest.approx(
+        np.log(0.95)
+    )
+    assert features["reaches_job_rate"].tolist() == pytest.approx([0.5, 0.5, 1.5 / 3, 1.5 / 3])
+    shorter = outcome_features(runs.assign(requested_runtime_s=[100, 100, 100, 20]), runs).iloc[3]
+    assert shorter["over_job"] == pytest.approx(2.5 / 3)  # both took longer than 19 s
+    assert shorter["limit_ratio_job"] == pytest.approx(np.log(0.2))
+
+
+def test_later_runs_change_nothing(mixed):
+    changed = mixed.copy()
+    changed.loc[400:, ["runtime_s", "status"]] = [3.0, "failed"]
+    before, after = (outcome_features(runs, runs).iloc[:400] for runs in (mixed, changed))
+    pd.testing.assert_frame_equal(before, after)
+    told = [fit_outcomes(each.iloc[:300], mixed.iloc[:300]).reaches(each.iloc[300:]) for each in (before, after)]
+    assert np.array_equal(*told)
+
+
+def test_chances_of_jobs_that_differ_are_learnt(mixed):
+    features = outcome_features(mixed, mixed)
+    outcomes = fit_outcomes(features.iloc[:500], mixed.iloc[:500])
+    truth = np.arange(600)[500:] % 10 / 10
+    assert np.abs(outcomes.reaches(features.iloc[500:]) - truth).mean() < 0.12
+    assert np.abs(outcomes.completes(features.iloc[500:]) - (1 - truth)).mean() < 0.12
+
+
+def test_the_mixture_is_no_worse_than_the_rate_of_the_job_in_a_log_where_that_is_all(mixed):
+    figures = outcome_figures(mixed)
+    assert figures["outcome.n"] == 120 and 0.3 < figures["outcome.base_rate"] < 0.6
+    assert figures["outcome.brier.limit95.model"] < 1.05 * figures["outcome.brier.limit95.history"]
+    assert figures["outcome.brier.limit95.model"] < figures["outcome.brier.limit95.base"]
+    assert figures["outcome.difference_low.limit95.history"] < figures["outcome.difference_high.limit95.history"]
+
+
+@pytest.mark.parametrize(
+    ("share", "status", "chance"), [(1.0, "timeout", 0.0), (0.5, "completed", 1.0), (0.1, "failed", 0.0)]
+)
+def test_a_log_of_one_outcome_foretells_it(limited, share, status, chance):
+    runs = limited([share] * 300, status)
+    features = outcome_features(runs, runs)
+    outcomes = fit_outcomes(features, runs)
+    assert outcomes.completes(features)[-1] == pytest.approx(chance, abs=0.02)
+    assert outcomes.reaches(features)[-1] == pytest.approx(float(share == 1.0), abs=0.02)
+    states = outcomes.at(features.iloc[[-1]], tens(), [99.0])
+    assert states.running[0] == pytest.approx(float(share == 1.0) + 0.1 * chance, abs=0.02)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 30])
+def test_few_runs_have_chances(limited, n):
+    runs = limited(np.linspace(0.5, 1.0, n), ["completed" if i % 2 else "failed" for i in range(n)])
+    features = outcome_features(runs, runs)
+    outcomes = fit_outcomes(features, runs)
+    for chance in (outcomes.reaches(features), outcomes.completes(features)):
+        assert ((chance >= 0) & (chance <= 1)).all()
+
+
+def test_without_limits_there_is_a_reason_in_place_of_a_figure(mixed):
+    for runs in (mixed.drop(columns="requested_runtime_s"), mixed.assign(requested_runtime_s=0.0), mixed.iloc[:0]):
+        figures = outcome_figures(runs)
+        assert figures["outcome.n"] == 0 and figures["outcome.brier.limit95.model"] is None
+        assert "no time limits" in figures["outcome.brier.limit95.model.reason"]
+    runs = mixed.drop(columns="requested_runtime_s")
+    with pytest.raises(BadInput, match="no time limits"):
+        fit_outcomes(outcome_features(runs, runs), runs)
+
+
+def test_a_log_without_users_is_told_by_job_and_request(mixed):
+    figures = outcome_figures(mixed.drop(columns="user_name"))
+    assert figures["outcome.brier.limit95.model"] < figures["outcome.brier.limit95.base"]
+    assert "outcome.brier.limit95.user_request" not in figures
+
+
+def test_what_was_saved_predicts_the_same(mixed, tmp_path):
+    features = outcome_features(mixed, mixed)
+    outcomes = fit_outcomes(features, mixed)
+    outcomes.save(tmp_path)
+    again = Outcomes.load(tmp_path)
+    assert np.array_equal(again.reaches(features), outcomes.reaches(features))
+    one = features.iloc[[-1]]
+    assert again.at(one, tens(), [99.0]) == outcomes.at(one, tens(), [99.0])
+    text = (tmp_path / MAIN).read_text()
+    (tmp_path / MAIN).write_text(text.replace('"trees":', '"unheard":'))
+    with pytest.raises(ValueError, match="unheard"):
+        Outcomes.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("parts", "y", "weights"),
+    [
+        ([[1, 0.5], [0, 0.5]], [1, 0], [1, 0]),
+        ([[1, 0.5], [0.5, 0]], [1, 0], [0.5, 0.5]),  # errors (0, 0.5) and (-0.5, 0): least squares are even
+        ([[0.2], [0.4]], [1, 0], [1]),
+    ],
+)
+def test_weights_are_those_of_least_squares(parts, y, weights):
+    found = least_brier_weights(np.array(parts, dtype=float), np.array(y, dtype=float))
+    assert found == pytest.approx(weights, abs=1e-5)

@@ -53,7 +53,11 @@ class EarlierRuns:
         found[self.last >= 0] = values[self.last[self.last >= 0]]
         return found
 
-    def latest(self, most: int) -> Ints:
+    def latest(self, values: Floats, most: int) -> Floats:
+        """Values (n_past,) of the last `most` known runs, the newest first: (n_rows, most), NaN beyond the first."""
+        return values_at(self.latest_places(most), values)
+
+    def latest_places(self, most: int) -> Ints:
         """Places of the last `most` known runs by submission, the newest first: (n_rows, most), -1 beyond the first.
 
         They are among the 14 more that ended last: a run that took a year and ends today is no recent one."""
@@ -118,6 +122,11 @@ class EarlierRuns:
 
     def _running(self, values: Floats) -> Floats:
         return np.asarray(pd.DataFrame(values).groupby(self.starts, sort=False).cumsum(), dtype=float)
+
+
+def values_at(places: Ints, values: Floats) -> Floats:
+    """Values (n_past,) at places (n, m), NaN at -1."""
+    return np.where(places >= 0, values[places] if len(values) else np.nan, np.nan)
 
 
 def earlier_runs(runs: pd.DataFrame, past: pd.DataFrame) -> EarlierRuns:

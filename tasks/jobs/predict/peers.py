@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.jobs.distribution import Floats, Rows
-from tasks.jobs.predict.features_earlier import EarlierRuns, Ints, earlier_runs
+from tasks.jobs.predict.features_earlier import EarlierRuns, earlier_runs, values_at
 
 JOB, USER, USER_REQUEST, REQUEST, LOG = "job", "user", "user_request", "request", "log"
 SHARED: dict[str, tuple[str, ...]] = {
@@ -62,7 +62,7 @@ def peers_of(runs: pd.DataFrame, past: pd.DataFrame) -> dict[str, EarlierRuns]:
 def histories(runs: pd.DataFrame, past: pd.DataFrame) -> Histories:
     """The last runtimes that each row of `runs` knows of the peers of JOB, USER_REQUEST and REQUEST."""
     asked = {peers: earlier for peers, earlier in peers_of(runs, past).items() if peers not in (USER, LOG)}
-    return Histories({peers: _at(earlier.latest(MOST_RUNS), _log_s(earlier)) for peers, earlier in asked.items()})
+    return Histories({peers: earlier.latest(_log_s(earlier), MOST_RUNS) for peers, earlier in asked.items()})
 
 
 def peer_features(runs: pd.DataFrame, past: pd.DataFrame) -> dict[str, Floats]:
@@ -72,8 +72,8 @@ def peer_features(runs: pd.DataFrame, past: pd.DataFrame) -> dict[str, Floats]:
     found: dict[str, Floats] = {}
     limits = _logs(runs["requested_runtime_s"]) if _has(runs, "requested_runtime_s") else None
     for peers, earlier in peers_of(runs, past).items():
-        places = earlier.latest(MOST_RUNS)
-        latest = _at(places, _log_s(earlier))
+        places = earlier.latest_places(MOST_RUNS)
+        latest = values_at(places, _log_s(earlier))
         found[f"{peers}_runs"] = np.log1p(earlier.n)
         found[f"{peers}_last"], found[f"{peers}_before_last"] = latest[:, 0], latest[:, 1]
         found[f"{peers}_mean{FEW_RUNS}"] = _mean(latest[:, :FEW_RUNS])
@@ -83,10 +83,10 @@ def peer_features(runs: pd.DataFrame, past: pd.DataFrame) -> dict[str, Floats]:
         found[f"{peers}_since"] = _since(runs["submitted_at"], earlier)
         if limits is not None and earlier.has("requested_runtime_s"):
             shares = _log_s(earlier) - _logs(earlier.values("requested_runtime_s"))
-            found[f"{peers}_limit_share"] = _median(_at(places, shares))
+            found[f"{peers}_limit_share"] = _median(values_at(places, shares))
         if peers == JOB and _has(runs, "input_bytes") and earlier.has("input_bytes"):
             rates = _log_s(earlier) - np.log1p(earlier.values("input_bytes"))
-            usual = _median(_at(places, rates))
+            usual = _median(values_at(places, rates))
             found[INPUT_USUAL] = usual + np.log1p(runs["input_bytes"].to_numpy(dtype=float))
     return found
 
@@ -136,11 +136,6 @@ def _logs(values: pd.Series | Floats) -> Floats:
 
 def _log_s(earlier: EarlierRuns) -> Floats:
     return _logs(earlier.values("runtime_s"))
-
-
-def _at(places: Ints, values: Floats) -> Floats:
-    """Values (n_past,) at places (n, m), NaN at -1."""
-    return np.where(places >= 0, values[places] if len(values) else np.nan, np.nan)
 
 
 def _median(latest: Floats) -> Floats:

@@ -98,6 +98,12 @@ def test_peers_share_what_they_are_named_after_and_a_run_without_it_has_none():
     assert n[LOG] == [0, 1, 2, 3, 4, 5, 6]
 
 
+def test_values_that_only_read_alike_one_after_the_other_make_no_peers():
+    past = log(("a", 0, 1), user_name="u1", requested_cpus=2.0)
+    row = log(("a", 5, 1), user_name="u", requested_cpus=12.0)
+    assert peers_of(row, past)[USER_REQUEST].n.tolist() == [0]
+
+
 def test_a_number_or_a_missing_name_written_otherwise_makes_no_other_peers():
     past = log(("a", 0, 1), user_name="ann", requested_cpus=[4.0], requested_runtime_s=[np.nan], queue=[None])
     row = log(("a", 5, 1), user_name="ann", requested_cpus=[4], queue=[np.nan])

@@ -27,6 +27,7 @@ MOST_RUNS = 50  # of the peers of each submission, the last ones
 LEAST_RUNTIME_S = 0.001  # shorter runs count as this long in logarithms
 QUANTILES = {"q10": 0.1, "median": 0.5, "q90": 0.9}
 FEW_RUNS, SOME_RUNS = 5, 10
+SEPARATOR = "\x1f"  # of the values of a key: pandas drops a null character from a text
 INPUT_USUAL = "input_usual"  # log of the seconds that the job usually takes for so many bytes
 
 
@@ -107,7 +108,7 @@ def _keys(frame: pd.DataFrame, shared: tuple[str, ...], needed: tuple[str, ...])
     """One text of the shared values for each row; missing where none of the needed columns has a value."""
     keys = np.full(len(frame), "", dtype=object)
     for column in shared:
-        keys = keys + "\0" + _texts(_column(frame, column))
+        keys = keys + SEPARATOR + _texts(_column(frame, column))
     texts = pd.Series(keys, index=frame.index, dtype=object)
     known = [_column(frame, column).notna() for column in needed or shared]
     return texts.where(np.logical_or.reduce(known), None) if known else texts

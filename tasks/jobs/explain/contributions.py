@@ -1,4 +1,4 @@
-"""What each feature adds to a prediction, exactly additive: SHAP values of the forest and of the classifiers.
+"""What each feature adds to a prediction, exactly additive: by the paths of the forest, by SHAP values of classifiers.
 
 The runtime is that of the whole pool: the mean of its logarithm is the weighted mean of its parts, so what the forest's
 features add counts by the forest's weight, and what peers took stands beside it as a feature of theirs. Log-odds of
@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from scipy.special import logsumexp, softmax
 
-from tasks.boosters import matrix
 from tasks.jobs.distribution import Floats, Rows
 from tasks.jobs.predict.classifier_lightgbm import LightGbm
 from tasks.jobs.predict.evidence import LEAST, evidence_of
+from tasks.jobs.predict.forest import Forest
 from tasks.jobs.predict.peers import MOST_RUNS, Histories
 from tasks.jobs.predict.pool import order_quantiles
 from tasks.jobs.predict.predictor import FOREST, POOLED, RELATIVE, Predictor
@@ -93,13 +94,12 @@ def runtime_parts(model: Predictor, features: pd.DataFrame, known: Histories) ->
     features, known: of Trained.features and Trained.histories, n rows each. What peers took counts as the feature that
     says what they usually take (job_median10, …). The pool's width and the time limit are left out."""
     columns = features[list(model.columns)]
-    n_trees = model.forest.booster.num_trees()
-    of_forest = contributions(model.forest.booster, matrix(columns), model.columns, 1)  # summed over the trees
-    start = float(of_forest.base.mean() / n_trees if len(columns) else 0.0) + model.is_relative * model.usual_log_s
+    of_forest, root = forest_parts(model.forest, columns)
+    start = root + model.is_relative * model.usual_log_s
     share, of_peers = _shares(model, known, len(columns), start)
     names = list(dict.fromkeys([*model.columns, *of_peers, *(name for name in RELATIVE if name in features)]))
     added = np.zeros((len(columns), len(names)))
-    added[:, : len(model.columns)] = of_forest.single / n_trees * share[:, None]
+    added[:, : len(model.columns)] = of_forest * share[:, None]
     for name, gain in of_peers.items():
         added[:, names.index(name)] += gain
     if model.is_relative:
@@ -110,6 +110,40 @@ def runtime_parts(model: Predictor, features: pd.DataFrame, known: Histories) ->
             added[is_this, names.index(name)] += (share * usual)[is_this]
             is_open &= ~is_this
     return Contributions(added[:, :, None], np.full((len(columns), 1), start), tuple(names))
+
+
+def forest_parts(forest: Forest, columns: pd.DataFrame) -> tuple[Floats, float]:
+    """What each feature adds to the mean of the trees, (n, p), and that mean at their roots.
+
+    A feature is given how far the mean of the training runs moves where a tree splits by it, on the way of a run to its
+    leaf: exactly additive, and one product of sparse matrices, where SHAP values take 0.04 s of CPU a run (60 trees of
+    1,023 leaves). Source: Palczewska et al. 2014; Saabas 2014. columns: (n, p) in the order of training."""
+    where: list[tuple[int, int]] = []
+    steps: list[float] = []
+    first, roots = [0], []
+    for tree in forest.booster.dump_model()["tree_info"]:
+        open_nodes: list[tuple[dict[str, Any], tuple[tuple[int, float], ...]]] = [(tree["tree_structure"], ())]
+        roots.append(_mean_of(tree["tree_structure"]))
+        while open_nodes:
+            node, path = open_nodes.pop()
+            if "leaf_value" in node:
+                where += [(first[-1] + node.get("leaf_index", 0), feature) for feature, _ in path]
+                steps += [step for _, step in path]
+            else:
+                mean, feature = _mean_of(node), node["split_feature"]
+                sides = (node["left_child"], node["right_child"])
+                open_nodes += [(side, (*path, (feature, _mean_of(side) - mean))) for side in sides]
+        first.append(first[-1] + tree["num_leaves"])
+    places = np.array(where, dtype=np.int64).reshape(-1, 2).T
+    by_leaf = sparse.csr_matrix((steps, (places[0], places[1])), (first[-1], columns.shape[1]))  # sums up repeats
+    leaves = forest.leaves_of(columns) + np.array(first[:-1])
+    ends = np.arange(len(leaves) + 1) * len(roots)
+    in_leaf = sparse.csr_matrix((np.full(leaves.size, 1 / len(roots)), leaves.ravel(), ends), (len(leaves), first[-1]))
+    return np.asarray((in_leaf @ by_leaf).toarray()), float(np.mean(roots))
+
+
+def _mean_of(node: dict[str, Any]) -> float:
+    return float(node["internal_value"] if "internal_value" in node else node["leaf_value"])
 
 
 def _shares(model: Predictor, known: Histories, n: int, start: float) -> tuple[Floats, dict[str, Floats]]:

@@ -7,6 +7,7 @@ import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -201,7 +202,9 @@ def _explained(explainer: Explainer, asked: _Asked, params: ExplainParams, direc
     parts = runtime_parts(trained.model, asked.features, trained.histories(asked.rows, runs))
     classifier, k = trained.classifiers.get(params.kind), len(trained.shapes[params.kind].centres)
     variable = variable_parts(classifier, asked.features) if classifier else None
-    wanted = {"direction": direction, "most": params.most_reasons, "least": math.log(params.least_factor)}
+    wanted = partial(
+        explain_run, direction=direction, most=params.most_reasons, least=math.log(params.least_factor)
+    )
     ends, found = np.cumsum(n_usual), []
     for one, (expected_s, usual_s) in enumerate(zip(asked.expected_s, asked.usual_s, strict=True)):
         is_this = asked.of == one
@@ -213,7 +216,7 @@ def _explained(explainer: Explainer, asked: _Asked, params: ExplainParams, direc
         variation = None
         if variable is not None:
             among_jobs = Typical(within.by_job.iloc[:0], explainer.overall)
-            variation = explain_run(variable.rows(is_this).mean(), shown, key, among_jobs, scale="odds", **wanted)
+            variation = wanted(variable.rows(is_this).mean(), shown, key, among_jobs, scale="odds")
         found.append(
             RunReasons(
                 source=explainer.source,
@@ -226,7 +229,7 @@ def _explained(explainer: Explainer, asked: _Asked, params: ExplainParams, direc
                 expected_s=float(expected_s),
                 n_usual=int(n_usual[one]),
                 n_conditions=int(is_this.sum()),
-                runtime=explain_run(beside, shown, key, within, **wanted),
+                runtime=wanted(beside, shown, key, within),
                 variation=variation,
                 chance=None if variation is None else 1 / (1 + math.exp(-variation.prediction)),
                 k=k,

@@ -118,7 +118,7 @@ def explain_run(
     values = {str(name): float(value) for name, value in frame.iloc[0].items()}
     members = _members(parts.features)
     sums = {family: sum(added[name] for name in names) for family, names in members.items()}
-    reasons = []
+    reasons: list[Reason] = []
     for family in sorted(sums, key=lambda one: -abs(sums[one])):
         total = sums[family]
         if abs(total) < least or (direction != "both" and (total > 0) != (direction == "up")) or len(reasons) == most:

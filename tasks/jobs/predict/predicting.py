@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.distribution import Floats
+from tasks.jobs.distribution import Floats, Predicted
 from tasks.jobs.empirical import Empirical, gather_history
 from tasks.jobs.predict.preparation import with_ends
 from tasks.jobs.predict.trained import Trained
@@ -91,7 +91,7 @@ def shape_shares(trained: Trained, found: NextRuns) -> dict[Kind, Floats]:
     return shares
 
 
-def pooled(told: Empirical, job: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Empirical:
+def pooled(told: Predicted, job: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Empirical:
     """One distribution a job: the mean of those of its conditions. job: (n,), 0 … n_jobs - 1."""
     values, weights = told.atoms(int(np.clip(MOST_VALUES // max(told.n, 1), LEAST_ATOMS, ATOMS)))
     history = gather_history(values.ravel(), np.repeat(job, values.shape[1]), weights.ravel())

@@ -21,7 +21,8 @@ def caused_runs():
         kind = rng.integers(6, size=n_runs)
         inputs = np.where(kind == 0, 3.0, 1.0) * np.exp(rng.normal(0, 0.05, n_runs))
         load = np.where(kind == 1, 0.9, 0.3) + rng.uniform(-0.05, 0.05, n_runs)
-        runtime_s = (10.0 + number) * inputs * np.where(kind == 1, 2.0, 1.0) * np.exp(rng.normal(0, 0.05, n_runs))
+        noise = np.where(number % 2, 0.2, 0.05)  # so that the jobs have two shapes
+        runtime_s = (10.0 + number) * inputs * np.where(kind == 1, 2.0, 1.0) * np.exp(rng.normal(0, noise))
         cause = np.array(["big_input", "load", "none", "none", "none", "none"])[kind]
         return pd.DataFrame(
             {

@@ -202,9 +202,7 @@ def _explained(explainer: Explainer, asked: _Asked, params: ExplainParams, direc
     parts = runtime_parts(trained.model, asked.features, trained.histories(asked.rows, runs))
     classifier, k = trained.classifiers.get(params.kind), len(trained.shapes[params.kind].centres)
     variable = variable_parts(classifier, asked.features) if classifier else None
-    wanted = partial(
-        explain_run, direction=direction, most=params.most_reasons, least=math.log(params.least_factor)
-    )
+    wanted = partial(explain_run, direction=direction, most=params.most_reasons, least=math.log(params.least_factor))
     ends, found = np.cumsum(n_usual), []
     for one, (expected_s, usual_s) in enumerate(zip(asked.expected_s, asked.usual_s, strict=True)):
         is_this = asked.of == one

@@ -129,7 +129,8 @@ def show_reasons(found: "RunReasons") -> None:
     _show_side("longer because of", found.runtime, is_up=True)
     _show_side("shorter because of", found.runtime, is_up=False)
     if not found.runtime.reasons:
-        print("\nnothing that was known before sets it apart from what is usual")
+        factor = math.exp(found.runtime.rest)
+        print(f"\nno cause by itself changes it much; together they make it {factor:.2f} times as long as usual")
     if found.variation is None or found.chance is None:
         return
     from tasks.jobs.explain.contributions import variable_shapes

@@ -1,7 +1,7 @@
-"""Why a run is expected to take long, and why a job varies: SHAP values, reasons in words, and checks of both.
+"""Why a run is expected to take long, and why a job varies: contributions of features, reasons in words, and checks.
 
-`contributions` takes a LightGBM model apart, `odds` and `against_job` turn the parts into what is asked about, `causes`
-groups features that mean the same, `reasons` says the largest in words, `compare` sets two shapes side by side,
-`causes_check` holds the reasons against causes that were recorded, and `insights` tests the claims of the paper.
+`contributions` takes the predictor and the classifiers apart, `causes` groups features that mean the same and holds the
+reasons against causes that were recorded, `reasons` says the largest in words, `explaining` answers for one run or the
+next of a job, `insights` tests the claims of the paper, `whole_source` does so for all held-out runs.
 Source: Zhu et al. 2023, section 6; Lundberg & Lee 2017.
 """

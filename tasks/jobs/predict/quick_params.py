@@ -4,9 +4,7 @@ from tasks.jobs.predict.evaluation_params import EvaluateParams
 
 
 def quick(params: EvaluateParams) -> EvaluateParams:
-    """The parameters with fewer trees, folds, choices and test runs; what is split, and how, stays.
-
-    On the recording that whorl ships: 17 s of CPU in place of 110, CRPS 0.349 s in place of 0.331 s."""
+    """The parameters with fewer trees, choices and test runs; what is split, and how, stays."""
     predict = params.predict
     changed = {
         "classifier": predict.classifier.model_copy(update={"n_rounds": 20}),

@@ -14,8 +14,8 @@ from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.run_names import files_or_source, of_evaluation, of_source
 from tasks.jobs import model_steps
-from tasks.jobs.params import reader_asked_for
 from tasks.jobs.predict.figure_rows import read_figures
+from tasks.jobs.reader_names import reader_asked_for
 
 WORD = "jobs"
 TAGS = [WORD]

@@ -16,11 +16,8 @@ from flows.publish import artifact_key, joined, publish
 from flows.run_names import of_ingest, of_source
 from tasks.errors import NotFound
 from tasks.jobs import steps
-from tasks.jobs.params import (
-    ReportParams,
-    SummaryParams,
-    reader_asked_for,
-)
+from tasks.jobs.params import ReportParams, SummaryParams
+from tasks.jobs.reader_names import reader_asked_for
 from tasks.jobs.summary import read_summary
 from tasks.settings import load_settings
 from tasks.warehouse.alarms import read_alarms

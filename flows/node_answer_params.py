@@ -5,9 +5,10 @@ from pydantic import Field
 from flows.job_params import OF_SOURCE, WAREHOUSE, OfSource
 from flows.node_params import REPORT
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.params import AUTO, NodeReader, ReadParams
+from tasks.nodes.params import ReadParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.reader_names import AUTO, NodeReader
 from tasks.params import Params
 from tasks.report.nodes_params import NodesReportParams
 from tasks.source_names import ONLY_SOURCE

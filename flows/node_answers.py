@@ -15,7 +15,7 @@ from flows.run_names import files_or_source, of_evaluation, of_source
 from tasks.nodes import answers, steps
 from tasks.nodes.answers import read_decisions, read_scores, read_watched
 from tasks.nodes.node_words import KIND, WORD
-from tasks.nodes.params import reader_asked_for
+from tasks.nodes.reader_names import reader_asked_for
 from tasks.warehouse.registry import champion
 
 TAGS = [WORD]

@@ -5,7 +5,8 @@ Nothing here imports prefect."""
 from pydantic import Field
 
 from flows.job_params import SOURCE, WAREHOUSE, Source
-from tasks.nodes.params import AUTO, NodeReader, ReadParams
+from tasks.nodes.params import ReadParams
+from tasks.nodes.reader_names import AUTO, NodeReader
 from tasks.nodes.record.params import RecordParams
 from tasks.params import Params
 from tasks.source_names import DEFAULT_SOURCE

@@ -12,7 +12,7 @@ from flows.policies import step
 from flows.publish import artifact_key, publish
 from flows.run_names import of_ingest
 from tasks.nodes import steps
-from tasks.nodes.params import reader_asked_for
+from tasks.nodes.reader_names import reader_asked_for
 from tasks.nodes.record.params import RecordParams
 from tasks.nodes.steps import Recording
 from tasks.warehouse.landing import find_batch

@@ -11,11 +11,7 @@ from flows.commands.reading_options import MappedValues, MaxRefusedShare, Rename
 from flows.invocation import invocation_of
 from flows.predictor_words import predictor_rows
 from flows.tables import Column, show_facts, show_table
-from tasks.jobs.params import (
-    AUTO,
-    ReaderName,
-    reader_asked_for,
-)
+from tasks.jobs.reader_names import AUTO, ReaderName, reader_asked_for
 from tasks.quantities import duration, number, share
 
 COLUMNS = (

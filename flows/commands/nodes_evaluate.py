@@ -25,7 +25,7 @@ from flows.invocation import Invocation, invocation_of
 from flows.shown import counted
 from flows.tables import Column, show_facts, show_table
 from tasks.nodes.node_words import called_all
-from tasks.nodes.params import AUTO, NodeReader, reader_asked_for
+from tasks.nodes.reader_names import AUTO, NodeReader, reader_asked_for
 from tasks.quantities import number, ratio
 from tasks.quantities import share as shown_share
 

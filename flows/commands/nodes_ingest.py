@@ -21,7 +21,7 @@ from flows.commands.reading_options import (
 from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
 from flows.shown import as_command, counted
-from tasks.nodes.params import AUTO, NodeReader, reader_asked_for
+from tasks.nodes.reader_names import AUTO, NodeReader, reader_asked_for
 from tasks.source_names import DEFAULT_SOURCE, checked_source
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from flows.invocation import Invocation, invocation_of
 from flows.shown import as_command, count, counted
 from flows.tables import Column, show_facts, show_table
 from flows.whatif_words import change_rows
-from tasks.jobs.control.params import Named
+from tasks.jobs.control.named import Named
 from tasks.quantities import number, share
 
 if TYPE_CHECKING:

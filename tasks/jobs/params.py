@@ -22,15 +22,6 @@ Status = Literal["completed", "failed", "cancelled", "timeout", "running", "pend
 KeyPart = Literal["name", "plan", "user", "cpus", "limit", "queue", "account", "partition", "qos"]
 
 
-ReaderName = Literal["auto", "own", "swf", "slurm", "spark", "airflow", "prefect-api"]
-AUTO: ReaderName = "auto"
-
-
-def reader_asked_for(name: ReaderName) -> str:
-    """The reader's name for an Intake: empty where the file decides."""
-    return "" if name == AUTO else name
-
-
 class ReadParams(Params):
     """How job logs are read."""
 

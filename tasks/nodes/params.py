@@ -1,6 +1,6 @@
 """The parameters of the word `nodes`, as conf/nodes.yaml, flow forms and flags show them; nothing heavy is imported."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -14,15 +14,6 @@ from tasks.params import Params
 from tasks.read_limits import ReadLimits
 from tasks.report.nodes_params import NodesReportParams
 from tasks.source_names import DEFAULT_SOURCE
-
-NodeReader = Literal["auto", "recorded", "azure-vm-noise", "long", "perona-sqlite", "sparecores", "logs"]
-AUTO: NodeReader = "auto"
-
-
-def reader_asked_for(name: NodeReader) -> str:
-    """The reader's name for an intake: empty where the file decides."""
-    return "" if name == AUTO else name
-
 
 RESULT_BYTES = 8 * 2**30
 DAY_S = 86_400.0

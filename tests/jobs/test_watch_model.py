@@ -105,9 +105,9 @@ def heard_of(at):
 
 
 def test_the_limit_of_a_running_run_is_that_of_the_model_which_knows_its_input(source):
-    # job 7 takes 100 s times its input: 900 s are a matter of course for the one and late for the other
+    # job 7 takes 100 s times its input: 600 s are a matter of course for the one and late for the other
     warehouse = source(
-        going("large", "job 7", size=6.0), going("small", "job 7", size=0.5), heard_of(minutes_later(15))
+        going("large", "job 7", size=6.0), going("small", "job 7", size=0.5), heard_of(minutes_later(10))
     )
     found = watch(warehouse)
     assert list(found) == ["small"]

@@ -17,6 +17,7 @@ from tasks.jobs.control.claims import (
     unlike_conditions,
 )
 from tasks.jobs.control.edits import OFFERED, apply, changed_columns, skus_of
+from tasks.jobs.control.named import Named
 from tasks.jobs.control.outcomes import Outcome, ShapeModel, assess, price_words
 from tasks.jobs.control.pairs import (
     Comparison,
@@ -29,7 +30,7 @@ from tasks.jobs.control.pairs import (
     predicted_change,
     score_pairs,
 )
-from tasks.jobs.control.params import Named, WhatIfParams
+from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.control.scenarios import Scenario, named_scenario
 from tasks.jobs.control.support import MAX_ROWS
 from tasks.jobs.distribution import Floats

@@ -1,4 +1,4 @@
-"""What can be set of what-if questions, and the names of the scenarios; nothing heavy is imported here."""
+"""What can be set of what-if questions; nothing heavy is imported here."""
 
 from typing import Literal
 
@@ -7,7 +7,6 @@ from pydantic import Field
 from tasks.params import Params
 
 Charged = Literal["used", "requested"]
-Named = Literal["no_spare", "newest_sku", "steady_load", "even_load"]
 
 
 class WhatIfParams(Params):

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import get_args
 
 from tasks.errors import BadInput
-from tasks.jobs.control.params import Named, WhatIfParams
+from tasks.jobs.control.named import Named
+from tasks.jobs.control.params import WhatIfParams
 
 NAMED: tuple[Named, ...] = get_args(Named)
 CPU_LOAD = "cpu_load"

@@ -40,8 +40,10 @@ POOLED: dict[str, tuple[str, int]] = {  # name of a part: its peers, and how man
     "request": (REQUEST, 50),
 }
 RELATIVE = ("input_usual", "job_median10", "user_request_median10", "user_median10", "log_median")
+RELATIVE_GAIN = 0.015  # of CRPS, for the forest to be relative: as much as seeds move it, and it can go beyond all runs
 LEAST_SHARE = 1e-3  # of the median runtime: shorter runs count as this long
 EARLY_SHARE = 0.6  # of the training runs: what the weights are chosen with learns from these, and is tried on the rest
+DIGITS = 11  # of a predicted time behind the first
 LEAST_TRIED = 20  # runs; with fewer all parts count the same
 MAIN = "predictor.json"
 
@@ -169,7 +171,9 @@ def fit_predictor(
         pooled = mixture(parts, weights)
         crps = float(told_as(pooled).crps(runtime_s[cut:]).mean())
         candidates.append((crps, is_relative, weights, pooled))
-    _, is_relative, weights, pooled = min(candidates, key=lambda one: one[0])
+    absolute, relative = candidates
+    is_better = relative[0] < (1 - RELATIVE_GAIN) * absolute[0]
+    _, is_relative, weights, pooled = relative if is_better else absolute
     named = dict(zip(names, map(float, weights), strict=True))
     return replace(fitted(slice(None), is_relative), weights=named, width=fitting_width(pooled, log_s[cut:])), Tried(
         late, pooled
@@ -180,6 +184,8 @@ def told_as(quantiles: Floats) -> Empirical:
     """Quantiles at LEVELS in logs of seconds, (n, n_levels), as distributions in seconds."""
     n = len(quantiles)
     values = np.exp(np.clip(quantiles, *LOG_RANGE))
+    unit = 10.0 ** (np.floor(np.log10(values)) - DIGITS)
+    values = np.round(values / unit) * unit  # 20 s stays 20 s after its logarithm
     starts = np.arange(n + 1, dtype=np.int64) * N_LEVELS
     return Empirical(History(values.ravel(), np.full(values.size, 1 / N_LEVELS), starts), np.arange(n))
 

@@ -10,14 +10,12 @@ CONF = """
 evaluate:
   with_rivals: false
   forest_trees: 5
+  boosted_trees: 5
   predict:
     classifier: {n_rounds: 5}
     selection: {n_rounds: 1, n_epochs: 2}
     labels: {oracle_draws: 20, half_draws: 2}
-    predictor:
-      location: {n_rounds: 20}
-      spread: {n_trees: 5}
-      lean: {prior_runs: [20], ways: [residual], widths: [1.0]}
+    predictor: {n_trees: 5}
 """
 PARTS = ("model", "history", "forest", "global")
 
@@ -105,62 +103,6 @@ def test_columns_with_other_names_are_mapped(whorl, log, quick, tmp_path):
     ended = whorl("jobs", "evaluate", other, "--map", "runtime_s=seconds", "--json")
     assert ended.code == 0, ended.err
     assert json.loads(ended.out)["n"] == 1000
-
-
-N, FIRST_NEW, BLOCK = 1000, 800, 50
-
-
-@pytest.fixture
-def wilder(tmp_path, quick, monkeypatch):
-    """A function that writes the log of a job that varies by 5 % and, after a block of the test, by 60 %, with other
-    runtimes for some of the runs, and gives what is predicted: the width follows the last 40 runs that had ended."""
-    lean = {"widths": [0.5, 1, 2, 4, 8, 16], "calibration_runs": 40, "min_calibration_runs": 40, "block_runs": BLOCK}
-    for key, value in _flat({**lean, "prior_runs": [1e6]}, "WHORL_JOBS__EVALUATE__PREDICT__PREDICTOR__LEAN"):
-        monkeypatch.setenv(key, json.dumps(value))
-    noise = np.where(np.arange(N) < FIRST_NEW + BLOCK, 0.05, 0.6)
-    runtime_s = 10.0 * np.exp(np.random.default_rng(1).normal(0, noise))
-    submitted = pd.Series(pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(N) * 600, unit="s"))
-
-    def predicted(whorl, *, ended=(), at=0, took_s=None):
-        """ended: places of runs that end when run `at` is submitted, and may have taken another time."""
-        runtimes = runtime_s.copy()
-        ended = np.asarray(ended, dtype=int)
-        runtimes[ended] = runtimes[ended] if took_s is None else took_s
-        lasted = pd.Series(pd.to_timedelta(runtimes, unit="s").round("us"))
-        ended_at = submitted + lasted
-        ended_at[ended] = submitted[at]
-        ids = {"run_id": [f"r{i:04}" for i in range(N)], "name": "job", "status": "completed"}
-        columns = {"submitted_at": submitted, "started_at": ended_at - lasted, "ended_at": ended_at}
-        pd.DataFrame({**ids, **columns, "runtime_s": runtimes}).to_parquet(tmp_path / "log.parquet", index=False)
-        call = whorl("jobs", "evaluate", tmp_path / "log.parquet", "--out", tmp_path / "tables", "--json")
-        assert call.code == 0, call.err
-        return pd.read_parquet(tmp_path / "tables" / "predictions.parquet")
-
-    return predicted
-
-
-def within(rows):
-    return rows["runtime_s"].between(rows["p05_s"], rows["p95_s"]).mean()
-
-
-def test_intervals_widen_once_runs_that_vary_more_have_ended(whorl, wilder):
-    told = wilder(whorl)
-    assert len(told) == N - FIRST_NEW
-    assert within(told[:BLOCK]) > 0.75  # from the first block of the test on, as the model was trained
-    assert within(told[BLOCK : 2 * BLOCK]) < 0.5  # nobody knows yet
-    assert within(told[2 * BLOCK :]) > 0.75  # by the last runs, not the first that it did not learn from
-    ratio = np.log(told["p95_s"] / told["p05_s"])
-    assert ratio[2 * BLOCK :].min() > 3 * ratio[: 2 * BLOCK].max()
-
-
-def test_a_run_that_ends_when_a_block_begins_is_not_known_to_it(whorl, wilder):
-    """Submitted before, and among the last of them: neither when it was submitted nor that moment counts."""
-    ended, at = np.arange(912, 949), 950
-    one, other = (wilder(whorl, ended=ended, at=at, took_s=took_s) for took_s in (None, 10.0))
-    quantiles = [name for name in one if name.startswith("p")]
-    until = at - FIRST_NEW + 1
-    pd.testing.assert_frame_equal(one[quantiles][:until], other[quantiles][:until], check_exact=True)
-    assert (one[quantiles][until:] != other[quantiles][until:]).any(axis=None)
 
 
 @pytest.mark.parametrize(

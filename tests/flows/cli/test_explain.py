@@ -40,8 +40,8 @@ def test_the_reason_of_a_run_is_told_with_what_is_usual(whorl: Whorl, trained_lo
     assert lines[0].split() == ["run", longest]
     assert "longer because of" in lines
     first = lines[lines.index("longer because of") + 1]
-    assert first.startswith("input  input of this run:")
-    assert "times the usual" in first
+    assert first.startswith("input")
+    assert "usual" in first
     assert first.endswith("times as long") or "more on input" in first
     assert "the job has one of the more variable shapes, 1 of 0 (the steadiest) to 1, with probability" in ended.out
 

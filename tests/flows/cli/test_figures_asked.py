@@ -28,7 +28,6 @@ def calls(monkeypatch: pytest.MonkeyPatch, quick_training: EvaluateParams) -> li
 
     monkeypatch.setattr(characterise, "_written", characterised)
     monkeypatch.setenv("WHORL_JOBS__EVALUATE__PREDICT__CHARACTERISE__SHAPES__K", "2")
-    monkeypatch.setenv("WHORL_JOBS__EVALUATE__PREDICT__CHARACTERISE__SHAPES__N_INIT", "1")
     return found
 
 

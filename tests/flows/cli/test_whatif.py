@@ -28,7 +28,7 @@ def test_a_program_gets_one_value_and_more_data_take_longer(whorl: Whorl) -> Non
     ended = whorl("jobs", "whatif", "--set", "input=x2", "--json")
     found = json.loads(ended.out)
     assert (found["source"], found["job"], found["edits"]) == ("log", None, "input_bytes=x2")
-    assert found["features"] == ["input_bytes", "input_ratio"]
+    assert found["features"] == ["input_bytes", "input_ratio", "input_usual"]
     assert found["changes"]["median_s"]["change"] > 0
     assert found["changes"]["token_s"]["before"] is None  # the log says nothing of tokens
     assert found["pairs"] is None

@@ -85,7 +85,7 @@ def test_features_are_rates_among_the_runs_that_had_ended(limited):
     # one run a minute, the second ends at 80 s, the first at 95 s, the third at 220 s: the others know the first two
     features = outcome_features(runs, runs)
     last = features.iloc[3]
-    assert last["reaches_job_last"] == 1 and last["reaches_job_5"] == pytest.approx(1.5 / 3)
+    assert last["reaches_job_last"] == 0 and last["reaches_job_5"] == pytest.approx(1.5 / 3)
     assert last["completes_user_20"] == pytest.approx(1.5 / 3) and last["limit_share_job"] == pytest.approx(
         np.log(0.95)
     )

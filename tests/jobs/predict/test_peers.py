@@ -56,7 +56,7 @@ def test_the_figures_of_a_job_are_those_of_its_runs_that_had_ended():
     assert features["job_q90"][4] == pytest.approx(0.9 * np.log(4))
     assert features["job_since"][4] == pytest.approx(np.log1p(10 - 6))
     assert features["log_runs"][5] == pytest.approx(np.log1p(5))
-    assert features["log_last"][5] == pytest.approx(np.log(90))  # ended at 91 s, after all others
+    assert features["log_last"][5] == pytest.approx(np.log(5))  # the last submitted, not the one that ended at 91 s
 
 
 def test_the_share_of_the_limit_and_the_usual_time_for_an_input_are_medians_over_the_job():

@@ -7,7 +7,7 @@ import pytest
 from tasks.errors import BadInput
 from tasks.nodes.execution import Execution, write_part
 from tasks.nodes.intake import find_files
-from tasks.nodes.params import AUTO, NodeReader, reader_asked_for
+from tasks.nodes.reader_names import AUTO, NodeReader, reader_asked_for
 from tasks.nodes.readers import READERS, detect
 from tasks.read_limits import ReadLimits
 

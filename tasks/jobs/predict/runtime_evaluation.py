@@ -17,12 +17,15 @@ from tasks.jobs.normalisation import normalise
 from tasks.jobs.predict import baselines
 from tasks.jobs.predict.evaluation_params import EvaluateParams
 from tasks.jobs.predict.features_earlier import EarlierRuns, earlier_runs
-from tasks.jobs.predict.own_runs import own_counts
 from tasks.jobs.predict.peers import JOB, USER_REQUEST, Histories, histories
 from tasks.jobs.predict.pool import LEVELS, fitting_width, limited, median_of, width_in_time
 from tasks.jobs.predict.predictor import Predictor, Tried, fit_predictor, told_as
 from tasks.jobs.predict.preparation import Prepared
-from tasks.jobs.predict.shape_predictions import VARIANTS, predict_by_shapes
+from tasks.jobs.predict.shape_predictions import (
+    VARIANTS,
+    own_counts,
+    predict_by_shapes,
+)
 from tasks.jobs.scores import (
     Calibration,
     Coverage,

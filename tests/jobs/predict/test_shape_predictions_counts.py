@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tasks.jobs.predict import own_runs
+from tasks.jobs.predict import shape_predictions
 from tasks.jobs.predict.features_earlier import earlier_runs
-from tasks.jobs.predict.own_runs import own_counts
+from tasks.jobs.predict.shape_predictions import own_counts
 
 START = pd.Timestamp("2026-01-01")
 
@@ -27,7 +27,7 @@ logs = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 30), st.integer
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(logs, logs, st.integers(1, 4), st.sampled_from([1, 3, 7, 10**6]))
 def test_counts_are_those_of_a_loop_also_across_blocks(monkeypatch, runs, past, most, cells):
-    monkeypatch.setattr(own_runs, "CELLS", cells)
+    monkeypatch.setattr(shape_predictions, "CELLS", cells)
     runs, past = log(runs), log(past)
     bins = np.arange(len(past)) % 4 - 1  # every fourth is not counted
     earlier = earlier_runs(runs, past)
@@ -48,7 +48,7 @@ def test_only_the_last_runs_count():
 
 @pytest.mark.parametrize("cells", [1, 100])
 def test_rows_of_jobs_never_seen_have_no_runs(monkeypatch, cells):
-    monkeypatch.setattr(own_runs, "CELLS", cells)
+    monkeypatch.setattr(shape_predictions, "CELLS", cells)
     earlier = earlier_runs(log([("new", 99, 1), ("a", 99, 1), ("new", 100, 1)]), log([("a", 0, 1)]))
     assert own_counts(earlier, np.array([1]), 2, most=9).tolist() == [[0, 0], [0, 1], [0, 0]]
 

@@ -11,19 +11,18 @@ from tasks.jobs.predict.features_earlier import EarlierRuns
 from tasks.jobs.predict.filling import learn_filling
 from tasks.jobs.predict.peers import Histories
 from tasks.jobs.predict.pool import LEVELS, order_quantiles
-from tasks.jobs.predict.predictor import told_as
 
 STAND_INS = 200  # quantiles that stand for the shape of all runs
 BOOSTED = np.arange(1, 20) / 20  # levels of the gradient-boosted quantiles
 
 
-def history_prediction(known: Histories, peers: str, stand_in: Floats) -> Empirical:
+def history_prediction(known: Histories, peers: str, stand_in: Floats) -> Floats:
     """For each row the (n + 1) rule over the last runs of its peers that had ended before it was submitted.
 
     So the baseline knows as much as the model does, up to the same moment. stand_in: (n, n_levels) quantiles in logs
-    of seconds for rows without such runs."""
+    of seconds for rows without such runs; so is what is returned."""
     found = order_quantiles(known.log_s[peers])
-    return told_as(np.where(np.isfinite(found), found, stand_in))
+    return np.where(np.isfinite(found), found, stand_in)
 
 
 def lightgbm_prediction(

@@ -29,7 +29,7 @@ SETTINGS = {
     "boosting": "rf",
     "num_leaves": 1023,
     "min_data_in_leaf": 10,
-    "feature_fraction_bynode": 0.5,
+    "feature_fraction_bynode": 0.8,
     "bagging_fraction": 0.632,
     "bagging_freq": 1,
 }

@@ -1,11 +1,11 @@
-"""Several predictions of the same runtimes made one: their best mixture, its width, and the time limit that ends it.
+"""Several predictions of the same runtimes made one: their best mixture, recalibrated, and the time limit that ends it.
 
 A prediction is here a row of quantiles at LEVELS, in logs of seconds. Mixed are distributions (a linear pool, Stone
 1961), with the weights that have the least CRPS on runs that none of them had learnt from; the CRPS of a mixture is a
 quadratic function of the weights, so these are found exactly."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,10 @@ from tasks.jobs.predict.forest import in_blocks, weighted_places
 N_LEVELS = 100
 LEVELS = (np.arange(N_LEVELS) + 0.5) / N_LEVELS
 THINNED = slice(2, None, 5)  # levels that the weights are chosen with: 20 of them
-INTERVAL = 0.9
-WIDTH_RUNS = 1_000  # the last so many runs that a model did not learn from say how wide it should be
-LEAST_WIDTH_RUNS = 100
-NARROWEST, WIDEST = 0.5, 3.0
+CALIBRATION_RUNS = 1_000  # the last so many runs that a model did not learn from say how it is to be recalibrated
+UNMOVED_RUNS = 50  # as many runs stand for predictions that are right as they are
+RECALIBRATED_TOGETHER = 100  # runs, in order of time
+EVEN_RUNS = 100  # as many runs stand for parts that count the same
 LOG_RANGE = (-12.0, 25.0)  # of seconds: from 6 microseconds to 2,000 years
 LEAST_LIMITED_RUNS = 50
 ENFORCED_SHARE = 0.99  # of the runs with a limit that ended within the grace, for it to count as enforced
@@ -70,7 +70,8 @@ def best_weights(parts: Sequence[Floats], runtime_s: Floats) -> Floats:
     """Weights of the mixture with the least mean CRPS in seconds on these runs: (n_parts,), they sum to 1.
 
     The CRPS of sum_i w_i F_i is sum_i w_i E|X_i - y| - 1/2 sum_ij w_i w_j E|X_i - X_j| (Gneiting & Raftery 2007,
-    eq. 21). parts: (n, n_levels) each, runtime_s: (n,)."""
+    eq. 21). Few runs draw the weights towards even ones: each adds EVEN_RUNS / n of its squared distance, in units of
+    the best part's error. parts: (n, n_levels) each, runtime_s: (n,)."""
     n_parts = len(parts)
     atoms = [np.exp(np.clip(part[:, THINNED], *LOG_RANGE)) for part in parts]
     error = np.array([np.abs(one - runtime_s[:, None]).mean() for one in atoms])
@@ -79,10 +80,11 @@ def best_weights(parts: Sequence[Floats], runtime_s: Floats) -> Floats:
         for j in range(i, n_parts):
             between[i, j] = between[j, i] = _mean_distance(atoms[i], atoms[j])
     unit = max(float(error.min()), np.finfo(float).tiny)
+    even, ridge = np.full(n_parts, 1 / n_parts), EVEN_RUNS / len(runtime_s)
     found = minimize(
-        lambda w: (w @ error - w @ between @ w / 2) / unit,
-        np.full(n_parts, 1 / n_parts),
-        jac=lambda w: (error - between @ w) / unit,
+        lambda w: (w @ error - w @ between @ w / 2) / unit + ridge * np.sum((w - even) ** 2),
+        even,
+        jac=lambda w: (error - between @ w) / unit + 2 * ridge * (w - even),
         bounds=[(0.0, 1.0)] * n_parts,
         constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": lambda _: np.ones(n_parts)},
         method="SLSQP",
@@ -97,61 +99,69 @@ def _mean_distance(one: Floats, other: Floats) -> float:
     return float(total / other.shape[1])
 
 
-@dataclass(frozen=True)
-class Width:
-    """Factors on the distance of quantiles from their median, in logs, below and above it."""
-
-    below: float = 1.0
-    above: float = 1.0
-
-    def applied(self, quantiles: Floats) -> Floats:
-        """The same predictions, so much wider: (n, n_levels)."""
-        median = median_of(quantiles)[:, None]
-        away = quantiles - median
-        return np.asarray(median + np.where(away < 0, self.below, self.above) * away)
-
-
 def median_of(quantiles: Floats) -> Floats:
     """The median of each row: (n, n_levels) to (n,)."""
     middle = N_LEVELS // 2
     return np.asarray(quantiles[:, middle - 1 : middle + 1].mean(axis=1))
 
 
-def fitting_width(quantiles: Floats, log_s: Floats) -> Width:
-    """The width with which the tails outside the 90 % interval hold a share of 5 % each of these runs.
+@dataclass(frozen=True)
+class Recalibration:
+    """What makes predictions right on average over runs: quantiles are read at other levels, and those at the ends
+    moved. levels, moved: (n_levels,), moved in logs of seconds."""
+
+    levels: Floats = field(default_factory=LEVELS.copy)
+    moved: Floats = field(default_factory=lambda: np.zeros(N_LEVELS))
+
+    def applied(self, quantiles: Floats) -> Floats:
+        """The same predictions recalibrated, interpolated between quantiles: (n, n_levels)."""
+        place = np.clip(self.levels * N_LEVELS - 0.5, 0, N_LEVELS - 1)
+        low = np.floor(place).astype(int)
+        below, above = quantiles[:, low], quantiles[:, np.minimum(low + 1, N_LEVELS - 1)]
+        return np.asarray(below + (place - low) * (above - below) + self.moved)
+
+
+def recalibration(quantiles: Floats, log_s: Floats) -> Recalibration:
+    """The recalibration after which shares LEVELS of these runs lie below the quantiles.
 
     quantiles: (n, n_levels) of runs that the model had not learnt from, in order of time, log_s: (n,) what they took;
-    the last WIDTH_RUNS count, below LEAST_WIDTH_RUNS nothing changes. Source: conformal prediction with the scaled
-    residual as score (Papadopoulos et al. 2008; Romano et al. 2019), one score for each side."""
-    quantiles, log_s = quantiles[-WIDTH_RUNS:], log_s[-WIDTH_RUNS:]
-    if len(log_s) < LEAST_WIDTH_RUNS:
-        return Width()
-    tail, median = (1 - INTERVAL) / 2, median_of(quantiles)
-    low, high = quantiles[:, int(tail * N_LEVELS)], quantiles[:, int((1 - tail) * N_LEVELS) - 1]
-    return Width(_factor(median - log_s, median - low, tail), _factor(log_s - median, high - median, tail))
+    the last CALIBRATION_RUNS count. Source: the distribution of the probability integral transform (Kuleshov et al.
+    2018, section 3.2), spread evenly where several quantiles are the runtime (Czado et al. 2009, eq. 2), and mixed with
+    that of UNMOVED_RUNS right predictions. Where runs lie beyond all quantiles, those at the end move out to them."""
+    quantiles, log_s = quantiles[-CALIBRATION_RUNS:], log_s[-CALIBRATION_RUNS:]
+    below, upto = (quantiles < log_s[:, None]).sum(axis=1), (quantiles <= log_s[:, None]).sum(axis=1)
+    centre, reach = (below + upto) / 2, np.maximum(upto - below, 1) / 2
+    edges = np.arange(N_LEVELS + 1)
+    share = np.clip((edges - (centre - reach)[:, None]) / (2 * reach)[:, None], 0.0, 1.0)
+    share[:, -1] = 1.0
+    n = len(log_s) + UNMOVED_RUNS
+    reached = (share.sum(axis=0) + UNMOVED_RUNS * edges / N_LEVELS) / n
+    levels, moved = np.interp(LEVELS, reached, edges / N_LEVELS), np.zeros(N_LEVELS)
+    for end, sign, over, upwards in (
+        (1, 1, log_s - quantiles[:, -1], LEVELS),
+        (0, -1, quantiles[:, 0] - log_s, 1 - LEVELS),
+    ):
+        over = over[over > 0]
+        place = 1 - (1 - upwards) * n / max(len(over), 1)  # of a level among the runs that lie beyond
+        if len(over):
+            levels[place > 0] = end
+            moved[place > 0] = sign * np.quantile(over, place[place > 0])
+    return Recalibration(levels, moved)
 
 
-def _factor(beyond: Floats, reach: Floats, tail: float) -> float:
-    """The factor on `reach` that a share `tail` of the runs go beyond, by the (n + 1) rule."""
-    n = len(beyond)
-    scores = np.where(beyond > 0, beyond / np.maximum(reach, 1e-9), 0.0)
-    place = min(int(np.ceil((n + 1) * (1 - tail))), n) - 1
-    return float(np.clip(np.sort(scores)[place], NARROWEST, WIDEST))
-
-
-def width_in_time(
+def recalibrated_in_time(
     quantiles: Floats, log_s: Floats, submitted_at: NDArray[np.datetime64], ended_at: NDArray[np.datetime64], n_old: int
 ) -> Floats:
-    """Quantiles of the runs from place n_old on, each block as wide as suits the runs that had ended before it.
+    """Quantiles of the runs from place n_old on, each block recalibrated by the runs that had ended before it.
 
     All arrays are of the same n runs in order of submission, none of which the model had learnt from; the first n_old
-    only set widths. Returns (n - n_old, n_levels). Source: adaptive conformal inference (Gibbs & Candès 2021)."""
+    only recalibrate. Returns (n - n_old, n_levels)."""
     made = []
-    for first in range(n_old, len(log_s), LEAST_WIDTH_RUNS):
-        block = slice(first, min(first + LEAST_WIDTH_RUNS, len(log_s)))
+    for first in range(n_old, len(log_s), RECALIBRATED_TOGETHER):
+        block = slice(first, min(first + RECALIBRATED_TOGETHER, len(log_s)))
         known = np.flatnonzero(ended_at[: block.stop] < submitted_at[first])
-        known = known[np.argsort(ended_at[known], kind="stable")]
-        made.append(fitting_width(quantiles[known], log_s[known]).applied(quantiles[block]))
+        known = known[np.argsort(ended_at[known], kind="stable")][-CALIBRATION_RUNS:]
+        made.append(recalibration(quantiles[known], log_s[known]).applied(quantiles[block]))
     return np.concatenate(made) if made else quantiles[n_old:]
 
 

@@ -1,10 +1,10 @@
 """How long a run will take, as a distribution, from what is known when it is submitted.
 
 P(runtime) = w_0 forest(features) + w_1 job's last 10 runs + w_2 its last 50 + w_3 its user's runs with the same request
-+ w_4 runs with the same request in the same queue, made as wide as the last runs that the model had not learnt from
-ask for, and cut off at the time limit where the log shows that limits are kept. The weights are those with the
-least CRPS on the latest part of the training runs, by a forest of the earlier part (`pool.best_weights`), so history
-counts as much as it deserves: all in a log where nothing else tells more, nothing where the features say it better."""
++ w_4 runs with the same request in the same queue, recalibrated by the last runs that the model had not learnt from,
+and cut off at the time limit where the log shows that limits are kept. The weights are those with the least CRPS on
+the latest part of the training runs, by a forest of the earlier part (`pool.best_weights`), so history counts as much
+as it deserves: all in a log where nothing else tells more, nothing where the features say it better."""
 
 import json
 from collections.abc import Mapping
@@ -22,13 +22,13 @@ from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, REQUEST, USER_REQUEST
 from tasks.jobs.predict.pool import (
     LOG_RANGE,
     N_LEVELS,
-    Width,
+    Recalibration,
     best_weights,
-    fitting_width,
     learn_grace,
     limited,
     mixture,
     order_quantiles,
+    recalibration,
 )
 from tasks.jobs.predict.predictor_params import PredictorParams
 
@@ -51,14 +51,14 @@ MAIN = "predictor.json"
 @dataclass(frozen=True)
 class Predictor:
     """weights: of the parts of the pool, they sum to 1; is_relative: the forest is of the runtime over what peers
-    usually take; usual_log_s: stands in for that without peers; width: of all predictions; grace: of time limits, None
+    usually take; usual_log_s: stands in for that without peers; recalibration: of the pool; grace: of time limits, None
     where they are not kept; columns: features in their order; least_s: shorter runs count as this long."""
 
     forest: Forest
     weights: Mapping[str, float]
     is_relative: bool
     usual_log_s: float
-    width: Width
+    recalibration: Recalibration
     grace: float | None
     columns: tuple[str, ...]
     least_s: float
@@ -67,13 +67,13 @@ class Predictor:
         """Distributions for the rows of features, in seconds. known: their Histories; shift: (n,) added to log seconds.
 
         Each is held as N_LEVELS values of the same weight, the quantiles at LEVELS."""
-        quantiles = self.width.applied(self.quantiles(features, known))
+        quantiles = self.recalibration.applied(self.quantiles(features, known))
         if shift is not None:
             quantiles = quantiles + shift[:, None]
         return told_as(limited(quantiles, features, self.grace))
 
     def quantiles(self, features: pd.DataFrame, known: Histories) -> Floats:
-        """Quantiles of the pool at LEVELS in logs of seconds, before width and limit: (n, n_levels)."""
+        """Quantiles of the pool at LEVELS in logs of seconds, before recalibration and limit: (n, n_levels)."""
         parts = self._parts(features, known, [part for part, weight in self.weights.items() if weight > 0])
         return mixture(list(parts.values()), np.array([self.weights[part] for part in parts]))
 
@@ -95,7 +95,8 @@ class Predictor:
             "weights": dict(self.weights),
             "is_relative": self.is_relative,
             "usual_log_s": self.usual_log_s,
-            "width": [self.width.below, self.width.above],
+            "levels": self.recalibration.levels.tolist(),
+            "moved": self.recalibration.moved.tolist(),
             "grace": self.grace,
             "columns": list(self.columns),
             "least_s": self.least_s,
@@ -113,13 +114,15 @@ class Predictor:
             raise ValueError(f"no part {unknown[0]!r}")
         if not (min(weights.values(), default=0) >= 0 and np.isclose(sum(weights.values()), 1)):
             raise ValueError(f"weights {list(weights.values())}; expected some of at least 0 that sum to 1")
-        below, above = map(float, main["width"])
+        levels, moved = (np.array(main[name], dtype=float) for name in ("levels", "moved"))
+        if not levels.shape == moved.shape == (N_LEVELS,) or (abs(levels - 0.5) > 0.5).any():
+            raise ValueError(f"levels or moved; expected {N_LEVELS} numbers, levels from 0 to 1")
         return cls(
             Forest.load(folder, len(columns)),
             weights,
             bool(main["is_relative"]),
             float(main["usual_log_s"]),
-            Width(below, above),
+            Recalibration(levels, moved),
             grace,
             columns,
             float(main["least_s"]),
@@ -156,7 +159,7 @@ def fit_predictor(
         frame = features.iloc[rows]
         target = log_s[rows] - (_usual(frame, usual) if is_relative else 0.0)
         forest = fit_forest(frame, target, n_trees=params.n_trees, seed=params.seed)
-        return Predictor(forest, even, is_relative, usual, Width(), grace, tuple(features.columns), least_s)
+        return Predictor(forest, even, is_relative, usual, Recalibration(), grace, tuple(features.columns), least_s)
 
     cut = int(EARLY_SHARE * len(runs))
     late = np.arange(cut, len(runs))
@@ -175,9 +178,8 @@ def fit_predictor(
     is_better = relative[0] < (1 - RELATIVE_GAIN) * absolute[0]
     _, is_relative, weights, pooled = relative if is_better else absolute
     named = dict(zip(names, map(float, weights), strict=True))
-    return replace(fitted(slice(None), is_relative), weights=named, width=fitting_width(pooled, log_s[cut:])), Tried(
-        late, pooled
-    )
+    model = replace(fitted(slice(None), is_relative), weights=named, recalibration=recalibration(pooled, log_s[cut:]))
+    return model, Tried(late, pooled)
 
 
 def told_as(quantiles: Floats) -> Empirical:

@@ -18,7 +18,7 @@ from tasks.jobs.predict import baselines
 from tasks.jobs.predict.evaluation_params import EvaluateParams
 from tasks.jobs.predict.features_earlier import EarlierRuns, earlier_runs
 from tasks.jobs.predict.peers import JOB, USER_REQUEST, Histories, histories
-from tasks.jobs.predict.pool import LEVELS, fitting_width, limited, median_of, width_in_time
+from tasks.jobs.predict.pool import LEVELS, limited, median_of, recalibrated_in_time, recalibration
 from tasks.jobs.predict.predictor import Predictor, Tried, fit_predictor, told_as
 from tasks.jobs.predict.preparation import Prepared
 from tasks.jobs.predict.shape_predictions import (
@@ -94,11 +94,11 @@ class _Parts:
         return np.asarray(np.log(np.maximum(self.prepared.runs["runtime_s"].to_numpy(dtype=float), self.model.least_s)))
 
     def in_time(self, quantiles: Floats, before: Floats, places: Places) -> Empirical:
-        """Predictions of the test rows as a deployed model makes them: each block as wide as suits what had ended.
+        """Predictions of the test rows as a deployed model makes them: each block recalibrated by what had ended.
 
         quantiles: of the test rows; before: of the runs at `places`, known beforehand; (n, n_levels) each."""
         rows, runs = np.concatenate([places, self.rows]), self.prepared.runs.iloc[np.concatenate([places, self.rows])]
-        told = width_in_time(
+        told = recalibrated_in_time(
             np.concatenate([before, quantiles]),
             self.log_s[rows],
             runs["submitted_at"].to_numpy(),
@@ -135,7 +135,7 @@ def evaluate_runtimes(
     seen, told = np.concatenate([places, rows]), np.concatenate([tried.quantiles, quantiles])
     residuals = np.full(len(runs), np.nan)
     residuals[seen] = parts.log_s[seen] - median_of(told)
-    model = replace(model, width=fitting_width(told, parts.log_s[seen]))
+    model = replace(model, recalibration=recalibration(told, parts.log_s[seen]))
     return RuntimeEvaluation(scored, differences, rows, _model_of(predictions), model, residuals)
 
 
@@ -156,9 +156,11 @@ def _baselines(parts: _Parts, features: pd.DataFrame, params: EvaluateParams) ->
     training, rows, log_s = parts.training, parts.rows, parts.log_s
     all_runs = np.tile(np.quantile(log_s[training], LEVELS), (len(rows), 1))
     known = parts.known.rows(rows)
-    found: dict[str, Predicted] = {"history": baselines.history_prediction(known, JOB, all_runs)}
-    if USER_REQUEST in known.log_s:
-        found["user_request"] = baselines.history_prediction(known, USER_REQUEST, all_runs)
+    found: dict[str, Predicted] = {}
+    for name, peers in (("history", JOB), ("user_request", USER_REQUEST)):
+        if peers in known.log_s:
+            told = baselines.history_prediction(known, peers, all_runs)
+            found[name] = told_as(limited(told, features.iloc[rows], parts.model.grace))
     boosted = baselines.lightgbm_prediction(
         features.iloc[training], log_s[training], features.iloc[rows], n_trees=params.boosted_trees, seed=params.seed
     )

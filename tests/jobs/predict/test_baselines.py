@@ -13,11 +13,12 @@ from tasks.jobs.predict.baselines import (
 from tasks.jobs.predict.features_earlier import earlier_runs
 from tasks.jobs.predict.peers import histories
 from tasks.jobs.predict.pool import N_LEVELS
+from tasks.jobs.predict.predictor import told_as
 
 
 def history_of(rows, runs, stand_in_s):
     known = histories(rows, runs)
-    return history_prediction(known, "job", np.tile(np.log(stand_in_s), (len(rows), 1)))
+    return told_as(history_prediction(known, "job", np.tile(np.log(stand_in_s), (len(rows), 1))))
 
 
 def test_history_is_the_runs_of_the_job_that_had_ended_before(log_of):

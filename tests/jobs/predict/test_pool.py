@@ -1,4 +1,4 @@
-"""The pool: quantiles, mixtures, weights and widths worked out by hand or against a plainer way to the same number."""
+"""The pool: quantiles, mixtures, weights worked out by hand or against a plainer way to the same number."""
 
 import itertools
 
@@ -8,20 +8,19 @@ import pytest
 from scipy.stats import norm
 
 from tasks.jobs.predict.pool import (
+    EVEN_RUNS,
     LEVELS,
     MOST_GRACE,
     N_LEVELS,
-    NARROWEST,
-    WIDEST,
-    Width,
+    UNMOVED_RUNS,
+    Recalibration,
     best_weights,
-    fitting_width,
     learn_grace,
     limited,
-    median_of,
     mixture,
     order_quantiles,
-    width_in_time,
+    recalibrated_in_time,
+    recalibration,
 )
 from tasks.jobs.predict.predictor import told_as
 
@@ -88,13 +87,16 @@ def test_the_best_weights_have_the_least_crps_of_all_on_a_grid():
     parts = [normal(truth + rng.normal(0, 0.4, n), sds), normal(truth + rng.normal(0, 0.6, n), sds)]
     parts.append(normal(np.full(n, 5.0), 2.5 * sds))
 
-    def crps(weights):
-        return told_as(mixture(parts, np.array(weights))).crps(runtime_s).mean()
+    least_error = min(np.abs(np.exp(part) - runtime_s[:, None]).mean() for part in parts)
+
+    def loss(weights):
+        crps = told_as(mixture(parts, np.array(weights))).crps(runtime_s).mean()
+        return crps / least_error + EVEN_RUNS / n * np.sum((np.array(weights) - 1 / 3) ** 2)
 
     grid = [(a / 10, b / 10, (10 - a - b) / 10) for a, b in itertools.product(range(11), repeat=2) if a + b <= 10]
     weights = best_weights(parts, runtime_s)
     assert weights.sum() == pytest.approx(1)
-    assert crps(weights) <= min(map(crps, grid)) * 1.002  # weights are chosen with every fifth quantile
+    assert loss(weights) <= min(map(loss, grid)) * 1.002  # weights are chosen with every fifth quantile
 
 
 def test_the_crps_of_a_mixture_is_the_quadratic_form_that_the_weights_are_chosen_by():
@@ -108,10 +110,10 @@ def test_the_crps_of_a_mixture_is_the_quadratic_form_that_the_weights_are_chosen
     assert told_as(mixture(parts, weights)).crps(runtime_s)[0] == pytest.approx(by_form, rel=2e-3)
 
 
-def test_a_part_that_knows_the_runtimes_gets_all_the_weight():
-    log_s = np.random.default_rng(3).normal(4, 1, 300)
-    parts = [normal(np.full(300, 4.0), np.ones(300)), normal(log_s, np.full(300, 0.01))]
-    np.testing.assert_allclose(best_weights(parts, np.exp(log_s)), [0, 1], atol=0.01)
+def test_a_part_that_knows_the_runtimes_gets_nearly_all_the_weight():
+    log_s = np.random.default_rng(3).normal(4, 1, 2_000)
+    parts = [normal(np.full(2_000, 4.0), np.ones(2_000)), normal(log_s, np.full(2_000, 0.01))]
+    assert best_weights(parts, np.exp(log_s))[1] > 0.95
 
 
 @pytest.mark.parametrize("runtime_s", [np.zeros(30), np.full(30, 1e9), np.full(30, 60.0)])
@@ -122,55 +124,89 @@ def test_weights_of_runtimes_that_are_all_alike_sum_to_one(runtime_s):
     assert (weights >= 0).all()
 
 
-def test_a_width_stretches_each_side_from_the_median():
-    quantiles = normal([3.0], [1.0])
-    wider = Width(2.0, 0.5).applied(quantiles)
-    assert median_of(wider) == pytest.approx(median_of(quantiles), abs=0.01)  # between two quantiles
-    np.testing.assert_allclose(wider[0, :50] - 3, 2 * (quantiles[0, :50] - 3))
-    np.testing.assert_allclose(wider[0, 50:] - 3, 0.5 * (quantiles[0, 50:] - 3))
+def test_few_runs_leave_the_weights_near_even_ones():
+    parts = [normal([3.0], [0.1]), normal([4.0], [0.1])]
+    weights = best_weights(parts, np.exp([3.0]))  # minimised: w e - w B w / 2 + ridge |w - 1/2|², with w = (a, 1 - a)
+    error = np.array([np.abs(np.exp(part) - np.exp(3.0)).mean() for part in parts])
+    between = np.abs(np.exp(parts[0]).T - np.exp(parts[1])).mean()
+    within = [np.abs(np.exp(part).T - np.exp(part)).mean() for part in parts]
+    shares = np.linspace(0, 1, 10_001)
+    crps = shares * error[0] + (1 - shares) * error[1] - shares * (1 - shares) * between
+    crps -= (shares**2 * within[0] + (1 - shares) ** 2 * within[1]) / 2
+    best = shares[np.argmin(crps / error.min() + EVEN_RUNS * 2 * (shares - 0.5) ** 2)]
+    assert 0.5 < best < 0.99
+    assert weights[0] == pytest.approx(best, abs=0.01)  # weights are chosen with every fifth quantile
+
+
+def test_levels_of_runs_at_a_known_place_are_worked_out_by_hand():
+    quantiles = np.tile(np.arange(N_LEVELS, dtype=float), (UNMOVED_RUNS, 1))
+    levels = recalibration(quantiles, np.full(UNMOVED_RUNS, 79.5)).levels  # all between the 80th and the 81st
+    # half of all is spread evenly, the other half lies within 0.795 … 0.805: 0.3975 of all below, 0.0975 above
+    np.testing.assert_allclose(levels[LEVELS < 0.39], 2 * LEVELS[LEVELS < 0.39])
+    np.testing.assert_allclose(levels[LEVELS > 0.91], 2 * LEVELS[LEVELS > 0.91] - 1)
+    assert (abs(levels[(LEVELS > 0.41) & (LEVELS < 0.89)] - 0.8) <= 0.011).all()
+
+
+def test_a_runtime_that_many_quantiles_are_counts_evenly_over_them():
+    quantiles = np.full((1_000, N_LEVELS), 3.0)
+    np.testing.assert_allclose(recalibration(quantiles, np.full(1_000, 3.0)).levels, LEVELS)
+
+
+def test_without_runs_nothing_is_recalibrated():
+    quantiles = normal([1.0], [2.0])
+    np.testing.assert_allclose(recalibration(quantiles[:0], np.zeros(0)).applied(quantiles), quantiles)
+
+
+def test_where_runs_lie_beyond_all_quantiles_those_at_the_end_move_out_as_they_do():
+    n = 10_000 - UNMOVED_RUNS
+    quantiles = normal(np.zeros(n), np.ones(n))
+    log_s = quantiles[0, np.arange(n) % N_LEVELS]
+    log_s[-500:] = quantiles[0, -1] + np.linspace(0.01, 5, 500)  # half of the last 1,000
+    told = recalibration(quantiles, log_s)
+    share = 500 / (1_000 + UNMOVED_RUNS)
+    for level in (0.605, 0.795, 0.995):
+        place = np.flatnonzero(np.isclose(LEVELS, level))[0]
+        expected = 0.01 + 4.99 * (1 - (1 - level) / share)
+        assert told.moved[place] == pytest.approx(expected)
+        assert told.applied(quantiles)[0, place] == pytest.approx(quantiles[0, -1] + expected)
+    assert (told.moved[1 - share > LEVELS] == 0).all()
+    mirrored = recalibration(-quantiles[:, ::-1], -log_s)
+    np.testing.assert_allclose(mirrored.moved, -told.moved[::-1])
+
+
+def test_quantiles_at_other_levels_lie_between_their_neighbours():
+    quantiles = np.array([np.arange(N_LEVELS, dtype=float), 10.0 * np.arange(N_LEVELS)])
+    np.testing.assert_allclose(Recalibration().applied(quantiles), quantiles)
+    moved = Recalibration(np.full(N_LEVELS, 0.5075)).applied(quantiles)
+    np.testing.assert_allclose(moved, [[50.25] * N_LEVELS, [502.5] * N_LEVELS])
 
 
 @pytest.mark.parametrize("told_sd", [0.5, 1.0, 2.0])
 def test_intervals_that_are_too_narrow_or_too_wide_hold_ninety_percent_of_later_runs(told_sd):
     rng = np.random.default_rng(4)
-    n = 2_000
+    n = 4_000
     quantiles, log_s = normal(np.zeros(n), np.full(n, told_sd)), rng.normal(size=n)
-    later = fitting_width(quantiles[:1000], log_s[:1000]).applied(quantiles[1000:])
+    later = recalibration(quantiles[:1000], log_s[:1000]).applied(quantiles[1000:])
     is_inside = (log_s[1000:] >= later[:, 5]) & (log_s[1000:] <= later[:, 94])
     assert is_inside.mean() == pytest.approx(0.9, abs=0.03)
+    assert (np.diff(later, axis=1) >= 0).all()
 
 
-def test_the_width_of_known_scores_is_their_place_by_the_n_plus_one_rule():
-    quantiles = np.tile(np.linspace(-1, 1, N_LEVELS), (199, 1))  # the 90 % interval reaches to the same on both sides
-    reach = quantiles[0, 94]
-    log_s = reach * np.arange(1, 200) / 100  # the 190th of 199 scores: ceil(200 × 0.95)
-    width = fitting_width(quantiles, log_s)
-    assert width.above == pytest.approx(1.9)
-    assert width.below == NARROWEST  # nothing lies below the median
-
-
-def test_few_runs_change_no_width_and_absurd_ones_only_so_far():
-    quantiles = normal(np.zeros(150), np.full(150, 0.1))
-    assert fitting_width(quantiles[:99], np.full(99, 50.0)) == Width()
-    assert fitting_width(quantiles, np.full(150, 50.0)).above == WIDEST
-    assert fitting_width(np.zeros((150, N_LEVELS)), np.zeros(150)) == Width(NARROWEST, NARROWEST)
-
-
-def test_widths_in_time_follow_a_log_that_turns_noisy_and_know_only_what_has_ended():
+def test_recalibration_in_time_follows_a_log_that_turns_noisy_and_knows_only_what_has_ended():
     rng = np.random.default_rng(5)
     n = 3_000
     quantiles = normal(np.zeros(n), np.ones(n))
     log_s = rng.normal(size=n) * np.where(np.arange(n) < 1_000, 1.0, 2.0)
     at = START + np.arange(n) * np.timedelta64(60_000_000, "us")
-    widths = width_in_time(quantiles, log_s, at, at + np.timedelta64(1, "us"), 500)
-    is_inside = (log_s[500:] >= widths[:, 5]) & (log_s[500:] <= widths[:, 94])
+    made = recalibrated_in_time(quantiles, log_s, at, at + np.timedelta64(1, "us"), 500)
+    is_inside = (log_s[500:] >= made[:, 5]) & (log_s[500:] <= made[:, 94])
     assert is_inside[-1_000:].mean() == pytest.approx(0.9, abs=0.03)
     changed = log_s.copy()
     changed[1_700:] = 1e3
-    again = width_in_time(quantiles, changed, at, at + np.timedelta64(1, "us"), 500)
-    np.testing.assert_array_equal(widths[:1_200], again[:1_200])
-    never = width_in_time(quantiles, log_s, at, np.full(n, at[-1]), 500)
-    np.testing.assert_array_equal(never, quantiles[500:])  # no run has ended before another is submitted
+    again = recalibrated_in_time(quantiles, changed, at, at + np.timedelta64(1, "us"), 500)
+    np.testing.assert_array_equal(made[:1_200], again[:1_200])
+    never = recalibrated_in_time(quantiles, log_s, at, np.full(n, at[-1]), 500)
+    np.testing.assert_allclose(never, quantiles[500:])  # no run has ended before another is submitted
 
 
 def test_the_grace_of_limits_that_are_kept_is_what_runs_take_over_them():

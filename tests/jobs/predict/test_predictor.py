@@ -216,9 +216,10 @@ def test_a_predictor_comes_back_from_its_files_with_the_same_numbers(fitted, tmp
         back.predict(features, known).quantile(0.9), model.predict(features, known).quantile(0.9)
     )
     np.testing.assert_array_equal(back.expected_log_s(features), model.expected_log_s(features))
-    assert (back.weights, back.width, back.grace, back.columns) == (
+    np.testing.assert_array_equal(back.recalibration.levels, model.recalibration.levels)
+    np.testing.assert_array_equal(back.recalibration.moved, model.recalibration.moved)
+    assert (back.weights, back.grace, back.columns) == (
         dict(model.weights),
-        model.width,
         model.grace,
         model.columns,
     )
@@ -231,12 +232,16 @@ def without(key):
 @pytest.mark.parametrize(
     "change",
     [
-        *[without(key) for key in ("weights", "is_relative", "usual_log_s", "width", "grace", "columns", "least_s")],
+        *[
+            without(key)
+            for key in ("weights", "is_relative", "usual_log_s", "levels", "moved", "grace", "columns", "least_s")
+        ],
         lambda main: main | {"weights": {"oracle": 1.0}},
         lambda main: main | {"weights": {"forest": "much"}},
         lambda main: main | {"weights": {"forest": -1.0}},
         lambda main: main | {"weights": {}},
-        lambda main: main | {"width": [1.0]},
+        lambda main: main | {"levels": [1.0]},
+        lambda main: main | {"levels": [2.0] * 100},
         lambda main: main | {"columns": main["columns"][1:]},
         lambda main: [main],
     ],

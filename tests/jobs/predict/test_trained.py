@@ -1,7 +1,6 @@
 """A trained model in its files: the same predictions after loading, and one clear line for broken files."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 
 from tasks.errors import BadInput, NotFound
 from tasks.jobs.predict.champions import champion_of, needed_champion
-from tasks.jobs.predict.pool import Width
 from tasks.jobs.predict.predicting import predict_next, predict_rows, shape_shares
 from tasks.jobs.predict.predictor import MAIN
 from tasks.jobs.predict.rows import read_runs
@@ -61,9 +59,6 @@ def test_a_model_loaded_from_its_files_predicts_what_the_trained_one_did(trained
     test = found.prepared.runs.iloc[found.runtimes.rows]
     told = predict_rows(load_trained(tmp_path), test, found.prepared.runs)
     assert (quantiles(told) == quantiles(predict_rows(fresh, test, found.prepared.runs))).all()
-    at_once = replace(fresh.model, width=Width())  # in an evaluation each block is as wide as suits what had ended
-    told = predict_rows(replace(fresh, model=at_once), test[:50], found.prepared.runs)
-    assert told.quantile(0.5) == pytest.approx(found.runtimes.predicted.rows(slice(0, 50)).quantile(0.5), rel=0.02)
 
 
 @pytest.mark.parametrize(

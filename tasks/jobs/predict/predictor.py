@@ -1,10 +1,11 @@
 """How long a run will take, as a distribution, from what is known when it is submitted.
 
-P(runtime) = w_0 forest(features) + w_1 job's last 10 runs + w_2 its last 50 + w_3 its user's runs with the same request
-+ w_4 runs with the same request in the same queue, recalibrated by the last runs that the model had not learnt from,
-and cut off at the time limit where the log shows that limits are kept. The weights are those with the least CRPS on
-the latest part of the training runs, by a forest of the earlier part (`pool.best_weights`), so history counts as much
-as it deserves: all in a log where nothing else tells more, nothing where the features say it better."""
+P(runtime) = w_0 forest(features) + w_1 boosted quantiles(features) + w_2 job's last 10 runs + w_3 its last 50
++ w_4 its user's runs with the same request + w_5 runs with the same request in the same queue, recalibrated by the last
+runs that the model had not learnt from, and cut off at the time limit where the log shows that limits are kept. The
+weights are those with the least CRPS on the latest part of the training runs, by trees of the earlier part
+(`pool.best_weights`), so history counts as much as it deserves: all in a log where nothing else tells more, nothing
+where the features say it better."""
 
 import json
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ import pandas as pd
 
 from tasks.jobs.distribution import Floats
 from tasks.jobs.empirical import Empirical, History
+from tasks.jobs.predict.boosted import Boosted, fit_boosted
 from tasks.jobs.predict.forest import Forest, fit_forest
 from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, REQUEST, USER_REQUEST, Histories
 from tasks.jobs.predict.pool import (
@@ -32,7 +34,7 @@ from tasks.jobs.predict.pool import (
 )
 from tasks.jobs.predict.predictor_params import PredictorParams
 
-FOREST = "forest"
+FOREST, BOOSTED = "forest", "boosted"
 POOLED: dict[str, tuple[str, int]] = {  # name of a part: its peers, and how many of their last runs
     "job, last 10": (JOB, 10),
     "job": (JOB, 50),
@@ -43,6 +45,8 @@ RELATIVE = ("input_usual", "job_median10", "user_request_median10", "user_median
 RELATIVE_GAIN = 0.015  # of CRPS, for the forest to be relative: as much as seeds move it, and it can go beyond all runs
 LEAST_SHARE = 1e-3  # of the median runtime: shorter runs count as this long
 EARLY_SHARE = 0.6  # of the training runs: what the weights are chosen with learns from these, and is tried on the rest
+LEAST_BOOSTED = 2_000  # runs to choose weights with: of fewer, levels one by one learn chance
+BOOSTED_LEVELS = np.array([0.05, 0.15, 0.25, 0.4, 0.5, 0.6, 0.75, 0.85, 0.95])
 DIGITS = 11  # of a predicted time behind the first
 LEAST_TRIED = 20  # runs; with fewer all parts count the same
 MAIN = "predictor.json"
@@ -50,11 +54,13 @@ MAIN = "predictor.json"
 
 @dataclass(frozen=True)
 class Predictor:
-    """weights: of the parts of the pool, they sum to 1; is_relative: the forest is of the runtime over what peers
-    usually take; usual_log_s: stands in for that without peers; recalibration: of the pool; grace: of time limits, None
-    where they are not kept; columns: features in their order; least_s: shorter runs count as this long."""
+    """boosted: None in a log too short for it; weights: of the parts of the pool, they sum to 1; is_relative: the trees
+    are of the runtime over what peers usually take; usual_log_s: stands in for that without peers; recalibration: of
+    the pool; grace: of time limits, None where they are not kept; columns: features in their order; least_s: shorter
+    runs count as this long."""
 
     forest: Forest
+    boosted: Boosted | None
     weights: Mapping[str, float]
     is_relative: bool
     usual_log_s: float
@@ -82,8 +88,12 @@ class Predictor:
         return np.asarray(self.forest.mean(features[list(self.columns)]) + self._base(features))
 
     def _parts(self, features: pd.DataFrame, known: Histories, asked: list[str]) -> dict[str, Floats]:
-        of_forest = self.forest.quantiles(features[list(self.columns)], N_LEVELS) + self._base(features)[:, None]
-        return {part: _part(part, of_forest, known) for part in asked}
+        columns, base = features[list(self.columns)], self._base(features)[:, None]
+        of_forest = self.forest.quantiles(columns, N_LEVELS) + base
+        found = {part: _part(part, of_forest, known) for part in asked if part != BOOSTED}
+        if BOOSTED in asked and self.boosted is not None:
+            found[BOOSTED] = self.boosted.quantiles(columns) + base
+        return {part: found[part] for part in asked}
 
     def _base(self, features: pd.DataFrame) -> Floats:
         return _usual(features, self.usual_log_s) if self.is_relative else np.zeros(len(features))
@@ -91,6 +101,8 @@ class Predictor:
     def save(self, folder: Path) -> None:
         """Write everything into an existing folder."""
         self.forest.save(folder)
+        if self.boosted is not None:
+            self.boosted.save(folder)
         main = {
             "weights": dict(self.weights),
             "is_relative": self.is_relative,
@@ -110,7 +122,7 @@ class Predictor:
         columns = tuple(map(str, main["columns"]))
         grace = None if main["grace"] is None else float(main["grace"])
         weights = {str(part): float(weight) for part, weight in main["weights"].items()}
-        if unknown := [part for part in weights if part != FOREST and part not in POOLED]:
+        if unknown := [part for part in weights if part not in (FOREST, BOOSTED, *POOLED)]:
             raise ValueError(f"no part {unknown[0]!r}")
         if not (min(weights.values(), default=0) >= 0 and np.isclose(sum(weights.values()), 1)):
             raise ValueError(f"weights {list(weights.values())}; expected some of at least 0 that sum to 1")
@@ -119,6 +131,7 @@ class Predictor:
             raise ValueError(f"levels or moved; expected {N_LEVELS} numbers, levels from 0 to 1")
         return cls(
             Forest.load(folder, len(columns)),
+            Boosted.load(folder, len(columns)) if BOOSTED in weights else None,
             weights,
             bool(main["is_relative"]),
             float(main["usual_log_s"]),
@@ -151,17 +164,22 @@ def fit_predictor(
     log_s = np.log(np.maximum(runtime_s, least_s))
     limits_s = runs["requested_runtime_s"].to_numpy(dtype=float) if "requested_runtime_s" in runs else None
     grace = None if limits_s is None else learn_grace(runtime_s, limits_s)
-    names = [FOREST, *(part for part, (peers, _) in POOLED.items() if peers in known.log_s)]
+    cut = int(EARLY_SHARE * len(runs))
+    by_features = [FOREST, BOOSTED] if cut >= LEAST_BOOSTED else [FOREST]
+    names = [*by_features, *(part for part, (peers, _) in POOLED.items() if peers in known.log_s)]
     even = dict.fromkeys(names, 1 / len(names))
 
     def fitted(rows: slice, is_relative: bool) -> Predictor:
         usual = float(np.median(log_s[rows])) if len(log_s[rows]) else 0.0
         frame = features.iloc[rows]
         target = log_s[rows] - (_usual(frame, usual) if is_relative else 0.0)
-        forest = fit_forest(frame, target, n_trees=params.n_trees, seed=params.seed)
-        return Predictor(forest, even, is_relative, usual, Recalibration(), grace, tuple(features.columns), least_s)
+        trees = {"n_trees": params.n_trees, "seed": params.seed}
+        forest = fit_forest(frame, target, **trees)
+        boosted = fit_boosted(frame, target, BOOSTED_LEVELS, **trees) if BOOSTED in names else None
+        return Predictor(
+            forest, boosted, even, is_relative, usual, Recalibration(), grace, tuple(features.columns), least_s
+        )
 
-    cut = int(EARLY_SHARE * len(runs))
     late = np.arange(cut, len(runs))
     if cut < 1 or len(late) < LEAST_TRIED:
         return fitted(slice(None), False), Tried(late[:0], np.zeros((0, N_LEVELS)))

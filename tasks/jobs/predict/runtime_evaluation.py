@@ -15,6 +15,7 @@ from tasks.jobs.distribution import Floats, Predicted
 from tasks.jobs.empirical import Empirical
 from tasks.jobs.normalisation import normalise
 from tasks.jobs.predict import baselines
+from tasks.jobs.predict.boosted import fit_boosted
 from tasks.jobs.predict.evaluation_params import EvaluateParams
 from tasks.jobs.predict.features_earlier import EarlierRuns, earlier_runs
 from tasks.jobs.predict.peers import JOB, USER_REQUEST, Histories, histories
@@ -45,6 +46,7 @@ from tasks.jobs.scores import (
 from tasks.jobs.shape_params import Kind
 
 Places = NDArray[np.intp]
+EXPERTS_LEVELS = np.arange(1, 20) / 20  # of the boosted quantiles that are a baseline
 MOST_OWN_RUNS = 500  # of the job, the last ones, count in the paper's shapes
 
 
@@ -161,9 +163,9 @@ def _baselines(parts: _Parts, features: pd.DataFrame, params: EvaluateParams) ->
         if peers in known.log_s:
             told = baselines.history_prediction(known, peers, all_runs)
             found[name] = told_as(limited(told, features.iloc[rows], parts.model.grace))
-    boosted = baselines.lightgbm_prediction(
-        features.iloc[training], log_s[training], features.iloc[rows], n_trees=params.boosted_trees, seed=params.seed
-    )
+    boosted = fit_boosted(
+        features.iloc[training], log_s[training], EXPERTS_LEVELS, n_trees=params.boosted_trees, seed=params.seed
+    ).quantiles(features.iloc[rows])
     nobody = rows[:0]
     found["lightgbm"] = parts.in_time(boosted, boosted[:0], nobody)
     latest = training[-params.max_rival_runs :]

@@ -1,4 +1,4 @@
-"""What a predictor must beat, by hand: history, boosted quantiles, one shape for all, the random-forest regression."""
+"""What a predictor must beat, by hand: history, one shape for all, the random-forest regression."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,6 @@ from tasks.jobs.predict.baselines import (
     forest_prediction,
     global_prediction,
     history_prediction,
-    lightgbm_prediction,
 )
 from tasks.jobs.predict.features_earlier import earlier_runs
 from tasks.jobs.predict.peers import histories
@@ -37,18 +36,6 @@ def test_quantiles_of_all_runs_stand_in_for_a_job_never_seen(log_of):
     runs = log_of([1.0, 2.0], ["a", "b"])
     told = history_of(runs, runs, np.arange(1.0, N_LEVELS + 1))
     assert told.quantile(0.5) == pytest.approx([50, 50])
-
-
-def test_boosted_quantiles_are_ordered_and_find_a_step_with_its_noise():
-    rng = np.random.default_rng(0)
-    x = rng.random(3000)
-    log_s = np.where(x > 0.5, 3.0, 1.0) + rng.normal(0, 0.2, 3000)
-    asked = pd.DataFrame({"x": [0.25, 0.75]})
-    told = lightgbm_prediction(pd.DataFrame({"x": x}), log_s, asked, n_trees=150, seed=0)
-    assert told.shape == (2, N_LEVELS)
-    assert (np.diff(told, axis=1) >= 0).all()
-    assert told[:, 49:51].mean(axis=1) == pytest.approx([1, 3], abs=0.06)
-    assert told[:, 94] - told[:, 5] == pytest.approx(np.full(2, 2 * 1.6 * 0.2), abs=0.25)
 
 
 def test_one_shape_is_stretched_to_the_median_of_each_job(log_of):

@@ -48,7 +48,7 @@ from tasks.nodes.preprocess.unification import (
     per_second,
     recorded,
 )
-from tasks.nodes.tools.facts import MetricFacts
+from tasks.nodes.tools.parsing import MetricFacts
 from tasks.nodes.type_tables import NodeTables, TypeTable
 from tasks.params import Params
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.preprocess.unification import Floats
-from tasks.nodes.tools.facts import MetricFacts
+from tasks.nodes.tools.parsing import MetricFacts
 from tasks.params import Params
 
 TROUBLE = frozenset({

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from tasks.nodes.aspects import type_names
 from tasks.nodes.history import History
-from tasks.nodes.tools.facts import DURATION, MetricFacts
+from tasks.nodes.tools.parsing import DURATION, MetricFacts
 
 DEFINITIONS = """
 nano- = 1e-9 = n-

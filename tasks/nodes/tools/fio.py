@@ -14,23 +14,24 @@ part of the work and are left out."""
 import re
 from collections.abc import Mapping, Sequence
 
-from tasks.nodes.tools.facts import DURATION, MetricFacts, Of
 from tasks.nodes.tools.parsing import (
     CUT,
+    DURATION,
     NUMBER,
     VALUE_SHOWN,
     Document,
     Line,
     Log,
+    MetricFacts,
     Parser,
     at_path,
+    facts_of,
     in_binary,
     looks_like_json,
     mapping,
 )
 
 TOOL = "fio"
-DISK = Of("disk")
 DIRECTIONS = ("read", "write")
 PERCENTILES = (1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
 NAMES = {percentile: f"{percentile:g}".replace(".", "_").rjust(2, "0") + "p" for percentile in PERCENTILES}
@@ -42,69 +43,70 @@ LATENCIES = {
 }
 MOMENTS = {"min": "min", "max": "max", "avg": "mean", "stdev": "stddev"}  # ours and of the text: of the JSON
 SAMPLED = {"bw": {**MOMENTS, "stdev": "dev"}, "iops": MOMENTS}
-PERCENT_STEP = 0.01
+# of reads or writes, with the paths of the JSON below their block: of 3.x, then of 2.x
+TOTALS = """
+    io_size | + B per {way}_runtime | io_bytes=B; io_kbytes=KiB | bytes of all {way}s
+    bw | +! B/s | bw_bytes=B/s; bw=KiB/s | bytes of {way}s a second over the run
+    iops | +! 1/s | iops=iops | {way}s a second over the run
+    runtime | = s | runtime=ms | time that {way}s ran
+    total_ios | + 1 per {way}_runtime | total_ios= | {way}s issued
+    short_ios | - 1 per {way}_runtime | short_ios= | {way}s that moved less than asked for
+    dropped_ios | - 1 per {way}_runtime | drop_ios= | {way}s that were dropped
+    """
+LATENCY_OF = "{kind}_{moment} | -{headline} s | {kind}_ns/{key}=ns; {kind}/{key}=us | {moment} time of a {way} {span}\n"
+SHARE_OF = "clat_{name} | - s | {places} | {percentile:g} % of the {way}s completed within this time from submission\n"
+SAMPLED_OF = """
+    {kind}_min | + {unit} | {kind}_min={printed} | least {of} in an interval of half a second
+    {kind}_max | + {unit} | {kind}_max={printed} | most {of} in an interval of half a second
+    {kind}_avg | + {unit} | {kind}_mean={printed} | mean {of} over these intervals
+    {kind}_stdev | - {unit} | {kind}_{deviation}={printed} | standard deviation of {of} over these intervals
+    {kind}_samples | = 1 per {way}_runtime | {kind}_samples= | how many such intervals there were
+    """
+SHARE_OF_GROUP = "bw_per | = % ~0.01 | bw_agg=% | share of the bytes of all jobs in the group\n"
 
 
 def _direction(way: str) -> dict[str, MetricFacts]:
-    """The metrics of reads or writes, with the paths of the JSON below their block: of 3.x, then of 2.x."""
-    over, whole = f"{way}_runtime", f"{way}s a second over the run"
-    table = {
-        "io_size": DISK.more("B", f"bytes of all {way}s", over, at={"io_bytes": "B", "io_kbytes": "KiB"}),
-        "bw": DISK.more("B/s", f"bytes of {whole}", at={"bw_bytes": "B/s", "bw": "KiB/s"}, is_headline=True),
-        "iops": DISK.more("1/s", whole, at={"iops": "iops"}, is_headline=True),
-        "runtime": DISK.neither("s", f"time that {way}s ran", at={"runtime": "ms"}),
-        "total_ios": DISK.more("", f"{way}s issued", over, at={"total_ios": ""}),
-        "short_ios": DISK.less("", f"{way}s that moved less than asked for", over, at={"short_ios": ""}),
-        "dropped_ios": DISK.less("", f"{way}s that were dropped", over, at={"drop_ios": ""}),
-    }
-
-    def time(kind: str, key: str, what: str, *, is_headline: bool = False) -> MetricFacts:
-        return DISK.less("s", what, at={f"{kind}_ns/{key}": "ns", f"{kind}/{key}": "us"}, is_headline=is_headline)
-
+    lines = [TOTALS.format(way=way)]
     for kind, span in LATENCIES.items():
-        of = f"time of a {way} {span}"
-        table[f"{kind}_min"] = time(kind, "min", f"shortest {of}")
-        table[f"{kind}_max"] = time(kind, "max", f"longest {of}")
-        table[f"{kind}_avg"] = time(kind, "mean", f"mean {of}", is_headline=kind != "slat")  # which is the processor's
-        table[f"{kind}_stdev"] = time(kind, "stddev", f"standard deviation of the {of}")
+        for moment, key in MOMENTS.items():
+            headline = "!" if moment == "avg" and kind != "slat" else ""  # that one is the processor's
+            lines.append(LATENCY_OF.format(kind=kind, moment=moment, headline=headline, key=key, way=way, span=span))
     for percentile, name in NAMES.items():
-        what = f"{percentile:g} % of the {way}s completed within this time from submission"
-        table[f"clat_{name}"] = time("clat", f"percentile/{percentile:.6f}", what)
+        places = f"clat_ns/percentile/{percentile:.6f}=ns; clat/percentile/{percentile:.6f}=us"
+        lines.append(SHARE_OF.format(name=name, places=places, percentile=percentile, way=way))
     for kind, unit, printed, of in (
-        ("bw", "B/s", "KiB/s", f"bytes of {way}s a second"),
-        ("iops", "1/s", "iops", f"{way}s a second"),
+        ("bw", "B/s", "KiB/s", "bytes a second"),
+        ("iops", "1/s", "iops", "requests a second"),
     ):
-        at = {ours: {f"{kind}_{theirs}": printed} for ours, theirs in SAMPLED[kind].items()}
-        table[f"{kind}_min"] = DISK.more(unit, f"least {of} in an interval of half a second", at=at["min"])
-        table[f"{kind}_max"] = DISK.more(unit, f"most {of} in an interval of half a second", at=at["max"])
-        table[f"{kind}_avg"] = DISK.more(unit, f"mean {of} over these intervals", at=at["avg"])
-        table[f"{kind}_stdev"] = DISK.less(unit, f"standard deviation of {of} over these intervals", at=at["stdev"])
-        what = "how many such intervals there were"
-        table[f"{kind}_samples"] = DISK.neither("", what, over, at={f"{kind}_samples": ""})
-        if kind == "bw":
-            what = "share of the bytes of all jobs in the group"
-            table["bw_per"] = DISK.neither("%", what, at={"bw_agg": "%"}, resolution=PERCENT_STEP)
-    return table
+        deviation = SAMPLED[kind]["stdev"]
+        lines.append(SAMPLED_OF.format(kind=kind, unit=unit, printed=printed, of=of, deviation=deviation, way=way))
+        lines.append(SHARE_OF_GROUP if kind == "bw" else "")
+    return facts_of("disk", "".join(lines))
 
 
 OF_DIRECTION = {way: _direction(way) for way in DIRECTIONS}
-OF_JOB = {  # with the paths of the JSON below the job
-    "cpu_usr": DISK.neither("%", "processor use of the job in user mode", at={"usr_cpu": "%"}),
-    "cpu_sys": DISK.neither("%", "processor use of the job in kernel mode", at={"sys_cpu": "%"}),
-    "cpu_ctx": DISK.neither("", "context switches of the job", DURATION, at={"ctx": ""}),
-    "cpu_majf": DISK.neither("", "page faults of the job that needed the disk", DURATION, at={"majf": ""}),
-    "cpu_minf": DISK.neither("", "page faults of the job that did not", DURATION, at={"minf": ""}),
-}
+OF_JOB = facts_of(  # with the paths of the JSON below the job
+    "disk",
+    f"""
+    cpu_usr | = % | usr_cpu=% | processor use of the job in user mode
+    cpu_sys | = % | sys_cpu=% | processor use of the job in kernel mode
+    cpu_ctx | = 1 per {DURATION} | ctx= | context switches of the job
+    cpu_majf | = 1 per {DURATION} | majf= | page faults of the job that needed the disk
+    cpu_minf | = 1 per {DURATION} | minf= | page faults of the job that did not
+    """,
+)
+OF_ALL = facts_of(
+    "disk",
+    """
+    number_of_processes | = 1 | | setting: processes or threads
+    disk_util | = % ~0.01 | disk_util/0/util=% | share of the time that the (first) disk was busy
+    """,
+)
 METRICS: dict[str, MetricFacts] = {
-    "number_of_processes": DISK.neither("", "setting: processes or threads"),
+    "number_of_processes": OF_ALL["number_of_processes"],
     **{f"{way}_{name}": facts for way, table in OF_DIRECTION.items() for name, facts in table.items()},
     **OF_JOB,
-    "disk_util": DISK.neither(
-        "%",
-        "share of the time that the disk was busy (the first, where there are several)",
-        at={"disk_util/0/util": "%"},
-        resolution=PERCENT_STEP,
-    ),
+    "disk_util": OF_ALL["disk_util"],
 }
 
 VERSION = re.compile(r"^fio[- ]([0-9][0-9A-Za-z.\-]*)\s*$")
@@ -190,7 +192,7 @@ def _read_json(log: Log, document: Document) -> None:
         for key in sorted(percentiles.keys() - IN_JSON):
             log.fault(place, f"percentile {key} is not kept", f"jobs.0.{way}.clat.percentile.{key}: {percentiles[key]}")
     log.take_paths(Document(place, job, "jobs/0/"), OF_JOB)
-    log.take_paths(document, {"disk_util": METRICS["disk_util"]})
+    log.take_paths(document, OF_ALL)
 
 
 def _measured(block: Mapping[str, object]) -> dict[str, object]:

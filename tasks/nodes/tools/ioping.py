@@ -17,7 +17,6 @@ import math
 import re
 from collections.abc import Sequence
 
-from tasks.nodes.tools.facts import MetricFacts, Of
 from tasks.nodes.tools.parsing import (
     CUT,
     NUMBER,
@@ -29,6 +28,7 @@ from tasks.nodes.tools.parsing import (
     as_number,
     at_path,
     checked,
+    facts_of,
     in_base,
     looks_like_json,
     mapping,
@@ -36,35 +36,25 @@ from tasks.nodes.tools.parsing import (
 )
 
 TOOL = "ioping"
-DISK = Of("disk")
-METRICS: dict[str, MetricFacts] = {  # with the paths of the JSON below the statistics
-    "number_of_requests": DISK.more(
-        "", "requests that count (the first is a warm-up)", "total_duration", at={"stat/count": ""}
-    ),
-    "total_duration": DISK.neither("s", "time of these requests, added up", at={"stat/time": "ns"}),
-    "transfer_size": DISK.more("B", "bytes of these requests", "total_duration", at={"stat/size": "B"}),
-    "iops": DISK.more("1/s", "requests a second of their own time", at={"stat/iops": "iops"}, is_headline=True),
-    "transfer_bitrate": DISK.more(
-        "B/s", "bytes a second of the requests' own time", at={"stat/bps": "B/s"}, is_headline=True
-    ),
-    "latency_min": DISK.less("s", "shortest request", at={"stat/min": "ns"}),
-    "latency_avg": DISK.less("s", "mean request", at={"stat/avg": "ns"}, is_headline=True),
-    "latency_max": DISK.less("s", "longest request", at={"stat/max": "ns"}),
-    "latency_mdev": DISK.less("s", "standard deviation of the requests", at={"stat/mdev": "ns"}),
-    "generated_requests": DISK.neither(
-        "", "requests made, warm-up included", "generated_duration", at={"load/count": ""}
-    ),
-    "generated_duration": DISK.neither(
-        "s", "time from the first to the last request, with the intervals between", at={"load/time": "ns"}
-    ),
-    "generated_size": DISK.neither("B", "bytes of the requests made", "generated_duration", at={"load/size": "B"}),
-    "generated_iops": DISK.neither(
-        "1/s", "requests made a second: set by the interval, unless the disk is slower", at={"load/iops": "iops"}
-    ),
-    "generated_bitrate": DISK.neither(
-        "B/s", "bytes a second of the requests made: set by the interval too", at={"load/bps": "B/s"}
-    ),
-}
+METRICS = facts_of(  # with the paths of the JSON below the statistics
+    "disk",
+    """
+    number_of_requests | + 1 per total_duration | stat/count= | requests that count (the first is a warm-up)
+    total_duration | = s | stat/time=ns | time of these requests, added up
+    transfer_size | + B per total_duration | stat/size=B | bytes of these requests
+    iops | +! 1/s | stat/iops=iops | requests a second of their own time
+    transfer_bitrate | +! B/s | stat/bps=B/s | bytes a second of the requests' own time
+    latency_min | - s | stat/min=ns | shortest request
+    latency_avg | -! s | stat/avg=ns | mean request
+    latency_max | - s | stat/max=ns | longest request
+    latency_mdev | - s | stat/mdev=ns | standard deviation of the requests
+    generated_requests | = 1 per generated_duration | load/count= | requests made, warm-up included
+    generated_duration | = s | load/time=ns | time from the first to the last request, with the intervals between
+    generated_size | = B per generated_duration | load/size=B | bytes of the requests made
+    generated_iops | = 1/s | load/iops=iops | requests made a second: set by the interval, unless the disk is slower
+    generated_bitrate | = B/s | load/bps=B/s | bytes a second of the requests made: set by the interval too
+    """,
+)
 MEASURED = tuple(name for name in METRICS if not name.startswith("generated") and name != "number_of_requests")
 IN_RAW = tuple(
     name for name in METRICS if not name.endswith("_size") and name not in ("generated_iops", "generated_bitrate")
@@ -192,7 +182,7 @@ def _read_json(log: Log, document: Document) -> None:
     if not statistics:
         log.fault(document.place, "the log has requests, but no statistics")
     for entry in statistics[-1:]:
-        log.take_paths(Document(document.place, entry))
+        log.take_paths(Document(document.place, entry), METRICS)
 
 
 def _entries(content: object) -> list[dict[str, object]]:

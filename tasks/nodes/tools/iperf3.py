@@ -16,7 +16,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 
-from tasks.nodes.tools.facts import MetricFacts, Of
 from tasks.nodes.tools.parsing import (
     CUT,
     ERROR_SHOWN,
@@ -24,67 +23,53 @@ from tasks.nodes.tools.parsing import (
     Document,
     Line,
     Log,
+    MetricFacts,
     Parser,
     as_number,
     at_path,
     checked,
+    facts_of,
     looks_like_json,
     mapping,
 )
 
 TOOL = "iperf3"
-NETWORK = Of("network")
 ENDS = {"sender": "sent", "receiver": "received"}
-MODES = {"": "all", "_user": "user mode", "_system": "kernel mode"}
-ROUND_TRIP_STEP_S = 1e-6
+MODES = {"": "_total", "_user": "_user", "_system": "_system"}  # of processor use: ours, and iperf3's
+# of one way, with the paths of the JSON. {{back}}: the end of the names of the way back of --bidir; {{sender}},
+# {{receiver}}: which of host and remote the ends are
+SUMS = """
+    {way}_time_{end} | = s | sum_{sums}{{back}}/seconds=s | time of the {end}
+    {way}_transfer_size_{end} | + B per {way}_time_{end} | sum_{sums}{{back}}/bytes=B | bytes, counted by the {end}
+    {way}_transfer_bitrate_{end} | +! B/s | sum_{sums}{{back}}/bits_per_second=bits/sec | speed, counted by the {end}
+    """
+SENT_AGAIN = """
+    {way}_transfer_retr_sender | - 1 per {way}_time_sender | sum_sent{{back}}/retransmits= | segments sent again (Linux)
+    """
+USE = "{way}_cpu_util_{end}{mode} | = % | cpu_utilization_percent/{{{end}}}{theirs}=% | processor use of the {end}\n"
 
 
-def _direction(prefix: str, way: str) -> dict[str, MetricFacts]:
-    """Of one way, with the paths of the JSON. {back}: the end of the names of the way back of --bidir; {sender},
-    {receiver}: which of host and remote the ends are."""
-    table: dict[str, MetricFacts] = {}
-    for end, sums in ENDS.items():
-        over, path = f"{prefix}_time_{end}", f"sum_{sums}{{back}}"
-        by = f"{way}, counted by the {end}"
-        table[over] = NETWORK.neither("s", f"time {way}, of the {end}", at={f"{path}/seconds": "s"})
-        table[f"{prefix}_transfer_size_{end}"] = NETWORK.more("B", f"bytes {by}", over, at={f"{path}/bytes": "B"})
-        table[f"{prefix}_transfer_bitrate_{end}"] = NETWORK.more(
-            "B/s", f"speed {by}", at={f"{path}/bits_per_second": "bits/sec"}, is_headline=True
-        )
-    table[f"{prefix}_transfer_retr_sender"] = NETWORK.less(
-        "",
-        f"segments sent again {way}; Linux and FreeBSD only",
-        f"{prefix}_time_sender",
-        at={"sum_sent{back}/retransmits": ""},
-    )
-    for end in ENDS:
-        for mode, what in MODES.items():
-            path = f"cpu_utilization_percent/{{{end}}}{mode or '_total'}"
-            what = f"processor use of the {end} {way}: {what}"
-            table[f"{prefix}_cpu_util_{end}{mode}"] = NETWORK.neither("%", what, at={path: "%"})
-    return table
+def _direction(way: str) -> dict[str, MetricFacts]:
+    sums = [SUMS.format(way=way, end=end, sums=sums) for end, sums in ENDS.items()]
+    uses = [USE.format(way=way, end=end, mode=mode, theirs=theirs) for end in ENDS for mode, theirs in MODES.items()]
+    return facts_of("network", "".join([*sums, SENT_AGAIN.format(way=way), *uses]))
 
 
-OF_DIRECTION = {
-    "tx_c": _direction("tx_c", "from client to server"),
-    "rx_c": _direction("rx_c", "from server to client"),
-}
+OF_DIRECTION = {way: _direction(way) for way in ("tx_c", "rx_c")}
 CONNECTION: dict[str, tuple[str, Callable[[list[float]], float], str]] = {  # key, over the streams, unit
     "tx_c_rtt_min": ("min_rtt", min, "us"),
     "tx_c_rtt_mean": ("mean_rtt", fmean, "us"),
     "tx_c_rtt_max": ("max_rtt", max, "us"),
     "tx_c_max_snd_cwnd": ("max_snd_cwnd", max, "B"),
 }
-SEEN = "as the client's kernel sees it; JSON only"
-METRICS: dict[str, MetricFacts] = {
-    **OF_DIRECTION["tx_c"],
-    **OF_DIRECTION["rx_c"],
-    # the kernel of the sending side knows these, so they are missing where that is the server
-    "tx_c_rtt_min": NETWORK.less("s", f"shortest round trip, {SEEN}", resolution=ROUND_TRIP_STEP_S),
-    "tx_c_rtt_mean": NETWORK.less("s", f"mean round trip, {SEEN}", resolution=ROUND_TRIP_STEP_S),
-    "tx_c_rtt_max": NETWORK.less("s", f"longest round trip, {SEEN}", resolution=ROUND_TRIP_STEP_S),
-    "tx_c_max_snd_cwnd": NETWORK.neither("B", "largest congestion window of the client; JSON only"),
-}
+# the kernel of the sending side knows these, so they are missing where that is the server; JSON only
+OF_CONNECTION = """
+    tx_c_rtt_min | - s ~1e-6 | | shortest round trip, as the client's kernel sees it
+    tx_c_rtt_mean | - s ~1e-6 | | mean round trip, as the client's kernel sees it
+    tx_c_rtt_max | - s ~1e-6 | | longest round trip, as the client's kernel sees it
+    tx_c_max_snd_cwnd | = B | | largest congestion window of the client
+    """
+METRICS = {**OF_DIRECTION["tx_c"], **OF_DIRECTION["rx_c"], **facts_of("network", OF_CONNECTION)}
 
 STARTS = (re.compile(r"^iperf (3\.[0-9A-Za-z.+\-]+)"), re.compile(r"^Connecting to host"))
 ERRORS = re.compile(r"^\s*iperf3?: (error|interrupt|parameter error|unable|warning)")

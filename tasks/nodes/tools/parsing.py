@@ -1,4 +1,4 @@
-"""What the parsers of all tools share: a log while it is read, its lines, JSON documents, numbers, units and settings.
+"""What the parsers of all tools share: facts of metrics, a log while it is read, JSON, numbers, units, settings.
 
 The spelling of units is kept, except where two tools mean different things. What is changed, always together with a
 note here:
@@ -13,14 +13,12 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import pairwise
-from types import MappingProxyType
 
 from tasks.nodes.aspects import Aspect
 from tasks.nodes.execution import Fault, Measured, ParsedLog
-from tasks.nodes.tools.facts import Metrics
 from tasks.reading import RAW_CHARS
 
 # any sign, nan and inf are let through here, so that they can be refused with their name
@@ -40,13 +38,13 @@ SIZES_B = {
     "KiB": 1_024, "MiB": 1_024**2, "GiB": 1_024**3, "TiB": 1_024**4,
 }  # fmt: skip
 SPEEDS = (
-    "bits/sec", "Kbits/sec", "Mbits/sec", "Gbits/sec", "Tbits/sec", "bytes/sec", "KB/sec", "MB/sec", "GB/sec",
-    "TB/sec", "B/s", "kB/s", "MB/s", "GB/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s", "MiB/sec",
-)  # fmt: skip
+    "bits/sec Kbits/sec Mbits/sec Gbits/sec Tbits/sec bytes/sec KB/sec MB/sec GB/sec TB/sec "
+    "B/s kB/s MB/s GB/s KiB/s MiB/s GiB/s TiB/s MiB/sec"
+)
 SPELLED: dict[str, frozenset[str]] = {  # the units that logs may have, by the canonical one
     "s": frozenset(TIMES_S),
     "B": frozenset(SIZES_B),
-    "B/s": frozenset(SPEEDS),
+    "B/s": frozenset(SPEEDS.split()),
     "1/s": frozenset({"/sec", "iops"}),
     "%": frozenset({"%"}),
     "s/GB": frozenset({"ns/GB", "us/GB", "ms/GB", "sec/GB"}),
@@ -65,10 +63,62 @@ CUT = "the log ends inside this line: it was cut off"
 # where a JSON document may begin: a brace or [{ that opens its line
 OPENING = re.compile(r'^[ \t\ufeff]*(?P<start>\{[ \t]*(?=["}]|\r?$)|\[[ \t\r\n]*\{)', re.MULTILINE)
 ABSENT = object()
-NOTHING: Mapping[str, str] = MappingProxyType({})
 ODD = re.compile(r"[^A-Za-z0-9_.,:%+/-]")
 LONGEST_SETTING = 80
 WAITING = "timeout"  # how long a tool waits for the other side is no part of the work
+
+SETTING = "setting: "  # how `what` begins where a metric is one
+DURATION = "duration"  # of the execution, where the log itself has no time to divide by
+FACTS = re.compile(r"([-+=])(!?) (\S+)(?: per (\S+))?(?: ~(\S+))?")
+BETTER = {"+": True, "-": False, "=": None}
+
+
+@dataclass(frozen=True)
+class MetricFacts:
+    """What is known of a metric before any log is read.
+
+    unit: canonical (a key of SPELLED). higher_is_better: None where neither is better: settings, durations, CPU use;
+    for a cumulative metric, of the rate that it becomes. is_cumulative_over: the metric, or "duration", that it grows
+    with and is to be divided by; None if it does not grow (Perona's rate normalisation). is_headline: whether it is one
+    of the rates and latencies that the tool exists to report. resolution: the step, in the unit, that all output of the
+    tool is rounded to, whatever the size of the value; 0 where digits are kept instead. at: where the tool writes it, a
+    label of its text or a path of its JSON, with the unit that holds there; the first that a log has counts."""
+
+    unit: str
+    higher_is_better: bool | None
+    is_cumulative_over: str | None
+    aspect: Aspect
+    what: str
+    is_headline: bool = False
+    resolution: float = 0.0
+    at: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
+
+    @property
+    def is_setting(self) -> bool:
+        """Whether it says how the tool was called, not what it measured."""
+        return self.what.startswith(SETTING)
+
+
+Metrics = Mapping[str, MetricFacts]
+
+
+def facts_of(aspect: Aspect, table: str) -> dict[str, MetricFacts]:
+    """The facts of a table with a metric a line: NAME | SIGN UNIT per TIME ~STEP | PLACE=UNIT; … | what it is.
+
+    SIGN: + more is better, - less is, = neither; a ! behind it: a headline. UNIT: 1 for a plain number. TIME: what a
+    total is divided by; STEP: its resolution; PLACE: of `at`. The last two are left out where there is none."""
+    found = {}
+    for line in filter(None, map(str.strip, table.splitlines())):
+        name, facts, places, what = (part.strip() for part in line.split("|"))
+        told = FACTS.fullmatch(facts)
+        if told is None:
+            raise ValueError(f"{name}: {facts!r}; expected SIGN UNIT per TIME ~STEP")
+        sign, headline, unit, over, step = told.groups()
+        at = {place.strip(): unit for place, _, unit in (one.rpartition("=") for one in places.split(";")) if place}
+        found[name] = MetricFacts(
+            "" if unit == "1" else unit, BETTER[sign], over, aspect, what, bool(headline), float(step or 0), at
+        )
+    return found
 
 
 @dataclass(frozen=True)
@@ -137,14 +187,14 @@ class Log:
         self._put(metric, checked(value), str(value), unit, place, f"{path.replace('/', '.')}: {value}")
 
     def take_paths(
-        self, document: Document, metrics: Metrics | None = None, metric: str = "{}", names: Mapping[str, str] = NOTHING
+        self, document: Document, metrics: Metrics, metric: str = "{}", names: Mapping[str, str] | None = None
     ) -> None:
-        """The values of a document where a table says that they are, by default the one of all metrics.
+        """The values of a document where a table says that they are.
 
         metric: what the names of the table are filled into. names: what {…} in a path stands for."""
-        for name, facts in (self.metrics if metrics is None else metrics).items():
+        for name, facts in metrics.items():
             for path, unit in facts.at.items():
-                whole = path.format_map(names)
+                whole = path.format_map(names or {})
                 if (value := at_path(document.content, whole, ABSENT)) is not ABSENT:
                     self.take_json(metric.format(name), value, unit, document.place, document.path + whole)
                     break
@@ -182,9 +232,12 @@ class Log:
     ) -> list[Line]:
         """The lines of the first log in the text, or of the first with a sign; its version is in the first of starts.
 
-        Each other log is a fault, and each line in which the tool says that something went wrong. what: the name of
+        A log begins at a line that fits the first of the starts that any line fits; what stands before it belongs to
+        it. Each other log is a fault, and each line in which the tool says that something went wrong. what: the name of
         what is read, where it is not all of the tool; is_failure: see fault_lines."""
-        parts = parts_of(self.lines, *starts)
+        heads = [[at for at, line in enumerate(self.lines) if start.search(line.text)] for start in starts]
+        edges = [0, *next((found for found in heads if found), [])[1:], len(self.lines)]
+        parts = [self.lines[left:right] for left, right in pairwise(edges)]
         own = next((part for part in parts if signs and any(signs.search(line.text) for line in part)), parts[0])
         for part in parts:
             if part is not own:
@@ -224,16 +277,20 @@ class Log:
         """All of it. A log without a value and without a fault gets the fault that there is nothing in it."""
         if not self._measured and not self.faults:
             self.fault(1, f"no result of {self.tool} in it")
-        missing = tuple(metric for metric in self.metrics if metric not in self)
-        faults = tuple(sorted(self.faults, key=lambda fault: fault.place))
         measured = tuple(self._measured[metric] for metric in self.metrics if metric in self)
         settings = {
             one.metric: spelled(one.value, one.unit)
             for one in measured
             if self.metrics[one.metric].is_setting and not one.metric.endswith(WAITING)
         }
-        called = tuple(sorted((settings | self._settings).items()))
-        return ParsedLog(measured, self.tool, self.version, missing, faults, called)
+        return ParsedLog(
+            measured,
+            self.tool,
+            self.version,
+            missing=tuple(metric for metric in self.metrics if metric not in self),
+            faults=tuple(sorted(self.faults, key=lambda fault: fault.place)),
+            settings=tuple(sorted((settings | self._settings).items())),
+        )
 
     def _put(self, metric: str, value: float | str, shown: str, unit: str, place: int, raw: str) -> None:
         known = SPELLED[self.metrics[metric].unit]
@@ -284,18 +341,6 @@ def lines_of(text: str) -> list[Line]:
         is_last = place == len(rows)
         lines += [Line(place, piece, is_last and at == len(pieces)) for at, piece in enumerate(pieces, 1)]
     return lines
-
-
-def parts_of(lines: Sequence[Line], *starts: re.Pattern[str]) -> list[list[Line]]:
-    """The logs in a text: each begins at a line that fits the first of the patterns that any line fits.
-
-    What stands before the first start belongs to it. Without any start all lines are one part."""
-    for start in starts:
-        at = [number for number, line in enumerate(lines) if start.search(line.text)]
-        if at:
-            edges = [0, *at[1:], len(lines)]
-            return [list(lines[left:right]) for left, right in pairwise(edges)]
-    return [list(lines)]
 
 
 def unreadable(text: str, faults: Sequence[Fault]) -> list[Fault]:
@@ -355,9 +400,7 @@ def checked(value: object) -> float | str:
         return "is no finite number"
     if value < 0:
         return "is negative"
-    if value >= LARGEST:
-        return "is more than any counter holds"
-    return float(value)
+    return float(value) if value < LARGEST else "is more than any counter holds"
 
 
 def in_binary(unit: str) -> str:

@@ -8,59 +8,57 @@ missing only."""
 
 import re
 
-from tasks.nodes.tools.facts import MetricFacts, Of
-from tasks.nodes.tools.parsing import COUNT_PREFIXES, CUT, NUMBER, SPELLED, VALUE_SHOWN, Line, Log, Parser
+from tasks.nodes.tools.parsing import COUNT_PREFIXES, CUT, NUMBER, SPELLED, VALUE_SHOWN, Line, Log, Parser, facts_of
 
 TOOL = "qperf"
-NETWORK = Of("network")
-USES = {
-    "used": "all of it",
-    "user": "user mode",
-    "intr": "interrupts",
-    "kernel": "kernel mode",
-    "iowait": "waiting for disks",
-}
+# the name of a metric is the test and the name of its line, but for bandwidth, which is bw there
+BANDWIDTH = """
+    tcp_bw_bandwidth | +! B/s | | bytes received a second
+    tcp_bw_msg_rate | + 1/s | | messages a second
+    tcp_bw_access_recv | = 1 | | setting: 1 if received data are read once more
+    """
+COSTS = """
+    tcp_bw_send_cost | - s/GB | | processor time of the sender for a GB
+    tcp_bw_recv_cost | - s/GB | | processor time of the receiver for a GB
+    """
+LATENCY = """
+    tcp_lat_latency | -! s | | time of a message one way: half of there and back
+    tcp_lat_msg_rate | + 1/s | | messages a second
+    """
+SETTINGS_OF = """
+    {test}_msg_size | = B | | setting: size of a message
+    {test}_time | = s | | setting: time to run
+    {test}_timeout | = s | | setting: time to wait for the other side
+    """
+SIDE = """
+    {side}_cpus_used | = % | | processors busy; nothing printed for 0, as for those below
+    {side}_cpus_user | = % | | processors busy in user mode
+    {side}_cpus_intr | = % | | processors busy with interrupts
+    {side}_cpus_kernel | = % | | processors busy in kernel mode
+    {side}_cpus_iowait | = % | | processors waiting for disks
+    {side}_real_time | = s | | time that the test ran on this side
+    {side}_cpu_time | = s per {side}_real_time | | processor time on this side
+    """
+MOVED = """
+    {way}_bytes | + B per {side}_real_time | | bytes moved
+    {way}_msgs | + 1 per {side}_real_time | | messages moved
+    {way}_errors | - 1 per {side}_real_time | | errors; nothing printed for 0
+    """
 
 
-def _settings(test: str) -> dict[str, MetricFacts]:
-    return {
-        f"{test}_msg_size": NETWORK.neither("B", "setting: size of a message"),
-        f"{test}_time": NETWORK.neither("s", "setting: time to run"),
-        f"{test}_timeout": NETWORK.neither("s", "setting: time to wait for the other side"),
-    }
+def _side(side: str, *ways: str) -> str:
+    """The lines of what a test says of one side. ways: beginnings of the names of what it moved."""
+    return SIDE.format(side=side) + "".join(MOVED.format(way=way, side=side) for way in ways)
 
 
-def _side(prefix: str, who: str, moved: dict[str, str]) -> dict[str, MetricFacts]:
-    """What both tests say of a side. moved: beginnings of the names of what it moved, and how that is told."""
-    over = f"{prefix}_real_time"
-    table = {
-        f"{prefix}_cpus_{use}": NETWORK.neither("%", f"processors busy at {who}: {what}; nothing printed for 0")
-        for use, what in USES.items()
-    }
-    table[over] = NETWORK.neither("s", f"time that the test ran at {who}")
-    table[f"{prefix}_cpu_time"] = NETWORK.neither("s", f"processor time at {who}", over)
-    for name, way in moved.items():
-        table[f"{name}_bytes"] = NETWORK.more("B", f"bytes {way} at {who}", over)
-        table[f"{name}_msgs"] = NETWORK.more("", f"msgs {way} at {who}", over)
-        table[f"{name}_errors"] = NETWORK.less("", f"errors at {who}; nothing printed for 0", over)
-    return table
-
-
-METRICS: dict[str, MetricFacts] = {  # test and name of the line, but for bandwidth, which is bw there
-    "tcp_bw_bandwidth": NETWORK.more("B/s", "bytes received a second", is_headline=True),
-    "tcp_bw_msg_rate": NETWORK.more("1/s", "messages a second"),
-    "tcp_bw_access_recv": NETWORK.neither("", "setting: 1 if received data are read once more"),
-    **_settings("tcp_bw"),
-    "tcp_bw_send_cost": NETWORK.less("s/GB", "processor time of the sender for a GB"),
-    "tcp_bw_recv_cost": NETWORK.less("s/GB", "processor time of the receiver for a GB"),
-    **_side("tcp_bw_send", "the sender", {"tcp_bw_send": "sent"}),
-    **_side("tcp_bw_recv", "the receiver", {"tcp_bw_recv": "received"}),
-    "tcp_lat_latency": NETWORK.less("s", "time of a message one way: half of there and back", is_headline=True),
-    "tcp_lat_msg_rate": NETWORK.more("1/s", "messages a second"),
-    **_settings("tcp_lat"),
-    **_side("tcp_lat_loc", "the client", {"tcp_lat_loc_send": "sent", "tcp_lat_loc_recv": "received"}),
-    **_side("tcp_lat_rem", "the server", {"tcp_lat_rem_send": "sent", "tcp_lat_rem_recv": "received"}),
-}
+METRICS = facts_of(
+    "network",
+    BANDWIDTH + SETTINGS_OF.format(test="tcp_bw") + COSTS
+    + _side("tcp_bw_send", "tcp_bw_send") + _side("tcp_bw_recv", "tcp_bw_recv")
+    + LATENCY + SETTINGS_OF.format(test="tcp_lat")
+    + _side("tcp_lat_loc", "tcp_lat_loc_send", "tcp_lat_loc_recv")
+    + _side("tcp_lat_rem", "tcp_lat_rem_send", "tcp_lat_rem_recv"),
+)  # fmt: skip
 
 TESTS = ("tcp_bw", "tcp_lat")
 HEADING = re.compile(r"^((?:tcp|udp|sctp|sdp|rds|rc|uc|ud|ver|xrc)_[a-z_]+|conf|quit):\s*$")

@@ -8,92 +8,47 @@ missing then."""
 import re
 from functools import partial
 
-from tasks.nodes.tools.facts import MetricFacts, Of
-from tasks.nodes.tools.parsing import CUT, NUMBER, VALUE_SHOWN, Line, Log, Parser, in_binary
+from tasks.nodes.tools.parsing import CUT, NUMBER, VALUE_SHOWN, Line, Log, Parser, facts_of, in_binary
 
 TOOL = "sysbench"
-STEP, TIME_STEP, MIB = 0.01, 0.0001, 2**20  # of rates, sizes and deviations; of seconds and means
-LATENCY_STEP_S = 0.01e-3
-ROUNDED = "printed in steps of 0.01 ms: 0.00 is less than that, not nothing"
-EVENTS, TIME = "events (avg/stddev)", "execution time (avg/stddev)"
-RATES = {"events per second": "/sec", "events/s (eps)": "/sec"}
-LIMITS = ("prime numbers limit", "primer numbers limit", "maximum prime number checked in cpu test")  # 1.0, 0.5, 0.4
-OPERATIONS = ("total operations", "operations performed")  # 1.0; 0.4 and 0.5, as the second of each pair below
+TIME = "execution time (avg/stddev)"
 MOVED = "transferred"  # what a line says behind its first value, where others have a label before it
 TEXTS = {  # settings that are words
     "operation": "operation", "memory operations type": "operation", "scope": "scope", "memory scope type": "scope",
 }  # fmt: skip
-
-
-def _shared(of: Of, *, is_latency_headline: bool) -> dict[str, MetricFacts]:
-    """What every test has. is_latency_headline: whether an event takes longer than what is rounded away."""
-    over = "total_time"
-    return {
-        over: of.neither(
-            "s", "time that the test ran", at={"total time": "s", "time elapsed": "s"}, resolution=TIME_STEP
-        ),
-        "total_number_of_events": of.more("", "events of all threads", over, at={"total number of events": ""}),
-        "latency_min": of.less("s", f"shortest event; {ROUNDED}", at={"min": "ms"}, resolution=LATENCY_STEP_S),
-        "latency_avg": of.less(
-            "s", f"mean event; {ROUNDED}", at={"avg": "ms"}, is_headline=is_latency_headline, resolution=LATENCY_STEP_S
-        ),
-        "latency_max": of.less("s", f"longest event; {ROUNDED}", at={"max": "ms"}, resolution=LATENCY_STEP_S),
-        "latency_95p": of.less(
-            "s",
-            f"95th percentile of the events; {ROUNDED}",
-            at={"95th percentile": "ms", "approx. 95 percentile": "ms"},
-            is_headline=is_latency_headline,
-            resolution=LATENCY_STEP_S,
-        ),
-        "latency_sum": of.neither(
-            "s",
-            "time of all events, added up over the threads",
-            over,
-            at={"sum": "ms", "total time taken by event execution": "s"},  # 0.4 without a unit, 0.5 with s
-            resolution=LATENCY_STEP_S,
-        ),
-        "fairness_events_avg": of.more(
-            "", "events of a thread, on average", over, at={EVENTS: ""}, resolution=TIME_STEP
-        ),
-        "fairness_events_stddev": of.less(
-            "", "standard deviation of the threads' events", over, at={EVENTS: ""}, resolution=STEP
-        ),
-        "fairness_exctime_avg": of.neither(
-            "s", "time that a thread spent in events, on average", over, at={TIME: "s"}, resolution=TIME_STEP
-        ),
-        "fairness_exctime_stddev": of.less(
-            "s", "standard deviation of the threads' time in events", at={TIME: "s"}, resolution=STEP
-        ),
-    }
-
-
-CPU, MEMORY = Of("cpu"), Of("memory")
-CPU_METRICS: dict[str, MetricFacts] = {
-    "num_threads": CPU.neither("", "setting: threads", at={"number of threads": ""}),
-    "prime_numbers_limit": CPU.neither(
-        "", "setting: primes up to this number are looked for in each event", at=dict.fromkeys(LIMITS, "")
-    ),
-    "events_per_second": CPU.more(
-        "1/s", "events of all threads a second; not printed before 1.0", at=RATES, is_headline=True, resolution=STEP
-    ),
-    **_shared(CPU, is_latency_headline=True),
-}
-MEMORY_METRICS: dict[str, MetricFacts] = {
-    "number_of_threads": MEMORY.neither("", "setting: threads", at={"number of threads": ""}),
-    "block_size": MEMORY.neither("B", "setting: size of a block", at={"block size": "", "memory block size": ""}),
-    "total_size": MEMORY.neither(
-        "B", "setting: most that is transferred", at={"total size": "", "memory transfer size": ""}
-    ),
-    "total_operations": MEMORY.more("", "blocks transferred", "total_time", at=dict.fromkeys(OPERATIONS, "")),
-    "operations_per_second": MEMORY.more(
-        "1/s", "blocks transferred a second", at=dict.fromkeys(OPERATIONS, "/sec"), is_headline=True, resolution=STEP
-    ),
-    "transfer_size": MEMORY.more("B", "bytes transferred", "total_time", at={MOVED: ""}, resolution=STEP * MIB),
-    "transfer_rate": MEMORY.more(
-        "B/s", "bytes transferred a second", at={MOVED: ""}, is_headline=True, resolution=STEP * MIB
-    ),
-    **_shared(MEMORY, is_latency_headline=False),
-}
+# with the labels of the lines and the units that hold where the line has none. Latencies are printed in steps of
+# 0.01 ms: 0.00 is less than that, not nothing; they are no headline where events are shorter. Of two values in a line
+# both have its label, in their order.
+SHARED = f"""
+    total_time | = s ~1e-4 | total time=s; time elapsed=s | time that the test ran
+    total_number_of_events | + 1 per total_time | total number of events= | events of all threads
+    latency_min | - s ~1e-5 | min=ms | shortest event
+    latency_avg | -{{latency}} s ~1e-5 | avg=ms | mean event
+    latency_max | - s ~1e-5 | max=ms | longest event
+    latency_95p | -{{latency}} s ~1e-5 | 95th percentile=ms; approx. 95 percentile=ms | 95th percentile of the events
+    latency_sum | = s per total_time ~1e-5 | sum=ms; total time taken by event execution=s | time of all events
+    fairness_events_avg | + 1 per total_time ~1e-4 | events (avg/stddev)= | events of a thread, on average
+    fairness_events_stddev | - 1 per total_time ~0.01 | events (avg/stddev)= | standard deviation of the threads' events
+    fairness_exctime_avg | = s per total_time ~1e-4 | {TIME}=s | time that a thread spent in events, on average
+    fairness_exctime_stddev | - s ~0.01 | {TIME}=s | standard deviation of the threads' time in events
+    """
+CPU = """
+    num_threads | = 1 | number of threads= | setting: threads
+    prime_numbers_limit | = 1 | prime numbers limit=; primer numbers limit=; \
+        maximum prime number checked in cpu test= | setting: an event looks for primes up to it
+    events_per_second | +! 1/s ~0.01 | events per second=/sec; events/s (eps)=/sec | not printed before 1.0
+    """
+MEMORY = f"""
+    number_of_threads | = 1 | number of threads= | setting: threads
+    block_size | = B | block size=; memory block size= | setting: size of a block
+    total_size | = B | total size=; memory transfer size= | setting: most that is transferred
+    total_operations | + 1 per total_time | total operations=; operations performed= | blocks transferred
+    operations_per_second | +! 1/s ~0.01 | total operations=/sec; operations performed=/sec | blocks a second
+    transfer_size | + B per total_time ~{0.01 * 2**20} | {MOVED}= | bytes transferred
+    transfer_rate | +! B/s ~{0.01 * 2**20} | {MOVED}= | bytes transferred a second
+    """
+CPU_METRICS = facts_of("cpu", CPU + SHARED.format(latency="!"))
+MEMORY_METRICS = facts_of("memory", MEMORY + SHARED.format(latency=""))
 
 STARTS = (
     re.compile(r"^sysbench v?([0-9][0-9A-Za-z.\-]*)"),

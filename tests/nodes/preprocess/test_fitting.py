@@ -26,7 +26,7 @@ from tasks.nodes.preprocess.fitting import (
 )  # fmt: skip
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.preprocess.selection import spread_of
-from tasks.nodes.tools.facts import Of
+from tasks.nodes.tools.parsing import MetricFacts
 from tests.nodes.synthetic import synthetic_history
 
 OURS, THEIRS = PreprocessParams(), PreprocessParams(variant="paper")
@@ -116,7 +116,7 @@ def test_events_of_sysbench_become_events_a_second(history_of) -> None:
 
 
 def test_a_total_without_any_time_is_dropped_with_the_reason(history_of) -> None:
-    facts = {"own-tool": {"size": Of("disk").more("B", "moved", over="run_time")}}
+    facts = {"own-tool": {"size": MetricFacts("B", True, "run_time", "disk", "moved")}}
     [metric] = fit(history_of([{"size": (4, "B")}, {"size": (5, "B")}]), OURS, facts=facts).metrics
     assert (metric.why, metric.n_apart) == ("no usable value", 2)
     assert metric.note == "2 values without run_time: apart"
@@ -340,7 +340,9 @@ def test_every_recorded_metric_has_a_row_and_every_dropped_one_a_reason() -> Non
 def test_a_row_says_unit_dispersion_orientation_and_what_the_rule_says(history_of) -> None:
     measured = [{"lat": (value, unit)} for value, unit in ((1, "ms"), (2, "ms"), (3, "ms"), (9000, "us"))]
     history = history_of(measured, is_stressed=[False, False, False, True])
-    row = decisions(fit(history, OURS, facts={"own-tool": {"lat": Of("disk").less("s", "a time")}})).iloc[0]
+    row = decisions(
+        fit(history, OURS, facts={"own-tool": {"lat": MetricFacts("s", False, None, "disk", "a time")}})
+    ).iloc[0]
     assert (row["type"], row["metric"], row["unit_written"], row["unit"]) == ("own-tool", "lat", "ms, us", "s")
     assert (row["n_values"], row["n_distinct"], row["n_apart"], row["is_kept"]) == (4, 4, 0, True)
     assert (row["orientation"], row["orientation_from"]) == (-1, "declared")
@@ -349,7 +351,12 @@ def test_a_row_says_unit_dispersion_orientation_and_what_the_rule_says(history_o
 
 def test_disagreements_with_the_papers_rule_can_be_listed(history_of) -> None:
     history = history_of([{"lat": one, "bw": one} for one in (1.0, 8.0, 9.0, 10.0)])
-    facts = {"own-tool": {"lat": Of("disk").less("s", "a time"), "bw": Of("disk").more("B/s", "a speed")}}
+    facts = {
+        "own-tool": {
+            "lat": MetricFacts("s", False, None, "disk", "a time"),
+            "bw": MetricFacts("B/s", True, None, "disk", "a speed"),
+        }
+    }
     table = decisions(fit(history, OURS, facts=facts))
     assert table.loc[table["agrees"].eq(False), "metric"].tolist() == ["lat"]
 

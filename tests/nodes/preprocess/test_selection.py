@@ -5,10 +5,9 @@ import pytest
 
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.preprocess.selection import orient, rule_of, spread_of, why_dropped
-from tasks.nodes.tools.facts import Of
+from tasks.nodes.tools.parsing import MetricFacts
 
 OURS, THEIRS = PreprocessParams(), PreprocessParams(variant="paper")
-CPU = Of("cpu")
 
 
 def why(values, *, metric="m", base="s", fact=None, params=OURS):
@@ -45,9 +44,9 @@ def test_five_in_a_hundred_outliers_do_not_make_a_metric_vary() -> None:
 
 def test_a_setting_is_dropped_by_what_the_tool_says_and_else_by_its_name() -> None:
     told = "a setting or a version, not a result"
-    assert why([1, 2, 3], fact=CPU.neither("", "setting: threads")) == told
+    assert why([1, 2, 3], fact=MetricFacts("", None, None, "cpu", "setting: threads")) == told
     assert why([1, 2, 3], metric="num_threads") == told
-    assert why([1, 2, 3], metric="threads", fact=CPU.more("", "threads that ended")) == ""
+    assert why([1, 2, 3], metric="threads", fact=MetricFacts("", True, None, "cpu", "threads that ended")) == ""
 
 
 def test_without_a_value_there_is_nothing_to_keep() -> None:
@@ -84,13 +83,13 @@ def oriented(metric="m", base="1", fact=None, values=LEFT, unstressed=None, para
 
 
 def test_what_the_tool_declares_holds_against_the_rule_and_the_disagreement_is_told() -> None:
-    found = oriented(fact=CPU.less("s", "a time"), values=LEFT)
+    found = oriented(fact=MetricFacts("s", False, None, "cpu", "a time"), values=LEFT)
     assert (found.sign, found.origin, found.rule_with_stressed, found.agrees) == (-1, "declared", 1, False)
-    assert oriented(fact=CPU.more("1/s", "a rate"), values=LEFT).agrees is True
+    assert oriented(fact=MetricFacts("1/s", True, None, "cpu", "a rate"), values=LEFT).agrees is True
 
 
 def test_a_metric_declared_neither_better_nor_worse_falls_to_the_rule_and_not_to_its_unit() -> None:
-    found = oriented(base="s", fact=CPU.neither("s", "time that it ran"), values=LEFT)
+    found = oriented(base="s", fact=MetricFacts("s", None, None, "cpu", "time that it ran"), values=LEFT)
     assert (found.sign, found.origin, found.agrees) == (1, "rule", None)
 
 
@@ -127,7 +126,7 @@ def test_where_nothing_can_be_told_that_is_said() -> None:
 
 
 def test_the_papers_variant_asks_the_rule_alone_but_for_the_authors_overrides() -> None:
-    assert oriented(base="s", fact=CPU.less("s", "a time"), values=LEFT, params=THEIRS).sign == 1
+    assert oriented(base="s", fact=MetricFacts("s", False, None, "cpu", "a time"), values=LEFT, params=THEIRS).sign == 1
     assert oriented("tcp_lat_msg_rate", values=RIGHT, params=THEIRS).origin == "override"
     assert oriented("tcp_lat_msg_rate", values=RIGHT, params=THEIRS).sign == 1
     assert oriented("bw_stdev", values=LEFT, params=THEIRS).sign == -1
@@ -149,8 +148,8 @@ def test_one_outlier_turns_the_rule() -> None:
 
 
 def test_a_sign_that_is_a_guess_against_the_tools_word_is_told() -> None:
-    neither = CPU.neither("1/s", "requests made a second: set by the interval")
+    neither = MetricFacts("1/s", None, None, "cpu", "requests made a second: set by the interval")
     assert not oriented(base="1/s", fact=neither).is_directed
-    assert oriented(base="1/s", fact=CPU.more("1/s", "requests a second")).is_directed
+    assert oriented(base="1/s", fact=MetricFacts("1/s", True, None, "cpu", "requests a second")).is_directed
     assert oriented(base="'widgets'").is_directed  # of a foreign metric nobody knows better than the rule
     assert oriented(base="1/s", fact=neither, params=THEIRS).is_directed  # the paper has nothing but its rule

@@ -14,15 +14,13 @@ from tasks.nodes.preprocess.unification import (
     per_second,
     recorded,
 )  # fmt: skip
-from tasks.nodes.tools.facts import DURATION, Of
-from tasks.nodes.tools.parsing import SPELLED
+from tasks.nodes.tools.parsing import DURATION, SPELLED, MetricFacts
 
-DISK = Of("disk")
 TOTALS = {
     "own-tool": {
-        "size": DISK.more("B", "moved", over="run_time"),
-        "run_time": DISK.neither("s", "time"),
-        "busy": DISK.less("s", "time used", over=DURATION),
+        "size": MetricFacts("B", True, "run_time", "disk", "moved"),
+        "run_time": MetricFacts("s", None, None, "disk", "time"),
+        "busy": MetricFacts("s", False, DURATION, "disk", "time used"),
     }
 }
 SPELLINGS = [
@@ -132,7 +130,7 @@ def test_values_in_a_unit_that_cannot_become_that_of_most_stay_apart_and_are_cou
 
 def test_the_declared_unit_decides_even_where_few_values_have_it(history_of) -> None:
     found = recorded(history_of([{"m": (5, "MB")}, {"m": (7, "MB")}, {"m": (3, "ms")}]))
-    facts = {"own-tool": {"m": Of("cpu").less("s", "a time")}}
+    facts = {"own-tool": {"m": MetricFacts("s", False, None, "cpu", "a time")}}
     assert choose_columns(found, facts)["base"].tolist() == ["s"]
     assert choose_columns(found, {})["base"].tolist() == ["B"]
 

@@ -4,8 +4,7 @@ import pytest
 
 from tasks.nodes.preprocess.unification import conversion_of
 from tasks.nodes.tools import PARSERS, headlines, resolution
-from tasks.nodes.tools.facts import DURATION
-from tasks.nodes.tools.parsing import SPELLED
+from tasks.nodes.tools.parsing import DURATION, SPELLED
 
 CLAT = ("min", "max", "avg", "stdev", "05p", "50p", "95p")
 MOMENTS = ("min", "max", "avg", "stdev")

@@ -150,27 +150,27 @@ CHANGES = {
 
 
 @pytest.mark.parametrize(("benchmark", "name", "old", "new", "other"), CHANGES.values(), ids=CHANGES)
-def test_another_setting_is_told(logs, read_faults, parse, benchmark, name, old, new, other):
+def test_another_setting_is_told(logs, read, parse, benchmark, name, old, new, other):
     text = (logs / name).read_text()
     assert old in text
-    assert dict(read_faults(benchmark, text.replace(old, new)).settings) == dict(parse(name).settings) | other
+    assert dict(read(benchmark, text.replace(old, new)).settings) == dict(parse(name).settings) | other
 
 
-def test_jobs_that_differ_are_told_together(logs, read_faults):
+def test_jobs_that_differ_are_told_together(logs, read):
     text = (logs / "fio/3.33.txt").read_text()
     other = text.splitlines()[0].replace("rw=randrw", "rw=read").replace("randwrite:", "scan:")
-    assert dict(read_faults("disk-fio", f"{other}\n{text}").settings)["rw"] == "read+randrw"
+    assert dict(read("disk-fio", f"{other}\n{text}").settings)["rw"] == "read+randrw"
 
 
-def test_json_that_lists_no_more_than_text_tells_is_the_same_template(logs, read_faults, parse):
+def test_json_that_lists_no_more_than_text_tells_is_the_same_template(logs, read, parse):
     document = json.loads((logs / "fio/3.33.json").read_text())
     for further in ("size", "runtime"):
         del document["jobs"][0]["job options"][further]
-    settings = read_faults("disk-fio", json.dumps(document)).settings
+    settings = read("disk-fio", json.dumps(document)).settings
     assert template_of(settings) == template_of(parse("fio/3.33.txt").settings)
 
 
-def test_jobs_that_differ_are_told_together_in_json_as_in_text(logs, read_faults, parse):
+def test_jobs_that_differ_are_told_together_in_json_as_in_text(logs, read, parse):
     document = json.loads((logs / "fio/3.33.json").read_text())
     other = copy.deepcopy(document["jobs"][0])
     other["job options"] |= {"rw": "read", "direct": "1"}
@@ -178,7 +178,7 @@ def test_jobs_that_differ_are_told_together_in_json_as_in_text(logs, read_faults
     expected = dict(parse("fio/3.33.json").settings) | {
         "rw": "read+randrw", "direct": "1+0", "number_of_processes": "2",
     }  # fmt: skip
-    assert dict(read_faults("disk-fio", json.dumps(document)).settings) == expected
+    assert dict(read("disk-fio", json.dumps(document)).settings) == expected
 
 
 def test_settings_are_spelled_in_base_units_and_as_one_word():

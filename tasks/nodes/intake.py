@@ -19,7 +19,7 @@ from tasks.errors import BadInput, quoting_nothing
 from tasks.nodes.execution import SCHEMAS
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import READERS, Reader, detect
-from tasks.nodes.readers.folders import Folder
+from tasks.nodes.readers.files import Folder
 from tasks.nodes.readers.labels import labelled, node_of, read_manifest, short_names
 from tasks.nodes.readers.logs import ENDINGS as LOG_ENDINGS
 from tasks.nodes.readers.logs import log_names

@@ -114,7 +114,10 @@ def learn(
     What a node did while an alarm goes on does not count as calm, or a sickness that lasts would become what is usual.
     The same data, alarms, parameters and code make the same detector once, unless `again` says so. Raises NotFound
     without executions, BadInput where there is too little to learn from."""
-    from tasks.nodes.detect.verdicts import learn_verdicts, save_verdict_model
+    from tasks.nodes.detect.verdicts import (
+        learn_verdicts,
+        save_verdict_model,
+    )
 
     version = version_of(warehouse, source)
     asked = {
@@ -164,7 +167,10 @@ def judge(warehouse: Warehouse, source: str, score: ScoreParams) -> Judged:
     key = uuid.uuid5(uuid.NAMESPACE_OID, f"{version}{model_id}{asked}{code_version()}").hex
     row = read_judging(warehouse, source)
     if row is None or row["key"] != key:
-        from tasks.nodes.detect.verdicts import judge_history, load_verdict_model
+        from tasks.nodes.detect.verdicts import (
+            judge_history,
+            load_verdict_model,
+        )
 
         model = load_verdict_model(folder_of(warehouse.models, WORD, model_id))
         history, _ = benchmarks_of(warehouse, source, score)

@@ -13,7 +13,10 @@ from tasks.advice.memory import MemoryNeed, stated_need
 from tasks.advice.params import CPU_ONE_THREAD
 from tasks.errors import BadInput, quoted
 from tasks.jobs.statuses import status_of
-from tasks.nodes.readers.table_file import choose_columns, read_table_file
+from tasks.nodes.readers.files import (
+    choose_columns,
+    read_table_file,
+)
 from tasks.read_limits import ReadLimits
 
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

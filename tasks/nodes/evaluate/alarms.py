@@ -17,8 +17,11 @@ import pandas as pd
 from tasks.errors import BadSetting
 from tasks.nodes.aspects import hours_of, is_stressed, is_unstressed
 from tasks.nodes.detect.alarms import NEVER, follow
-from tasks.nodes.detect.budget import pace, threshold_of_alarms
 from tasks.nodes.detect.params import AlarmParams, BudgetParams
+from tasks.nodes.detect.verdicts import (
+    pace,
+    threshold_of_alarms,
+)
 from tasks.nodes.evaluate.measures import Figures, put
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.type_tables import Bools, Floats

@@ -25,8 +25,8 @@ from tasks.nodes.evaluate.measures import (
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.splits import PROTOCOLS, Protocol, Split, as_told, choose_threshold, splits_of
 from tasks.nodes.history import History
-from tasks.nodes.readers.benchmark_names import slug
 from tasks.nodes.readers.labels import is_dose
+from tasks.nodes.readers.vetting import slug
 from tasks.nodes.type_tables import Bools, Floats, NodeTables
 from tasks.progress import report_progress
 

@@ -7,14 +7,13 @@ from tasks.errors import BadInput
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers.azure import OWN_COLUMNS as AZURE_COLUMNS
 from tasks.nodes.readers.azure import AzureReader
-from tasks.nodes.readers.folders import Folder
+from tasks.nodes.readers.files import Folder, column_names
 from tasks.nodes.readers.logs import LogsReader
 from tasks.nodes.readers.long_table import OWN_NAMES as LONG_COLUMNS
 from tasks.nodes.readers.long_table import LongReader
 from tasks.nodes.readers.perona import PeronaReader
 from tasks.nodes.readers.recorded import RecordedReader
 from tasks.nodes.readers.sparecores import SpareCoresReader
-from tasks.nodes.readers.table_file import column_names
 from tasks.read_limits import ReadLimits
 from tasks.reading import Chunk, input_faults, read_head
 

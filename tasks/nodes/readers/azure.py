@@ -20,13 +20,19 @@ from numpy.typing import NDArray
 
 from tasks.nodes.execution import EXECUTIONS_SCHEMA, METRICS_SCHEMA, framed
 from tasks.nodes.params import ReadParams
-from tasks.nodes.readers.benchmark_names import aspect_of, benchmark_slugs
-from tasks.nodes.readers.table_file import TableFile, choose_columns, column_names, read_table_file
+from tasks.nodes.readers.files import (
+    TableFile,
+    choose_columns,
+    column_names,
+    read_table_file,
+)
 from tasks.nodes.readers.vetting import (
     MICROSECONDS,
     Check,
     Reasons,
     are_none,
+    aspect_of,
+    benchmark_slugs,
     first_reasons,
     span_checks,
     texts,

@@ -20,8 +20,11 @@ import pyarrow.compute as pc
 from tasks.errors import BadInput, quoted
 from tasks.nodes.execution import EXECUTIONS_SCHEMA, framed, tabled
 from tasks.nodes.params import ReadParams
-from tasks.nodes.readers.benchmark_names import slug, template_hash
-from tasks.nodes.readers.vetting import flag_of
+from tasks.nodes.readers.vetting import (
+    flag_of,
+    slug,
+    template_hash,
+)
 from tasks.path_labels import named_column, path_label, path_stem
 from tasks.reading import Chunk
 from tasks.times import time_of

@@ -18,10 +18,14 @@ from typing import Any
 from tasks.errors import BadInput
 from tasks.nodes.execution import Execution, ParsedLog, as_chunk
 from tasks.nodes.params import ReadParams
-from tasks.nodes.readers.benchmark_names import hash_of, slug
-from tasks.nodes.readers.folders import Folder
+from tasks.nodes.readers.files import Folder
 from tasks.nodes.readers.labels import HOW_TO_NAME, node_of, read_manifest, stem_of
-from tasks.nodes.readers.vetting import NoExecution, vetted_facts
+from tasks.nodes.readers.vetting import (
+    NoExecution,
+    hash_of,
+    slug,
+    vetted_facts,
+)
 from tasks.nodes.tools import PARSERS, detect
 from tasks.nodes.tools.parsing import template_of, unreadable
 from tasks.reading import Chunk, open_checked, refusals

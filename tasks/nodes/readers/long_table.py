@@ -20,10 +20,26 @@ from numpy.typing import NDArray
 from tasks.errors import BadInput, quoted
 from tasks.nodes.execution import COUNTED, EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SCHEMA, framed
 from tasks.nodes.params import ReadParams
-from tasks.nodes.readers.benchmark_names import aspect_of, template_hash
+from tasks.nodes.readers.files import (
+    TableFile,
+    choose_columns,
+    column_names,
+    read_table_file,
+)
 from tasks.nodes.readers.labels import IDENTITY, is_dose, label_column, node_of, read_manifest
-from tasks.nodes.readers.table_file import TableFile, choose_columns, column_names, read_table_file
-from tasks.nodes.readers.vetting import Cells, Check, are_none, completed_times, first_reasons, flags, texts, times, vet
+from tasks.nodes.readers.vetting import (
+    Cells,
+    Check,
+    are_none,
+    aspect_of,
+    completed_times,
+    first_reasons,
+    flags,
+    template_hash,
+    texts,
+    times,
+    vet,
+)
 from tasks.reading import Chunk, all_refusals, refusals
 from tasks.workloads.readers.tables import as_numbers
 

@@ -24,9 +24,19 @@ from numpy.typing import NDArray
 from tasks.errors import BadInput, quoted
 from tasks.nodes.execution import Execution, Measured, Sampled, as_chunk
 from tasks.nodes.params import ReadParams
-from tasks.nodes.readers.benchmark_names import aspect_of, hash_of, metric_name, slug
 from tasks.nodes.readers.labels import read_manifest
-from tasks.nodes.readers.vetting import Check, completed_times, first_reasons, flags, times, vet
+from tasks.nodes.readers.vetting import (
+    Check,
+    aspect_of,
+    completed_times,
+    first_reasons,
+    flags,
+    hash_of,
+    metric_name,
+    slug,
+    times,
+    vet,
+)
 from tasks.read_limits import ReadLimits
 from tasks.reading import Chunk, all_refusals, no_refusals, open_plain, refusals
 from tasks.storage import ADDRESS

@@ -4,23 +4,405 @@ A folder of a benchmark is one execution on the node <vendor>/<instance>. What o
 not ended, printed nothing or prints what no parser here knows is refused with the reason. A benchmark that failed is
 kept as failed, with the values that can be read. A manifest may name all, an instance, or a folder of a benchmark."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
 from tasks.errors import BadInput
-from tasks.nodes.execution import Execution, Measured, as_chunk
+from tasks.nodes.aspects import Aspect
+from tasks.nodes.execution import Execution, Fault, Measured, as_chunk
 from tasks.nodes.params import ReadParams
-from tasks.nodes.readers.benchmark_names import slug
-from tasks.nodes.readers.folders import Folder
+from tasks.nodes.readers.files import Folder
 from tasks.nodes.readers.labels import IDENTITY, Manifest, read_manifest
-from tasks.nodes.readers.sparecores_outputs import OUTPUTS, Output, Printed
-from tasks.nodes.readers.vetting import NoExecution, vetted_facts
+from tasks.nodes.readers.vetting import (
+    NoExecution,
+    metric_name,
+    slug,
+    vetted_facts,
+)
 from tasks.nodes.tools.parsing import unreadable
-from tasks.reading import Chunk, json_of, refusals
+from tasks.reading import Chunk, csv_fields, encodable, json_of, refusals
 from tasks.tally import NO_BENCHMARK
 from tasks.times import time_of
+
+RAW_SHOWN = 500
+VALUE_SHOWN = 40
+PERCENTILES = ("avg", "p50", "p95", "p99")
+SHOWN = 40
+BOGO = re.compile(r"^stress-ng: metrc: \[\d+\] (\S+)\s+(\d+)((?:\s+[\d.]+){5,})\s*$")
+ROW = re.compile(r"^stress-ng: metrc: \[\d+\] \S+\s+\d+(\s+[-+.\w]+){5,}\s*$")
+BOGO_REAL_S, BOGO_CPU_S = 3, 4  # columns behind the count: rate over real time, over CPU time
+SIZES = re.compile(r"^\+H:([\d:]+)\s*$|^Got: \+H:([\d:]+) from")
+SPEEDS = re.compile(r"^\+F:\d+:([^:]+):([\d.:]+)\s*$")
+RESULTS, OUTSIDE = "Results:", re.compile(r"^\S")
+NO_SCORE = ("numtestprocesses", "results_complete")
+PRINTED = ("stdout",)
+
+
+@dataclass
+class Printed:
+    """Values in the order of the output, metrics that it gave no value, and what could not be used, by line."""
+
+    measured: list[Measured] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    _known: set[str] = field(default_factory=set)
+
+    def add(self, metric: str, value: object, unit: str = "", *, place: int = 1, raw: str = "") -> None:
+        """A value that was told, a number or its text; None and 0 are missing: a rate or a latency of nothing is a test
+        that did not run. Anything else that is no finite number above 0 is a fault at that line."""
+        metric = encodable(metric)
+        number = _number_of(value) if isinstance(value, str) else _checked(value)
+        told = f"{metric} ({_shown(value)})"
+        if value is None or number == 0:
+            self.missing.append(metric)
+        elif number is None:
+            self.fault(place, f"{told} is no finite number", raw or f"{metric}: {value}")
+        elif number < 0:
+            self.fault(place, f"{told} is negative", raw or f"{metric}: {value}")
+        elif metric in self._known:
+            self.fault(place, f"{told} stands there twice; the first counts", raw or f"{metric}: {value}")
+        else:
+            self._known.add(metric)
+            self.measured.append(Measured(metric, number, unit))
+
+    def add_most(self, metric: str, ending: str, start: str = "") -> None:
+        """The largest of the values whose names begin and end so: it compares machines of different sizes."""
+        told = [one for one in self.measured if one.metric.endswith(ending) and one.metric.startswith(start)]
+        if told:
+            self.measured.append(Measured(metric, max(one.value for one in told), told[0].unit))
+
+    def fault(self, place: int, reason: str, raw: str) -> None:
+        """A line that could not be used."""
+        self.faults.append(Fault(place, reason, raw[:RAW_SHOWN]))
+
+    def lacking(self) -> tuple[str, ...]:
+        """The metrics without a value, each once."""
+        known = {one.metric for one in self.measured}
+        return tuple(dict.fromkeys(metric for metric in self.missing if metric not in known))
+
+
+def _number_of(text: str) -> float | None:
+    """A finite number, or None."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _csv_rows(text: str, needed: tuple[str, ...], printed: Printed) -> Iterator[tuple[int, Mapping[str, str]]]:
+    """The rows of a CSV text with their lines; needed: columns of numbers.
+
+    A row with another number of fields, or no number where one is needed, becomes a fault."""
+    names: list[str] = []
+    for place, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            fields = csv_fields(line)
+        except ValueError as error:
+            printed.fault(place, f"not a line of CSV ({error})", line)
+            continue
+        if not names:
+            names = fields
+            if lacking := [name for name in needed if name not in names]:
+                printed.fault(place, f"no column {lacking[0]}", line)
+                return
+            continue
+        if len(fields) != len(names):
+            printed.fault(place, f"{len(fields)} fields; the header has {len(names)}", line)
+            continue
+        row = dict(zip(names, fields, strict=True))
+        if wrong := [name for name in needed if _number_of(row[name]) is None]:
+            printed.fault(place, f"{wrong[0]} is no finite number", line)
+            continue
+        yield place, row
+
+
+def _checked(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _shown(value: object) -> str:
+    return str(value)[:VALUE_SHOWN]
+
+
+def stress_suite(text: str) -> Printed:
+    """Stressors with one worker and with as many as processors: bogo operations a second; metrics cpu_1, cpu_n."""
+    printed = Printed()
+    for name, by_workers in _items(_object(text, printed).get("stressors"), "stressors", printed):
+        told = dict(_items(by_workers, name, printed))
+        counts = sorted((one for one in told if one.isdecimal()), key=int)
+        for workers in [one for one in told if not one.isdecimal()]:
+            printed.fault(1, f"{name}: {workers!r} is no number of workers", f"{name}: {by_workers}")
+        for workers in counts:
+            shown = "n" if len(counts) > 1 and workers == counts[-1] else workers
+            _add(printed, f"{metric_name(name)}_{shown}", told[workers], "bogo_ops_per_sec", "/sec")
+    return printed
+
+
+def compression(text: str) -> Printed:
+    """Algorithms by level, threads and block size: bytes a second, and the size left in percent."""
+    printed = Printed()
+    for algorithm, levels in _items(_object(text, printed), "the output", printed):
+        for level, runs in _items(levels, algorithm, printed):
+            if not isinstance(runs, list):
+                printed.fault(1, f"{algorithm}, level {level} holds no list of runs", f"{level}: {runs}")
+                continue
+            for run in runs:
+                _add_run(printed, f"{metric_name(algorithm)}_{level}", run)
+    return printed
+
+
+def pgbench(text: str) -> Printed:
+    """The score of pgbench in transactions a minute, and its latencies."""
+    printed = Printed()
+    told = _object(text, printed)
+    _add(printed, "score", told, "score", str(told.get("score_unit") or ""))
+    latencies = dict(_items(told.get("latency_ms"), "latency_ms", printed))
+    for name in PERCENTILES if latencies else ():
+        _add(printed, f"latency_{name}", latencies, name, "ms")
+    _add(printed, "latency_stddev", told, "latency_stddev_ms", "ms")
+    return printed
+
+
+def geekbench(text: str) -> Printed:
+    """The scores of single-core and multi-core tests; metrics single_core_clang, multi_core_score."""
+    printed = Printed()
+    for table, tests in _object(text, printed).items():
+        prefix = metric_name(str(table)).removesuffix("_performance")
+        if not isinstance(tests, dict) or not any("score" in one for one in tests.values() if isinstance(one, dict)):
+            continue  # it describes the machine
+        for name, told in tests.items():
+            _add(printed, f"{prefix}_{metric_name(str(name))}", told, "score")
+    return printed
+
+
+def llm(text: str) -> Printed:
+    """JSON lines of llama-bench: tokens a second by model, prompt length and generated length."""
+    printed = Printed()
+    for place, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        n_faults = len(printed.faults)
+        told = _object(line, printed, place)
+        model = metric_name(str(told.get("model_filename") or "").rpartition("/")[2].removesuffix(".gguf"))
+        kind = f"prompt_{told.get('n_prompt')}" if told.get("n_prompt") else f"generate_{told.get('n_gen')}"
+        if model:
+            printed.add(f"{model}_{kind}", told.get("avg_ts"), "tokens/sec", place=place, raw=line)
+        elif len(printed.faults) == n_faults:
+            printed.fault(place, "no model_filename", line)
+    return printed
+
+
+def _add_run(printed: Printed, name: str, run: object) -> None:
+    """One run of an algorithm at a level."""
+    if not isinstance(run, dict):
+        printed.fault(1, f"{name}: a run that is no object", str(run))
+        return
+    options = _items(run.get("extra_args"), f"{name}: extra_args", printed) if run.get("extra_args") else ()
+    extra = "".join(f"_{metric_name(option)}_{value}" for option, value in options)
+    for what, unit in (("compress", "B/s"), ("decompress", "B/s"), ("ratio", "%")):
+        if what in run:
+            _add(printed, f"{name}_threads_{run.get('threads')}{extra}_{what}", run, what, unit)
+
+
+def _add(printed: Printed, metric: str, told: object, key: str, unit: str = "") -> None:
+    """The value under a key of an object; the metric is missing where either is null; anything else is a fault."""
+    if told is None:
+        printed.add(metric, None, unit)
+    elif not isinstance(told, dict):
+        printed.fault(1, f"{metric} ({str(told)[:SHOWN]}) is no object with {key}", f"{metric}: {told}")
+    else:
+        printed.add(metric, told.get(key), unit, raw=f"{metric}: {told}")
+
+
+def _object(text: str, printed: Printed, place: int = 1) -> dict[str, Any]:
+    try:
+        told = json_of(text)
+    except ValueError as error:
+        printed.fault(place, f"malformed JSON ({error})", text)
+        return {}
+    if not isinstance(told, dict):
+        printed.fault(place, "JSON that holds no object", text)
+        return {}
+    return told
+
+
+def _items(value: object, what: str, printed: Printed) -> Iterator[tuple[str, Any]]:
+    """The entries of an object; a fault for what is none, nothing for what is not there."""
+    if isinstance(value, dict):
+        yield from ((str(name), inner) for name, inner in value.items())
+    elif value is not None:
+        printed.fault(1, f"{what} holds no object", f"{what}: {value}")
+
+
+def bw_mem(text: str) -> Printed:
+    """`rd 16.00 53947.66`: operation, size in MB, bandwidth in MB/s; metric rd_16."""
+    printed = Printed()
+    for place, line in _lines(text):
+        fields = line.split()
+        if len(fields) != 3 or None in (_number_of(fields[1]), _number_of(fields[2])):
+            printed.fault(place, "no operation with size and bandwidth", line)
+        else:
+            name = f"{metric_name(fields[0])}_{_size(fields[1])}"
+            printed.add(name, fields[2], "MB/s", place=place, raw=line)
+    return printed
+
+
+def pairs(text: str) -> Printed:
+    """`4,5833.64`: workers and their operations a second, together; metric bogo_ops_4, and the most of all."""
+    printed = Printed()
+    for place, line in _lines(text):
+        workers, _, rate = line.partition(",")
+        if not workers.strip().isdigit() or _number_of(rate) is None:
+            printed.fault(place, "no number of workers with their operations a second", line)
+        else:
+            printed.add(f"bogo_ops_{workers.strip()}", rate, "/sec", place=place, raw=line)
+    printed.add_most("bogo_ops_most", "", "bogo_ops_")
+    return printed
+
+
+def stress_ng(text: str) -> Printed:
+    """The table of stress-ng --metrics: for each stressor its rates over real and over CPU time."""
+    printed = Printed()
+    for place, line in _lines(text):
+        if told := BOGO.match(line):
+            numbers = told[3].split()
+            for name, at in (("bogo_ops", BOGO_REAL_S), ("bogo_ops_cpu_time", BOGO_CPU_S)):
+                printed.add(f"{metric_name(told[1])}_{name}", numbers[at], "/sec", place=place, raw=line)
+        elif ROW.match(line):
+            printed.fault(place, "a row of the table without its numbers", line)
+    return printed
+
+
+def passmark(text: str) -> Printed:
+    """The lines below `Results:`. A score of 0 stands for instructions that the processor lacks: no value."""
+    printed, is_inside = Printed(), False
+    for place, line in _lines(text):
+        if OUTSIDE.match(line):
+            is_inside = line.strip() == RESULTS
+        elif is_inside:
+            name, _, told = line.partition(":")
+            if metric_name(name) in NO_SCORE:
+                continue
+            printed.add(metric_name(name), told.strip(), place=place, raw=line)
+    return printed
+
+
+def openssl(text: str) -> Printed:
+    """`openssl speed -mr -multi`: the last line of each algorithm is the sum over its processes, in bytes a second."""
+    printed = Printed()
+    sizes: list[str] = []
+    for place, line in _lines(text):
+        if told := SIZES.match(line):
+            sizes = (told[1] or told[2]).split(":")
+        elif told := SPEEDS.match(line):
+            values = told[2].split(":")
+            if len(values) != len(sizes):
+                printed.fault(place, f"{len(values)} speeds for {len(sizes)} sizes", line)
+                continue
+            for size, value in zip(sizes, values, strict=True):
+                printed.add(f"{metric_name(told[1])}_{size}", value, "B/s", place=place, raw=line)
+        elif line.startswith("+F:"):
+            printed.fault(place, "no algorithm with its speeds", line)
+    return printed
+
+
+def membench(text: str) -> Printed:
+    """CSV: read, write and copy of buffers of size_kb in MB/s, and latencies in ns; 0 stands where a column is none."""
+    printed = Printed()
+    for place, row in _csv_rows(text, ("size_kb", "bandwidth_mb_s", "latency_ns"), printed):
+        operation = row.get("operation", "")
+        name = f"{metric_name(operation)}_{_size(row['size_kb'])}"
+        if operation == "latency":
+            printed.add(name, row["latency_ns"], "ns", place=place)
+        else:
+            printed.add(name, row["bandwidth_mb_s"], "MB/s", place=place)
+    return printed
+
+
+def redis(text: str) -> Printed:
+    """CSV of memtier: requests a second and latency (ms) by operation and pipeline, and the most requests of all."""
+    printed = Printed()
+    for place, row in _csv_rows(text, ("rps", "latency"), printed):
+        name = f"{metric_name(row.get('operation', ''))}_pipeline_{row.get('pipeline', '')}"
+        _add_rate(printed, row, name, "ms", place)
+    printed.add_most("rps_most", "_rps")
+    return printed
+
+
+def web(text: str) -> Printed:
+    """CSV of wrk: requests a second and latency (s) by size, threads and connections, and the most of each size.
+
+    Threads and connections follow the processors of a machine: only the most can be compared between types."""
+    printed = Printed()
+    sizes: dict[str, None] = {}
+    for place, row in _csv_rows(text, ("rps", "latency"), printed):
+        size = metric_name(row.get("size", ""))
+        sizes[size] = None
+        name = f"{size}_threads_{row.get('threads', '')}_connections_{row.get('connections', '')}"
+        _add_rate(printed, row, name, "s", place)
+    for size in sizes:
+        printed.add_most(f"{size}_rps_most", "_rps", f"{size}_threads_")
+    return printed
+
+
+def _lines(text: str) -> list[tuple[int, str]]:
+    return [(place, line) for place, line in enumerate(text.splitlines(), 1) if line.strip()]
+
+
+def _add_rate(printed: Printed, row: Mapping[str, str], name: str, unit: str, place: int) -> None:
+    printed.add(f"{name}_rps", row["rps"], "/sec", place=place)
+    printed.add(f"{name}_latency", row["latency"], unit, place=place)
+
+
+def _size(text: str) -> str:
+    """16.00 is 16, 0.016384 is 0_016384."""
+    return (text.rstrip("0").rstrip(".") if "." in text else text).replace(".", "_")
+
+
+@dataclass(frozen=True)
+class Output:
+    """names: of benchmarks, those that end in * stand for all that begin so. parse: values of an output, and
+    lines that cannot be read. files: where it stands, the first that there is."""
+
+    names: tuple[str, ...]
+    aspect: Aspect
+    parse: Callable[[str], Printed]
+    files: tuple[str, ...] = PRINTED
+
+    def fits(self, benchmark: str) -> bool:
+        """Whether a benchmark is one of these."""
+        return any(benchmark.startswith(name[:-1]) if name.endswith("*") else benchmark == name for name in self.names)
+
+
+OUTPUTS = (
+    Output(("bw_mem",), "memory", bw_mem),
+    Output(("membench",), "memory", membench),
+    Output(("stressng", "stressngsinglecore"), "cpu", stress_ng),
+    Output(("stressngfull",), "cpu", pairs),
+    Output(("stressng_benchmarks",), "system", stress_suite),
+    Output(("passmark",), "system", passmark),
+    Output(("geekbench",), "system", geekbench, ("results.json", "stdout")),
+    Output(("openssl",), "cpu", openssl),
+    Output(("compression_text",), "cpu", compression),
+    Output(("redis", "redis_*"), "application", redis),
+    Output(("static_web",), "application", web),
+    Output(("pgbench_*",), "application", pgbench),
+    Output(("llm", "llm_*"), "application", llm),
+)
+
 
 META, MARK = "meta.json", '"exit_code"'
 LOOKED_AT = 20  # files that tell whether a folder is one of the inspector's

@@ -29,6 +29,7 @@ from tasks.nodes.preprocess.selection import spread_of
 from tasks.nodes.tools.parsing import MetricFacts
 from tests.nodes.synthetic import synthetic_history
 
+LATENCY = MetricFacts("s", False, None, "disk", "a time")
 OURS, THEIRS = PreprocessParams(), PreprocessParams(variant="paper")
 
 
@@ -340,9 +341,7 @@ def test_every_recorded_metric_has_a_row_and_every_dropped_one_a_reason() -> Non
 def test_a_row_says_unit_dispersion_orientation_and_what_the_rule_says(history_of) -> None:
     measured = [{"lat": (value, unit)} for value, unit in ((1, "ms"), (2, "ms"), (3, "ms"), (9000, "us"))]
     history = history_of(measured, is_stressed=[False, False, False, True])
-    row = decisions(
-        fit(history, OURS, facts={"own-tool": {"lat": MetricFacts("s", False, None, "disk", "a time")}})
-    ).iloc[0]
+    row = decisions(fit(history, OURS, facts={"own-tool": {"lat": LATENCY}})).iloc[0]
     assert (row["type"], row["metric"], row["unit_written"], row["unit"]) == ("own-tool", "lat", "ms, us", "s")
     assert (row["n_values"], row["n_distinct"], row["n_apart"], row["is_kept"]) == (4, 4, 0, True)
     assert (row["orientation"], row["orientation_from"]) == (-1, "declared")

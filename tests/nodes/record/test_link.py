@@ -1,11 +1,15 @@
-"""A link with a delay: every packet arrives, in its order, and not before its time."""
+"""The relay that delays a link."""
 
 import os
 import socket
 
 import pytest
 
-from tasks.nodes.record.relay import MOST_WAITING, Late, carry
+from tasks.nodes.record.link import (
+    MOST_WAITING,
+    Late,
+    carry,
+)
 
 
 def test_a_packet_is_due_when_its_delay_is_over_and_not_before():
@@ -58,7 +62,7 @@ def test_a_device_that_takes_nothing_loses_packets_and_does_not_stop_the_others(
     one.setblocking(False)
     nowhere = os.open("/dev/null", os.O_RDONLY)
     ours.send(b"lost")
-    from tasks.nodes.record.relay import _give
+    from tasks.nodes.record.link import _give
 
     _give(nowhere, b"lost")
     os.close(nowhere)

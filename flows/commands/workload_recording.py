@@ -1,7 +1,7 @@
 """`whorl workloads record`: real workloads, run and recorded on this machine."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
@@ -28,6 +28,14 @@ def record(
     runs: Annotated[
         int | None, typer.Option(help="Runs of each workload with each input, in all", show_default=False)
     ] = None,
+    conditions: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Record under conditions instead: pair, pair_unlearned, load, limit, unlearned, input, idle, alone, "
+            "or all; may be repeated",
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Decides the order of the runs", show_default=False)] = None,
     perf: Annotated[
         str | None, typer.Option(help="none, light or syscalls: events that perf counts", show_default=False)
@@ -44,9 +52,19 @@ def record(
     and perf, and an otherwise idle machine."""
     from flows.machine_output import show_json
     from tasks.workloads.record.campaign import runnable
+    from tasks.workloads.record.params import Condition
 
     invocation = invocation_of(context)
-    asked = {"minutes": minutes, "workloads": workload, "rounds": rounds, "runs": runs, "seed": seed, "perf": perf}
+    asked: dict[str, object] = {
+        "minutes": minutes,
+        "workloads": workload,
+        "rounds": rounds,
+        "runs": runs,
+        "seed": seed,
+        "perf": perf,
+    }
+    if conditions:
+        asked["conditions"] = get_args(Condition) if "all" in conditions else conditions
     flags = {"workloads": {"record": {key: value for key, value in asked.items() if value is not None}}}
     settings = invocation.resolved(flags).settings
     if dry_run:

@@ -168,6 +168,7 @@ def _run(
         machine=told.get("machine"),
         started_at=started_at + timedelta(seconds=shift_s) if started_at else None,
         interval_s=grid.interval_s,
+        conditions=sampled.conditions,
     )
     return Prepared(
         telemetry=telemetry,

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tasks.workloads.telemetry import Counter, FloatArray
+from tasks.workloads.telemetry import Conditions, Counter, FloatArray
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Sampled:
     started_at: datetime | None = None
     refused: tuple[str, ...] = ()
     is_simulated: bool = False
+    conditions: Conditions | None = None
 
 
 @dataclass(frozen=True)

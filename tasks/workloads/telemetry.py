@@ -43,6 +43,40 @@ class Counter:
 
 
 @dataclass(frozen=True)
+class Conditions:
+    """Under what a run was recorded. Shares are means over the run, of all cores of the machine; None: not measured.
+
+    Attributes:
+        recording: Runs of one recording were taken at the same time: they share the machine's counters.
+        condition: alone, wild (alone, and others took more than the stated share), pair, pair_unlearned, load, limit,
+            input, unlearned or idle.
+        load: What ran beside it to disturb: cpu, memory, disk or network.
+        load_level: Share of each core that the load asked for; None where it is not of the processor.
+        partner: The workload that ran at the same time, in a group of its own.
+        partner_input: Its input.
+        limit_cores: Cores that the run's group could use; None: no limit.
+        own_share: Used by the run's own group.
+        partner_share: Used by the partner's.
+        load_share: Used by the load.
+        foreign_share: Used by everybody else.
+        stolen_share: Taken by the hypervisor.
+    """
+
+    recording: str
+    condition: str
+    load: str | None = None
+    load_level: float | None = None
+    partner: str | None = None
+    partner_input: str | None = None
+    limit_cores: float | None = None
+    own_share: float | None = None
+    partner_share: float | None = None
+    load_share: float | None = None
+    foreign_share: float | None = None
+    stolen_share: float | None = None
+
+
+@dataclass(frozen=True)
 class Telemetry:
     """The samples of one run.
 
@@ -57,6 +91,7 @@ class Telemetry:
         machine: Label: where it ran.
         started_at: UTC, without a zone.
         interval_s: Nominal seconds between samples, None when a single sample does not say.
+        conditions: Under what it was recorded, where that is known.
     """
 
     run_id: str
@@ -69,6 +104,7 @@ class Telemetry:
     machine: str | None = None
     started_at: datetime | None = None
     interval_s: float | None = None
+    conditions: Conditions | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

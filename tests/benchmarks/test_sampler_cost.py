@@ -16,7 +16,7 @@ N_SAMPLES = 30
 @pytest.mark.parametrize("profile", ["none", "light", "syscalls"])
 def test_the_sampler_takes_less_than_a_fiftieth_of_one_core(capsys: pytest.CaptureFixture[str], profile: str) -> None:
     plan = PerfPlan(profile)  # type: ignore[arg-type]
-    perf = PerfChild(plan, None, 1.0) if plan.events else None
+    perf = PerfChild(plan, [], 1.0) if plan.events else None
     if perf:
         assert perf.wait_for_first()
     with open_sources(Subject()) as (sources, missing):

@@ -6,7 +6,7 @@ text, or seconds since some start, called timestamp, time, ts, … or named by -
 that holds text is listed by its name and left out. Without run_id the run is called after folder and file."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,14 @@ from tasks.workloads.readers.csv_rows import read_csv, split_header
 from tasks.workloads.readers.wide_table import WideTable, read_table
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.sampled import Reading
-from tasks.workloads.telemetry import Counter
+from tasks.workloads.telemetry import Conditions, Counter
 
 MAGIC = b"PAR1"
 RECORD_KEY = b"whorl.record"
 PANDAS_INDEX = "__index_level_"
 OWN_NAMES = 2  # key columns of ours, at_s among them, that tell whorl's own CSV from others
 KINDS = ("hardware", "software")
+CONDITIONS = frozenset(field.name for field in fields(Conditions))
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def _from_parquet(path: str, params: ReadParams) -> WideTable:
             raise damaged_parquet(path, error) from error
     if not table.num_rows:
         raise BadInput(path, "no row in it", "at least one sample", "export it again")
-    names = table.column_names
+    names, conditions = table.column_names, _conditions(table)
     return WideTable(
         path=path,
         names=names,
@@ -99,10 +100,21 @@ def _from_parquet(path: str, params: ReadParams) -> WideTable:
         refused=no_refusals(),
         raw=lambda row: json.dumps(table.slice(row, 1).to_pylist()[0], default=str),
         described=described,
-        ignored=frozenset(name for name in names if name.startswith(PANDAS_INDEX)),
+        ignored=frozenset(name for name in names if name.startswith(PANDAS_INDEX))
+        | (CONDITIONS if conditions else frozenset()),
         is_simulated=_is_simulated(table.schema),
         counters={field.name: _described(field) for field in table.schema if b"is_rate" in (field.metadata or {})},
+        conditions=conditions,
     )
+
+
+def _conditions(table: pa.Table) -> dict[str, Conditions]:
+    """Under what the runs of a file of the recorder were taken, by run id; none in other files."""
+    if RECORD_KEY not in (table.schema.metadata or {}) or "recording" not in table.column_names:
+        return {}
+    names = sorted(CONDITIONS & set(table.column_names))
+    runs = table.select(["run_id", *names]).group_by(["run_id", *names]).aggregate([]).to_pylist()
+    return {str(run.pop("run_id")): Conditions(**run) for run in runs}
 
 
 def _described(field: pa.Field) -> Counter:

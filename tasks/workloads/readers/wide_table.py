@@ -15,7 +15,7 @@ from tasks.workloads.columns import LABELS
 from tasks.workloads.readers.tables import Numbers, as_numbers, choose_keys, fault_of, texts
 from tasks.workloads.readers.times import start_and_offsets, unix_seconds
 from tasks.workloads.sampled import Reading, one_row_a_sample
-from tasks.workloads.telemetry import Counter, FloatArray
+from tasks.workloads.telemetry import Conditions, Counter, FloatArray
 from tasks.workloads.totals import are_totals
 
 
@@ -25,7 +25,8 @@ class WideTable:
 
     names: of the columns as the file has them (position by position). places: (n,), rows of the file from 1.
     refused: lines that are no rows. raw: the text of the row at a position. described: a counter from a name.
-    ignored: names that are no counters, without a word about them. is_simulated: the file says so."""
+    ignored: names that are no counters, without a word about them. is_simulated: the file says so.
+    conditions: by run id, of the recorder's own files."""
 
     path: str
     names: Sequence[str]
@@ -37,6 +38,7 @@ class WideTable:
     ignored: frozenset[str] = frozenset()
     is_simulated: bool = False
     counters: Mapping[str, Counter] = field(default_factory=dict)
+    conditions: Mapping[str, Conditions] = field(default_factory=dict)
 
 
 def read_table(
@@ -75,6 +77,7 @@ def read_table(
             started_at=first,
             refused=tuple(refused_columns),
             is_simulated=table.is_simulated,
+            conditions=table.conditions.get(part),
             is_total=are_totals([one.name for one in counters], values[rows]),
         )
         runs.append(run)

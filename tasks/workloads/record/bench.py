@@ -11,25 +11,28 @@ from typing import Any
 
 from tasks.errors import WhorlError
 from tasks.machine_groups import ROOT, Group
-from tasks.workloads.record.foreign import disturbance_of
+from tasks.workloads.record.foreign import Disturbance, disturbance_of
 from tasks.workloads.record.measures import Source, Unavailable, opened
 from tasks.workloads.record.params import RecordParams
 from tasks.workloads.record.parts import CLEAN
 from tasks.workloads.record.perf_child import PerfChild, PerfPlan, perf_group
+from tasks.workloads.record.perf_events import PARTNER_PREFIX
 from tasks.workloads.record.plan import PlannedRun
 from tasks.workloads.record.programs.program import Input, Place, Program
 from tasks.workloads.record.sampler import Sampled, sample
 from tasks.workloads.record.subjects import Subject
-from tasks.workloads.telemetry import Telemetry
+from tasks.workloads.telemetry import OWN_PREFIX, Conditions, Telemetry
 
 MARGIN_S = 0.5  # a program stops its servers when its time is over: not before the last sample
 JOIN_S = 40.0
 DIGITS = 5
+PERIOD_US = 100_000
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a run. telemetry: None if it failed; facts: kept in the record of its file."""
+    """What became of a run. telemetry: None if it failed; facts: kept in the record of its file; partner: of the
+    workload that ran at the same time."""
 
     run: PlannedRun
     status: str
@@ -37,6 +40,7 @@ class Outcome:
     facts: dict[str, Any] = field(default_factory=dict)
     unavailable: tuple[Unavailable, ...] = ()
     error: str = ""
+    partner: Telemetry | None = None
 
 
 class Work(threading.Thread):
@@ -83,6 +87,20 @@ def own_group(campaign: Group | None, name: str) -> Iterator[Group | None]:
             group.remove()
 
 
+@dataclass(frozen=True)
+class Part:
+    """A program on its place, with the input of that name."""
+
+    program: Program
+    place: Place
+    input: str
+
+    def work(self, group: Group | None, seed: int, seconds: float) -> Work:
+        """It, ready to start in this group."""
+        input = next(one for one in (*self.program.inputs, *self.program.other_inputs) if one.name == self.input)
+        return Work(self.program, joined(self.place, group, seed), input, seconds)
+
+
 @contextlib.contextmanager
 def open_sources(subject: Subject) -> Iterator[tuple[list[Source], list[Unavailable]]]:
     """The files of a subject, open, and what the machine does not give."""
@@ -110,48 +128,77 @@ class Bench:
     machine: str
     root: Path = ROOT
 
-    def record(self, run: PlannedRun, program: Program, place: Place) -> Outcome:
-        """Rest, run, sample. The run's first second is the workload's first second."""
-        input = next(one for one in program.inputs if one.name == run.input)
+    def record(self, run: PlannedRun, part: Part, beside: Part | None = None) -> Outcome:
+        """Rest, run, sample. The run's first second is the workload's first second, and that of what runs beside it."""
         params = self.params
         duration_s = params.samples * params.interval_s
-        with own_group(self.group, run.run_id) as group, open_sources(Subject(group)) as (sources, missing):
-            work = Work(program, joined(place, group, run.seed), input, duration_s + MARGIN_S)
+        with contextlib.ExitStack() as stack:
+            group = stack.enter_context(own_group(self.group, run.run_id))
+            other = stack.enter_context(own_group(self.group, f"{run.run_id}.beside")) if beside else None
+            if run.limit_cores is not None:
+                if group is None:
+                    return Outcome(run, "failed", error="no control groups here: the cores of a run cannot be limited")
+                group.set_quota(round(run.limit_cores * PERIOD_US), PERIOD_US)
+            partner = other if run.partner else None
+            sources, missing = stack.enter_context(open_sources(Subject(group, partner=partner)))
+            works = [part.work(group, run.seed, duration_s + MARGIN_S)]
+            if beside:
+                works.append(beside.work(other, run.seed + 1, duration_s + MARGIN_S))
             os.sync()
-            perf = self._started_perf(group)
+            perf = self._started_perf(group, partner)
+            used_s: list[float] = []
+
+            def start() -> None:
+                for work in works:
+                    work.start()
+                used_s.append(_usage_s(other))
+
             try:
                 sampled = sample(
                     sources,
                     params.samples,
                     params.interval_s,
                     perf=perf,
-                    on_start=work.start,
-                    should_stop=lambda: work.error is not None,
+                    on_start=start,
+                    should_stop=lambda: any(work.error is not None for work in works),
                 )
+                used_s.append(_usage_s(other))
             finally:
                 if perf:
                     perf.stop()
-                work.end()
-                program.stop(work.place)
-        if work.error is not None or not sampled.is_whole:
-            return Outcome(run, "failed", error=_told(work.error))
-        telemetry = self._telemetry(run, sampled)
-        return self._outcome(telemetry, run, sampled, (*missing, *self.perf.missing), is_short=work.is_over_early())
+                for work in works:
+                    work.end()
+                    work.program.stop(work.place)
+        errors = [work.error for work in works if work.error is not None]
+        if errors or not sampled.is_whole:
+            return Outcome(run, "failed", error=_told(errors[0] if errors else None))
+        beside_cores = (used_s[1] - used_s[0]) / duration_s if beside else 0.0
+        is_short = any(work.is_over_early() for work in works)
+        return self._outcome(run, sampled, (*missing, *self.perf.missing), beside_cores, is_short=is_short)
 
-    def _started_perf(self, group: Group | None) -> PerfChild | None:
+    def _started_perf(self, group: Group | None, partner: Group | None) -> PerfChild | None:
         """Perf at work, as long before the run as the rest lasts: the end of its first interval begins the run."""
         if not self.perf.events:
             time.sleep(self.params.pause_s)
             return None
         time.sleep(max(0.0, self.params.pause_s - self.params.interval_s))
-        child = PerfChild(self.perf, perf_group(group, self.root), self.params.interval_s)
+        groups = [perf_group(group, self.root), perf_group(partner, self.root)]
+        child = PerfChild(self.perf, groups, self.params.interval_s)
         if not child.wait_for_first():
             child.stop()
             return None
         return child
 
-    def _telemetry(self, run: PlannedRun, sampled: Sampled) -> Telemetry:
-        return Telemetry(
+    def _outcome(
+        self,
+        run: PlannedRun,
+        sampled: Sampled,
+        missing: tuple[Unavailable, ...],
+        beside_cores: float,
+        *,
+        is_short: bool,
+    ) -> Outcome:
+        telemetry = Telemetry(
             run_id=run.run_id,
             counters=sampled.counters,
             at_s=sampled.at_s,
@@ -163,30 +210,81 @@ class Bench:
             started_at=sampled.started_at,
             interval_s=self.params.interval_s,
         )
-
-    def _outcome(
-        self,
-        telemetry: Telemetry,
-        run: PlannedRun,
-        sampled: Sampled,
-        missing: tuple[Unavailable, ...],
-        *,
-        is_short: bool,
-    ) -> Outcome:
+        cores = os.cpu_count() or 1
         sampler_cores = sampled.own_cpu_s / (self.params.samples * self.params.interval_s)
-        disturbance = disturbance_of(telemetry, sampler_cores)
+        disturbance = disturbance_of(telemetry, sampler_cores + beside_cores)
+        is_foreign = disturbance.exceeds(self.params.foreign_limit_ratio, cores)
         if is_short or sampled.missed:
             status = "short" if is_short else "missed samples"
         else:
-            is_foreign = disturbance.exceeds(self.params.foreign_limit_ratio, os.cpu_count() or 1)
-            status = "disturbed" if is_foreign else CLEAN
+            status = "disturbed" if is_foreign and not run.condition else CLEAN
         facts = {
             "status": status,
             "sampler_cores": round(sampler_cores, DIGITS),
             "missed_samples": sampled.missed,
             **{key: round(value, DIGITS) if value == value else None for key, value in asdict(disturbance).items()},
         }
-        return Outcome(run, status, telemetry, facts, missing)
+        if not run.condition:
+            return Outcome(run, status, telemetry, facts, missing)
+        facts["beside_cores"] = round(beside_cores, DIGITS)
+        conditions = conditions_of(run, disturbance, beside_cores, cores, is_foreign=is_foreign)
+        first = replace(_of_group(telemetry, OWN_PREFIX), conditions=conditions)
+        if not run.partner:
+            return Outcome(run, status, first, facts, missing)
+        second = replace(
+            _of_group(telemetry, PARTNER_PREFIX),
+            run_id=f"{run.recording}-{run.beside}-{run.beside_input}.with.{run.workload}-{run.input}",
+            workload=run.beside,
+            input=run.beside_input,
+            conditions=replace(
+                conditions,
+                partner=run.workload,
+                partner_input=run.input,
+                own_share=conditions.partner_share,
+                partner_share=conditions.own_share,
+            ),
+        )
+        return Outcome(run, status, first, facts, missing, partner=second)
+
+
+def conditions_of(
+    run: PlannedRun, disturbance: Disturbance, beside_cores: float, cores: int, *, is_foreign: bool
+) -> Conditions:
+    """Under what a run was recorded, shares of all cores. is_foreign: alone, it was wild."""
+
+    def ratio(taken: float) -> float | None:
+        return round(taken / cores, DIGITS) if taken == taken else None
+
+    return Conditions(
+        recording=run.recording,
+        condition="wild" if run.condition == "alone" and is_foreign else run.condition,
+        load=run.load or None,
+        load_level=run.load_level,
+        partner=run.partner or None,
+        partner_input=run.beside_input if run.partner else None,
+        limit_cores=run.limit_cores,
+        own_share=ratio(disturbance.own_cores),
+        partner_share=ratio(beside_cores) if run.partner else None,
+        load_share=ratio(beside_cores) if run.load else None,
+        foreign_share=ratio(disturbance.foreign_cores),
+        stolen_share=ratio(disturbance.steal_cores),
+    )
+
+
+def _of_group(telemetry: Telemetry, prefix: str) -> Telemetry:
+    """The counters of the machine and those of one group, as its own."""
+    others = {OWN_PREFIX, PARTNER_PREFIX} - {prefix}
+    kept = [n for n, name in enumerate(telemetry.names) if not name.startswith(tuple(others))]
+    counters = (telemetry.counters[n] for n in kept)
+    named = (
+        replace(one, name=OWN_PREFIX + one.name.removeprefix(prefix)) if one.name.startswith(prefix) else one
+        for one in counters
+    )
+    return replace(telemetry, counters=tuple(named), values=telemetry.values[:, kept])
+
+
+def _usage_s(group: Group | None) -> float:
+    return group.usage_s() if group else 0.0
 
 
 def _told(error: Exception | None) -> str:

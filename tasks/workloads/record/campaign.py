@@ -23,7 +23,7 @@ from tasks.workloads.record.params import RecordParams
 from tasks.workloads.record.parts import CLEAN, part_paths
 from tasks.workloads.record.perf_child import PerfPlan
 from tasks.workloads.record.plan import BETWEEN_RUNS_S, Plan, chosen, make_plan
-from tasks.workloads.record.programs import PROGRAMS, missing_needs
+from tasks.workloads.record.programs import COMPANIONS, PROGRAMS, missing_needs
 from tasks.workloads.record.programs.program import Program
 from tasks.workloads.record.rounds import Clock, Round
 from tasks.workloads.record.subjects import CONTROLLERS
@@ -50,14 +50,19 @@ class RecordSummary:
     duration_s: float
 
 
-def planned(params: RecordParams, programs: Mapping[str, Program] = PROGRAMS) -> Plan:
+def programs_of(params: RecordParams) -> Mapping[str, Program]:
+    """What is recorded: the workloads, and under conditions also what is never learned, what disturbs, and nothing."""
+    return PROGRAMS | COMPANIONS if params.conditions else PROGRAMS
+
+
+def planned(params: RecordParams, programs: Mapping[str, Program] | None = None) -> Plan:
     """The plan of these parameters, as a dry run shows it. Raises BadSetting for an unknown workload."""
-    return make_plan(params, chosen(programs, params.workloads))
+    return make_plan(params, chosen(programs or programs_of(params), params.workloads))
 
 
-def runnable(params: RecordParams, programs: Mapping[str, Program] = PROGRAMS) -> Mapping[str, Program]:
+def runnable(params: RecordParams, programs: Mapping[str, Program] | None = None) -> Mapping[str, Program]:
     """The programs of these parameters by workload. Raises BadSetting for an unknown workload, MissingTool."""
-    ours = chosen(programs, params.workloads)
+    ours = chosen(programs or programs_of(params), params.workloads)
     if lacking := missing_needs(ours.values()):
         raise MissingTool("; ".join(lacking))
     return ours
@@ -68,7 +73,7 @@ def record_workloads(
     out_dir: Path,
     progress: Tell | None = None,
     *,
-    programs: Mapping[str, Program] = PROGRAMS,
+    programs: Mapping[str, Program] | None = None,
     lock: str | None = None,
 ) -> RecordSummary:
     """Record a campaign into `runs-NNNN.parquet` under out_dir; disturbed runs go to `flagged-NNNN.parquet`.

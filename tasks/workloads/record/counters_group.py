@@ -7,6 +7,7 @@ from tasks.machine_groups import Group
 from tasks.workloads.record.counters_memory import parse_fields
 from tasks.workloads.record.counters_pressure import pressure_sources
 from tasks.workloads.record.measures import Measure, Parse, Source, gauge, owned, rate
+from tasks.workloads.telemetry import OWN_PREFIX
 
 NS, US = 1e-9, 1e-6
 PAGE = 4096
@@ -123,7 +124,7 @@ V2_FILES: tuple[tuple[str, Parse, tuple[Measure, ...]], ...] = (
 )
 
 
-def group_sources(group: Group) -> list[Source]:
+def group_sources(group: Group, prefix: str = OWN_PREFIX) -> list[Source]:
     """What the kernel says of one control group, counters named `own.…`."""
     if group.version == 2:
         folder = group.folders["cpu"]
@@ -137,5 +138,5 @@ def group_sources(group: Group) -> list[Source]:
         ]
         found += pressure_sources(group.folders.get(UNIFIED, nowhere / UNIFIED), "{resource}.pressure")
     for source in found:
-        source.measures = tuple(owned(measure) for measure in source.measures)
+        source.measures = tuple(owned(measure, prefix) for measure in source.measures)
     return found

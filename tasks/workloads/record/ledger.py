@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import pyarrow as pa
+
 from tasks.workloads.record.bench import Outcome
 from tasks.workloads.record.giveaways import GIVEAWAYS
 from tasks.workloads.record.params import RecordParams
@@ -57,7 +59,11 @@ class Ledger:
             "giveaways": GIVEAWAYS,
             "runs": {run_id: outcome.facts},
         }
-        write_table(self.folder / SPOOL / f"{run_id}.parquet", table_of(outcome.telemetry), record)
+        table = table_of(outcome.telemetry)
+        if outcome.partner:
+            record["runs"][outcome.partner.run_id] = outcome.facts
+            table = pa.concat_tables([table, table_of(outcome.partner)], promote_options="default")
+        write_table(self.folder / SPOOL / f"{run_id}.parquet", table, record)
         self.statuses[run_id] = outcome.status
         self.costs.append(outcome.facts["sampler_cores"])
         if time.monotonic() >= self.part_due_s or len(spooled_paths(self.folder)) >= MOST_SPOOLED:
@@ -79,6 +85,8 @@ class Ledger:
 
     def repetition(self, n: int) -> list[PlannedRun]:
         """The n-th repetition of all runs that are not clean yet and were not repeated so often."""
+        if self.params.conditions:  # what others did is recorded there, and nothing is repeated for it
+            return []
         wanted = [run.again(n) for run in self.plan.runs if not self.has_clean(run)]
         return [run for run in wanted if run.run_id not in self.statuses]
 

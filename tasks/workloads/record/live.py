@@ -24,7 +24,7 @@ def record_live(subject: str = WHOLE, seconds: float = 30, params: RecordParams 
         raise BadSetting(f"seconds: {seconds:g} is too short; expected at least two samples")
     asked = subject_of(subject)
     plan = PerfPlan(settings.perf)
-    perf = PerfChild(plan, perf_group(asked.group, ROOT), settings.interval_s) if plan.events else None
+    perf = PerfChild(plan, [perf_group(asked.group, ROOT)], settings.interval_s) if plan.events else None
     try:
         if perf and not perf.wait_for_first():
             perf.stop()

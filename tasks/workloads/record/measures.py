@@ -38,9 +38,9 @@ def gauge(name: str, unit: str, what: str, *keys: str, scale: float = 1.0) -> Me
     return Measure(Counter(name, unit, "software", is_rate=False), what, keys, scale)
 
 
-def owned(measure: Measure) -> Measure:
+def owned(measure: Measure, prefix: str = OWN_PREFIX) -> Measure:
     """The same measure, of the workload's own group or processes."""
-    counter = replace(measure.counter, name=OWN_PREFIX + measure.counter.name, scope="workload")
+    counter = replace(measure.counter, name=prefix + measure.counter.name, scope="workload")
     return replace(measure, counter=counter)
 
 

@@ -6,6 +6,8 @@ from pydantic import Field
 
 from tasks.params import Params
 
+Condition = Literal["pair", "pair_unlearned", "load", "limit", "unlearned", "input", "idle", "alone"]
+
 MOST_PART_MINUTES = 30
 
 
@@ -19,6 +21,9 @@ class RecordParams(Params):
     workloads: tuple[str, ...] = Field((), description="Workloads to record, by name; empty: all there are")
     rounds: int = Field(5, ge=1, le=100, description="Rounds, with a full stop and fresh data in between; 3 or more")
     runs: int = Field(10, ge=1, le=10_000, description="Runs of each workload with each input, over all rounds")
+    conditions: tuple[Condition, ...] = Field(
+        (), description="Record under these conditions, in shares of their own, instead of each workload alone"
+    )
     samples: int = Field(30, ge=2, le=86_400, description="Samples of a run")
     interval_s: float = Field(1, ge=0.1, le=3600, description="Time between two samples, in seconds")
     pause_s: float = Field(

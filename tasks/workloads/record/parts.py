@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from tasks.errors import BadInput, BadSetting
 from tasks.workloads.record.params import RecordParams
-from tasks.workloads.telemetry import Counter, Telemetry
+from tasks.workloads.telemetry import Conditions, Counter, Telemetry
 
 Kind = Literal["runs", "flagged"]
 KINDS: tuple[Kind, ...] = ("runs", "flagged")  # flagged: disturbed or cut short; kept apart from what is trained on
@@ -28,6 +28,9 @@ LABELS = (
     ("machine", pa.string()),
     ("started_at", pa.timestamp("us")),
     ("at_s", pa.float64()),
+)
+CONDITIONS = tuple(
+    (field.name, pa.float64() if "float" in str(field.type) else pa.string()) for field in fields(Conditions)
 )
 MOST_BYTES = 2_000_000
 Record = dict[str, Any]
@@ -48,7 +51,10 @@ class Done:
 
 def recorded_params(params: RecordParams) -> Record:
     """The parameters that decide a campaign: all but how long a call goes on and where its scratch folder is."""
-    return params.model_dump(mode="json", exclude={"minutes", "part_minutes", "scratch", "repeats", "cpu_weight"})
+    idle = {"conditions"} if not params.conditions else set()  # campaigns from before there were conditions go on
+    return params.model_dump(
+        mode="json", exclude={"minutes", "part_minutes", "scratch", "repeats", "cpu_weight"} | idle
+    )
 
 
 def counter_field(counter: Counter) -> pa.Field:
@@ -65,10 +71,15 @@ def counter_field(counter: Counter) -> pa.Field:
 def table_of(run: Telemetry) -> pa.Table:
     """One row a sample: labels, the time after the start, a column a counter."""
     labels = [run.run_id, run.workload, run.input, run.round, run.machine, run.started_at]
-    columns = [pa.array([value] * run.n_samples, kind) for value, (_, kind) in zip(labels, LABELS[:-1], strict=True)]
+    names = [*LABELS[:-1]]
+    if run.conditions:
+        labels += list(astuple(run.conditions))
+        names += CONDITIONS
+    columns = [pa.array([value] * run.n_samples, kind) for value, (_, kind) in zip(labels, names, strict=True)]
     columns += [pa.array(run.at_s), *(pa.array(run.values[:, place]) for place in range(len(run.counters)))]
-    fields = [pa.field(name, kind) for name, kind in LABELS] + [counter_field(counter) for counter in run.counters]
-    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+    schema = [pa.field(name, kind) for name, kind in (*names, LABELS[-1])]
+    schema += [counter_field(counter) for counter in run.counters]
+    return pa.Table.from_arrays(columns, schema=pa.schema(schema))
 
 
 def write_table(path: Path, table: pa.Table, record: Record) -> None:
@@ -155,7 +166,7 @@ def write_parts(folder: Path) -> list[Path]:
 
 
 def _kind_of(record: Record) -> Kind:
-    [facts] = record["runs"].values()
+    facts = next(iter(record["runs"].values()))  # of two at once, both have the same
     return Done("", facts["status"]).kind
 
 

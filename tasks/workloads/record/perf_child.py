@@ -13,15 +13,16 @@ from tasks.lifeline import tied_to_parent
 from tasks.machine import counts_hardware_events, find_tool
 from tasks.machine_groups import Group
 from tasks.workloads.record.measures import Unavailable
-from tasks.workloads.record.perf_events import Event, Profile, events_of
+from tasks.workloads.record.perf_events import PARTNER_PREFIX, Event, Profile, events_of
 from tasks.workloads.record.perf_lines import SEPARATOR, parse_perf, rates_at, whole_intervals
-from tasks.workloads.telemetry import Counter, FloatArray, Scope
+from tasks.workloads.telemetry import OWN_PREFIX, Counter, FloatArray
 
 CHUNK = 1 << 16
 FIRST_LATE_S = 4.0
 STOP_S = 5.0
 TIMES = slice(11, 13)  # utime and stime behind the name in /proc/PID/stat
 PROBE_S = "0.05"
+PREFIXES = (OWN_PREFIX, PARTNER_PREFIX)  # of the counters of the first group and of the second
 
 
 def _folder_of(group: Group) -> Path | None:
@@ -50,37 +51,43 @@ class PerfPlan:
 
     def _refusal(self) -> str:
         """Why perf cannot count these events at all; empty if it can."""
-        command = [*self.command(None), "--", "sleep", PROBE_S]
+        command = [*self.command(), "--", "sleep", PROBE_S]
         told = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         lines = [line for line in told.stderr.splitlines() if line.strip()]
         return "" if told.returncode == 0 else f"perf: {lines[0] if lines else f'status {told.returncode}'}"
 
-    def asked(self, *, has_group: bool) -> list[tuple[Event, Scope]]:
-        """Events and where they are counted, in the order of perf's lines."""
-        scopes: tuple[Scope, ...] = ("machine", "workload") if has_group else ("machine",)
-        return [(event, scope) for scope in scopes for event in self.events if scope in event.scopes]
+    def asked(self, groups: Sequence[str | None]) -> list[tuple[Event, str, str]]:
+        """Event, prefix of its counter ("" for the machine) and group, in the order of perf's lines."""
+        places = [("", ""), *((prefix, name) for prefix, name in zip(PREFIXES, groups, strict=False) if name)]
+        return [
+            (event, prefix, name)
+            for prefix, name in places
+            for event in self.events
+            if ("workload" if prefix else "machine") in event.scopes
+        ]
 
-    def counters(self, *, has_group: bool) -> tuple[Counter, ...]:
+    def counters(self, groups: Sequence[str | None]) -> tuple[Counter, ...]:
         """The counters of a run."""
-        return tuple(event.counter(scope) for event, scope in self.asked(has_group=has_group))
+        asked = self.asked(groups)
+        return tuple(event.counter("workload" if prefix else "machine", prefix) for event, prefix, _ in asked)
 
-    def command(self, group: str | None, interval_ms: int = 1000) -> list[str]:
-        """perf's command line for the whole machine and, with a name, for one control group."""
-        asked = self.asked(has_group=group is not None)
-        groups = ["-G", ",".join(group if scope == "workload" else "" for _, scope in asked)] if group else []
-        names = ",".join(event.event for event, _ in asked)
-        return [str(self.perf), "stat", "-I", str(interval_ms), f"-x{SEPARATOR}", "-a", "-e", names, *groups]
+    def command(self, groups: Sequence[str | None] = (), interval_ms: int = 1000) -> list[str]:
+        """perf's command line for the whole machine and for up to two control groups."""
+        asked = self.asked(groups)
+        given = ["-G", ",".join(name for _, _, name in asked)] if any(groups) else []
+        names = ",".join(event.event for event, _, _ in asked)
+        return [str(self.perf), "stat", "-I", str(interval_ms), f"-x{SEPARATOR}", "-a", "-e", names, *given]
 
 
 class PerfChild:
     """A running perf. `wait_for_first` ends with its first interval: the samples' clock begins there."""
 
-    def __init__(self, plan: PerfPlan, group: str | None, interval_s: float) -> None:
-        self.interval_s, self.n_events = interval_s, len(plan.asked(has_group=group is not None))
-        self.counters = plan.counters(has_group=group is not None)
+    def __init__(self, plan: PerfPlan, groups: Sequence[str | None], interval_s: float) -> None:
+        self.interval_s, self.n_events = interval_s, len(plan.asked(groups))
+        self.counters = plan.counters(groups)
         self._said = bytearray()
         self._process = subprocess.Popen(
-            tied_to_parent(plan.command(group, round(interval_s * 1000))),
+            tied_to_parent(plan.command(groups, round(interval_s * 1000))),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

@@ -8,6 +8,7 @@ from tasks.workloads.record.measures import Unavailable
 from tasks.workloads.telemetry import OWN_PREFIX, Counter, Kind, Scope
 
 Profile = Literal["none", "light", "syscalls"]
+PARTNER_PREFIX = "partner."  # of a second group, until its counters become those of a run of its own
 TRACEPOINTS = (Path("/sys/kernel/tracing/events"), Path("/sys/kernel/debug/tracing/events"))
 
 
@@ -26,9 +27,9 @@ class Event:
         """The counter's name: `sched:sched_wakeup` gives perf.sched_wakeup."""
         return "perf." + self.event.rpartition(":")[2].lower().replace("-", "_")
 
-    def counter(self, scope: Scope) -> Counter:
+    def counter(self, scope: Scope, prefix: str = OWN_PREFIX) -> Counter:
         """The counter of this event in a scope."""
-        own = OWN_PREFIX if scope == "workload" else ""
+        own = prefix if scope == "workload" else ""
         return Counter(own + self.name, self.unit, self.kind, is_rate=True, scope=scope)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tasks.errors import WhorlError
 from tasks.machine_groups import Group
-from tasks.workloads.record.bench import Bench, Outcome, joined, own_group
+from tasks.workloads.record.bench import Bench, Outcome, Part, joined, own_group
 from tasks.workloads.record.plan import PlannedRun
 from tasks.workloads.record.programs.program import Place, Program, make_place
 
@@ -43,16 +43,22 @@ class Round:
         """Prepare, run one after the other, hand each outcome to `keep`, and stop all services at the end."""
         self.scratch.chmod(self.scratch.stat().st_mode | MAY_BE_ENTERED)
         try:
-            lost = self._prepare(list(dict.fromkeys(run.workload for run in runs)))
+            lost = self._prepare(
+                list(dict.fromkeys(name for run in runs for name in (run.workload, run.beside) if name))
+            )
             for run in runs:
                 if self.clock.is_over():
                     return
-                if run.workload in lost:
-                    keep(Outcome(run, "failed", error=lost[run.workload]))
+                if reasons := [lost[name] for name in (run.workload, run.beside) if name in lost]:
+                    keep(Outcome(run, "failed", error=reasons[0]))
                     continue
-                keep(self.bench.record(run, self.programs[run.workload], self.places[run.workload]))
+                beside = self._part(run.beside, run.beside_input) if run.beside else None
+                keep(self.bench.record(run, self._part(run.workload, run.input), beside))
         finally:
             self.stop()
+
+    def _part(self, name: str, input: str) -> Part:
+        return Part(self.programs[name], self.places[name], input)
 
     def _prepare(self, workloads: Sequence[str]) -> dict[str, str]:
         """Fresh data for each; returns those that could not be prepared, with the reason."""

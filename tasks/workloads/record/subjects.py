@@ -15,6 +15,7 @@ from tasks.workloads.record.counters_net import net_sources
 from tasks.workloads.record.counters_pressure import pressure_sources
 from tasks.workloads.record.counters_process import ProcessSource
 from tasks.workloads.record.measures import Source
+from tasks.workloads.record.perf_events import PARTNER_PREFIX
 
 CONTROLLERS = ("cpu", "cpuacct", "memory", "blkio", "pids", UNIFIED)
 PROC, BLOCK = Path("/proc"), Path("/sys/block")
@@ -23,16 +24,19 @@ WHOLE = "machine"
 
 @dataclass(frozen=True)
 class Subject:
-    """group and pid None: the machine alone."""
+    """group and pid None: the machine alone. partner: a second group, whose counters are named `partner.…`."""
 
     group: Group | None = None
     pid: int | None = None
+    partner: Group | None = None
 
     def sources(self, proc: Path = PROC, block: Path = BLOCK) -> list[Source]:
         """The files that tell of it, machine first; none is open yet."""
         found = machine_sources(proc, block)
         if self.group:
             found += group_sources(self.group)
+        if self.partner:
+            found += group_sources(self.partner, PARTNER_PREFIX)
         if self.pid is not None:
             found.append(ProcessSource(self.pid, proc))
         return found

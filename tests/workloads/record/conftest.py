@@ -25,6 +25,7 @@ softirq 1 2 3
 class Busy:
     """A workload of one python process that counts. fails: raise in the n-th run (from 0)."""
 
+    role, other_inputs = "workload", ()
     title, kin, needs = "counting", None, (Need((sys.executable,), "python3", kind="file"),)
 
     def __init__(self, name: str = "busy", inputs: tuple[str, ...] = ("one",), *, code: str = "while True: pass"):

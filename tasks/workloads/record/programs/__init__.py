@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from tasks.workloads.record.programs.bayes import Bayes
 from tasks.workloads.record.programs.cnn import Cnn
+from tasks.workloads.record.programs.companions import COMPANIONS_LISTED
 from tasks.workloads.record.programs.compilation import Compilation
 from tasks.workloads.record.programs.compress import Compress
 from tasks.workloads.record.programs.mariadb import MariaDb
@@ -27,6 +28,7 @@ _ALL: tuple[Program, ...] = (
     Compilation(),
     Compress(),
 )
+COMPANIONS: dict[str, Program] = {program.name: program for program in COMPANIONS_LISTED}
 PROGRAMS: dict[str, Program] = {program.name: program for program in _ALL}
 
 

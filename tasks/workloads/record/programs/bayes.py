@@ -29,6 +29,19 @@ class Bayes(Service):
         ),
     )
 
+    other_inputs = (
+        Input(
+            "small",
+            {"model": "hierarchy", "groups": 200, "rows": 4_000, "chains": 2},
+            "Hamiltonian Monte Carlo, 200 groups and 4,000 rows, two chains",
+        ),
+        Input(
+            "broad",
+            {"model": "logistic", "columns": 96, "rows": 10_000, "chains": 1},
+            "random-walk Metropolis, 96 coefficients and 10,000 rows, one chain",
+        ),
+    )
+
     def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":
         """Start the chains."""
         return spawn_python(place, "bayes_load", input.options)

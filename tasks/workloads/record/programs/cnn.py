@@ -29,6 +29,19 @@ class Cnn(Service):
         ),
     )
 
+    other_inputs = (
+        Input(
+            "pictures",
+            {"batch": 1, "side": 160, "channels": 16, "blocks": 3, "rate": 15, "threads": 1},
+            "one picture of 160 x 160 at a time, 15 a second, one thread",
+        ),
+        Input(
+            "stream",
+            {"batch": 8, "side": 64, "channels": 24, "blocks": 3, "rate": 0, "threads": 1},
+            "batches of 8 pictures of 64 x 64 as fast as it can, one thread",
+        ),
+    )
+
     def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":
         """Load the network and infer."""
         return spawn_python(place, "cnn_load", input.options, threads=int(input.options["threads"]))

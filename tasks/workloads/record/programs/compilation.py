@@ -50,6 +50,11 @@ class Compilation(Service):
         ),
     )
 
+    other_inputs = (
+        Input("one", {"flags": "-O1", "jobs": 1, "sources": "large"}, "one gcc at a time with -O1, the large files"),
+        Input("short", {"flags": "-O2", "jobs": 2, "sources": "small"}, "two gcc at a time with -O2, the small files"),
+    )
+
     def fill(self, place: Place) -> None:
         """Write the sources."""
         rng = random.Random(SOURCES_SEED)

@@ -25,6 +25,11 @@ class Compress(Service):
         Input("xz", {"program": "xz", "level": 6}, "xz level 6, two threads over blocks of 2 MiB"),
     )
 
+    other_inputs = (
+        Input("zstd-fast", {"program": "zstd", "level": 1}, "zstd level 1, one thread"),
+        Input("xz-fast", {"program": "xz", "level": 1}, "xz level 1, two threads over blocks of 2 MiB"),
+    )
+
     def fill(self, place: Place) -> None:
         """Write the text."""
         rng = random.Random(TEXT_SEED)

@@ -29,6 +29,11 @@ class MariaDb(Service):
         Input("full", {"threads": 8, "rate": 0, "tables": 4}, "8 connections as fast as they can, 4 tables"),
     )
 
+    other_inputs = (
+        Input("single", {"threads": 1, "rate": 0, "tables": 2}, "one connection as fast as it can, 2 tables"),
+        Input("busy", {"threads": 4, "rate": 200, "tables": 4}, "4 connections, at most 200 transactions a second"),
+    )
+
     def fill(self, place: Place) -> None:
         """Make the server's data directory and the tables."""
         mariadb_server.make_server(self.name, place)

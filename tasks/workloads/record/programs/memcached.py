@@ -32,6 +32,19 @@ class Memcached(Service):
         ),
     )
 
+    other_inputs = (
+        Input(
+            "mixed",
+            {"keys": 50_000, "value_bytes": 1000, "set_share": 0.2, "keys_a_get": 5, "connections": 4, "pause_ms": 1},
+            "4 connections that pause 1 ms, a fifth sets, values of 1 kB",
+        ),
+        Input(
+            "large",
+            {"keys": 2_000, "value_bytes": 20_000, "set_share": 0.1, "keys_a_get": 1, "connections": 8, "pause_ms": 5},
+            "8 connections that pause 5 ms, a tenth sets, values of 20 kB",
+        ),
+    )
+
     def start(self, place: Place) -> None:
         """Start an empty server."""
         port = place.free_port()

@@ -33,6 +33,19 @@ class Nginx(Service):
         ),
     )
 
+    other_inputs = (
+        Input(
+            "crowd",
+            {"connections": 16, "files": "small", "n_files": SMALL_FILES},
+            "16 connections without a pause, 400 files of 1 to 16 kB",
+        ),
+        Input(
+            "downloads",
+            {"connections": 2, "pause_ms": 30, "files": "large", "n_files": LARGE_FILES},
+            "2 connections that pause 30 ms on average, 40 files of 0.5 to 2 MB",
+        ),
+    )
+
     def fill(self, place: Place) -> None:
         """Write the files."""
         rng = random.Random(FILES_SEED)

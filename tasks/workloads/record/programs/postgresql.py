@@ -35,6 +35,11 @@ class PostgreSql(Service):
         ),
     )
 
+    other_inputs = (
+        Input("reads", {"clients": 4, "rate": 0, "reads": 50}, "4 connections, 50 reads for each that writes"),
+        Input("writes", {"clients": 4, "rate": 0, "reads": 0}, "4 connections, each transaction writes"),
+    )
+
     def fill(self, place: Place) -> None:
         """Make the server's data directory and the tables."""
         user = ["--username", USER, "--auth", "trust", "--encoding", "UTF8", "--locale", "C.UTF-8"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from tasks.workloads.record.programs.need import Need
 from tasks.workloads.record.programs.place import Place, make_place
@@ -10,6 +10,7 @@ from tasks.workloads.record.programs.place import Place, make_place
 __all__ = ["Input", "Need", "Place", "Program", "make_place"]
 
 Option = str | int | float
+Role = Literal["workload", "unlearned", "load", "idle"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,16 @@ class Program(Protocol):
     @property
     def inputs(self) -> tuple[Input, ...]:
         """Ways to load it, two at least."""
+        ...
+
+    @property
+    def other_inputs(self) -> tuple[Input, ...]:
+        """More ways, recorded only as a condition."""
+        ...
+
+    @property
+    def role(self) -> Role:
+        """Whether it is a workload to learn, one that is never learned, a load that only disturbs, or nothing."""
         ...
 
     @property

@@ -39,6 +39,33 @@ class Redis(Service):
         ),
     )
 
+    other_inputs = (
+        Input(
+            "lists",
+            {
+                "clients": 4,
+                "pipeline": 1,
+                "value_bytes": 1024,
+                "keys": 50_000,
+                "requests": 40_000,
+                "tests": "lpush,rpop,lrange_100",
+            },
+            "4 connections, one request at a time, values of 1 KiB, lists",
+        ),
+        Input(
+            "crowd",
+            {
+                "clients": 50,
+                "pipeline": 1,
+                "value_bytes": 256,
+                "keys": 200_000,
+                "requests": 100_000,
+                "tests": "get,zadd",
+            },
+            "50 connections, one request at a time, values of 256 B, gets and sorted sets",
+        ),
+    )
+
     def start(self, place: Place) -> None:
         """Start an empty server."""
         port = place.free_port()

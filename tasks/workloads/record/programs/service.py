@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tasks.workloads.record.programs.need import Need
 from tasks.workloads.record.programs.place import LOOPBACK, Place, ProgramFailed, Stopped
-from tasks.workloads.record.programs.program import Input
+from tasks.workloads.record.programs.program import Input, Role
 from tasks.workloads.record.programs.session import NAP_S, wait_for_end
 
 LONGEST_S = 3_600  # for clients that want to know how long: no run is that long
@@ -25,6 +25,8 @@ class Service(ABC):
     inputs: tuple[Input, ...]
     needs: tuple[Need, ...]
     kin: str | None = None
+    other_inputs: tuple[Input, ...] = ()
+    role: Role = "workload"
 
     def prepare(self, place: Place) -> None:
         """Make the data on disk; no process is left."""

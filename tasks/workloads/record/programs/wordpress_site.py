@@ -68,6 +68,11 @@ class WordPress(Service):
         ),
     )
 
+    other_inputs = (
+        Input("pair", {"connections": 2, "pause_ms": 20, "pages": "posts"}, "2 visitors that read posts, 20 ms apart"),
+        Input("browser", {"connections": 1, "pause_ms": 150, "pages": "lists"}, "one visitor of lists, 150 ms apart"),
+    )
+
     def fill(self, place: Place) -> None:
         """Lay WordPress out, install it into a database of its own and write the posts."""
         site = place.folder / "site"

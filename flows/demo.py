@@ -192,10 +192,10 @@ def _because(warehouse: Warehouse, key: str, jobs: JobsParams) -> str:
     own = next_run(warehouse, SOURCE, key, jobs.summary)
     low, high, longest = (duration(own.quantiles_s[level]) for level in (0.25, 0.75, 0.95))
     spread = f"half of its {own.n:,} runs took {low} to {high}, one in twenty over {longest}"
-    found = explain_next_of(warehouse, SOURCE, key, jobs.explain, direction="up")
-    reasons = [one for side in (found.runtime, found.variation) if side for one in side.reasons]
+    found = explain_next_of(warehouse, SOURCE, key, jobs.explain)
+    reasons = [one for side in (found.runtime, found.variation) if side for one in side.reasons if one.contribution > 0]
     others = [one.text for one in reasons if one.family != "history"]
-    return f"{spread}; {others[0] if others else 'nothing that is known before it starts tells which'}"
+    return f"{spread}; {others[0] if others else 'no single cause that is known before it starts makes it 5 % longer'}"
 
 
 def _help(warehouse: Warehouse, key: str, jobs: JobsParams) -> str:
@@ -204,7 +204,7 @@ def _help(warehouse: Warehouse, key: str, jobs: JobsParams) -> str:
     found: dict[str, tuple[float, float]] = {}
     for name in CHANGES:
         try:
-            changes = asked.answer(named_scenario(name, params), params).outcome.changes
+            changes = asked.answer(named_scenario(name), params).outcome.changes
         except BadInput:  # the log does not have what is changed
             continue
         before, after = changes.loc[[MEASURE], ["before", "after"]].to_numpy(dtype=float)[0].tolist()

@@ -1,17 +1,15 @@
 """What the artifact of the what-if flow says, as markdown."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from flows.pictures import picture_part
 from flows.publish import joined, table
-from flows.whatif_words import change_rows, pair_rows
 from tasks.markdown import plain
+from tasks.quantities import MISSING, number, share
 
 if TYPE_CHECKING:
-    from tasks.jobs.control.answer_rows import WrittenAnswer
+    from tasks.report.predictions_data import AnsweredWhatIf
 
 PARTS = {
     "move_ratio": "Moves between shapes (ratio to the historic median)",
@@ -31,7 +29,7 @@ PAIRS = (
 )
 
 
-def whatif_page(source: str, answers: Sequence["WrittenAnswer"], refused: Mapping[str, str]) -> str:
+def whatif_page(source: str, answers: Sequence["AnsweredWhatIf"], refused: Mapping[str, str]) -> str:
     """All answers of a run: how they were measured, then each by itself, then what could not be asked."""
     title = f"# What if: source {plain(source)}"
     pairs = [(one.scenario, *pair_rows(one.pairs)) for one in answers]
@@ -43,7 +41,9 @@ def whatif_page(source: str, answers: Sequence["WrittenAnswer"], refused: Mappin
     return joined(parts)
 
 
-def _section(one: "WrittenAnswer") -> str:
+def _section(one: "AnsweredWhatIf") -> str:
+    from tasks.report.predictions_words import change_rows
+
     body = table(HEADER, [tuple(row.values()) for row in change_rows(one.changes)])
     parts = [f"## {plain(one.scenario)}", f"{plain(one.edits)}, by model {plain(one.model_id)}", body, _moves(one)]
     for about, words in PARTS.items():
@@ -52,15 +52,20 @@ def _section(one: "WrittenAnswer") -> str:
     return joined(parts)
 
 
-def _moves(one: "WrittenAnswer") -> str:
+def _moves(one: "AnsweredWhatIf") -> str:
     """From which shape to which the held-out runs move, as a figure; "" where shapes are not predicted."""
-    moves = one.moves[one.moves["kind"] == "ratio"]
-    if not moves["n_runs"].any():
+    if not one.moves.any():
         return ""
     from tasks.report.whatif_figures import migration_figure  # matplotlib: a second that other flows need not pay
     from tasks.report.whatif_migration import MigrationMap
 
-    k = int(moves[["from_shape", "to_shape"]].to_numpy().max()) + 1
-    counts = np.zeros((k, k), dtype=np.int64)
-    counts[moves["from_shape"], moves["to_shape"]] = moves["n_runs"]
-    return picture_part(migration_figure(MigrationMap(counts, one.scenario)), level=3)
+    return picture_part(migration_figure(MigrationMap(one.moves, one.scenario)), level=3)
+
+
+def pair_rows(pairs: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Pairs, share of right directions with its interval and that of the mean change, and the three errors."""
+    if not pairs or not pairs["n_pairs"]:
+        return (f"none: {(pairs or {}).get('reason') or 'not measured'}", *[MISSING] * 5)
+    right = f"{share(pairs['right_share'])} ({share(pairs['low'])} to {share(pairs['high'])})"
+    errors = (number(pairs[f"mae_log_{name}"]) for name in ("model", "no_change", "mean_change"))
+    return (f"{pairs['n_pairs']:,}", right, share(pairs["right_share_mean_change"]), *errors)

@@ -21,12 +21,12 @@ def jobs_whatif(params: WhatIfFlowParams) -> AskedAndShown:
     """Say what would follow from changes of the jobs of a source, by the model in use, and what must not be concluded.
 
     Where runs were done again with a change, the predicted effect is held against the measured one."""
-    from tasks.jobs.control.answer_rows import read_answers
+    from tasks.report.predictions_data import fetch_what_ifs
 
     warehouse, source = params.warehouse, params.source
     names: list[str] = list(params.scenarios)
     found = ask_what_ifs(warehouse, source, names, params.sets, params.shifts, params.stds, params.whatif)
-    answers = [one for one in read_answers(warehouse, source) if one.scenario in found["scenarios"]]
+    answers = [one for one in fetch_what_ifs(warehouse, source) if one.scenario in found["scenarios"]]
     path = fresh_page(warehouse, source, found)
     page = joined([whatif_page(source, answers, found["refused"]), page_part(path)])
     publish(artifact_key(WORD, source, "whatif"), page, f"What would change the runtimes of the jobs of {source}")

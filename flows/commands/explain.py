@@ -86,9 +86,9 @@ def explain(
     chosen, params = one_source(warehouse, source), invocation.settings.jobs.explain
     if run_id is None and job is None:
         if out is not None:
-            draw_source(invocation, chosen, params, normalisation, numbers, out)
+            draw_source(invocation, chosen, normalisation, numbers, out)
         found = _fresh(invocation, chosen, params)
-        show_json(_as_json(found)) if as_json else _show_source(invocation, found, params)
+        show_json(_as_json(found)) if as_json else _show_source(invocation, found)
         return
     reasons = _of_one(invocation, chosen, run_id, job, params)
     if out is not None:
@@ -103,10 +103,7 @@ def explain(
 def _of_one(
     invocation: Invocation, source: str, run_id: str | None, job: str | None, params: "ExplainParams"
 ) -> "RunReasons":
-    from tasks.jobs.explain.explaining import (
-        explain_next_of,
-        explain_run_of,
-    )
+    from tasks.jobs.explain.explaining import explain_next_of, explain_run_of
     from tasks.jobs.summary import find_group
 
     warehouse = invocation.settings.warehouse
@@ -166,7 +163,7 @@ def _show_side(title: str, explanation: "Explanation", *, is_up: bool) -> None:
 
 
 def _fresh(invocation: Invocation, source: str, params: "ExplainParams") -> "Explained":
-    """The tables of a source as its files, its model and these parameters have them now; made where they are not."""
+    """The tables of a source as its files and its model have them now; made where they are not."""
     from tasks.errors import NotFound
     from tasks.jobs import reason_steps
     from tasks.jobs.explain.tables import read_source
@@ -175,18 +172,19 @@ def _fresh(invocation: Invocation, source: str, params: "ExplainParams") -> "Exp
 
     warehouse = invocation.settings.warehouse
     card = champion(warehouse.models, WORD, source, KIND)
-    found = read_source(warehouse, source, card.model_id, params) if card else None
+    found = read_source(warehouse, source, card.model_id) if card else None
     if found is None:
         invocation.note("explaining the held-out runs; the answer is kept for the next time")
         model_id = reason_steps.explain_source(warehouse, source, params)
-        found = read_source(warehouse, source, model_id, params)
+        found = read_source(warehouse, source, model_id)
     if found is None:
         raise NotFound(f"source {source!r}: its files or its model changed meanwhile; ask again")
     return found
 
 
-def _show_source(invocation: Invocation, found: "Explained", params: "ExplainParams") -> None:
+def _show_source(invocation: Invocation, found: "Explained") -> None:
     from flows.machine_output import records
+    from tasks.jobs.explain.explaining import KIND
 
     of_runtime = found.families[found.families["question"] == "runtime"]
     facts = {
@@ -198,7 +196,7 @@ def _show_source(invocation: Invocation, found: "Explained", params: "ExplainPar
     show_facts(facts | _checked(found))
     print()
     show_table(_families(found), FAMILIES)
-    insights = found.insights[found.insights["kind"] == params.kind]
+    insights = found.insights[found.insights["kind"] == KIND]
     if len(insights):
         print()
         show_table([{**row, "interval": _interval(row)} for row in records(insights)], INSIGHTS)

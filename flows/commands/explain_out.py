@@ -8,15 +8,12 @@ from flows.shown import as_command, count
 
 if TYPE_CHECKING:
     from tasks.jobs.explain.explaining import RunReasons
-    from tasks.jobs.explain.params import ExplainParams
     from tasks.jobs.shape_params import Kind
 
 NOT_CAUSES = "These are reasons of the prediction, which need not be causes of the runtime."
 
 
-def draw_source(
-    invocation: Invocation, source: str, params: "ExplainParams", kind: "Kind", numbers: tuple[int, ...], out: Path
-) -> None:
+def draw_source(invocation: Invocation, source: str, kind: "Kind", numbers: tuple[int, ...], out: Path) -> None:
     """Draw what speaks for each of these shapes, and between two; by default the steadiest and the most variable.
 
     Raises BadSetting for a shape that the model in use does not know."""
@@ -28,7 +25,7 @@ def draw_source(
 
     home = invocation.warehouse.home
     with progress_bar(invocation, first="drawing reasons"):
-        reasons = find_shape_reasons(load_explainer(invocation.warehouse, source), kind, params)
+        reasons = find_shape_reasons(load_explainer(invocation.warehouse, source), kind)
         chosen = numbers or reasons.ends
         figures = shape_reason_figures(reasons, chosen)
         shapes = ",".join(str(number) for number in chosen)

@@ -11,7 +11,6 @@ from flows.commands.shape_options import Out
 from flows.invocation import Invocation, invocation_of
 from flows.shown import as_command, count, counted
 from flows.tables import Column, show_facts, show_table
-from flows.whatif_words import change_rows
 from tasks.jobs.control.named import Named
 from tasks.quantities import number, share
 
@@ -61,7 +60,7 @@ def whatif(
     from tasks.jobs.control.scenarios import parse_scenario
 
     params = settings.jobs.whatif
-    question = parse_scenario(params, scenario=scenario, sets=sets or [], shifts=shifts or [], stds=stds or [])
+    question = parse_scenario(scenario=scenario, sets=sets or [], shifts=shifts or [], stds=stds or [])
     from flows.progress_bar import progress_bar
     from tasks.jobs.control.answering import ask_source
 
@@ -75,21 +74,10 @@ def whatif(
             _draw(invocation, asked, found, flags, out)
     if as_json:
         from flows.machine_output import show_json
-        from tasks.jobs.control.answer_rows import (
-            answer_figures,
-            most_helped,
-        )
+        from tasks.jobs.control.answer_rows import answer_figures, most_helped
 
-        jobs = most_helped(found.outcome)
-        show_json(
-            {
-                "source": chosen,
-                "model_id": asked.model_id,
-                "job": asked.job,
-                **answer_figures(found, params),
-                "jobs": jobs,
-            }
-        )
+        told = {"source": chosen, "model_id": asked.model_id, "job": asked.job, **answer_figures(found, params)}
+        show_json(told | {"jobs": most_helped(found.outcome)})
         return
     _show(invocation, found, {"model": asked.model_id, **({"job": asked.job} if asked.job else {})})
 
@@ -111,7 +99,7 @@ def _draw(invocation: Invocation, asked: "Ground", found: "Answer", flags: list[
 
 
 def _show(invocation: Invocation, found: "Answer", facts: dict[str, str]) -> None:
-    from tasks.jobs.control.answer_rows import moves_in_words
+    from tasks.report.predictions_words import change_rows
 
     outcome = found.outcome
     n_runs, n_jobs = len(outcome.before), int(outcome.changes["n_groups"].max())
@@ -120,8 +108,7 @@ def _show(invocation: Invocation, found: "Answer", facts: dict[str, str]) -> Non
     show_facts(facts)
     print()
     show_table(change_rows(outcome.changes), COLUMNS)
-    told = moves_in_words(outcome)
-    _lines("Moves between shapes", [f"{kind}: {line}" for kind, lines in told.items() for line in lines])
+    _lines("Moves between shapes", [f"{kind}: {line}" for kind, one in outcome.moves.items() for line in one.words])
     _lines("What the figures support", found.claims.can)
     _lines("What they do not", found.claims.cannot)
     if found.reason:

@@ -16,7 +16,7 @@ def explain_source(warehouse: Warehouse, source: str, explain: ExplainParams) ->
     from tasks.jobs.explain.tables import write_source
     from tasks.jobs.explain.whole_source import explain_source as explained
 
-    found = explained(load_explainer(warehouse, source), explain)
+    found = explained(load_explainer(warehouse, source))
     write_source(warehouse, source, found, explain)
     n_runs = int(found.families["n_runs"].max())
     logger.info("explained %d held-out runs of source %s by model %s", n_runs, source, found.model_id)

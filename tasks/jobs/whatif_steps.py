@@ -36,8 +36,8 @@ def ask_what_ifs(
     from tasks.jobs.control.answer_rows import write_answer
     from tasks.jobs.control.answering import ask_source
 
-    asked = [parse_scenario(whatif, scenario=name) for name in scenarios]
-    asked += [parse_scenario(whatif, sets=sets, shifts=shifts, stds=stds)] if [*sets, *shifts, *stds] else []
+    asked = [parse_scenario(scenario=name) for name in scenarios]
+    asked += [parse_scenario(sets=sets, shifts=shifts, stds=stds)] if [*sets, *shifts, *stds] else []
     ground = ask_source(warehouse, source)
     found = AskedWhatIf(model_id=ground.model_id, scenarios=[], refused={}, right_share={})
     errors: list[BadInput] = []

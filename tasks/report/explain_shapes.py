@@ -10,7 +10,6 @@ from tasks.errors import BadSetting, NotFound
 from tasks.jobs.distribution import Floats
 from tasks.jobs.explain.contributions import Contributions, push, shape_parts, towards
 from tasks.jobs.explain.explaining import Explainer
-from tasks.jobs.explain.params import ExplainParams
 from tasks.jobs.explain.reasons import words_of
 from tasks.jobs.explain.whole_source import describe_held_out
 from tasks.jobs.predict.evidence import LEAST
@@ -78,15 +77,13 @@ class ShapeReasons:
                 raise BadSetting(f"shape {shape}: the model {self.model_id} knows the {self.kind} shapes {numbers}")
 
 
-def find_shape_reasons(explainer: Explainer, kind: Kind, params: ExplainParams) -> ShapeReasons:
+def find_shape_reasons(explainer: Explainer, kind: Kind) -> ShapeReasons:
     """SHAP values of the held-out runs for every shape of one kind, by LightGBM's pred_contrib.
 
     Raises BadInput if the model has seen all runs, NotFound if it does not tell at least two shapes of it apart."""
     classifier, model_id = explainer.trained.classifiers.get(kind), explainer.model_id
     if classifier is None or sum(classifier.present) < 2:
         raise NotFound(f"model {model_id}: it tells no two {kind} shapes apart; train it on more of the log")
-    held_out = describe_held_out(
-        explainer.trained, explainer.runs, max_runs=params.max_runs, usual_runs=params.usual_runs
-    )
+    held_out = describe_held_out(explainer.trained, explainer.runs)
     features = held_out.features.iloc[held_out.test].reset_index(drop=True)
     return ShapeReasons(model_id, kind, shape_parts(classifier, features), features, tuple(classifier.evidence))

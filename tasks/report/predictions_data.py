@@ -151,6 +151,12 @@ def fetch_predictions_data(warehouse: Warehouse, source: str, params: ReportPara
         )
 
 
+def fetch_what_ifs(warehouse: Warehouse, source: str) -> list[AnsweredWhatIf]:
+    """The answers to what-if questions that stand in the tables of a source, by scenario."""
+    with reading(warehouse) as connection:
+        return _what_ifs(connection, source)
+
+
 def _figures(connection: Connection, source: str) -> tuple[str | None, dict[str, float | None]]:
     """The model whose figures are shown, and its figures by key; none for a source without a trained model."""
     found = connection.execute(MEASURED_MODEL, {"source": source}).fetchone()

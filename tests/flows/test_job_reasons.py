@@ -11,7 +11,7 @@ from tasks.jobs.explain.params import ExplainParams
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 
-EXPLAIN = ExplainParams(n_longest=4, n_riskiest=3, n_resamples=100)
+EXPLAIN = ExplainParams(n_longest=4, n_riskiest=3)
 
 
 def artifact(key: str) -> str:

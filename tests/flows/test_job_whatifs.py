@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from flows.job_whatif_pages import whatif_page
+from flows.job_whatif_pages import pair_rows, whatif_page
 from flows.job_whatif_params import WhatIfFlowParams
 from flows.job_whatifs import ask_jobs
-from flows.whatif_words import change_rows, pair_rows
 from tasks.errors import BadInput, NotFound
-from tasks.jobs.control.answer_rows import read_answers
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.predict.evaluation_params import EvaluateParams
+from tasks.report.predictions_data import fetch_what_ifs
+from tasks.report.predictions_words import change_rows
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 
@@ -106,7 +106,7 @@ def test_the_page_shows_what_was_measured_beside_what_was_foretold(spare_log: Wa
     from tasks.jobs.whatif_steps import ask_what_ifs
 
     ask_what_ifs(spare_log, "log", ["no_spare"], [], [], [], PARAMS)
-    answers = [one for one in read_answers(spare_log, "log") if one.scenario == "no_spare"]
+    answers = [one for one in fetch_what_ifs(spare_log, "log") if one.scenario == "no_spare"]
     page = whatif_page("log", answers, {"newest_sku": "no SKUs"})
     assert f"| no_spare | {N_PAIRS} | 100.0 % (" in page.replace("\\", "")
     assert "no SKUs" in page.replace("\\", "")

@@ -16,9 +16,8 @@ from tasks.jobs.control.claims import (
     make_claims,
     unlike_conditions,
 )
-from tasks.jobs.control.edits import OFFERED, apply, changed_columns, skus_of
 from tasks.jobs.control.named import Named
-from tasks.jobs.control.outcomes import Outcome, ShapeModel, assess, price_words
+from tasks.jobs.control.outcomes import MAX_ROWS, Outcome, ShapeModel, assess, price_words
 from tasks.jobs.control.pairs import (
     Comparison,
     Noise,
@@ -31,8 +30,7 @@ from tasks.jobs.control.pairs import (
     score_pairs,
 )
 from tasks.jobs.control.params import WhatIfParams
-from tasks.jobs.control.scenarios import Scenario, named_scenario
-from tasks.jobs.control.support import MAX_ROWS
+from tasks.jobs.control.scenarios import EDITS, OFFERED, Scenario, apply, changed_columns, skus_of
 from tasks.jobs.distribution import Floats
 from tasks.jobs.empirical import Empirical
 from tasks.jobs.explain.whole_source import held_out_places, training_places
@@ -83,11 +81,10 @@ def likely_shares(features: pd.DataFrame, skus: list[str]) -> Floats:
     """Share of a run's vertices on each SKU: that of earlier runs, over the SKUs offered to this one; (n, n_skus).
 
     All alike where earlier runs were on none of those; NaN where nothing is known."""
-    unknown = pd.Series(np.nan, index=features.index)
-    shares = np.column_stack([features.get(SHARE.format(sku), unknown).to_numpy(dtype=float) for sku in skus])
-    offers = np.column_stack([features.get(OFFERED.format(sku), unknown).to_numpy(dtype=float) for sku in skus])
-    is_told = np.isfinite(offers).all(axis=1, keepdims=True)
-    offered = np.where(is_told, offers > 0, 1.0)
+    shares, offers = (
+        features.reindex(columns=[name.format(sku) for sku in skus]).to_numpy(dtype=float) for name in (SHARE, OFFERED)
+    )
+    offered = np.where(np.isfinite(offers).all(axis=1, keepdims=True), offers > 0, 1.0)
     there = shares * offered
     there = np.where(there.sum(axis=1, keepdims=True) == 0, offered, there)  # NaN stays: nothing is known
     total = there.sum(axis=1, keepdims=True)
@@ -102,15 +99,13 @@ def fit_placement(runs: pd.DataFrame, log_residuals: Floats) -> Placement:
     columns = [str(name) for name in runs if str(name).startswith(BY_SKU)]
     if len(columns) < 2 or "n_vertices" not in runs:
         return Placement({}, 0, 0, "the log does not say on which of several SKUs vertices worked")
-    total = runs["n_vertices"].where(runs["n_vertices"] > 0)
-    shares = runs[columns].div(total, axis=0)
+    shares = runs[columns].div(runs["n_vertices"].where(runs["n_vertices"] > 0), axis=0)
     residuals = pd.Series(np.clip(log_residuals, -LARGEST_LOG, LARGEST_LOG), index=runs.index)
     is_known = shares.notna().all(axis=1) & residuals.notna()
     shares, residuals, jobs = shares[is_known], residuals[is_known], runs.loc[is_known, "group_key"]
     if len(jobs) < LEAST_RUNS:
         return Placement({}, len(jobs), jobs.nunique(), f"fewer than {LEAST_RUNS} runs say where their vertices worked")
-    x = (shares - shares.groupby(jobs).transform("mean")).to_numpy()
-    y = (residuals - residuals.groupby(jobs).transform("mean")).to_numpy()
+    x, y = ((values - values.groupby(jobs).transform("mean")).to_numpy() for values in (shares, residuals))
     effects = np.linalg.solve(x.T @ x + RIDGE * np.eye(len(columns)), x.T @ y)
     named = {name.removeprefix(BY_SKU): float(effect) for name, effect in zip(columns, effects, strict=True)}
     return Placement(named, len(jobs), jobs.nunique())
@@ -119,14 +114,13 @@ def fit_placement(runs: pd.DataFrame, log_residuals: Floats) -> Placement:
 def describe_placement(placement: Placement, features: pd.DataFrame) -> list[str]:
     """The fastest and the slowest SKU in a sentence; none without effects."""
     known = [sku for sku in skus_of(features) if sku in placement.effects]
-    if len(known) < 2:
-        return []
     ordered = sorted(known, key=lambda sku: placement.effects[sku])
-    fast, slow = ordered[0], ordered[-1]
-    less = 1 - np.exp(placement.effects[fast] - placement.effects[slow])
+    if len(ordered) < 2:
+        return []
+    less = 1 - np.exp(placement.effects[ordered[0]] - placement.effects[ordered[-1]])
     return [
-        f"Runs of the same job took {100 * less:.0f} % less with all vertices on {fast} than with all on {slow}, by "
-        f"{placement.n_runs:,} runs of {placement.n_groups:,} jobs; this is in the prediction."
+        f"Runs of the same job took {100 * less:.0f} % less with all vertices on {ordered[0]} than with all on "
+        f"{ordered[-1]}, by {placement.n_runs:,} runs of {placement.n_groups:,} jobs; this is in the prediction."
     ]
 
 
@@ -158,23 +152,8 @@ def make_subjects(trained: Trained, rows: pd.DataFrame, past: pd.DataFrame, plac
     """rows: submissions; past: finished runs of the log, none of them done again with a change, as read_runs has them.
     A row knows the runs of `past` that ended before it."""
     features, known = trained.features(rows, past), trained.histories(rows, past)
-    normalisation = trained.params.characterise.normalisation
-    medians = historic_medians(rows, trained.history_s, normalisation, past=past)["median_s"]
-    return Subjects(trained, rows, features, known, medians.to_numpy(dtype=float), placement)
-
-
-def held_out_residuals(trained: Trained, runs: pd.DataFrame) -> Floats:
-    """Log of runtime over what a model of earlier runs predicted: (n,), NaN if not trained on, or among those."""
-    return np.asarray(runs["run_id"].map(trained.seen.set_index("run_id")["residual"]), dtype=float)
-
-
-def shape_table(shapes: ShapeSet) -> pd.DataFrame:
-    """One row a shape: outlier_percent (share of its open upper bin), p25_p75 and p95, to the width of a bin.
-
-    A quantile among the outliers is the end of the bins: at least so much. The deviation is left out: of an open bin
-    it cannot be told."""
-    p25, p75, p95 = quantiles(shapes.centres, shapes.bins, LEVELS).T
-    return pd.DataFrame({"outlier_percent": 100 * np.asarray(shapes.centres)[:, -1], "p25_p75": p75 - p25, "p95": p95})
+    medians = historic_medians(rows, trained.history_s, trained.params.characterise.normalisation, past=past)
+    return Subjects(trained, rows, features, known, medians["median_s"].to_numpy(dtype=float), placement)
 
 
 @dataclass(frozen=True)
@@ -245,24 +224,32 @@ def make_ground(
 
     Raises BadInput without a held-out run, NotFound for a job without finished runs."""
     runs = with_ends(runs)
-    what_if = runs["what_if"] if "what_if" in runs else pd.Series(None, index=runs.index, dtype=object)
-    past = runs[what_if.isna()].reset_index(drop=True)
+    past = runs[runs["what_if"].isna()].reset_index(drop=True) if "what_if" in runs else runs.reset_index(drop=True)
     if job is None:
         rows = past.iloc[held_out_places(trained, past, MAX_ROWS)]
+    elif (past["group_key"] == job).any():
+        rows = next_conditions(past[past["group_key"] == job], now=end_of(past))
     else:
-        is_asked = past["group_key"] == job
-        if not is_asked.any():
-            raise NotFound(f"job {job!r}: no finished run with a runtime; ask about another job")
-        rows = next_conditions(past[is_asked], now=end_of(past))
+        raise NotFound(f"job {job!r}: no finished run with a runtime; ask about another job")
     rows = rows.sort_values(["submitted_at", "run_id"], kind="stable").reset_index(drop=True)
-    placement = fit_placement(past, held_out_residuals(trained, past))
-    subjects = make_subjects(trained, rows, past, placement)
+    # log of runtime over what a model of earlier runs predicted; NaN if not trained on, or among those
+    residuals = past["run_id"].map(trained.seen.set_index("run_id")["residual"]).to_numpy(dtype=float)
+    subjects = make_subjects(trained, rows, past, fit_placement(past, residuals))
     models = {
-        kind: ShapeModel(classifier.predict_proba, shape_table(trained.shapes[kind]))
+        kind: ShapeModel(classifier.predict_proba, _shape_table(trained.shapes[kind]))
         for kind, classifier in trained.classifiers.items()
     }
     known = trained.features(past.iloc[training_places(trained, past, MAX_ROWS)], past)
     return Ground(source, model_id, trained, subjects, known, runs, past, match_pairs(runs), models, job)
+
+
+def _shape_table(shapes: ShapeSet) -> pd.DataFrame:
+    """One row a shape: outlier_percent (share of its open upper bin), p25_p75 and p95, to the width of a bin.
+
+    A quantile among the outliers is the end of the bins: at least so much. The deviation is left out: of an open bin
+    it cannot be told."""
+    p25, p75, p95 = quantiles(shapes.centres, shapes.bins, LEVELS).T
+    return pd.DataFrame({"outlier_percent": 100 * np.asarray(shapes.centres)[:, -1], "p25_p75": p75 - p25, "p95": p95})
 
 
 def _answer(ground: Ground, scenario: Scenario, params: WhatIfParams, rng: np.random.Generator) -> Answer:
@@ -280,36 +267,29 @@ def _answer(ground: Ground, scenario: Scenario, params: WhatIfParams, rng: np.ra
         leaves=lambda frame: model.forest.leaves_of(frame[list(model.columns)]),
         is_one=ground.job is not None,
     )
-    measured, reason = _measured(ground, scenario, params, rng)
-    score = measured.comparison.score if measured else None
-    claims = make_claims(
-        outcome.changes,
-        support=outcome.support,
-        companions=outcome.companions,
-        score=score,
-        told=measured.told if measured else None,
-    )
-    moves_vertices = any(name.startswith("vertex_share_") for name in outcome.features)
-    can = claims.can + (describe_placement(asked.placement, asked.features) if moves_vertices else [])
-    cannot = list(claims.cannot)
+    measured, reason = _measured(ground, scenario, rng)
+    score, told = (measured.comparison.score, measured.told) if measured else (None, None)
+    claims = make_claims(outcome.changes, outcome.support, outcome.companions, score, told)
+    if any(name.startswith("vertex_share_") for name in outcome.features):
+        claims.can.extend(describe_placement(asked.placement, asked.features))
     if outcome.changes.loc["money", "n_runs"]:
-        can.append(f"Money is in {price_words(params)}.")
+        claims.can.append(f"Money is in {price_words(params)}.")
     if measured is not None:
         overall = describe_overall(measured.comparison.overall)
-        can += overall.can
-        cannot += overall.cannot + describe_conditions(measured.conditions) + describe_noise(measured.noise)
-    return Answer(scenario, outcome, asked.placement, measured, reason, Claims(can, cannot))
+        claims.can.extend(overall.can)
+        claims.cannot.extend(
+            [*overall.cannot, *describe_conditions(measured.conditions), *describe_noise(measured.noise)]
+        )
+    return Answer(scenario, outcome, asked.placement, measured, reason, claims)
 
 
-def recorded_as(scenario: Scenario, params: WhatIfParams) -> Named | None:
+def recorded_as(scenario: Scenario) -> Named | None:
     """The recorded what-if that makes the same changes, however it was asked for."""
-    return next((name for name in RECORDED if named_scenario(name, params).edits == scenario.edits), None)
+    return next((name for name in RECORDED if (EDITS[name],) == scenario.edits), None)
 
 
-def _measured(
-    ground: Ground, scenario: Scenario, params: WhatIfParams, rng: np.random.Generator
-) -> tuple[Measured | None, str | None]:
-    what_if = recorded_as(scenario, params)
+def _measured(ground: Ground, scenario: Scenario, rng: np.random.Generator) -> tuple[Measured | None, str | None]:
+    what_if = recorded_as(scenario)
     if what_if is None:
         return None, f"runs were done again with {', '.join(RECORDED)} only, if at all"
     pairs = ground.pairs.of(what_if)
@@ -317,27 +297,16 @@ def _measured(
         pairs = pairs[pairs["group_key"] == ground.job].reset_index(drop=True)
     if pairs.empty:
         return None, ground.pairs.reason or f"no run was done again with {what_if}"
-    before, after = (
-        make_subjects(
-            ground.trained,
-            ground.runs.iloc[pairs[row].to_numpy()].reset_index(drop=True),
-            ground.past,
-            ground.subjects.placement,
-        )
-        for row in ("row_before", "row_after")
-    )
+    sides = (ground.runs.iloc[pairs[row].to_numpy()].reset_index(drop=True) for row in ("row_before", "row_after"))
+    before, after = (make_subjects(ground.trained, rows, ground.past, ground.subjects.placement) for rows in sides)
     # in order of submission, as the changes of offers need it
     edited = apply(scenario, before.features.loc[before.runs["submitted_at"].sort_values(kind="stable").index])
     edited = edited.loc[before.features.index]
     was = before.predict(before.features)
     comparison = compare(pairs, was, before.predict(edited), before.medians_s, what_if, rng)
-    knowing = predicted_change(was, before.predict(_under(after.features, before.features, edited)))
+    # the change made in the features of the changed runs, but under the load that they really met
+    made = [name for name in changed_columns(before.features, edited) if feature_of(name).kind != "environment"]
+    knowing = predicted_change(was, before.predict(after.features.assign(**{name: edited[name] for name in made})))
     told = score_pairs(pairs["log_ratio"], knowing, pairs["group_key"].to_numpy(), rng)
     conditions = unlike_conditions(before.features, edited, after.features, ground.training)
     return Measured(comparison, told, conditions, noise_of(ground.pairs)), None
-
-
-def _under(met: pd.DataFrame, before: pd.DataFrame, edited: pd.DataFrame) -> pd.DataFrame:
-    """The features of the changed runs with the change made in them, but under the load that they really met."""
-    made = [name for name in changed_columns(before, edited) if feature_of(name).kind != "environment"]
-    return met.assign(**{name: edited[name] for name in made})

@@ -1,4 +1,8 @@
-"""What is predicted to follow from a change: the measures of Table 2 and cost, and moves between shapes."""
+"""What is predicted to follow from a change: measures of Table 2 and cost, moves between shapes, and its support.
+
+Outside the training data an answer is a guess of the nearest training rows. And in a log little deviation of the load
+can mean that all machines are full: a model that learnt from it foretells slower runs if the deviation is set to 0,
+though nobody asked for full machines."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,18 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tasks.jobs.control.edits import (
-    apply,
-    changed_columns,
-)
 from tasks.jobs.control.params import WhatIfParams
-from tasks.jobs.control.scenarios import Scenario
-from tasks.jobs.control.support import (
-    Leaves,
-    Support,
-    find_companions,
-    support_of,
-)
+from tasks.jobs.control.scenarios import Scenario, apply, changed_columns
 from tasks.jobs.distribution import Predicted
 from tasks.jobs.pmf import Counts, Floats
 from tasks.jobs.predict.predicting import pooled
@@ -45,126 +39,37 @@ MEASURES: dict[str, str] = {  # name -> words, in the order of every table
     "token_s": "token-seconds, tokens times the mean runtime",
     "money": "price of a run, at the price of a token-hour",
 }
+UNITS: dict[Kind, str] = {"ratio": "", "delta": " s"}
+OF_SHAPE = {"outlier_percent": "outliers", "p25_p75": "25th-75th gap", "p95": "95th percentile"}
+MOST_MOVES = 3
+MAX_ROWS = 2000  # rows that a change is tried on, and training rows that they are compared with
+MAX_UNLIKE_SHARE = 0.01  # of the unchanged rows would count as unlike all that the model was trained on
+NEAR_SHARE = 0.05  # of the training rows count as having such a value as a changed feature gets
+COMPANION_SDS = 0.5  # deviations from usual there, from which an unchanged feature is named
+COMPANION_COLUMNS = ["feature", "value", "companion", "mean_there", "mean_in_all", "distance"]
+BLOCK = 64  # rows compared with all training rows at once
+MOST_TREES = 100  # evenly spaced over all, of which a boosted model of many classes has thousands
+Leaves = Callable[[pd.DataFrame], NDArray[Any]]  # (n, p) features -> (n, n_trees) number of the leaf of each tree
+Flags = NDArray[np.bool_]
 
 
-def measure(predicted: Predicted, medians_s: Any, tokens: Any, params: WhatIfParams) -> pd.DataFrame:
-    """One row an instance, the columns of MEASURES. medians_s: (n,) historic medians in seconds, the same before and
-    after a change; tokens: (n,), such as tokens_of(frame).
+@dataclass(frozen=True)
+class ShapeModel:
+    """classify: (n, p) features -> (n, k) probabilities of the shapes; table: OF_SHAPE, one row a shape."""
 
-    NaN where it needs a median that is unknown or 0, or unknown tokens. Mean and standard deviation are over
-    N_ATOMS values (Predicted.atoms); the far tail beyond the last of them is not in the deviation.
-    Raises ValueError for arrays of another length."""
-    n = predicted.n
-    median = _column("medians_s", medians_s, n)
-    held = _column("tokens", tokens, n)
-    median = np.where(np.isfinite(median) & (median > 0), median, np.nan)
-    p25, p50, p75, p95 = predicted.quantile(np.broadcast_to(LEVELS, (n, len(LEVELS)))).T
-    mean, sd = moments(*predicted.atoms(N_ATOMS))
-    token_s = held * mean
-    found = {
-        "outlier_share": _over(predicted, median * OUTLIER_RATIO),
-        "outlier_share_delta": _beyond(predicted, median, OUTLIER_DELTA_S),
-        **{"gap_s": p75 - p25, "gap_ratio": (p75 - p25) / median},
-        **{"p95_s": p95, "p95_ratio": p95 / median, "sd_s": sd, "sd_ratio": sd / median},
-        **{"median_s": p50, "mean_s": mean, "token_s": token_s},
-        "money": token_s / SECONDS_PER_HOUR * params.price_per_token_hour,
-    }
-    return pd.DataFrame(found, columns=list(MEASURES))
-
-
-def price_words(params: WhatIfParams) -> str:
-    """What money is in, and of which day the price is."""
-    price = f"{params.price_per_token_hour:g} {params.currency}"
-    return f"{params.currency}, at {price} a token-hour of {params.price_date}"
-
-
-def tokens_of(frame: pd.DataFrame, params: WhatIfParams) -> Floats:
-    """Tokens that a run is charged for, (n,), by a frame of features; NaN where the log says nothing of tokens.
-
-    used: the mean in use over earlier runs, times what this run requests over what they did; the request where
-    there was no earlier run. requested: the request, of spare tokens nothing."""
-    unknown = pd.Series(np.nan, index=frame.index)
-    requested = frame.get("requested_tokens", unknown)
-    if params.charged == "requested" or "mean_tokens_mean" not in frame:
-        return np.asarray(requested, dtype=np.float64)
-    ratio = frame.get("tokens_ratio", unknown).fillna(1.0)
-    return np.asarray((frame["mean_tokens_mean"] * ratio).fillna(requested), dtype=np.float64)
-
-
-def changes(before: pd.DataFrame, after: pd.DataFrame, groups: Any, rng: np.random.Generator) -> pd.DataFrame:
-    """Mean of each measure before and after, and the change with its paired interval over groups.
-
-    before, after: `measure` of the same instances; groups: (n,). Index: MEASURES; columns before, after, change, low,
-    high, relative (change over before), share_below (of the resamples: below 0), n_runs, n_groups, n_left_out, reason
-    (why there is no figure or no interval). The interval is of the mean prediction over jobs like these: it holds
-    nothing of the model's own error. Source: Efron & Tibshirani 1993, 13.3."""
-    rows = []
-    for name in MEASURES:
-        old, new = before[name].to_numpy(), after[name].to_numpy()
-        found = bootstrap_difference(new, old, groups, rng)
-        both = np.isfinite(old) & np.isfinite(new)
-        was = float(old[both].mean()) if both.any() else None
-        rows.append(
-            {
-                "before": was,
-                "after": float(new[both].mean()) if both.any() else None,
-                **{"change": found.value, "low": found.low, "high": found.high},
-                "relative": found.value / was if found.value is not None and was else None,
-                **{"share_below": found.share_below, "n_runs": found.n_runs, "n_groups": found.n_groups},
-                **{"n_left_out": found.n_left_out, "reason": found.reason},
-            }
-        )
-    return pd.DataFrame(rows, index=pd.Index(list(MEASURES), name="measure"))
-
-
-def changes_by_group(before: pd.DataFrame, after: pd.DataFrame, groups: Any) -> pd.DataFrame:
-    """Mean change of each measure in each group, and n_runs: one row a group; which jobs a change helps most."""
-    keys = np.asarray(groups)
-    found = (after - before).groupby(keys).mean()
-    return found.assign(n_runs=pd.Series(keys).groupby(keys).size()).rename_axis("group_key")
-
-
-def moments(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of each row: (n,) each; values, weights: (n, m), weights sum to 1 in each row."""
-    mean = (values * weights).sum(axis=1)
-    return mean, np.sqrt((weights * (values - mean[:, None]) ** 2).sum(axis=1))
-
-
-def _over(predicted: Predicted, limit_s: Floats) -> Floats:
-    """P(runtime >= limit), NaN where the limit is."""
-    asked = np.where(np.isnan(limit_s), 0.0, limit_s)
-    return np.where(np.isnan(limit_s), np.nan, 1 - predicted.cdf_below(asked))
-
-
-def _beyond(predicted: Predicted, median_s: Floats, delta_s: float) -> Floats:
-    """P(|runtime - median| >= delta): the two outer bins of Delta-normalisation."""
-    known = np.where(np.isnan(median_s), 0.0, median_s)
-    share = 1 - predicted.cdf_below(known + delta_s) + predicted.cdf(known - delta_s)
-    return np.where(np.isnan(median_s), np.nan, np.clip(share, 0.0, 1.0))
-
-
-def _column(name: str, values: Any, n: int) -> Floats:
-    found = np.asarray(values, dtype=np.float64)
-    if found.shape != (n,):
-        raise ValueError(f"{name}: shape {found.shape}; expected ({n},), one for each instance")
-    return found
-
-
-Labels = NDArray[np.int64]
-TOLD = {"outlier_percent": "outliers", "p25_p75": "25th-75th gap", "p95": "95th percentile", "std": "deviation"}
-PERCENT = ("outlier_percent",)
+    classify: Callable[[pd.DataFrame], Floats]
+    table: pd.DataFrame
 
 
 @dataclass(frozen=True)
 class Migration:
-    """counts: (k, k), rows the shape before, columns the shape after; n_unlabelled: without a shape in either."""
+    """counts: (k, k) runs or jobs, rows the shape before, columns the shape after."""
 
     counts: Counts
-    n_unlabelled: int
 
     @property
     def n(self) -> int:
-        """Runs, or jobs, with a shape before and after."""
+        """Runs, or jobs."""
         return int(self.counts.sum())
 
     @property
@@ -179,157 +84,279 @@ class Migration:
         return 1 - float(np.trace(self.counts)) / self.n if self.n else None
 
 
-def migrate(before: Any, after: Any, k: int) -> Migration:
-    """The migration between two labels of the same runs or jobs; (n,) shapes 0 ... k - 1, -1 for none.
-
-    Raises ValueError for shapes that differ and labels of k or more."""
-    old, new = np.asarray(before, dtype=np.int64), np.asarray(after, dtype=np.int64)
-    if old.ndim != 1 or old.shape != new.shape:
-        raise ValueError(f"labels: shapes {old.shape}, {new.shape}; expected (n,) for both")
-    if max(old.max(initial=-1), new.max(initial=-1)) >= k:
-        raise ValueError(f"labels: up to {max(old.max(), new.max())}; expected 0 to {k - 1}")
-    is_there = (old >= 0) & (new >= 0)
-    counts = np.bincount(old[is_there] * k + new[is_there], minlength=k * k).reshape(k, k)
-    return Migration(counts.astype(np.int64), int((~is_there).sum()))
-
-
-def group_labels(probabilities: Floats, groups: Any) -> pd.Series:
-    """The shape of each group: the one most probable over its runs, all counted alike; a tie goes to the lower number.
-
-    probabilities: (n, k), rows sum to 1; groups: (n,). Indexed by group, in order of its keys."""
-    summed = pd.DataFrame(probabilities).groupby(np.asarray(groups)).sum()
-    labels = summed.to_numpy().argmax(axis=1)
-    return pd.Series(labels, index=summed.index.rename("group_key"), name="shape", dtype=np.int64)
-
-
-def moves(migration: Migration, shapes: pd.DataFrame) -> pd.DataFrame:
-    """The moves to another shape, the most frequent first: one row for each that any run or job makes.
-
-    shapes: one row a shape with columns of Table 2 (outlier_percent, p25_p75, p95, std; more are ignored).
-    Columns: before, after, n, share (of all), share_of_shape (of those that were in it), and of each column of Table 2
-    its value in the shape before and after (p25_p75_before, p25_p75_after, …)."""
-    counts = migration.counts * (1 - np.eye(len(migration.counts), dtype=np.int64))
-    before, after = np.nonzero(counts)
-    n = counts[before, after]
-    order = np.lexsort((after, before, -n))
-    before, after, n = before[order], after[order], n[order]
-    found = {"before": before, "after": after, "n": n, "share": n / max(migration.n, 1)}
-    table = pd.DataFrame({**found, "share_of_shape": migration.shares[before, after]})
-    for name in [name for name in TOLD if name in shapes]:
-        values = shapes[name].to_numpy(dtype=float)
-        table[f"{name}_before"], table[f"{name}_after"] = values[before], values[after]
-    return table
-
-
-def describe_moves(table: pd.DataFrame, *, unit: str = "", what: str = "runs", most: int = 3) -> list[str]:
-    """The most frequent moves in sentences, as 7.1 to 7.3 of the paper. table: of `moves`; unit: s for Delta."""
-    if table.empty:
-        return [f"No {what} change their shape."]
-    return [_sentence(row, unit, what) for _, row in table.head(most).iterrows()]
-
-
-def _sentence(row: pd.Series, unit: str, what: str) -> str:
-    parts = []
-    for name, words in TOLD.items():
-        old, new = row.get(f"{name}_before"), row.get(f"{name}_after")
-        if old is not None and new is not None and np.isfinite([old, new]).all():
-            of = " %" if name in PERCENT else f" {unit}".rstrip()
-            parts.append(f"{words} from {digits(old)} to {digits(new)}{of}")
-    told = f": {', '.join(parts)}" if parts else ""
-    return (
-        f"{100 * row['share_of_shape']:.1f} % of the {what} of shape {int(row['before'])} are now in shape "
-        f"{int(row['after'])} ({int(row['n'])}, {100 * row['share']:.1f} % of all){told}."
-    )
-
-
-Predict = Callable[[pd.DataFrame], Predicted]
-Classify = Callable[[pd.DataFrame], Floats]
-
-
-@dataclass(frozen=True)
-class ShapeModel:
-    """classify: (n, p) features -> (n, k) probabilities of the shapes; table: Table 2, one row a shape."""
-
-    classify: Classify
-    table: pd.DataFrame
-
-
 @dataclass(frozen=True)
 class ShapeMoves:
-    """Moves of runs, by their most probable shape, and of jobs, by that of all their runs; run_moves: of `moves`."""
+    """Moves of runs, by their most probable shape, and of jobs, by that of all their runs; the first also in words."""
 
     runs: Migration
     groups: Migration
-    run_moves: pd.DataFrame
+    words: list[str]
+
+
+@dataclass(frozen=True)
+class Support:
+    """How many of the n_changed rows that a change touches lie outside the training data; shares are None without any.
+
+    share_outside: with a changed feature outside its training values; share_unlike: in leaves that no training row
+    shares; share: either; outside: by feature, the share outside its range."""
+
+    n_changed: int
+    share: float | None
+    share_outside: float | None
+    share_unlike: float | None
+    outside: dict[str, float]
 
 
 @dataclass(frozen=True)
 class Outcome:
     """before, after: `measure` of each instance, of the jobs `groups`; changes: their means with intervals; moves: by
-    normalisation.
+    normalisation; features: the names that were changed; companions: of `find_companions`."""
 
-    features: the names that were changed; support: which of the changed rows the training data do not reach;
-    companions: of `find_companions`; both None without training data."""
-
-    scenario: Scenario
     features: list[str]
     before: pd.DataFrame
     after: pd.DataFrame
     changes: pd.DataFrame
     groups: NDArray[Any]
     moves: dict[Kind, ShapeMoves]
-    support: Support | None
-    companions: pd.DataFrame | None
+    support: Support
+    companions: pd.DataFrame
 
 
 def assess(
     scenario: Scenario,
     frame: pd.DataFrame,
-    predict: Predict,
+    predict: Callable[[pd.DataFrame], Predicted],
     groups: Any,
-    medians_s: Any,
+    medians_s: Floats,
     params: WhatIfParams,
     rng: np.random.Generator,
     *,
-    models: Mapping[Kind, ShapeModel] | None = None,
-    training: pd.DataFrame | None = None,
-    leaves: Leaves | None = None,
+    training: pd.DataFrame,
+    leaves: Leaves,
+    models: Mapping[Kind, ShapeModel],
     is_one: bool = False,
 ) -> Outcome:
     """What `predict` says of the frame with the change made, beside what it says of it as it is.
 
     frame: (n, p) features in order of submission; groups, medians_s: (n,); training: the features that the model was
-    trained on, without which nothing is said of support; leaves: of its trees; is_one: the rows are conditions of one
-    run, whose distribution is their mean. Raises BadInput as `apply` does."""
-    edited = apply(scenario, frame)
-    jobs = np.asarray(groups)[: 1 if is_one else None]
+    trained on; leaves: of its trees; is_one: the rows are conditions of one run, whose distribution is their mean.
+    Raises BadInput as `apply` does."""
+    edited, jobs = apply(scenario, frame), np.asarray(groups)[: 1 if is_one else None]
 
     def measured(rows: pd.DataFrame) -> pd.DataFrame:
-        predicted, medians, tokens = predict(rows), np.asarray(medians_s), tokens_of(rows, params)
+        predicted, medians, tokens = predict(rows), medians_s, tokens_of(rows)
         if is_one:
             predicted, medians = pooled(predicted, np.zeros(len(rows), dtype=np.int64)), medians[:1]
             tokens = tokens.mean(keepdims=True)
         return measure(predicted, medians, tokens, params)
 
     before, after = measured(frame), measured(edited)
-    support = None if training is None else support_of(frame, edited, training, rng, leaves=leaves)
-    companions = None if training is None else find_companions(frame, edited, training)
-    return Outcome(
-        scenario,
-        changed_columns(frame, edited),
-        before,
-        after,
-        changes(before, after, jobs, rng),
-        jobs,
-        {kind: _moves(model, frame, edited, groups) for kind, model in (models or {}).items()},
-        support,
-        companions,
-    )
+    support = support_of(frame, edited, training, rng, leaves)
+    companions = find_companions(frame, edited, training)
+    moves = {kind: moves_of(model, frame, edited, groups, UNITS[kind]) for kind, model in models.items()}
+    compared = changes(before, after, jobs, rng)
+    return Outcome(changed_columns(frame, edited), before, after, compared, jobs, moves, support, companions)
 
 
-def _moves(model: ShapeModel, frame: pd.DataFrame, edited: pd.DataFrame, groups: Any) -> ShapeMoves:
-    old, new = model.classify(frame), model.classify(edited)
-    k = old.shape[1]
-    runs = migrate(old.argmax(axis=1), new.argmax(axis=1), k)
-    jobs = migrate(group_labels(old, groups), group_labels(new, groups), k)
-    return ShapeMoves(runs, jobs, moves(runs, model.table))
+def measure(predicted: Predicted, medians_s: Floats, tokens: Floats, params: WhatIfParams) -> pd.DataFrame:
+    """One row an instance, the columns of MEASURES. medians_s: (n,) historic medians in seconds, the same before and
+    after a change; tokens: (n,), such as tokens_of(frame).
+
+    NaN where it needs a median that is unknown or 0, or unknown tokens. Mean and standard deviation are over
+    N_ATOMS values (Predicted.atoms); the far tail beyond the last of them is not in the deviation."""
+    median = np.where(np.isfinite(medians_s) & (medians_s > 0), medians_s, np.nan)
+    p25, p50, p75, p95 = predicted.quantile(np.broadcast_to(LEVELS, (predicted.n, len(LEVELS)))).T
+    mean, sd = moments(*predicted.atoms(N_ATOMS))
+    known, token_s = np.nan_to_num(median), tokens * mean
+    over = 1 - predicted.cdf_below(known * OUTLIER_RATIO)
+    # the two outer bins of Delta-normalisation: |runtime - median| >= delta
+    beyond = 1 - predicted.cdf_below(known + OUTLIER_DELTA_S) + predicted.cdf(known - OUTLIER_DELTA_S)
+    found = {
+        "outlier_share": np.where(np.isnan(median), np.nan, over),
+        "outlier_share_delta": np.where(np.isnan(median), np.nan, np.clip(beyond, 0.0, 1.0)),
+        **{"gap_s": p75 - p25, "gap_ratio": (p75 - p25) / median},
+        **{"p95_s": p95, "p95_ratio": p95 / median, "sd_s": sd, "sd_ratio": sd / median},
+        **{"median_s": p50, "mean_s": mean, "token_s": token_s},
+        "money": token_s / SECONDS_PER_HOUR * params.price_per_token_hour,
+    }
+    return pd.DataFrame(found, columns=list(MEASURES))
+
+
+def tokens_of(frame: pd.DataFrame) -> Floats:
+    """Tokens that a run is charged for, (n,), by a frame of features; NaN where the log says nothing of tokens.
+
+    The mean in use over earlier runs, times what this run requests over what they did; the request where there was no
+    earlier run."""
+    unknown = pd.Series(np.nan, index=frame.index)
+    used = frame.get("mean_tokens_mean", unknown) * frame.get("tokens_ratio", unknown).fillna(1.0)
+    return np.asarray(used.fillna(frame.get("requested_tokens", unknown)), dtype=np.float64)
+
+
+def price_words(params: WhatIfParams) -> str:
+    """What money is in, and of which day the price is."""
+    price = f"{params.price_per_token_hour:g} {params.currency}"
+    return f"{params.currency}, at {price} a token-hour of {params.price_date}"
+
+
+def moments(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of each row: (n,) each; values, weights: (n, m), weights sum to 1 in each row."""
+    mean = (values * weights).sum(axis=1)
+    return mean, np.sqrt((weights * (values - mean[:, None]) ** 2).sum(axis=1))
+
+
+def changes(before: pd.DataFrame, after: pd.DataFrame, groups: Any, rng: np.random.Generator) -> pd.DataFrame:
+    """Mean of each measure before and after, and the change with its paired interval over groups, (n,).
+
+    Index: MEASURES; columns before, after, change, low, high, relative (change over before), share_below (of the
+    resamples: below 0), n_runs, n_groups, n_left_out, reason (why there is no figure or no interval). The interval is
+    of the mean prediction over jobs like these. Source: Efron & Tibshirani 1993, 13.3."""
+    rows = []
+    for name in MEASURES:
+        old, new = before[name].to_numpy(), after[name].to_numpy()
+        found, both = bootstrap_difference(new, old, groups, rng), np.isfinite(old) & np.isfinite(new)
+        was, now = (float(side[both].mean()) if both.any() else None for side in (old, new))
+        relative = found.value / was if found.value is not None and was else None
+        row = {"before": was, "after": now, "change": found.value, "low": found.low, "high": found.high}
+        row |= {"relative": relative, "share_below": found.share_below, "n_runs": found.n_runs}
+        rows.append(row | {name: getattr(found, name) for name in ("n_groups", "n_left_out", "reason")})
+    return pd.DataFrame(rows, index=pd.Index(list(MEASURES), name="measure"))
+
+
+def changes_by_group(outcome: Outcome) -> pd.DataFrame:
+    """Mean change of each measure in each group: one row a group; which jobs a change helps most."""
+    found = (outcome.after - outcome.before).groupby(outcome.groups)
+    return found.mean().assign(n_runs=found.size()).rename_axis("group_key")
+
+
+def moves_of(model: ShapeModel, before: pd.DataFrame, after: pd.DataFrame, groups: Any, unit: str = "") -> ShapeMoves:
+    """From which shape to which runs and jobs move, by their features before and after; groups: (n,)."""
+    old, new = model.classify(before), model.classify(after)
+    runs = migrate(old.argmax(axis=1), new.argmax(axis=1), old.shape[1])
+    was, is_now = (pd.DataFrame(one).groupby(np.asarray(groups)).sum().to_numpy().argmax(axis=1) for one in (old, new))
+    return ShapeMoves(runs, migrate(was, is_now, old.shape[1]), describe_moves(runs, model.table, unit))
+
+
+def migrate(before: Any, after: Any, k: int) -> Migration:
+    """The migration between two labels of the same runs or jobs; (n,) shapes 0 ... k - 1."""
+    counts = np.bincount(np.asarray(before, np.int64) * k + np.asarray(after, np.int64), minlength=k * k)
+    return Migration(counts.reshape(k, k).astype(np.int64))
+
+
+def describe_moves(migration: Migration, shapes: pd.DataFrame, unit: str = "") -> list[str]:
+    """The most frequent moves of runs to another shape in sentences, as 7.1 to 7.3 of the paper.
+
+    shapes: one row a shape with columns of OF_SHAPE; unit: of those but the percent."""
+    counts = migration.counts * (1 - np.eye(len(migration.counts), dtype=np.int64))
+    moved = sorted(np.argwhere(counts).tolist(), key=lambda move: -int(counts[tuple(move)]))
+    sentences = []
+    for old, new in moved[:MOST_MOVES]:
+        parts = [
+            f"{words} from {digits(shapes[name].iloc[old])} to {digits(shapes[name].iloc[new])}"
+            f"{' %' if name == 'outlier_percent' else unit}"
+            for name, words in OF_SHAPE.items()
+            if name in shapes and np.isfinite(shapes[name].iloc[[old, new]]).all()
+        ]
+        n, told = counts[old, new], f": {', '.join(parts)}" if parts else ""
+        sentences.append(
+            f"{100 * migration.shares[old, new]:.1f} % of the runs of shape {old} are now in shape {new} "
+            f"({n}, {100 * n / migration.n:.1f} % of all){told}."
+        )
+    return sentences or ["No runs change their shape."]
+
+
+def support_of(
+    before: pd.DataFrame, after: pd.DataFrame, training: pd.DataFrame, rng: np.random.Generator, leaves: Leaves
+) -> Support:
+    """How far the training rows support the changed rows. before, after: the same rows; training: the same features.
+
+    Outside: a changed feature below the least or above the largest of its training values, or unknown where no
+    training row is. Unlike: the training row that shares most leaves with the changed row shares fewer than with all
+    but MAX_UNLIKE_SHARE of the unchanged rows; that catches values that are common one by one and never met together.
+    Source: the proximity of random forests, Breiman 2001."""
+    names, differs, new = _changed(before, after)
+    is_changed = differs.any(axis=1)
+    n_changed = int(is_changed.sum())
+    if not n_changed:
+        return Support(0, None, None, None, {})
+    known = training[names].to_numpy(dtype=float)
+    low = np.where(np.isnan(known), np.inf, known).min(axis=0, initial=np.inf)
+    high = np.where(np.isnan(known), -np.inf, known).max(axis=0, initial=-np.inf)
+    is_odd = (new < low) | (new > high) | (np.isnan(new) & ~np.isnan(known).any(axis=0))
+    is_outside = (differs & is_odd)[is_changed]
+    seen = leaves(training.iloc[_sampled(len(training), rng)])
+    usual = likeness(leaves(before.iloc[_sampled(len(before), rng)]), seen)
+    least = np.quantile(usual, MAX_UNLIKE_SHARE, method="lower")
+    is_unlike = likeness(leaves(after.iloc[np.flatnonzero(is_changed)]), seen) < least
+    is_out = is_outside.any(axis=1)
+    either, out, unlike = (float(flags.mean()) for flags in (is_out | is_unlike, is_out, is_unlike))
+    by_feature = dict(zip(names, is_outside.mean(axis=0).tolist(), strict=True))
+    return Support(n_changed, either, out, unlike, {name: share for name, share in by_feature.items() if share > 0})
+
+
+def likeness(leaves: NDArray[Any], training: NDArray[Any]) -> Floats:
+    """The largest share of trees in which a row has its leaf in common with one training row: (n,), 1 for a twin.
+
+    leaves: (n, n_trees); training: (n_training, n_trees). Of more than MOST_TREES trees, so many evenly spaced."""
+    n_trees = leaves.shape[1]
+    trees = np.unique(np.linspace(0, n_trees - 1, min(n_trees, MOST_TREES)).round().astype(int))
+    mine, theirs = _small(leaves[:, trees]), np.ascontiguousarray(_small(training[:, trees]).T)
+    found = np.empty(len(mine))
+    for first in range(0, len(mine), BLOCK):
+        block = mine[first : first + BLOCK]
+        alike = np.zeros((len(block), len(training)), dtype=np.uint8)  # at most MOST_TREES
+        for tree, leaf in enumerate(theirs):
+            alike += block[:, tree, None] == leaf
+        found[first : first + BLOCK] = alike.max(axis=1, initial=0) / len(trees)
+    return found
+
+
+def find_companions(before: pd.DataFrame, after: pd.DataFrame, training: pd.DataFrame) -> pd.DataFrame:
+    """Features that the change leaves as they are, and that are unusual where the training data have its new values.
+
+    For each changed feature its median new value is taken, and NEAR_SHARE of the training rows nearest to it; a
+    companion is an unchanged feature whose mean over these rows is at least COMPANION_SDS standard deviations from that
+    over all training rows. Columns: COMPANION_COLUMNS, distance in standard deviations, above 0 if larger there; the
+    largest distance first."""
+    changed, differs, new = _changed(before, after)
+    others = [str(name) for name in after if name not in changed]
+    known = training[others].to_numpy(dtype=float)
+    usual = _means(known)
+    spread = _means((known - usual) ** 2) ** 0.5
+    rows = []
+    for place, name in enumerate(changed):
+        values, theirs = new[differs[:, place], place], training[name].to_numpy(dtype=float)
+        if np.isnan(values).all() or np.isnan(theirs).all():
+            continue
+        value = float(np.nanmedian(values))
+        apart = np.abs(theirs - value)
+        there = _means(known[apart <= np.nanquantile(apart, NEAR_SHARE)])  # ties among the nearest
+        distance = np.divide(there - usual, spread, out=np.zeros(len(others)), where=spread > 0)
+        far = np.flatnonzero(np.abs(distance) >= COMPANION_SDS)
+        rows += [(name, value, others[at], there[at], usual[at], distance[at]) for at in far]
+    found = pd.DataFrame(rows, columns=COMPANION_COLUMNS)
+    return found.sort_values("distance", key=abs, ascending=False, kind="stable", ignore_index=True)
+
+
+def _changed(before: pd.DataFrame, after: pd.DataFrame) -> tuple[list[str], Flags, Floats]:
+    """The features that differ in any row; where they do, and their values after, (n, m) each."""
+    names = changed_columns(before, after)
+    old, new = before[names].to_numpy(dtype=float), after[names].to_numpy(dtype=float)
+    return names, ~((old == new) | (np.isnan(old) & np.isnan(new))), new
+
+
+def _small(leaves: NDArray[Any]) -> NDArray[Any]:
+    """In as few bytes as the numbers need: comparing them is all the work."""
+    return leaves.astype(np.uint16) if leaves.size and leaves.min() >= 0 and leaves.max() < 2**16 else leaves
+
+
+def _sampled(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    if n <= MAX_ROWS:
+        return np.arange(n, dtype=np.int64)
+    return np.sort(rng.choice(n, MAX_ROWS, replace=False)).astype(np.int64)
+
+
+def _means(table: Floats) -> Floats:
+    """Mean of each column over what is known; NaN where nothing is: (p,)."""
+    n_known = np.isfinite(table).sum(axis=0)
+    sums = np.where(np.isfinite(table), table, 0.0).sum(axis=0)
+    return np.where(n_known > 0, sums / np.maximum(n_known, 1), np.nan)

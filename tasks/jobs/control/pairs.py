@@ -8,36 +8,31 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.stats import binomtest, spearmanr
 
 from tasks.jobs.control.outcomes import N_ATOMS, OUTLIER_RATIO, moments
 from tasks.jobs.distribution import Floats, Predicted
-from tasks.jobs.scores import (
-    CONFIDENCE,
-    Difference,
-    bootstrap_difference,
-)
+from tasks.jobs.scores import CONFIDENCE, Difference, bootstrap_difference
 
 BASELINE, REPLAY = "baseline", "replay"
 DEAD_BAND = 0.05  # of a log runtime ratio: what changed by less has no direction
 N_FOLDS = 5  # of jobs, over which the mean change is fitted and tried
+MIN_CORRELATED = 3
 NEEDED = ("run_id", "group_key", "what_if", "matched_run_id", "runtime_s")
+SIDES = ["measured_before", "measured_after", "predicted_before", "predicted_after"]
+LEVELS = (0.25, 0.75, 0.95)
+ROUNDING = 1e-9  # of equal runtimes the variance is not quite 0
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """frame: one row a pair; n_unmatched: changed runs whose baseline is not among the runs (it failed, or is not
-    recorded yet); n_without_runtime: pairs with a runtime of 0 s or none; reason: why there is no pair.
+    """frame: one row a pair; reason: why there is no pair.
 
-    Columns of frame: what_if (no_spare, newest_sku, …, or replay), group_key, run_id_before and run_id_after,
-    row_before and row_after (positions in the runs, for their features), before_s and after_s, log_ratio (of after to
-    before)."""
+    Columns of frame: what_if (no_spare, newest_sku, …, or replay), group_key, row_before and row_after (positions in
+    the runs, for their features), before_s and after_s, log_ratio (of after to before)."""
 
     frame: pd.DataFrame
-    n_unmatched: int
-    n_without_runtime: int
-    reason: str | None = None
+    reason: str | None
 
     def of(self, what_if: str) -> pd.DataFrame:
         """The pairs of one change, index 0 … n - 1."""
@@ -47,7 +42,7 @@ class Pairs:
 def match_pairs(runs: pd.DataFrame) -> Pairs:
     """The pairs among runs as read_runs(with_what_ifs=True) gives them, in the order of the changed runs.
 
-    A job whose plan changed in between counts under the key of its baseline. Without pairs the frame is empty."""
+    A job whose plan changed in between counts under the key of its baseline; a runtime of 0 s or none makes no pair."""
     frame = pd.DataFrame({name: runs.get(name, pd.Series(np.nan, runs.index, dtype=object)) for name in NEEDED})
     frame = frame.reset_index(drop=True).assign(row=np.arange(len(runs)))
     changed = frame[frame["what_if"].notna()]
@@ -57,14 +52,18 @@ def match_pairs(runs: pd.DataFrame) -> Pairs:
     # a changed run is paired with a baseline, a baseline with the run that it repeats
     both = both[both["is_baseline"] != (both["kind"] == REPLAY)].sort_values("row_after", kind="stable")
     times = both[["runtime_s_before", "runtime_s_after"]].astype(float)
-    is_usable: NDArray[np.bool_] = np.all(((times > 0) & (times < np.inf)).to_numpy(), axis=1)
-    found = _pairs_frame(both.loc[is_usable])
-    reason = None
-    if found.empty:
-        reason = "no run of this log repeats another with something changed (what_if, matched_run_id)"
-        if len(changed):
-            reason = f"{len(changed):,} runs repeat another, but none has its partner, both with a runtime above 0 s"
-    return Pairs(found, len(changed) - len(both), int((~is_usable).sum()), reason)
+    both = both[((times > 0) & (times < np.inf)).all(axis=1)]
+    names = {"kind": "what_if", "group_key_before": "group_key"}
+    names |= {"runtime_s_before": "before_s", "runtime_s_after": "after_s"}
+    found = both[[*names, "row_before", "row_after"]].rename(columns=names).reset_index(drop=True)
+    found = found.astype({"before_s": float, "after_s": float})
+    found = found.assign(log_ratio=np.log(found["after_s"] / found["before_s"]))
+    if len(found):
+        return Pairs(found, None)
+    if len(changed):
+        lacking = "none has its partner, both with a runtime above 0 s"
+        return Pairs(found, f"{len(changed):,} runs repeat another, but {lacking}")
+    return Pairs(found, "no run of this log repeats another with something changed (what_if, matched_run_id)")
 
 
 def predicted_change(before: Predicted, after: Predicted) -> Floats:
@@ -72,21 +71,6 @@ def predicted_change(before: Predicted, after: Predicted) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         log_ratio = np.log(after.quantile(0.5) / before.quantile(0.5))
     return np.where(np.isfinite(log_ratio), log_ratio, np.nan)
-
-
-def _pairs_frame(both: pd.DataFrame) -> pd.DataFrame:
-    before_s, after_s = both["runtime_s_before"].astype(float), both["runtime_s_after"].astype(float)
-    columns: dict[str, Any] = {
-        "what_if": both["kind"],
-        "group_key": both["group_key_before"],
-        **{name: both[name] for name in ("run_id_before", "run_id_after", "row_before", "row_after")},
-        **{"before_s": before_s, "after_s": after_s},
-        "log_ratio": np.log(after_s / before_s),
-    }
-    return pd.DataFrame(columns).reset_index(drop=True)
-
-
-MIN_CORRELATED = 3
 
 
 @dataclass(frozen=True)
@@ -135,23 +119,20 @@ class PairScore:
 def score_pairs(measured: Any, predicted: Any, groups: Any, rng: np.random.Generator) -> PairScore:
     """Predicted beside measured log runtime ratios of the pairs of one change; measured, predicted, groups: (n,).
 
-    Pairs whose prediction is NaN are left out and counted; no pair is a reason, not an error. Raises ValueError for
-    shapes that differ or a measured change that is not finite."""
+    Pairs whose prediction is NaN are left out and counted; no pair is a reason, not an error."""
     real, told, keys = np.asarray(measured, dtype=float), np.asarray(predicted, dtype=float), np.asarray(groups)
-    if real.ndim != 1 or not real.shape == told.shape == keys.shape:
-        raise ValueError(f"pairs: shapes {real.shape}, {told.shape}, {keys.shape}; expected (n,) for all")
-    if not np.isfinite(real).all():
-        raise ValueError("measured: values that are not finite; expected log runtime ratios, as match_pairs gives them")
     is_there = np.isfinite(told)
     real, told, keys, n_unpredicted = real[is_there], told[is_there], keys[is_there], int((~is_there).sum())
-    n, n_groups = len(real), len(np.unique(keys))
-    if n == 0:
+    n_groups = len(np.unique(keys))
+    if not len(real):
         return PairScore(0, 0, n_unpredicted, reason="no matched pair with a measured and a predicted change")
     usual = mean_of_others(real, keys, rng)
-    pearson, spearman, why = _correlations(real, told)
     error, none, mean = np.abs(told - real), np.abs(real), np.abs(usual - real)
+    alike = "predicted" if np.ptp(told) == 0 else "measured" if np.ptp(real) == 0 else ""
+    why = f"all {alike} changes are alike" if alike else None
+    why = f"fewer than {MIN_CORRELATED} pairs" if len(real) < MIN_CORRELATED else why
     return PairScore(
-        n,
+        len(real),
         n_groups,
         n_unpredicted,
         mean_measured=float(real.mean()),
@@ -163,8 +144,8 @@ def score_pairs(measured: Any, predicted: Any, groups: Any, rng: np.random.Gener
         mae_mean_change=float(mean.mean()) if n_groups > 1 else None,
         versus_no_change=bootstrap_difference(error, none, keys, rng),
         versus_mean_change=bootstrap_difference(error, mean, keys, rng),
-        correlation=pearson,
-        rank_correlation=spearman,
+        correlation=None if why else float(np.corrcoef(real, told)[0, 1]),
+        rank_correlation=None if why else float(spearmanr(real, told).statistic),
         reason="one job: no other to take a mean change from" if n_groups == 1 else None,
         correlation_reason=why,
     )
@@ -175,7 +156,7 @@ def directions_of(measured: Floats, predicted: Floats) -> Directions:
 
     The interval takes pairs as independent; those of one job are not quite. Source: Wilson 1927."""
     is_told = np.isfinite(predicted)
-    has_direction = is_told & (np.abs(measured) >= DEAD_BAND) & (measured != 0)
+    has_direction = is_told & (np.abs(measured) >= DEAD_BAND)
     n_in_band = int((is_told & ~has_direction).sum())
     real, told = np.sign(measured[has_direction]), np.sign(predicted[has_direction])
     n, n_right, n_undecided = len(real), int((real == told).sum()), int((told == 0).sum())
@@ -196,52 +177,58 @@ def mean_of_others(measured: Floats, groups: Any, rng: np.random.Generator) -> F
         return np.full(len(measured), np.nan)
     fold = (rng.permutation(n_groups) % n_folds)[number]
     sums, sizes = np.bincount(fold, weights=measured, minlength=n_folds), np.bincount(fold, minlength=n_folds)
-    means = (sums.sum() - sums) / (sizes.sum() - sizes)
-    return np.asarray(means[fold])
+    return np.asarray(((sums.sum() - sums) / (sizes.sum() - sizes))[fold])
 
 
-def _correlations(real: Floats, told: Floats) -> tuple[float | None, float | None, str | None]:
-    if len(real) < MIN_CORRELATED:
-        return None, None, f"fewer than {MIN_CORRELATED} pairs"
-    if np.ptp(told) == 0 or np.ptp(real) == 0:
-        return None, None, f"all {'predicted' if np.ptp(told) == 0 else 'measured'} changes are alike"
-    return float(np.corrcoef(real, told)[0, 1]), float(spearmanr(real, told).statistic), None
+@dataclass(frozen=True)
+class Comparison:
+    """One change over its pairs. score: log runtime ratio of each pair; measured, predicted: (score.n,) those ratios.
+
+    overall: all pairs with a historic median as one sample, runtimes over it: rows p95, variance, log_variance, gap and
+    outlier_share, columns SIDES."""
+
+    what_if: str
+    score: PairScore
+    overall: pd.DataFrame
+    measured: Floats
+    predicted: Floats
 
 
-SPREADS = {
-    "p95": "95th percentile of the runtime",
-    "variance": "variance of the runtime",
-    "log_variance": "variance of the log runtime, free of its level",
-    "gap": "25th-75th gap of the runtime",
-}
-TAIL, QUARTILES = 0.95, (0.25, 0.75)
-ROUNDING = 1e-9  # of equal runtimes the variance is not quite 0
-
-
-def _pooled(predicted: Predicted, units_s: Floats) -> tuple[Floats, Floats]:
-    """Values and weights of the mixture of the predictions, each run counted alike: (n * m,) each.
-
-    Values in units_s, (n,), of each run."""
-    values, weights = predicted.atoms(N_ATOMS)
-    return (values / units_s[:, None]).ravel(), weights.ravel() / predicted.n
+def compare(
+    pairs: pd.DataFrame, before: Predicted, after: Predicted, medians_s: Floats, what_if: str, rng: np.random.Generator
+) -> Comparison:
+    """pairs: of Pairs.of(what_if), (n,); before, after: predicted for the features of each baseline as they are, and
+    with the change made in them; medians_s: (n,) historic medians of their jobs, NaN where unknown."""
+    predicted, measured = predicted_change(before, after), pairs["log_ratio"].to_numpy(dtype=np.float64)
+    at, is_predicted = np.flatnonzero(np.isfinite(medians_s) & (medians_s > 0)), np.isfinite(predicted)
+    overall: dict[str, dict[str, float]] = {}
+    for side, foretold in (("before", before), ("after", after)) if len(at) else ():
+        real = pairs[f"{side}_s"].to_numpy(dtype=float)[at] / medians_s[at]
+        values, weights = foretold.rows(at).atoms(N_ATOMS)  # of the mixture of the predictions, each run counted alike
+        overall[f"measured_{side}"] = spread_of(real, np.full(len(at), 1 / len(at)))
+        overall[f"predicted_{side}"] = spread_of((values / medians_s[at][:, None]).ravel(), weights.ravel() / len(at))
+    score = score_pairs(measured, predicted, pairs["group_key"].to_numpy(), rng)
+    table = pd.DataFrame(overall, columns=SIDES)
+    return Comparison(what_if, score, table, measured[is_predicted], predicted[is_predicted])
 
 
 def spread_of(values: Floats, weights: Floats) -> dict[str, float]:
-    """SPREADS of values, (m,), whose weights sum to 1; the log variance is over the values above 0."""
+    """95th percentile, variances of the runtime and of its log (free of its level; over values above 0), 25th-75th gap
+    and share of outliers of runtimes over the historic median, (m,), whose weights sum to 1."""
     order = np.argsort(values, kind="stable")
     upto = np.cumsum(weights[order])
-    places = np.searchsorted(upto, np.array([*QUARTILES, TAIL]) - ROUNDING).clip(max=len(values) - 1)
-    p25, p75, p95 = values[order][places]
+    p25, p75, p95 = values[order][np.searchsorted(upto, np.array(LEVELS) - ROUNDING).clip(max=len(values) - 1)]
     is_positive = values > 0
     logs, log_weights = np.log(values[is_positive]), weights[is_positive]
     mean, sd = moments(values[None], weights[None])
     log_mean, log_sd = moments(logs[None], (log_weights / log_weights.sum())[None])
-    variance = sd[0] ** 2 if sd[0] > ROUNDING * mean[0] else 0.0
-    log_variance = log_sd[0] ** 2 if log_sd[0] > ROUNDING * max(1.0, abs(log_mean[0])) else 0.0
-    return {"p95": p95, "variance": variance, "log_variance": log_variance, "gap": p75 - p25}
-
-
-SIDES = ["measured_before", "measured_after", "predicted_before", "predicted_after"]
+    return {
+        "p95": p95,
+        "variance": sd[0] ** 2 if sd[0] > ROUNDING * mean[0] else 0.0,
+        "log_variance": log_sd[0] ** 2 if log_sd[0] > ROUNDING * max(1.0, abs(log_mean[0])) else 0.0,
+        "gap": p75 - p25,
+        "outlier_share": float(weights[values >= OUTLIER_RATIO].sum()),
+    }
 
 
 @dataclass(frozen=True)
@@ -255,61 +242,9 @@ class Noise:
     sd: float | None
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """One change over its pairs. score: log runtime ratio of each pair; measured, predicted: (score.n,) those ratios.
-
-    overall: all pairs as one sample, runtimes over their historic median: rows p95, variance, log_variance, gap and
-    outlier_share, columns SIDES; n_overall: pairs with such a median."""
-
-    what_if: str
-    score: PairScore
-    overall: pd.DataFrame
-    n_overall: int
-    measured: Floats
-    predicted: Floats
-
-
-def compare(
-    pairs: pd.DataFrame,
-    before: Predicted,
-    after: Predicted,
-    medians_s: Any,
-    what_if: str,
-    rng: np.random.Generator,
-) -> Comparison:
-    """pairs: of Pairs.of(what_if), (n,); before, after: predicted for the features of each baseline as they are, and
-    with the change made in them; medians_s: (n,) historic medians of their jobs, NaN where unknown.
-
-    No pairs give reasons instead of figures. Raises ValueError for predictions of another length."""
-    if not len(pairs) == before.n == after.n:
-        raise ValueError(f"pairs: {len(pairs)}, with predictions of {before.n} and {after.n}; expected as many of each")
-    predicted = predicted_change(before, after)
-    measured, is_predicted = pairs["log_ratio"].to_numpy(dtype=np.float64), np.isfinite(predicted)
-    overall, n_overall = _overall(pairs, before, after, np.asarray(medians_s, dtype=np.float64))
-    score = score_pairs(pairs["log_ratio"], predicted, pairs["group_key"].to_numpy(), rng)
-    return Comparison(what_if, score, overall, n_overall, measured[is_predicted], predicted[is_predicted])
-
-
 def noise_of(pairs: Pairs) -> Noise:
     """The noise of single runs, from runs that were repeated unchanged."""
     ratios = pairs.of(REPLAY)["log_ratio"].to_numpy(dtype=float)
     if not len(ratios):
         return Noise(0, None, None)
     return Noise(len(ratios), float(np.abs(ratios).mean()), float(ratios.std()))
-
-
-def _overall(pairs: pd.DataFrame, before: Predicted, after: Predicted, medians_s: Floats) -> tuple[pd.DataFrame, int]:
-    at = np.flatnonzero(np.isfinite(medians_s) & (medians_s > 0))
-    median = medians_s[at]
-    found: dict[str, dict[str, float]] = {}
-    if len(at):
-        for side, times_s, predicted in (("before", pairs["before_s"], before), ("after", pairs["after_s"], after)):
-            real = times_s.to_numpy(dtype=float)[at] / median
-            found[f"measured_{side}"] = _with_outliers(real, np.full(len(at), 1 / len(at)))
-            found[f"predicted_{side}"] = _with_outliers(*_pooled(predicted.rows(at), median))
-    return pd.DataFrame(found, columns=SIDES), len(at)
-
-
-def _with_outliers(values: Floats, weights: Floats) -> dict[str, float]:
-    return {**spread_of(values, weights), "outlier_share": float(weights[values >= OUTLIER_RATIO].sum())}

@@ -1,115 +1,26 @@
-"""Changes that could be made to jobs, the scenarios of the paper, and how both are read from the command line.
+"""Changes of the causes of runtimes: read from the command line, and made true in a frame of features.
 
 Source: Zhu et al. 2023, 7.1 to 7.3; even_load and single changes are ours."""
 
+import difflib
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+import numpy as np
+import pandas as pd
+
 from tasks.errors import BadInput
 from tasks.jobs.control.named import Named
-from tasks.jobs.control.params import WhatIfParams
+from tasks.jobs.predict.peers import INPUT_USUAL
 
 NAMED: tuple[Named, ...] = get_args(Named)
 CPU_LOAD = "cpu_load"
-
-
-@dataclass(frozen=True)
-class SetFeature:
-    """One feature gets a value in every row, or is multiplied by it."""
-
-    name: str
-    value: float
-    is_factor: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.name}={'x' if self.is_factor else ''}{self.value:g}"
-
-
-@dataclass(frozen=True)
-class CapSpare:
-    """Spare tokens beyond the request are at most `multiple` times the tokens requested; 0 switches them off.
-
-    It means what `spare_multiple` means to the recorder: with 2, a job that requests 66 tokens holds up to 198."""
-
-    multiple: float
-
-    def __str__(self) -> str:
-        return f"spare_multiplier={self.multiple:g}"
-
-
-@dataclass(frozen=True)
-class ShiftSku:
-    """What ran on SKU `source` runs on `target`: vertices, their shares, and the offer."""
-
-    source: str
-    target: str
-
-    def __str__(self) -> str:
-        return f"shift-sku {self.source}:{self.target}"
-
-
-@dataclass(frozen=True)
-class ShiftAll:
-    """The same from every other SKU of the log; an empty target is the last SKU in order of names."""
-
-    target: str = ""
-
-    def __str__(self) -> str:
-        return f"shift-sku all:{self.target or 'newest'}"
-
-
-@dataclass(frozen=True)
-class SetStd:
-    """The standard deviation of what `word` names; cpu_load: of the load, over all and on each SKU."""
-
-    word: str
-    value: float
-
-    def __str__(self) -> str:
-        return f"set-std {self.word}={self.value:g}"
-
-
-@dataclass(frozen=True)
-class EvenLoad:
-    """Every SKU has, at all times, the mean load of all rows, without deviation."""
-
-    def __str__(self) -> str:
-        return "even load"
-
-
-Edit = SetFeature | CapSpare | ShiftSku | ShiftAll | SetStd | EvenLoad
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """Changes made one after the other. Printed as they were asked for."""
-
-    name: str
-    edits: tuple[Edit, ...]
-
-    def __str__(self) -> str:
-        return ", ".join(map(str, self.edits))
-
-
-def named_scenario(name: str, params: WhatIfParams) -> Scenario:
-    """A scenario of the paper, or even_load. Raises BadInput for another name.
-
-    no_spare: no spare tokens (7.1). newest_sku: all vertices on the newest SKU, params.newest_sku (7.2). steady_load:
-    no deviation of the load (7.3), each SKU keeping its mean. even_load: also the same load on all SKUs."""
-    edits: dict[str, Edit] = {
-        "no_spare": CapSpare(0),
-        "newest_sku": ShiftAll(params.newest_sku),
-        "steady_load": SetStd(CPU_LOAD, 0),
-        "even_load": EvenLoad(),
-    }
-    if name not in edits:
-        raise BadInput(f"scenario {name!r}", "not a scenario", f"one of {', '.join(NAMED)}")
-    return Scenario(name, (edits[name],))
-
-
 SPARE_WORDS = ("spare_multiplier", "spare_multiple")
+WORDS = {"tokens": "requested_tokens", "input": "input_bytes", "queue": "queue_length", "load": "load_mean"}
+CAUSES = "an allocation (tokens, spare_multiplier), a machine (offered_SKU, --shift-sku), a load (load, queue) or input"
 # What is known of a run and does not make it longer or shorter: the model predicts by it, but a change says nothing
 NO_CAUSES = (
     (r"requested_(?!tokens$).+", "a request is no cause: it tells what the user expects of the run"),
@@ -123,51 +34,278 @@ NO_CAUSES = (
         "what earlier runs did is no cause: it cannot be changed",
     ),
 )
-CAUSES = "an allocation (tokens, spare_multiplier), a machine (offered_SKU, --shift-sku), a load (load, queue) or input"
-WORDS = {"tokens": "requested_tokens", "input": "input_bytes", "queue": "queue_length", "load": "load_mean"}
+INFINITY, SMALLEST = float("inf"), sys.float_info.min
+RANGES = (  # values that features can have, the first that fits: lowest, highest, in words
+    (r"offered_.+", (0, 1), "0 (not offered) or 1"),
+    (r"vertex_share_.+_mean", (0, 1), "a share from 0 to 1"),
+    (r"(load_mean|sku_load_mean_.+)", (0, 2), "a load from 0 to 2, where 1 is all that there is"),
+    (r"(load_sd|sku_load_sd_.+)", (0, 1), "a deviation of the load from 0 to 1"),
+    (r"requested_.+", (SMALLEST, INFINITY), "more than 0"),
+    (r".+", (0, INFINITY), "0 or more"),
+)
+OFFERED = "offered_{}"
+COUNTS = ("vertices_{}_mean", "vertex_share_{}_mean")
+LOAD_MEAN, LOAD_SD, FREE = "sku_load_mean_{}", "sku_load_sd_{}", "sku_free_tokens_{}"
+STATE = (LOAD_MEAN, LOAD_SD, FREE)  # known of the SKUs offered only
+SKU_NAMES = [re.compile(re.escape(name).replace(r"\{\}", "(.+)")) for name in (OFFERED, *COUNTS, *STATE)]
+SPARE_FEATURES = ("spare_tokens_available", "spare_tokens_mean")
+HELD = ("min_tokens", "peak_tokens")  # at most what was requested and the spare ones
+FOLLOWS = {"input_bytes": "input_ratio", "requested_tokens": "tokens_ratio"}
+SD, ALL_LOAD_SD = "_sd", "load_sd"
+N_NAMED = 8  # names that an error message lists
+
+
+@dataclass(frozen=True)
+class SetFeature:
+    """One feature gets a value in every row, or is multiplied by it; its ratio to earlier runs changes with it."""
+
+    name: str
+    value: float
+    is_factor: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name}={'x' if self.is_factor else ''}{self.value:g}"
+
+    @property
+    def touches(self) -> str:
+        return self.name
+
+    def made_in(self, frame: pd.DataFrame) -> pd.DataFrame:
+        if self.name not in frame:
+            problem = f"the log has no feature {self.name!r}"
+            raise BadInput(f"what-if {self}", problem, f"one of {_nearest(frame, self.name)}")
+        old = frame[self.name]
+        new = old * self.value if self.is_factor else pd.Series(self.value, index=frame.index)
+        _check_possible(f"what-if {self}", self.name, np.unique(new.dropna()))
+        changed, follower = {self.name: new}, FOLLOWS.get(self.name, "")
+        if follower in frame:
+            changed[follower] = frame[follower] * new / old.where(old > 0)
+        if self.name == "input_bytes" and INPUT_USUAL in frame:
+            changed[INPUT_USUAL] = frame[INPUT_USUAL] + np.log1p(new) - np.log1p(old)
+        return frame.assign(**changed)
+
+
+@dataclass(frozen=True)
+class CapSpare:
+    """Spare tokens beyond the request are at most `multiple` times the tokens requested; 0 switches them off.
+
+    It means what `spare_multiple` means to the recorder: with 2, a job that requests 66 tokens holds up to 198."""
+
+    multiple: float
+    touches = "the cap of spare tokens"
+
+    def __str__(self) -> str:
+        return f"spare_multiplier={self.multiple:g}"
+
+    def made_in(self, frame: pd.DataFrame) -> pd.DataFrame:
+        if not any(name in frame for name in SPARE_FEATURES):
+            expected = f"a log with {' or '.join(SPARE_FEATURES)}; this one has {_nearest(frame, 'tokens')}"
+            raise BadInput(f"what-if {self}", "the log says nothing of spare tokens", expected)
+        requested = frame.get("requested_tokens", pd.Series(np.nan, index=frame.index))
+        cap = requested * self.multiple if self.multiple else pd.Series(0.0, index=frame.index)
+        most = dict.fromkeys(SPARE_FEATURES, cap) | {f"{name}_mean": requested + cap for name in HELD}
+        # an unknown cap leaves what is there
+        new = {name: frame[name].mask(frame[name] > top, top) for name, top in most.items() if name in frame}
+        if "mean_tokens_mean" in frame and "spare_tokens_mean" in frame:
+            dropped = (frame["spare_tokens_mean"] - new["spare_tokens_mean"]).fillna(0.0)
+            new["mean_tokens_mean"] = (frame["mean_tokens_mean"] - dropped).clip(lower=0.0)
+        for name in [name for name in new if name.endswith("_mean")]:
+            deviation = name.removesuffix("_mean") + SD
+            if deviation in frame:  # what is held in smaller numbers deviates by less
+                new[deviation] = frame[deviation] * (new[name] / frame[name].where(frame[name] > 0)).fillna(1.0)
+        return frame.assign(**new)
+
+
+@dataclass(frozen=True)
+class ShiftSku:
+    """What ran on SKU `source` runs on `target`: vertices, their shares and the offer, in the rows that have any.
+
+    The state of the source becomes unknown, as of every SKU that is not offered; that of a target not offered before
+    is what the rows before last knew of it. Spare tokens are those of the SKUs offered: they change as the free tokens
+    of these do."""
+
+    source: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"shift-sku {self.source}:{self.target}"
+
+    @property
+    def touches(self) -> str:
+        return f"SKU {self.source}"
+
+    def made_in(self, frame: pd.DataFrame) -> pd.DataFrame:
+        _check_skus(frame, f"what-if {self}", self.source, self.target)
+        new: dict[str, pd.Series] = {}
+        for name in COUNTS:
+            source, target = name.format(self.source), name.format(self.target)
+            if source in frame:
+                moved = frame[source]
+                new[source] = moved.where(moved.isna(), 0.0)
+                old = frame.get(target, moved * 0)
+                new[target] = old.where(moved.isna(), old.fillna(0.0) + moved)
+        offer, target = OFFERED.format(self.source), OFFERED.format(self.target)
+        if offer not in frame:
+            return _known(frame, new)
+        is_moved = frame[offer] > 0
+        new[offer] = frame[offer].mask(is_moved, 0.0)
+        new[target] = frame[target].mask(is_moved, 1.0) if target in frame else is_moved.astype(float)
+        for name in STATE:
+            source, target = name.format(self.source), name.format(self.target)
+            if source in frame:
+                new[source] = frame[source].mask(is_moved)
+            if target in frame:
+                new[target] = frame[target].mask(is_moved & frame[target].isna(), frame[target].ffill().bfill())
+        edited, spare = _known(frame, new), SPARE_FEATURES[0]
+        if spare in frame:
+            before, after = _free_tokens(frame), _free_tokens(edited)
+            ratio = (after / before.where(before > 0)).where(is_moved).fillna(1.0)
+            edited = edited.assign(**{spare: frame[spare] * ratio})
+        return _with_offered_load(edited, is_moved)
+
+
+@dataclass(frozen=True)
+class ShiftAll:
+    """The same from every other SKU of the log; an empty target is the last SKU in order of names."""
+
+    target: str = ""
+    touches = "where all vertices run"
+
+    def __str__(self) -> str:
+        return f"shift-sku all:{self.target or 'newest'}"
+
+    def made_in(self, frame: pd.DataFrame) -> pd.DataFrame:
+        where, skus = f"what-if {self}", skus_of(frame)
+        target = self.target or (skus[-1] if skus else "")
+        _check_skus(frame, where, target)
+        if len(skus) < 2:
+            raise BadInput(where, f"the log has only the SKU {target}", "at least two, to move from one to another")
+        for sku in skus:
+            frame = ShiftSku(sku, target).made_in(frame) if sku != target else frame
+        return frame
+
+
+@dataclass(frozen=True)
+class SetStd:
+    """The standard deviation of what `word` names; cpu_load: of the load, over all and on each SKU."""
+
+    word: str
+    value: float
+
+    def __str__(self) -> str:
+        return f"set-std {self.word}={self.value:g}"
+
+    @property
+    def touches(self) -> str:
+        return f"the deviation of {self.word}"
+
+    def made_in(self, frame: pd.DataFrame) -> pd.DataFrame:
+        of_load = [str(name) for name in frame if name == ALL_LOAD_SD or str(name).startswith(LOAD_SD.format(""))]
+        is_load = self.word in (CPU_LOAD, "load")
+        names = of_load if is_load else [str(name) for name in frame if name == self.word + SD]
+        if not names:
+            has = [str(name).removesuffix(SD) for name in frame if str(name).endswith(SD) and name != ALL_LOAD_SD]
+            has += [CPU_LOAD] * bool(of_load)
+            expected = f"one of {', '.join(has)}" if has else "a log that has one: this one has none"
+            raise BadInput(f"what-if {self}", f"the log has no standard deviation of {self.word!r}", expected)
+        for name in names:
+            _check_possible(f"what-if {self}", name, [self.value])
+        return _set_known(frame, names, self.value)
+
+
+@dataclass(frozen=True)
+class EvenLoad:
+    """Every SKU has, at all times, the mean load of all rows, without deviation."""
+
+    touches = "the load"
+
+    def __str__(self) -> str:
+        return "even load"
+
+    def made_in(self, frame: pd.DataFrame) -> pd.DataFrame:
+        skus = skus_of(frame)
+        means = [name for name in (*map(LOAD_MEAN.format, skus), "load_mean") if name in frame]
+        if not means:
+            raise BadInput(f"what-if {self}", "the log says nothing of the load", "a log with load_mean")
+        overall = frame["load_mean" if "load_mean" in frame else means].to_numpy(dtype=float)
+        deviations = [name for name in (ALL_LOAD_SD, *map(LOAD_SD.format, skus)) if name in frame]
+        return _set_known(_set_known(frame, means, float(np.nanmean(overall))), deviations, 0.0)
+
+
+Edit = SetFeature | CapSpare | ShiftSku | ShiftAll | SetStd | EvenLoad
+EDITS: dict[Named, Edit] = {
+    "no_spare": CapSpare(0),  # 7.1
+    "newest_sku": ShiftAll(),  # 7.2
+    "steady_load": SetStd(CPU_LOAD, 0),  # 7.3: each SKU keeps its mean
+    "even_load": EvenLoad(),
+}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Changes made one after the other. Printed as they were asked for."""
+
+    name: str
+    edits: tuple[Edit, ...]
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.edits))
+
+
+def named_scenario(name: str) -> Scenario:
+    """A scenario of the paper, or even_load. Raises BadInput for another name."""
+    for known, edit in EDITS.items():
+        if known == name:
+            return Scenario(name, (edit,))
+    raise BadInput(f"scenario {name!r}", "not a scenario", f"one of {', '.join(NAMED)}")
 
 
 def parse_scenario(
-    params: WhatIfParams,
-    *,
-    scenario: str | None = None,
-    sets: Sequence[str] = (),
-    shifts: Sequence[str] = (),
-    stds: Sequence[str] = (),
+    *, scenario: str | None = None, sets: Sequence[str] = (), shifts: Sequence[str] = (), stds: Sequence[str] = ()
 ) -> Scenario:
     """The scenario of `--scenario NAME`, `--set NAME=VALUE`, `--shift-sku A:B` and `--set-std WORD=VALUE`.
 
     They are made in this order. VALUE is a number; `x2` multiplies what each row has. NAME is any feature (checked when
     the change is made), a short word for one (tokens, input, queue, load) or spare_multiplier. Raises BadInput for
     none of them, something else than these forms, or the same thing changed twice."""
-    edits: list[Edit] = [*named_scenario(scenario, params).edits] if scenario else []
-    edits += [_set(text) for text in sets]
-    edits += [_shift(text) for text in shifts]
-    edits += [_std(text) for text in stds]
+    edits: list[Edit] = [*named_scenario(scenario).edits] if scenario else []
+    edits += [*map(_set, sets), *map(_shift, shifts), *map(_std, stds)]
     if not edits:
         fix = f"give one of {', '.join(NAMED)}, --set, --shift-sku or --set-std"
         raise BadInput("what-if", "nothing is changed", "at least one change", fix)
-    touched = [_touched(edit) for edit in edits]
     for place, edit in enumerate(edits):
-        if touched[place] in touched[:place]:
-            raise BadInput(f"what-if {edit}", f"{touched[place]} is changed twice", "each thing once", "drop one")
-    is_named = scenario is not None and len(edits) == 1
-    return Scenario(scenario if is_named and scenario else ", ".join(map(str, edits)), tuple(edits))
+        if edit.touches in [earlier.touches for earlier in edits[:place]]:
+            raise BadInput(f"what-if {edit}", f"{edit.touches} is changed twice", "each thing once", "drop one")
+    return Scenario(scenario if scenario and len(edits) == 1 else ", ".join(map(str, edits)), tuple(edits))
 
 
-def _touched(edit: Edit) -> str:
-    match edit:
-        case SetFeature():
-            return edit.name
-        case CapSpare():
-            return "the cap of spare tokens"
-        case ShiftSku():
-            return f"SKU {edit.source}"
-        case SetStd():
-            return f"the deviation of {edit.word}"
-        case ShiftAll():
-            return "where all vertices run"
-    return "the load"
+def apply(scenario: Scenario, frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with the scenario made true, in the order of its edits: a new one, with the same columns and index.
+
+    frame: (n, p) features, NaN where unknown, rows in order of submission (a SKU that was not offered to a run gets the
+    load that it last had). What follows from a change is changed with it: the ratio of an input or a request to those
+    before, the tokens held where spare ones are capped, the load of the SKUs offered where these change.
+    Raises BadInput, one line, for a feature or SKU that the log does not have, or a value that is not possible."""
+    for edit in scenario.edits:
+        frame = edit.made_in(frame)
+    return frame
+
+
+def changed_columns(before: pd.DataFrame, after: pd.DataFrame) -> list[str]:
+    """Names of the features that differ in any row, in their order; unknown in both is no difference."""
+    old, new = before.to_numpy(dtype=float), after.to_numpy(dtype=float)
+    differs = ~((old == new) | (np.isnan(old) & np.isnan(new)))
+    return [str(name) for name, changed in zip(before.columns, differs.any(axis=0), strict=True) if changed]
+
+
+def skus_of(frame: pd.DataFrame) -> list[str]:
+    """The SKUs that the features name, in order of names; gen10 comes after gen9."""
+    found = {match[1] for name in frame for pattern in SKU_NAMES if (match := pattern.fullmatch(str(name)))}
+
+    def by_number(sku: str) -> list[tuple[bool, int, str]]:
+        return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.findall(r"\d+|\D+", sku)]
+
+    return sorted(found, key=by_number)
 
 
 def _set(text: str) -> Edit:
@@ -182,14 +320,10 @@ def _set(text: str) -> Edit:
             raise BadInput(where, f"{value} is no cap", "a number from 0 on, times the tokens requested; 0: none")
         return CapSpare(number)
     feature = WORDS.get(name, name)
-    _refuse_no_cause(feature, where)
-    return SetFeature(feature, number, is_factor)
-
-
-def _refuse_no_cause(name: str, where: str) -> None:
     for pattern, why in NO_CAUSES:
-        if re.fullmatch(pattern, name):
+        if re.fullmatch(pattern, feature):
             raise BadInput(where, why, CAUSES)
+    return SetFeature(feature, number, is_factor)
 
 
 def _shift(text: str) -> Edit:
@@ -221,6 +355,71 @@ def _number(text: str, where: str) -> float:
         number = float(text)
     except ValueError:
         raise BadInput(where, f"{text!r} is not a number", "a number, or x and a factor") from None
-    if number != number or number in (float("inf"), float("-inf")):
+    if not np.isfinite(number):
         raise BadInput(where, f"{text!r} is not finite", "a finite number")
     return number
+
+
+def _check_possible(where: str, feature: str, values: Iterable[float]) -> None:
+    """Raises BadInput for the first value that the feature cannot have; offered_<sku> is one of two."""
+    (low, high), words = next((ends, words) for pattern, ends, words in RANGES if re.fullmatch(pattern, feature))
+    for value in values:
+        if not low <= value <= high or (feature.startswith("offered_") and value not in (0, 1)):
+            raise BadInput(where, f"{feature} cannot be {value:g}", words)
+
+
+def _check_skus(frame: pd.DataFrame, where: str, *asked: str) -> None:
+    skus = skus_of(frame)
+    if not skus:
+        expected = "a log with SKUs offered (offered_<sku>) or vertices by SKU"
+        raise BadInput(where, "the log says nothing of kinds of machine (SKUs)", expected)
+    for sku in asked:
+        if sku not in skus:
+            raise BadInput(where, f"the log has no SKU {sku!r}", f"one of {', '.join(skus)}")
+
+
+def _known(frame: pd.DataFrame, new: dict[str, pd.Series]) -> pd.DataFrame:
+    """The frame with those of the new columns that it has: a model knows no others."""
+    return frame.assign(**{name: column for name, column in new.items() if name in frame})
+
+
+def _set_known(frame: pd.DataFrame, names: Sequence[str], value: float) -> pd.DataFrame:
+    """The columns set to a value; unknown stays unknown, as for a SKU that was not offered."""
+    return frame.assign(**{name: frame[name].where(frame[name].isna(), value) for name in names})
+
+
+def _with_offered_load(frame: pd.DataFrame, is_moved: pd.Series) -> pd.DataFrame:
+    """load_mean and load_sd of the SKUs that are offered now, in the rows that moved, where each load is known.
+
+    The mean over the SKUs, and the deviation over them and over time: sd² = mean of sd² + variance of means."""
+    skus = [sku for sku in skus_of(frame) if {LOAD_MEAN.format(sku), OFFERED.format(sku)} <= set(frame)]
+    if not skus or "load_mean" not in frame:
+        return frame
+    offered = frame[[OFFERED.format(sku) for sku in skus]].to_numpy() > 0
+    means = frame[[LOAD_MEAN.format(sku) for sku in skus]].to_numpy()
+    n_offered = offered.sum(axis=1)
+    is_known = is_moved.to_numpy() & (n_offered > 0) & ~(offered & np.isnan(means)).any(axis=1)
+    share = offered / np.maximum(n_offered, 1)[:, None]
+    mean = (share * np.where(offered, means, 0.0)).sum(axis=1)
+    new = {"load_mean": frame["load_mean"].mask(is_known, pd.Series(mean, index=frame.index))}
+    names = [LOAD_SD.format(sku) for sku in skus]
+    if ALL_LOAD_SD in frame and set(names) <= set(frame):
+        squares = np.where(offered, frame[names].to_numpy() ** 2 + (means - mean[:, None]) ** 2, 0.0)
+        sd = pd.Series(np.sqrt((share * squares).sum(axis=1)), index=frame.index)
+        new[ALL_LOAD_SD] = frame[ALL_LOAD_SD].mask(is_known & sd.notna(), sd)
+    return frame.assign(**new)
+
+
+def _free_tokens(frame: pd.DataFrame) -> pd.Series:
+    """Tokens that are free on the SKUs offered; NaN where no SKU says."""
+    names = [FREE.format(sku) for sku in skus_of(frame) if FREE.format(sku) in frame]
+    return frame[names].sum(axis=1, min_count=1)
+
+
+def _nearest(frame: pd.DataFrame, name: str) -> str:
+    """The names of the frame most like this one first, and how many more there are."""
+    names = [str(column) for column in frame]
+    likely = difflib.get_close_matches(name, names, n=N_NAMED, cutoff=0.0)
+    rest = f" and {len(names) - len(likely)} more" if len(names) > len(likely) else ""
+    skus = skus_of(frame)
+    return ", ".join(likely) + rest + (f" (SKUs: {', '.join(skus)})" if skus and "sku" in name.lower() else "")

@@ -7,7 +7,6 @@ import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,7 @@ from tasks.errors import NotFound
 from tasks.jobs.distribution import Floats
 from tasks.jobs.explain.contributions import MIN_RUNS, against_usual, runtime_parts, variable_parts
 from tasks.jobs.explain.params import ExplainParams
-from tasks.jobs.explain.reasons import Direction, Explanation, Typical, explain_run, typical_values
+from tasks.jobs.explain.reasons import Explanation, Typical, explain_run, typical_values
 from tasks.jobs.outlook.exceeding import chances_to_exceed
 from tasks.jobs.predict.champions import needed_champion
 from tasks.jobs.predict.features_earlier import earlier_runs
@@ -25,9 +24,14 @@ from tasks.jobs.predict.predicting import predict_next
 from tasks.jobs.predict.preparation import with_ends
 from tasks.jobs.predict.rows import read_runs
 from tasks.jobs.predict.trained import Trained
+from tasks.jobs.shape_params import Kind
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 
+KIND: Kind = "ratio"  # the shapes that say how variable a job is
+USUAL_RUNS = 20  # runs of the same job that a run is compared with, the latest of them
+MIN_SUPPORT = 3  # earlier runs that a job needs to have a usual time
+RISK_RATIO = 2.0  # long: more than this many times the job's usual time
 MOST_TYPICAL = 500  # jobs that say what is usual for all runs, one run each
 
 
@@ -76,62 +80,51 @@ def load_explainer(warehouse: Warehouse, source: str) -> Explainer:
     return Explainer(source, card.model_id, trained, runs, trained.features(last, runs).median())
 
 
-def explain_run_of(
-    warehouse: Warehouse, source: str, run_id: str, params: ExplainParams, *, direction: Direction = "both"
-) -> RunReasons:
+def explain_run_of(warehouse: Warehouse, source: str, run_id: str, params: ExplainParams) -> RunReasons:
     """The reasons of one run of a source, whatever became of it, also one that still runs or waits.
 
     Raises NotFound for a source without a model, or a run that is not there or has no submission and no start."""
-    asked = {"source": source, "run_id": run_id}
     sql = "SELECT group_key, status FROM jobs.runs WHERE source = $source AND run_id = $run_id"
-    found = fetch(warehouse, sql, asked)
-    if found.empty:
-        raise NotFound(_no_run(source, run_id))
-    key, status = (str(found[name].iloc[0]) for name in ("group_key", "status"))
-    explainer = load_explainer(warehouse, source)
-    rows = explainer.runs
-    if not (rows["run_id"] == run_id).any():
-        rows = read_runs(warehouse, source, statuses=(status,), with_what_ifs=True, group_key=key)
-    rows = rows[(rows["run_id"] == run_id).to_numpy()]
-    if rows.empty:
-        raise NotFound(_no_run(source, run_id))
-    return explain_past(explainer, rows, params, direction=direction)[0]
+    found = fetch(warehouse, sql, {"source": source, "run_id": run_id})
+    for key, status in found.itertuples(index=False):
+        explainer = load_explainer(warehouse, source)
+        rows = explainer.runs
+        if not (rows["run_id"] == run_id).any():
+            rows = read_runs(warehouse, source, statuses=(status,), with_what_ifs=True, group_key=key)
+        rows = rows[(rows["run_id"] == run_id).to_numpy()]
+        if len(rows):
+            return explain_past(explainer, rows, params)[0]
+    ids = "SELECT run_id, group_key, runtime_s FROM jobs.runs ORDER BY runtime_s DESC"
+    see = f"see the ids with {shlex.join(['whorl', 'query', ids])}"
+    raise NotFound(f"run {run_id!r}: source {source!r} has no run of this id; {see}")
 
 
-def explain_next_of(
-    warehouse: Warehouse, source: str, group_key: str, params: ExplainParams, *, direction: Direction = "both"
-) -> RunReasons:
+def explain_next_of(warehouse: Warehouse, source: str, group_key: str, params: ExplainParams) -> RunReasons:
     """The reasons of the next run of a job. Raises NotFound for a source without a model, or a job without runs."""
     explainer = load_explainer(warehouse, source)
     if not (explainer.runs["group_key"] == group_key).any():
         raise NotFound(f"job {group_key!r} of source {source!r} has no finished run to explain")
-    return explain_next(explainer, [group_key], params, direction=direction)[0]
+    return explain_next(explainer, [group_key], params)[0]
 
 
-def explain_past(
-    explainer: Explainer, rows: pd.DataFrame, params: ExplainParams, *, direction: Direction = "both"
-) -> list[RunReasons]:
+def explain_past(explainer: Explainer, rows: pd.DataFrame, params: ExplainParams) -> list[RunReasons]:
     """The reasons of submissions, from what was known then; each is compared with the runs of its job that had ended.
 
     rows: runs of read_runs, of which those without a runtime have not ended."""
     trained, runs = explainer.trained, explainer.runs
     features, known = trained.features(rows, runs), trained.histories(rows, runs)
-    expected_s = trained.model.predict(features, known).quantile(0.5)
-    asked = _Asked(rows, np.arange(len(rows)), features, expected_s, usual_times(rows, runs)[0], is_past=True)
-    return _explained(explainer, asked, params, direction)
+    expected_s, usual_s = trained.model.predict(features, known).quantile(0.5), usual_times(rows, runs)[0]
+    return _explained(explainer, rows, np.arange(len(rows)), features, expected_s, usual_s, params, is_past=True)
 
 
-def explain_next(
-    explainer: Explainer, keys: Sequence[str], params: ExplainParams, *, direction: Direction = "both"
-) -> list[RunReasons]:
+def explain_next(explainer: Explainer, keys: Sequence[str], params: ExplainParams) -> list[RunReasons]:
     """The reasons of the next runs of jobs with finished runs, in order of their keys.
 
     Each is the mean over what was known before each of the last runs of its job."""
     found = predict_next(explainer.trained, explainer.runs, keys=keys)
     expected_s, usual_s = found.predicted.quantile(0.5), found.jobs["usual_s"].to_numpy(dtype=float)
-    job = found.conditions["job"].to_numpy()
-    asked = _Asked(found.conditions, job, found.features, expected_s, usual_s, is_past=False)
-    return _explained(explainer, asked, params, direction)
+    rows, job = found.conditions, found.conditions["job"].to_numpy()
+    return _explained(explainer, rows, job, found.features, expected_s, usual_s, params, is_past=False)
 
 
 def explain_chosen(explainer: Explainer, params: ExplainParams) -> list[RunReasons]:
@@ -146,23 +139,23 @@ def explain_chosen(explainer: Explainer, params: ExplainParams) -> list[RunReaso
 def longest_runs(explainer: Explainer, params: ExplainParams) -> list[str]:
     """Ids of the runs of the last days of the log that took the most times their job's usual time, longest first.
 
-    Usual: the median of the runs of the job that had ended before, at least min_support of them and above 0 s."""
+    Usual: the median of the runs of the job that had ended before, at least MIN_SUPPORT of them and above 0 s."""
     runs = explainer.runs
     recent = runs[(runs["ended_at"] > runs["ended_at"].max() - pd.Timedelta(days=params.look_back_days)).to_numpy()]
     usual_s, n_before = usual_times(recent, runs)
     times = pd.Series(recent["runtime_s"].to_numpy() / usual_s, index=recent["run_id"].to_numpy())
-    times = times[(n_before >= params.min_support) & (usual_s > 0) & (times > 1).to_numpy()]
+    times = times[(n_before >= MIN_SUPPORT) & (usual_s > 0) & (times > 1).to_numpy()]
     return [str(key) for key in times.sort_values(ascending=False, kind="stable").index[: params.n_longest]]
 
 
 def riskiest_jobs(explainer: Explainer, params: ExplainParams) -> list[str]:
-    """Keys of the jobs whose next run most probably takes more than risk_ratio times the usual time, first the most.
+    """Keys of the jobs whose next run most probably takes more than RISK_RATIO times the usual time, first the most.
 
-    Jobs with fewer than min_support runs, or a usual time of 0 s, are left out."""
+    Jobs with fewer than MIN_SUPPORT runs, or a usual time of 0 s, are left out."""
     found = predict_next(explainer.trained, explainer.runs)
     jobs = found.jobs
-    chance = chances_to_exceed(found.predicted, params.risk_ratio * jobs["usual_s"].to_numpy(dtype=float))
-    jobs = jobs.assign(chance=chance)[(jobs["n_before"] >= params.min_support) & (jobs["usual_s"] > 0)]
+    chance = chances_to_exceed(found.predicted, RISK_RATIO * jobs["usual_s"].to_numpy(dtype=float))
+    jobs = jobs.assign(chance=chance)[(jobs["n_before"] >= MIN_SUPPORT) & (jobs["usual_s"] > 0)]
     jobs = jobs.sort_values(["chance", "group_key"], ascending=[False, True])
     return [str(key) for key in jobs["group_key"].iloc[: params.n_riskiest]]
 
@@ -173,70 +166,60 @@ def usual_times(rows: pd.DataFrame, runs: pd.DataFrame) -> tuple[Floats, NDArray
     return earlier.quantile(earlier.values("runtime_s"), 0.5, window=max(len(runs), 1)), earlier.n
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """Submissions of which m questions are asked. of: (n,) the question of each row; features: (n, p); expected_s,
-    usual_s: (m,); is_past: the rows are runs, each a question of its own."""
+def _explained(
+    explainer: Explainer,
+    rows: pd.DataFrame,
+    of: NDArray[np.int64],
+    features: pd.DataFrame,
+    expected_s: Floats,
+    usual_s: Floats,
+    params: ExplainParams,
+    *,
+    is_past: bool,
+) -> list[RunReasons]:
+    """Reasons for the mean of the submissions of each of m questions, against the usual runs of their job.
 
-    rows: pd.DataFrame
-    of: NDArray[np.int64]
-    features: pd.DataFrame
-    expected_s: Floats
-    usual_s: Floats
-    is_past: bool
-
-
-def _explained(explainer: Explainer, asked: _Asked, params: ExplainParams, direction: Direction) -> list[RunReasons]:
-    """Reasons for the mean of the submissions of each question, against the usual runs of their job."""
+    rows: n submissions; of: (n,) the question of each; features: (n, p); expected_s, usual_s: (m,); is_past: the rows
+    are runs, each a question of its own."""
     trained, runs = explainer.trained, explainer.runs
-    earlier = earlier_runs(asked.rows, runs)
-    last = [int(np.flatnonzero(asked.of == one)[-1]) for one in range(len(asked.expected_s))]
-    n_usual = np.minimum(earlier.n[last], params.usual_runs)
+    earlier = earlier_runs(rows, runs)
+    last = [int(np.flatnonzero(of == one)[-1]) for one in range(len(expected_s))]
+    n_usual = np.minimum(earlier.n[last], USUAL_RUNS)
     n_usual = np.where(n_usual < MIN_RUNS, 0, n_usual)
-    stretches = [
-        earlier.order[earlier.last[i] - n + 1 : earlier.last[i] + 1] for i, n in zip(last, n_usual, strict=True)
-    ]
+    ends = np.asarray(earlier.last)[last] + 1
+    stretches = [earlier.order[end - n : end] for end, n in zip(ends, n_usual, strict=True)]
     usual = runs.iloc[np.concatenate([*stretches, np.zeros(0, dtype=np.int64)]).astype(np.int64)]
     usual_features = trained.features(usual, runs)
     usual_parts = runtime_parts(trained.model, usual_features, trained.histories(usual, runs))
-    parts = runtime_parts(trained.model, asked.features, trained.histories(asked.rows, runs))
-    classifier, k = trained.classifiers.get(params.kind), len(trained.shapes[params.kind].centres)
-    variable = variable_parts(classifier, asked.features) if classifier else None
-    wanted = partial(explain_run, direction=direction, most=params.most_reasons, least=math.log(params.least_factor))
-    ends, found = np.cumsum(n_usual), []
-    for one, (expected_s, usual_s) in enumerate(zip(asked.expected_s, asked.usual_s, strict=True)):
-        is_this = asked.of == one
-        row, key = asked.rows.iloc[last[one]], str(asked.rows["group_key"].iloc[last[one]])
-        known = usual_features.iloc[ends[one] - n_usual[one] : ends[one]]
-        within = Typical(typical_values(known, np.full(len(known), key)).by_job, explainer.overall, is_within_job=True)
-        shown = asked.features[is_this].median().to_frame().T
-        beside = against_usual(parts.rows(is_this).mean(), usual_parts, [ends[one] - n_usual[one]], [n_usual[one]])
+    parts = runtime_parts(trained.model, features, trained.histories(rows, runs))
+    classifier, first, found = trained.classifiers.get(KIND), np.cumsum(n_usual) - n_usual, []
+    variable = variable_parts(classifier, features) if classifier else None
+    for one, n in enumerate(n_usual):
+        is_this, row = of == one, rows.iloc[last[one]]
+        key, known = str(row["group_key"]), usual_features.iloc[first[one] : first[one] + n]
+        within = Typical(typical_values(known, np.full(n, key)).by_job, explainer.overall, is_within_job=True)
+        shown = features[is_this].median().to_frame().T
+        beside = against_usual(parts.rows(is_this).mean(), usual_parts, [first[one]], [n])
         variation = None
         if variable is not None:
-            among_jobs = Typical(within.by_job.iloc[:0], explainer.overall)
-            variation = wanted(variable.rows(is_this).mean(), shown, key, among_jobs, scale="odds")
+            among_jobs, mean = Typical(within.by_job.iloc[:0], explainer.overall), variable.rows(is_this).mean()
+            variation = explain_run(mean, shown, key, among_jobs, scale="odds", most=params.most_reasons)
         found.append(
             RunReasons(
                 source=explainer.source,
                 model_id=explainer.model_id,
-                run_id=str(row["run_id"]) if asked.is_past else None,
+                run_id=str(row["run_id"]) if is_past else None,
                 group_key=key,
                 submitted_at=row["submitted_at"],
-                runtime_s=float(row["runtime_s"]) if asked.is_past and not math.isnan(row["runtime_s"]) else None,
-                usual_s=float(usual_s),
-                expected_s=float(expected_s),
-                n_usual=int(n_usual[one]),
+                runtime_s=float(row["runtime_s"]) if is_past and not math.isnan(row["runtime_s"]) else None,
+                usual_s=float(usual_s[one]),
+                expected_s=float(expected_s[one]),
+                n_usual=int(n),
                 n_conditions=int(is_this.sum()),
-                runtime=wanted(beside, shown, key, within),
+                runtime=explain_run(beside, shown, key, within, most=params.most_reasons),
                 variation=variation,
                 chance=None if variation is None else 1 / (1 + math.exp(-variation.prediction)),
-                k=k,
+                k=len(trained.shapes[KIND].centres),
             )
         )
     return found
-
-
-def _no_run(source: str, run_id: str) -> str:
-    sql = "SELECT run_id, group_key, runtime_s FROM jobs.runs ORDER BY runtime_s DESC"
-    command = shlex.join(["whorl", "query", sql])
-    return f"run {run_id!r}: source {source!r} has no run of this id; see the ids with {command}"

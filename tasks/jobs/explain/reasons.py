@@ -5,7 +5,7 @@ are as usual are no reason for anything, whatever the trees add there. What is n
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,17 +13,16 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import NotFound
-from tasks.jobs.explain.causes import FAMILIES, Family, family_of
-from tasks.jobs.explain.contributions import MIN_RUNS, Contributions
+from tasks.jobs.explain.contributions import FAMILIES, MIN_RUNS, Contributions, Family, family_of
 from tasks.jobs.predict.feature_words import feature_of
 from tasks.quantities import duration, number, share, times
 
 Scale = Literal["factor", "odds"]
-Direction = Literal["up", "down", "both"]
 Whose = Literal["the job", "all runs"]
+Style = Literal["bytes", "count", "seconds", "hours", "share", "multiple", "clock", "weekday", "yes_no"]
 VARIABLE = "a variable runtime"
 NOTABLE = 0.25  # of the largest part in a family: what may stand for it as well
-LEAST = 0.02  # log: what changes the expectation by less than 2 % is no reason
+LEAST = math.log(1.05)  # what makes a run, or the odds, less than 5 % longer or shorter is no reason
 MOSTLY = 0.8  # share of a sum from which one feature stands for its family
 NEAR_1 = (0.9, 1.1)
 ALIKE = 0.1  # a tenth more or less is said to be as usual
@@ -34,6 +33,29 @@ SAID_AS = {
     "cost_ratio": "estimated_cost",
     "tokens_ratio": "requested_tokens",
 }
+# The first pattern that fits the whole name, and what undoes its logarithm; the rest goes by the unit of the feature.
+PEERS = r"(job|user|user_request|request|log)_"
+STYLES: tuple[tuple[str, Style, Callable[[float], float] | None], ...] = (
+    (PEERS + "runs", "count", math.expm1),
+    (PEERS + "since", "seconds", math.expm1),
+    (PEERS + "limit_share", "share", math.exp),
+    (PEERS + r"(last|before_last|mean\d+|median\d*|q\d+)|input_usual|log_median_before", "seconds", math.exp),
+    (r"log_ratio_.*|.*log_ratio", "multiple", math.exp),
+    (r"(load_|sku_load_|vertex_share_|outlier_share|(recent_)?shape_).*", "share", None),
+    (r".*_ratio|p25_p75.*", "multiple", None),
+    (r"hour_of_day", "clock", None),
+    (r"day_of_week", "weekday", None),
+    (r"offered_.*", "yes_no", None),
+)
+BY_UNIT: dict[str, Style] = {"bytes": "bytes", "s": "seconds", "h": "hours"}
+AMOUNTS = ("bytes", "count", "seconds", "hours")  # twice as much is a thing to say
+BYTES = ("B", "kB", "MB", "GB", "TB", "PB")
+KILO = 1000.0
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+SINGULAR = {"vertices": "vertex"}
+LOG_NOTE = re.compile(r" \(log[^)]*\)$")
+HOUR_S, MINUTES = 3600.0, 60
+UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
@@ -99,71 +121,51 @@ class Explanation:
 
 
 def explain_run(
-    parts: Contributions,
-    frame: pd.DataFrame,
-    job: str,
-    typical: Typical,
-    *,
-    scale: Scale = "factor",
-    direction: Direction = "both",
-    most: int = 5,
-    least: float = LEAST,
+    parts: Contributions, frame: pd.DataFrame, job: str, typical: Typical, *, scale: Scale = "factor", most: int = 5
 ) -> Explanation:
     """Reasons for one run, at most `most`, by size. parts: one score of one run; frame: its row of features.
 
-    job: its group_key, to compare with what is usual for it in `typical`. direction: only what makes it longer (or
-    the odds of VARIABLE higher), only the opposite, or both. A family that changes the runtime or the odds by less than
-    `least`, a logarithm, or of which all is as usual, is no reason. Source: Zhu et al. 2023, section 6.1."""
+    job: its group_key, to compare with what is usual for it in `typical`. A family that changes the runtime or the odds
+    by less than LEAST, or of which all is as usual, is no reason. Source: Zhu et al. 2023, section 6.1."""
     added = dict(zip(parts.features, parts.single[0].tolist(), strict=True))
     values = {str(name): float(value) for name, value in frame.iloc[0].items()}
-    members = _members(parts.features)
-    sums = {family: sum(added[name] for name in names) for family, names in members.items()}
+    members = {family: {name: part for name, part in added.items() if family_of(name) == family} for family in FAMILIES}
     reasons: list[Reason] = []
-    for family in sorted(sums, key=lambda one: -abs(sums[one])):
-        total = sums[family]
-        if abs(total) < least or (direction != "both" and (total > 0) != (direction == "up")) or len(reasons) == most:
-            continue
-        mine = {name: added[name] for name in members[family]}
+    for family in sorted(members, key=lambda one: -abs(sum(members[one].values()))):
+        mine = members[family]
+        effect = sum(mine.values())
+        if abs(effect) < LEAST or len(reasons) == most:
+            break
         shown = _shown(mine, values, typical, job)
-        if shown is None:
-            continue
-        value = values.get(shown, math.nan)
-        usual, whose = typical.beside(shown, value, job)
-        text = f"{words_of(shown)}: {_compared(shown, value, usual, whose)}: {_effect(total, scale)}"
-        reasons.append(Reason(family, shown, value, usual, whose, total, mine, text + _others(family, mine, shown)))
+        if shown is not None:
+            value = values.get(shown, math.nan)
+            usual, whose = typical.beside(shown, value, job)
+            text = f"{words_of(shown)}: {_compared(shown, value, usual, whose)}: {_effect(effect, scale)}"
+            text += _others(family, mine, shown)
+            reasons.append(Reason(family, shown, value, usual, whose, effect, mine, text))
     base, total = float(parts.base[0, 0]), sum(added.values())
     rest = total - sum(reason.contribution for reason in reasons)
     return Explanation(scale, base, base + total, tuple(reasons), rest)
 
 
-def _members(features: Sequence[str]) -> dict[Family, list[str]]:
-    members: dict[Family, list[str]] = {family: [] for family in FAMILIES}
-    for name in features:
-        members[family_of(name)].append(name)
-    return {family: names for family, names in members.items() if names}
-
-
 def _shown(parts: dict[str, float], values: dict[str, float], typical: Typical, job: str) -> str | None:
     """The feature that stands for its family: of those that add a notable part to its sum the first that is not as
     usual, known before unknown, a ratio as what it is a ratio of. None where all of them are as usual."""
+
+    def is_unusual(name: str) -> bool:
+        value = values.get(name, math.nan)
+        usual = typical.beside(name, value, job)[0]
+        return not (math.isnan(value) and math.isnan(usual)) and not is_as_usual(name, value, usual)
+
     sign = np.sign(sum(parts.values()))
     least = NOTABLE * max(part * sign for part in parts.values())
-    unusual = [
-        name
-        for name in sorted(parts, key=lambda name: -parts[name] * sign)
-        if parts[name] * sign >= least and _is_unusual(name, values.get(name, math.nan), typical, job)
-    ]
+    by_part = sorted(parts, key=lambda name: -parts[name] * sign)
+    unusual = [name for name in by_part if parts[name] * sign >= least and is_unusual(name)]
     if not unusual:
         return None
     shown = min(unusual, key=lambda name: math.isnan(values.get(name, math.nan)))
     said = SAID_AS.get(shown, shown)
-    is_known = not math.isnan(values.get(said, math.nan))
-    return said if is_known and _is_unusual(said, values[said], typical, job) else shown
-
-
-def _is_unusual(name: str, value: float, typical: Typical, job: str) -> bool:
-    usual = typical.beside(name, value, job)[0]
-    return not (math.isnan(value) and math.isnan(usual)) and not is_as_usual(name, value, usual)
+    return said if not math.isnan(values.get(said, math.nan)) and is_unusual(said) else shown
 
 
 def _others(family: Family, parts: dict[str, float], shown: str) -> str:
@@ -186,43 +188,13 @@ def _compared(feature: str, value: float, usual: float, whose: Whose) -> str:
 
 
 def _effect(contribution: float, scale: Scale) -> str:
-    factor = factor_words(math.exp(contribution))
+    factor = math.exp(contribution)
+    said = f"{factor:.2f}" if NEAR_1[0] < factor < NEAR_1[1] else number(factor)
     if scale == "factor":
-        return f"makes it {factor} times as long"
+        return f"makes it {said} times as long"
     if contribution > 0:
-        return f"multiplies the odds of {VARIABLE} by {factor}"
-    return f"lowers the odds of {VARIABLE} to {factor} times"
-
-
-def factor_words(factor: float) -> str:
-    """About three digits, two decimals near 1: 1.03, 1.8, 12."""
-    return f"{factor:.2f}" if NEAR_1[0] < factor < NEAR_1[1] else number(factor)
-
-
-Style = Literal["bytes", "count", "seconds", "hours", "share", "multiple", "clock", "weekday", "yes_no"]
-# The first pattern that fits the whole name, and what undoes its logarithm; the rest goes by the unit of the feature.
-PEERS = r"(job|user|user_request|request|log)_"
-STYLES: tuple[tuple[str, Style, Callable[[float], float] | None], ...] = (
-    (PEERS + "runs", "count", math.expm1),
-    (PEERS + "since", "seconds", math.expm1),
-    (PEERS + "limit_share", "share", math.exp),
-    (PEERS + r"(last|before_last|mean\d+|median\d*|q\d+)|input_usual|log_median_before", "seconds", math.exp),
-    (r"log_ratio_.*|.*log_ratio", "multiple", math.exp),
-    (r"(load_|sku_load_|vertex_share_|outlier_share|(recent_)?shape_).*", "share", None),
-    (r".*_ratio|p25_p75.*", "multiple", None),
-    (r"hour_of_day", "clock", None),
-    (r"day_of_week", "weekday", None),
-    (r"offered_.*", "yes_no", None),
-)
-BY_UNIT: dict[str, Style] = {"bytes": "bytes", "s": "seconds", "h": "hours"}
-AMOUNTS = ("bytes", "count", "seconds", "hours")  # twice as much is a thing to say
-BYTES = ("B", "kB", "MB", "GB", "TB", "PB")
-KILO = 1000.0
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-SINGULAR = {"vertices": "vertex"}
-LOG_NOTE = re.compile(r" \(log[^)]*\)$")
-HOUR_S, MINUTES = 3600.0, 60
-UNKNOWN = "unknown"
+        return f"multiplies the odds of {VARIABLE} by {said}"
+    return f"lowers the odds of {VARIABLE} to {said} times"
 
 
 def words_of(name: str) -> str:
@@ -242,11 +214,12 @@ def in_words(name: str, value: float) -> str:
     style, value = _plain(name, value)
     match style:
         case "bytes":
-            return size(value)
-        case "seconds":
-            return duration(value)
-        case "hours":
-            return duration(value * HOUR_S)
+            power = 0
+            while abs(value) >= KILO and power < len(BYTES) - 1:
+                value, power = value / KILO, power + 1
+            return f"{number(value)} {BYTES[power]}"
+        case "seconds" | "hours":
+            return duration(value * (HOUR_S if style == "hours" else 1))
         case "share":
             return share(value)
         case "multiple":
@@ -280,14 +253,6 @@ def is_as_usual(name: str, value: float, usual: float) -> bool:
         return False
     one, other = _plain(name, value)[1], _plain(name, usual)[1]
     return abs(one - other) <= ALIKE * max(abs(one), abs(other)) or in_words(name, value) == in_words(name, usual)
-
-
-def size(n_bytes: float) -> str:
-    """Bytes with a decimal prefix: 3.2 GB."""
-    value, unit = n_bytes, 0
-    while abs(value) >= KILO and unit < len(BYTES) - 1:
-        value, unit = value / KILO, unit + 1
-    return f"{number(value)} {BYTES[unit]}"
 
 
 def _plain(name: str, value: float) -> tuple[Style, float]:

@@ -7,19 +7,18 @@ from typing import Any
 
 import pandas as pd
 
-from tasks.jobs.explain.causes import CausesCheck
 from tasks.jobs.explain.explaining import RunReasons
-from tasks.jobs.explain.insights import insights_table
+from tasks.jobs.explain.insights import Insight
 from tasks.jobs.explain.params import ExplainParams
-from tasks.jobs.explain.reasons import Explanation
 from tasks.jobs.explain.whole_source import SourceReasons
+from tasks.jobs.shape_params import Kind
 from tasks.warehouse.connection import Connection, reading, transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.versions import data_version
 
 WORD = "jobs"
-OF_SOURCE = ("cause_families", "cause_checks", "insights")
-ALL, EVEN = "all", "even"
+ORDERS = {"cause_families": "question, rank", "cause_checks": "order_name, cause", "insights": "kind, rank"}
+OF_RUN = ("source", "run_id", "group_key", "model_id", "runtime_s", "usual_s", "expected_s")
 OF_REASON = ("family", "feature", "value", "typical", "compared_with", "factor")
 
 
@@ -37,18 +36,16 @@ class Explained:
 
 def write_source(warehouse: Warehouse, source: str, found: SourceReasons, params: ExplainParams) -> None:
     """Write families, checks and insights of a source anew, in one transaction; twice changes nothing."""
-    families = found.families.assign(rank=found.families.groupby("question").cumcount() + 1)
     frames = {
-        "cause_families": families,
-        "cause_checks": check_rows(found.check) if found.check else pd.DataFrame(),
-        "insights": insight_rows(found),
+        "cause_families": found.families.assign(rank=found.families.groupby("question").cumcount() + 1),
+        "cause_checks": found.check,
+        "insights": pd.DataFrame([row for kind, some in found.insights.items() for row in _insight_rows(kind, some)]),
     }
+    parameters = json.dumps(params.model_dump(mode="json"), sort_keys=True)
     with writing(warehouse) as connection, transaction(connection):
-        for name in OF_SOURCE:
-            _replace(connection, name, source, frames[name].assign(source=source, model_id=found.model_id))
-        version = data_version(connection, WORD, source)
-        made_of = {"model_id": found.model_id, "data_version": version, "parameters": _text(params)}
-        _replace(connection, "explanations", source, pd.DataFrame([{"source": source, **made_of}]))
+        made_of = {"data_version": data_version(connection, WORD, source), "parameters": parameters}
+        for name, rows in (*frames.items(), ("explanations", pd.DataFrame([made_of]))):
+            _replace(connection, name, source, rows.assign(source=source, model_id=found.model_id))
 
 
 def write_reasons(warehouse: Warehouse, source: str, found: Sequence[RunReasons]) -> int:
@@ -59,74 +56,57 @@ def write_reasons(warehouse: Warehouse, source: str, found: Sequence[RunReasons]
     return len(rows)
 
 
-def read_source(warehouse: Warehouse, source: str, model_id: str, params: ExplainParams) -> Explained | None:
-    """What write_source wrote, if it was of this model, these parameters and the present files; else None."""
+def read_source(warehouse: Warehouse, source: str, model_id: str) -> Explained | None:
+    """What write_source wrote, if it was of this model and the present files; else None."""
+    asked = {"source": source}
     with reading(warehouse) as connection:
-        asked = {"source": source}
-        row = connection.execute(
-            "SELECT model_id, data_version, parameters FROM jobs.explanations WHERE source = $source", asked
-        ).fetchone()
-        if row != (model_id, data_version(connection, WORD, source), _text(params)):
+        sql = "SELECT model_id, data_version FROM jobs.explanations WHERE source = $source"
+        version = data_version(connection, WORD, source)
+        if connection.execute(sql, asked).fetchone() != (model_id, version):
             return None
-        orders = {"cause_families": "question, rank", "cause_checks": "order_name, cause", "insights": "kind, rank"}
         frames = [
-            connection.execute(f"SELECT * FROM jobs.{name} WHERE source = $source ORDER BY {orders[name]}", asked).df()
-            for name in OF_SOURCE
+            connection.execute(f"SELECT * FROM jobs.{name} WHERE source = $source ORDER BY {order}", asked).df()
+            for name, order in ORDERS.items()
         ]
-    return Explained(source, model_id, str(row[1]), *frames)
+    return Explained(source, model_id, version, *frames)
 
 
 def reason_rows(found: RunReasons) -> list[dict[str, Any]]:
     """The reasons of one run as rows of jobs.reasons."""
-    same = {name: getattr(found, name) for name in ("source", "run_id", "group_key", "model_id")}
-    times = {name: getattr(found, name) for name in ("runtime_s", "usual_s", "expected_s")}
-    questions: dict[str, Explanation | None] = {"runtime": found.runtime, "variation": found.variation}
+    same = {name: getattr(found, name) for name in OF_RUN}
     return [
         {
             **same,
             "question": question,
             "rank": rank,
-            **{name: getattr(one, name) for name in OF_REASON},
             "words": one.text,
-            **times,
+            **{name: getattr(one, name) for name in OF_REASON},
         }
-        for question, explanation in questions.items()
+        for question, explanation in (("runtime", found.runtime), ("variation", found.variation))
         for rank, one in enumerate(explanation.reasons if explanation else (), 1)
     ]
 
 
-def check_rows(check: CausesCheck) -> pd.DataFrame:
-    """A check as rows of jobs.cause_checks, empty without a run to check: order_name, cause, mrr, low, high, n."""
-    if check.mrr.value is None or check.random is None:
-        return pd.DataFrame()
-    value, leads = check.mrr.value, {"importance": check.importance, "frequency": check.frequency}
-    rows: list[dict[str, Any]] = [
-        {"order_name": "reasons", "cause": ALL, "mrr": value, "low": check.mrr.low, "high": check.mrr.high},
-        {"order_name": "random", "cause": ALL, "mrr": check.random, "low": None, "high": None},
-        {"order_name": "reasons", "cause": EVEN, "mrr": check.even, "low": None, "high": None},
-        {"order_name": "frequency", "cause": EVEN, "mrr": check.even_frequency, "low": None, "high": None},
+def _insight_rows(kind: Kind, insights: Sequence[Insight]) -> list[dict[str, Any]]:
+    return [
+        {
+            "kind": kind,
+            "rank": rank,
+            "insight": one.name,
+            "words": one.words,
+            "verdict": one.verdict,
+            "rho": one.model.value,
+            "low": one.model.low,
+            "high": one.model.high,
+            "measured_rho": one.measured.value if one.measured else None,
+            "measured_low": one.measured.low if one.measured else None,
+            "measured_high": one.measured.high if one.measured else None,
+            "measured_verdict": one.measured_verdict,
+            "n_runs": one.model.n_runs,
+            "reason": one.reason,
+        }
+        for rank, one in enumerate(insights, 1)
     ]
-    for name, lead in leads.items():
-        rows.append(
-            {"order_name": name, "cause": ALL, "mrr": value - (lead.value or 0.0), "low": lead.low, "high": lead.high}
-        )
-    for one in check.by_cause:
-        for name, mrr in (("reasons", one.mrr), ("importance", one.importance)):
-            rows.append(
-                {"order_name": name, "cause": one.cause, "mrr": mrr, "low": None, "high": None, "n": one.n_runs}
-            )
-    return pd.DataFrame(rows).fillna({"n": check.n_runs}).astype({"low": float, "high": float, "n": "int64"})
-
-
-def insight_rows(found: SourceReasons) -> pd.DataFrame:
-    """Insights as rows of jobs.insights, without source and model."""
-    tables = [
-        insights_table(some).assign(kind=kind, rank=range(1, len(some) + 1)) for kind, some in found.insights.items()
-    ]
-    if not tables:
-        return pd.DataFrame()
-    table = pd.concat(tables, ignore_index=True).rename(columns={"name": "insight", "measured": "measured_rho"})
-    return table.drop(columns=["expected", "n_groups", "features"])
 
 
 def _replace(connection: Connection, name: str, source: str, rows: pd.DataFrame) -> None:
@@ -135,7 +115,3 @@ def _replace(connection: Connection, name: str, source: str, rows: pd.DataFrame)
         connection.register("new_rows", rows)
         connection.execute(f"INSERT INTO jobs.{name} BY NAME SELECT * FROM new_rows")
         connection.unregister("new_rows")
-
-
-def _text(params: ExplainParams) -> str:
-    return json.dumps(params.model_dump(mode="json"), sort_keys=True)

@@ -1,7 +1,8 @@
 """What makes the runs of a source long and its jobs variable, and whether these explanations stand up to checks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,34 +10,36 @@ from numpy.typing import NDArray
 
 from tasks.errors import BadInput
 from tasks.jobs.distribution import Floats
-from tasks.jobs.explain.causes import (
-    CausesCheck,
-    Family,
-    by_family,
-    check_causes,
-)
 from tasks.jobs.explain.contributions import (
     Contributions,
+    Family,
     against_usual,
+    by_family,
     runtime_parts,
     variable_parts,
 )
-from tasks.jobs.explain.explaining import Explainer
-from tasks.jobs.explain.insights import (
-    Insight,
-    judge_history,
-    judge_insights,
-)
-from tasks.jobs.explain.params import ExplainParams
+from tasks.jobs.explain.explaining import USUAL_RUNS, Explainer
+from tasks.jobs.explain.insights import RESAMPLES, Insight, judge_history, judge_insights
 from tasks.jobs.normalisation import historic_medians
 from tasks.jobs.predict.features_earlier import earlier_runs
 from tasks.jobs.predict.peers import Histories
 from tasks.jobs.predict.periods import assign_periods
 from tasks.jobs.predict.targets import label_groups, label_instances
 from tasks.jobs.predict.trained import Trained
+from tasks.jobs.scores import Difference, bootstrap_difference
 from tasks.jobs.shape_params import Kind
 
 Places = NDArray[np.intp]
+MAX_RUNS = 4000  # held-out runs that are explained, an even sample over time of more; as many training runs beside them
+SEED = 0  # of the resamples
+RUNTIME = "runtime"
+LONG = 2.0  # times the usual time: the runs whose reasons are counted
+SHORTEST_S = 1e-3
+# What a recorded cause is called here (record/rows.py). None: nothing known before a run tells of it.
+RECORDED: dict[str, Family | None] = {
+    "big_input": "input", "few_tokens": "tokens", "load": "load", "spill": "memory", "lock": None, "cold_cache": None,
+}  # fmt: skip
+ALL, EVEN = "all", "even"
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,9 @@ class HeldOut:
     n_usual: Places
 
 
-def describe_held_out(trained: Trained, runs: pd.DataFrame, *, max_runs: int, usual_runs: int) -> HeldOut:
+def describe_held_out(
+    trained: Trained, runs: pd.DataFrame, *, max_runs: int = MAX_RUNS, usual_runs: int = USUAL_RUNS
+) -> HeldOut:
     """Split as in training, draw evenly over time, and describe by the features of the model.
 
     runs: of read_runs, all of the source, with ended_at filled; index 0 … n - 1. max_runs: test rows, and training
@@ -111,54 +116,40 @@ def _even(places: Places, most: int) -> Places:
     return places[np.unique(np.linspace(0, len(places) - 1, min(most, len(places))).astype(np.intp))]
 
 
-RUNTIME = "runtime"
-LONG = 2.0  # times the usual time: the runs whose reasons are counted
-Questions = Mapping[str, Contributions]
-
-
 @dataclass(frozen=True)
 class SourceReasons:
-    """Of the held-out runs of a source. families: see family_table; check: on those with a recorded cause; insights:
-    by kind of shapes."""
+    """Of the held-out runs of a source. families: see family_table; check: of check_causes, on those with a recorded
+    cause, empty without any; insights: by kind of shapes."""
 
     model_id: str
     families: pd.DataFrame
-    check: CausesCheck | None
+    check: pd.DataFrame
     insights: dict[Kind, list[Insight]]
 
 
-def explain_source(explainer: Explainer, params: ExplainParams) -> SourceReasons:
+def explain_source(explainer: Explainer) -> SourceReasons:
     """Tables and checks over the held-out runs. Raises BadInput if the model has seen all runs."""
-    trained, rng = explainer.trained, np.random.default_rng(params.seed)
-    held_out = describe_held_out(trained, explainer.runs, max_runs=params.max_runs, usual_runs=params.usual_runs)
+    trained, rng = explainer.trained, np.random.default_rng(SEED)
+    held_out = describe_held_out(trained, explainer.runs)
     known = runtime_parts(trained.model, held_out.features, held_out.known)
     parts = against_usual(known.rows(held_out.test), known.rows(held_out.usual), held_out.first, held_out.n_usual)
-    test = _Test(held_out.runs.iloc[held_out.test], held_out.features.iloc[held_out.test])
+    runs, features = held_out.runs.iloc[held_out.test], held_out.features.iloc[held_out.test]
     questions: dict[str, Contributions] = {RUNTIME: parts}
     insights: dict[Kind, list[Insight]] = {}
     for kind, classifier in trained.classifiers.items():
-        variable = variable_parts(classifier, test.features)
+        variable = variable_parts(classifier, features)
         if variable is not None:
             questions[kind] = variable
-            insights[kind] = _insights(trained, kind, variable, test, rng, params)
-    check = _check(parts, known.rows(held_out.training), held_out, rng, params)
-    families = family_table(questions, test.runs)
-    return SourceReasons(explainer.model_id, families, check, insights)
+            insights[kind] = _insights(trained, kind, variable, runs, features, rng)
+    check = pd.DataFrame()
+    if "recorded_cause" in runs and runs["recorded_cause"].notna().any():
+        causes, training = held_out.runs["recorded_cause"], known.rows(held_out.training)
+        groups, earlier = runs["group_key"].to_numpy(), causes.iloc[held_out.training].tolist()
+        check = check_causes(parts, runs["recorded_cause"].tolist(), groups, rng, training, earlier)
+    return SourceReasons(explainer.model_id, family_table(questions, runs), check, insights)
 
 
-@dataclass(frozen=True)
-class _Test:
-    """The test runs and their features, row by row."""
-
-    runs: pd.DataFrame
-    features: pd.DataFrame
-
-    @property
-    def jobs(self) -> NDArray[np.object_]:
-        return np.asarray(self.runs["group_key"].to_numpy(dtype=object))
-
-
-def family_table(questions: Questions, runs: pd.DataFrame) -> pd.DataFrame:
+def family_table(questions: Mapping[str, Contributions], runs: pd.DataFrame) -> pd.DataFrame:
     """What each family of features adds to each question: one row a question and family, the largest first.
 
     questions: `runtime` (log factors), or a kind of shapes (log-odds of the variable ones), of the same n runs with
@@ -170,67 +161,104 @@ def family_table(questions: Questions, runs: pd.DataFrame) -> pd.DataFrame:
     tables = []
     for question, parts in questions.items():
         sums, families = by_family(parts)
-        size = np.abs(sums).mean(axis=0)
-        total = float(size.sum())
-        table = pd.DataFrame(
-            {
-                "question": question,
-                "family": families,
-                "share": size / total if total > 0 else size,
-                "typical_factor": np.exp(size),
-                "first_share": _first_shares(sums[is_long], families) if question == RUNTIME else None,
-                "n_runs": len(sums),
-                "n_long": int(is_long.sum()),
-            }
-        )
+        size, long = np.abs(sums).mean(axis=0), sums[is_long]
+        first_share, total = None, float(size.sum())
+        if question == RUNTIME and len(long):
+            first = long.argmax(axis=1)[long.max(axis=1) > 0]
+            first_share = np.bincount(first, minlength=len(families)) / len(long)
+        columns = {"question": question, "family": families, "share": size / total if total > 0 else size}
+        columns |= {"typical_factor": np.exp(size), "first_share": first_share}
+        table = pd.DataFrame({**columns, "n_runs": len(sums), "n_long": int(is_long.sum())})
         tables.append(table.sort_values("share", ascending=False, kind="stable"))
     return pd.concat(tables, ignore_index=True)
 
 
-def _first_shares(sums: Floats, families: tuple[Family, ...]) -> Floats | None:
-    if not len(sums):
-        return None
-    first = sums.argmax(axis=1)[sums.max(axis=1) > 0]
-    return np.asarray(np.bincount(first, minlength=len(families)) / len(sums))
+def check_causes(
+    parts: Contributions,
+    recorded: Sequence[str | None],
+    groups: Any,
+    rng: np.random.Generator,
+    training: Contributions,
+    earlier: Sequence[str | None],
+) -> pd.DataFrame:
+    """How high the reasons rank the recorded cause: mean of 1 / rank of its family among the families of features, by
+    what they add to one score that grows with the runtime, largest first; 1 is perfect.
+
+    recorded: (n,) causes as in record/rows.py, None and `none` for runs without one; groups: (n,), for the intervals.
+    One row an order and cause, columns order_name, cause, mrr, low, high, n; empty where no cause can be known before.
+    order_name: reasons; random (exact expectation); importance, one order for all runs, by mean absolute contribution
+    to the `training` runs; frequency, one order, by how often each cause was recorded among the `earlier` runs. cause:
+    all; even, the mean over causes, so that a frequent one counts no more than a rare one; or a cause by itself. low,
+    high: of the mean over all causes, for the reasons of itself, for another order of the reasons' lead over it."""
+    causes, keys = np.array(recorded, dtype=object), np.asarray(groups)
+    sums, families = by_family(parts)
+    place = _places(recorded, families)
+    is_used = place >= 0
+    sums, place, keys, causes = sums[is_used], place[is_used], keys[is_used], causes[is_used].astype(str)
+    if not len(place):
+        return pd.DataFrame()
+    before = _places(earlier, families)
+    often = np.bincount(before[before >= 0], minlength=len(families)).astype(np.float64)
+    weight = np.abs(by_family(training)[0]).mean(axis=0)
+    ours = reciprocal_ranks(sums, place)
+    orders = {
+        name: reciprocal_ranks(np.broadcast_to(each, sums.shape), place)
+        for name, each in (("importance", weight), ("frequency", often))
+    }
+    random = float((1 / np.arange(1, len(families) + 1)).mean())
+    by_cause = {str(cause): causes == cause for cause in np.unique(causes)}
+
+    def beside(other: Floats) -> Difference:
+        return bootstrap_difference(ours, other, keys, rng, n_resamples=RESAMPLES)
+
+    of_reasons, leads = beside(np.zeros(len(ours))), {name: beside(other) for name, other in orders.items()}
+    mrr = of_reasons.value or 0.0
+    rows: list[tuple[str, str, float, float | None, float | None, int]] = [
+        ("reasons", ALL, mrr, of_reasons.low, of_reasons.high, len(ours)),
+        ("random", ALL, random, None, None, len(ours)),
+    ]
+    for name, values in (("reasons", ours), ("frequency", orders["frequency"])):
+        even = float(np.mean([values[mine].mean() for mine in by_cause.values()]))
+        rows.append((name, EVEN, even, None, None, len(ours)))
+    rows += [(name, ALL, mrr - (lead.value or 0.0), lead.low, lead.high, len(ours)) for name, lead in leads.items()]
+    for cause, mine in by_cause.items():
+        for name, values in (("reasons", ours), ("importance", orders["importance"])):
+            rows.append((name, cause, float(values[mine].mean()), None, None, int(mine.sum())))
+    table = pd.DataFrame(rows, columns=["order_name", "cause", "mrr", "low", "high", "n"])
+    return table.astype({"low": float, "high": float})
 
 
-def _check(
-    parts: Contributions, training: Contributions, held_out: HeldOut, rng: np.random.Generator, params: ExplainParams
-) -> CausesCheck | None:
-    """The check on the recorded causes of the test runs; the other orders are those of the training runs."""
-    runs, test = held_out.runs, held_out.runs.iloc[held_out.test]
-    if "recorded_cause" not in runs or test["recorded_cause"].isna().all():
-        return None
-    return check_causes(
-        parts,
-        test["recorded_cause"].tolist(),
-        test["group_key"].to_numpy(),
-        rng,
-        importance_of=training,
-        frequency_of=runs["recorded_cause"].iloc[held_out.training].tolist(),
-        n_resamples=params.n_resamples,
-    )
+def reciprocal_ranks(scores: Floats, place: Any) -> Floats:
+    """1 / rank of scores[i, place[i]] in row i, rank 1 being the largest; scores: (n, m), returns (n,).
+
+    Ties: the mean of 1 / rank over the ranks that the equal scores share, as if drawn at random."""
+    own = scores[np.arange(len(scores)), place][:, None]
+    above, tied = (scores > own).sum(axis=1), (scores == own).sum(axis=1)
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, scores.shape[1] + 1))])
+    return np.asarray((harmonic[above + tied] - harmonic[above]) / tied)
+
+
+def _places(causes: Sequence[str | None], families: tuple[Family, ...]) -> NDArray[np.int64]:
+    """Number of the family that each recorded cause belongs to, -1 without a cause, or if no feature tells of it."""
+    found = [RECORDED.get(str(cause)) for cause in causes]
+    return np.array([families.index(family) if family in families else -1 for family in found], dtype=np.int64)
 
 
 def _insights(
     trained: Trained,
     kind: Kind,
     variable: Contributions,
-    test: _Test,
+    runs: pd.DataFrame,
+    features: pd.DataFrame,
     rng: np.random.Generator,
-    params: ExplainParams,
 ) -> list[Insight]:
     """The insights of the paper on the test runs; variation: |log of runtime over the usual time of the job|."""
-    runs = test.runs
-    ratio = np.log(np.maximum(runs["runtime_s"], 1e-3) / runs["median_s"].where(runs["median_s"] > 0))
-    found = judge_insights(
-        variable, test.features, test.jobs, rng, variation=np.abs(ratio), n_resamples=params.n_resamples
-    )
-    probabilities = trained.classifiers[kind].predict_proba(test.features)
-    asked = trained.params
-    by_job = label_groups(runs, trained.shapes[kind], asked.labels, asked.characterise.posterior)
+    jobs = np.asarray(runs["group_key"].to_numpy(dtype=object))
+    ratio = np.log(np.maximum(runs["runtime_s"], SHORTEST_S) / runs["median_s"].where(runs["median_s"] > 0))
+    found = judge_insights(variable, features, jobs, rng, variation=np.abs(ratio).to_numpy())
+    by_job = label_groups(runs, trained.shapes[kind], trained.params.labels, trained.params.characterise.posterior)
     actual = label_instances(runs["group_key"], by_job)
-    is_labelled = actual >= 0
-    is_right = (probabilities.argmax(axis=1) == actual)[is_labelled]
-    n_before = test.features["n_before"][is_labelled] if "n_before" in test.features else np.full(len(is_right), np.nan)
-    return [*found, judge_history(n_before, is_right, test.jobs[is_labelled], rng, n_resamples=params.n_resamples)]
+    known = actual >= 0
+    is_right = trained.classifiers[kind].predict_proba(features).argmax(axis=1) == actual
+    n_before = features.get("n_before", pd.Series(np.nan, index=features.index))
+    return [*found, judge_history(n_before[known], is_right[known], jobs[known], rng)]

@@ -9,11 +9,14 @@ from scipy.special import softmax
 from tasks.jobs.explain.contributions import (
     Contributions,
     against_usual,
+    by_family,
     contributions,
+    family_of,
     log_odds,
     push,
     towards,
 )
+from tasks.jobs.predict.feature_words import FEATURES
 
 SMALL = {"num_leaves": 8, "learning_rate": 0.2, "min_data_in_leaf": 5, "verbose": -1, "num_threads": 1, "seed": 1}
 ROUNDS = 20
@@ -202,3 +205,55 @@ def test_pushes_add_up_to_the_odds_between_the_two_shapes():
     odds = base[:, 2] - base[:, 0] + push(parts(), 0, 2).sum(axis=1)
     assert odds.tolist() == pytest.approx((raw[:, 2] - raw[:, 0]).tolist())
     assert push(parts(), 2, 0).tolist() == (-push(parts(), 0, 2)).tolist()
+
+
+@pytest.mark.parametrize("pattern", FEATURES)
+def test_every_feature_of_the_catalogue_has_a_family(pattern):
+    name = (
+        pattern.replace("<sku>", "gen4")
+        .replace("<operator>", "HASH_JOIN")
+        .replace("<k>", "3")
+        .replace("<peers>", "job")
+    )
+    assert family_of(name) != "other"
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("input_ratio", "input"),
+        ("estimated_cost", "input"),
+        ("requested_tokens", "tokens"),
+        ("peak_tokens_sd", "tokens"),
+        ("spare_tokens_mean", "spare tokens"),
+        ("sku_free_tokens_gen3", "spare tokens"),
+        ("sku_load_sd_gen3", "load"),
+        ("load_mean", "load"),
+        ("offered_gen5", "SKU"),
+        ("vertex_share_gen5_mean", "SKU"),
+        ("n_vertices_mean", "plan"),
+        ("op_WINDOW", "plan"),
+        ("requested_memory_bytes", "memory"),
+        ("temp_bytes_mean", "memory"),
+        ("requested_runtime_s", "requested time"),
+        ("n_before", "history"),
+        ("shape_ratio_3", "history"),
+        ("wait_mean_s", "queue"),
+        ("job_median10", "history"),
+        ("log_last", "history"),
+        ("request_limit_share", "history"),
+        ("user_request_since", "history"),
+        ("input_usual", "input"),
+        ("colour", "other"),
+    ],
+)
+def test_a_feature_belongs_to(name, family):
+    assert family_of(name) == family
+
+
+def test_features_of_one_family_are_summed_and_nothing_is_lost():
+    values = np.array([[[1.0], [2.0], [4.0], [-8.0]]])
+    parts = Contributions(values, np.zeros((1, 1)), ("input_bytes", "load_sd", "input_ratio", "load_mean"))
+    sums, families = by_family(parts)
+    assert families == ("input", "load")
+    assert sums.tolist() == [[5.0, -6.0]]

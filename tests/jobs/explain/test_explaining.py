@@ -12,13 +12,20 @@ from tasks.jobs.control.answering import ask_source
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.control.scenarios import parse_scenario
 from tasks.jobs.explain.contributions import runtime_parts, shape_parts, variable_parts, variable_shapes
-from tasks.jobs.explain.explaining import explain_next, explain_next_of, explain_past, explain_run_of, load_explainer
+from tasks.jobs.explain.explaining import (
+    USUAL_RUNS,
+    explain_next,
+    explain_next_of,
+    explain_past,
+    explain_run_of,
+    load_explainer,
+)
 from tasks.jobs.explain.params import ExplainParams
 from tasks.jobs.outlook.params import OutlookParams
 from tasks.jobs.predict.one_job import job_outlook
 from tasks.warehouse.connection import writing
 
-PARAMS = ExplainParams(n_resamples=100)
+PARAMS = ExplainParams()
 
 
 @pytest.fixture
@@ -34,9 +41,9 @@ def varied(trained_log):
     return found
 
 
-def explain(explainer, run_id, **more):
+def explain(explainer, run_id):
     runs = explainer.runs
-    return explain_past(explainer, runs[runs["run_id"] == run_id], PARAMS, **more)[0]
+    return explain_past(explainer, runs[runs["run_id"] == run_id], PARAMS)[0]
 
 
 def last_of(explainer, cause):
@@ -61,14 +68,8 @@ def test_load_is_the_first_reason_of_a_run_under_load(explainer):
 
 
 def test_a_usual_run_has_no_reason_to_be_long(explainer):
-    found = explain(explainer, last_of(explainer, "none"), direction="up")
+    found = explain(explainer, last_of(explainer, "none"))
     assert [one.family for one in found.runtime.reasons if one.factor > 1.3] == []
-
-
-def test_only_reasons_that_shorten_can_be_asked_for(explainer):
-    run_id = last_of(explainer, "big_input")
-    down = explain(explainer, run_id, direction="down").runtime.reasons
-    assert all(one.contribution < 0 for one in down)
 
 
 def test_reasons_lead_from_the_usual_runs_to_the_mean_that_is_predicted(explainer):
@@ -126,7 +127,7 @@ def test_a_run_is_found_by_its_id_and_a_job_by_its_key(caused_log, explainer):
 def test_the_next_run_is_explained_by_the_conditions_of_the_last_ones(explainer):
     key = explainer.runs["group_key"].iloc[0]
     [found] = explain_next(explainer, [key], PARAMS)
-    assert (found.run_id, found.runtime_s, found.n_conditions, found.n_usual) == (None, None, 10, PARAMS.usual_runs)
+    assert (found.run_id, found.runtime_s, found.n_conditions, found.n_usual) == (None, None, 10, USUAL_RUNS)
     assert found.submitted_at > explainer.runs["ended_at"].max()
     assert found.usual_s == explainer.runs["runtime_s"][explainer.runs["group_key"] == key].median()
 
@@ -138,7 +139,7 @@ def test_predict_explain_and_what_if_say_one_median_of_the_next_run(caused_log, 
         told = job_outlook(caused_log, "log", key, OutlookParams())
         [median] = [limit.predicted_s for limit in told.limits if limit.level == 0.5]
         asked = ask_source(caused_log, "log", job=key)
-        what_if = asked.answer(parse_scenario(params, sets=["input=x2"]), params)
+        what_if = asked.answer(parse_scenario(sets=["input=x2"]), params)
         assert found.expected_s == median == what_if.outcome.changes.loc["median_s", "before"]
         assert found.usual_s == told.usual_s
 

@@ -22,13 +22,13 @@ from tasks.jobs.record.templates import Measured, Order
 from tasks.machine_groups import Group, campaign_group
 from tasks.machine_lock import only_recorder
 from tasks.machine_scratch import remove_scratch, scratch_folder
-from tasks.nodes.record.bench import CLEAN, Bench, Usages, disturbance_between
+from tasks.nodes.record.bench import Bench, Usages, disturbance_between
 from tasks.nodes.record.campaign import end_leftovers, machine_facts, sigterm_unwinds
 from tasks.nodes.record.groups import CONTROLLERS, PREFIX
-from tasks.nodes.record.ledger import SPOOL, Spooled, finished, spooled_paths, write_parts, write_spooled
+from tasks.nodes.record.ledger import SPOOL, finished, spooled_paths, write_parts, write_spooled
 from tasks.nodes.record.params import RecordParams as NodesParams
 from tasks.nodes.record.place import Place, check_tools, make_place
-from tasks.nodes.record.plan import PlannedExecution
+from tasks.nodes.record.plan import CLEAN, PlannedExecution
 from tasks.nodes.tools import PARSERS
 
 ON_DISK = Path("/var/tmp")
@@ -182,7 +182,7 @@ class Session:
         if again.id_in(name) in self.executed or (attempt and planned.id_in(name) in self.clean_executions):
             return
         outcome = self.bench.record(again, None)
-        write_spooled(self.nodes_dir, Spooled(outcome.execution, outcome.status, outcome.facts))
+        write_spooled(self.nodes_dir, outcome.execution, outcome.status, outcome.facts)
         self.executed.add(again.id_in(name))
         if outcome.status == CLEAN:
             self.clean_executions.add(planned.id_in(name))

@@ -22,7 +22,7 @@ from tasks.nodes.execution import Execution, ParsedLog
 from tasks.nodes.record.groups import CONTROLLERS, Running, allow_share, processes_in, run, start, throttled_s
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, RecordParams
 from tasks.nodes.record.place import STRESS, STRESS_SERVER, Place
-from tasks.nodes.record.plan import PlannedExecution
+from tasks.nodes.record.plan import CLEAN, PlannedExecution
 from tasks.nodes.tools.parsing import Parser
 from tasks.workloads.record.programs.session import members
 
@@ -37,7 +37,6 @@ STARTING_S = 0.15  # time that its start takes, with its full speed
 LEAST_CORES = 0.0005  # mean, while the benchmark ran: a stressor that sleeps uses none
 MARGIN_S = 30.0
 IO_FIELDS = ("rchar", "wchar", "read_bytes", "write_bytes")
-CLEAN = "clean"
 DIGITS = 5
 
 

@@ -20,13 +20,14 @@ from tasks.machine import cpu_model, read_cgroups
 from tasks.machine_groups import ROOT, Group, campaign_group
 from tasks.machine_lock import only_recorder
 from tasks.machine_scratch import scratch_folder
-from tasks.nodes.record.bench import CLEAN, Bench, Outcome, Usages
+from tasks.nodes.record.bench import Bench, Outcome, Usages
 from tasks.nodes.record.groups import CONTROLLERS, PREFIX, REGISTER, end_abandoned
 from tasks.nodes.record.ledger import Ledger, part_paths
 from tasks.nodes.record.link import remove_abandoned
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, RecordParams, doses_of, nodes_of
 from tasks.nodes.record.place import Place, check_tools, make_place
 from tasks.nodes.record.plan import (
+    CLEAN,
     Plan,
     PlannedExecution,
     chosen_templates,
@@ -102,14 +103,36 @@ def staged(
     shared = ON_DISK if os.access(ON_DISK, os.W_OK) else Path(tempfile.gettempdir())
     scratch = scratch_folder("nodes", campaign, place=params.scratch, shared=shared)
     end_leftovers(scratch)
-    with _group(params) as group, _places(params, templates, scratch, group) as places:
+    has_network = params.isolation != "none" and any(one.is_network for one in templates)
+    places: dict[str, Place] = {}
+    with contextlib.ExitStack() as stack:
+        group = stack.enter_context(_group(params))
+        if group is None and params.isolation != "none":
+            logger.warning("no control groups here: nodes have no limits, and what others use is only estimated")
+        stack.callback(_remove, scratch)
+        for number, node in enumerate(nodes_of(params), start=1):
+            place = make_place(
+                node, number, scratch, group, is_emulated=params.place == "emulated", has_network=has_network
+            )
+            stack.callback(place.remove)
+            places[node.name] = place
         possible = tuple(one for one in templates if not any(_is_open(one, place) for place in places.values()))
         unavailable = {name: (*place.faults, *_open_faults(templates, place)) for name, place in places.items()}
         told = {name: faults for name, faults in unavailable.items() if faults}
         for place in places.values():
             place.prepare(possible, doses)
-        with _sampled(params, templates, places, scratch) as sampler:
-            yield Stage(group, places, possible, told, sampler)
+        keeps_s = 2 * max((one.limit_s for one in templates), default=0.0) + 2 * params.margin_s + KEPT_S
+        readers = {name: NodeReader(place) for name, place in places.items()}
+        sampler = NodeSampler(readers, scratch, interval_s=params.interval_s, keeps_s=keeps_s)
+        stack.callback(sampler.stop)
+        sampler.start()
+        yield Stage(group, places, possible, told, sampler)
+
+
+def _remove(scratch: Path) -> None:
+    (scratch / REGISTER).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        scratch.rmdir()
 
 
 def machine_facts() -> dict[str, str | int]:
@@ -145,50 +168,10 @@ def _open_faults(templates: Sequence[BenchmarkTemplate], place: Place) -> list[s
     ]
 
 
-@contextlib.contextmanager
-def _group(params: RecordParams) -> Iterator[Group | None]:
+def _group(params: RecordParams) -> AbstractContextManager[Group | None]:
     if params.isolation == "none":
-        yield None
-        return
-    with campaign_group(weight=params.cpu_weight, prefix=PREFIX, controllers=CONTROLLERS) as group:
-        if group is None:
-            logger.warning("no control groups here: nodes have no limits, and what others use is only estimated")
-        yield group
-
-
-@contextlib.contextmanager
-def _places(
-    params: RecordParams, templates: Sequence[BenchmarkTemplate], scratch: Path, group: Group | None
-) -> Iterator[dict[str, Place]]:
-    """A place for each node, removed afterwards."""
-    has_network = params.isolation != "none" and any(one.is_network for one in templates)
-    places: dict[str, Place] = {}
-    try:
-        for number, node in enumerate(nodes_of(params), start=1):
-            places[node.name] = make_place(
-                node, number, scratch, group, is_emulated=params.place == "emulated", has_network=has_network
-            )
-        yield places
-    finally:
-        for place in places.values():
-            place.remove()
-        (scratch / REGISTER).unlink(missing_ok=True)
-        with contextlib.suppress(OSError):
-            scratch.rmdir()
-
-
-@contextlib.contextmanager
-def _sampled(
-    params: RecordParams, templates: Sequence[BenchmarkTemplate], places: Mapping[str, Place], scratch: Path
-) -> Iterator[NodeSampler]:
-    keeps_s = 2 * max((one.limit_s for one in templates), default=0.0) + 2 * params.margin_s + KEPT_S
-    readers = {name: NodeReader(place) for name, place in places.items()}
-    sampler = NodeSampler(readers, scratch, interval_s=params.interval_s, keeps_s=keeps_s)
-    try:
-        sampler.start()
-        yield sampler
-    finally:
-        sampler.stop()
+        return contextlib.nullcontext()
+    return campaign_group(prefix=PREFIX, controllers=CONTROLLERS)
 
 
 @dataclass

@@ -24,6 +24,7 @@ PART_PERIOD_US = 100_000  # of a small share of it, which may not be less than a
 LEAST_QUOTA_US = 1000
 NS, US = 1e-9, 1e-6
 END_S, NAP_S = 5.0, 0.005
+# the process moves itself into the control groups before it becomes anything else
 JOIN = 'while [ "$1" != -- ]; do echo $$ > "$1" || exit 97; shift; done; shift; exec "$@"'
 REGISTER = "processes"
 LOG_TAIL = 300
@@ -112,11 +113,10 @@ def processes_in(group: Group) -> list[int]:
     return sorted(found)
 
 
-def end_processes(group: Group, *, except_folders: tuple[str, ...] = ("blkio",)) -> bool:
-    """Kill every process in a group, and wait until they are gone; false if some will not go.
-
-    except_folders: controllers whose folder the group shares with others."""
-    own = Group(group.version, {key: path for key, path in group.folders.items() if key not in except_folders})
+def end_processes(group: Group) -> bool:
+    """Kill every process in a group, and wait until they are gone; false if some will not go."""
+    # the folder of the disk it shares with others
+    own = Group(group.version, {key: path for key, path in group.folders.items() if key != "blkio"})
     ends_s = time.monotonic() + END_S
     while left := processes_in(own if own.folders else group):
         for pid in left:
@@ -130,21 +130,17 @@ def end_processes(group: Group, *, except_folders: tuple[str, ...] = ("blkio",))
 
 def end_abandoned(root: Path) -> list[str]:
     """End what a killed recorder has left in its groups and remove them; returns their names."""
-    base = root_group(root, CONTROLLERS)
-    names = {path.name for folder in (base.folders.values() if base else ()) for path in folder.glob(f"{PREFIX}[0-9]*")}
-    gone = [name for name in sorted(names) if base and not _is_at_work(name, base)]
-    for name in gone:
-        if base:
+    base, gone = root_group(root, CONTROLLERS), []
+    if base is None:
+        return []
+    for name in sorted({path.name for folder in base.folders.values() for path in folder.glob(f"{PREFIX}[0-9]*")}):
+        made = [folder / name for folder in base.folders.values() if (folder / name).exists()]
+        if not (made and is_recorder(int(name.removeprefix(PREFIX)), made[0].stat().st_mtime)):
             left = Group(base.version, {key: folder / name for key, folder in base.folders.items()})
             end_processes(left)
             left.remove()
+            gone.append(name)
     return gone
-
-
-def _is_at_work(name: str, base: Group) -> bool:
-    """Whether the recorder that a group is named after lives, and is no later process with the same id."""
-    made = [folder / name for folder in base.folders.values() if (folder / name).exists()]
-    return is_recorder(int(name.removeprefix(PREFIX)), made[0].stat().st_mtime) if made else False
 
 
 def is_recorder(pid: int, made_at: float) -> bool:
@@ -153,9 +149,6 @@ def is_recorder(pid: int, made_at: float) -> bool:
         return bool(psutil.Process(pid).create_time() <= made_at + 1)
     except (psutil.NoSuchProcess, OSError):
         return False
-
-
-# the process moves itself into the control groups before it becomes anything else
 
 
 @dataclass(frozen=True)

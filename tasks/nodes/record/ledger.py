@@ -1,118 +1,50 @@
 """What a recording has and what it still lacks: each finished execution is on disk at once, parts follow."""
 
 import json
-import os
 import shutil
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from tasks.errors import BadInput, BadSetting
-from tasks.nodes.execution import Execution, Measured, Sampled, record_of, write_part
-from tasks.nodes.record.bench import CLEAN, Outcome
+from tasks.nodes.execution import Execution, Sampled, record_of, write_part, write_table
+from tasks.nodes.record.bench import Outcome
 from tasks.nodes.record.params import RecordParams
-from tasks.nodes.record.plan import AGAIN, Past, Plan, PlannedExecution
+from tasks.nodes.record.plan import AGAIN, CLEAN, Done, Plan, PlannedExecution
 
 SPOOL = "finished"  # folder of the files of single executions
-ENDING = ".execution.json"
+ENDING = ".execution.parquet"
 Record = dict[str, Any]
-TIMES = ("started_at", "ended_at")
+Rows = tuple[pa.Table, Record]  # of a part, or of a single execution, with how they were recorded
 Kind = Literal["executions", "flagged"]
 KINDS: tuple[Kind, ...] = ("executions", "flagged")  # flagged: kept apart from what is learned from
 STEADY = "steady"  # instead of a plan's digest where what runs next follows from what ran
 MOST_BYTES = 2_000_000
-KEYS = ["execution_id", "node", "benchmark", "template_hash", "started_at"]
-UNIMPORTANT = (
-    "minutes", "executions", "part_minutes", "scratch", "repeats", "cpu_weight", "lock_wait_s", "campaign",
-)  # fmt: skip
-BEGUN = "campaign.json"  # beside the single executions, until these are in a part
 MOST_SPOOLED = 600  # executions; they are read again when a part is written
+PART_S = 1200.0  # longest time between two parts
+KEYS = ["execution_id", "node", "benchmark", "template_hash", "started_at"]
+UNIMPORTANT = ("minutes", "executions", "scratch", "repeats", "lock_wait_s", "campaign")
+BEGUN = "campaign.json"  # beside the single executions, until these are in a part
 
 
-@dataclass(frozen=True)
-class Spooled:
-    """One finished execution. status: clean, or why it was to be repeated; facts: for the record of its part."""
+def write_spooled(folder: Path, execution: Execution, status: str, facts: Record) -> None:
+    """Write a finished execution down; its file appears whole or not at all.
 
-    execution: Execution
-    status: str
-    facts: Record
-
-
-def write_spooled(folder: Path, one: Spooled) -> Path:
-    """Write one down; its file appears whole or not at all."""
-    path = folder / SPOOL / f"{one.execution.execution_id}{ENDING}"
-    temporary = path.with_suffix(".tmp")
-    with temporary.open("w") as file:
-        json.dump(_as_json(one), file)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    return path
+    status: clean, or why it was to be repeated; facts: for the record of its part."""
+    path = folder / SPOOL / f"{execution.execution_id}{ENDING}"
+    write_part(path, [execution], {"status": status, "executions": {execution.execution_id: facts}})
 
 
 def spooled_paths(folder: Path) -> list[Path]:
     """The files of single executions, in the order of their names."""
     return sorted((folder / SPOOL).glob(f"*{ENDING}"))
-
-
-def read_spooled(path: Path) -> Spooled:
-    """One file back. Raises BadInput."""
-    try:
-        return _from_json(json.loads(path.read_text()))
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        expected = "a finished execution of the recorder"
-        raise BadInput(path, f"cannot be read ({problem})", expected, "move it away") from problem
-
-
-def _as_json(one: Spooled) -> Record:
-    execution = one.execution
-    facts = {key: value.isoformat() if key in TIMES else value for key, value in execution.facts.items()}
-    return {
-        "status": one.status,
-        "facts": one.facts,
-        "execution": facts,
-        "measured": [asdict(measured) for measured in execution.measured],
-        "missing": execution.missing,
-        "telemetry": [[s.metric, s.unit, _listed(s.at_s), _listed(s.samples)] for s in execution.telemetry],
-        "tool": execution.tool,
-        "log": execution.log,
-    }
-
-
-def _from_json(told: Record) -> Spooled:
-    facts = {key: datetime.fromisoformat(value) if key in TIMES else value for key, value in told["execution"].items()}
-    telemetry = tuple(
-        Sampled(metric, unit, np.array(at_s, dtype=float), np.array(samples, dtype=float))
-        for metric, unit, at_s, samples in told["telemetry"]
-    )
-    measured = tuple(Measured(**one) for one in told["measured"])
-    execution = Execution(facts, measured, tuple(told["missing"]), telemetry, told["tool"], told["log"])
-    return Spooled(execution, told["status"], told["facts"])
-
-
-def _listed(values: Sequence[float] | np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None]:
-    """Numbers as JSON has them: NaN is null there."""
-    return [None if value != value else float(value) for value in values]
-
-
-@dataclass(frozen=True)
-class Done:
-    """An execution that is kept somewhere."""
-
-    execution_id: str
-    node: str
-    benchmark: str
-    template_hash: str
-    started_at: datetime
-    status: str
 
 
 def recorded_params(params: RecordParams) -> Record:
@@ -130,16 +62,18 @@ def _numbered(folder: Path, kind: Kind) -> list[tuple[int, Path]]:
     return [(int(number), path) for number, path in named if number.isdecimal()]
 
 
-def read_keys(path: Path) -> tuple[pa.Table, Record]:
-    """What tells the executions of a part apart, and its record. Raises BadInput."""
+def read_rows(path: Path, needed: str, columns: Sequence[str] | None = None) -> Rows:
+    """The rows of a file of the recorder, and its record. needed: what its record has beside executions.
+
+    Raises BadInput."""
     try:
-        table = pq.read_table(path, columns=KEYS)
-        record = record_of(pq.read_schema(path))
-        record["executions"], record["params"]
+        file = pq.ParquetFile(path)
+        record = record_of(file.schema_arrow)
+        record["executions"], record[needed]
+        return file.read(columns), record
     except (pa.ArrowInvalid, OSError, KeyError, ValueError) as problem:
-        expected = "a part file of the recorder"
+        expected = "what the recorder wrote"
         raise BadInput(path, f"cannot be read ({problem})", expected, "move it away") from problem
-    return table, record
 
 
 def finished(folder: Path, *, with_steady: bool = True) -> list[Done]:
@@ -148,52 +82,49 @@ def finished(folder: Path, *, with_steady: bool = True) -> list[Done]:
     with_steady: also those of parts that were recorded without a plan."""
     found: dict[str, Done] = {}
     for path in part_paths(folder):
-        table, record = read_keys(path)
-        if record.get("plan") == STEADY and not with_steady:
-            continue
-        for row in table.to_pylist():
-            told = record["executions"].get(row["execution_id"], {})
-            found[row["execution_id"]] = Done(**row, status=str(told.get("status", CLEAN)))
+        table, record = read_rows(path, "params", KEYS)
+        for row in table.to_pylist() if with_steady or record.get("plan") != STEADY else ():
+            status = record["executions"].get(row["execution_id"], {}).get("status", CLEAN)
+            found[row["execution_id"]] = Done(**row, status=str(status))
     for path in spooled_paths(folder):
-        one = read_spooled(path)
-        done = Done(**{key: one.execution.facts[key] for key in KEYS}, status=one.status)
-        found.setdefault(done.execution_id, done)
+        table, record = read_rows(path, "status", KEYS)
+        for row in table.to_pylist():
+            found.setdefault(row["execution_id"], Done(**row, status=record["status"]))
     return list(found.values())
 
 
-def write_parts(folder: Path, record: Record) -> list[Path]:
+def write_parts(folder: Path, record: Record) -> None:
     """Put all single files together into the next part of their kind, several if one would be too large.
 
     An execution that a part holds already (we were killed between the two steps) is not written twice."""
     for stale in folder.glob("*.large"):
         stale.unlink()
-    held = {one for path in part_paths(folder) for one in read_keys(path)[1]["executions"]}
-    waiting = [read_spooled(path) for path in spooled_paths(folder)]
-    written: list[Path] = []
+    held = {one for path in part_paths(folder) for one in read_rows(path, "params", KEYS)[1]["executions"]}
+    waiting = [read_rows(path, "status") for path in spooled_paths(folder)]
+    waiting = [one for one in waiting if not held & one[1]["executions"].keys()]
+    waiting.sort(key=lambda one: one[0]["started_at"][0].as_py())
     for kind in KINDS:
-        ours = [one for one in waiting if ("executions" if one.status == CLEAN else "flagged") == kind]
-        ours = [one for one in ours if one.execution.execution_id not in held]
-        written += _write(folder, kind, sorted(ours, key=lambda one: one.execution.facts["started_at"]), record)
+        _write(folder, kind, [one for one in waiting if (one[1]["status"] == CLEAN) == (kind == "executions")], record)
     for path in spooled_paths(folder):
         path.unlink()
-    return written
 
 
-def _write(folder: Path, kind: Kind, ours: Sequence[Spooled], record: Record) -> list[Path]:
+def _write(folder: Path, kind: Kind, ours: Sequence[Rows], record: Record) -> None:
     """One part, or each half on its own if it is too large."""
     if not ours:
-        return []
+        return
     taken = max((number for number, _ in _numbered(folder, kind)), default=0)
     path = folder / f"{kind}-{taken + 1:04d}.parquet"
-    facts = {one.execution.execution_id: one.facts for one in ours}
+    facts = {name: told for _, one in ours for name, told in one["executions"].items()}
     waiting = path.with_suffix(".large")
-    write_part(waiting, [one.execution for one in ours], record | {"executions": facts})
+    write_table(waiting, pa.concat_tables([table for table, _ in ours]), record | {"executions": facts})
     if waiting.stat().st_size > MOST_BYTES and len(ours) > 1:
         waiting.unlink()
         half = len(ours) // 2
-        return [*_write(folder, kind, ours[:half], record), *_write(folder, kind, ours[half:], record)]
-    waiting.replace(path)
-    return [path]
+        _write(folder, kind, ours[:half], record)
+        _write(folder, kind, ours[half:], record)
+    else:
+        waiting.replace(path)
 
 
 def begin(folder: Path, params: RecordParams, digest: str, facts: Record, *, now: datetime | None = None) -> str:
@@ -208,7 +139,9 @@ def begin(folder: Path, params: RecordParams, digest: str, facts: Record, *, now
         write_parts(folder, left)
         left = {}
     path = folder / SPOOL / BEGUN
-    told = [*_told(folder, digest), *([(path, left)] if left else [])]
+    # without a plan every call is one, and says nothing of later ones
+    parts = [] if digest == STEADY else [(part, read_rows(part, "params", KEYS)[1]) for part in part_paths(folder)]
+    told = [one for one in parts if one[1].get("plan") != STEADY] + ([(path, left)] if left else [])
     for where, record in told:
         _check(where, record, params, digest)
     new = "-".join(filter(None, (params.campaign, f"{now or datetime.now(UTC):%Y%m%dt%H%M%S}")))
@@ -231,12 +164,6 @@ def _left(folder: Path) -> Record:
         expected = "what the recorder wrote at its begin"
         raise BadInput(path, f"cannot be read ({problem})", expected, "move its folder away") from problem
     return told
-
-
-def _told(folder: Path, digest: str) -> list[tuple[Path, Record]]:
-    """What the parts say of their campaign. Without a plan every call is one, and says nothing of later ones."""
-    told = [] if digest == STEADY else [(path, read_keys(path)[1]) for path in part_paths(folder)]
-    return [(path, record) for path, record in told if record.get("plan") != STEADY]
 
 
 def _check(path: Path, theirs: Record, params: RecordParams, digest: str) -> None:
@@ -272,7 +199,7 @@ class Ledger:
     def __post_init__(self) -> None:
         self.campaign = begin(self.folder, self.params, self.digest, self.record)
         self.done = {one.execution_id: one for one in finished(self.folder, with_steady=self.plan is None)}
-        self.part_due_s = time.monotonic() + self.params.part_minutes * 60
+        self.part_due_s = time.monotonic() + PART_S
         repeated = (one.rpartition(AGAIN)[2] for one in self.done)
         self.most_repeated = max([self.params.repeats, *(int(n) for n in repeated if n.isdecimal())])
 
@@ -284,7 +211,7 @@ class Ledger:
     def keep(self, outcome: Outcome, telemetry: Sequence[Sampled]) -> None:
         """Write an execution down."""
         execution = replace(outcome.execution, telemetry=tuple(telemetry))
-        write_spooled(self.folder, Spooled(execution, outcome.status, outcome.facts))
+        write_spooled(self.folder, execution, outcome.status, outcome.facts)
         done = Done(**{key: execution.facts[key] for key in KEYS}, status=outcome.status)
         self.done[done.execution_id] = done
         if time.monotonic() >= self.part_due_s or len(spooled_paths(self.folder)) >= MOST_SPOOLED:
@@ -295,7 +222,7 @@ class Ledger:
         if spooled_paths(self.folder):
             told = {"params": recorded_params(self.params), "plan": self.digest, "campaign": self.campaign}
             write_parts(self.folder, self.record | told)
-        self.part_due_s = time.monotonic() + self.params.part_minutes * 60
+        self.part_due_s = time.monotonic() + PART_S
 
     def close(self) -> None:
         """Write what is left into parts, and remove the folder of single executions."""
@@ -304,8 +231,8 @@ class Ledger:
 
     def has_clean(self, planned: PlannedExecution) -> bool:
         """Whether the execution, or any repetition of it, was recorded undisturbed."""
-        tries = (planned.again(n) for n in range(self.most_repeated + 1))
-        return any((done := self.done.get(one.id_in(self.campaign))) and done.status == CLEAN for one in tries)
+        tries = (self.done.get(planned.again(n).id_in(self.campaign)) for n in range(self.most_repeated + 1))
+        return any(one and one.status == CLEAN for one in tries)
 
     def left(self, planned: Iterable[PlannedExecution]) -> list[PlannedExecution]:
         """Those that were never recorded to their end, clean or not."""
@@ -316,7 +243,6 @@ class Ledger:
         planned = self.plan.executions if self.plan else ()
         return self.left(one.again(n) for one in planned if not self.has_clean(one))
 
-    def past(self, node: str) -> list[Past]:
+    def past(self, node: str) -> list[Done]:
         """What a node has behind it in this folder."""
-        ours = [one for one in self.done.values() if one.node == node]
-        return [Past(one.benchmark, one.template_hash, one.started_at, one.status != CLEAN) for one in ours]
+        return [one for one in self.done.values() if one.node == node]

@@ -26,7 +26,6 @@ LEVELS = (1, 2, 3)
 CPU = "stress-ng --cpu 16 --temp-path {folder} --timeout {limit_s}s"
 FILE = "fio --name=stress --filename={{laid}}/for-stress --size=256M --rw=randread --direct=1 --bs={block}"
 IPERF = "iperf3 -c {server} -p {stress_port} -t {limit_s} --bidir -b {rate_mbit}M"
-MOST_PART_MINUTES = 30
 
 
 def checked_command(text: str) -> str:
@@ -258,12 +257,6 @@ class RecordParams(Params):
         0.1, gt=0, le=1, description="An execution is repeated if others used more than this ratio of the cores"
     )
     repeats: int = Field(2, ge=0, le=100, description="How often flagged executions are repeated, at the end")
-    part_minutes: float = Field(
-        20, gt=0, le=MOST_PART_MINUTES, description="Longest time between two part files, in minutes"
-    )
-    cpu_weight: int = Field(
-        800, ge=1, le=10_000, description="CPU weight of the nodes against the rest of the machine; 100 is usual"
-    )
     isolation: Literal["auto", "none"] = Field(
         "auto", description="auto: control groups and network namespaces where the system lets us; none: neither"
     )

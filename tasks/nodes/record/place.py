@@ -25,11 +25,7 @@ from tasks.nodes.record.groups import (
     set_limits,
     start,
 )
-from tasks.nodes.record.link import (
-    Link,
-    NoNamespace,
-    make_link,
-)
+from tasks.nodes.record.link import Link, NoNamespace, make_link
 from tasks.nodes.record.params import BenchmarkTemplate, Dose, LoweredLimit, NodeParams, words_of
 from tasks.tools import TOOLS
 

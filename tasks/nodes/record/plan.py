@@ -6,12 +6,14 @@ import random
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 from datetime import datetime
+from itertools import takewhile
 
 from tasks.errors import BadSetting
 from tasks.nodes.record.params import LEVELS, BenchmarkTemplate, Dose, RecordParams, doses_of
 
 DIGEST_DIGITS = 16
 AGAIN = ".again"
+CLEAN = "clean"
 EPSILON = 1e-9  # 0.2 of 35 is 7, whatever binary fractions say
 MOST_REPEATS = 2  # of a flagged benchmark before it waits for its turn like the others
 NO_GROUPS = "no control groups here"
@@ -164,16 +166,18 @@ def chosen_templates(params: RecordParams) -> tuple[BenchmarkTemplate, ...]:
 
 
 @dataclass(frozen=True)
-class Past:
-    """An execution that the node has behind it. is_flagged: it failed, or others used the machine meanwhile."""
+class Done:
+    """An execution that is kept somewhere. status: clean, or why it is to be repeated: it failed, or was disturbed."""
 
+    execution_id: str
+    node: str
     benchmark: str
     template_hash: str
     started_at: datetime
-    is_flagged: bool
+    status: str
 
 
-def next_benchmark(history: Sequence[Past], templates: Sequence[BenchmarkTemplate]) -> BenchmarkTemplate:
+def next_benchmark(history: Sequence[Done], templates: Sequence[BenchmarkTemplate]) -> BenchmarkTemplate:
     """The benchmark to run now: one that the node lacks, else one whose last execution is flagged, else the stalest.
 
     One of another template does not count. A flagged benchmark is repeated twice at most before others have their
@@ -186,21 +190,15 @@ def next_benchmark(history: Sequence[Past], templates: Sequence[BenchmarkTemplat
     return min(doubtful or templates, key=lambda one: behind[one.benchmark][-1].started_at)
 
 
-def _of(history: Sequence[Past], template: BenchmarkTemplate) -> list[Past]:
+def _of(history: Sequence[Done], template: BenchmarkTemplate) -> list[Done]:
     wanted = (template.benchmark, template.template_hash)
-    return sorted(
-        (one for one in history if (one.benchmark, one.template_hash) == wanted), key=lambda one: one.started_at
-    )
+    ours = [one for one in history if (one.benchmark, one.template_hash) == wanted]
+    return sorted(ours, key=lambda one: one.started_at)
 
 
-def _flagged_since(past: Sequence[Past]) -> int:
+def _flagged_since(past: Sequence[Done]) -> int:
     """How many of the last executions in a row are flagged."""
-    n = 0
-    for one in reversed(past):
-        if not one.is_flagged:
-            break
-        n += 1
-    return n
+    return len(list(takewhile(lambda one: one.status != CLEAN, reversed(past))))
 
 
 def possible_doses(doses: Sequence[Dose], *, has_groups: bool) -> list[Dose]:

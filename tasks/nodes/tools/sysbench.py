@@ -50,10 +50,7 @@ MEMORY = f"""
 CPU_METRICS = facts_of("cpu", CPU + SHARED.format(latency="!"))
 MEMORY_METRICS = facts_of("memory", MEMORY + SHARED.format(latency=""))
 
-STARTS = (
-    re.compile(r"^sysbench v?([0-9][0-9A-Za-z.\-]*)"),
-    re.compile(r"^Running the test with following options"),
-)
+STARTS = (re.compile(r"^sysbench v?([0-9][0-9A-Za-z.\-]*)"), re.compile(r"^Running the test with following options"))
 ERRORS = re.compile(r"^\s*(FATAL|ALERT|CRITICAL|error|sysbench: )\b", re.IGNORECASE)
 CPU_SIGNS = re.compile(
     r"^(Primer? numbers limit:|CPU speed:|Doing CPU (performance|speed) (benchmark|test)|Maximum prime number checked)",

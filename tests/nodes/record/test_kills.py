@@ -39,10 +39,7 @@ def child(quick, tmp_path, lock):
     def begin(**changes):
         params = quick.model_copy(update=changes)
         code = KILLED.format(
-            path=[str(modules), str(Path.cwd())],
-            params=params.model_dump_json(),
-            out=str(tmp_path / "out"),
-            lock=lock,
+            path=[str(modules), str(Path.cwd())], params=params.model_dump_json(), out=str(tmp_path / "out"), lock=lock
         )
         process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
         processes.append(process)

@@ -215,7 +215,7 @@ def test_what_a_killed_campaign_has_left_does_not_stop_a_call_without_a_plan(tmp
     assert again.left(plan.executions) == list(plan.executions[1:])
 
 
-@pytest.mark.parametrize("name", ["executions-0001.parquet", "finished/x.execution.json", "finished/campaign.json"])
+@pytest.mark.parametrize("name", ["executions-0001.parquet", "finished/x.execution.parquet", "finished/campaign.json"])
 def test_a_damaged_file_is_named(tmp_path, ledger_of, plan, name):
     keep(ledger_of(), plan.executions[0])
     (tmp_path / name).write_bytes(b"PAR1 and nothing else")

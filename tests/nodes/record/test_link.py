@@ -5,11 +5,7 @@ import socket
 
 import pytest
 
-from tasks.nodes.record.link import (
-    MOST_WAITING,
-    Late,
-    carry,
-)
+from tasks.nodes.record.link import MOST_WAITING, Late, carry
 
 
 def test_a_packet_is_due_when_its_delay_is_over_and_not_before():

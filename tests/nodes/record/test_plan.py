@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from tasks.nodes.record.params import PAPER, SHIPPED, SHORT, Dose
-from tasks.nodes.record.plan import Past, make_plan, next_benchmark
+from tasks.nodes.record.plan import Done, make_plan, next_benchmark
 
 NODES = ("a", "b", "c")
 
@@ -129,7 +129,9 @@ TWO = SHORT[:2]
 
 
 def past(template, hours, is_flagged=False):
-    return Past(template.benchmark, template.template_hash, START + timedelta(hours=hours), is_flagged)
+    started_at = START + timedelta(hours=hours)
+    status = "failed" if is_flagged else "clean"
+    return Done(f"e-{hours}", "n", template.benchmark, template.template_hash, started_at, status)
 
 
 def all_of(*flagged, templates=SHORT):

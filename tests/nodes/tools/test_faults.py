@@ -36,25 +36,13 @@ VALUES = [
     (IOPING, 9, "1.01 ms", "1,01 ms", f"latency_avg (1,01) {COMMA}"),
     (IOPING, 7, "987 iops", "-nan iops", f"iops (-nan) {NOT_FINITE}"),
     (IOPING, 9, "98.7 us /", "-98.7 us /", "latency_min (-98.7) is negative"),
-    (
-        IOPING,
-        7,
-        "29.4 ms",
-        "29.4 eons",
-        "total_duration (29.4) has the unknown unit 'eons'; expected one of…",
-    ),
+    (IOPING, 7, "29.4 ms", "29.4 eons", "total_duration (29.4) has the unknown unit 'eons'; expected one of…"),
     (IOPING, 9, "820.4 us", "fast", "latency_mdev is no number with a unit"),
     (IOPING, 9, "5.02 ms / 820.4", "99999999 day / 820.4", "latency_max (99999999) is longer than a machine lives"),
     (QPERF, 28, "43.1 us", "43,1 us", f"tcp_lat_latency (43,1) {COMMA}"),
     (QPERF, 2, "117 MB/sec", "nan MB/sec", f"tcp_bw_bandwidth (nan) {NOT_FINITE}"),
     (QPERF, 9, "1.02 sec/GB", "-1.02 sec/GB", "tcp_bw_recv_cost (-1.02) is negative"),
-    (
-        QPERF,
-        2,
-        "117 MB/sec",
-        "117 MX/sec",
-        "tcp_bw_bandwidth (117) has the unknown unit 'MX/sec'; expected…",
-    ),
+    (QPERF, 2, "117 MB/sec", "117 MX/sec", "tcp_bw_bandwidth (117) has the unknown unit 'MX/sec'; expected…"),
     (QPERF, 8, "512 ms/GB", "much", "tcp_bw_send_cost (much) is no number"),
     (QPERF, 18, "53,687", "53,68", f"tcp_bw_send_msgs (53,68) {COMMA}"),
     (IPERF, 17, "3.51 GBytes", "3,51 GBytes", f"tx_c_transfer_size_sender (3,51) {COMMA}"),
@@ -70,13 +58,7 @@ VALUES = [
     (CPU, 22, "  1.04", " 18446744073709.55", "latency_min (18446744073709.55) is longer than a machine lives"),
     (CPU, 19, "54512", "many", "total_number_of_events (many) is no number"),
     (CPU, 19, "54512", "", "total_number_of_events () is no number"),
-    (
-        CPU,
-        18,
-        "30.0089s",
-        "30.0089fortnights",
-        "total_time (30.0089) has the unknown unit 'fortnights'; expected…",
-    ),
+    (CPU, 18, "30.0089s", "30.0089fortnights", "total_time (30.0089) has the unknown unit 'fortnights'; expected…"),
     (CPU, 19, "54512", "9" * 20, f"total_number_of_events ({'9' * 20}) is more than any counter holds"),
     (CPU, 23, "8.80", "8.\x0080", "latency_avg (8.\x0080) is no number"),
     (MEMORY, 20, "(5023.16 MiB/sec)", "(-5023.16 MiB/sec)", "transfer_rate (-5023.16) is negative"),
@@ -156,12 +138,7 @@ EDITS: list[tuple[str, Edit, set[str], list[tuple[int, str]]]] = [
     (IPERF, ("3.50 GBytes", "lots of GBytes"), summary("tx_c", "receiver"), [(18, UNCLEAR)]),
     (IPERF, ("local/receiver 11.3%", "local/receiver a bit"), use("rx_c", "sender", "receiver"), [(22, UNCLEAR)]),
     (IPERF, "remote/receiver 9.8% (0.9%u/8.9%s)\n", RX, [(19, NO_DONE)]),
-    (
-        IPERF,
-        "remote/receiver 9.8% (0.9%u/8.",
-        RX | use("tx_c", "sender", "receiver"),
-        [(19, CUT), (19, NO_DONE)],
-    ),
+    (IPERF, "remote/receiver 9.8% (0.9%u/8.", RX | use("tx_c", "sender", "receiver"), [(19, CUT), (19, NO_DONE)]),
     (CPU, "sum:                               4798", {"latency_sum"} | FAIRNESS, [(26, CUT)]),
     (CPU, "8.80\n", {"latency_max", "latency_95p", "latency_sum"} | FAIRNESS, [(23, NO_TIME)]),
     (CPU, "3407.0000/19.31\n", EXCTIME, [(29, NO_TIME)]),
@@ -245,8 +222,7 @@ def test_what_does_not_touch_a_value_costs_none(broken, log, edit):
 
 
 @pytest.mark.parametrize(
-    ("log", "what"),
-    [(FIO, "fio"), (FIO_JSON, "fio"), (IOPING, "ioping"), (IPERF, "iperf3"), (CPU, "sysbench cpu")],
+    ("log", "what"), [(FIO, "fio"), (FIO_JSON, "fio"), (IOPING, "ioping"), (IPERF, "iperf3"), (CPU, "sysbench cpu")]
 )
 def test_of_several_logs_the_first_is_read(broken, log, what):
     found = broken(log, lambda text: text + text)

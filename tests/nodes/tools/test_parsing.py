@@ -10,6 +10,7 @@ import pytest
 
 from tasks.nodes.tools import PARSERS, detect
 from tasks.nodes.tools.parsing import SPELLED, plain, spelled, template_of
+from tests.nodes.tools.conftest import benchmark_of
 
 FOLDER = Path(__file__).parent / "logs"
 LOGS = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.glob("*/*"))
@@ -20,12 +21,6 @@ PIECES = (
     "nan", "-1", "inf", "1e9", ",", ".", "%", "{", "}", "[", "]", "\n", "\r", "\x00", "9" * 30, "9" * 5000, "²", "K",
     "sec", "null", "true", '"', "/", "(", ")", "=", ":", "-",
 )  # fmt: skip
-
-
-def benchmark_of(name: str) -> str:
-    tool, file = name.split("/")
-    own = {"fio": "disk-fio", "ioping": "disk-ioping", "qperf": "network-qperf", "iperf3": "network-iperf3"}
-    return own.get(tool) or f"{file.split('-')[0]}-sysbench"
 
 
 @pytest.mark.parametrize("name", LOGS)

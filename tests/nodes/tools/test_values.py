@@ -1,10 +1,10 @@
-"""Every log of every version says what stands in logs/expected.txt, and nothing else."""
+"""Every log of every version says what stands in expected.txt, and nothing else."""
 
 from pathlib import Path
 
 import pytest
 
-EXPECTED = (Path(__file__).parent / "logs" / "expected.txt").read_text().partition("\n\n")[2].replace("\n   ", "")
+EXPECTED = Path(__file__).with_name("expected.txt").read_text().partition("\n\n")[2].replace("\n   ", "")
 ROWS = [line.partition(":") for line in EXPECTED.splitlines()]
 FAULTY = {  # logs of which a part is not read, or which were refused
     "fio/3.33-two-jobs.txt": ["job 2 (aio) is not read; run with --group_reporting"],

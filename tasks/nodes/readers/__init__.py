@@ -1,63 +1,59 @@
 """One reader for each format of benchmark results, and which of them fits a file or folder."""
 
-from collections.abc import Iterator, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from tasks.errors import BadInput
 from tasks.nodes.params import ReadParams
-from tasks.nodes.readers.azure import OWN_COLUMNS as AZURE_COLUMNS
-from tasks.nodes.readers.azure import AzureReader
+from tasks.nodes.readers import azure, logs, long_table, perona, recorded, sparecores
 from tasks.nodes.readers.files import Folder, column_names
-from tasks.nodes.readers.logs import LogsReader
-from tasks.nodes.readers.long_table import OWN_NAMES as LONG_COLUMNS
-from tasks.nodes.readers.long_table import LongReader
-from tasks.nodes.readers.perona import PeronaReader
-from tasks.nodes.readers.recorded import RecordedReader
-from tasks.nodes.readers.sparecores import SpareCoresReader
 from tasks.read_limits import ReadLimits
 from tasks.reading import Chunk, input_faults, read_head
 
 HEAD_SHOWN = 40
 
 
-class Reader(Protocol):
-    """Reads one format. `version` counts changes that alter the rows: a newer one replaces a file's rows."""
+@dataclass(frozen=True)
+class Reader:
+    """Reads one format.
 
-    @property
-    def name(self) -> str:
-        """What --reader calls it."""
+    name: what --reader calls it. version: from 1, counts changes that alter the rows: a newer one replaces a file's
+    rows. title: what it reads, in a few words. endings: how names of its files end, in lower case; none for a format of
+    folders. sniff: whether the first 64 KiB (unpacked) look like this format; without them, whether the path does.
 
-    @property
-    def version(self) -> int:
-        """From 1."""
+    read: executions with their place, metrics, telemetry and logs (Chunk.tables), and what was refused. Rows of a file
+    are behind an execution (n_rows) or refused; single values that cannot be used are refused at the place of their
+    execution. Raises BadInput for a file that is wrong as a whole.
 
-    @property
-    def title(self) -> str:
-        """What it reads, in a few words."""
+    has_local_nodes: whether names of nodes say nothing beyond their file: the same name in two files are two machines.
+    """
 
-    @property
-    def endings(self) -> tuple[str, ...]:
-        """How names of its files end, in lower case; none for a format of folders."""
-
-    @property
-    def has_local_nodes(self) -> bool:
-        """Whether names of nodes say nothing beyond their file: the same name in two files are two machines."""
-
-    def sniff(self, head: bytes, path: str) -> bool:
-        """Whether the first 64 KiB (unpacked) look like this format; without them, whether the path does."""
-
-    def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
-        """Executions with their place, metrics, telemetry and logs (Chunk.tables), and what was refused.
-
-        Rows of the file are either behind an execution (n_rows) or refused; single values that cannot be used are
-        refused at the place of their execution. Raises BadInput for a file that is wrong as a whole."""
+    name: str
+    version: int
+    title: str
+    endings: tuple[str, ...]
+    sniff: Callable[[bytes, str], bool]
+    read: Callable[[str, ReadParams], Iterator[Chunk]]
+    has_local_nodes: bool = False
 
 
-_ALL: tuple[Reader, ...] = (
-    PeronaReader(), RecordedReader(), AzureReader(), LongReader(), LogsReader(), SpareCoresReader(),
-)  # fmt: skip
+_ALL = (
+    Reader("perona-sqlite", 2, "databases of Perona's operator", perona.ENDINGS, perona.sniff, perona.read, True),
+    Reader("recorded", 1, "whorl's own recordings, executions-NNNN", (".parquet",), recorded.sniff, recorded.read),
+    Reader("azure-vm-noise", 2, "tables of Azure's VM noise study", (".parquet", ".csv"), azure.sniff, azure.read),
+    Reader("long", 2, "long tables, a row a metric", long_table.ENDINGS, long_table.sniff, long_table.read),
+    Reader("logs", 3, "raw logs of sysbench, fio, ioping, qperf and iperf3", logs.ENDINGS, logs.sniff, logs.read),
+    Reader(
+        "sparecores",
+        2,
+        "folders of SpareCores' inspector (<vendor>/<instance>/<benchmark>/meta.json)",
+        (),
+        sparecores.sniff,
+        sparecores.read,
+    ),
+)
 READERS: dict[str, Reader] = {reader.name: reader for reader in _ALL}
-OWN_COLUMNS = {"azure-vm-noise": AZURE_COLUMNS, "long": LONG_COLUMNS}
+OWN_COLUMNS = {"azure-vm-noise": azure.OWN_COLUMNS, "long": long_table.OWN_NAMES}
 
 
 def detect(path: str, limits: ReadLimits, renamed: Mapping[str, str] | None = None) -> Reader:
@@ -83,6 +79,6 @@ def detect(path: str, limits: ReadLimits, renamed: Mapping[str, str] | None = No
     raise BadInput(
         path,
         f"no known results of benchmarks (it begins with {shown!r})",
-        "; ".join(reader.title for reader in _ALL),
+        "; ".join(" ".join([one.title, *one.endings]) for one in _ALL),
         f"name the reader: --reader {'|'.join(READERS)}",
     )

@@ -20,12 +20,7 @@ from numpy.typing import NDArray
 
 from tasks.nodes.execution import EXECUTIONS_SCHEMA, METRICS_SCHEMA, framed
 from tasks.nodes.params import ReadParams
-from tasks.nodes.readers.files import (
-    TableFile,
-    choose_columns,
-    column_names,
-    read_table_file,
-)
+from tasks.nodes.readers.files import TableFile, choose_columns, column_names, read_table_file
 from tasks.nodes.readers.vetting import (
     MICROSECONDS,
     Check,
@@ -33,6 +28,7 @@ from tasks.nodes.readers.vetting import (
     are_none,
     aspect_of,
     benchmark_slugs,
+    completed_times,
     first_reasons,
     span_checks,
     texts,
@@ -71,18 +67,15 @@ MOST_RAW = 10_000  # refused rows whose text is kept: it is made one by one
 class Named:
     """node, test, metric, unit: (n_rows,), numbers of the names below; -1 where a part of a node or test is missing.
 
-    nodes, machine_types, regions: by number of the node. benchmarks, aspects, templates: by number of the test."""
+    nodes: node, machine_type and region by number of the node. tests: benchmark, aspect and template by that of the
+    test. metrics, units: names."""
 
     node: Ints
     test: Ints
     metric: Ints
     unit: Ints
-    nodes: pa.Array
-    machine_types: pa.Array
-    regions: pa.Array
-    benchmarks: pa.Array
-    aspects: pa.Array
-    templates: pa.Array
+    nodes: pa.Table
+    tests: pa.Table
     metrics: pa.Array
     units: pa.Array
 
@@ -99,37 +92,28 @@ class Values:
     is_simulated: bool
 
 
-@dataclass(frozen=True)
-class AzureReader:
-    """Reads tables in the layout of vm-noise-data."""
+def sniff(head: bytes, path: str) -> bool:
+    """A header or footer with the columns that name test and machine."""
+    return set(column_names(head, path)) >= OWN_COLUMNS
 
-    name: str = "azure-vm-noise"
-    version: int = 2
-    title: str = "tables of Azure's VM noise study (.parquet, .csv)"
-    endings: tuple[str, ...] = (".parquet", ".csv")
-    has_local_nodes: bool = False
 
-    def sniff(self, head: bytes, path: str) -> bool:
-        """A header or footer with the columns that name test and machine."""
-        return set(column_names(head, path)) >= OWN_COLUMNS
-
-    def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
-        """See Reader.read. Raises BadInput for a table without a column that is needed."""
-        table = read_table_file(path, params.limits, as_codes=(*NAMES, "unit"))
-        columns = choose_columns(table, COLUMNS, NEEDED, params.columns)
-        n_rows = len(table.places)
-        started, value = times(columns["started_at"], params.time_zone), as_numbers(columns["value"])
-        nothing = Numbers(np.full(n_rows, np.nan), np.zeros(n_rows, dtype=bool))
-        runtime = as_numbers(columns["runtime_s"]) if "runtime_s" in columns else nothing
-        values = Values(
-            named=name_rows(columns, n_rows),
-            started_at=started.values,
-            runtime_s=runtime.values,
-            value=value.values,
-            places=table.places,
-            is_simulated=table.is_simulated,
-        )
-        yield from _chunks(table, values, _reasons(values, runtime.is_bad.astype(bool), params))
+def read(path: str, params: ReadParams) -> Iterator[Chunk]:
+    """As Reader.read says. Raises BadInput for a table without a column that is needed."""
+    table = read_table_file(path, params.limits, as_codes=(*NAMES, "unit"))
+    columns = choose_columns(table, COLUMNS, NEEDED, params.columns)
+    n_rows = len(table.places)
+    started, value = times(columns["started_at"], params.time_zone), as_numbers(columns["value"])
+    nothing = Numbers(np.full(n_rows, np.nan), np.zeros(n_rows, dtype=bool))
+    runtime = as_numbers(columns["runtime_s"]) if "runtime_s" in columns else nothing
+    values = Values(
+        named=name_rows(columns, n_rows),
+        started_at=started.values,
+        runtime_s=runtime.values,
+        value=value.values,
+        places=table.places,
+        is_simulated=table.is_simulated,
+    )
+    yield from _chunks(table, values, _reasons(values, runtime.is_bad.astype(bool), params))
 
 
 def _reasons(values: Values, has_odd_runtime: NDArray[np.bool_], params: ReadParams) -> Reasons:
@@ -171,7 +155,7 @@ def _chunks(table: TableFile, values: Values, reasons: Reasons) -> Iterator[Chun
 
 def _executions(values: Values, good: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The usable rows by node, test and start, in their order within an execution; and where each execution begins."""
-    test = values.named.node[good] * len(values.named.benchmarks) + values.named.test[good]
+    test = values.named.node[good] * len(values.named.tests) + values.named.test[good]
     started = values.started_at[good]
     order = np.lexsort((started, test))
     is_head = np.ones(len(order), dtype=bool)
@@ -188,21 +172,30 @@ def name_rows(columns: Mapping[str, pa.ChunkedArray], n_rows: int) -> Named:
     units = [*units, ""]  # the last one, number -1: no unit
     metrics = [metric_of(one) for one in units]
     names = sorted(set(metrics))
-    text = pa.string()
+    called = {
+        "benchmark": benchmark_slugs(_shortened(pairs)),
+        "aspect": [aspect_of(SHORT.get(suite, suite), name) for suite, name in pairs],
+        "template": [f"{suite}: {name}" for suite, name in pairs],
+    }
+    machines = {
+        "node": ["-".join(parts) for parts in nodes],
+        "machine_type": [sku for _, _, sku, _ in nodes],
+        "region": [region for _, region, _, _ in nodes],
+    }
     return Named(
         node=node,
         test=test,
         metric=np.array([names.index(one) for one in metrics], dtype=np.int64)[unit],
         unit=np.where(unit < 0, len(units) - 1, unit),
-        nodes=pa.array(["-".join(parts) for parts in nodes], text),
-        machine_types=pa.array([sku for _, _, sku, _ in nodes], text),
-        regions=pa.array([region for _, region, _, _ in nodes], text),
-        benchmarks=pa.array(benchmark_slugs(_shortened(pairs)), text),
-        aspects=pa.array([aspect_of(SHORT.get(suite, suite), name) for suite, name in pairs], text),
-        templates=pa.array([f"{suite}: {name}" for suite, name in pairs], text),
-        metrics=pa.array(names, text),
-        units=pa.array(units, text),
+        nodes=_texts_of(machines),
+        tests=_texts_of(called),
+        metrics=pa.array(names, pa.string()),
+        units=pa.array(units, pa.string()),
     )
+
+
+def _texts_of(columns: Mapping[str, Sequence[str]]) -> pa.Table:
+    return pa.table({name: pa.array(texts, pa.string()) for name, texts in columns.items()})
 
 
 def metric_of(unit: str) -> str:
@@ -267,23 +260,17 @@ def chunk_of(values: Values, rows: Ints, heads: Ints) -> Chunk:
     An execution is called node/benchmark/start: the same in every export of the study."""
     named, first = values.named, rows[heads]
     n_own = np.diff(np.append(heads, len(rows)))
-    node, test = pa.array(named.node[first]), pa.array(named.test[first])
     started, runtime_s = values.started_at[first], values.runtime_s[first]
-    nodes, benchmarks = named.nodes.take(node), named.benchmarks.take(test)
-    ids = pc.binary_join_element_wise(nodes, benchmarks, _written(started), "/")
+    own_nodes, own_tests = named.nodes.take(named.node[first]), named.tests.take(named.test[first])
+    ids = pc.binary_join_element_wise(own_nodes["node"], own_tests["benchmark"], _written(started), "/")
     places = values.places[first]
     columns: dict[str, Any] = {
         "execution_id": ids,
-        "node": nodes,
-        "machine_type": named.machine_types.take(node),
-        "benchmark": benchmarks,
-        "aspect": named.aspects.take(test),
-        "template": named.templates.take(test),
+        **{name: own[name] for own in (own_nodes, own_tests) for name in own.column_names},
         "started_at": pa.array(started),
-        "ended_at": pa.array(_ends(started, runtime_s)),
+        "ended_at": pa.array(completed_times(started, np.full_like(started, "NaT"), runtime_s)[0]),
         "duration_s": pa.array(runtime_s, from_pandas=True),
         "status": pa.repeat(pa.scalar("completed"), len(first)),
-        "region": named.regions.take(node),
         "n_metrics": pa.array(n_own),
         "is_simulated": pa.repeat(pa.scalar(values.is_simulated), len(first)),
         "n_rows": pa.array(n_own),
@@ -310,9 +297,3 @@ def _written(started: NDArray[np.datetime64]) -> pa.Array:
     if not is_whole.all():
         told = pc.if_else(pa.array(is_whole), told, pa.array(started).cast(pa.string()))
     return pc.replace_substring(told, " ", "T")
-
-
-def _ends(started: NDArray[np.datetime64], runtime_s: NDArray[np.float64]) -> NDArray[np.datetime64]:
-    is_known = ~np.isnan(runtime_s)
-    microseconds = np.rint(np.where(is_known, runtime_s, 0) * MICROSECONDS).astype("int64").astype("timedelta64[us]")
-    return np.where(is_known, started + microseconds, np.datetime64("NaT", "us"))

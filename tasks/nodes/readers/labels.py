@@ -20,11 +20,7 @@ import pyarrow.compute as pc
 from tasks.errors import BadInput, quoted
 from tasks.nodes.execution import EXECUTIONS_SCHEMA, framed, tabled
 from tasks.nodes.params import ReadParams
-from tasks.nodes.readers.vetting import (
-    flag_of,
-    slug,
-    template_hash,
-)
+from tasks.nodes.readers.vetting import FLAGS, TIMES, flag_of, slug, template_hash
 from tasks.path_labels import named_column, path_label, path_stem
 from tasks.reading import Chunk
 from tasks.times import time_of
@@ -35,8 +31,6 @@ from tasks.workloads.readers.tables import MISSING
 NONE = frozenset({*MISSING, "no", "false", "off"})
 ENDINGS = (".gz", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".log", ".out", ".db", ".sqlite", ".sqlite3")
 TEXTS = ("execution_id", "benchmark", "node", "machine_type", "dose", "template", "template_hash", "campaign", "region")
-TIMES = ("started_at", "ended_at")
-FLAGS = ("is_stressed", "stress_wanted", "is_contaminated", "is_emulated", "is_simulated")
 NUMBERS = ("duration_s", "dose_level")
 LABELS = (*TEXTS, *TIMES, *FLAGS, *NUMBERS)
 DOSES = ("dose", "dose_level")

@@ -10,7 +10,7 @@ a log that cannot be used are refused on their own, with file and line."""
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
@@ -20,15 +20,10 @@ from tasks.nodes.execution import Execution, ParsedLog, as_chunk
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers.files import Folder
 from tasks.nodes.readers.labels import HOW_TO_NAME, node_of, read_manifest, stem_of
-from tasks.nodes.readers.vetting import (
-    NoExecution,
-    hash_of,
-    slug,
-    vetted_facts,
-)
+from tasks.nodes.readers.vetting import NoExecution, hash_of, refused_rows, slug, vetted_facts
 from tasks.nodes.tools import PARSERS, detect
 from tasks.nodes.tools.parsing import template_of, unreadable
-from tasks.reading import Chunk, open_checked, refusals
+from tasks.reading import Chunk, open_checked
 from tasks.times import time_of
 from tasks.workloads.labels import absolute
 
@@ -40,46 +35,37 @@ NO_NODE = "nobody says on which node it ran"
 Refusal = tuple[int, str, str]
 
 
-@dataclass(frozen=True)
-class LogsReader:
-    """Reads logs of sysbench, fio, ioping, qperf and iperf3."""
+def sniff(head: bytes, path: str) -> bool:  # noqa: ARG001
+    """Text in which a known tool's log begins."""
+    return bool(head) and detect(head.decode("utf-8", "replace")) is not None
 
-    name: str = "logs"
-    version: int = 3
-    title: str = "raw logs of sysbench, fio, ioping, qperf and iperf3 (.log, .txt, .out, .json)"
-    endings: tuple[str, ...] = ENDINGS
-    has_local_nodes: bool = False
 
-    def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
-        """Text in which a known tool's log begins."""
-        return bool(head) and detect(head.decode("utf-8", "replace")) is not None
-
-    def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
-        """See Reader.read. Raises BadInput if nothing says on which node any of the logs was written."""
-        folder, manifest = Folder(path), read_manifest(params)
-        whole = PurePosixPath(absolute(path))
-        files = [("/".join(whole.parts[-2:]), path)]
-        if folder.is_folder:
-            files = [(f"{whole.name}/{name}", folder.address(name)) for name in log_names(folder, params)]
-        of_all = manifest.facts(path) if folder.is_folder else {}
-        executions: list[Execution] = []
-        unnamed: dict[int, str] = {}  # places of logs that nobody gave an id, and their files
-        bad: list[Refusal] = []
-        for place, (name, file) in enumerate(files, 1):
-            try:
-                told = of_all | manifest.facts(file)
-                found = _execution(file, told, place, params, bad)
-                if "execution_id" not in told:
-                    unnamed[place] = name
-                    found = _called(found, name, is_shared=manifest.shares_start(file))
-                executions.append(found)
-            except NoExecution as reason:
-                bad.append((place, f"{PurePosixPath(file).name}: {reason}", ""))
-        if files and not executions and all(NO_NODE in reason for _, reason, _ in bad):
-            problem = NO_NODE if len(files) == 1 else f"{NO_NODE}: {len(files)} logs"
-            raise BadInput(path, problem, "the name of a node for each log", HOW_TO_NAME)
-        refused = refusals([place for place, _, _ in bad], [why for _, why, _ in bad], [raw for _, _, raw in bad])
-        yield as_chunk(_told_apart(executions, unnamed), refused)
+def read(path: str, params: ReadParams) -> Iterator[Chunk]:
+    """As Reader.read says. Raises BadInput if nothing says on which node any of the logs was written."""
+    folder, manifest = Folder(path), read_manifest(params)
+    whole = PurePosixPath(absolute(path))
+    files = [("/".join(whole.parts[-2:]), path)]
+    if folder.is_folder:
+        files = [(f"{whole.name}/{name}", folder.address(name)) for name in log_names(folder, params)]
+    of_all = manifest.facts(path) if folder.is_folder else {}
+    executions: list[Execution] = []
+    unnamed: dict[int, str] = {}  # places of logs that nobody gave an id, and their files
+    bad: list[Refusal] = []
+    for place, (name, file) in enumerate(files, 1):
+        try:
+            told = of_all | manifest.facts(file)
+            found = _execution(file, told, place, params, bad)
+            if "execution_id" not in told:
+                unnamed[place] = name
+                found = _called(found, name, is_shared=manifest.shares_start(file))
+            executions.append(found)
+        except NoExecution as reason:
+            bad.append((place, f"{PurePosixPath(file).name}: {reason}", ""))
+    if files and not executions and all(NO_NODE in reason for _, reason, _ in bad):
+        problem = NO_NODE if len(files) == 1 else f"{NO_NODE}: {len(files)} logs"
+        raise BadInput(path, problem, "the name of a node for each log", HOW_TO_NAME)
+    refused = refused_rows(bad)
+    yield as_chunk(_told_apart(executions, unnamed), refused)
 
 
 def log_names(folder: Folder, params: ReadParams) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ says that stress was applied. What the table lacks of node, benchmark, start and
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,14 +19,12 @@ from numpy.typing import NDArray
 from tasks.errors import BadInput, quoted
 from tasks.nodes.execution import COUNTED, EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SCHEMA, framed
 from tasks.nodes.params import ReadParams
-from tasks.nodes.readers.files import (
-    TableFile,
-    choose_columns,
-    column_names,
-    read_table_file,
-)
+from tasks.nodes.readers import vetting
+from tasks.nodes.readers.files import TableFile, choose_columns, column_names, read_table_file
 from tasks.nodes.readers.labels import IDENTITY, is_dose, label_column, node_of, read_manifest
 from tasks.nodes.readers.vetting import (
+    FLAGS,
+    TIMES,
     Cells,
     Check,
     are_none,
@@ -43,16 +40,12 @@ from tasks.nodes.readers.vetting import (
 from tasks.reading import Chunk, all_refusals, refusals
 from tasks.workloads.readers.tables import as_numbers
 
+ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 SHARED = tuple(name for name in EXECUTION_COLUMNS if name not in (*COUNTED, "execution_id"))
 Rows = dict[str, NDArray[Any]]
 logger = logging.getLogger(__name__)
-TEXTS = (
-    "execution_id", "node", "machine_type", "benchmark", "aspect", "template", "template_hash", "tool_version",
-    "status", "dose", "campaign", "region", "metric", "unit",
-)  # fmt: skip
-TIMES = ("started_at", "ended_at")
-FLAGS = ("is_stressed", "stress_wanted", "is_contaminated", "is_emulated", "is_simulated")
-NUMBERS = ("duration_s", "dose_level", "foreign_cores", "steal_cores", "load_1m", "value")
+TEXTS = (*vetting.TEXTS, "metric", "unit")
+NUMBERS = (*vetting.NUMBERS, "value")
 KNOWN = (*TEXTS, *TIMES, *FLAGS, *NUMBERS)
 NEEDED = (("node",), ("benchmark",), ("metric",), ("value",), ("started_at", "execution_id"))
 OWN_NAMES = {"benchmark", "metric", "value"}
@@ -65,25 +58,16 @@ MEANINGS = {
 Entries = Sequence[Mapping[str, Any]]
 
 
-@dataclass(frozen=True)
-class LongReader:
-    """Reads long tables."""
+def sniff(head: bytes, path: str) -> bool:
+    """A header or footer with benchmark, metric and value."""
+    return set(column_names(head, path)) >= OWN_NAMES
 
-    name: str = "long"
-    version: int = 2
-    title: str = "long tables, a row a metric (.csv, .csv.gz, .parquet)"
-    endings: tuple[str, ...] = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
-    has_local_nodes: bool = False
 
-    def sniff(self, head: bytes, path: str) -> bool:
-        """A header or footer with benchmark, metric and value."""
-        return set(column_names(head, path)) >= OWN_NAMES
-
-    def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
-        """See Reader.read. Raises BadInput for a table without a column that is needed."""
-        table, entries = read_table_file(path, params.limits), read_manifest(params).all_facts(path)
-        rows, faults = _rows(table, _columns(table, params, entries), params, entries)
-        yield _grouped(table, rows, faults)
+def read(path: str, params: ReadParams) -> Iterator[Chunk]:
+    """As Reader.read says. Raises BadInput for a table without a column that is needed."""
+    table, entries = read_table_file(path, params.limits), read_manifest(params).all_facts(path)
+    rows, faults = _rows(table, _columns(table, params, entries), params, entries)
+    yield _grouped(table, rows, faults)
 
 
 def _columns(table: TableFile, params: ReadParams, entries: Entries) -> dict[str, pa.ChunkedArray]:
@@ -177,11 +161,9 @@ def _ids(rows: Rows) -> NDArray[np.object_]:
     """node/benchmark/start: what makes rows without an id one execution."""
     moments = rows["started_at"].astype("datetime64[us]").astype(str)
     told = zip(rows["node"], rows["benchmark"], moments, strict=True)
-    return np.array([f"{node}/{benchmark}/{_short(moment)}" for node, benchmark, moment in told], dtype=object)
-
-
-def _short(moment: str) -> str:
-    return moment.removesuffix(".000000")
+    return np.array(
+        [f"{node}/{benchmark}/{moment.removesuffix('.000000')}" for node, benchmark, moment in told], dtype=object
+    )
 
 
 def _grouped(table: TableFile, rows: Rows, faults: NDArray[np.object_]) -> Chunk:
@@ -231,9 +213,12 @@ def _executions(table: TableFile, frame: pd.DataFrame, told: pd.DataFrame, ids: 
         one or aspects[name] for one, name in zip(columns["aspect"], columns["benchmark"], strict=True)
     ]
     columns["status"] = [one or "completed" for one in columns["status"]]
-    columns["template_hash"] = _hashes(columns["template"], columns["template_hash"])
+    pairs = list(zip(columns["template"], columns["template_hash"], strict=True))
+    hashes = {pair: template_hash(*pair) for pair in set(pairs)}
+    columns["template_hash"] = [hashes[pair] for pair in pairs]
     columns["is_simulated"] = [table.is_simulated if one is None else one for one in columns["is_simulated"]]
-    columns["missing_metrics"] = _missing_metrics(frame)
+    lacking = frame[frame["value"].isna()].groupby("code")["metric"].agg(list).to_dict()
+    columns["missing_metrics"] = [lacking.get(code, []) for code in np.unique(frame["code"])]
     columns |= {
         "execution_id": ids.to_numpy()[kept.index],
         "n_metrics": by_code["value"].count().to_numpy(),
@@ -254,12 +239,6 @@ def _with_none(name: str, column: pd.Series) -> NDArray[Any]:
     return np.asarray(column.to_numpy())
 
 
-def _missing_metrics(frame: pd.DataFrame) -> list[list[str]]:
-    """Of each execution, in order, the metrics without a value."""
-    lacking = frame[frame["value"].isna()].groupby("code")["metric"].agg(list).to_dict()
-    return [lacking.get(code, []) for code in np.unique(frame["code"])]
-
-
 def _metrics(frame: pd.DataFrame, executions: pa.Table, ids: pd.Index) -> pa.Table:
     """The rows with a value, in the order of their executions."""
     kept = frame[frame["value"].notna()].sort_values("code", kind="stable")
@@ -272,13 +251,6 @@ def _metrics(frame: pd.DataFrame, executions: pa.Table, ids: pd.Index) -> pa.Tab
         "place": place_of.loc[kept["code"]].to_numpy(),
     }
     return pa.table({field.name: _array(columns[field.name], field.type) for field in METRICS_SCHEMA}, METRICS_SCHEMA)
-
-
-def _hashes(templates: NDArray[Any], hashes: NDArray[Any]) -> list[str | None]:
-    """The hash that is given, else that of the template; none for none."""
-    pairs = list(zip(templates, hashes, strict=True))
-    known = {pair: template_hash(*pair) for pair in set(pairs)}
-    return [known[pair] for pair in pairs]
 
 
 def _array(values: Any, kind: pa.DataType) -> pa.Array:

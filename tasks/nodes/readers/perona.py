@@ -10,7 +10,6 @@ import sqlite3
 import tempfile
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ from tasks.nodes.readers.vetting import (
     flags,
     hash_of,
     metric_name,
+    refused_rows,
     slug,
     times,
     vet,
@@ -41,6 +41,7 @@ from tasks.read_limits import ReadLimits
 from tasks.reading import Chunk, all_refusals, no_refusals, open_plain, refusals
 from tasks.storage import ADDRESS
 
+ENDINGS = (".db", ".sqlite", ".sqlite3")
 MAGIC = b"SQLite format 3\x00"
 BLOCK_BYTES = 4 * 2**20
 METRICS, SAMPLES = "benchmark_metrics_2", "node_metrics"
@@ -61,74 +62,34 @@ WHICH = "check that it is the right database"
 SERVER_MARK = "@@@"
 
 
-@dataclass(frozen=True)
-class BenchmarkMetrics:
-    """by_id: of each benchmark its metrics, those it lacks, and the tool's version. n_rows: of the table.
-
-    refused: rows of no use, at the place of their benchmark, those of none behind all benchmarks."""
-
-    by_id: dict[str, tuple[list[Measured], list[str], str]]
-    refused: pd.DataFrame
-    n_rows: int = 0
-
-    def of(self, benchmark_id: str) -> tuple[tuple[Measured, ...], tuple[str, ...], str]:
-        """Metrics, missing metrics and version of one benchmark."""
-        measured, missing, version = self.by_id.get(benchmark_id, ([], [], ""))
-        return tuple(measured), tuple(missing), version
+Metrics = dict[str, tuple[list[Measured], list[str], str]]  # of each benchmark: metrics, lacking ones, tool's version
+Samples = dict[str, dict[str, tuple[Floats, Floats]]]  # of each node and metric: Unix seconds, rising, and samples
 
 
-@dataclass(frozen=True)
-class NodeSamples:
-    """by_node: of each node its metrics by name: times (Unix seconds, rising) and samples. refused: bad rows."""
-
-    by_node: dict[str, dict[str, tuple[Floats, Floats]]] = field(default_factory=dict)
-    refused: pd.DataFrame = field(default_factory=no_refusals)
-
-    def around(self, node: str, started: np.datetime64, duration_s: float) -> tuple[Sampled, ...]:
-        """What was sampled on a node from a minute before an execution to a good minute after it."""
-        start_s = float(started.astype("datetime64[us]").astype("int64")) / 1e6
-        found = []
-        for metric, (at_s, samples) in self.by_node.get(node, {}).items():
-            first = int(np.searchsorted(at_s, start_s - BEFORE_S, side="left"))
-            last = int(np.searchsorted(at_s, start_s + duration_s + AFTER_S, side="right"))
-            if last > first:
-                found.append(Sampled(metric, _unit_of(metric), at_s[first:last] - start_s, samples[first:last]))
-        return tuple(found)
+def sniff(head: bytes, path: str) -> bool:  # noqa: ARG001
+    """Any SQLite file."""
+    return head.startswith(MAGIC)
 
 
-@dataclass(frozen=True)
-class PeronaReader:
-    """Reads Perona's databases."""
-
-    name: str = "perona-sqlite"
-    version: int = 2
-    title: str = "databases of Perona's operator (.db, .sqlite, .sqlite3)"
-    endings: tuple[str, ...] = (".db", ".sqlite", ".sqlite3")
-    has_local_nodes: bool = True
-
-    def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
-        """Any SQLite file."""
-        return head.startswith(MAGIC)
-
-    def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
-        """See Reader.read. Raises BadInput for what is no database, is damaged, or has other tables."""
-        with _opened(path, params.limits) as connection:
-            _check_tables(connection, path)
-            benchmarks = _rows_of(connection, "benchmarks", BENCHMARK_COLUMNS)
-            ids = [_text(one) for one in benchmarks["id"]]
-            place_of = {one: place for place, one in reversed(list(enumerate(ids, 1)))}  # of a repeated one the first
-            metrics = _read_metrics(connection, place_of, len(ids))
-            samples = _read_samples(connection, params.time_zone, len(ids) + metrics.n_rows)
-        rows, faults = _vetted(benchmarks, params)
-        by_node, other = read_manifest(params).machine_types(path)
-        executions = [
-            _execution(rows, at, metrics, samples, by_node.get(rows["node"][at], other))
-            for at in np.flatnonzero(faults == "").tolist()
-        ]
-        bad = np.flatnonzero(faults != "")
-        raws = [_raw(benchmarks, row) for row in bad.tolist()]
-        refused = [refusals(bad + 1, faults[bad].tolist(), raws), metrics.refused, samples.refused]
-        yield as_chunk(executions, all_refusals(refused))
+def read(path: str, params: ReadParams) -> Iterator[Chunk]:
+    """As Reader.read says. Raises BadInput for what is no database, is damaged, or has other tables."""
+    with _opened(path, params.limits) as connection:
+        _check_tables(connection, path)
+        benchmarks = _rows_of(connection, "benchmarks", BENCHMARK_COLUMNS)
+        ids = [_text(one) for one in benchmarks["id"]]
+        place_of = {one: place for place, one in reversed(list(enumerate(ids, 1)))}  # of a repeated one the first
+        metrics, bad_metrics, n_metrics = _read_metrics(connection, place_of, len(ids))
+        samples, bad_samples = _read_samples(connection, params.time_zone, len(ids) + n_metrics)
+    rows, faults = _vetted(benchmarks, params)
+    by_node, other = read_manifest(params).machine_types(path)
+    executions = [
+        _execution(rows, at, metrics, samples, by_node.get(rows["node"][at], other))
+        for at in np.flatnonzero(faults == "").tolist()
+    ]
+    bad = np.flatnonzero(faults != "")
+    raws = [_raw(benchmarks, row) for row in bad.tolist()]
+    refused = [refusals(bad + 1, faults[bad].tolist(), raws), bad_metrics, bad_samples]
+    yield as_chunk(executions, all_refusals(refused))
 
 
 def _vetted(benchmarks: pd.DataFrame, params: ReadParams) -> tuple[dict[str, Any], Any]:
@@ -160,11 +121,9 @@ def _vetted(benchmarks: pd.DataFrame, params: ReadParams) -> tuple[dict[str, Any
     return rows, np.where(reasons == "", vet(rows, now, params.future_slack_s), reasons)
 
 
-def _execution(
-    rows: dict[str, Any], at: int, metrics: BenchmarkMetrics, samples: NodeSamples, machine_type: str
-) -> Execution:
+def _execution(rows: dict[str, Any], at: int, metrics: Metrics, samples: Samples, machine_type: str) -> Execution:
     execution_id, node, benchmark = (str(rows[name][at]) for name in ("execution_id", "node", "benchmark"))
-    measured, missing, version = metrics.of(execution_id)
+    measured, missing, version = metrics.get(execution_id, ([], [], ""))
     called = "\n".join(part for part in (rows["image"][at], rows["options"][at]) if part)
     is_over = not np.isnat(rows["ended_at"][at])
     aspect, is_stressed = aspect_of(benchmark), rows["is_stressed"][at]
@@ -185,14 +144,30 @@ def _execution(
         "stress_wanted": rows["stress_wanted"][at],
         "dose": None if is_stressed is None else f"{aspect}-chaos" if is_stressed else "",
     }
-    series = samples.around(node, rows["started_at"][at], facts["duration_s"] or 0.0)
+    series = _around(samples.get(node, {}), rows["started_at"][at], facts["duration_s"] or 0.0)
     tool = benchmark.rpartition("-")[2]
-    return Execution(facts, measured, missing, series, tool, str(rows["logs"][at] or ""), at + 1)
+    return Execution(facts, tuple(measured), tuple(missing), series, tool, str(rows["logs"][at] or ""), at + 1)
 
 
-def _read_metrics(connection: sqlite3.Connection, place_of: Mapping[str, int], n_benchmarks: int) -> BenchmarkMetrics:
-    """All rows of the table. place_of: of the ids in `benchmarks`, the number of their row; n_benchmarks: of all."""
-    by_id: dict[str, tuple[list[Measured], list[str], str]] = {}
+def _around(series: dict[str, tuple[Floats, Floats]], started: np.datetime64, duration_s: float) -> tuple[Sampled, ...]:
+    """What was sampled on a node from a minute before an execution to a good minute after it."""
+    start_s = float(started.astype("datetime64[us]").astype("int64")) / 1e6
+    found = []
+    for metric, (at_s, samples) in series.items():
+        first = int(np.searchsorted(at_s, start_s - BEFORE_S, side="left"))
+        last = int(np.searchsorted(at_s, start_s + duration_s + AFTER_S, side="right"))
+        if last > first:
+            found.append(Sampled(metric, _unit_of(metric), at_s[first:last] - start_s, samples[first:last]))
+    return tuple(found)
+
+
+def _read_metrics(
+    connection: sqlite3.Connection, place_of: Mapping[str, int], n_benchmarks: int
+) -> tuple[Metrics, pd.DataFrame, int]:
+    """By benchmark; what was refused, at its place or behind all; and the number of rows.
+
+    place_of: of the ids in `benchmarks`, the number of their row; n_benchmarks: of all."""
+    by_id: Metrics = {}
     bad: list[tuple[int, str, str]] = []
     seen: set[tuple[str, str]] = set()
     rows = _rows_of(connection, METRICS, NEEDED[METRICS])
@@ -211,8 +186,7 @@ def _read_metrics(connection: sqlite3.Connection, place_of: Mapping[str, int], n
             missing.append(key[1])
         else:
             measured.append(Measured(key[1], float(value), "" if unit in (None, PLAIN) else str(unit).strip()))
-    refused = refusals([place for place, _, _ in bad], [why for _, why, _ in bad], [raw for _, _, raw in bad])
-    return BenchmarkMetrics(by_id, refused, len(rows))
+    return by_id, refused_rows(bad), len(rows)
 
 
 def _fault(
@@ -236,13 +210,13 @@ def _is_missing(text: Any, unit: Any) -> bool:
     return text is None or unit == NOT_FOUND
 
 
-def _read_samples(connection: sqlite3.Connection, zone: str, n_before: int) -> NodeSamples:
+def _read_samples(connection: sqlite3.Connection, zone: str, n_before: int) -> tuple[Samples, pd.DataFrame]:
     """All samples of a database; none where it has no such table. n_before: rows of the tables before this one."""
-    if not set(SAMPLE_COLUMNS) <= set(_columns_of(connection, SAMPLES)):
-        return NodeSamples()
-    rows = _rows_of(connection, SAMPLES, SAMPLE_COLUMNS)
+    rows = pd.DataFrame()
+    if set(SAMPLE_COLUMNS) <= set(_columns_of(connection, SAMPLES)):
+        rows = _rows_of(connection, SAMPLES, SAMPLE_COLUMNS)
     if not len(rows):
-        return NodeSamples()
+        return {}, no_refusals()
     at_s, values = _seconds(rows["timestamp"], zone), _numbers(rows["value"])
     is_bad = np.isnan(at_s) | ~np.isfinite(values)
     places = np.flatnonzero(is_bad)
@@ -257,11 +231,11 @@ def _read_samples(connection: sqlite3.Connection, zone: str, n_before: int) -> N
     told = pd.DataFrame({"node": rows["node_name"].astype(str), "metric": rows["metric"].astype(str)})
     told = told.assign(at_s=at_s, value=values)[~is_bad]
     told = told.sort_values(["node", "metric", "at_s"], kind="stable").drop_duplicates(["node", "metric", "at_s"])
-    by_node: dict[str, dict[str, tuple[Floats, Floats]]] = {}
+    by_node: Samples = {}
     for (node, metric), group in told.groupby(["node", "metric"], sort=True):
         series = group["at_s"].to_numpy(), group["value"].to_numpy()
         by_node.setdefault(str(node), {})[metric_name(str(metric))] = series
-    return NodeSamples(by_node, refused)
+    return by_node, refused
 
 
 def _unit_of(metric: str) -> str:

@@ -4,7 +4,6 @@ Rows become executions, metrics, telemetry and logs; what cannot be used is refu
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,17 +17,8 @@ from numpy.typing import NDArray
 from tasks.errors import BadInput
 from tasks.nodes.execution import EXECUTIONS_SCHEMA, NESTED, PART_SCHEMA, SCHEMAS, framed, record_of
 from tasks.nodes.params import ReadParams
-from tasks.nodes.readers.files import (
-    MAGIC,
-    check_size,
-    column_names,
-)
-from tasks.nodes.readers.vetting import (
-    Reasons,
-    completed_times,
-    first_reasons,
-    vet,
-)
+from tasks.nodes.readers.files import MAGIC, check_size, column_names
+from tasks.nodes.readers.vetting import Reasons, completed_times, first_reasons, vet
 from tasks.reading import PARQUET_FAULTS, Chunk, damaged_parquet, open_plain, refusals
 
 CHECKED = ("execution_id", "node", "benchmark", "status", "aspect")
@@ -42,37 +32,28 @@ NEEDED = ("execution_id", "node", "benchmark", "aspect", "status", "metrics")
 EXPECTED = "a part of whorl's recorder"
 
 
-@dataclass(frozen=True)
-class RecordedReader:
-    """Reads executions-NNNN.parquet."""
+def sniff(head: bytes, path: str) -> bool:
+    """Parquet with nested metrics and an execution id."""
+    return head.startswith(MAGIC) and {"execution_id", "metrics"} <= set(column_names(head, path))
 
-    name: str = "recorded"
-    version: int = 1
-    title: str = "whorl's own recordings (executions-NNNN.parquet)"
-    endings: tuple[str, ...] = (".parquet",)
-    has_local_nodes: bool = False
 
-    def sniff(self, head: bytes, path: str) -> bool:
-        """Parquet with nested metrics and an execution id."""
-        return head.startswith(MAGIC) and {"execution_id", "metrics"} <= set(column_names(head, path))
-
-    def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
-        """See Reader.read. Raises BadInput for a damaged part, and one with other columns."""
-        now, first = datetime.now(UTC).replace(tzinfo=None), 1
-        with open_plain(path) as stream:
-            try:
-                file = pq.ParquetFile(stream, pre_buffer=False)
-                check_size(path, file.metadata, params.limits)
-                names = _checked(path, file.schema_arrow)
-                says_simulated = record_of(file.schema_arrow).get("is_simulated") is True
-                for batch in file.iter_batches(BATCH_ROWS, columns=names):
-                    table = pa.Table.from_batches([batch])
-                    table.validate(full=True)
-                    part = _in_our_types(path, table, says_simulated)
-                    yield _chunk_of(part, np.arange(first, first + len(part)), now, params.future_slack_s)
-                    first += len(part)
-            except PARQUET_FAULTS as error:
-                raise damaged_parquet(path, error) from error
+def read(path: str, params: ReadParams) -> Iterator[Chunk]:
+    """As Reader.read says. Raises BadInput for a damaged part, and one with other columns."""
+    now, first = datetime.now(UTC).replace(tzinfo=None), 1
+    with open_plain(path) as stream:
+        try:
+            file = pq.ParquetFile(stream, pre_buffer=False)
+            check_size(path, file.metadata, params.limits)
+            names = _checked(path, file.schema_arrow)
+            says_simulated = record_of(file.schema_arrow).get("is_simulated") is True
+            for batch in file.iter_batches(BATCH_ROWS, columns=names):
+                table = pa.Table.from_batches([batch])
+                table.validate(full=True)
+                part = _in_our_types(path, table, says_simulated)
+                yield _chunk_of(part, np.arange(first, first + len(part)), now, params.future_slack_s)
+                first += len(part)
+        except PARQUET_FAULTS as error:
+            raise damaged_parquet(path, error) from error
 
 
 def _checked(path: str, schema: pa.Schema) -> list[str]:

@@ -17,19 +17,12 @@ from tasks.nodes.execution import Execution, Fault, Measured, as_chunk
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers.files import Folder
 from tasks.nodes.readers.labels import IDENTITY, Manifest, read_manifest
-from tasks.nodes.readers.vetting import (
-    NoExecution,
-    metric_name,
-    slug,
-    vetted_facts,
-)
+from tasks.nodes.readers.vetting import NoExecution, metric_name, refused_rows, slug, vetted_facts
 from tasks.nodes.tools.parsing import unreadable
-from tasks.reading import Chunk, csv_fields, encodable, json_of, refusals
+from tasks.reading import RAW_CHARS, Chunk, csv_fields, encodable, json_of
 from tasks.tally import NO_BENCHMARK
 from tasks.times import time_of
 
-RAW_SHOWN = 500
-VALUE_SHOWN = 40
 PERCENTILES = ("avg", "p50", "p95", "p99")
 SHOWN = 40
 BOGO = re.compile(r"^stress-ng: metrc: \[\d+\] (\S+)\s+(\d+)((?:\s+[\d.]+){5,})\s*$")
@@ -55,16 +48,15 @@ class Printed:
         """A value that was told, a number or its text; None and 0 are missing: a rate or a latency of nothing is a test
         that did not run. Anything else that is no finite number above 0 is a fault at that line."""
         metric = encodable(metric)
-        number = _number_of(value) if isinstance(value, str) else _checked(value)
-        told = f"{metric} ({_shown(value)})"
+        number, told, raw = _number_of(value), f"{metric} ({str(value)[:SHOWN]})", raw or f"{metric}: {value}"
         if value is None or number == 0:
             self.missing.append(metric)
         elif number is None:
-            self.fault(place, f"{told} is no finite number", raw or f"{metric}: {value}")
+            self.fault(place, f"{told} is no finite number", raw)
         elif number < 0:
-            self.fault(place, f"{told} is negative", raw or f"{metric}: {value}")
+            self.fault(place, f"{told} is negative", raw)
         elif metric in self._known:
-            self.fault(place, f"{told} stands there twice; the first counts", raw or f"{metric}: {value}")
+            self.fault(place, f"{told} stands there twice; the first counts", raw)
         else:
             self._known.add(metric)
             self.measured.append(Measured(metric, number, unit))
@@ -77,7 +69,11 @@ class Printed:
 
     def fault(self, place: int, reason: str, raw: str) -> None:
         """A line that could not be used."""
-        self.faults.append(Fault(place, reason, raw[:RAW_SHOWN]))
+        self.faults.append(Fault(place, reason, raw[:RAW_CHARS]))
+
+    def once(self) -> tuple[Measured, ...]:
+        """The first value of each metric."""
+        return tuple({one.metric: one for one in reversed(self.measured)}.values())[::-1]
 
     def lacking(self) -> tuple[str, ...]:
         """The metrics without a value, each once."""
@@ -85,13 +81,15 @@ class Printed:
         return tuple(dict.fromkeys(metric for metric in self.missing if metric not in known))
 
 
-def _number_of(text: str) -> float | None:
-    """A finite number, or None."""
-    try:
-        value = float(text)
-    except ValueError:
+def _number_of(value: object) -> float | None:
+    """A finite number, or None. value: a number or its text."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
-    return value if math.isfinite(value) else None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _csv_rows(text: str, needed: tuple[str, ...], printed: Printed) -> Iterator[tuple[int, Mapping[str, str]]]:
@@ -99,9 +97,7 @@ def _csv_rows(text: str, needed: tuple[str, ...], printed: Printed) -> Iterator[
 
     A row with another number of fields, or no number where one is needed, becomes a fault."""
     names: list[str] = []
-    for place, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
+    for place, line in _lines(text):
         try:
             fields = csv_fields(line)
         except ValueError as error:
@@ -123,23 +119,8 @@ def _csv_rows(text: str, needed: tuple[str, ...], printed: Printed) -> Iterator[
         yield place, row
 
 
-def _checked(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _shown(value: object) -> str:
-    return str(value)[:VALUE_SHOWN]
-
-
-def stress_suite(text: str) -> Printed:
+def stress_suite(text: str, printed: Printed) -> None:
     """Stressors with one worker and with as many as processors: bogo operations a second; metrics cpu_1, cpu_n."""
-    printed = Printed()
     for name, by_workers in _items(_object(text, printed).get("stressors"), "stressors", printed):
         told = dict(_items(by_workers, name, printed))
         counts = sorted((one for one in told if one.isdecimal()), key=int)
@@ -148,12 +129,10 @@ def stress_suite(text: str) -> Printed:
         for workers in counts:
             shown = "n" if len(counts) > 1 and workers == counts[-1] else workers
             _add(printed, f"{metric_name(name)}_{shown}", told[workers], "bogo_ops_per_sec", "/sec")
-    return printed
 
 
-def compression(text: str) -> Printed:
+def compression(text: str, printed: Printed) -> None:
     """Algorithms by level, threads and block size: bytes a second, and the size left in percent."""
-    printed = Printed()
     for algorithm, levels in _items(_object(text, printed), "the output", printed):
         for level, runs in _items(levels, algorithm, printed):
             if not isinstance(runs, list):
@@ -161,39 +140,31 @@ def compression(text: str) -> Printed:
                 continue
             for run in runs:
                 _add_run(printed, f"{metric_name(algorithm)}_{level}", run)
-    return printed
 
 
-def pgbench(text: str) -> Printed:
+def pgbench(text: str, printed: Printed) -> None:
     """The score of pgbench in transactions a minute, and its latencies."""
-    printed = Printed()
     told = _object(text, printed)
     _add(printed, "score", told, "score", str(told.get("score_unit") or ""))
     latencies = dict(_items(told.get("latency_ms"), "latency_ms", printed))
     for name in PERCENTILES if latencies else ():
         _add(printed, f"latency_{name}", latencies, name, "ms")
     _add(printed, "latency_stddev", told, "latency_stddev_ms", "ms")
-    return printed
 
 
-def geekbench(text: str) -> Printed:
+def geekbench(text: str, printed: Printed) -> None:
     """The scores of single-core and multi-core tests; metrics single_core_clang, multi_core_score."""
-    printed = Printed()
     for table, tests in _object(text, printed).items():
         prefix = metric_name(str(table)).removesuffix("_performance")
         if not isinstance(tests, dict) or not any("score" in one for one in tests.values() if isinstance(one, dict)):
             continue  # it describes the machine
         for name, told in tests.items():
             _add(printed, f"{prefix}_{metric_name(str(name))}", told, "score")
-    return printed
 
 
-def llm(text: str) -> Printed:
+def llm(text: str, printed: Printed) -> None:
     """JSON lines of llama-bench: tokens a second by model, prompt length and generated length."""
-    printed = Printed()
-    for place, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
+    for place, line in _lines(text):
         n_faults = len(printed.faults)
         told = _object(line, printed, place)
         model = metric_name(str(told.get("model_filename") or "").rpartition("/")[2].removesuffix(".gguf"))
@@ -202,7 +173,6 @@ def llm(text: str) -> Printed:
             printed.add(f"{model}_{kind}", told.get("avg_ts"), "tokens/sec", place=place, raw=line)
         elif len(printed.faults) == n_faults:
             printed.fault(place, "no model_filename", line)
-    return printed
 
 
 def _add_run(printed: Printed, name: str, run: object) -> None:
@@ -247,9 +217,8 @@ def _items(value: object, what: str, printed: Printed) -> Iterator[tuple[str, An
         printed.fault(1, f"{what} holds no object", f"{what}: {value}")
 
 
-def bw_mem(text: str) -> Printed:
+def bw_mem(text: str, printed: Printed) -> None:
     """`rd 16.00 53947.66`: operation, size in MB, bandwidth in MB/s; metric rd_16."""
-    printed = Printed()
     for place, line in _lines(text):
         fields = line.split()
         if len(fields) != 3 or None in (_number_of(fields[1]), _number_of(fields[2])):
@@ -257,12 +226,10 @@ def bw_mem(text: str) -> Printed:
         else:
             name = f"{metric_name(fields[0])}_{_size(fields[1])}"
             printed.add(name, fields[2], "MB/s", place=place, raw=line)
-    return printed
 
 
-def pairs(text: str) -> Printed:
+def pairs(text: str, printed: Printed) -> None:
     """`4,5833.64`: workers and their operations a second, together; metric bogo_ops_4, and the most of all."""
-    printed = Printed()
     for place, line in _lines(text):
         workers, _, rate = line.partition(",")
         if not workers.strip().isdigit() or _number_of(rate) is None:
@@ -270,12 +237,10 @@ def pairs(text: str) -> Printed:
         else:
             printed.add(f"bogo_ops_{workers.strip()}", rate, "/sec", place=place, raw=line)
     printed.add_most("bogo_ops_most", "", "bogo_ops_")
-    return printed
 
 
-def stress_ng(text: str) -> Printed:
+def stress_ng(text: str, printed: Printed) -> None:
     """The table of stress-ng --metrics: for each stressor its rates over real and over CPU time."""
-    printed = Printed()
     for place, line in _lines(text):
         if told := BOGO.match(line):
             numbers = told[3].split()
@@ -283,12 +248,11 @@ def stress_ng(text: str) -> Printed:
                 printed.add(f"{metric_name(told[1])}_{name}", numbers[at], "/sec", place=place, raw=line)
         elif ROW.match(line):
             printed.fault(place, "a row of the table without its numbers", line)
-    return printed
 
 
-def passmark(text: str) -> Printed:
+def passmark(text: str, printed: Printed) -> None:
     """The lines below `Results:`. A score of 0 stands for instructions that the processor lacks: no value."""
-    printed, is_inside = Printed(), False
+    is_inside = False
     for place, line in _lines(text):
         if OUTSIDE.match(line):
             is_inside = line.strip() == RESULTS
@@ -297,12 +261,10 @@ def passmark(text: str) -> Printed:
             if metric_name(name) in NO_SCORE:
                 continue
             printed.add(metric_name(name), told.strip(), place=place, raw=line)
-    return printed
 
 
-def openssl(text: str) -> Printed:
+def openssl(text: str, printed: Printed) -> None:
     """`openssl speed -mr -multi`: the last line of each algorithm is the sum over its processes, in bytes a second."""
-    printed = Printed()
     sizes: list[str] = []
     for place, line in _lines(text):
         if told := SIZES.match(line):
@@ -316,12 +278,10 @@ def openssl(text: str) -> Printed:
                 printed.add(f"{metric_name(told[1])}_{size}", value, "B/s", place=place, raw=line)
         elif line.startswith("+F:"):
             printed.fault(place, "no algorithm with its speeds", line)
-    return printed
 
 
-def membench(text: str) -> Printed:
+def membench(text: str, printed: Printed) -> None:
     """CSV: read, write and copy of buffers of size_kb in MB/s, and latencies in ns; 0 stands where a column is none."""
-    printed = Printed()
     for place, row in _csv_rows(text, ("size_kb", "bandwidth_mb_s", "latency_ns"), printed):
         operation = row.get("operation", "")
         name = f"{metric_name(operation)}_{_size(row['size_kb'])}"
@@ -329,42 +289,34 @@ def membench(text: str) -> Printed:
             printed.add(name, row["latency_ns"], "ns", place=place)
         else:
             printed.add(name, row["bandwidth_mb_s"], "MB/s", place=place)
-    return printed
 
 
-def redis(text: str) -> Printed:
+def redis(text: str, printed: Printed) -> None:
     """CSV of memtier: requests a second and latency (ms) by operation and pipeline, and the most requests of all."""
-    printed = Printed()
     for place, row in _csv_rows(text, ("rps", "latency"), printed):
         name = f"{metric_name(row.get('operation', ''))}_pipeline_{row.get('pipeline', '')}"
-        _add_rate(printed, row, name, "ms", place)
+        printed.add(f"{name}_rps", row["rps"], "/sec", place=place)
+        printed.add(f"{name}_latency", row["latency"], "ms", place=place)
     printed.add_most("rps_most", "_rps")
-    return printed
 
 
-def web(text: str) -> Printed:
+def web(text: str, printed: Printed) -> None:
     """CSV of wrk: requests a second and latency (s) by size, threads and connections, and the most of each size.
 
     Threads and connections follow the processors of a machine: only the most can be compared between types."""
-    printed = Printed()
     sizes: dict[str, None] = {}
     for place, row in _csv_rows(text, ("rps", "latency"), printed):
         size = metric_name(row.get("size", ""))
         sizes[size] = None
         name = f"{size}_threads_{row.get('threads', '')}_connections_{row.get('connections', '')}"
-        _add_rate(printed, row, name, "s", place)
+        printed.add(f"{name}_rps", row["rps"], "/sec", place=place)
+        printed.add(f"{name}_latency", row["latency"], "s", place=place)
     for size in sizes:
         printed.add_most(f"{size}_rps_most", "_rps", f"{size}_threads_")
-    return printed
 
 
 def _lines(text: str) -> list[tuple[int, str]]:
     return [(place, line) for place, line in enumerate(text.splitlines(), 1) if line.strip()]
-
-
-def _add_rate(printed: Printed, row: Mapping[str, str], name: str, unit: str, place: int) -> None:
-    printed.add(f"{name}_rps", row["rps"], "/sec", place=place)
-    printed.add(f"{name}_latency", row["latency"], unit, place=place)
 
 
 def _size(text: str) -> str:
@@ -379,7 +331,7 @@ class Output:
 
     names: tuple[str, ...]
     aspect: Aspect
-    parse: Callable[[str], Printed]
+    parse: Callable[[str, Printed], None]
     files: tuple[str, ...] = PRINTED
 
     def fits(self, benchmark: str) -> bool:
@@ -414,43 +366,32 @@ VENDOR, INSTANCE, BENCHMARK = -4, -3, -2  # of the path of meta.json
 LONG_OUTPUT = 64 * 2**20
 
 
-@dataclass(frozen=True)
-class SpareCoresReader:
-    """Reads folders of sc-inspector-data."""
+def sniff(head: bytes, path: str) -> bool:
+    """A folder with a meta.json of the inspector in it, however deep."""
+    if head:
+        return False
+    folder = Folder(path)
+    return any(MARK in folder.text(name, LONG_OUTPUT) for name in _metas(folder)[:LOOKED_AT])
 
-    name: str = "sparecores"
-    version: int = 2
-    title: str = "folders of SpareCores' inspector (<vendor>/<instance>/<benchmark>/meta.json)"
-    endings: tuple[str, ...] = ()
-    has_local_nodes: bool = False
 
-    def sniff(self, head: bytes, path: str) -> bool:
-        """A folder with a meta.json of the inspector in it, however deep."""
-        if head:
-            return False
-        folder = Folder(path)
-        return any(MARK in folder.text(name, LONG_OUTPUT) for name in _metas(folder)[:LOOKED_AT])
-
-    def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
-        """See Reader.read. Raises BadInput for a path without a meta.json."""
-        folder, manifest = Folder(path), read_manifest(params)
-        metas = _metas(folder)
-        if not metas:
-            raise BadInput(path, f"no {META} in it", EXPECTED, "name the folder that holds them")
-        executions: list[Execution] = []
-        bad: list[tuple[int, str, str]] = []
-        for place, meta in enumerate(metas, 1):
-            printed = Printed()
-            try:
-                told = _told(folder, meta, manifest)
-                executions.append(_execution(folder, meta, told, place, params, printed))
-            except NoExecution as reason:
-                bad.append((place, f"{_short(folder, meta)}: {reason}", meta))
-            bad += [
-                (place, f"{_short(folder, meta)}, line {one.place}: {one.reason}", one.raw) for one in printed.faults
-            ]
-        refused = refusals([place for place, _, _ in bad], [why for _, why, _ in bad], [raw for _, _, raw in bad])
-        yield as_chunk(executions, refused)
+def read(path: str, params: ReadParams) -> Iterator[Chunk]:
+    """As Reader.read says. Raises BadInput for a path without a meta.json."""
+    folder, manifest = Folder(path), read_manifest(params)
+    metas = _metas(folder)
+    if not metas:
+        raise BadInput(path, f"no {META} in it", EXPECTED, "name the folder that holds them")
+    executions: list[Execution] = []
+    bad: list[tuple[int, str, str]] = []
+    for place, meta in enumerate(metas, 1):
+        printed = Printed()
+        try:
+            told = _told(folder, meta, manifest)
+            executions.append(_execution(folder, meta, told, place, params, printed))
+        except NoExecution as reason:
+            bad.append((place, f"{_short(folder, meta)}: {reason}", meta))
+        bad += [(place, f"{_short(folder, meta)}, line {one.place}: {one.reason}", one.raw) for one in printed.faults]
+    refused = refused_rows(bad)
+    yield as_chunk(executions, refused)
 
 
 def _metas(folder: Folder) -> list[str]:
@@ -479,13 +420,11 @@ def _execution(
     facts = vetted_facts(facts, params.future_slack_s)
     text = _text(folder, meta, output)
     if text.strip():
-        told = output.parse(text)
-        printed.faults += [*told.faults, *unreadable(text, told.faults)]
-        printed.measured += told.measured
-        printed.missing += told.lacking()
+        output.parse(text, printed)
+        printed.faults += unreadable(text, printed.faults)
     if not printed.measured and facts["status"] == "completed":
         raise NoExecution("no value in its output" if text.strip() else "printed nothing")
-    return Execution(facts, _once(printed.measured), tuple(printed.missing), tool=benchmark, log=text, place=place)
+    return Execution(facts, printed.once(), printed.lacking(), tool=benchmark, log=text, place=place)
 
 
 def _told(folder: Folder, meta: str, manifest: Manifest) -> dict[str, Any]:
@@ -532,11 +471,6 @@ def _facts(about: dict[str, Any], benchmark: str, node: str, output: Output, zon
         "ended_at": ended,
         "status": "completed" if about["exit_code"] == 0 else "failed",
     }
-
-
-def _once(measured: list[Measured]) -> tuple[Measured, ...]:
-    """The first value of each metric."""
-    return tuple({one.metric: one for one in reversed(measured)}.values())[::-1]
 
 
 def _short(folder: Folder, meta: str) -> str:

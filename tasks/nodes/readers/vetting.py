@@ -18,10 +18,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tasks.nodes.aspects import Aspect
-from tasks.nodes.execution import ASPECTS, STATUSES
+from tasks.nodes.execution import ASPECTS, COUNTED, EXECUTION_COLUMNS, STATUSES, TIMESTAMP
+from tasks.reading import refusals
 from tasks.times import utc_times
 from tasks.workloads.readers.tables import MISSING
 
+# the columns of nodes.executions that a row can give, by kind
+TEXTS, TIMES, FLAGS, NUMBERS = (
+    tuple(name for name, (own, _) in EXECUTION_COLUMNS.items() if own in kinds and name not in COUNTED)
+    for kinds in ((pa.string(),), (TIMESTAMP,), (pa.bool_(),), (pa.float64(), pa.int64()))
+)
 DIGEST_DIGITS = frozenset({8, 16, 32, 40, 56, 64, 96, 128})  # of the usual hashes
 HEXADECIMAL = re.compile(r"[0-9a-f]+")
 DECIMAL = re.compile(r"[0-9]+")
@@ -33,49 +39,27 @@ PLAIN = re.compile(r"[A-Za-z0-9]*(?:[ _:,.()/-]+[A-Za-z0-9]+)*\)?")  # words, an
 BLANK = " _"
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 # of a tool: what all of its benchmarks measure; the first aspect with a word of the name counts
-TOOLS: tuple[tuple[Aspect, frozenset[str]], ...] = (
-    (
-        "application",
-        _words(
-            "postgresql postgres pgbench mysql mariadb redis memcached nginx apache web llm spark hadoop kafka "
-            "cassandra mongodb ycsb tpch tpcc"
-        ),
-    ),
-    ("disk", _words("fio ioping iozone dd bonnie")),
-    ("network", _words("iperf iperf3 qperf netperf sockperf ping")),
-    ("memory", _words("mlc stream membench bw tinymembench pmbw")),
-    ("system", _words("osbench lmbench unixbench passmark geekbench")),
-    ("cpu", _words("openssl compression coremark linpack hpl stressng stressngfull stressngsinglecore")),
-)
-
-
-# of a test, where the tool measures many things
-TESTS: tuple[tuple[Aspect, frozenset[str]], ...] = (
-    ("memory", _words("memory mem memcpy memset malloc cache ram tlb mmap numa vm bigheap")),
-    ("disk", _words("disk io fileio hdd aio filesystem dentry readahead seek iomix sync files fsync")),
-    ("network", _words("network net tcp udp sock socket epoll")),
-    (
-        "system",
-        _words(
-            "context switch switching fork clone futex futexes semaphore semaphores pipe pipes poll mutex mutexes "
-            "thread threads sched scheduler syscall syscalls message messages passing signal signals process processes "
-            "system kernel sendfile timer clock exec"
-        ),
-    ),
-    (
-        "cpu",
-        _words(
-            "cpu crypto crypt matrix vector math hash sha float floating integer int prime primes sort qsort compress "
-            "bitops branch bsearch stress fft atomic avl wide function calls glibc c string 3d pi ackermann hanoi jpeg "
-            "zlib x86 rdrand ops opcode multi"
-        ),
-    ),
-)
+TOOLS: dict[Aspect, str] = {
+    "application": "postgresql postgres pgbench mysql mariadb redis memcached nginx apache web llm spark hadoop kafka "
+    "cassandra mongodb ycsb tpch tpcc",
+    "disk": "fio ioping iozone dd bonnie",
+    "network": "iperf iperf3 qperf netperf sockperf ping",
+    "memory": "mlc stream membench bw tinymembench pmbw",
+    "system": "osbench lmbench unixbench passmark geekbench",
+    "cpu": "openssl compression coremark linpack hpl stressng stressngfull stressngsinglecore",
+}
+TESTS: dict[Aspect, str] = {  # of a test, where the tool measures many things
+    "memory": "memory mem memcpy memset malloc cache ram tlb mmap numa vm bigheap",
+    "disk": "disk io fileio hdd aio filesystem dentry readahead seek iomix sync files fsync",
+    "network": "network net tcp udp sock socket epoll",
+    "system": "context switch switching fork clone futex futexes semaphore semaphores pipe pipes poll mutex mutexes "
+    "thread threads sched scheduler syscall syscalls message messages passing signal signals process processes "
+    "system kernel sendfile timer clock exec",
+    "cpu": "cpu crypto crypt matrix vector math hash sha float floating integer int prime primes sort qsort compress "
+    "bitops branch bsearch stress fft atomic avl wide function calls glibc c string 3d pi ackermann hanoi jpeg "
+    "zlib x86 rdrand ops opcode multi",
+}
 
 
 def slug(text: str) -> str:
@@ -140,13 +124,12 @@ def template_hash(template: str | None, given: str | None) -> str | None:
 
 def _is_told(suite: str, test: str) -> bool:
     """Whether their name holds all that the texts say."""
-    return 0 < len(_joined(suite, test)) <= MAX_CHARS and all(
-        PLAIN.fullmatch(text.strip(BLANK)) for text in (suite, test)
-    )
+    is_plain = all(PLAIN.fullmatch(text.strip(BLANK)) for text in (suite, test))
+    return is_plain and 0 < len(_joined(suite, test)) <= MAX_CHARS
 
 
-def _first(table: tuple[tuple[Aspect, frozenset[str]], ...], said: set[str]) -> Aspect | None:
-    return next((aspect for aspect, known in table if said & known), None)
+def _first(table: Mapping[Aspect, str], said: set[str]) -> Aspect | None:
+    return next((aspect for aspect, known in table.items() if said & set(known.split())), None)
 
 
 def _joined(suite: str, test: str) -> str:
@@ -159,7 +142,7 @@ def _with_hash(spelled: str, text: str) -> str:
     return f"{spelled[: MAX_CHARS - HASH_CHARS - 1].rstrip('-')}-{digest}".lstrip("-")
 
 
-FLAGS = {"true": True, "t": True, "yes": True, "1": True, "false": False, "f": False, "no": False, "0": False}
+FLAG_WORDS = {"true": True, "t": True, "yes": True, "1": True, "false": False, "f": False, "no": False, "0": False}
 CENTURY_S = 100 * 365.25 * 86_400
 EARLIEST = np.datetime64("1970-01-01", "us")
 MICROSECONDS = 1e6
@@ -187,8 +170,11 @@ def texts(column: pa.ChunkedArray | pa.Array) -> Cells:
     if pa.types.is_nested(told.type) or pa.types.is_binary(told.type):
         return Cells(np.full(len(told), None, dtype=object), pc.is_valid(told).to_numpy(zero_copy_only=False))
     if pa.types.is_floating(told.type):
-        values = [_whole(value) for value in told.to_pylist()]
-        return Cells(np.array(values, dtype=object), np.zeros(len(told), dtype=bool))
+        whole = [
+            None if one is None or one != one else str(int(one) if one.is_integer() else one)
+            for one in told.to_pylist()
+        ]
+        return Cells(np.array(whole, dtype=object), np.zeros(len(told), dtype=bool))
     values = told.cast(pa.string()).to_numpy(zero_copy_only=False)
     return Cells(values.astype(object), np.zeros(len(told), dtype=bool))
 
@@ -199,7 +185,7 @@ def flags(column: pa.ChunkedArray | pa.Array) -> Cells:
     if pa.types.is_boolean(told.type):
         return Cells(told.to_numpy(zero_copy_only=False).astype(object), np.zeros(len(told), dtype=bool))
     given = texts(told).values  # noqa: PD011
-    values = np.array([None if one is None else FLAGS.get(one.lower()) for one in given], dtype=object)
+    values = np.array([None if one is None else FLAG_WORDS.get(one.lower()) for one in given], dtype=object)
     return Cells(values, np.array([one is not None for one in given], dtype=bool) & are_none(values))
 
 
@@ -212,7 +198,7 @@ def times(column: pa.ChunkedArray | pa.Array, zone: str) -> Cells:
 
 def flag_of(text: str) -> bool | None:
     """True or false, None for anything else."""
-    return FLAGS.get(text.strip().lower())
+    return FLAG_WORDS.get(text.strip().lower())
 
 
 def are_none(values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -225,20 +211,12 @@ def plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    if not _is_text(column.type):
+    if not (
+        pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type)
+    ):
         return column
     trimmed = pc.utf8_trim_whitespace(column.cast(pa.string()))
     return pc.if_else(pc.is_in(pc.utf8_lower(trimmed), pa.array(MISSING)), None, trimmed)
-
-
-def _whole(value: float | None) -> str | None:
-    if value is None or value != value:
-        return None
-    return str(int(value)) if float(value).is_integer() else str(value)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def first_reasons(n_rows: int, checks: Sequence[Check]) -> Reasons:
@@ -283,6 +261,11 @@ def vet(rows: Mapping[str, NDArray[Any]], now: datetime, slack_s: float) -> Reas
             checks.append((~known, f"{name} is not one of {', '.join(allowed)}"))
     checks += time_checks("started_at", started, now, slack_s) + time_checks("ended_at", ended, now, slack_s)
     return first_reasons(len(started), [*checks, *span_checks(started, ended, duration_s)])
+
+
+def refused_rows(bad: Sequence[tuple[int, str, str]]) -> pd.DataFrame:
+    """What was refused as readers hand it on. bad: place, reason and raw text of each."""
+    return refusals([place for place, _, _ in bad], [why for _, why, _ in bad], [raw for _, _, raw in bad])
 
 
 class NoExecution(ValueError):

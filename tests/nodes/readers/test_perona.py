@@ -68,10 +68,7 @@ def test_samples_around_a_run_are_its_telemetry(found_in, database):
     samples += [("worker-3", "cpu_busy", STARTED_S, 1.0), ("worker-2", "disk_read_bytes", STARTED_S + 5, 7.0)]
     found = found_in(database([{}], [RATE], samples))
     told = {row.metric: (row.unit, row.at_s.tolist(), row.samples.tolist()) for row in found.telemetry.itertuples()}
-    assert told == {
-        "cpu_busy": ("%", [-60, 0, 30, 101], [-60, 0, 30, 101]),
-        "disk_read_bytes": ("B/s", [5], [7]),
-    }
+    assert told == {"cpu_busy": ("%", [-60, 0, 30, 101], [-60, 0, 30, 101]), "disk_read_bytes": ("B/s", [5], [7])}
 
 
 def test_a_manifest_names_the_types_of_the_machines(found_in, database, tmp_path):

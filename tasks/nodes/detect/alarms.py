@@ -14,7 +14,7 @@ An alarm that goes on is one alarm. A suspected node should run a fresh benchmar
 confirms the alarm or clears it. A confirmed one is to be left out."""
 
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
@@ -83,19 +83,13 @@ def follow(is_flagged: Bools, at_s: Floats, params: AlarmParams) -> Followed:
                 state, episodes[-1] = "confirmed", replace(episodes[-1], confirmed=at)
         else:
             window.append(at)
-            behind = _flags_behind(window, is_flagged, at_s, params) if flagged else []
-            if len(behind) >= params.flagged and at + 1 >= params.min_executions:
+            limit_s = params.window_days * DAY_S
+            behind = [one for one in window if is_flagged[one] and not at_s[at] - at_s[one] > limit_s]
+            if flagged and len(behind) >= params.flagged and at + 1 >= params.min_executions:
                 state, n_fresh, n_clean = "suspected", 0, 0
                 episodes.append(Episode(behind[0], at))
         states.append(state)
     return Followed(tuple(states), tuple(episodes))
-
-
-def _flags_behind(window: Iterable[int], is_flagged: Bools, at_s: Floats, params: AlarmParams) -> list[int]:
-    """The places of the flagged executions of the window that are not too long before its newest one."""
-    places = list(window)
-    limit_s = params.window_days * DAY_S
-    return [one for one in places if is_flagged[one] and not at_s[places[-1]] - at_s[one] > limit_s]
 
 
 NEEDED = ("node", "aspect", "execution_id", "started_at", "probability", "is_flagged", "is_contaminated")
@@ -142,7 +136,9 @@ def watch_nodes(judged: pd.DataFrame, params: AlarmParams) -> Watched:
     rows = rows.drop_duplicates(["node", "aspect", "execution_id"], keep="last")
     rows = rows.sort_values(["node", "aspect", "started_at", "execution_id"], na_position="last", ignore_index=True)
     rows = rows.assign(is_flagged=flagged(rows, params), series=rows.groupby(["node", "aspect"]).ngroup())
-    counted = rows[counting(rows) & _is_placed(rows)].reset_index(drop=True)
+    has_start = rows["started_at"].notna()  # or none of its series has one
+    is_placed = (has_start | ~has_start.groupby(rows["series"]).transform("any")).to_numpy(dtype=bool)
+    counted = rows[counting(rows) & is_placed].reset_index(drop=True)
     n_series = int(rows["series"].max()) + 1 if len(rows) else 0
     starts = np.searchsorted(counted["series"].to_numpy(), np.arange(n_series + 1)).astype(np.int64)
     is_flagged, at_s = counted["is_flagged"].to_numpy(dtype=bool), _seconds(counted["started_at"])
@@ -159,12 +155,6 @@ def counting(judged: pd.DataFrame) -> Bools:
     """Which executions count: judged, and not disturbed by others. (n,)"""
     disturbed = judged["is_contaminated"].astype("boolean").fillna(False).to_numpy(dtype=bool)
     return np.asarray(~disturbed & judged["probability"].notna().to_numpy())
-
-
-def _is_placed(rows: pd.DataFrame) -> Bools:
-    """Which executions have a place in time: all with a start, and all of a series in which none has any. (n,)"""
-    has_start = rows["started_at"].notna()
-    return np.asarray(has_start | ~has_start.groupby(rows["series"]).transform("any"), dtype=bool)
 
 
 def flagged(judged: pd.DataFrame, params: AlarmParams) -> Bools:
@@ -224,10 +214,8 @@ def _alarms(counted: pd.DataFrame, found: list[Followed], starts: Ints) -> pd.Da
         "first_at": _taken(counted["started_at"], first),
     }
     for name, place in {"raised": raised, "confirmed": confirmed, "cleared": cleared}.items():
-        told |= {
-            f"{name}_by": _taken(counted["execution_id"], place),
-            f"{name}_at": _taken(counted["started_at"], place),
-        }
+        told[f"{name}_by"] = _taken(counted["execution_id"], place)
+        told[f"{name}_at"] = _taken(counted["started_at"], place)
     told |= {
         "n_executions": pd.Series(end - first, dtype="int64"),
         "n_flagged": pd.Series([len(one) for one in behind], dtype="int64"),
@@ -340,7 +328,8 @@ def degradations(
             continue
         behind = _executions_of(watched, alarm)
         subjects = [subject_of({**alarm, "raised_by": one}) for one in behind["execution_id"].tolist()]
-        subject = known_as(subject_of(alarm), subjects, told)
+        own = subject_of(alarm)
+        subject = own if own in told else next((one for one in subjects if one in told), own)
         if alarm["state"] == "cleared" and subject not in told:
             continue
         known |= {subject} if alarm["state"] == "cleared" else {subject, *subjects}
@@ -350,13 +339,6 @@ def degradations(
         raised.append(Alarm(WORD, source, kind_of(alarm), subject, message, evidence))
     raised += _withdrawn(source, still_open, known, model_id)
     return Degradations(watched, tuple(raised))
-
-
-def known_as(own: str, subjects: list[str], told: Collection[str]) -> str:
-    """The subject of an alarm: its own, or one that somebody was told of before.
-
-    subjects: what it would be called if another of its executions had raised it, in time order."""
-    return own if own in told else next((one for one in subjects if one in told), own)
 
 
 def _withdrawn(

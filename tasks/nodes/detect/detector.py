@@ -9,10 +9,9 @@ node's last 20 and 50 executions (deviations.py). What it was chosen among, and 
 
 import json
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from sklearn.ensemble import ExtraTreesClassifier  # type: ignore[import-untyped]
@@ -47,9 +46,6 @@ STEEPNESS, HALF = 1.5, 2.5  # of the score without labels: logits a deviation, d
 SOFTENED = 0.01  # of a tree's share, so that its logit is finite
 TINY_SPREAD = 1e-9
 COLD = -3.0  # score, at most, of an execution that nothing is known to compare with
-
-
-Feature = Literal["level", "short", "recent"]
 
 
 @dataclass(frozen=True)
@@ -131,26 +127,13 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """What a detector is made of: which deviations it sees, those from the level first, and whether trees stand beside
-    the linear model."""
-
-    features: tuple[Feature, ...] = ("level", "short", "recent")
-    has_trees: bool = True
-
-
-BEST = Recipe()
-LOGISTIC = Recipe(("level",), has_trees=False)  # the plain baseline: one logistic regression a type
-
-
-@dataclass(frozen=True)
 class FittedDetector:
     """types: by name. in_training: (n_executions,) scores of the training executions by what the other stretches
-    taught, NaN elsewhere; thresholds are chosen by them."""
+    taught, NaN elsewhere; thresholds are chosen by them. is_plain: see fit_detector."""
 
     types: dict[str, TypeDetector]
     in_training: Floats
-    recipe: Recipe = BEST
+    is_plain: bool = False
 
     def score(self, tables: NodeTables, at_h: Floats) -> Scores:
         """Score executions; a type that training did not have has no score.
@@ -163,7 +146,7 @@ class FittedDetector:
             if known is None or known.metrics != table.metrics:
                 continue
             rows = rows_of(table, tables, at_h)
-            prepared = prepare(rows, known.normal, windows_of(table, known.normal.is_positive), self.recipe)
+            prepared = prepare(rows, known.normal, windows_of(table, known.normal.is_positive), self.is_plain)
             score[table.executions] = _scores(known, prepared)
             cold[table.executions], by_labels[table.executions] = prepared.is_cold, known.knows_stress
         return Scores(score, cold, by_labels)
@@ -171,9 +154,9 @@ class FittedDetector:
 
 @dataclass(frozen=True)
 class Prepared:
-    """features: (n, f) squashed deviations of the recipe. usual: (n, m) the larger one of that from the level, which
-    sees what lasts, and that from the last 50 less the fleet's drift, which sees what is new; headlines are read here.
-    """
+    """features: (n, f) squashed deviations, those from the level first. usual: (n, m) the larger one of that from the
+    level, which sees what lasts, and that from the last 50 less the fleet's drift, which sees what is new; headlines
+    are read here."""
 
     features: Floats
     usual: Floats
@@ -192,12 +175,13 @@ def fit_detector(
     is_calm: Bools,
     params: DetectorParams,
     *,
-    recipe: Recipe = BEST,
+    is_plain: bool = False,
     seed: int = 0,
 ) -> FittedDetector:
     """Learn from the training executions of the mask (n_executions,); all others stand in windows alone.
 
-    is_stressed: known to be. is_calm: nothing is known against them. Each type learns alone; one without FEWEST calm
+    is_stressed: known to be. is_calm: nothing is known against them. is_plain: the baseline, which sees deviations from
+    the level alone and has no trees: one logistic regression a type. Each type learns alone; one without FEWEST calm
     training executions is left out, and its executions have no score."""
     types: dict[str, TypeDetector] = {}
     in_training = np.full(tables.n_executions, np.nan)
@@ -207,9 +191,9 @@ def fit_detector(
         if calm.sum() < FEWEST or not table.metrics:
             continue
         rows = rows_of(table, tables, at_h)
-        learner = _Learner(rows, windows_of(table, positive_metrics(table.natural, calm)), recipe, params, seed)
+        learner = _Learner(rows, windows_of(table, positive_metrics(table.natural, calm)), is_plain, params, seed)
         types[table.name], in_training[of[is_learned]] = learner.fit(is_learned, calm, is_stressed[of])
-    return FittedDetector(types, in_training, recipe)
+    return FittedDetector(types, in_training, is_plain)
 
 
 def rows_of(table: TypeTable, tables: NodeTables, at_h: Floats) -> Rows:
@@ -217,16 +201,12 @@ def rows_of(table: TypeTable, tables: NodeTables, at_h: Floats) -> Rows:
     return Rows(table, tables.nodes, tables.machine_types, at_h[table.executions])
 
 
-def prepare(rows: Rows, normal: Normal, windows: Windows, recipe: Recipe) -> Prepared:
+def prepare(rows: Rows, normal: Normal, windows: Windows, is_plain: bool) -> Prepared:
     """The deviations of all rows, by what normal executions are like."""
     recent = without_fleet_drift(recent_deviations(rows, normal, windows, RECENT[-1]), rows)
     level = level_deviations(rows, normal, windows)
-    parts: dict[Feature, Callable[[], Floats]] = {
-        "level": lambda: level,
-        "short": lambda: recent_deviations(rows, normal, windows, RECENT[0]),
-        "recent": lambda: recent,
-    }
-    features = np.hstack([squashed(parts[name]()) for name in recipe.features])
+    parts = [level] if is_plain else [level, recent_deviations(rows, normal, windows, RECENT[0]), recent]
+    features = np.hstack([squashed(one) for one in parts])
     usual = np.where(np.abs(level) > np.abs(recent), level, recent)
     return Prepared(features, usual, is_cold(rows, normal, windows))
 
@@ -237,7 +217,7 @@ class _Learner:
 
     rows: Rows
     windows: Windows
-    recipe: Recipe
+    is_plain: bool
     params: DetectorParams
     seed: int
 
@@ -247,7 +227,7 @@ class _Learner:
         The features of a learned row are its deviations from the level of the other stretches too: from a level that it
         is part of it would look more normal than what comes later."""
         normal = learn_normal(self.rows, self.windows, is_calm)
-        prepared = prepare(self.rows, normal, self.windows, self.recipe)
+        prepared = prepare(self.rows, normal, self.windows, self.is_plain)
         places = np.flatnonzero(is_learned)
         stretch = np.full(len(is_learned), -1)
         stretch[places] = np.arange(len(places)) * STRETCHES // max(len(places), 1)
@@ -285,7 +265,7 @@ class _Learner:
             warnings.simplefilter("ignore")  # an early end changes nothing that counts
             regression = LogisticRegression(C=PENALTY, max_iter=500).fit((features - mean) / spread, is_stressed)
         linear = Linear(mean, spread, regression.coef_[0], float(regression.intercept_[0]))
-        if not self.recipe.has_trees:
+        if self.is_plain:
             return replace(plain, linear=linear)
         leaf = LEAF if is_stressed.sum() > FEW_STRESSED else 1
         forest = ExtraTreesClassifier(
@@ -324,14 +304,6 @@ def _scores(known: TypeDetector, prepared: Prepared) -> Floats:
     return np.asarray(np.where(prepared.is_cold, np.minimum(found, COLD), found))
 
 
-def headline_scores(tables: NodeTables, at_h: Floats, is_calm: Bools, params: DetectorParams) -> Floats:
-    """The score without labels of all executions, (n_executions,): the baseline that needs no stress and no training.
-
-    is_calm: (n_executions,) what levels and scales are learned from; nobody has to know that it is calm."""
-    nothing = np.zeros(tables.n_executions, dtype=bool)
-    return fit_detector(tables, at_h, is_calm, nothing, is_calm, params).score(tables, at_h).score
-
-
 FILE, ARRAYS = "detector.json", "detector.npz"
 
 
@@ -345,7 +317,7 @@ def save_detector(fitted: FittedDetector, folder: Path) -> None:
         arrays[f"{at}.signs"] = known.signs
         groups = {"fleet": {"": normal.fleet}, "nodes": normal.nodes, "machines": normal.machines}
         for name, centres in groups.items():
-            stacked = [np.stack([one.median, one.deviation]) for one in centres.values()]
+            stacked = [np.stack(one) for one in centres.values()]
             arrays[f"{at}.{name}"] = np.array(stacked).reshape(len(stacked), 2, len(known.metrics))
         for name, model in (("linear", known.linear), ("trees", known.trees)):
             if model is not None:
@@ -356,7 +328,7 @@ def save_detector(fitted: FittedDetector, folder: Path) -> None:
         })  # fmt: skip
     with (folder / ARRAYS).open("wb") as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-    told = {"features": fitted.recipe.features, "has_trees": fitted.recipe.has_trees, "types": described}
+    told = {"has_trees": not fitted.is_plain, "types": described}
     (folder / FILE).write_text(json.dumps(told, indent=1))
 
 
@@ -381,13 +353,6 @@ def load_detector(folder: Path) -> FittedDetector:
                 models["linear"] = Linear(mean, spread, weights, float(arrays[f"{at}.linear.intercept"]))
                 if told["has_trees"]:
                     models["trees"] = Trees(*(arrays[f"{at}.trees.{key}"] for key in Trees.__dataclass_fields__))
-            types[one["name"]] = TypeDetector(
-                one["name"],
-                tuple(one["metrics"]),
-                normal,
-                arrays[f"{at}.signs"],
-                one["centre"],
-                one["spread"],
-                **models,
-            )
-    return FittedDetector(types, np.empty(0), Recipe(tuple(told["features"]), has_trees=told["has_trees"]))
+            known = one["name"], tuple(one["metrics"]), normal, arrays[f"{at}.signs"], one["centre"], one["spread"]
+            types[one["name"]] = TypeDetector(*known, **models)
+    return FittedDetector(types, np.empty(0), is_plain=not told["has_trees"])

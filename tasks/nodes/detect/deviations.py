@@ -9,6 +9,7 @@ node that happened to vary little does not make noise look large. Source of robu
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,8 +43,7 @@ class Rows:
     at_h: Floats
 
 
-@dataclass(frozen=True)
-class Centre:
+class Centre(NamedTuple):
     """A median and a robust deviation of each metric: (m,) each, NaN where nothing is known."""
 
     median: Floats
@@ -135,32 +135,26 @@ def level_deviations(rows: Rows, normal: Normal, windows: Windows) -> Floats:
     level, recent = _levels(rows, normal), windows.centres[RECENT[-1]]
     is_new = ~np.array([name in normal.nodes for name in rows.names], dtype=bool)[rows.table.nodes]
     is_recent = (is_new & (windows.n_before >= FEWEST))[:, None] & ~np.isnan(recent.median)
-    centre, spread = (np.where(is_recent, *pair) for pair in zip(_pair(recent), _pair(level), strict=True))
+    centre, spread = (np.where(is_recent, *pair) for pair in zip(recent, level, strict=True))
     return np.asarray((x - centre) / np.maximum(spread, normal.floor))
 
 
-@dataclass(frozen=True)
-class Usual:
-    """centre: what each metric of each row usually is, on the scale of logarithms(), and its deviation with its floor:
-    (n, m). deviations: how far the row lies from it, (n, m)."""
+def usual_of(rows: Rows, normal: Normal, windows: Windows, length: int) -> tuple[Centre, Floats]:
+    """What each metric of each row usually is, on the scale of logarithms(), with its floored deviation; and how far
+    the row lies from it: (n, m) each.
 
-    centre: Centre
-    deviations: Floats
-
-
-def usual_of(rows: Rows, normal: Normal, windows: Windows, length: int) -> Usual:
-    """By the node's own last `length` executions; of one with few of these, by its level."""
+    By the node's own last `length` executions; of one with few of these, by its level."""
     x = logarithms(rows.table.natural, normal.is_positive)
     level, recent = _levels(rows, normal), windows.centres[length]
     is_few = np.isnan(recent.median)
-    centre, spread = (np.where(is_few, *pair) for pair in zip(_pair(level), _pair(recent), strict=True))
+    centre, spread = (np.where(is_few, *pair) for pair in zip(level, recent, strict=True))
     floored = np.fmax(spread, normal.pooled)
-    return Usual(Centre(centre, floored), np.asarray((x - centre) / floored))
+    return Centre(centre, floored), np.asarray((x - centre) / floored)
 
 
 def recent_deviations(rows: Rows, normal: Normal, windows: Windows, length: int) -> Floats:
     """Deviations from what is usual by the node's own last `length` executions: (n, m)."""
-    return usual_of(rows, normal, windows, length).deviations
+    return usual_of(rows, normal, windows, length)[1]
 
 
 def is_cold(rows: Rows, normal: Normal, windows: Windows) -> Bools:
@@ -252,23 +246,19 @@ def _levels(rows: Rows, normal: Normal) -> Centre:
     return Centre(centre, spread)
 
 
-def _pair(centre: Centre) -> tuple[Floats, Floats]:
-    return centre.median, centre.deviation
-
-
 def _centre(x: Floats) -> Centre:
     if len(x) < FEWEST:
-        return Centre(*(np.full(x.shape[1], np.nan) for _ in range(2)))
+        return Centre(*np.full((2, x.shape[1]), np.nan))
     median, deviation = _median_and_deviation(x[None])
     return Centre(median[0], deviation[0])
 
 
-def _median_and_deviation(window: Floats) -> tuple[Floats, Floats]:
+def _median_and_deviation(window: Floats) -> Centre:
     """Over the middle axis, of (k, w, m): median and 1.4826 MAD, (k, m) each, NaN for fewer than FEWEST values."""
     median = _nanmedian(window, axis=1)
     deviation = SD_OF_MAD * _nanmedian(np.abs(window - median[:, None, :]), axis=1)
     is_few = (~np.isnan(window)).sum(axis=1) < FEWEST
-    return np.where(is_few, np.nan, median), np.where(is_few, np.nan, deviation)
+    return Centre(np.where(is_few, np.nan, median), np.where(is_few, np.nan, deviation))
 
 
 def _nanmedian(values: Floats, axis: int = 0) -> Floats:

@@ -15,7 +15,7 @@ import pandas as pd
 from numba import njit
 
 from tasks.nodes.aspects import hours_of, is_contaminated, is_stressed, is_unstressed
-from tasks.nodes.detect.detector import BEST, LOGISTIC, FittedDetector, Recipe, fit_detector
+from tasks.nodes.detect.detector import FittedDetector, fit_detector
 from tasks.nodes.detect.params import DetectorParams
 from tasks.nodes.history import History
 from tasks.nodes.ranking.params import ScoreParams
@@ -321,12 +321,12 @@ EVEN_ODDS = 0.0  # score from which one of ours flags without a label to choose 
 
 def detector_scores(case: Case) -> Floats:
     """Our detector: (n_executions,), out of fold where it learned."""
-    return _by_labels(case, BEST)
+    return _by_labels(case)
 
 
 def logistic_scores(case: Case) -> Floats:
     """One regularised logistic regression a type on deviations from the node's level: (n_executions,), likewise."""
-    return _by_labels(case, LOGISTIC)
+    return _by_labels(case, is_plain=True)
 
 
 def headline_scores(case: Case) -> Floats:
@@ -337,23 +337,23 @@ def headline_scores(case: Case) -> Floats:
     is_undisturbed = ((executions["status"] == "completed") & ~is_contaminated(executions)).to_numpy(dtype=bool)
     is_learned = (case.is_train | case.is_validation) & is_undisturbed
     nobody = np.zeros(len(is_learned), dtype=bool)
-    return _fitted(case, BEST, is_learned, nobody, is_learned).score(case.tables, hours_of(executions)).score
+    return _fitted(case, is_learned, nobody, is_learned).score(case.tables, hours_of(executions)).score
 
 
-def _by_labels(case: Case, recipe: Recipe) -> Floats:
+def _by_labels(case: Case, *, is_plain: bool = False) -> Floats:
     executions = case.history.executions
     is_learned = case.is_train | case.is_validation
     known = executions["is_stressed"].notna().to_numpy()
     stressed, calm = (one(executions).to_numpy(dtype=bool) for one in (is_stressed, is_unstressed))
     is_learned &= stressed | calm | ~known
-    fitted = _fitted(case, recipe, is_learned, stressed, calm)
+    fitted = _fitted(case, is_learned, stressed, calm, is_plain=is_plain)
     scores = fitted.score(case.tables, hours_of(executions)).score
     return np.where(np.isnan(fitted.in_training), scores, fitted.in_training)
 
 
-def _fitted(case: Case, recipe: Recipe, is_learned: Bools, stressed: Bools, calm: Bools) -> FittedDetector:
-    hours = hours_of(case.history.executions)
-    return fit_detector(case.tables, hours, is_learned, stressed, calm, DetectorParams(), recipe=recipe, seed=case.seed)
+def _fitted(case: Case, is_learned: Bools, stressed: Bools, calm: Bools, *, is_plain: bool = False) -> FittedDetector:
+    hours, params = hours_of(case.history.executions), DetectorParams()
+    return fit_detector(case.tables, hours, is_learned, stressed, calm, params, is_plain=is_plain, seed=case.seed)
 
 
 DETECTORS: dict[str, Detector] = {

@@ -27,7 +27,7 @@ from tasks.errors import BadInput
 from tasks.nodes.aspects import hours_of, is_stressed, is_unstressed, type_names
 from tasks.nodes.detect.alarms import follow
 from tasks.nodes.detect.detector import FittedDetector, fit_detector, load_detector, rows_of, save_detector
-from tasks.nodes.detect.deviations import RECENT, Centre, usual_of, windows_of, without_fleet_drift
+from tasks.nodes.detect.deviations import RECENT, usual_of, windows_of, without_fleet_drift
 from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
 from tasks.nodes.evaluate.measures import measures_of
 from tasks.nodes.history import History
@@ -75,7 +75,9 @@ def threshold_of_alarms(
     ends = np.flatnonzero(np.append(np.diff(pd.factorize(series)[0][order]) != 0, True)) + 1
     bounds = list(pairwise([0, *ends.tolist()]))
     per_day = pace(at_h)
-    counts = np.array([_alarms(used[order] > _quantile(used, share), hours[order], bounds, alarm) for share in RUNGS])
+    at_s = hours[order] * 3600.0
+    rungs = [used[order] > _quantile(used, share) for share in RUNGS]
+    counts = np.array([sum(len(follow(one[a:b], at_s[a:b], alarm).episodes) for a, b in bounds) for one in rungs])
     a, k = _fitted(counts, len(used), alarm)
     shares = np.geomspace(LEAST_SHARE, LARGEST_SHARE, GRID)
     rates = np.maximum.accumulate(a + k * np.log(independent_rate(shares, alarm)))
@@ -108,12 +110,6 @@ def threshold_of_share(scores: Floats, is_stressed: Bools, by: str, wanted: floa
         place = int(reached[-1]) if len(reached) else int(precision.argmax())
     following = scores[order][place + 1] if place + 1 < len(order) else scores[order][place] - 1
     return float((scores[order][place] + following) / 2)
-
-
-def _alarms(is_flagged: Bools, at_h: Floats, bounds: list[tuple[int, int]], alarm: AlarmParams) -> int:
-    """Alarms that the rules raise over all series."""
-    at_s = at_h * 3600.0
-    return sum(len(follow(is_flagged[a:b], at_s[a:b], alarm).episodes) for a, b in bounds)
 
 
 def independent_rate(share: Floats, alarm: AlarmParams) -> Floats:
@@ -172,18 +168,23 @@ def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_aske
         if known is None or known.metrics != table.metrics or not len(asked):
             continue
         rows, windows = rows_of(table, tables, at_h), windows_of(table, known.normal.is_positive)
-        usual = usual_of(rows, known.normal, windows, RECENT[-1])
-        z = without_fleet_drift(usual.deviations, rows)[asked]
-        signs = np.where(known.signs != 0, known.signs, table.orientation * _directed(table.is_directed))
-        typical = np.abs(natural_of(usual.centre.median[asked], known.normal.is_positive))
-        is_told = ~_rounded(table.name, table.metrics, typical) & (signs != 0)
+        usual, deviations = usual_of(rows, known.normal, windows, RECENT[-1])
+        z = without_fleet_drift(deviations, rows)[asked]
+        is_directed = 1.0 if table.is_directed is None else table.is_directed.astype(np.float64)
+        signs = np.where(known.signs != 0, known.signs, table.orientation * is_directed)
+        typical = np.abs(natural_of(usual.median[asked], known.normal.is_positive))
+        steps = np.array([resolution(table.name.split("@")[0], metric) for metric in table.metrics])
+        is_rounded = (steps > 0) & (typical < ROUNDED_STEPS * steps)  # the tool rounds it away
+        is_told = ~is_rounded & (signs != 0)
         worse = np.where(is_told & ~np.isnan(z), -z * signs, -np.inf)  # (k, m)
         is_first = (known.signs != 0) & (worse >= LEAST_DEVIATION)
         rank = np.minimum(worse, FAR) + np.where(is_first, FAR, 0.0)
         order = np.argsort(-rank, axis=1, kind="stable")[:, :MOST]
         row, place = np.nonzero(np.take_along_axis(worse, order, axis=1) >= LEAST_DEVIATION)
         column = order[row, place]
-        low, middle, high = _range(usual.centre, known.normal.is_positive, asked, row, column)
+        middle, spread = (one[asked[row], column] for one in usual)
+        ends = (middle - USUAL_DEVIATIONS * spread, middle, middle + USUAL_DEVIATIONS * spread)
+        low, typical, high = (natural_of(one, known.normal.is_positive[column]) for one in ends)
         parts.append(
             pd.DataFrame(
                 {
@@ -193,7 +194,7 @@ def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_aske
                     "unit": np.array(table.units, dtype=object)[column],
                     "value": table.natural[asked[row], column],
                     "usual_low": low,
-                    "usual": middle,
+                    "usual": typical,
                     "usual_high": high,
                     "deviation": worse[row, column],
                     "is_headline": known.signs[column] != 0,
@@ -205,30 +206,10 @@ def reasons_of(fitted: FittedDetector, tables: NodeTables, at_h: Floats, is_aske
     return found.sort_values(["execution", "place"], kind="stable", ignore_index=True)
 
 
-def _directed(is_directed: Bools | None) -> Floats | float:
-    return 1.0 if is_directed is None else is_directed.astype(np.float64)
-
-
-def _rounded(name: str, metrics: tuple[str, ...], typical: Floats) -> Bools:
-    """Metrics that the tool rounds away: (k, m)."""
-    steps = np.array([resolution(name.split("@")[0], metric) for metric in metrics])
-    return np.asarray((steps > 0) & (typical < ROUNDED_STEPS * steps))
-
-
 def natural_of(values: Floats, is_positive: Bools) -> Floats:
     """From the scale of logarithms() back to base units. is_positive: of the last axis."""
     with np.errstate(over="ignore"):
         return np.asarray(np.where(is_positive, np.exp(values), np.sign(values) * np.expm1(np.abs(values))))
-
-
-def _range(
-    usual: Centre, is_positive: Bools, asked: np.ndarray, row: np.ndarray, column: np.ndarray
-) -> tuple[Floats, Floats, Floats]:
-    """Low end, middle and high end of the usual range in base units: (r,) each."""
-    middle, spread = usual.median[asked[row], column], usual.deviation[asked[row], column]
-    ends = (middle - USUAL_DEVIATIONS * spread, middle, middle + USUAL_DEVIATIONS * spread)
-    low, centre, high = (natural_of(one, is_positive[column]) for one in ends)
-    return low, centre, high
 
 
 PREPROCESSOR, BUDGET = "preprocessor.json", "budget.json"

@@ -34,11 +34,7 @@ from tasks.nodes.preprocess.selection import (
     why_dropped,
 )
 from tasks.nodes.preprocess.unification import (
-    Bools,
     Facts,
-    Floats,
-    Ints,
-    Recorded,
     Unified,
     as_rates,
     choose_columns,
@@ -49,7 +45,7 @@ from tasks.nodes.preprocess.unification import (
     recorded,
 )
 from tasks.nodes.tools.parsing import MetricFacts
-from tasks.nodes.type_tables import NodeTables, TypeTable
+from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, TypeTable
 from tasks.params import Params
 
 NORMAL_QUARTILES = 1.3489795003  # interquartile range of a normal distribution, in standard deviations
@@ -223,39 +219,26 @@ def tables_of(history: History, preprocessor: Preprocessor) -> NodeTables:
     found = recorded(history)
     read = in_base_units(found, columns)
     unified = as_rates(read, columns, columns["divided_by"].tolist(), durations(executions))
-    names = pd.Series(type_names(executions).to_numpy(dtype=object))
-    aspects = _aspects(names, executions["aspect"])
+    aspects = executions["aspect"].fillna("unknown").astype(str).groupby(type_names(executions)).first()
     node_of, nodes = pd.factorize(executions["node"].astype(str), sort=True)
     of_type: dict[str, list[int]] = {}
     for at, metric in enumerate(preprocessor.metrics):
         if metric.is_kept:
             of_type.setdefault(metric.type, []).append(at)
     tables = [
-        _table(name, aspects.get(name, "unknown"), places, unified, preprocessor, node_of.astype(np.int64))
+        _table(name, str(aspects.get(name, "unknown")), places, unified, preprocessor, node_of.astype(np.int64))
         for name, places in sorted(of_type.items())
     ]
+    is_measured, is_known = np.zeros((2, len(executions)), dtype=bool)
+    is_measured[found.execution] = True
+    is_known[read.execution] = True  # a metric of training, in a unit that can become that of its column
     return NodeTables(
         tuple(str(node) for node in nodes),
         _machine_types(executions, node_of, len(nodes)),
         tuple(table for table in tables if len(table.executions)),
         len(executions),
-        _count_left_out(found, read, len(executions)),
+        int((is_measured & ~is_known).sum()),
     )
-
-
-def _count_left_out(found: Recorded, read: Unified, n_executions: int) -> int:
-    """Executions that measured something, but no metric of training in a unit that can become that of its column."""
-    is_measured, is_known = np.zeros((2, n_executions), dtype=bool)
-    is_measured[found.execution] = True
-    is_known[read.execution] = True
-    return int((is_measured & ~is_known).sum())
-
-
-def _aspects(types: pd.Series, aspects: pd.Series) -> dict[str, str]:
-    """The aspect of each type, as its first execution says."""
-    is_first = ~types.duplicated()
-    told = aspects.fillna("unknown").astype(str).to_numpy(dtype=object)[is_first.to_numpy()]
-    return dict(zip(types[is_first], told, strict=True))
 
 
 def _machine_types(executions: pd.DataFrame, node_of: np.ndarray, n_nodes: int) -> tuple[str, ...]:
@@ -360,50 +343,30 @@ def decisions(preprocessor: Preprocessor) -> pd.DataFrame:
 
 
 COLUMNS = {
-    "type": "str",
-    "metric": "str",
-    "unit_written": "str",
-    "unit": "str",
-    "divided_by": "str",
-    "n_values": "int64",
-    "n_apart": "int64",
-    "note": "str",
-    "n_distinct": "int64",
-    "dispersion": "float64",
-    "deviation": "float64",
-    "is_kept": "bool",
-    "why": "str",
-    "orientation": "int64",
-    "orientation_from": "str",
-    "is_directed": "bool",
-    "rule_with_stressed": "Int64",
-    "rule_without_stressed": "Int64",
-    "agrees": "boolean",
-}
+    "type": "str", "metric": "str", "unit_written": "str", "unit": "str", "divided_by": "str", "n_values": "int64",
+    "n_apart": "int64", "note": "str", "n_distinct": "int64", "dispersion": "float64", "deviation": "float64",
+    "is_kept": "bool", "why": "str", "orientation": "int64", "orientation_from": "str", "is_directed": "bool",
+    "rule_with_stressed": "Int64", "rule_without_stressed": "Int64", "agrees": "boolean",
+}  # fmt: skip
 
 
 def _row(metric: FittedMetric) -> dict[str, object]:
     spread, orientation = metric.spread, metric.orientation
+    told = {
+        name: getattr(metric, name) for name in ("type", "metric", "divided_by", "n_apart", "note", "is_kept", "why")
+    }
+    rules = ("is_directed", "rule_with_stressed", "rule_without_stressed", "agrees")
     return {
-        "type": metric.type,
-        "metric": metric.metric,
+        **told,
+        **{name: getattr(orientation, name) for name in rules},
         "unit_written": ", ".join(metric.units),
         "unit": metric.base,
-        "divided_by": metric.divided_by,
         "n_values": spread.n_values if spread else 0,
-        "n_apart": metric.n_apart,
-        "note": metric.note,
         "n_distinct": spread.n_distinct if spread else 0,
         "dispersion": spread.dispersion if spread else float("nan"),
         "deviation": spread.deviation if spread else float("nan"),
-        "is_kept": metric.is_kept,
-        "why": metric.why,
         "orientation": orientation.sign,
         "orientation_from": orientation.origin,
-        "is_directed": orientation.is_directed,
-        "rule_with_stressed": orientation.rule_with_stressed,
-        "rule_without_stressed": orientation.rule_without_stressed,
-        "agrees": orientation.agrees,
     }
 
 

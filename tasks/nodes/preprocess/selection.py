@@ -20,8 +20,8 @@ from typing import Literal
 import numpy as np
 
 from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.preprocess.unification import Floats
 from tasks.nodes.tools.parsing import MetricFacts
+from tasks.nodes.type_tables import Floats
 from tasks.params import Params
 
 TROUBLE = frozenset({

@@ -15,8 +15,8 @@ Only metrics that the tool's facts call cumulative are divided, by a time of the
 as it was read: a time that is itself divided by another still divides in seconds."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from tasks.nodes.aspects import type_names
 from tasks.nodes.history import History
 from tasks.nodes.tools.parsing import DURATION, MetricFacts
+from tasks.nodes.type_tables import Floats, Ints
 
 DEFINITIONS = """
 nano- = 1e-9 = n-
@@ -65,11 +66,6 @@ MULTIPLES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "thousand": 1e3, "million":
 SIGNS = {"%": "percent"}
 
 
-def definitions() -> list[str]:
-    """The lines that pint reads."""
-    return [*DEFINITIONS.split("\n"), *(f"{word} = 1" for word in COUNTED.split())]
-
-
 PER = re.compile(r"\s*/\s*|\s+per\s+|_per_|_(?=s$|secs?$|seconds?$)", re.IGNORECASE)  # MiB_s: file names lack the slash
 WORD = re.compile(r"[^\W\d_]+")
 TINY_INFORMATION = re.compile(r"(m|u|n|U|N|µ|μ|milli|micro|nano)(b|B|bit|byte|Byte)s?")  # a thousandth of a bit is none
@@ -84,45 +80,30 @@ BINARY_BY_TOOL: dict[str, dict[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class Spelled:
-    """Words above the line and below it; both empty for a plain number."""
+def spelled(unit: str, benchmark: str = "") -> tuple[list[str], list[str]] | None:
+    """The words of a unit above the line and below it, in the meaning that the benchmark's tool gives them.
 
-    above: tuple[str, ...]
-    below: tuple[str, ...]
-
-
-def spelled(unit: str, benchmark: str = "") -> Spelled | None:
-    """The words of a unit, in the meaning that the benchmark's tool gives them; None if it is no unit at all."""
+    None if it is no unit at all; no words for a plain number."""
     text = SIGNS.get(unit.strip(), unit.strip())
     if text.lower() in PLAIN:
-        return Spelled((), ())
+        return [], []
     sides = PER.split(text if text[0] != "/" else f"1{text}")
     if len(sides) > 2 or (len(sides) == 2 and not sides[1]):
         return None
     above, below = (_words(side, benchmark) for side in [*sides, ""][:2])
-    return None if above is None or below is None else Spelled(above, below)
+    return None if above is None or below is None else (above, below)
 
 
-def _words(side: str, benchmark: str) -> tuple[str, ...] | None:
+def _words(side: str, benchmark: str) -> list[str] | None:
     found = []
     for word in side.replace("%", " percent ").split():
-        if word == "1":
-            continue
-        if not WORD.fullmatch(word):
-            return None
-        meant = _meant(word, benchmark)
-        if TINY_INFORMATION.fullmatch(meant):
-            return None
-        found.append(meant)
-    return tuple(found)
-
-
-def _meant(word: str, benchmark: str) -> str:
-    for tool, binary in BINARY_BY_TOOL.items():
-        if tool in benchmark and word in binary:
-            return binary[word]
-    return word
+        if word != "1":
+            tools = (binary for tool, binary in BINARY_BY_TOOL.items() if tool in benchmark)
+            meant = next((binary[word] for binary in tools if word in binary), word)
+            if not WORD.fullmatch(word) or TINY_INFORMATION.fullmatch(meant):
+                return None
+            found.append(meant)
+    return found
 
 
 PLAIN_BASE = "1"
@@ -147,9 +128,9 @@ def conversion_of(unit: str, benchmark: str = "") -> Conversion:
     if words is not None:
         try:
             quantity = registry().Quantity(1.0, "dimensionless")
-            for word in words.above:
+            for word in words[0]:
                 quantity = quantity * _one(word)
-            for word in words.below:
+            for word in words[1]:
                 quantity = quantity / _one(word)
             base = quantity.to_root_units()
             return Conversion(float(base.magnitude), _label(base.units))
@@ -169,9 +150,9 @@ def per_second(base: str) -> str:
 
 @lru_cache(maxsize=1)
 def registry() -> Any:
-    """pint with the units of unit_definitions and no others, made at first use."""
+    """pint with the units of DEFINITIONS and COUNTED and no others, made at first use."""
     made: Any = pint.UnitRegistry(None)
-    made.load_definitions(definitions())
+    made.load_definitions([*DEFINITIONS.split("\n"), *(f"{word} = 1" for word in COUNTED.split())])
     return made
 
 
@@ -189,11 +170,6 @@ def _one(word: str) -> Any:
 
 def _label(units: Any) -> str:
     return f"{units:~C}".replace("pct", "%") or PLAIN_BASE
-
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -282,7 +258,7 @@ def choose_columns(found: Recorded, facts: Facts) -> pd.DataFrame:
         benchmark = str(own["benchmark"].iloc[0])
         base = _base(own, facts.get(benchmark, {}).get(str(metric)), benchmark)
         is_in = own["base"] == base
-        note = "; ".join([*_unknown(own[is_in]), *(f"{reason}: apart" for reason in _reasons(own[~is_in], base))])
+        note = "; ".join([*map(_unknown, own["unit"][is_in & ~own["is_known"]]), *_apart(own[~is_in], base)])
         n_apart = int(own.loc[~is_in, "n_values"].sum())
         rows.append((kind, benchmark, metric, base, tuple(sorted(set(own.loc[is_in, "unit"]))), n_apart, note))
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -321,17 +297,14 @@ def _base(own: pd.DataFrame, fact: MetricFacts | None, benchmark: str) -> str:
     return declared.base if declared and declared.base in counted.index else str(counted.idxmax())
 
 
-def _unknown(own: pd.DataFrame) -> list[str]:
-    return [f"unit {unit!r} is not known: a scale of its own" for unit in own.loc[~own["is_known"], "unit"]]
+def _unknown(unit: str) -> str:
+    return f"unit {unit!r} is not known: a scale of its own"
 
 
-def _reasons(own: pd.DataFrame, base: str) -> list[str]:
-    return [
-        f"{row.n_values} values in {row.unit!r}, which is not known"
-        if not row.is_known
-        else f"{row.n_values} values in {row.unit!r}, which cannot become {base}"
-        for row in own.itertuples()
-    ]
+def _apart(own: pd.DataFrame, base: str) -> Iterator[str]:
+    for row in own.itertuples():
+        why = f"which cannot become {base}" if row.is_known else "which is not known"
+        yield f"{row.n_values} values in {row.unit!r}, {why}: apart"
 
 
 SECONDS = "s"
@@ -365,18 +338,9 @@ def as_rates(unified: Unified, columns: pd.DataFrame, divided_by: Sequence[str],
                 seconds[unified.execution[unified.of(over)]] = unified.value[unified.of(over)]
         own = seconds[unified.execution[unified.of(at)]]
         value[unified.of(at)] /= np.where(own > 0, own, np.nan)
-    return _without_missing(replace(unified, value=value))
-
-
-def _without_missing(unified: Unified) -> Unified:
-    is_there = np.isfinite(unified.value)
-    counts = np.concatenate([[0], np.cumsum(is_there)])
-    return replace(
-        unified,
-        execution=unified.execution[is_there],
-        value=unified.value[is_there],
-        edges=counts[unified.edges].astype(np.int64),
-    )
+    is_there = np.isfinite(value)
+    edges = np.concatenate([[0], np.cumsum(is_there)])[unified.edges].astype(np.int64)
+    return Unified(unified.execution[is_there], value[is_there], edges)
 
 
 def declared_facts() -> Facts:

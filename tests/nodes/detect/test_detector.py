@@ -6,16 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from tasks.nodes.detect.detector import (
-    COLD,
-    LOGISTIC,
-    Linear,
-    Trees,
-    fit_detector,
-    headline_scores,
-    load_detector,
-    save_detector,
-)
+from tasks.nodes.detect.detector import COLD, Linear, Trees, fit_detector, load_detector, save_detector
 from tasks.nodes.detect.params import DetectorParams
 
 HEADLINE = DetectorParams(headlines={"spin": ("rate",)})
@@ -30,7 +21,8 @@ def fitted_on(drawn_case, params=HEADLINE, **told):
 
 def unlabelled(tables, at_h, params=HEADLINE):
     everything = np.ones(len(at_h), dtype=bool)
-    return headline_scores(tables, at_h, everything, params)
+    nothing = np.zeros_like(everything)
+    return fit_detector(tables, at_h, everything, nothing, everything, params).score(tables, at_h).score
 
 
 def test_a_linear_model_is_its_equation():
@@ -136,9 +128,7 @@ def test_renaming_and_shuffling_nodes_changes_nothing(drawn):
     [table] = tables.tables
     order = np.array([3, 0, 5, 1, 4, 2])  # the new number of each
     renamed = replace(
-        tables,
-        nodes=tuple(f"other-{at}" for at in range(6)),
-        tables=(replace(table, nodes=order[table.nodes]),),
+        tables, nodes=tuple(f"other-{at}" for at in range(6)), tables=(replace(table, nodes=order[table.nodes]),)
     )
     found = [fitted_on((one, at_h, is_stressed)).score(one, at_h).score for one in (tables, renamed)]
     np.testing.assert_array_equal(*found)
@@ -150,7 +140,7 @@ def test_other_units_change_nothing(drawn):
     [table] = tables.tables
     scaled = replace(tables, tables=(replace(table, natural=table.natural * [8.0, 1000.0]),))
     np.testing.assert_allclose(unlabelled(tables, at_h), unlabelled(scaled, at_h), atol=1e-9)
-    plain = [fitted_on((one, at_h, is_stressed), recipe=LOGISTIC).score(one, at_h).score for one in (tables, scaled)]
+    plain = [fitted_on((one, at_h, is_stressed), is_plain=True).score(one, at_h).score for one in (tables, scaled)]
     np.testing.assert_allclose(*plain, atol=1e-6)
     best = [fitted_on((one, at_h, is_stressed)).score(one, at_h).score for one in (tables, scaled)]
     assert np.corrcoef(*best)[0, 1] > 0.999  # a split may fall to the other side of a value
@@ -162,5 +152,5 @@ def test_what_is_saved_and_loaded_gives_the_same_numbers_to_the_bit(drawn, tmp_p
     fitted = fitted_on(case)
     save_detector(fitted, tmp_path)
     again = load_detector(tmp_path)
-    assert again.recipe == fitted.recipe and again.types["spin@1"].knows_stress == bool(stressed)
+    assert again.is_plain == fitted.is_plain and again.types["spin@1"].knows_stress == bool(stressed)
     np.testing.assert_array_equal(again.score(tables, at_h).score, fitted.score(tables, at_h).score)

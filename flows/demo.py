@@ -21,8 +21,8 @@ from tasks.jobs.control.scenarios import named_scenario
 from tasks.jobs.exceedance import next_run
 from tasks.jobs.explain.explaining import explain_next_of
 from tasks.jobs.params import JobsParams
-from tasks.jobs.predict.prediction_rows import read_predictions
-from tasks.jobs.predict.quick_params import quick
+from tasks.jobs.predict.params import quick
+from tasks.jobs.predict.predicting import read_predictions
 from tasks.jobs.summary import read_summary
 from tasks.nodes.params import NodesParams
 from tasks.params import Params

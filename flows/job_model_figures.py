@@ -44,7 +44,7 @@ def draw_riskiest_job(warehouse: Warehouse, source: str, model_id: str, least: i
 
     least: finished runs that a job needs to be listed; after: data version that was predicted from; a continued run
     with another one draws it again."""
-    from tasks.jobs.predict.prediction_rows import read_predictions
+    from tasks.jobs.predict.predicting import read_predictions
 
     logger.debug("following the riskiest job of %s after %s", source, after)
     first = read_predictions(warehouse, source, min_before=least, limit=1)

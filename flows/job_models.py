@@ -14,7 +14,7 @@ from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.run_names import files_or_source, of_evaluation, of_source
 from tasks.jobs import model_steps
-from tasks.jobs.predict.figure_rows import read_figures
+from tasks.jobs.predict.training import read_figures
 from tasks.jobs.reader_names import reader_asked_for
 
 WORD = "jobs"
@@ -44,7 +44,7 @@ def jobs_train(params: TrainFlowParams) -> TrainedAndShown:
 @flow(name="jobs-predict", run_name=lambda: of_source("predict"), tags=TAGS)
 def jobs_predict(params: PredictFlowParams) -> PredictedAndShown:
     """Predict the next run of every job of a source by the model in use; the riskiest jobs are listed first."""
-    from tasks.jobs.predict.prediction_rows import read_predictions
+    from tasks.jobs.predict.predicting import read_predictions
 
     warehouse, source, least = params.warehouse, params.source, params.summary.min_support
     found = predict(warehouse, source)

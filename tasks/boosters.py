@@ -39,8 +39,16 @@ def lightgbm_alone() -> Any:
     return lightgbm
 
 
-def train_booster(features: pd.DataFrame, target: Floats, params: dict[str, Any], n_rounds: int, seed: int) -> Any:
-    """A lightgbm.Booster; features: (n, p), NaN is a value of its own; target: (n,). One thread, seeded.
+def train_booster(
+    features: pd.DataFrame,
+    target: Floats,
+    params: dict[str, Any],
+    n_rounds: int,
+    seed: int,
+    *,
+    weights: Floats | None = None,
+) -> Any:
+    """A lightgbm.Booster; features: (n, p), NaN is a value of its own; target, weights: (n,). One thread, seeded.
 
     Raises BadInput without a row."""
     lightgbm = lightgbm_alone()
@@ -49,7 +57,7 @@ def train_booster(features: pd.DataFrame, target: Floats, params: dict[str, Any]
     # a tree sees a whole number of rows and at least one: of a handful each counts several times
     times = math.ceil(1 / (params.get("bagging_fraction", 1.0) * len(features)))
     x, y = np.repeat(matrix(features), times, axis=0), np.repeat(np.asarray(target, dtype=float), times)
-    data = lightgbm.Dataset(x, y, free_raw_data=True)
+    data = lightgbm.Dataset(x, y, weight=None if weights is None else np.repeat(weights, times), free_raw_data=True)
     return lightgbm.train({**ONE_THREAD, **params, "seed": seed}, data, n_rounds)
 
 

@@ -12,9 +12,7 @@ import pandas as pd
 import pytest
 
 from tasks import settings
-from tasks.jobs.predict.classifier_params import ClassifierParams
-from tasks.jobs.predict.evaluation_params import EvaluateParams, PredictParams
-from tasks.jobs.predict.predictor_params import PredictorParams
+from tasks.jobs.predict.params import EvaluateParams, PredictParams
 from tasks.jobs.shape_params import (
     BinParams,
     CharacteriseParams,
@@ -154,14 +152,13 @@ def _with_defaults(rows: pd.DataFrame, defaults: dict[str, Any]) -> pd.DataFrame
 @pytest.fixture(scope="session")
 def quick_training() -> EvaluateParams:
     """The parameters of a training of a few small trees."""
-    predictor = PredictorParams(n_trees=10)
     shapes = ShapeParams(k=2, min_support=10)
     predict = PredictParams(
         characterise=CharacteriseParams(bins=BinParams(ranges="data"), shapes=shapes),
-        classifier=ClassifierParams(n_rounds=10, min_leaf=10, row_share=1, feature_share=1),
-        predictor=predictor,
+        n_rounds=40,
+        n_trees=10,
     )
-    return EvaluateParams(predict=predict, with_rivals=False, forest_trees=5, boosted_trees=5, min_group_runs=5)
+    return EvaluateParams(predict=predict, baseline_trees=5)
 
 
 @pytest.fixture(scope="session")

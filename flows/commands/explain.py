@@ -167,7 +167,10 @@ def _fresh(invocation: Invocation, source: str, params: "ExplainParams") -> "Exp
     from tasks.errors import NotFound
     from tasks.jobs import reason_steps
     from tasks.jobs.explain.tables import read_source
-    from tasks.jobs.predict.champions import KIND, WORD
+    from tasks.jobs.predict.trained import (
+        KIND,
+        WORD,
+    )
     from tasks.warehouse.registry import champion
 
     warehouse = invocation.settings.warehouse

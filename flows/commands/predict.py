@@ -78,7 +78,7 @@ def _show_all(
     invocation: Invocation, settings: "Settings", source: str, by: Risk, top: int | None, *, as_json: bool
 ) -> None:
     from flows.machine_output import records, show_json
-    from tasks.jobs.predict.prediction_rows import read_predictions
+    from tasks.jobs.predict.predicting import read_predictions
 
     model_id = _up_to_date(settings, source)
     least = settings.jobs.summary.min_support if top is not None else 0
@@ -100,8 +100,12 @@ def _up_to_date(settings: "Settings", source: str) -> str:
     """Predict anew where model or files have changed since; returns the model's id."""
     from tasks.errors import NotFound
     from tasks.jobs import model_steps
-    from tasks.jobs.predict.champions import KIND, WORD, no_model
-    from tasks.jobs.predict.prediction_rows import are_fresh
+    from tasks.jobs.predict.predicting import are_fresh
+    from tasks.jobs.predict.trained import (
+        KIND,
+        WORD,
+        no_model,
+    )
     from tasks.warehouse.registry import champion
 
     card = champion(settings.warehouse.models, WORD, source, KIND)

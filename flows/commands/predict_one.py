@@ -8,7 +8,10 @@ from tasks.quantities import duration, number, share
 
 if TYPE_CHECKING:
     from tasks.jobs.outlook.exceeding import PredictedChance
-    from tasks.jobs.predict.one_job import JobOutlook, ShapeChance
+    from tasks.jobs.predict.predicting import (
+        JobOutlook,
+        ShapeChance,
+    )
     from tasks.settings import Settings
 
 MOST_SHAPES = 3
@@ -22,7 +25,7 @@ LIMITS = (
 
 def show_outlook(settings: "Settings", source: str, job: str, exceeds: float | None, *, as_json: bool) -> None:
     """Print, or give as JSON, what the next run of one job will be like."""
-    from tasks.jobs.predict.one_job import job_outlook
+    from tasks.jobs.predict.predicting import job_outlook
 
     times_s = () if exceeds is None else (exceeds,)
     found = job_outlook(settings.warehouse, source, job, settings.jobs.outlook, times_s=times_s)

@@ -29,7 +29,7 @@ def show_running(
 ) -> None:
     """Print, or give as JSON, how long each run that goes on still takes."""
     from flows.machine_output import records, show_json
-    from tasks.jobs.predict.going_on import runs_going_on
+    from tasks.jobs.predict.predicting import runs_going_on
 
     found = runs_going_on(settings.warehouse, source, settings.jobs.outlook, within_s=within_s)
     rows = [{**row, "exceeds": 1 - row["chance_in_time"]} for row in records(found.runs)]
@@ -61,7 +61,7 @@ def show_running(
 def show_costliest(invocation: Invocation, settings: "Settings", source: str, *, as_json: bool) -> None:
     """Print, or give as JSON, the jobs whose variation costs the most waiting."""
     from flows.machine_output import records, show_json
-    from tasks.jobs.predict.costs import costs_of_source
+    from tasks.jobs.predict.predicting import costs_of_source
 
     found = costs_of_source(settings.warehouse, source, settings.jobs.cost)
     rows = records(found.jobs)

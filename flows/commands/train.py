@@ -46,7 +46,7 @@ def train(
     settings = invocation.resolved(flags).settings
     chosen = one_source_with_runs(settings.warehouse, source)
     found = _trained(invocation, settings, chosen)
-    from tasks.jobs.predict.figure_rows import read_figures  # not before: it imports seconds
+    from tasks.jobs.predict.training import read_figures  # not before: it imports seconds
 
     figures = read_figures(settings.warehouse, chosen, found["model_id"])
     if as_json:

@@ -22,7 +22,11 @@ from tasks.jobs.group_counts import (
 )
 from tasks.jobs.pmf import Bins, Floats
 from tasks.jobs.posterior import hard_labels, prior_weights
-from tasks.jobs.shape_params import CharacteriseParams, Kind, ShapeParams
+from tasks.jobs.shape_params import (
+    CharacteriseParams,
+    Kind,
+    ShapeParams,
+)
 from tasks.jobs.shapes import (
     COMPARED_N_BINS,
     NO_LABEL,

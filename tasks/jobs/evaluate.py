@@ -18,10 +18,14 @@ from tasks.jobs.intake import (
     find_logs,
     land_log,
 )
-from tasks.jobs.predict.evaluation_params import EvaluateParams
-from tasks.jobs.predict.label_evaluation import LabelEvaluation, evaluate_labels
+from tasks.jobs.labels.evaluation import LabelEvaluation, evaluate_labels
 from tasks.jobs.predict.outcomes import ENDED, outcome_figures
-from tasks.jobs.predict.preparation import KINDS, Prepared, prepare
+from tasks.jobs.predict.params import EvaluateParams
+from tasks.jobs.predict.preparation import (
+    KINDS,
+    Prepared,
+    prepare,
+)
 from tasks.jobs.predict.rows import read_runs
 from tasks.jobs.predict.runtime_evaluation import RuntimeEvaluation, evaluate_runtimes
 from tasks.jobs.shape_params import Kind
@@ -73,7 +77,7 @@ def evaluate_runs(runs: pd.DataFrame, params: EvaluateParams) -> Evaluation:
     """Split the runs by time, learn from the earlier ones, score the later ones. runs: of read_runs.
 
     Raises BadInput for a log with fewer than three times of submission."""
-    prepared = prepare(runs, params.predict.characterise, params.predict.features)
+    prepared = prepare(runs, params.predict.characterise)
     figures = log_figures(prepared)
     labels: dict[Kind, LabelEvaluation] = {}
     for kind in KINDS:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tasks.jobs.predict.label_evaluation import LabelEvaluation
+from tasks.jobs.labels.evaluation import LabelEvaluation
 from tasks.jobs.predict.preparation import Prepared
 from tasks.jobs.predict.runtime_evaluation import RuntimeEvaluation, Scored
 from tasks.jobs.shape_params import Kind
@@ -62,8 +62,6 @@ def label_figures(prepared: Prepared, kind: Kind, found: LabelEvaluation | None,
         one = found.references[name] if found else None
         _set(figures, f"label.{name}.{kind}", one.by_run if one else None, one.reason if one else why)
         _set(figures, f"label.{name}_group.{kind}", one.by_group if one else None, one.reason if one else why)
-    for method, accuracy in (found.rivals if found else {}).items():
-        _set(figures, f"label.accuracy_{method}.{kind}", accuracy, why)
     for row in found.occurrences.to_dict("records") if found else []:
         for name in ("model", "so_far", *REFERENCES):
             _set(figures, f"label.{name}_by_history.{kind}.{row['slice']}", row[name], "no such job has enough runs")

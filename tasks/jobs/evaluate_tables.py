@@ -11,15 +11,13 @@ LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def write_tables(found: Evaluation, folder: Path) -> None:
-    """predictors, predictions, jobs, and for each normalisation occurrences, sources, importances and confusion."""
+    """predictors, predictions, jobs, and for each normalisation occurrences, importances and confusion."""
     folder.mkdir(parents=True, exist_ok=True)
     table_of(found.runtimes).to_parquet(folder / "predictors.parquet", index=False)
     predictions_of(found).to_parquet(folder / "predictions.parquet", index=False)
     for kind, one in found.labels.items():
         one.occurrences.to_parquet(folder / f"occurrences-{kind}.parquet", index=False)
-        one.sources.to_parquet(folder / f"sources-{kind}.parquet", index=False)
         one.importances.to_parquet(folder / f"importances-{kind}.parquet", index=False)
-        one.selection.table.to_parquet(folder / f"selection-{kind}.parquet", index=False)
         confusion = pd.DataFrame(one.report.confusion).add_prefix("predicted_").rename_axis("actual").reset_index()
         confusion.to_parquet(folder / f"confusion-{kind}.parquet", index=False)
 

@@ -18,10 +18,13 @@ from numpy.typing import NDArray
 from tasks.errors import BadInput
 from tasks.jobs.pmf import Bins, Counts, Floats, bins_of, derived_bins
 from tasks.jobs.posterior import log_shapes, posterior_of
-from tasks.jobs.predict.periods import PERIODS
+from tasks.jobs.predict.preparation import PERIODS
 from tasks.jobs.predict.rows import FINISHED
-from tasks.jobs.predict.split_params import SplitParams
-from tasks.jobs.shape_params import CharacteriseParams, Kind
+from tasks.jobs.shape_params import (
+    CharacteriseParams,
+    Kind,
+    SplitParams,
+)
 from tasks.jobs.shapes import NO_LABEL, TABLE_COLUMNS, Labels
 from tasks.warehouse.connection import Connection
 

@@ -8,7 +8,7 @@ from tasks.jobs.params import (
     GroupParams,
     ReadParams,
 )
-from tasks.jobs.predict.evaluation_params import EvaluateParams
+from tasks.jobs.predict.params import EvaluateParams
 from tasks.jobs.shape_params import CharacteriseParams
 from tasks.utc import utc_text
 from tasks.warehouse.place import Warehouse
@@ -52,8 +52,11 @@ def train(warehouse: Warehouse, source: str, evaluate: EvaluateParams, run_id: s
     """Train a model on a source, measure it on held-out runs, and put it into use if it is the better one.
 
     run_id: of the flow run; the same run, data and parameters make the same model once."""
-    from tasks.jobs.predict.figure_rows import write_figures
-    from tasks.jobs.predict.training import METRIC, train_source
+    from tasks.jobs.predict.training import (
+        METRIC,
+        train_source,
+        write_figures,
+    )
     from tasks.jobs.summary import kind_of_runs
 
     kind_of_runs(warehouse, source)  # a line in the log where all are simulated
@@ -70,9 +73,7 @@ def train(warehouse: Warehouse, source: str, evaluate: EvaluateParams, run_id: s
 
 def shapes_of(warehouse: Warehouse, model_id: str) -> dict[str, str]:
     """By normalisation the name of the shapes that a model uses."""
-    from tasks.jobs.predict.champions import WORD
-    from tasks.jobs.predict.shape_names import shape_names
-    from tasks.jobs.predict.trained import load_trained
+    from tasks.jobs.predict.trained import WORD, load_trained, shape_names
     from tasks.warehouse.registry import folder_of
 
     return shape_names(load_trained(folder_of(warehouse.models, WORD, model_id)).shapes)
@@ -80,7 +81,7 @@ def shapes_of(warehouse: Warehouse, model_id: str) -> dict[str, str]:
 
 def predict(warehouse: Warehouse, source: str) -> Predicted:
     """Write the next run of every job of a source, as its champion predicts it, to jobs.predictions."""
-    from tasks.jobs.predict.prediction_rows import predict_source
+    from tasks.jobs.predict.predicting import predict_source
 
     found = predict_source(warehouse, source)
     logger.info("predicted the next run of %d jobs of source %s by %s", found.n_jobs, source, found.model_id)

@@ -7,7 +7,7 @@ from pydantic import Field, field_validator
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.explain.params import ExplainParams
 from tasks.jobs.outlook.params import CostParams, DriftParams, LateParams, OutlookParams
-from tasks.jobs.predict.evaluation_params import EvaluateParams
+from tasks.jobs.predict.params import EvaluateParams
 from tasks.jobs.record.params import RecordParams
 from tasks.params import Params
 from tasks.quantities import SPELLINGS, Dimension, factor_of

@@ -112,10 +112,13 @@ def _by_model(
     warehouse: Warehouse, source: str, watch: WatchParams, runs: pd.DataFrame, model: Champion
 ) -> Prediction | None:
     """What the model predicts of these runs; None, with a warning, if it cannot."""
-    from tasks.jobs.predict.features_earlier import earlier_runs
+    from tasks.jobs.predict.earlier import earlier_runs
     from tasks.jobs.predict.predicting import predict_rows
     from tasks.jobs.predict.preparation import with_ends
-    from tasks.jobs.predict.rows import FINISHED, fetch_runs
+    from tasks.jobs.predict.rows import (
+        FINISHED,
+        fetch_runs,
+    )
 
     model_id, trained = model
     with reading(warehouse) as connection:

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from tasks.jobs.evaluate import Evaluation
+from tasks.jobs.labels.evaluation import LabelEvaluation
 from tasks.jobs.predict.feature_words import feature_of
-from tasks.jobs.predict.label_evaluation import LabelEvaluation
 from tasks.jobs.predict.runtime_evaluation import table_of
 from tasks.jobs.shape_params import Kind
 from tasks.report.explain_figures import importance_figure

@@ -12,7 +12,7 @@ from tasks.jobs.explain.contributions import Contributions, push, shape_parts, t
 from tasks.jobs.explain.explaining import Explainer
 from tasks.jobs.explain.reasons import words_of
 from tasks.jobs.explain.whole_source import describe_held_out
-from tasks.jobs.predict.evidence import LEAST
+from tasks.jobs.labels.classifier import LEAST
 from tasks.jobs.shape_params import Kind
 from tasks.report.explain_beeswarm import Swarm
 from tasks.report.explain_two_shapes import TwoShapes

@@ -13,7 +13,10 @@ from tasks.jobs.normalisation import (
 from tasks.jobs.pmf import Bins, Counts
 from tasks.jobs.posterior import prior_weights
 from tasks.jobs.predict.rows import fetch_runs
-from tasks.jobs.shape_params import CharacteriseParams, Kind
+from tasks.jobs.shape_params import (
+    CharacteriseParams,
+    Kind,
+)
 from tasks.report.shapes_likelihood import JobAgainstShapes, compare_with_shapes
 from tasks.warehouse.connection import Connection, fetch, reading
 from tasks.warehouse.place import Warehouse

@@ -15,9 +15,8 @@ from threadpoolctl import threadpool_limits
 
 from tasks.jobs.distribution import Floats
 from tasks.jobs.pmf import bins_of
-from tasks.jobs.predict.evaluation_params import PredictParams
-from tasks.jobs.predict.features import make_features
-from tasks.jobs.predict.features_shapes import HistoricShapes
+from tasks.jobs.predict.features import History, make_features
+from tasks.jobs.predict.params import PredictParams
 from tasks.jobs.predict.peers import histories
 from tasks.jobs.predict.predictor import fit_predictor
 from tasks.jobs.predict.runtime_evaluation import model_features
@@ -69,14 +68,13 @@ def train(past: pd.DataFrame, rng: np.random.Generator) -> Trained:
     last = slice(len(past) - N_TRAINED_ON, None)
     features = model_features(_features(untrained, past[last].reset_index(drop=True)))
     learn_from = past[last].reset_index(drop=True)
-    model, _ = fit_predictor(features, histories(learn_from, learn_from), learn_from, params.predictor)
+    model, _ = fit_predictor(features, histories(learn_from, learn_from), learn_from, n_trees=params.n_trees, seed=0)
     return Trained(model, shapes, {}, medians, none, params)
 
 
 def _features(untrained: Trained, past: pd.DataFrame) -> pd.DataFrame:
     medians = {str(key): float(value) for key, value in untrained.history_s.items()}
-    historic = {kind: HistoricShapes(shapes, medians, 0.001) for kind, shapes in untrained.shapes.items()}
-    return make_features(past, past, untrained.params.features, shapes=historic)
+    return make_features(past, past, History(untrained.shapes, medians, 0.001))
 
 
 def test_100_000_submissions_are_scored_in_less_than_8_s_of_cpu(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from flows.job_params import SummaryFlowParams
 from flows.job_shapes import characterise_jobs
 from flows.jobs import summarise_jobs
 from tasks.errors import NotFound
-from tasks.jobs.predict.evaluation_params import EvaluateParams
+from tasks.jobs.predict.params import EvaluateParams
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards
@@ -76,14 +76,14 @@ def test_a_prediction_without_a_model_says_how_to_make_one(job_log: Callable[...
 
 @pytest.mark.slow
 def test_two_experiments_can_be_compared(trained_log: Warehouse, quick_training: EvaluateParams) -> None:
-    longer = quick_training.model_copy(update={"forest_trees": 10})
+    longer = quick_training.model_copy(update={"baseline_trees": 10})
     for params in (quick_training, longer):
         figures = evaluate_jobs(EvaluateFlowParams(source="log", evaluate=params, warehouse=trained_log))
         assert figures["n"] == 720
         assert "predicted" in Path(figures["report"]).read_text()
     second, first = list_runs(trained_log)["run_id"]
     rows = compare_runs(trained_log, first, second).set_index("key")
-    assert rows.loc["parameters.evaluate.forest_trees", ["first", "second"]].tolist() == [5, 10]
+    assert rows.loc["parameters.evaluate.baseline_trees", ["first", "second"]].tolist() == [5, 10]
     assert "figures.predict.crps.forest" in rows.index
     assert "figures.predict.crps.model" not in rows.index
     assert "How well the runtimes of source log are predicted" in artifact("jobs-log-evaluation")

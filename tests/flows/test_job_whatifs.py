@@ -13,7 +13,7 @@ from flows.job_whatif_params import WhatIfFlowParams
 from flows.job_whatifs import ask_jobs
 from tasks.errors import BadInput, NotFound
 from tasks.jobs.control.params import WhatIfParams
-from tasks.jobs.predict.evaluation_params import EvaluateParams
+from tasks.jobs.predict.params import EvaluateParams
 from tasks.report.predictions_data import fetch_what_ifs
 from tasks.report.predictions_words import change_rows
 from tasks.warehouse.connection import fetch

@@ -10,9 +10,12 @@ from tasks.errors import BadInput, NotFound
 from tasks.jobs.characterise import characterise, lowered, read_characterised
 from tasks.jobs.normalisation import normalise
 from tasks.jobs.pmf import histogram
-from tasks.jobs.predict.periods import assign_periods
+from tasks.jobs.predict.preparation import assign_periods
 from tasks.jobs.predict.rows import read_runs
-from tasks.jobs.shape_params import CharacteriseParams, ShapeParams
+from tasks.jobs.shape_params import (
+    CharacteriseParams,
+    ShapeParams,
+)
 from tasks.jobs.shapes import (
     fit_shapes,
     rank_by_runs,

@@ -6,21 +6,9 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.jobs.evaluate import evaluate_runs
-from tasks.jobs.predict.classifier_params import ClassifierParams, LabelParams, SelectionParams
-from tasks.jobs.predict.evaluation_params import EvaluateParams, PredictParams
-from tasks.jobs.predict.predictor_params import PredictorParams
+from tasks.jobs.predict.params import EvaluateParams, PredictParams
 
-QUICK = EvaluateParams(
-    with_rivals=False,
-    forest_trees=5,
-    boosted_trees=5,
-    predict=PredictParams(
-        classifier=ClassifierParams(n_rounds=5),
-        selection=SelectionParams(n_rounds=1, n_epochs=2),
-        labels=LabelParams(oracle_draws=20, half_draws=2),
-        predictor=PredictorParams(n_trees=5),
-    ),
-)
+QUICK = EvaluateParams(baseline_trees=5, predict=PredictParams(n_rounds=5, n_trees=5))
 
 
 def log(runtime_s, groups):

@@ -12,14 +12,14 @@ from tasks.jobs.normalisation import (
 )
 from tasks.jobs.pmf import Bins, derived_bins, histogram
 from tasks.jobs.posterior import log_posterior
-from tasks.jobs.predict.periods import assign_periods
+from tasks.jobs.predict.preparation import assign_periods
 from tasks.jobs.predict.rows import read_runs
-from tasks.jobs.predict.split_params import SplitParams
 from tasks.jobs.shape_params import (
     BinParams,
     CharacteriseParams,
     NormalisationParams,
     ShapeParams,
+    SplitParams,
 )
 from tasks.warehouse.connection import reading
 

@@ -9,9 +9,7 @@ import pytest
 
 from tasks.jobs.outlook.params import DriftParams, LateParams, OutlookParams
 from tasks.jobs.params import WatchParams
-from tasks.jobs.predict.classifier_params import ClassifierParams, SelectionParams
-from tasks.jobs.predict.evaluation_params import EvaluateParams, PredictParams
-from tasks.jobs.predict.predictor_params import PredictorParams
+from tasks.jobs.predict.params import EvaluateParams, PredictParams
 from tasks.jobs.predict.training import train_source
 from tasks.jobs.shape_params import (
     BinParams,
@@ -29,11 +27,10 @@ NARROW, WIDE = 0.05, 0.5
 TINY = EvaluateParams(
     predict=PredictParams(
         characterise=CharacteriseParams(bins=BinParams(n_bins=40, ranges="data"), shapes=ShapeParams(k=2)),
-        selection=SelectionParams(n_rounds=1),
-        classifier=ClassifierParams(n_rounds=5),
-        predictor=PredictorParams(n_trees=10),
+        n_rounds=5,
+        n_trees=10,
     ),
-    with_rivals=False,
+    baseline_trees=5,
 )
 
 

@@ -36,14 +36,16 @@ from tasks.jobs.empirical import Empirical
 from tasks.jobs.explain.whole_source import held_out_places, training_places
 from tasks.jobs.normalisation import historic_medians
 from tasks.jobs.pmf import quantiles
-from tasks.jobs.predict.champions import needed_champion
 from tasks.jobs.predict.feature_words import feature_of
-from tasks.jobs.predict.features_usage import BY_SKU
+from tasks.jobs.predict.features import BY_SKU
 from tasks.jobs.predict.peers import Histories
-from tasks.jobs.predict.predicting import end_of, next_conditions
+from tasks.jobs.predict.predicting import (
+    end_of,
+    next_conditions,
+)
 from tasks.jobs.predict.preparation import with_ends
 from tasks.jobs.predict.rows import read_runs
-from tasks.jobs.predict.trained import Trained
+from tasks.jobs.predict.trained import Trained, needed_champion
 from tasks.jobs.shape_params import Kind
 from tasks.jobs.shapes import ShapeSet
 from tasks.jobs.summary import find_group

@@ -18,8 +18,7 @@ from scipy import sparse
 from scipy.special import logsumexp, softmax
 
 from tasks.jobs.distribution import Floats, Rows
-from tasks.jobs.predict.classifier_lightgbm import LightGbm
-from tasks.jobs.predict.evidence import LEAST, evidence_of
+from tasks.jobs.labels.classifier import LEAST, LightGbm, evidence_of
 from tasks.jobs.predict.forest import Forest
 from tasks.jobs.predict.peers import MOST_RUNS, Histories
 from tasks.jobs.predict.pool import order_quantiles
@@ -186,20 +185,20 @@ def _shares(model: Predictor, known: Histories, n: int, start: float) -> tuple[F
 def shape_parts(classifier: LightGbm, features: pd.DataFrame) -> Contributions:
     """What each feature adds to the log-probability of each shape, up to a constant: k scores.
 
-    Their softmax is what the classifier predicts. The trees' scores are divided by its temperature, and a shape that no
-    training run had has base -inf. Where earlier runs are evidence, log-probabilities are added by their powers: that
+    Their softmax is what the classifier predicts. A shape that no training run had
+    has base -inf. Where earlier runs are evidence, log-probabilities are added by their powers: that
     of a shape counts from the same for all shapes, and the least that the trees' word counts for stands in the base.
     features: a frame with its columns, and those of the evidence, among others."""
     k, present = len(classifier.present), np.array(classifier.present)
     raw = contributions(classifier.booster, classifier.prepare(features), classifier.columns, k)
-    added = np.where(present, raw.added / classifier.temperature, 0.0)
-    base = np.where(present, raw.base / classifier.temperature, -np.inf)
+    added = np.where(present, raw.added, 0.0)
+    base = np.where(present, raw.base, -np.inf)
     of_trees = Contributions(added, base, classifier.columns)
     return _with_evidence(of_trees, classifier, features) if classifier.evidence else of_trees
 
 
 def _with_evidence(trees: Contributions, classifier: LightGbm, features: pd.DataFrame) -> Contributions:
-    """The trees' contributions to the power of the trees, and those of the evidence: see predict/evidence.py."""
+    """The trees' contributions to the power of the trees, and those of the evidence: see labels/classifier.py."""
     power, k = classifier.evidence_powers[0], trees.k
     scores = trees.raw  # (n, k)
     floor = math.log(LEAST) + logsumexp(scores, axis=1, keepdims=True)

@@ -18,12 +18,11 @@ from tasks.jobs.explain.contributions import MIN_RUNS, against_usual, runtime_pa
 from tasks.jobs.explain.params import ExplainParams
 from tasks.jobs.explain.reasons import Explanation, Typical, explain_run, typical_values
 from tasks.jobs.outlook.exceeding import chances_to_exceed
-from tasks.jobs.predict.champions import needed_champion
-from tasks.jobs.predict.features_earlier import earlier_runs
+from tasks.jobs.predict.earlier import earlier_runs
 from tasks.jobs.predict.predicting import predict_next
 from tasks.jobs.predict.preparation import with_ends
 from tasks.jobs.predict.rows import read_runs
-from tasks.jobs.predict.trained import Trained
+from tasks.jobs.predict.trained import Trained, needed_champion
 from tasks.jobs.shape_params import Kind
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse

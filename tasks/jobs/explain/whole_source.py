@@ -20,11 +20,11 @@ from tasks.jobs.explain.contributions import (
 )
 from tasks.jobs.explain.explaining import USUAL_RUNS, Explainer
 from tasks.jobs.explain.insights import RESAMPLES, Insight, judge_history, judge_insights
+from tasks.jobs.labels.targets import label_groups, label_instances
 from tasks.jobs.normalisation import historic_medians
-from tasks.jobs.predict.features_earlier import earlier_runs
+from tasks.jobs.predict.earlier import earlier_runs
 from tasks.jobs.predict.peers import Histories
-from tasks.jobs.predict.periods import assign_periods
-from tasks.jobs.predict.targets import label_groups, label_instances
+from tasks.jobs.predict.preparation import assign_periods
 from tasks.jobs.predict.trained import Trained
 from tasks.jobs.scores import Difference, bootstrap_difference
 from tasks.jobs.shape_params import Kind
@@ -256,7 +256,8 @@ def _insights(
     jobs = np.asarray(runs["group_key"].to_numpy(dtype=object))
     ratio = np.log(np.maximum(runs["runtime_s"], SHORTEST_S) / runs["median_s"].where(runs["median_s"] > 0))
     found = judge_insights(variable, features, jobs, rng, variation=np.abs(ratio).to_numpy())
-    by_job = label_groups(runs, trained.shapes[kind], trained.params.labels, trained.params.characterise.posterior)
+    asked = trained.params.characterise
+    by_job = label_groups(runs, trained.shapes[kind], asked.label_support, asked.posterior)
     actual = label_instances(runs["group_key"], by_job)
     known = actual >= 0
     is_right = trained.classifiers[kind].predict_proba(features).argmax(axis=1) == actual

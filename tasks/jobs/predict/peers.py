@@ -12,7 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.jobs.distribution import Floats, Rows
-from tasks.jobs.predict.features_earlier import EarlierRuns, earlier_runs, values_at
+from tasks.jobs.predict.earlier import (
+    EarlierRuns,
+    earlier_runs,
+    values_at,
+)
 
 JOB, USER, USER_REQUEST, REQUEST, LOG = "job", "user", "user_request", "request", "log"
 SHARED: dict[str, tuple[str, ...]] = {
@@ -81,7 +85,7 @@ def peer_features(runs: pd.DataFrame, past: pd.DataFrame) -> dict[str, Floats]:
         found[f"{peers}_median{SOME_RUNS}"] = _median(latest[:, :SOME_RUNS])
         quantiles = quantiles_of(latest, tuple(QUANTILES.values())).T
         found |= {f"{peers}_{name}": values for name, values in zip(QUANTILES, quantiles, strict=True)}
-        found[f"{peers}_since"] = _since(runs["submitted_at"], earlier)
+        found[f"{peers}_since"] = np.log1p(np.maximum(earlier.since_last_s(runs["submitted_at"]), 0.0))
         if limits is not None and earlier.has("requested_runtime_s"):
             shares = _log_s(earlier) - _logs(earlier.values("requested_runtime_s"))
             found[f"{peers}_limit_share"] = _median(values_at(places, shares))
@@ -148,13 +152,3 @@ def _mean(latest: Floats) -> Floats:
     n = is_there.sum(axis=1)
     sums = np.where(is_there, latest, 0.0).sum(axis=1)
     return np.where(n > 0, sums / np.maximum(n, 1), np.nan)
-
-
-def _since(times: pd.Series, earlier: EarlierRuns) -> Floats:
-    """Log of the seconds since the last of the peers ended: (n,), NaN without one."""
-    found = np.full(len(times), np.nan)
-    is_known = earlier.last >= 0
-    ended_at = earlier.known_at.to_numpy()[earlier.last[is_known]]
-    passed_s = (times.to_numpy()[is_known] - ended_at) / np.timedelta64(1, "s")
-    found[is_known] = np.log1p(np.maximum(passed_s, 0.0))
-    return found

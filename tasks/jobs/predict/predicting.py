@@ -1,4 +1,4 @@
-"""Predictions by a trained model: of given submissions, and of the next run of each job."""
+"""What the model in use says: of given submissions, the next run of each job, one job, runs that go on, costly jobs."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -6,11 +6,29 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from tasks.errors import BadInput, NotFound
 from tasks.jobs.distribution import Floats, Predicted
 from tasks.jobs.empirical import Empirical, gather_history
+from tasks.jobs.exceedance import Bound, bound
+from tasks.jobs.outlook.costliest import costliest_jobs, mean_above
+from tasks.jobs.outlook.exceeding import PredictedChance, chances_beside_history
+from tasks.jobs.outlook.params import CostParams, OutlookParams
+from tasks.jobs.outlook.running import running_outlook
+from tasks.jobs.pmf import quantiles
 from tasks.jobs.predict.preparation import with_ends
-from tasks.jobs.predict.trained import Trained
+from tasks.jobs.predict.rows import fetch_runs, log_end, read_runs
+from tasks.jobs.predict.trained import (
+    WORD,
+    Trained,
+    needed_champion,
+)
+from tasks.jobs.risks import RISKS, Risk
 from tasks.jobs.shape_params import Kind
+from tasks.jobs.shapes import ShapeSet
+from tasks.jobs.summary import find_group, refuse_mixture
+from tasks.warehouse.connection import Connection, fetch, reading, transaction, writing
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.versions import data_version
 
 LAST_RUNS = 10  # the next run is predicted as if it came under the conditions of each of these
 ATOMS = 400  # quantiles that stand for the prediction under one of them: chances to 0.25 % and finer
@@ -96,3 +114,225 @@ def pooled(told: Predicted, job: np.ndarray[tuple[int], np.dtype[np.int64]]) -> 
     values, weights = told.atoms(int(np.clip(MOST_VALUES // max(told.n, 1), LEAST_ATOMS, ATOMS)))
     history = gather_history(values.ravel(), np.repeat(job, values.shape[1]), weights.ravel())
     return Empirical(history, np.arange(history.n_groups))
+
+
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+FAR_OUT = 2.0  # times the usual median
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What stands in jobs.predictions: which model and files it rests on, for which moment, and how many jobs."""
+
+    model_id: str
+    data_version: str
+    predicted_at: pd.Timestamp
+    n_jobs: int
+
+
+def predict_source(warehouse: Warehouse, source: str) -> Predictions:
+    """Predict the next run of every job of a source by its champion, and write jobs.predictions; twice changes nothing.
+
+    Raises NotFound if the source has no runs or no model yet, BadInput if the model's files are broken."""
+    card, trained = needed_champion(warehouse, source)
+    with reading(warehouse) as connection:
+        refuse_mixture(connection, source)
+        version = data_version(connection, WORD, source)
+        past = fetch_runs(connection, source)
+    if past.empty:
+        raise BadInput(f"source {source!r}", "no finished run with a runtime", "runs that have ended")
+    found = predict_next(trained, past)
+    at = pd.Timestamp(found.conditions["submitted_at"].iloc[0])
+    rows = table_of_next(trained, found).assign(
+        source=source, model_id=card.model_id, predicted_at=at, data_version=version
+    )
+    with writing(warehouse) as connection, transaction(connection):
+        _write(connection, source, rows)
+    return Predictions(card.model_id, version, at, len(rows))
+
+
+def table_of_next(trained: Trained, found: NextRuns) -> pd.DataFrame:
+    """One row a job: group_key, n_before, last_at, usual_s and what was predicted, as jobs.predictions names it."""
+    told, usual_s = found.predicted, found.jobs["usual_s"].to_numpy(dtype=float)
+    times = told.quantile(np.broadcast_to(LEVELS, (told.n, len(LEVELS))))
+    quantiles = {f"p{round(100 * level):02d}_s": times[:, place] for place, level in enumerate(LEVELS)}
+    is_far = 1 - told.cdf_below(FAR_OUT * usual_s)
+    table = found.jobs.assign(
+        **quantiles,
+        exceeds_2x_share=np.where(usual_s > 0, np.clip(is_far, 0.0, 1.0), np.nan),
+        expected_excess_s=mean_above(told, usual_s),
+        shape_ratio=pd.array([pd.NA] * told.n, dtype="Int32"),
+        shape_delta=pd.array([pd.NA] * told.n, dtype="Int32"),
+    )
+    for kind, shares in shape_shares(trained, found).items():
+        table[f"shape_{kind}"] = pd.array(shares.argmax(axis=1), dtype="Int32")
+    return table
+
+
+def read_predictions(
+    warehouse: Warehouse, source: str, *, by: Risk = "chance", min_before: int = 0, limit: int | None = None
+) -> pd.DataFrame:
+    """Rows of jobs.predictions of jobs with enough finished runs, the riskiest first; none if nothing was predicted.
+
+    by: chance to take twice the usual time, expected time beyond the usual, or the time that 95 % stay under."""
+    return fetch(
+        warehouse,
+        f"""SELECT * EXCLUDE (source) FROM jobs.predictions WHERE source = $source AND n_before >= $min_before
+        ORDER BY {RISKS[by]} DESC NULLS LAST, expected_excess_s DESC, group_key LIMIT $limit""",
+        {"source": source, "min_before": min_before, "limit": limit},
+    )
+
+
+def are_fresh(warehouse: Warehouse, source: str, model_id: str) -> bool:
+    """Whether jobs.predictions holds what this model says of the files that the source has now."""
+    with reading(warehouse) as connection:
+        made = connection.execute(
+            "SELECT DISTINCT model_id, data_version FROM jobs.predictions WHERE source = $source", {"source": source}
+        ).fetchall()
+        return made == [(model_id, data_version(connection, WORD, source))]
+
+
+def _write(connection: Connection, source: str, rows: pd.DataFrame) -> None:
+    connection.execute("DELETE FROM jobs.predictions WHERE source = $source", {"source": source})
+    connection.register("new_rows", rows)
+    connection.execute("INSERT INTO jobs.predictions BY NAME SELECT * FROM new_rows").fetchall()
+    connection.unregister("new_rows")
+
+
+QUARTILES = (0.25, 0.75, 0.95)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The time that the next run stays under with probability `level`: as predicted, and as its own runs bound it."""
+
+    level: float
+    predicted_s: float
+    own: Bound
+
+
+@dataclass(frozen=True)
+class ShapeChance:
+    """Probability of one shape. p25, p75, p95: of that shape, as a ratio to the median in the history, or seconds
+    beyond it; is_open: p75 lies among the outliers, so it is at least that."""
+
+    shape: int
+    share: float
+    p25: float
+    p75: float
+    p95: float
+    is_open: bool
+
+
+@dataclass(frozen=True)
+class JobOutlook:
+    """usual_s: median of the n_before finished runs; predicted_at: the end of the log, UTC; shapes: by kind, the most
+    probable first; chances: of taking longer than given times."""
+
+    group_key: str
+    model_id: str
+    predicted_at: pd.Timestamp
+    n_before: int
+    last_at: pd.Timestamp
+    usual_s: float
+    limits: list[Limit]
+    chances: list[PredictedChance]
+    shapes: dict[Kind, list[ShapeChance]]
+
+
+def job_outlook(
+    warehouse: Warehouse, source: str, job: str, params: OutlookParams, *, times_s: tuple[float, ...] = ()
+) -> JobOutlook:
+    """The next run of one job, named by its key or a unique part of it; times_s: ask for the chance to exceed each.
+
+    Raises NotFound if no or several jobs fit, the job has no finished run, or the source has no model; BadSetting if
+    a time is none."""
+    card, trained = needed_champion(warehouse, source)
+    group_key = find_group(warehouse, source, job)
+    with reading(warehouse) as connection:
+        refuse_mixture(connection, source)
+        past = fetch_runs(connection, source)
+        now = log_end(connection, source)
+    own = past[past["group_key"] == group_key]
+    if own.empty:
+        raise NotFound(f"job {group_key!r} of source {source!r} has no finished run with a runtime yet")
+    found = predict_next(trained, past, keys=[group_key], now=now)
+    runtimes_s = own["runtime_s"].to_numpy(dtype=float)
+    levels = sorted(set(params.levels))
+    times = np.maximum.accumulate(found.predicted.quantile(np.array([levels]))[0])
+    return JobOutlook(
+        group_key=group_key,
+        model_id=card.model_id,
+        predicted_at=now,
+        n_before=len(own),
+        last_at=found.jobs["last_at"].iloc[0],
+        usual_s=float(found.jobs["usual_s"].iloc[0]),
+        limits=[Limit(level, float(time), bound(runtimes_s, level)) for level, time in zip(levels, times, strict=True)],
+        chances=[chances_beside_history(found.predicted, time, [runtimes_s])[0] for time in times_s],
+        shapes={kind: _chances(trained.shapes[kind], p[0]) for kind, p in shape_shares(trained, found).items()},
+    )
+
+
+def _chances(shapes: ShapeSet, shares: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[ShapeChance]:
+    """shares: (k,)."""
+    known = quantiles(shapes.centres, shapes.bins, QUARTILES).tolist()
+    chances = []
+    for shape in np.argsort(-shares, kind="stable").tolist():
+        p25, p75, p95 = known[shape]
+        chances.append(ShapeChance(shape, float(shares[shape]), p25, p75, p95, is_open=p75 >= shapes.bins.high))
+    return chances
+
+
+RUNNING = ("running",)
+
+
+@dataclass(frozen=True)
+class GoingOn:
+    """runs: of running_outlook, the ones that run longest against what was expected first; as_of: UTC; model_id."""
+
+    model_id: str
+    as_of: pd.Timestamp
+    runs: pd.DataFrame
+
+
+def runs_going_on(
+    warehouse: Warehouse, source: str, params: OutlookParams, *, within_s: float | None = None
+) -> GoingOn:
+    """What to expect of the runs that have started and not ended when the log ends.
+
+    The log says nothing of what came after its last moment, so each run is as old as it was then. within_s: the time
+    that each should take at most, for chance_in_time. Raises NotFound if the source has no model, or no runs."""
+    card, trained = needed_champion(warehouse, source)
+    with reading(warehouse) as connection:
+        refuse_mixture(connection, source)
+        as_of = log_end(connection, source, with_unfinished=True)
+        running = fetch_runs(connection, source, statuses=RUNNING)
+        past = fetch_runs(connection, source)
+    running = running[running["started_at"].notna()].reset_index(drop=True)
+    deadlines = None if within_s is None else running["started_at"] + pd.to_timedelta(within_s, unit="s")
+    told = predict_rows(trained, running, past)
+    table = running_outlook(running, told, as_of, params, deadlines_at=deadlines)
+    return GoingOn(card.model_id, as_of, table.sort_values(["chance_so_long", "run_id"]).reset_index(drop=True))
+
+
+DAY_S = 86_400.0
+
+
+@dataclass(frozen=True)
+class Costs:
+    """jobs: of costliest_jobs; days: length of the log, which runs per day are counted over; model_id."""
+
+    model_id: str
+    days: float
+    jobs: pd.DataFrame
+
+
+def costs_of_source(warehouse: Warehouse, source: str, params: CostParams) -> Costs:
+    """The costliest jobs of a source. Raises NotFound if it has no runs or no model, BadInput as costliest_jobs."""
+    card, trained = needed_champion(warehouse, source)
+    past = with_ends(read_runs(warehouse, source))
+    top = costliest_jobs(past, params)  # says what is wrong with the log, and whose next runs are asked for
+    found = predict_next(trained, past, keys=set(top["group_key"]))
+    jobs = costliest_jobs(past, params, predicted=found.predicted, keys=found.jobs["group_key"].tolist())
+    days = (past["submitted_at"].max() - past["submitted_at"].min()).total_seconds() / DAY_S
+    return Costs(card.model_id, days, jobs)

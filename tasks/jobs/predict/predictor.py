@@ -32,7 +32,6 @@ from tasks.jobs.predict.pool import (
     order_quantiles,
     recalibration,
 )
-from tasks.jobs.predict.predictor_params import PredictorParams
 
 FOREST, BOOSTED = "forest", "boosted"
 POOLED: dict[str, tuple[str, int]] = {  # name of a part: its peers, and how many of their last runs
@@ -153,7 +152,7 @@ class Tried:
 
 
 def fit_predictor(
-    features: pd.DataFrame, known: Histories, runs: pd.DataFrame, params: PredictorParams
+    features: pd.DataFrame, known: Histories, runs: pd.DataFrame, *, n_trees: int, seed: int
 ) -> tuple[Predictor, Tried]:
     """The predictor of finished runs, and how an earlier one did on the latest of them.
 
@@ -173,7 +172,7 @@ def fit_predictor(
         usual = float(np.median(log_s[rows])) if len(log_s[rows]) else 0.0
         frame = features.iloc[rows]
         target = log_s[rows] - (_usual(frame, usual) if is_relative else 0.0)
-        trees = {"n_trees": params.n_trees, "seed": params.seed}
+        trees = {"n_trees": n_trees, "seed": seed}
         forest = fit_forest(frame, target, **trees)
         boosted = fit_boosted(frame, target, BOOSTED_LEVELS, **trees) if BOOSTED in names else None
         return Predictor(

@@ -1,8 +1,9 @@
-"""A log made ready to learn from: periods, historic medians, shapes of the history, features and labels."""
+"""A log made ready to learn from: its periods D1, D2 and D3, historic medians, shapes of the history, features."""
 
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -14,21 +15,55 @@ from tasks.jobs.normalisation import (
     normalise,
 )
 from tasks.jobs.pmf import Bins, bins_of, histogram, pmfs_of, smooth
-from tasks.jobs.predict.feature_params import FeatureParams
 from tasks.jobs.predict.feature_words import is_of_peers
-from tasks.jobs.predict.features import make_features
-from tasks.jobs.predict.features_shapes import HistoricShapes
-from tasks.jobs.predict.periods import assign_periods
+from tasks.jobs.predict.features import History, make_features
 from tasks.jobs.shape_params import (
     CharacteriseParams,
     Kind,
     ShapeParams,
+    SplitParams,
 )
 from tasks.jobs.shapes import (
     ShapeSet,
     fit_shapes,
     rank_by_runs,
 )
+
+Period = Literal["D1", "D2", "D3"]
+PERIODS: tuple[Period, ...] = ("D1", "D2", "D3")
+
+
+def assign_periods(runs: pd.DataFrame, params: SplitParams) -> pd.Series:
+    """D1 (history), D2 (training) or D3 (test) for each run, a categorical on the index of `runs`.
+
+    runs: submitted_at, period. The periods of a recording are taken as they are if there are at least three, the
+    first three in the order of their first submissions, later ones counting as D3; a run without one is given its
+    place by its time. Otherwise the runs are split by submission, and runs submitted at the same moment stay together.
+    Raises BadInput for fewer than three distinct times of submission. Source: Zhu et al. 2023, Table 1."""
+    times = runs["submitted_at"]
+    if params.use_periods and "period" in runs and runs["period"].nunique() >= len(PERIODS):
+        starts = times.groupby(runs["period"]).min().sort_values(kind="stable")
+        codes = np.searchsorted(starts.to_numpy()[: len(PERIODS)], times.to_numpy(), side="right") - 1
+        codes = np.maximum(codes, 0)  # before the first period is history, too
+        named = runs["period"].map({name: min(place, 2) for place, name in enumerate(starts.index)})
+        codes = np.where(named.notna(), named.fillna(0), codes).astype(int)
+    else:
+        distinct = np.sort(times.unique())
+        if len(distinct) < len(PERIODS):
+            raise BadInput(
+                "job log",
+                f"runs of {len(distinct)} different times of submission",
+                "at least three, for history, training and test",
+                "give more of the log",
+            )
+        shares = np.array([params.history_share, params.history_share + params.training_share])
+        at = np.sort(times.to_numpy())[np.minimum((shares * len(times)).astype(int), len(times) - 1)]
+        # each period has at least one time of submission, however uneven the log
+        first = min(max(int(np.searchsorted(distinct, at[0])), 1), len(distinct) - 2)
+        second = min(max(int(np.searchsorted(distinct, at[1])), first + 1), len(distinct) - 1)
+        codes = np.searchsorted(distinct[[first, second]], times.to_numpy(), side="right")
+    return pd.Series(pd.Categorical.from_codes(codes, categories=pd.Index(PERIODS)), index=runs.index, name="part")
+
 
 logger = logging.getLogger(__name__)
 KINDS: tuple[Kind, ...] = ("ratio", "delta")
@@ -57,7 +92,7 @@ class Prepared:
         return np.asarray(self.runs["part"].isin(parts))
 
 
-def prepare(runs: pd.DataFrame, params: CharacteriseParams, features: FeatureParams) -> Prepared:
+def prepare(runs: pd.DataFrame, params: CharacteriseParams) -> Prepared:
     """Split, normalise and describe the runs of a log; runs: of read_runs, index 0 … n - 1.
 
     Raises BadInput for a log with fewer than three times of submission or without a run of a positive length."""
@@ -71,10 +106,13 @@ def prepare(runs: pd.DataFrame, params: CharacteriseParams, features: FeaturePar
     fitted = {kind: _shapes(runs[runs["part"] == "D1"], kind, params) for kind in KINDS}
     shapes = {kind: found for kind, (found, _) in fitted.items()}
     tables = {kind: table for kind, (_, table) in fitted.items()}
-    prior = params.posterior.empty_bin_prior
-    medians_of = {str(key): float(value) for key, value in history_s.items()}
-    historic = {kind: HistoricShapes(found, medians_of, prior, params.normalisation) for kind, found in shapes.items()}
-    return Prepared(runs, history_s, shapes, make_features(runs, runs, features, shapes=historic), tables)
+    return Prepared(runs, history_s, shapes, make_features(runs, runs, history_of(shapes, history_s, params)), tables)
+
+
+def history_of(shapes: Mapping[Kind, ShapeSet], history_s: pd.Series, params: CharacteriseParams) -> History:
+    """Shapes and medians of D1, history_s by group_key in seconds, as features are made of them."""
+    medians_s = {str(key): float(value) for key, value in history_s.items()}
+    return History(shapes, medians_s, params.posterior.empty_bin_prior, params.normalisation)
 
 
 def with_ends(runs: pd.DataFrame) -> pd.DataFrame:

@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tasks.errors import NotFound
 from tasks.jobs.columns import FLAT_COLUMNS
 from tasks.jobs.summary import refuse_mixture
 from tasks.warehouse.connection import Connection, reading
@@ -100,3 +101,16 @@ def _operators(texts: pd.Series) -> pd.DataFrame:
     codes, plans = pd.factorize(texts)
     counts = pd.DataFrame([json.loads(plan) for plan in plans]).sort_index(axis=1).add_prefix(OPERATOR).fillna(0.0)
     return counts.astype(float).reindex(codes).reset_index(drop=True)  # -1, no plan, is missing
+
+
+ENDS = Path(__file__).with_name("log_end.sql")
+
+
+def log_end(connection: Connection, source: str, *, with_unfinished: bool = False) -> pd.Timestamp:
+    """The moment just after the last submission or end of a finished run of a source, UTC, as predicting.end_of has it.
+
+    with_unfinished: of any run, also submitted and started ones that go on. Raises NotFound for a source without."""
+    found = connection.execute(ENDS.read_text(), {"source": source, "with_unfinished": with_unfinished}).fetchone()
+    if found is None or found[0] is None:
+        raise NotFound(f"source {source!r} has no run that has ended; fill it with 'whorl jobs ingest FILE'")
+    return pd.Timestamp(found[0])

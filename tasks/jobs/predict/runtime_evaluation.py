@@ -15,18 +15,21 @@ from tasks.jobs.distribution import Floats, Predicted
 from tasks.jobs.empirical import Empirical
 from tasks.jobs.normalisation import normalise
 from tasks.jobs.predict import baselines
-from tasks.jobs.predict.boosted import fit_boosted
-from tasks.jobs.predict.evaluation_params import EvaluateParams
-from tasks.jobs.predict.features_earlier import EarlierRuns, earlier_runs
-from tasks.jobs.predict.peers import JOB, USER_REQUEST, Histories, histories
-from tasks.jobs.predict.pool import LEVELS, limited, median_of, recalibrated_in_time, recalibration
-from tasks.jobs.predict.predictor import Predictor, Tried, fit_predictor, told_as
-from tasks.jobs.predict.preparation import Prepared
-from tasks.jobs.predict.shape_predictions import (
+from tasks.jobs.predict.baselines import (
     VARIANTS,
     own_counts,
     predict_by_shapes,
 )
+from tasks.jobs.predict.boosted import fit_boosted
+from tasks.jobs.predict.earlier import (
+    EarlierRuns,
+    earlier_runs,
+)
+from tasks.jobs.predict.params import EvaluateParams
+from tasks.jobs.predict.peers import JOB, USER_REQUEST, Histories, histories
+from tasks.jobs.predict.pool import LEVELS, limited, median_of, recalibrated_in_time, recalibration
+from tasks.jobs.predict.predictor import Predictor, Tried, fit_predictor, told_as
+from tasks.jobs.predict.preparation import Prepared
 from tasks.jobs.scores import (
     Calibration,
     Coverage,
@@ -48,6 +51,8 @@ from tasks.jobs.shape_params import Kind
 Places = NDArray[np.intp]
 EXPERTS_LEVELS = np.arange(1, 20) / 20  # of the boosted quantiles that are a baseline
 MOST_OWN_RUNS = 500  # of the job, the last ones, count in the paper's shapes
+FOREST_RUNS = 20_000  # that the random-forest regression learns from, the latest: minutes of CPU
+GROUP_RUNS = 20  # test runs that a job needs for its own KS distance
 
 
 @dataclass(frozen=True)
@@ -119,7 +124,11 @@ def evaluate_runtimes(
     rows = _sample(np.flatnonzero(prepared.is_part("D3")), params.max_test_runs)
     known = histories(runs, runs)
     model, tried = fit_predictor(
-        features.iloc[training], known.rows(training), runs.iloc[training], params.predict.predictor
+        features.iloc[training],
+        known.rows(training),
+        runs.iloc[training],
+        n_trees=params.predict.n_trees,
+        seed=params.seed,
     )
     parts = _Parts(prepared, training, rows, known, model, tried)
     quantiles, places = model.quantiles(features.iloc[rows], known.rows(rows)), training[tried.rows]
@@ -164,19 +173,18 @@ def _baselines(parts: _Parts, features: pd.DataFrame, params: EvaluateParams) ->
             told = baselines.history_prediction(known, peers, all_runs)
             found[name] = told_as(limited(told, features.iloc[rows], parts.model.grace))
     boosted = fit_boosted(
-        features.iloc[training], log_s[training], EXPERTS_LEVELS, n_trees=params.boosted_trees, seed=params.seed
+        features.iloc[training], log_s[training], EXPERTS_LEVELS, n_trees=params.baseline_trees, seed=params.seed
     ).quantiles(features.iloc[rows])
     nobody = rows[:0]
     found["lightgbm"] = parts.in_time(boosted, boosted[:0], nobody)
-    latest = training[-params.max_rival_runs :]
+    latest = training[-FOREST_RUNS:]
     runtime_s = parts.prepared.runs["runtime_s"].to_numpy(dtype=float)
     job_features = parts.prepared.job_features
     found["forest"] = baselines.forest_prediction(
         job_features.iloc[latest],
         runtime_s[latest],
         job_features.iloc[rows],
-        n_trees=params.forest_trees,
-        min_leaf=params.forest_min_leaf,
+        n_trees=params.baseline_trees,
         seed=params.seed,
     )
     return found
@@ -225,7 +233,7 @@ def _score(
         log_score=log_score_of(told, actual),
         coverage=coverage_of(told, actual),
         calibration=calibration_of(pit),
-        ks_group=ks_by_group(told, actual, keys, min_runs=params.min_group_runs),
+        ks_group=ks_by_group(told, actual, keys, min_runs=GROUP_RUNS),
         pooled=compare_pooled(told, actual),
         unseen_crps=crps_of(told.rows(unseen), actual[unseen]),
         pit=pit,

@@ -1,27 +1,41 @@
 """A trained predictor of a source with everything it needs, as files: LightGBM text, Parquet and JSON, nothing run.
 
-What the files say is checked when they are read: one changed by hand or half written says so, it does not predict."""
+What the files say is checked when they are read: one changed by hand or half written says so, it does not predict.
+The model in use for a source is the champion of the registry; no training is imported here."""
 
+import hashlib
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from tasks.errors import BadInput
-from tasks.jobs.predict.classifier_lightgbm import LightGbm
-from tasks.jobs.predict.evaluation_params import PredictParams
+from tasks.errors import BadInput, NotFound
+from tasks.jobs.labels.classifier import LightGbm
 from tasks.jobs.predict.feature_words import in_order
 from tasks.jobs.predict.features import make_features
-from tasks.jobs.predict.features_shapes import HistoricShapes
+from tasks.jobs.predict.params import PredictParams
 from tasks.jobs.predict.peers import Histories, histories
 from tasks.jobs.predict.predictor import Predictor
+from tasks.jobs.predict.preparation import KINDS, history_of
 from tasks.jobs.shape_params import Kind
 from tasks.jobs.shapes import ShapeSet
+from tasks.warehouse.connection import require
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.registry import ModelCard, champion, folder_of
+
+HASH_CHARS = 8
+
+
+def shape_names(shapes: Mapping[Kind, ShapeSet]) -> dict[str, str]:
+    """By kind: the kind, how many shapes, and a hash over all of their numbers."""
+    hashes = {kind: hashlib.sha256(one.to_json().encode()).hexdigest()[:HASH_CHARS] for kind, one in shapes.items()}
+    return {kind: f"{kind}-{len(one.centres)}-{hashes[kind]}" for kind, one in shapes.items()}
+
 
 PARAMS, SEEN, MEDIANS = "params.json", "training_runs.parquet", "medians.parquet"
-KINDS: tuple[Kind, ...] = ("ratio", "delta")
 
 
 @dataclass(frozen=True)
@@ -48,13 +62,8 @@ class Trained:
         """The features of this model for `runs`, which know those of `past` that ended before: (n, p).
 
         past: finished runs of all jobs, with ended_at."""
-        asked = self.params.characterise
-        medians = {str(key): float(value) for key, value in self.history_s.items()}
-        historic = {
-            kind: HistoricShapes(found, medians, asked.posterior.empty_bin_prior, asked.normalisation)
-            for kind, found in self.shapes.items()
-        }
-        return make_features(runs, past, self.params.features, shapes=historic, columns=self.columns)
+        history = history_of(self.shapes, self.history_s, self.params.characterise)
+        return make_features(runs, past, history, columns=self.columns)
 
     def histories(self, runs: pd.DataFrame, past: pd.DataFrame) -> Histories:
         """What peers of `runs` took before, as the model takes it; arguments as in `features`."""
@@ -96,3 +105,27 @@ def load_trained(folder: Path) -> Trained:
 
 def _text(file: Path) -> str:
     return file.read_text(encoding="utf-8")
+
+
+WORD, KIND = "jobs", "runtime"
+
+
+def champion_of(warehouse: Warehouse, source: str) -> tuple[ModelCard, Trained] | None:
+    """The model in use for a source, loaded; None before the first training."""
+    card = champion(warehouse.models, WORD, source, KIND)
+    return (card, load_trained(folder_of(warehouse.models, WORD, card.model_id))) if card else None
+
+
+def needed_champion(warehouse: Warehouse, source: str) -> tuple[ModelCard, Trained]:
+    """The same. Raises NoWarehouse, NotFound before the first training, BadInput if its files are broken."""
+    require(warehouse)
+    found = champion_of(warehouse, source)
+    if found is None:
+        raise NotFound(no_model(source))
+    return found
+
+
+def no_model(source: str) -> str:
+    """The line for a source without a model."""
+    command = shlex.join(["whorl", "jobs", "train", "--source", source])
+    return f"source {source!r} has no trained model yet; make one with {command}"

@@ -4,20 +4,25 @@ import logging
 from dataclasses import dataclass
 
 import pandas as pd
+import pyarrow as pa
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from tasks.errors import BadInput
 from tasks.jobs.evaluate import Evaluation, evaluate_runs
 from tasks.jobs.evaluate_figures import Figures
-from tasks.jobs.predict.champions import KIND, WORD
-from tasks.jobs.predict.champions import champion_of as champion_of
-from tasks.jobs.predict.classifier_lightgbm import LightGbm
-from tasks.jobs.predict.evaluation_params import EvaluateParams
+from tasks.jobs.labels.classifier import LightGbm
+from tasks.jobs.predict.params import EvaluateParams
+from tasks.jobs.predict.predicting import predict_rows
 from tasks.jobs.predict.rows import fetch_runs
-from tasks.jobs.predict.trained import Trained
+from tasks.jobs.predict.trained import (
+    KIND,
+    WORD,
+    Trained,
+)
+from tasks.jobs.predict.trained import champion_of as champion_of
 from tasks.jobs.scores import crps_of
 from tasks.jobs.summary import refuse_mixture
-from tasks.warehouse.connection import reading
+from tasks.warehouse.connection import reading, transaction, writing
 from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, promote, register
@@ -127,6 +132,42 @@ def _promoted(warehouse: Warehouse, card: ModelCard, found: Evaluation) -> str:
 
 def score_of(trained: Trained, rows: pd.DataFrame, past: pd.DataFrame) -> float | None:
     """Mean CRPS of a model on finished runs, in seconds."""
-    from tasks.jobs.predict.predicting import predict_rows
-
     return crps_of(predict_rows(trained, rows, past), rows["runtime_s"].to_numpy(dtype=float)).value
+
+
+REASON = ".reason"
+
+
+def write_figures(warehouse: Warehouse, source: str, model_id: str, figures: Figures) -> None:
+    """Write the figures of one model; twice changes nothing. `<key>.reason` becomes the reason of `<key>`."""
+    keys = [key for key in figures if not key.endswith(REASON)]
+    numbers = [key for key in keys if figures[key] is None or isinstance(figures[key], int | float)]
+    rows = pa.table(
+        {
+            "source": pa.array([source] * len(numbers), pa.string()),
+            "model_id": pa.array([model_id] * len(numbers), pa.string()),
+            "key": pa.array(numbers, pa.string()),
+            "value": pa.array([figures[key] for key in numbers], pa.float64()),
+            "reason": pa.array([figures.get(key + REASON) for key in numbers], pa.string()),
+        }
+    )
+    values = {"source": source, "model_id": model_id}
+    with writing(warehouse) as connection, transaction(connection):
+        connection.execute("DELETE FROM jobs.model_figures WHERE source = $source AND model_id = $model_id", values)
+        connection.register("new_rows", rows)
+        connection.execute("INSERT INTO jobs.model_figures BY NAME SELECT * FROM new_rows").fetchall()
+        connection.unregister("new_rows")
+
+
+def read_figures(warehouse: Warehouse, source: str, model_id: str) -> Figures:
+    """The figures of one model as its training returned them; none for a model that is not known."""
+    with reading(warehouse) as connection:
+        rows = connection.execute(
+            "SELECT key, value, reason FROM jobs.model_figures WHERE source = $source AND model_id = $model_id "
+            "ORDER BY key",
+            {"source": source, "model_id": model_id},
+        ).fetchall()
+    figures: Figures = {}
+    for key, value, reason in rows:
+        figures |= {key: value} if value is not None else {key: None, f"{key}{REASON}": reason}
+    return figures

@@ -8,14 +8,8 @@ import pytest
 
 CONF = """
 evaluate:
-  with_rivals: false
-  forest_trees: 5
-  boosted_trees: 5
-  predict:
-    classifier: {n_rounds: 5}
-    selection: {n_rounds: 1, n_epochs: 2}
-    labels: {oracle_draws: 20, half_draws: 2}
-    predictor: {n_trees: 5}
+  baseline_trees: 5
+  predict: {n_rounds: 5, n_trees: 5}
 """
 PARTS = ("model", "history", "forest", "global")
 

@@ -9,7 +9,7 @@ import pytest
 
 from flows.commands import characterise
 from tasks.jobs import model_steps
-from tasks.jobs.predict.evaluation_params import EvaluateParams
+from tasks.jobs.predict.params import EvaluateParams
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 

@@ -12,7 +12,7 @@ import pytest
 
 from flows.commands import characterise, train
 from tasks.jobs import model_steps
-from tasks.jobs.predict.evaluation_params import EvaluateParams
+from tasks.jobs.predict.params import EvaluateParams
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards
 

@@ -28,7 +28,7 @@ from tasks.jobs import model_steps as job_models
 from tasks.jobs import steps as job_steps
 from tasks.jobs.params import GroupParams
 from tasks.jobs.params import ReadParams as JobReadParams
-from tasks.jobs.predict.evaluation_params import EvaluateParams
+from tasks.jobs.predict.params import EvaluateParams
 from tasks.nodes import answers, network_steps, verdict_steps
 from tasks.nodes import steps as node_steps
 from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams

@@ -22,7 +22,7 @@ from tasks.jobs.explain.explaining import (
 )
 from tasks.jobs.explain.params import ExplainParams
 from tasks.jobs.outlook.params import OutlookParams
-from tasks.jobs.predict.one_job import job_outlook
+from tasks.jobs.predict.predicting import job_outlook
 from tasks.warehouse.connection import writing
 
 PARAMS = ExplainParams()
@@ -166,7 +166,7 @@ def test_without_evidence_of_earlier_runs_the_trees_alone_are_taken_apart(varied
     trained = varied.trained
     features = trained.features(varied.runs.tail(50), varied.runs)
     for classifier in trained.classifiers.values():
-        alone = replace(classifier, evidence=(), evidence_powers=(), temperature=1.7)
+        alone = replace(classifier, evidence=(), evidence_powers=())
         assert softmax(shape_parts(alone, features).raw, axis=1) == pytest.approx(alone.predict_proba(features))
 
 

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from tasks.errors import NotFound
 from tasks.jobs.columns import KNOWN_AFTER
-from tasks.jobs.pmf import Bins
-from tasks.jobs.predict.feature_params import FeatureParams
+from tasks.jobs.normalisation import historic_medians, normalise
+from tasks.jobs.pmf import Bins, histogram
+from tasks.jobs.posterior import log_posterior
 from tasks.jobs.predict.feature_words import FEATURES, in_order, is_of_peers
-from tasks.jobs.predict.features import make_features
-from tasks.jobs.predict.features_shapes import HistoricShapes
+from tasks.jobs.predict.features import History, make_features
+from tasks.jobs.shape_params import NormalisationParams
 from tasks.jobs.shapes import ShapeSet
 
-PARAMS = FeatureParams(window_runs=3, half_life_runs=1)
 START = pd.Timestamp("2026-01-05 06:00")  # a Monday
 OUTCOMES = ["ended_at", "started_at", "runtime_s", "wait_s", "cpu_s", "used_cpus", "status", *KNOWN_AFTER]
 OUTCOMES += ["vertices_old", "vertices_new", "n_vertices", "peak_memory_bytes"]
@@ -63,13 +63,13 @@ def shapes(medians_s):
     def one(kind, low, high):
         centres = np.array([[0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
         bins = Bins(kind=kind, low=low, high=high, n_bins=3)
-        return HistoricShapes(ShapeSet(bins, centres, np.array([0.5, 0.5]), np.array([1, 1]), 0.0), medians_s, 0.0)
+        return ShapeSet(bins, centres, np.array([0.5, 0.5]), np.array([1, 1]), 0.0)
 
-    return {"ratio": one("ratio", 0, 2), "delta": one("delta", -10, 10)}
+    return History({"ratio": one("ratio", 0, 2), "delta": one("delta", -10, 10)}, medians_s, 0.0)
 
 
 def test_features_worked_out_by_hand():
-    # a: 10, 20, 40 and 30 s, one an hour; the window holds the last three of those that had ended
+    # a: 10, 20, 40 and 30 s, one an hour
     log = bare(("a", 0, 10), ("a", 1, 20), ("a", 2, 40), ("a", 3, 30), ("a", 4.5, 1)).assign(
         input_bytes=[10.0, 20.0, 60.0, np.nan, 30.0],
         requested_cpus=[2.0, 2.0, 4.0, 8.0, 2.0],
@@ -80,23 +80,23 @@ def test_features_worked_out_by_hand():
         vertices_new=[3.0, 4.0, 2.0, 0.0, 9.0],
         n_vertices=[4.0, 4.0, 4.0, 0.0, 18.0],
     )
-    found = make_features(log, log, PARAMS).iloc[4]
+    found = make_features(log, log).iloc[4]
     expected = {
         "n_before": 4,
         "hour_of_day": 10.5,
         "day_of_week": 0,
         "input_bytes": 30,
-        "input_ratio": 30 / 40,  # the median of 20, 60 and a missing one
+        "input_ratio": 30 / 20,  # the median of 10, 20, 60 and a missing one
         "requested_tokens": 2,
         "tokens_ratio": 2 / 4,
         "mean_tokens_mean": 3,
         "mean_tokens_sd": np.sqrt(14 / 3),
-        "log_median_before": np.log(30),  # of 20, 40, 30
-        "log_ratio_mean": np.log([10, 20, 40, 30]).mean() - np.log(30),
+        "log_median_before": np.log(25),
+        "log_ratio_mean": np.log([10, 20, 40, 30]).mean() - np.log(25),
         "log_ratio_sd": np.log([10, 20, 40, 30]).std(ddof=1),
-        "last_log_ratio": 0,
-        "ewma_log_ratio": np.average(np.log([10, 20, 40, 30]), weights=[1, 2, 4, 8]) - np.log(30),
-        "p25_p75_before": (35 - 25) / 30,
+        "last_log_ratio": np.log(30 / 25),
+        "ewma_log_ratio": np.average(np.log([10, 20, 40, 30]), weights=0.5 ** (np.arange(4)[::-1] / 5)) - np.log(25),
+        "p25_p75_before": (32.5 - 17.5) / 25,
         "outlier_share_before": 2 / 3,  # 20 to 10, 40 to 15, and 30 to 20, but the first has no median
         "hours_since_last": 1.5 - 30 / 3600,
         "n_vertices_mean": 3,
@@ -106,12 +106,12 @@ def test_features_worked_out_by_hand():
     for name, value in expected.items():
         assert found[name] == pytest.approx(value, abs=1e-12), name
     assert np.isnan(found["op_FILTER"])
-    assert make_features(log, log, PARAMS)["n_operators"].tolist()[:4] == [3, 3, 3, 3]
+    assert make_features(log, log)["n_operators"].tolist()[:4] == [3, 3, 3, 3]
 
 
 def test_the_median_of_the_period_before_is_what_runtimes_are_compared_with():
     log = bare(("a", 0, 10), ("a", 1, 20), ("a", 2, 90))
-    found = make_features(log, log, PARAMS, shapes=shapes({"a": 5.0})).iloc[2]
+    found = make_features(log, log, shapes({"a": 5.0})).iloc[2]
     assert found["last_log_ratio"] == pytest.approx(np.log(20 / 5))
     assert found["outlier_share_before"] == 1
     assert found["log_median_before"] == pytest.approx(np.log(15))
@@ -124,14 +124,14 @@ def test_nothing_that_ends_at_or_after_a_submission_changes_a_feature_of_it(seed
     log, others = rich(30, rng), rich(30, rng)
     at = log["submitted_at"].iloc[place]
     is_row, is_later = (log["submitted_at"] <= at).to_numpy(), (log["ended_at"] >= at).to_numpy()
-    before = make_features(log[is_row], log, PARAMS, shapes=shapes(medians_s))
+    before = make_features(log[is_row], log, shapes(medians_s))
     assert is_later[place]  # the outcome of the row itself is part of the future
     changed = log.copy()
     outcomes = [name for name in OUTCOMES if name in log]
     changed.loc[is_later, outcomes] = others.loc[is_later, outcomes]
     changed.loc[is_later, "ended_at"] = at + pd.to_timedelta(rng.integers(0, 99, is_later.sum()), unit="s")
     past = changed[~is_later] if is_deleted else changed
-    after = make_features(changed[is_row], past, PARAMS, shapes=shapes(medians_s), columns=list(before))
+    after = make_features(changed[is_row], past, shapes(medians_s), columns=list(before))
     pd.testing.assert_frame_equal(before, after, check_exact=True)
 
 
@@ -139,9 +139,9 @@ def test_nothing_that_ends_at_or_after_a_submission_changes_a_feature_of_it(seed
 @given(st.integers(0, 2**32 - 1))
 def test_other_jobs_and_other_rows_change_nothing_but_what_is_of_the_log(seed):
     log = rich(40, np.random.default_rng(seed))
-    found = make_features(log, log, PARAMS, shapes=shapes({}))
+    found = make_features(log, log, shapes({}))
     mine = log[log["group_key"] == "a"]
-    alone = make_features(mine, mine, PARAMS, shapes=shapes({}), columns=list(found))
+    alone = make_features(mine, mine, shapes({}), columns=list(found))
     of_job = [name for name in found if not name.startswith("log_") or name in FEATURES]
     pd.testing.assert_frame_equal(found.loc[mine.index, of_job], alone[of_job], check_exact=True)
 
@@ -153,21 +153,21 @@ def test_the_order_of_the_rows_changes_nothing(seed):
     log = rich(40, rng).drop_duplicates(
         ["group_key", "submitted_at", "runtime_s"]
     )  # twins stand as they are read: by key
-    found = make_features(log, log, PARAMS, shapes=shapes({}))
+    found = make_features(log, log, shapes({}))
     mixed = log.iloc[rng.permutation(len(log))]
-    again = make_features(mixed, log.iloc[rng.permutation(len(log))], PARAMS, shapes=shapes({}))
+    again = make_features(mixed, log.iloc[rng.permutation(len(log))], shapes({}))
     pd.testing.assert_frame_equal(found, again.loc[found.index], rtol=1e-12)
 
 
 def test_the_outcome_of_a_run_is_not_among_its_features():
     log = rich(40, np.random.default_rng(0))
     known = log.drop(columns=[name for name in OUTCOMES if name in log])
-    pd.testing.assert_frame_equal(make_features(log, log, PARAMS), make_features(known, log, PARAMS), check_exact=True)
+    pd.testing.assert_frame_equal(make_features(log, log), make_features(known, log), check_exact=True)
 
 
 def test_a_log_with_few_columns_has_the_features_that_it_allows():
     log = bare(("a", 0, 10), ("a", 1, 20), ("b", 2, 5))
-    assert [name for name in make_features(log, log, PARAMS) if not is_of_peers(name)] == [
+    assert [name for name in make_features(log, log) if not is_of_peers(name)] == [
         *("hour_of_day", "day_of_week", "requested_tokens", "tokens_ratio", "n_before", "log_median_before"),
         *("log_ratio_mean", "log_ratio_sd", "last_log_ratio", "ewma_log_ratio", "p25_p75_before"),
         *("outlier_share_before", "hours_since_last"),
@@ -177,12 +177,12 @@ def test_a_log_with_few_columns_has_the_features_that_it_allows():
 def test_a_column_without_a_single_value_is_as_good_as_none():
     log = bare(("a", 0, 10), ("a", 1, 20))
     empty = log.assign(input_bytes=np.nan, read_bytes=np.nan, load_mean=None, n_vertices=np.nan, op_FILTER=np.nan)
-    assert list(make_features(empty, empty, PARAMS)) == list(make_features(log, log, PARAMS))
+    assert list(make_features(empty, empty)) == list(make_features(log, log))
 
 
 def test_a_job_never_seen_before_has_no_history():
     log = bare(("a", 0, 10), ("a", 1, 20))
-    found = make_features(bare(("new", 5, 1)), log, PARAMS, shapes=shapes({})).iloc[0]
+    found = make_features(bare(("new", 5, 1)), log, shapes({})).iloc[0]
     assert found["n_before"] == 0
     has_value = ["hour_of_day", "day_of_week", "requested_tokens", "n_before"]
     assert [name for name in found[found.notna()].index if not is_of_peers(name)] == has_value
@@ -194,7 +194,7 @@ def test_a_job_never_seen_before_has_no_history():
 def test_the_columns_of_a_trained_model_come_back_in_their_order():
     log = bare(("a", 0, 10), ("a", 1, 20))
     columns = ["read_bytes_mean", "n_before", "shape_delta_1", "hour_of_day", "load_mean"]
-    found = make_features(log, log, PARAMS, columns=columns)
+    found = make_features(log, log, columns=columns)
     assert list(found) == columns
     assert found["n_before"].tolist() == [0, 1]
     assert found[["read_bytes_mean", "shape_delta_1", "load_mean"]].isna().all(axis=None)
@@ -203,7 +203,7 @@ def test_the_columns_of_a_trained_model_come_back_in_their_order():
 
 def test_an_operator_or_sku_that_is_not_there_is_zero_where_others_are_known():
     log = bare(("a", 0, 10), ("a", 1, 20)).assign(op_FILTER=[1.0, np.nan], offered_old=1.0)
-    found = make_features(log, log, PARAMS, columns=["op_WINDOW", "offered_new", "vertices_new_mean"])
+    found = make_features(log, log, columns=["op_WINDOW", "offered_new", "vertices_new_mean"])
     assert found["op_WINDOW"].fillna(-1).tolist() == [0, -1]  # the second has no plan
     assert found["offered_new"].tolist() == [0, 0]
     assert found["vertices_new_mean"].isna().all()  # no vertices were logged
@@ -212,20 +212,13 @@ def test_an_operator_or_sku_that_is_not_there_is_zero_where_others_are_known():
 def test_a_column_that_no_feature_is_called_is_named():
     log = bare(("a", 0, 10))
     with pytest.raises(NotFound, match="feature 'runtime_s': no feature has this name"):
-        make_features(log, log, PARAMS, columns=["runtime_s"])
-
-
-def test_features_can_be_left_out_by_pattern():
-    log = rich(20, np.random.default_rng(1))
-    params = FeatureParams(left_out=("hour_of_day", "op_*"))
-    gone = set(make_features(log, log, FeatureParams())) - set(make_features(log, log, params))
-    assert gone == {"hour_of_day", "op_FILTER", "op_HASH_JOIN"}
+        make_features(log, log, columns=["runtime_s"])
 
 
 @pytest.mark.parametrize("n_rows", [0, 2])
 def test_without_a_past_there_are_rows_but_no_history(n_rows):
     log = bare(("a", 0, 10), ("a", 1, 20))
-    found = make_features(log.head(n_rows), log.head(0), PARAMS, shapes=shapes({}))
+    found = make_features(log.head(n_rows), log.head(0), shapes({}))
     assert len(found) == n_rows
     assert (found["n_before"] == 0).all()
 
@@ -233,7 +226,7 @@ def test_without_a_past_there_are_rows_but_no_history(n_rows):
 def test_the_index_of_the_runs_and_the_order_of_the_names_are_kept():
     log = rich(20, np.random.default_rng(2)).set_index(pd.Index(range(100, 120)))
     before = log.copy()
-    found = make_features(log, log, PARAMS, shapes=shapes({}))
+    found = make_features(log, log, shapes({}))
     assert found.index.equals(log.index)
     assert list(found) == in_order(found)
     pd.testing.assert_frame_equal(log, before)
@@ -241,6 +234,56 @@ def test_the_index_of_the_runs_and_the_order_of_the_names_are_kept():
 
 def test_runtimes_of_zero_give_finite_features():
     log = bare(("a", 0, 0), ("a", 1, 0), ("a", 2, 5))
-    found = make_features(log, log, PARAMS, shapes=shapes({"a": 0.0}))
+    found = make_features(log, log, shapes({"a": 0.0}))
     assert not np.isinf(found.to_numpy()).any()
     assert found["last_log_ratio"].tolist()[1:] == [0, 0]
+
+
+BINS = Bins(kind="ratio", low=0, high=3, n_bins=5)  # up to 0, to 1, to 2, to 3, from 3
+CENTRES = np.array([[0.1, 0.4, 0.3, 0.1, 0.1], [0.1, 0.1, 0.1, 0.1, 0.6]])
+PRIOR = 0.01
+
+
+def by_hand(medians_s):
+    return History({"ratio": ShapeSet(BINS, CENTRES, np.ones(2) / 2, np.ones(2, int), 0.0)}, medians_s, PRIOR)
+
+
+def runs(runtimes_s, group="a"):
+    submitted_at = START + pd.to_timedelta(np.arange(len(runtimes_s)) * 1000, unit="s")
+    frame = pd.DataFrame({"group_key": group, "submitted_at": submitted_at, "runtime_s": np.array(runtimes_s, float)})
+    return frame.assign(ended_at=submitted_at + pd.to_timedelta(frame["runtime_s"], unit="s"))
+
+
+def posterior(ratios):
+    counts = histogram(ratios, np.zeros(len(ratios), int), 1, BINS)
+    return np.exp(log_posterior(counts, CENTRES, empty_bin_prior=PRIOR))[0]
+
+
+def test_it_is_the_posterior_of_the_runs_before_with_the_median_of_the_period_before():
+    log = runs([5, 12, 31, 45, 9])
+    found = make_features(log, log, by_hand({"a": 10.0}))[["shape_ratio_0", "shape_ratio_1"]]
+    assert found.iloc[0].isna().all()
+    for n in range(1, 5):
+        assert found.iloc[n].to_numpy() == pytest.approx(posterior(log["runtime_s"].head(n) / 10))
+
+
+def test_a_new_job_is_compared_with_the_median_that_each_run_had_then():
+    log = runs([5, 12, 31, 45, 9])
+    found = make_features(log, log, by_hand({}))[["shape_ratio_0", "shape_ratio_1"]]
+    medians = historic_medians(log, {}, NormalisationParams())["median_s"]
+    ratios = normalise(log["runtime_s"], medians, "ratio")
+    assert found.iloc[1].isna().all()  # the one run before had no median yet
+    assert found.iloc[4].to_numpy() == pytest.approx(posterior(ratios[:4]))
+
+
+def test_the_last_ten_runs_are_evidence_of_their_own():
+    log = runs([5, 12, 31, 45, 9, 8, 7, 33, 12, 15, 6, 9, 9])
+    found = make_features(log, log, by_hand({"a": 10.0}))[["recent_shape_ratio_0", "recent_shape_ratio_1"]]
+    assert found.iloc[12].to_numpy() == pytest.approx(posterior(log["runtime_s"].iloc[2:12] / 10))
+
+
+def test_ten_thousand_runs_of_one_shape_make_it_certain_and_stay_a_probability():
+    log = runs([50] * 10_000)
+    found = make_features(log.tail(1), log, by_hand({"a": 10.0})).iloc[0]
+    assert found["shape_ratio_1"] == 1
+    assert found["shape_ratio_0"] == pytest.approx(0, abs=1e-300)

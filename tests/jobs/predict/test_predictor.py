@@ -10,10 +10,9 @@ from tasks.errors import BadInput
 from tasks.jobs.predict.peers import JOB, histories, peer_features
 from tasks.jobs.predict.pool import LEVELS, N_LEVELS, order_quantiles
 from tasks.jobs.predict.predictor import FOREST, MAIN, Predictor, fit_predictor, told_as
-from tasks.jobs.predict.predictor_params import PredictorParams
 
 START = pd.Timestamp("2026-01-01")
-PARAMS = PredictorParams(n_trees=12)
+PARAMS = {"n_trees": 12, "seed": 0}
 MINUTE = 60.0
 HISTORY = ("job", "job, last 10")
 
@@ -46,9 +45,7 @@ class Split:
         self.runs, self.n = runs, int(share * len(runs))
         self.features, self.known = features_of(runs, runs, *columns), histories(runs, runs)
         old = slice(0, self.n)
-        self.model, self.tried = fit_predictor(
-            self.features[old], self.known.rows(old), runs[old], PredictorParams(n_trees=20)
-        )
+        self.model, self.tried = fit_predictor(self.features[old], self.known.rows(old), runs[old], n_trees=20, seed=0)
         self.runtime_s = runs["runtime_s"].to_numpy()[self.n :]
         self.predicted = self.model.predict(self.features[self.n :], self.known.rows(slice(self.n, None)))
 
@@ -152,7 +149,7 @@ def test_limits_that_are_kept_end_every_prediction():
 def test_runtimes_that_are_all_alike_are_predicted_whatever_their_number(n, runtime_s):
     runs = log_of(np.full(n, runtime_s), user_name=None, requested_cpus=np.nan, requested_runtime_s=np.nan)
     features, known = features_of(runs, runs), histories(runs, runs)
-    model, tried = fit_predictor(features, known, runs, PARAMS)
+    model, tried = fit_predictor(features, known, runs, **PARAMS)
     predicted = model.predict(features, known)
     assert predicted.quantile(0.5) == pytest.approx(max(runtime_s, 1e-3))
     assert np.isfinite(predicted.crps(runs["runtime_s"].to_numpy())).all()
@@ -162,17 +159,17 @@ def test_runtimes_that_are_all_alike_are_predicted_whatever_their_number(n, runt
 def test_no_run_teaches_nothing():
     runs = log_of([1.0])
     with pytest.raises(BadInput, match="training rows"):
-        fit_predictor(features_of(runs, runs)[:0], histories(runs, runs).rows(slice(0, 0)), runs[:0], PARAMS)
+        fit_predictor(features_of(runs, runs)[:0], histories(runs, runs).rows(slice(0, 0)), runs[:0], **PARAMS)
 
 
 def test_the_runs_that_tell_the_weights_are_the_latest_and_not_learnt_from():
     rng = np.random.default_rng(7)
     runs = log_of(np.exp(rng.normal(0, 1, 200)))
     features, known = features_of(runs, runs), histories(runs, runs)
-    _, tried = fit_predictor(features, known, runs, PARAMS)
+    _, tried = fit_predictor(features, known, runs, **PARAMS)
     assert tried.rows.tolist() == list(range(120, 200))
     later = runs.assign(runtime_s=runs["runtime_s"].where(np.arange(200) < 120, 1.0))
-    _, again = fit_predictor(features, known, later, PARAMS)
+    _, again = fit_predictor(features, known, later, **PARAMS)
     # the weights differ, and the forest and the histories that they mix do not
     assert again.quantiles[0].min() == pytest.approx(tried.quantiles[0].min(), abs=0.5)
 

@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.predict.evaluation_params import EvaluateParams, PredictParams
-from tasks.jobs.predict.feature_params import FeatureParams
+from tasks.jobs.predict.params import (
+    EvaluateParams,
+    PredictParams,
+)
 from tasks.jobs.predict.preparation import prepare
 from tasks.jobs.predict.runtime_evaluation import evaluate_runtimes, table_of
 from tasks.jobs.shape_params import (
@@ -18,14 +20,14 @@ BY_SHAPES = {f"{variant}_{kind}" for variant in ("hard", "soft", "leaning") for 
 
 
 @pytest.fixture
-def params(tiny):
+def params():
     characterise = CharacteriseParams(bins=BinParams(ranges="data", n_bins=40), shapes=ShapeParams(k=2))
-    predict = PredictParams(characterise=characterise, predictor=tiny)
-    return EvaluateParams(predict=predict, forest_trees=5, min_group_runs=5)
+    predict = PredictParams(characterise=characterise, n_trees=20)
+    return EvaluateParams(predict=predict, baseline_trees=5)
 
 
 def evaluated(runs, params):
-    prepared = prepare(runs, params.predict.characterise, params.predict.features)
+    prepared = prepare(runs, params.predict.characterise)
     sizes = {kind: len(shapes.centres) for kind, shapes in prepared.shapes.items()}
     probabilities = {kind: np.full((len(runs), k), 1 / k) for kind, k in sizes.items()}
     return prepared, evaluate_runtimes(prepared, probabilities, params)
@@ -111,7 +113,7 @@ def test_the_same_log_gives_the_same_figures(drawn, params):
 
 
 def test_a_log_without_labels_is_scored_without_shapes(drawn, params):
-    prepared = prepare(drawn(200), params.predict.characterise, FeatureParams())
+    prepared = prepare(drawn(200), params.predict.characterise)
     found = evaluate_runtimes(prepared, {}, params)
     assert set(found.scored) == {"model", "history", "lightgbm", "forest", "global"}
 

@@ -8,11 +8,14 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput, NotFound
-from tasks.jobs.predict.champions import champion_of, needed_champion
 from tasks.jobs.predict.predicting import predict_next, predict_rows, shape_shares
 from tasks.jobs.predict.predictor import MAIN
 from tasks.jobs.predict.rows import read_runs
-from tasks.jobs.predict.trained import load_trained
+from tasks.jobs.predict.trained import (
+    champion_of,
+    load_trained,
+    needed_champion,
+)
 
 LEVELS = (0.05, 0.5, 0.95)
 

@@ -1,27 +1,27 @@
-"""Labels of jobs in a period: by hand, by property, and for the rehearsal of a test."""
+"""Labels of jobs in a period: by hand, by property; and of what is known while a period goes on."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.jobs.pmf import Bins
-from tasks.jobs.predict.classifier_params import LabelParams
-from tasks.jobs.predict.targets import (
+from tasks.jobs.labels.targets import (
     count_runs,
+    known_so_far,
     label_groups,
     label_instances,
-    labels_by_part,
     posterior_instances,
-    posterior_of,
+    posteriors_in,
 )
+from tasks.jobs.pmf import Bins, histogram
+from tasks.jobs.posterior import log_posterior
 from tasks.jobs.shape_params import PosteriorParams
 from tasks.jobs.shapes import ShapeSet
 
 BINS = Bins(kind="ratio", low=0, high=2, n_bins=4)  # none, below the median, above it, twice as long or more
 FAST, SLOW = [0, 0.75, 0.25, 0], [0, 0.25, 0.75, 0]
 SHAPES = ShapeSet(BINS, np.array([FAST, SLOW]), np.array([0.5, 0.5]), np.array([3, 1]), 0.0)
-POSTERIOR, LABELS = PosteriorParams(empty_bin_prior=1e-6), LabelParams()
+POSTERIOR, LABELS = PosteriorParams(empty_bin_prior=1e-6), 3
 
 
 def runs_of(**ratios: list[float]) -> pd.DataFrame:
@@ -48,8 +48,8 @@ def test_a_prior_by_size_decides_where_the_runs_do_not():
 def test_a_job_with_two_runs_has_a_posterior_but_no_label():
     table = label_groups(runs_of(a=[0.5, 0.5], b=[1.5] * 3), SHAPES, LABELS, POSTERIOR)
     assert table["label"].tolist() == [-1, 1]
-    assert posterior_of(table).sum(axis=1) == pytest.approx([1, 1])
-    assert posterior_of(table)[0] == pytest.approx([0.9, 0.1], abs=1e-5)
+    assert posteriors_in(table).sum(axis=1) == pytest.approx([1, 1])
+    assert posteriors_in(table)[0] == pytest.approx([0.9, 0.1], abs=1e-5)
 
 
 def test_a_run_without_a_median_counts_nowhere_and_still_has_the_label_of_its_job():
@@ -78,14 +78,6 @@ def test_the_order_of_the_runs_changes_no_label():
     pd.testing.assert_frame_equal(one, other)
 
 
-def test_a_job_is_reported_under_the_source_of_most_of_its_medians():
-    runs = runs_of(a=[1.0] * 3, b=[1.0] * 3, c=[1.0] * 2)
-    sources = ["history", "before", "before", "before", "history", "history", "history", "before"]
-    table = label_groups(runs.assign(median_source=sources), SHAPES, LABELS, POSTERIOR)
-    assert table["median_source"].tolist() == ["before", "history", "history"]  # of equally many the first
-    assert label_groups(runs.drop(columns="median_source"), SHAPES, LABELS, POSTERIOR)["median_source"].isna().all()
-
-
 def test_deltas_are_counted_where_the_shapes_are_of_deltas():
     bins = Bins(kind="delta", low=-5, high=5, n_bins=4)
     shapes = ShapeSet(bins, SHAPES.centres, SHAPES.prior, SHAPES.n_groups, 0.0)
@@ -99,14 +91,6 @@ def test_counts_are_given_for_the_jobs_asked_for_in_their_order():
     assert counts.sum(axis=1).tolist() == [1, 0, 2]
 
 
-def test_a_later_run_does_not_reach_the_label_of_earlier_ones():
-    runs = runs_of(a=[0.5] * 4 + [1.5] * 5)
-    is_later = np.arange(9) >= 4
-    found = labels_by_part(runs, is_later, SHAPES, LABELS, POSTERIOR)
-    assert found.tolist() == [0] * 4 + [1] * 5
-    assert label_instances(runs["group_key"], label_groups(runs, SHAPES, LABELS, POSTERIOR)).tolist() == [1] * 9
-
-
 def test_no_runs_give_an_empty_table():
     table = label_groups(runs_of(), SHAPES, LABELS, POSTERIOR)
     assert len(table) == 0
@@ -116,3 +100,55 @@ def test_no_runs_give_an_empty_table():
 def test_runs_without_a_median_column_are_refused_in_one_line():
     with pytest.raises(BadInput, match=r"runs: no column median_s; expected a frame with group_key"):
         label_groups(runs_of(a=[1.0]).drop(columns="median_s"), SHAPES, LABELS, POSTERIOR)
+
+
+WIDE = Bins(kind="ratio", low=0, high=3, n_bins=5)
+FIVE = np.array([[0.1, 0.4, 0.3, 0.1, 0.1], [0.1, 0.1, 0.1, 0.1, 0.6]])
+OF_FIVE = ShapeSet(WIDE, FIVE, np.array([0.75, 0.25]), np.array([3, 1]), 0.0)
+SURE = PosteriorParams(empty_bin_prior=0.01)
+
+
+@pytest.fixture
+def log(log_of):
+    """Nine runs of one job, three in each part, against a median of 10 s."""
+    runs = log_of([5.0, 12, 31, 45, 9, 35, 50, 8, 33])
+    return runs.assign(median_s=10.0, part=np.repeat(["D1", "D2", "D3"], 3))
+
+
+def posterior_by_hand(runtimes_s, prior=None):
+    counts = histogram(np.array(runtimes_s) / 10, np.zeros(len(runtimes_s), int), 1, WIDE)
+    return np.exp(log_posterior(counts, FIVE, empty_bin_prior=0.01, prior=prior))[0]
+
+
+def test_it_is_the_posterior_of_the_earlier_runs_of_the_same_period(log):
+    found = known_so_far(log, OF_FIVE, SURE)
+    assert found.n_known.tolist() == [0, 1, 2] * 3
+    for first in (0, 3, 6):
+        for n in range(3):
+            runtimes = log["runtime_s"].iloc[first : first + n]
+            assert found.probabilities[first + n] == pytest.approx(posterior_by_hand(runtimes))
+
+
+def test_a_run_that_goes_on_at_the_submission_is_not_known(log):
+    late = log.assign(ended_at=log["ended_at"].where(log.index != 3, log["submitted_at"].iloc[5]))
+    assert known_so_far(late, OF_FIVE, SURE).n_known.tolist() == [0, 1, 2, 0, 0, 1, 0, 1, 2]
+
+
+def test_a_run_changes_nothing_for_those_before_it_and_in_other_periods(log):
+    other = log.assign(runtime_s=log["runtime_s"].where(log.index != 4, 39.0))
+    one, changed = known_so_far(log, OF_FIVE, SURE), known_so_far(other, OF_FIVE, SURE)
+    is_same = (one.probabilities == changed.probabilities).all(axis=1)
+    assert is_same.tolist() == [True] * 5 + [False] + [True] * 3
+
+
+def test_jobs_do_not_mix_and_a_run_without_a_median_says_nothing(log):
+    runs = log.assign(
+        group_key=np.where(log.index == 7, "other", "job"), median_s=np.where(log.index == 3, np.nan, 10.0)
+    )
+    assert known_so_far(runs, OF_FIVE, SURE).n_known.tolist() == [0, 1, 2, 0, 0, 1, 0, 0, 1]
+
+
+def test_the_prior_is_that_of_the_labels(log):
+    found = known_so_far(log, OF_FIVE, SURE.model_copy(update={"prior": "size"}))
+    assert found.probabilities[3] == pytest.approx([0.75, 0.25])
+    assert found.probabilities[4] == pytest.approx(posterior_by_hand([45.0], prior=[3, 1]))

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.errors import BadInput
-from tasks.jobs.predict.features_earlier import earlier_runs
+from tasks.jobs.predict.earlier import earlier_runs
 
 START = pd.Timestamp("2026-01-01")
 

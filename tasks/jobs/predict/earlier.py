@@ -53,6 +53,13 @@ class EarlierRuns:
         found[self.last >= 0] = values[self.last[self.last >= 0]]
         return found
 
+    def since_last_s(self, times: pd.Series) -> Floats:
+        """Seconds from the end of the last known run to the time of each row: (n_rows,), NaN without one."""
+        found, is_known = np.full(len(times), np.nan), self.last >= 0
+        ended_at = self.known_at.to_numpy()[self.last[is_known]]
+        found[is_known] = (times.to_numpy()[is_known] - ended_at) / np.timedelta64(1, "s")
+        return found
+
     def latest(self, values: Floats, most: int) -> Floats:
         """Values (n_past,) of the last `most` known runs, the newest first: (n_rows, most), NaN beyond the first."""
         return values_at(self.latest_places(most), values)

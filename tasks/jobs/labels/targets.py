@@ -1,23 +1,17 @@
-"""What a classifier learns: the most probable shape of each job in a period, for each of its runs."""
+"""What a classifier learns: the most probable shape of each job in a period; and what is known of it on the way."""
+
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from tasks.errors import BadInput
-from tasks.jobs.normalisation import (
-    SOURCES,
-    normalise,
-)
+from tasks.jobs.normalisation import normalise
 from tasks.jobs.pmf import Counts, Floats, histogram
-from tasks.jobs.posterior import hard_labels, log_posterior, prior_weights
-from tasks.jobs.predict.classifier_params import LabelParams
+from tasks.jobs.posterior import hard_labels, log_posterior, log_shapes, posterior_of, prior_weights
+from tasks.jobs.predict.earlier import Ints, earlier_runs
 from tasks.jobs.shape_params import PosteriorParams
-from tasks.jobs.shapes import (
-    NO_LABEL,
-    Labels,
-    ShapeSet,
-)
+from tasks.jobs.shapes import NO_LABEL, Labels, ShapeSet
 
 POSTERIOR = "posterior_"
 
@@ -36,18 +30,15 @@ def count_runs(runs: pd.DataFrame, shapes: ShapeSet, keys: pd.Index | None = Non
     return index, histogram(values, index.get_indexer(pd.Index(runs["group_key"])), len(index), shapes.bins)
 
 
-def label_groups(runs: pd.DataFrame, shapes: ShapeSet, params: LabelParams, posterior: PosteriorParams) -> pd.DataFrame:
+def label_groups(runs: pd.DataFrame, shapes: ShapeSet, min_support: int, posterior: PosteriorParams) -> pd.DataFrame:
     """The shape of each job from its runs of one period, by group_key in sorted order.
 
-    runs: as count_runs takes them, of the period; median_source if known. Columns: n_runs (that were counted), label
-    (-1 below params.min_support), median_source (of most of its runs; missing where it is not given) and
-    posterior_0 … posterior_<k-1>, which sum to 1. Source: Zhu et al. 2023, section 5.2, equations 7 and 8."""
+    runs: as count_runs takes them, of the period. Columns: n_runs (that were counted), label (-1 below min_support
+    runs) and posterior_0 … posterior_<k-1>, which sum to 1. Source: Zhu et al. 2023, section 5.2, equations 7 and 8."""
     keys, counts = count_runs(runs, shapes)
-    log_p = log_posteriors(counts, shapes, posterior)
-    n_runs = counts.sum(axis=1)
-    labels = np.where(n_runs >= params.min_support, hard_labels(log_p), NO_LABEL)
+    log_p, n_runs = log_posteriors(counts, shapes, posterior), counts.sum(axis=1)
+    labels = np.where(n_runs >= min_support, hard_labels(log_p), NO_LABEL)
     table = pd.DataFrame({"n_runs": n_runs, "label": labels}, index=keys.rename("group_key"))
-    table["median_source"] = _main_source(runs, keys)
     names = [f"{POSTERIOR}{shape}" for shape in range(log_p.shape[1])]
     return pd.concat([table, pd.DataFrame(np.exp(log_p), index=table.index, columns=names)], axis=1)
 
@@ -64,45 +55,42 @@ def label_instances(keys: pd.Series, by_group: pd.DataFrame) -> Labels:
     return labels.to_numpy().astype(np.intp)
 
 
-def posterior_of(by_group: pd.DataFrame) -> Floats:
+def posteriors_in(by_group: pd.DataFrame) -> Floats:
     """The posterior columns of label_groups as they stand: (n_groups, k)."""
     return by_group.filter(regex=f"^{POSTERIOR}\\d+$").to_numpy(dtype=float)
 
 
 def posterior_instances(keys: pd.Series, by_group: pd.DataFrame) -> Floats:
     """The posterior of the job of each run, (n, k); missing for a job that by_group does not know."""
-    found = posterior_of(by_group)
+    found = posteriors_in(by_group)
     rows = by_group.index.get_indexer(pd.Index(keys))
     return np.where(rows[:, None] >= 0, found[rows] if len(found) else np.nan, np.nan)
 
 
-def labels_by_part(
-    runs: pd.DataFrame,
-    is_later: NDArray[np.bool_],
-    shapes: ShapeSet,
-    params: LabelParams,
-    posterior: PosteriorParams,
-) -> Labels:
-    """Labels for a rehearsal of the test: those of earlier rows from earlier runs only, of later from later: (n,).
+@dataclass(frozen=True)
+class SoFar:
+    """Of each run: n_known, (n,), runs of its job in its period that had ended strictly before its submission, and
+    probabilities, (n, k), of the shapes given those; the prior where there are none."""
 
-    With one label for both parts a model would be scored on what it was told. is_later: (n,)."""
-    labels = np.full(len(runs), NO_LABEL, dtype=np.intp)
-    for is_part in (is_later, ~is_later):
-        if is_part.any():
-            part = runs[is_part]
-            labels[is_part] = label_instances(part["group_key"], label_groups(part, shapes, params, posterior))
-    return labels
+    n_known: Ints
+    probabilities: Floats
 
 
-def _main_source(runs: pd.DataFrame, keys: pd.Index) -> pd.Categorical:
-    """The median source that most runs of a job have; of equally many the earlier in SOURCES."""
-    categories: pd.Index = pd.Index(list[object](SOURCES))
-    if "median_source" not in runs or runs.empty:
-        return pd.Categorical.from_codes(np.full(len(keys), -1), categories=categories)
-    codes = categories.get_indexer(pd.Index(runs["median_source"].astype(object)))
-    rows = keys.get_indexer(pd.Index(runs["group_key"]))
-    is_known = codes >= 0
-    cells = rows[is_known] * len(SOURCES) + codes[is_known]
-    counts = np.bincount(cells, minlength=len(keys) * len(SOURCES)).reshape(len(keys), len(SOURCES))
-    main = np.where(counts.any(axis=1), counts.argmax(axis=1), -1)
-    return pd.Categorical.from_codes(main, categories=categories)
+def known_so_far(runs: pd.DataFrame, shapes: ShapeSet, params: PosteriorParams) -> SoFar:
+    """What is known of a period while it goes on: the label of a run is of all runs of its job in its period, and some
+    of them have ended when the run is submitted. They are no forecast, so each figure says whether it knows them.
+
+    runs: group_key, submitted_at, ended_at, runtime_s, median_s (seconds) and part. Counted as label_groups counts
+    them, so that after the last run of a period hardly anything of its label is open. Source: equations 7 and 8."""
+    earlier = earlier_runs(runs, runs)
+    bins = shapes.bins.index(normalise(earlier.values("runtime_s"), earlier.values("median_s"), shapes.bins.kind))
+    log_theta = log_shapes(shapes.centres, empty_bin_prior=params.empty_bin_prior)
+    says = np.where((bins >= 0)[:, None], np.column_stack([log_theta.T[bins], np.ones(len(bins))]), 0.0)
+    part = pd.Categorical(runs["part"]).codes
+    sums = np.zeros((len(runs), says.shape[1]))
+    for one in np.unique(part):
+        in_part = part == one
+        sums[in_part] = earlier.sums(says * in_part[earlier.order][:, None])[in_part]
+    with np.errstate(divide="ignore"):  # a shape without groups, where they set the prior
+        log_p = posterior_of(sums[:, :-1], prior_weights(params.prior, shapes.n_groups))
+    return SoFar(np.rint(sums[:, -1]).astype(np.int64), np.exp(log_p))

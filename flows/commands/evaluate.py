@@ -7,13 +7,25 @@ import typer
 
 from flows.commands.ingest import read_flags
 from flows.commands.options import Json, Seed, TablesOut
-from flows.commands.reading_options import MappedValues, MaxRefusedShare, Renamed, Units, absolute_paths, intake_flags
+from flows.commands.reading_options import (
+    Features,
+    GroupBy,
+    KnownBefore,
+    MappedValues,
+    MaxRefusedShare,
+    Renamed,
+    Units,
+    absolute_paths,
+    intake_flags,
+    listed,
+)
 from flows.invocation import invocation_of
 from flows.predictor_words import predictor_rows
 from flows.tables import Column, show_facts, show_table
 from tasks.jobs.reader_names import AUTO, ReaderName, reader_asked_for
 from tasks.quantities import duration, number, share
 
+LEFT_OUT = "own.left_out."
 COLUMNS = (
     Column("name", "predictor", kind="name"),
     Column("crps", "CRPS", duration, kind="number"),
@@ -34,6 +46,9 @@ def evaluate(
     renamed: Renamed = None,
     statuses: MappedValues = None,
     units: Units = None,
+    features: Features = None,
+    known_before: KnownBefore = None,
+    group_by: GroupBy = None,
     max_refused_share: MaxRefusedShare = None,
     seed: Seed = None,
     out: TablesOut = None,
@@ -44,7 +59,12 @@ def evaluate(
     Only the paths are read, into a temporary warehouse; nothing is kept."""
     invocation = invocation_of(context)
     read = read_flags(time_zone, renamed, statuses, units) | intake_flags(max_refused_share, pseudonymise=False)
-    settings = invocation.resolved({"jobs": {"read": read}}).settings
+    flags = {
+        "read": read | listed("features", features),
+        "group": listed("by", group_by),
+        "evaluate": {"predict": listed("known_before", known_before)},
+    }
+    settings = invocation.resolved({"jobs": flags}).settings
     from flows.progress_bar import progress_bar
     from tasks.jobs.evaluate import SOURCE, evaluate_logs
     from tasks.jobs.intake import Intake
@@ -74,6 +94,12 @@ def _facts(figures: dict[str, Any]) -> dict[str, str]:
         "runs": f"{figures['n']:,} of {figures['groups']:,} jobs; {figures['split.n.D3']:,} later ones are predicted",
         "recurring": f"{share(figures['recurring_share'])} of the runs are of a job that ran at least twice",
     }
+    if "group.by" in figures:
+        facts["a job is"] = f"{figures['group.by']}: {figures['group.reason']}"
+    if "own.used" in figures:
+        facts["own columns"] = f"predictions use {', '.join(figures['own.used']) or 'none'}"
+        left_out = [key for key in figures if key.startswith(LEFT_OUT)]
+        facts |= {f"not {key.removeprefix(LEFT_OUT)}": f"it {figures[key]} (--known-before)" for key in left_out}
     for kind in ("ratio", "delta"):
         right, ceiling, history = (
             figures[f"label.{name}.{kind}"] for name in ("accuracy", "ceiling", "history_baseline")

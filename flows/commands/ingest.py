@@ -8,6 +8,8 @@ from flows.commands.file_results import file_results, not_loaded, partly, read_r
 from flows.commands.options import Json
 from flows.commands.reading_options import (
     DryRun,
+    Features,
+    GroupBy,
     KeptUnder,
     MappedValues,
     MaxRefusedShare,
@@ -16,6 +18,7 @@ from flows.commands.reading_options import (
     Units,
     absolute_paths,
     intake_flags,
+    listed,
     refuse_unreadable,
     renamed_columns,
     table_flags,
@@ -44,18 +47,8 @@ def ingest(
     renamed: Renamed = None,
     statuses: MappedValues = None,
     units: Units = None,
-    features: Annotated[
-        str | None,
-        typer.Option(metavar="A,B|all", help="Further columns of a table to keep for predictions", show_default=False),
-    ] = None,
-    group_by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="user,cpus,limit",
-            help="What runs of one job share: name, plan, user, cpus, limit, queue, account, partition, qos",
-            show_default=False,
-        ),
-    ] = None,
+    features: Features = None,
+    group_by: GroupBy = None,
     max_refused_share: MaxRefusedShare = None,
     pseudonymise: Pseudonymise = False,
     dry_run: DryRun = False,
@@ -72,11 +65,6 @@ def ingest(
         _look(invocation, absolute, reader, flags, as_json=as_json)
     else:
         _run(invocation, absolute, source, reader, flags, as_json=as_json)
-
-
-def listed(key: str, names: str | None) -> dict[str, list[str]]:
-    """Names with commas between them as a setting; nothing where none are given."""
-    return {} if names is None else {key: [name.strip() for name in names.split(",") if name.strip()]}
 
 
 def read_flags(

@@ -39,7 +39,8 @@ def show_outlook(settings: "Settings", source: str, job: str, exceeds: float | N
     show_table([_limit(one) for one in found.limits], LIMITS)
     if found.chances:
         print()
-        show_facts({f"longer than {duration(one.time_s)}": _chance(one) for one in found.chances})
+        which = "longer than" if found.ending is None else "all runs, longer than"
+        show_facts({f"{which} {duration(one.time_s)}": _chance(one) for one in found.chances})
 
 
 def _facts(found: "JobOutlook") -> dict[str, str]:
@@ -51,6 +52,11 @@ def _facts(found: "JobOutlook") -> dict[str, str]:
     for kind, shapes in found.shapes.items():
         likely = [one for one in shapes[:MOST_SHAPES] if one.share >= LIKELY]
         facts[f"shape ({kind})"] = "; ".join(_shape(kind, one) for one in likely)
+    if found.ending is not None:
+        facts["ends"] = (
+            f"completes with {share(found.ending.completes)}; is stopped at its limit with "
+            f"{share(found.ending.at_limit)}, before it with {share(found.ending.before_limit)}"
+        )
     return facts | {"model": f"{found.model_id}, as of {moment(found.predicted_at)} UTC"}
 
 

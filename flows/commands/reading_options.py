@@ -47,6 +47,28 @@ Units = Annotated[
     ),
 ]
 
+Features = Annotated[
+    str | None,
+    typer.Option(metavar="A,B|all", help="Further columns of a table to keep for predictions", show_default=False),
+]
+KnownBefore = Annotated[
+    str | None,
+    typer.Option(metavar="A,B", help="Which of them are known before a run begins, of all", show_default=False),
+]
+GroupBy = Annotated[
+    str | None,
+    typer.Option(
+        metavar="user,cpus,limit",
+        help="What runs of one job share: name, plan, user, cpus, limit, queue, account, partition, qos",
+        show_default=False,
+    ),
+]
+
+
+def listed(key: str, names: str | None) -> dict[str, list[str]]:
+    """Names with commas between them as a setting; nothing where none are given."""
+    return {} if names is None else {key: [name.strip() for name in names.split(",") if name.strip()]}
+
 
 def absolute_paths(paths: list[str] | None) -> list[str]:
     """The paths as they are named from anywhere; addresses stay as they are."""

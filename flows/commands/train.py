@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from flows.commands.options import Json, Seed, Source, one_source_with_runs
+from flows.commands.reading_options import KnownBefore, listed
 from flows.invocation import Invocation, invocation_of
 from flows.predictor_words import MEASURES, predictor_rows
 from flows.running import flow_running
@@ -32,6 +33,7 @@ COLUMNS = (
 def train(
     context: typer.Context,
     source: Source = None,
+    known_before: KnownBefore = None,
     seed: Seed = None,
     as_json: Json = False,
 ) -> None:
@@ -42,8 +44,8 @@ def train(
     from flows.machine_output import show_json
 
     invocation = invocation_of(context)
-    flags = {} if seed is None else {"jobs": {"evaluate": {"seed": seed}}}
-    settings = invocation.resolved(flags).settings
+    asked: dict[str, Any] = {"predict": listed("known_before", known_before)} | ({} if seed is None else {"seed": seed})
+    settings = invocation.resolved({"jobs": {"evaluate": asked}}).settings
     chosen = one_source_with_runs(settings.warehouse, source)
     found = _trained(invocation, settings, chosen)
     from tasks.jobs.predict.training import read_figures  # not before: it imports seconds

@@ -1,12 +1,18 @@
 """The figures of an evaluation by key: `<part>.<measure>[.<slice>]`, None with a reason where one cannot be had."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tasks.jobs.labels.evaluation import LabelEvaluation
+from tasks.jobs.predict.job_keys import GIVEN, KeyChoice
 from tasks.jobs.predict.preparation import Prepared
-from tasks.jobs.predict.runtime_evaluation import RuntimeEvaluation, Scored
+from tasks.jobs.predict.rows import OWN
+from tasks.jobs.predict.runtime_evaluation import (
+    RuntimeEvaluation,
+    Scored,
+)
 from tasks.jobs.shape_params import Kind
 
 Figures = dict[str, Any]
@@ -21,6 +27,14 @@ def _set(figures: Figures, key: str, value: float | int | None, reason: str | No
         figures[f"{key}.reason"] = reason or "not a number"
 
 
+def key_figures(choice: KeyChoice | None, given: Sequence[str]) -> Figures:
+    """What a job is in this evaluation, why, and what the history rule reaches by other keys; given: as it was set."""
+    if choice is None:
+        return {"group.by": ",".join(given), "group.reason": "as it was set"}
+    crps_s = {f"group.crps.{key}": value for key, value in choice.crps_s.items()}
+    return {"group.by": ",".join(choice.by) or GIVEN, "group.reason": choice.reason} | crps_s
+
+
 def log_figures(prepared: Prepared) -> Figures:
     """n, groups, recurring_share, and how the log was split."""
     runs = prepared.runs
@@ -30,6 +44,9 @@ def log_figures(prepared: Prepared) -> Figures:
         "groups": len(sizes),
         "recurring_share": float(sizes[sizes >= 2].sum() / len(runs)),
     }
+    used = [str(name).removeprefix(OWN) for name in prepared.features if str(name).startswith(OWN)]
+    if used or prepared.left_out:
+        figures |= {"own.used": used} | {f"own.left_out.{name}": why for name, why in prepared.left_out.items()}
     for part, found in runs.groupby("part", observed=False):
         figures[f"split.n.{part}"] = len(found)
         figures[f"split.groups.{part}"] = int(found["group_key"].nunique())
@@ -77,6 +94,8 @@ def runtime_figures(found: RuntimeEvaluation) -> Figures:
     for name, one in found.scored.items():
         for measure, (value, reason) in _measures(one).items():
             _set(figures, f"predict.{measure}.{name}", value, reason)
+        for tenth, share in enumerate(one.tenths, start=1):
+            _set(figures, f"predict.coverage90_tenth.{name}.{tenth}", share)
         _set(figures, f"unseen.crps.{name}", one.unseen_crps.value, "every tested job had run before")
     figures["unseen.n"] = found.scored["model"].unseen_crps.n
     for name, difference in found.differences.items():

@@ -30,6 +30,7 @@ PLACEHOLDERS = {
     "<peers>": f"(?P<peers>{'|'.join(PEERS)})",
     "<sku>": r"(?P<sku>.+)",
     "<operator>": r"(?P<operator>.+)",
+    "<column>": r"(?P<column>.+)",
     "<k>": r"(?P<k>\d+)",
 }
 
@@ -50,7 +51,7 @@ class Feature:
         return OPPOSITES[self.higher]
 
 
-# In the order of the columns. <peers> stand for a word of PEERS, <sku>, <operator> and <k> for
+# In the order of the columns. <peers> stand for a word of PEERS, <sku>, <operator>, <column> and <k> for
 # names of the log and numbers of shapes.
 FEATURES: dict[str, Feature] = {
     "input_bytes": Feature("intrinsic", "bytes", "input of this run", "larger"),
@@ -62,6 +63,7 @@ FEATURES: dict[str, Feature] = {
     "op_<operator>": Feature("intrinsic", "operators", "<operator> operators in the plan", "more"),
     "hour_of_day": Feature("intrinsic", "h", "time of day of the submission (UTC)", "later"),
     "day_of_week": Feature("intrinsic", "days", "day of the week of the submission (UTC, from Monday)", "later"),
+    "own_<column>": Feature("intrinsic", "", "<column>", "higher"),
     "requested_runtime_s": Feature("intrinsic", "s", "time limit that was asked for", "longer"),
     "requested_memory_bytes": Feature("intrinsic", "bytes", "memory that was asked for", "larger"),
     "read_bytes_mean": Feature("intrinsic", "bytes", "data read by earlier runs of the job, on average", "more"),

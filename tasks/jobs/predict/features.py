@@ -16,6 +16,7 @@ from tasks.jobs.posterior import log_shapes
 from tasks.jobs.predict.earlier import EarlierRuns, Floats, earlier_runs
 from tasks.jobs.predict.feature_words import in_order, pattern_of
 from tasks.jobs.predict.peers import LEAST_RUNTIME_S, peer_features
+from tasks.jobs.predict.rows import OWN
 from tasks.jobs.shape_params import (
     Kind,
     NormalisationParams,
@@ -60,12 +61,14 @@ class History:
 
     medians_s: historic median of each group of D1, in seconds; a group without one takes the median of its runs that
     had ended before, as historic_medians has it. Shapes and medians of D1 are no secret from D2 on; rows of D1 would
-    see their own future in them. empty_bin_prior: as log_shapes takes it."""
+    see their own future in them. empty_bin_prior: as log_shapes takes it. categories: of each own column of texts its
+    values before the test, the most frequent first."""
 
     shapes: Mapping[Kind, ShapeSet]
     medians_s: Mapping[str, float]
     empty_bin_prior: float
     normalisation: NormalisationParams = field(default_factory=NormalisationParams)
+    categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def make_features(
@@ -80,9 +83,9 @@ def make_features(
     back in their order: NaN where the log has nothing, 0 for an operator or SKU that is new to it only by its
     absence here. Raises BadInput without a needed column, NotFound for a name that no feature has.
     Source: Zhu et al. 2023, section 5.1."""
-    earlier = earlier_runs(runs, past)
-    found = _known(runs, earlier) | _usage(earlier)
-    found |= _of_runtimes(runs, earlier, history or History({}, {}, 0.0)) | peer_features(runs, past)
+    earlier, history = earlier_runs(runs, past), history or History({}, {}, 0.0)
+    found = _known(runs, earlier) | _own(runs, history.categories) | _usage(earlier)
+    found |= _of_runtimes(runs, earlier, history) | peer_features(runs, past)
     names = in_order(found) if columns is None else list(columns)
     return pd.DataFrame(
         {name: found[name] if name in found else _absent(name, found, len(runs)) for name in names},
@@ -111,6 +114,19 @@ def _known(runs: pd.DataFrame, earlier: EarlierRuns) -> dict[str, Floats]:
     hours = clock.hour + clock.minute / MINUTES + clock.second / SECONDS
     days = clock.day_of_week.to_numpy(dtype=float)
     return found | {"hour_of_day": hours.to_numpy(dtype=float), "day_of_week": days}
+
+
+def _own(runs: pd.DataFrame, categories: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
+    """Own columns of a table: numbers as they are, texts by their place among the most frequent, rare ones last."""
+    found: dict[str, Floats] = {}
+    for name in [str(name) for name in runs if str(name).startswith(OWN) and runs[name].notna().any()]:
+        if name in categories:
+            places = {value: float(place) for place, value in enumerate(categories[name])}
+            ranks = runs[name].map(lambda value, places=places: places.get(str(value), len(places)))
+            found[name] = ranks.where(runs[name].notna()).to_numpy(dtype=float)
+        else:
+            found[name] = pd.to_numeric(runs[name], errors="coerce").to_numpy(dtype=float)
+    return found
 
 
 def _usage(earlier: EarlierRuns) -> dict[str, Floats]:

@@ -89,6 +89,15 @@ class States:
 
 
 @dataclass(frozen=True)
+class Endings:
+    """The chances that a run completes, is stopped at its limit, and is stopped before, (n,) each: they sum to 1."""
+
+    completes: Floats
+    at_limit: Floats
+    before_limit: Floats
+
+
+@dataclass(frozen=True)
 class Outcomes:
     """early, late: times of stopped runs as shares of their limits, ascending: those below REACHED, and the others."""
 
@@ -104,17 +113,25 @@ class Outcomes:
         """The chance of each run to complete, sooner or later: (n,)."""
         return self.chances[COMPLETES].predict(features)
 
-    def at(self, features: pd.DataFrame, predicted: Predicted, time_s: Any) -> States:
-        """What each run is at times after its start: (n,) or (n, m) as time_s, finite; NaN for runs without a limit.
+    def endings(self, features: pd.DataFrame, predicted: Predicted) -> Endings:
+        """How each of the n runs ends, sooner or later; NaN for runs without a limit.
 
-        predicted: the runtimes of the n runs if they complete. How many of the stopped runs are stopped at the limit
-        is such that both answers agree: P(reaches) = P(completes) (1 - F) + P(stopped) (1 - G) at REACHED."""
-        times_s = np.asarray(time_s, dtype=float)
+        predicted: their runtimes if they complete. How many of the stopped runs are stopped at the limit is such that
+        both answers agree: P(reaches) = P(completes) (1 - F) + P(stopped) (1 - G) at REACHED."""
         limits_s, completes, reaches = _limits_s(features), self.completes(features), self.reaches(features)
         is_limited = np.isfinite(limits_s)
         survivors = completes * (1 - predicted.cdf_below(REACHED * np.where(is_limited, limits_s, 1.0)))
-        stopped = np.maximum(1 - completes, np.finfo(float).tiny)
-        is_late = np.clip((reaches - survivors) / stopped, 0.0, 1.0)
+        at_limit = np.clip(reaches - survivors, 0.0, 1 - completes)  # NaN without a limit
+        return Endings(np.where(is_limited, completes, np.nan), at_limit, 1 - completes - at_limit)
+
+    def at(self, features: pd.DataFrame, predicted: Predicted, time_s: Any) -> States:
+        """What each run is at times after its start: (n,) or (n, m) as time_s, finite; NaN for runs without a limit.
+
+        predicted: as endings takes it."""
+        times_s, limits_s = np.asarray(time_s, dtype=float), _limits_s(features)
+        ends = self.endings(features, predicted)
+        completes, stopped = ends.completes, np.maximum(1 - ends.completes, np.finfo(float).tiny)
+        is_late = ends.at_limit / stopped
         if times_s.ndim == 2:
             limits_s, completes, is_late = limits_s[:, None], completes[:, None], is_late[:, None]
         shares = times_s / limits_s
@@ -189,8 +206,9 @@ def fit_outcomes(features: pd.DataFrame, runs: pd.DataFrame, *, seed: int = 0) -
     return Outcomes(chances, early, late)
 
 
-def outcome_figures(ended: pd.DataFrame, seed: int = 0) -> dict[str, Any]:
-    """Brier scores of the two chances on the last TEST_SHARE of the submissions, by predictor, as figures by key.
+def evaluate_outcomes(ended: pd.DataFrame, seed: int = 0) -> tuple[dict[str, Any], Outcomes | None]:
+    """Brier scores of the two chances on the last TEST_SHARE of the submissions, by predictor, as figures by key; and
+    what was learnt from the others, None without limits.
 
     ended: read_runs of the statuses ENDED. Beside the mixture (model): trees of LightGBM's own settings, and the rates
     (k + 1/2) / (n + 1) among the job's earlier runs, those of user and request, and in the training runs (base)."""
@@ -201,7 +219,8 @@ def outcome_figures(ended: pd.DataFrame, seed: int = 0) -> dict[str, Any]:
     figures: dict[str, Any] = {"outcome.n": len(new)}
     if not len(old) or not len(new):
         keys = ["base_rate", *(f"brier.{measure}.model" for measure in MEASURES.values())]
-        return figures | {f"outcome.{key}": None for key in keys} | {f"outcome.{key}.reason": NO_LIMITS for key in keys}
+        unknown = {f"outcome.{key}": None for key in keys} | {f"outcome.{key}.reason": NO_LIMITS for key in keys}
+        return figures | unknown, None
     features, events = outcome_features(ended, ended), _events(ended)
     model = fit_outcomes(features.iloc[:cut], ended.iloc[:cut], seed=seed)
     figures["outcome.base_rate"] = float(events[REACHES][new].mean())
@@ -222,7 +241,7 @@ def outcome_figures(ended: pd.DataFrame, seed: int = 0) -> dict[str, Any]:
         for end, value in (("", apart.value), ("_low", apart.low), ("_high", apart.high)):
             key = f"outcome.difference{end}.{measure}.history"
             figures |= {key: value} if value is not None else {key: None, f"{key}.reason": apart.reason}
-    return figures
+    return figures, model
 
 
 def _events(runs: pd.DataFrame) -> dict[str, Floats]:

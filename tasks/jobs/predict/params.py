@@ -10,6 +10,11 @@ class PredictParams(Params):
     """How the next runs of a log are predicted: shapes, the classifier of their labels, and the forest."""
 
     characterise: CharacteriseParams = CharacteriseParams(bins=BinParams(ranges="data"))
+    known_before: list[str] = Field(
+        [],
+        max_length=1000,
+        description="Further columns of a table that are known before a run begins, so that predictions may use them",
+    )
     n_trees: int = Field(60, ge=1, le=1000, description="Trees of the quantile regression forest")
     n_rounds: int = Field(
         80, ge=1, le=10_000, description="Rounds of the classifier of shapes; a tree for each shape a round"

@@ -9,12 +9,13 @@ import pandas as pd
 from tasks.errors import BadInput, NotFound
 from tasks.jobs.distribution import Floats, Predicted
 from tasks.jobs.empirical import Empirical, gather_history
-from tasks.jobs.exceedance import Bound, bound
+from tasks.jobs.exceedance import Bound, bound, chance_to_exceed
 from tasks.jobs.outlook.costliest import costliest_jobs, mean_above
 from tasks.jobs.outlook.exceeding import PredictedChance, chances_beside_history
 from tasks.jobs.outlook.params import CostParams, OutlookParams
 from tasks.jobs.outlook.running import running_outlook
 from tasks.jobs.pmf import quantiles
+from tasks.jobs.predict.outcomes import ENDED, outcome_features
 from tasks.jobs.predict.preparation import with_ends
 from tasks.jobs.predict.rows import fetch_runs, log_end, read_runs
 from tasks.jobs.predict.trained import (
@@ -40,12 +41,14 @@ MOMENT = np.timedelta64(1, "us")
 @dataclass(frozen=True)
 class NextRuns:
     """Of each job, in the order of `jobs`: group_key, n_before, last_at, usual_s. predicted: (n_jobs,) distributions;
-    conditions: the submissions that they were made of, with `job`, the row of `jobs`; features: of those."""
+    conditions: the submissions that they were made of, with `job`, the row of `jobs`; features, told: of those, the
+    features and the distributions."""
 
     jobs: pd.DataFrame
     predicted: Empirical
     conditions: pd.DataFrame
     features: pd.DataFrame
+    told: Empirical
 
 
 def predict_rows(trained: Trained, rows: pd.DataFrame, past: pd.DataFrame) -> Empirical:
@@ -92,8 +95,7 @@ def predict_next(
     job = pd.Index(jobs["group_key"]).get_indexer(pd.Index(conditions["group_key"]))
     features = trained.features(conditions, past)
     told = trained.model.predict(features, trained.histories(conditions, past))
-    predicted = pooled(told, job)
-    return NextRuns(jobs, predicted, conditions.assign(job=job), features)
+    return NextRuns(jobs, pooled(told, job), conditions.assign(job=job), features, told)
 
 
 def shape_shares(trained: Trained, found: NextRuns) -> dict[Kind, Floats]:
@@ -225,9 +227,19 @@ class ShapeChance:
 
 
 @dataclass(frozen=True)
+class Ending:
+    """The chances that a run completes, is stopped at its time limit, and is stopped before: they sum to 1."""
+
+    completes: float
+    at_limit: float
+    before_limit: float
+
+
+@dataclass(frozen=True)
 class JobOutlook:
     """usual_s: median of the n_before finished runs; predicted_at: the end of the log, UTC; shapes: by kind, the most
-    probable first; chances: of taking longer than given times."""
+    probable first. ending: None where no limit says it. chances: of taking longer than given times, of all runs where
+    there is an ending, else of those that complete."""
 
     group_key: str
     model_id: str
@@ -236,6 +248,7 @@ class JobOutlook:
     last_at: pd.Timestamp
     usual_s: float
     limits: list[Limit]
+    ending: Ending | None
     chances: list[PredictedChance]
     shapes: dict[Kind, list[ShapeChance]]
 
@@ -251,7 +264,7 @@ def job_outlook(
     group_key = find_group(warehouse, source, job)
     with reading(warehouse) as connection:
         refuse_mixture(connection, source)
-        past = fetch_runs(connection, source)
+        past, ended = fetch_runs(connection, source), fetch_runs(connection, source, statuses=ENDED)
         now = log_end(connection, source)
     own = past[past["group_key"] == group_key]
     if own.empty:
@@ -260,6 +273,19 @@ def job_outlook(
     runtimes_s = own["runtime_s"].to_numpy(dtype=float)
     levels = sorted(set(params.levels))
     times = np.maximum.accumulate(found.predicted.quantile(np.array([levels]))[0])
+    chances = [chances_beside_history(found.predicted, time, [runtimes_s])[0] for time in times_s]
+    ending = None
+    if trained.outcomes is not None:
+        features = outcome_features(found.conditions, ended)
+        ends = trained.outcomes.endings(features, found.told)
+        is_limited = np.isfinite(ends.completes)
+        if is_limited.any():
+            shares = (ends.completes, ends.at_limit, ends.before_limit)
+            ending = Ending(*(float(share[is_limited].mean()) for share in shares))
+            all_s = ended["runtime_s"].to_numpy(dtype=float)[(ended["group_key"] == group_key).to_numpy()]
+            for place, time in enumerate(times_s):
+                goes_on = trained.outcomes.at(features, found.told, np.full(len(features), time)).running[is_limited]
+                chances[place] = _of_all_runs(time, float(goes_on.mean()), all_s)
     return JobOutlook(
         group_key=group_key,
         model_id=card.model_id,
@@ -268,12 +294,19 @@ def job_outlook(
         last_at=found.jobs["last_at"].iloc[0],
         usual_s=float(found.jobs["usual_s"].iloc[0]),
         limits=[Limit(level, float(time), bound(runtimes_s, level)) for level, time in zip(levels, times, strict=True)],
-        chances=[chances_beside_history(found.predicted, time, [runtimes_s])[0] for time in times_s],
-        shapes={kind: _chances(trained.shapes[kind], p[0]) for kind, p in shape_shares(trained, found).items()},
+        ending=ending,
+        chances=chances,
+        shapes={kind: _shape_chances(trained.shapes[kind], p[0]) for kind, p in shape_shares(trained, found).items()},
     )
 
 
-def _chances(shapes: ShapeSet, shares: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[ShapeChance]:
+def _of_all_runs(time_s: float, share: float, runtimes_s: Floats) -> PredictedChance:
+    """The chance that a run still goes on after so long, beside that of the runs that ended, however they did."""
+    past = chance_to_exceed(runtimes_s, time_s)
+    return PredictedChance(time_s, share, past, past.low <= share <= past.high)
+
+
+def _shape_chances(shapes: ShapeSet, shares: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[ShapeChance]:
     """shares: (k,)."""
     known = quantiles(shapes.centres, shapes.bins, QUARTILES).tolist()
     chances = []
@@ -284,6 +317,7 @@ def _chances(shapes: ShapeSet, shares: np.ndarray[tuple[int], np.dtype[np.float6
 
 
 RUNNING = ("running",)
+LEAST_LEFT = 0.01  # chance to go on so long, below which the tail of the runtimes speaks alone
 
 
 @dataclass(frozen=True)
@@ -301,17 +335,24 @@ def runs_going_on(
     """What to expect of the runs that have started and not ended when the log ends.
 
     The log says nothing of what came after its last moment, so each run is as old as it was then. within_s: the time
-    that each should take at most, for chance_in_time. Raises NotFound if the source has no model, or no runs."""
+    that each should take at most, for chance_in_time: that it has ended by then, by itself or by its limit. Raises
+    NotFound if the source has no model, or no runs."""
     card, trained = needed_champion(warehouse, source)
     with reading(warehouse) as connection:
         refuse_mixture(connection, source)
         as_of = log_end(connection, source, with_unfinished=True)
         running = fetch_runs(connection, source, statuses=RUNNING)
-        past = fetch_runs(connection, source)
+        past, ended = fetch_runs(connection, source), fetch_runs(connection, source, statuses=ENDED)
     running = running[running["started_at"].notna()].reset_index(drop=True)
     deadlines = None if within_s is None else running["started_at"] + pd.to_timedelta(within_s, unit="s")
     told = predict_rows(trained, running, past)
     table = running_outlook(running, told, as_of, params, deadlines_at=deadlines)
+    if within_s is not None and trained.outcomes is not None and len(table):
+        times_s = np.column_stack([table["elapsed_s"], np.full(len(table), within_s)])
+        goes_on = trained.outcomes.at(outcome_features(running, ended), told, times_s).running
+        is_told = (goes_on[:, 0] > LEAST_LEFT) & (times_s[:, 0] < within_s)
+        in_time = 1 - goes_on[:, 1] / np.where(is_told, goes_on[:, 0], 1.0)
+        table["chance_in_time"] = np.where(is_told, in_time, table["chance_in_time"])
     return GoingOn(card.model_id, as_of, table.sort_values(["chance_so_long", "run_id"]).reset_index(drop=True))
 
 

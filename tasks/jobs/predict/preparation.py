@@ -1,13 +1,16 @@
 """A log made ready to learn from: its periods D1, D2 and D3, historic medians, shapes of the history, features."""
 
 import logging
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import is_numeric_dtype
+from scipy.stats import rankdata
 
 from tasks.errors import BadInput
 from tasks.jobs.normalisation import (
@@ -17,6 +20,7 @@ from tasks.jobs.normalisation import (
 from tasks.jobs.pmf import Bins, bins_of, histogram, pmfs_of, smooth
 from tasks.jobs.predict.feature_words import is_of_peers
 from tasks.jobs.predict.features import History, make_features
+from tasks.jobs.predict.rows import OWN
 from tasks.jobs.shape_params import (
     CharacteriseParams,
     Kind,
@@ -67,6 +71,14 @@ def assign_periods(runs: pd.DataFrame, params: SplitParams) -> pd.Series:
 
 logger = logging.getLogger(__name__)
 KINDS: tuple[Kind, ...] = ("ratio", "delta")
+RESULT = re.compile(  # how a run went, in the name of a column
+    r"(?:^|_)(?:end(?:ed|s)?|finish(?:ed)?|stop(?:ped)?|completed?|status|state|exit(?:_?code)?|results?|outcome"
+    r"|conclusion|success|fail(?:ed|ure)?|errors?|duration|runtime|elapsed|wall_?(?:time|clock)|cpu_?time)(?:_|$)"
+)
+CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")  # where a word begins in exitCode
+NEAR, SAME_SHARE, SAME_RANK = 0.01, 0.9, 0.99
+LEAST_COMPARED = 10  # runs with a value
+MOST_CATEGORIES = 200  # of a column of texts, the most frequent
 SUPPORTS = (20, 10, 5, 3, 2, 1)  # what is tried where no job has as many runs as asked for
 
 
@@ -74,13 +86,16 @@ SUPPORTS = (20, 10, 5, 3, 2, 1)  # what is tried where no job has as many runs a
 class Prepared:
     """runs: of read_runs in order of submission, with part (D1, D2, D3), ended_at filled, median_s and median_source;
     history_s: median of each group of D1 by group_key, seconds; shapes: by kind, of D1; features: (n, p);
-    tables: Table 2 of the shapes, by kind."""
+    tables: Table 2 of the shapes, by kind; categories: as History has them; left_out: own columns that are no features,
+    and why."""
 
     runs: pd.DataFrame
     history_s: pd.Series
     shapes: Mapping[Kind, ShapeSet]
     features: pd.DataFrame
     tables: Mapping[Kind, pd.DataFrame] = field(default_factory=dict)
+    categories: Mapping[str, list[str]] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def job_features(self) -> pd.DataFrame:
@@ -92,11 +107,20 @@ class Prepared:
         return np.asarray(self.runs["part"].isin(parts))
 
 
-def prepare(runs: pd.DataFrame, params: CharacteriseParams) -> Prepared:
+def prepare(
+    runs: pd.DataFrame, params: CharacteriseParams, *, named: Collection[str] = (), known_before: Collection[str] = ()
+) -> Prepared:
     """Split, normalise and describe the runs of a log; runs: of read_runs, index 0 … n - 1.
+
+    named, known_before: own columns that may be features, as leaks takes them; others are left out.
 
     Raises BadInput for a log with fewer than three times of submission or without a run of a positive length."""
     runs = with_ends(runs.assign(part=assign_periods(runs, params.split)))
+    old = runs[runs["part"] != "D3"]
+    left_out = leaks(old, named, known_before)
+    runs = runs.drop(columns=[OWN + name for name in left_out])
+    texts = [str(name) for name in runs if str(name).startswith(OWN) and not is_numeric_dtype(runs[name])]
+    categories = {name: old[name].value_counts().index[:MOST_CATEGORIES].astype(str).tolist() for name in texts}
     history = runs[runs["part"] == "D1"]
     history_s = history.groupby("group_key")["runtime_s"].median()
     if not (history_s > 0).any():
@@ -106,13 +130,54 @@ def prepare(runs: pd.DataFrame, params: CharacteriseParams) -> Prepared:
     fitted = {kind: _shapes(runs[runs["part"] == "D1"], kind, params) for kind in KINDS}
     shapes = {kind: found for kind, (found, _) in fitted.items()}
     tables = {kind: table for kind, (_, table) in fitted.items()}
-    return Prepared(runs, history_s, shapes, make_features(runs, runs, history_of(shapes, history_s, params)), tables)
+    known = history_of(shapes, history_s, params, categories)
+    return Prepared(runs, history_s, shapes, make_features(runs, runs, known), tables, categories, left_out)
 
 
-def history_of(shapes: Mapping[Kind, ShapeSet], history_s: pd.Series, params: CharacteriseParams) -> History:
+def leaks(old: pd.DataFrame, named: Collection[str], known_before: Collection[str]) -> dict[str, str]:
+    """The own columns that must not be features, by name, with the reason: they tell of the run's outcome, or may.
+
+    old: runs before the test. Columns of known_before are features whatever they look like. Others have to be named,
+    must not be called like an outcome, and must not nearly be the runtime: within NEAR of it in SAME_SHARE of the
+    runs, or with a rank correlation of at least SAME_RANK."""
+    found: dict[str, str] = {}
+    for column in [str(name) for name in old if str(name).startswith(OWN)]:
+        name = column.removeprefix(OWN)
+        if name in known_before:
+            continue
+        if same := _is_runtime(old[column], old["runtime_s"]):
+            found[name] = same
+        elif RESULT.search(re.sub(r"[^a-z]+", "_", CAPITAL.sub("_", name).lower())):
+            found[name] = "is called like a result of the run"
+        elif name not in named:
+            found[name] = "is not said to be known before the run"
+    return found
+
+
+def _is_runtime(values: pd.Series, runtime_s: pd.Series) -> str:
+    """In which respect a column nearly is the runtime; empty for none. Units do not matter."""
+    numbers = pd.to_numeric(values, errors="coerce")
+    is_known = (numbers.notna() & (numbers > 0) & (runtime_s > 0)).to_numpy()
+    if is_known.sum() < LEAST_COMPARED:
+        return ""
+    x, y = numbers.to_numpy(dtype=float)[is_known], runtime_s.to_numpy(dtype=float)[is_known]
+    ratio = x / y
+    share = float((np.abs(ratio / np.median(ratio) - 1) <= NEAR).mean())
+    if share >= SAME_SHARE:
+        return f"is the runtime in {share:.1%} of the runs"
+    rank = float(np.corrcoef(rankdata(x), rankdata(y))[0, 1]) if np.ptp(x) and np.ptp(y) else 0.0
+    return f"rises with the runtime (rank correlation {rank:.3f})" if abs(rank) >= SAME_RANK else ""
+
+
+def history_of(
+    shapes: Mapping[Kind, ShapeSet],
+    history_s: pd.Series,
+    params: CharacteriseParams,
+    categories: Mapping[str, Sequence[str]],
+) -> History:
     """Shapes and medians of D1, history_s by group_key in seconds, as features are made of them."""
     medians_s = {str(key): float(value) for key, value in history_s.items()}
-    return History(shapes, medians_s, params.posterior.empty_bin_prior, params.normalisation)
+    return History(shapes, medians_s, params.posterior.empty_bin_prior, params.normalisation, categories)
 
 
 def with_ends(runs: pd.DataFrame) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from tasks.warehouse.place import Warehouse
 ROWS = Path(__file__).with_name("rows.sql")
 SKUS = Path(__file__).with_name("rows_skus.sql")
 VERTICES = Path(__file__).with_name("rows_vertices.sql")
-OPERATOR = "op_"
+OPERATOR, OWN = "op_", "own_"
 FINISHED = ("completed", "unknown")
 IS_ASKED = """source = $source
     AND (runtime_s IS NOT NULL OR status IN ('running', 'pending'))
@@ -41,7 +41,8 @@ def read_runs(
 
     Columns: those of jobs.runs but the nested ones; and, where the log has them, for each SKU `offered_<sku>` (0 or
     1), `sku_load_mean_<sku>`, `sku_load_sd_<sku>`, `sku_free_tokens_<sku>` (missing where it was not offered),
-    `vertices_<sku>` (how many ran on it), `n_vertices`, and for each operator of the plan `op_<operator>` (count).
+    `vertices_<sku>` (how many ran on it), `n_vertices`, for each operator of the plan `op_<operator>` (count), and for
+    each further column of the table `own_<column>` (numbers; texts where one is no number).
     A start stands in for a missing submission. Of statuses running and pending the runtime is missing. group_key: only
     the runs of that job, with the SKUs and operators that they name. Raises NotFound for a source without runs,
     BadInput if it mixes simulated with measured runs."""
@@ -65,9 +66,9 @@ def fetch_runs(
     columns = ", ".join(name for name in FLAT_COLUMNS if name not in ("submitted_at", "operators"))
     rows, *lists = (file.read_text().format(columns=columns, is_asked=IS_ASKED) for file in (ROWS, SKUS, VERTICES))
     runs = connection.execute(rows, asked).df()
-    operators = _operators(runs.pop("operators"))
+    operators, own = _operators(runs.pop("operators")), _own(runs.pop("features"))
     wide = [_wide(connection.sql(sql, params=asked).to_arrow_table(), len(runs)) for sql in lists]
-    return pd.concat([runs, *wide, operators], axis=1)
+    return pd.concat([runs, *wide, operators, own], axis=1)
 
 
 def _wide(long: pa.Table, n_runs: int) -> pd.DataFrame:
@@ -101,6 +102,25 @@ def _operators(texts: pd.Series) -> pd.DataFrame:
     codes, plans = pd.factorize(texts)
     counts = pd.DataFrame([json.loads(plan) for plan in plans]).sort_index(axis=1).add_prefix(OPERATOR).fillna(0.0)
     return counts.astype(float).reindex(codes).reset_index(drop=True)  # -1, no plan, is missing
+
+
+def _own(texts: pd.Series) -> pd.DataFrame:
+    """A column for each further column of the table that was read; none where there are none."""
+    if texts.isna().all():
+        return pd.DataFrame(index=texts.index)
+    codes, objects = pd.factorize(texts)
+    told = pd.DataFrame([json.loads(one) for one in objects]).sort_index(axis=1).add_prefix(OWN)
+    is_text = [told[name].map(lambda value: isinstance(value, str)).any() for name in told]
+    kinds = {name: object if text else float for name, text in zip(told, is_text, strict=True)}
+    return told.astype(kinds).reindex(codes).reset_index(drop=True)  # -1, nothing further, is missing
+
+
+def named_columns(connection: Connection, source: str) -> set[str]:
+    """The further columns that were asked for by name when the files of a source were read, not as one of all."""
+    read = connection.execute(
+        "SELECT options FROM ops.files WHERE word = 'jobs' AND source = $source", {"source": source}
+    ).fetchall()
+    return {str(name) for (options,) in read for name in json.loads(options or "{}").get("features", ())} - {"all"}
 
 
 ENDS = Path(__file__).with_name("log_end.sql")

@@ -1,33 +1,36 @@
-"""How well runtimes are predicted as distributions: the model beside history, forest, one shape, and the paper's."""
+"""How well runtimes are predicted as distributions: the model beside what it must beat, each with the same care.
+
+That is the runs of the job, and of its user with the same request; boosted quantiles; one shape for all jobs; a
+random-forest regression; and the paper's shapes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tasks.boosters import matrix
 from tasks.jobs.binned import (
+    Binned,
+    Tails,
     fit_tails,
     outer_edges,
+    without_zero_bin,
 )
 from tasks.jobs.distribution import Floats, Predicted
-from tasks.jobs.empirical import Empirical
+from tasks.jobs.empirical import Empirical, gather_history
 from tasks.jobs.normalisation import normalise
-from tasks.jobs.predict import baselines
-from tasks.jobs.predict.baselines import (
-    VARIANTS,
-    own_counts,
-    predict_by_shapes,
-)
 from tasks.jobs.predict.boosted import fit_boosted
 from tasks.jobs.predict.earlier import (
     EarlierRuns,
+    Ints,
     earlier_runs,
 )
 from tasks.jobs.predict.params import EvaluateParams
 from tasks.jobs.predict.peers import JOB, USER_REQUEST, Histories, histories
-from tasks.jobs.predict.pool import LEVELS, limited, median_of, recalibrated_in_time, recalibration
+from tasks.jobs.predict.pool import LEVELS, limited, median_of, order_quantiles, recalibrated_in_time, recalibration
 from tasks.jobs.predict.predictor import Predictor, Tried, fit_predictor, told_as
 from tasks.jobs.predict.preparation import Prepared
 from tasks.jobs.scores import (
@@ -47,17 +50,103 @@ from tasks.jobs.scores import (
     pit_values,
 )
 from tasks.jobs.shape_params import Kind
+from tasks.jobs.shapes import ShapeSet
+
+STAND_INS = 200  # quantiles that stand for the shape of all runs
+MIN_LEAF = 3  # runs of a leaf of the random forest
+LARGEST = 1e30  # that its trees are given; they count in 32 bits
+
+
+def history_prediction(known: Histories, peers: str, stand_in: Floats) -> Floats:
+    """For each row the (n + 1) rule over the last runs of its peers that had ended before it was submitted.
+
+    So the baseline knows as much as the model does, up to the same moment. stand_in: (n, n_levels) quantiles in logs
+    of seconds for rows without such runs; so is what is returned."""
+    found = order_quantiles(known.log_s[peers])
+    return np.where(np.isfinite(found), found, stand_in)
+
+
+def global_prediction(earlier: EarlierRuns, ratios: Floats, medians_s: Floats) -> Empirical:
+    """One shape for all jobs: quantiles of all ratios to the median, times the median of each row's job (n,)."""
+    quantiles = np.quantile(ratios, (np.arange(STAND_INS) + 0.5) / STAND_INS)
+    n = len(earlier.n)
+    values = (medians_s[:, None] * quantiles).ravel()
+    return Empirical(gather_history(values, np.repeat(np.arange(n), STAND_INS)), np.arange(n))
+
+
+def forest_prediction(
+    features: pd.DataFrame, runtime_s: Floats, asked: pd.DataFrame, *, n_trees: int, seed: int
+) -> Empirical:
+    """A random-forest regression of the runtime in seconds, as Zhu et al. extend Shao et al. 2019: one sure value.
+
+    features, runtime_s: training rows; asked: (n, p). Its pooled runtimes are what Figure 8 compares."""
+    from sklearn.ensemble import RandomForestRegressor  # type: ignore[import-untyped, unused-ignore]
+
+    model = RandomForestRegressor(n_trees, min_samples_leaf=MIN_LEAF, max_features=1 / 3, n_jobs=1, random_state=seed)
+    known, new = (np.clip(np.where(np.isinf(x), np.nan, x), -LARGEST, LARGEST) for x in map(matrix, (features, asked)))
+    model.fit(known, runtime_s)
+    told = np.maximum(np.asarray(model.predict(new), dtype=float), 0.0)
+    return Empirical(gather_history(told, np.arange(len(told))), np.arange(len(told)))
+
+
+def own_counts(earlier: EarlierRuns, bins: Ints, n_bins: int, *, most: int) -> Floats:
+    """How many of the last `most` runs that each row knows lie in each bin: (n_rows, n_bins).
+
+    bins: (n_past,) the bin of each run of earlier.past, in the order of its rows; -1: not counted."""
+    ordered = bins[earlier.order]
+    counted = [earlier.sums((ordered == one).astype(float)[:, None], window=most) for one in range(n_bins)]
+    return np.hstack(counted)
+
+
+Variant = Literal["hard", "soft", "leaning"]
+VARIANTS: tuple[Variant, ...] = ("hard", "soft", "leaning")
+PRIOR_RUNS = 20.0  # own runs that count as much as the shapes, in `leaning`
+
+
+def predict_by_shapes(
+    variant: Variant,
+    shapes: ShapeSet,
+    probabilities: Floats,
+    medians_s: Floats,
+    tails: Tails,
+    *,
+    own: Floats | None = None,
+    empty_bin_prior: float,
+) -> Binned:
+    """Runtime distributions: a shape, or a mixture of shapes, stretched or shifted by the median of each run's job.
+
+    probabilities: (n, k) of the shapes; medians_s: (n,) seconds, above 0 for ratios; own: (n, n_bins) counts of the
+    job's earlier runs (leaning). hard: the most probable shape alone, as in the paper (5.2); soft: mixed by
+    probability; leaning: (own + 20 · soft) / (n_own + 20)."""
+    k, n_bins = shapes.centres.shape
+    theta = (1 - empty_bin_prior) * shapes.centres + empty_bin_prior / n_bins
+    weights = np.eye(k)[probabilities.argmax(axis=1)] if variant == "hard" else probabilities
+    bins = shapes.bins
+    edges = outer_edges(bins.low, bins.high, n_bins, bins.kind)
+    if variant != "leaning" or own is None:
+        if bins.kind == "ratio":
+            edges, theta = without_zero_bin(edges, theta)
+        return Binned(edges, theta, medians_s, bins.kind, tails, weights)
+    masses = own + PRIOR_RUNS * (weights @ theta)
+    masses = masses / masses.sum(axis=1, keepdims=True)
+    if bins.kind == "ratio":
+        edges, masses = without_zero_bin(edges, masses)
+    return Binned(edges, masses, medians_s, bins.kind, tails)
+
 
 Places = NDArray[np.intp]
 EXPERTS_LEVELS = np.arange(1, 20) / 20  # of the boosted quantiles that are a baseline
 MOST_OWN_RUNS = 500  # of the job, the last ones, count in the paper's shapes
 FOREST_RUNS = 20_000  # that the random-forest regression learns from, the latest: minutes of CPU
+TENTHS, LEAST_FOR_TENTHS = 10, 200  # of the test runs
 GROUP_RUNS = 20  # test runs that a job needs for its own KS distance
 
 
 @dataclass(frozen=True)
 class Scored:
-    """The measures of one predictor on the test runs, and on those of jobs never seen before (unseen)."""
+    """The measures of one predictor on the test runs, and on those of jobs never seen before (unseen).
+
+    tenths: coverage in each tenth of the test runs, in order of time; none for few runs, and for the paper's shapes."""
 
     crps: Score
     log_score: Score
@@ -68,6 +157,7 @@ class Scored:
     unseen_crps: Score
     pit: Floats
     crps_by_run: Floats
+    tenths: list[float | None]
 
 
 @dataclass(frozen=True)
@@ -138,7 +228,7 @@ def evaluate_runtimes(
     ratios = normalise(
         runs["runtime_s"].to_numpy(dtype=float)[training], runs["median_s"].to_numpy(dtype=float)[training], "ratio"
     )
-    predictions["global"] = baselines.global_prediction(earlier, ratios[np.isfinite(ratios)], medians_s)
+    predictions["global"] = global_prediction(earlier, ratios[np.isfinite(ratios)], medians_s)
     for kind, found in probabilities.items():
         predictions |= _by_shapes(prepared, kind, found[rows], medians_s, training, earlier, params)
     scored = {name: _score(told, prepared, rows, earlier, params) for name, told in predictions.items()}
@@ -170,7 +260,7 @@ def _baselines(parts: _Parts, features: pd.DataFrame, params: EvaluateParams) ->
     found: dict[str, Predicted] = {}
     for name, peers in (("history", JOB), ("user_request", USER_REQUEST)):
         if peers in known.log_s:
-            told = baselines.history_prediction(known, peers, all_runs)
+            told = history_prediction(known, peers, all_runs)
             found[name] = told_as(limited(told, features.iloc[rows], parts.model.grace))
     boosted = fit_boosted(
         features.iloc[training], log_s[training], EXPERTS_LEVELS, n_trees=params.baseline_trees, seed=params.seed
@@ -180,7 +270,7 @@ def _baselines(parts: _Parts, features: pd.DataFrame, params: EvaluateParams) ->
     latest = training[-FOREST_RUNS:]
     runtime_s = parts.prepared.runs["runtime_s"].to_numpy(dtype=float)
     job_features = parts.prepared.job_features
-    found["forest"] = baselines.forest_prediction(
+    found["forest"] = forest_prediction(
         job_features.iloc[latest],
         runtime_s[latest],
         job_features.iloc[rows],
@@ -228,6 +318,8 @@ def _score(
     actual, keys = runs["runtime_s"].to_numpy(dtype=float), runs["group_key"].to_numpy()
     pit = pit_values(told, actual, np.random.default_rng(params.seed))
     unseen = np.flatnonzero(earlier.n == 0)
+    parts = np.array_split(np.arange(len(rows)), TENTHS) if len(rows) >= LEAST_FOR_TENTHS else []
+    is_cheap = isinstance(told, Empirical)
     return Scored(
         crps=crps_of(told, actual),
         log_score=log_score_of(told, actual),
@@ -238,6 +330,7 @@ def _score(
         unseen_crps=crps_of(told.rows(unseen), actual[unseen]),
         pit=pit,
         crps_by_run=told.crps(actual),
+        tenths=[coverage_of(told.rows(part), actual[part]).share for part in parts if is_cheap],
     )
 
 

@@ -6,8 +6,8 @@ The model in use for a source is the champion of the registry; no training is im
 import hashlib
 import json
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
@@ -16,6 +16,8 @@ from tasks.errors import BadInput, NotFound
 from tasks.jobs.labels.classifier import LightGbm
 from tasks.jobs.predict.feature_words import in_order
 from tasks.jobs.predict.features import make_features
+from tasks.jobs.predict.outcomes import MAIN as OUTCOMES
+from tasks.jobs.predict.outcomes import Outcomes
 from tasks.jobs.predict.params import PredictParams
 from tasks.jobs.predict.peers import Histories, histories
 from tasks.jobs.predict.predictor import Predictor
@@ -35,14 +37,15 @@ def shape_names(shapes: Mapping[Kind, ShapeSet]) -> dict[str, str]:
     return {kind: f"{kind}-{len(one.centres)}-{hashes[kind]}" for kind, one in shapes.items()}
 
 
-PARAMS, SEEN, MEDIANS = "params.json", "training_runs.parquet", "medians.parquet"
+PARAMS, SEEN, MEDIANS, CATEGORIES = "params.json", "training_runs.parquet", "medians.parquet", "categories.json"
 
 
 @dataclass(frozen=True)
 class Trained:
     """model: the predictor; shapes and classifiers by kind (no classifier where nothing could be learnt); history_s:
     median of each job in period D1, seconds; seen: run_id and residual of the training runs, the log of runtime over
-    the median that a model of earlier runs had predicted, missing for those earlier runs; params: of the training."""
+    the median that a model of earlier runs had predicted, missing for those earlier runs; params: of the training;
+    outcomes: how runs end, None where the log has no time limits; categories: as History has them."""
 
     model: Predictor
     shapes: Mapping[Kind, ShapeSet]
@@ -50,6 +53,8 @@ class Trained:
     history_s: pd.Series
     seen: pd.DataFrame
     params: PredictParams
+    outcomes: Outcomes | None = None
+    categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -62,7 +67,7 @@ class Trained:
         """The features of this model for `runs`, which know those of `past` that ended before: (n, p).
 
         past: finished runs of all jobs, with ended_at."""
-        history = history_of(self.shapes, self.history_s, self.params.characterise)
+        history = history_of(self.shapes, self.history_s, self.params.characterise, self.categories)
         return make_features(runs, past, history, columns=self.columns)
 
     def histories(self, runs: pd.DataFrame, past: pd.DataFrame) -> Histories:
@@ -73,6 +78,7 @@ class Trained:
         """Write everything into an existing folder."""
         self.model.save(folder)
         (folder / PARAMS).write_text(self.params.model_dump_json(indent=1), encoding="utf-8")
+        (folder / CATEGORIES).write_text(json.dumps({name: list(one) for name, one in self.categories.items()}))
         self.seen.to_parquet(folder / SEEN, index=False)
         self.history_s.rename("median_s").rename_axis("group_key").reset_index().to_parquet(folder / MEDIANS)
         for kind, shapes in self.shapes.items():
@@ -81,6 +87,8 @@ class Trained:
             trees, rest = classifier.to_texts()
             (folder / f"classifier-{kind}.txt").write_text(trees, encoding="utf-8")
             (folder / f"classifier-{kind}.json").write_text(rest, encoding="utf-8")
+        if self.outcomes:
+            self.outcomes.save(folder)
 
 
 def load_trained(folder: Path) -> Trained:
@@ -97,7 +105,9 @@ def load_trained(folder: Path) -> Trained:
             if (folder / f"classifier-{kind}.txt").exists()
         }
         seen = pd.read_parquet(folder / SEEN)[["run_id", "residual"]]
-        return Trained(Predictor.load(folder), shapes, classifiers, medians, seen, params)
+        outcomes = Outcomes.load(folder) if (folder / OUTCOMES).exists() else None
+        categories = {name: list(map(str, one)) for name, one in json.loads(_text(folder / CATEGORIES)).items()}
+        return Trained(Predictor.load(folder), shapes, classifiers, medians, seen, params, outcomes, categories)
     except (OSError, ValueError, KeyError, TypeError, BadInput) as error:  # BadInput: of a part, without the folder
         problem = f"no trained model ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
         raise BadInput(folder, problem, "the files of 'whorl jobs train'", "train again") from error

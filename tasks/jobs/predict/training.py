@@ -1,7 +1,7 @@
 """Training on a source of the warehouse: learn from what came first, score on what came last, keep the better model."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 import pyarrow as pa
@@ -9,11 +9,13 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unus
 
 from tasks.errors import BadInput
 from tasks.jobs.evaluate import Evaluation, evaluate_runs
-from tasks.jobs.evaluate_figures import Figures
+from tasks.jobs.evaluate_figures import Figures, key_figures
 from tasks.jobs.labels.classifier import LightGbm
+from tasks.jobs.predict.job_keys import choose_key
+from tasks.jobs.predict.outcomes import ENDED
 from tasks.jobs.predict.params import EvaluateParams
 from tasks.jobs.predict.predicting import predict_rows
-from tasks.jobs.predict.rows import fetch_runs
+from tasks.jobs.predict.rows import fetch_runs, named_columns
 from tasks.jobs.predict.trained import (
     KIND,
     WORD,
@@ -84,11 +86,14 @@ def _evaluated(warehouse: Warehouse, source: str, params: EvaluateParams) -> tup
     with reading(warehouse) as connection:
         refuse_mixture(connection, source)
         version = data_version(connection, WORD, source)
-        runs = fetch_runs(connection, source)
+        runs, ended = fetch_runs(connection, source), fetch_runs(connection, source, statuses=ENDED)
+        named = named_columns(connection, source)
     if runs.empty:
         raise BadInput(f"source {source!r}", "no finished run with a runtime", "runs that have ended")
     with threadpool_limits(1):
-        return evaluate_runs(runs, params), version
+        found, choice = evaluate_runs(runs, params, ended, named), choose_key(runs, params.predict.characterise.split)
+    found.figures.update(key_figures(replace(choice, by=()), []))  # the warehouse is grouped already
+    return found, version
 
 
 def trained_of(found: Evaluation, params: EvaluateParams) -> Trained:
@@ -103,6 +108,8 @@ def trained_of(found: Evaluation, params: EvaluateParams) -> Trained:
         found.prepared.history_s,
         seen.reset_index(drop=True),
         params.predict,
+        found.outcomes,
+        found.prepared.categories,
     )
 
 

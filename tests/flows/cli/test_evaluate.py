@@ -112,3 +112,22 @@ def test_a_log_that_is_too_small_gets_one_line(whorl, quick, tmp_path, content, 
     ended = whorl("jobs", "evaluate", path, "--json")
     assert ended.code == 3 and ended.out == ""
     assert words in ended.err and ended.err.count("\n") == 1
+
+
+def test_of_all_columns_those_known_before_are_used_and_the_others_named(whorl, log, quick):
+    runs = pd.read_parquet(log)
+    runs.assign(took_ms=1000 * runs["runtime_s"], branch=np.where(runs.index % 3, "main", "dev")).to_parquet(log)
+    ended = whorl("jobs", "evaluate", log, "--features", "all", "--known-before", "branch", "--json")
+    assert ended.code == 0, ended.err
+    found = json.loads(ended.out)
+    assert found["own.used"] == ["branch"]
+    assert found["own.left_out.took_ms"] == "is the runtime in 100.0% of the runs"
+    assert found["predict.coverage90_tenth.model.1"] is None or "predict.coverage90_tenth.model.10" in found
+    assert found["group.by"] == "as the log is grouped" and found["group.crps.as the log is grouped"] > 0
+
+
+def test_what_a_job_is_can_be_set(whorl, log, quick):
+    ended = whorl("jobs", "evaluate", log, "--group-by", "queue,name", "--json")
+    assert ended.code == 0, ended.err
+    found = json.loads(ended.out)
+    assert (found["group.by"], found["group.reason"], found["groups"]) == ("queue,name", "as it was set", 10)

@@ -12,10 +12,10 @@ from tasks.jobs.predict.outcomes import (
     REACHES,
     Chance,
     Outcomes,
+    evaluate_outcomes,
     fit_outcomes,
     least_brier_weights,
     outcome_features,
-    outcome_figures,
 )
 
 LIMIT_S = 100.0
@@ -62,6 +62,14 @@ def test_the_three_chances_are_those_worked_out_by_hand():
     assert states.completed == pytest.approx(np.array([[0.0, 0.4, 0.72, 0.8]]))
     assert states.stopped == pytest.approx(np.array([[0.0, 0.1, 0.1, 0.2]]))
     assert states.running == pytest.approx(np.array([[1.0, 0.5, 0.18, 0.0]]))
+
+
+def test_how_a_run_ends_sooner_or_later_is_worked_out_by_hand():
+    outcomes, features = by_hand(completes=0.8, reaches=0.18)
+    ends = outcomes.endings(features, tens())
+    assert [ends.completes[0], ends.at_limit[0], ends.before_limit[0]] == pytest.approx([0.8, 0.1, 0.1])
+    unlimited = outcomes.endings(features.assign(requested_runtime_s=np.nan), tens())
+    assert np.isnan([unlimited.completes, unlimited.at_limit, unlimited.before_limit]).all()
 
 
 @pytest.mark.parametrize(("completes", "reaches"), [(0.8, 0.01), (0.8, 0.99), (1.0, 0.5), (0.0, 0.5), (0.0, 0.0)])
@@ -113,7 +121,7 @@ def test_chances_of_jobs_that_differ_are_learnt(mixed):
 
 
 def test_the_mixture_is_no_worse_than_the_rate_of_the_job_in_a_log_where_that_is_all(mixed):
-    figures = outcome_figures(mixed)
+    figures, _ = evaluate_outcomes(mixed)
     assert figures["outcome.n"] == 120 and 0.3 < figures["outcome.base_rate"] < 0.6
     assert figures["outcome.brier.limit95.model"] < 1.05 * figures["outcome.brier.limit95.history"]
     assert figures["outcome.brier.limit95.model"] < figures["outcome.brier.limit95.base"]
@@ -144,7 +152,7 @@ def test_few_runs_have_chances(limited, n):
 
 def test_without_limits_there_is_a_reason_in_place_of_a_figure(mixed):
     for runs in (mixed.drop(columns="requested_runtime_s"), mixed.assign(requested_runtime_s=0.0), mixed.iloc[:0]):
-        figures = outcome_figures(runs)
+        figures, _ = evaluate_outcomes(runs)
         assert figures["outcome.n"] == 0 and figures["outcome.brier.limit95.model"] is None
         assert "no time limits" in figures["outcome.brier.limit95.model.reason"]
     runs = mixed.drop(columns="requested_runtime_s")
@@ -153,7 +161,7 @@ def test_without_limits_there_is_a_reason_in_place_of_a_figure(mixed):
 
 
 def test_a_log_without_users_is_told_by_job_and_request(mixed):
-    figures = outcome_figures(mixed.drop(columns="user_name"))
+    figures, _ = evaluate_outcomes(mixed.drop(columns="user_name"))
     assert figures["outcome.brier.limit95.model"] < figures["outcome.brier.limit95.base"]
     assert "outcome.brier.limit95.user_request" not in figures
 

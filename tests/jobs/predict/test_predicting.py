@@ -75,6 +75,43 @@ def test_a_time_that_is_none_is_refused(trained_log):
         job_outlook(trained_log, "log", JOB, PARAMS, times_s=(-1.0,))
 
 
+LIMIT_S = 60.0
+
+
+@pytest.fixture
+def limited(job_log, varied_runs, quick_training):
+    """A source with a limit of 60 s, at which three runs in ten of each odd job are stopped; and its model."""
+    runs = varied_runs().assign(requested_runtime_s=LIMIT_S)
+    is_stopped = (runs["group_key"].str[3:5].astype(int) % 2 == 1) & (np.random.default_rng(0).random(len(runs)) < 0.3)
+    runs["runtime_s"] = np.where(is_stopped, LIMIT_S, runs["runtime_s"].clip(upper=0.9 * LIMIT_S))
+    warehouse = job_log(runs.assign(status=np.where(is_stopped, "timeout", "completed")))
+    model_steps.train(warehouse, "log", quick_training, "run")
+    return warehouse
+
+
+def test_a_job_whose_runs_are_stopped_at_their_limit_is_told_so(limited):
+    found = job_outlook(limited, "log", "job03#00000003", PARAMS, times_s=(0.95 * LIMIT_S, 1000.0))
+    assert found.ending.at_limit == pytest.approx(0.3, abs=0.15)
+    assert found.ending.completes + found.ending.at_limit + found.ending.before_limit == pytest.approx(1)
+    late, never = found.chances
+    assert late.predicted == pytest.approx(found.ending.at_limit, abs=0.05)  # hardly one of those that complete
+    assert late.history.k / late.history.n == pytest.approx(0.3, abs=0.15)  # stopped runs count among its own
+    assert never.predicted == 0
+    calm = job_outlook(limited, "log", "job02#00000002", PARAMS)
+    assert calm.ending.at_limit < 0.05 < found.ending.at_limit
+
+
+def test_a_run_that_goes_on_has_ended_by_its_limit_at_the_latest(limited):
+    with writing(limited) as connection:
+        connection.execute(UNFINISHED)
+    runs = runs_going_on(limited, "log", PARAMS, within_s=1.5 * LIMIT_S).runs
+    assert (runs[runs["elapsed_s"] < LIMIT_S / 2]["chance_in_time"] > 0.99).all()
+
+
+def test_without_limits_nothing_is_said_of_how_a_run_ends(trained_log):
+    assert job_outlook(trained_log, "log", JOB, PARAMS).ending is None
+
+
 UNFINISHED = """UPDATE jobs.runs SET status = 'running', runtime_s = NULL, ended_at = NULL
     WHERE run_id IN (SELECT run_id FROM jobs.runs ORDER BY submitted_at DESC LIMIT 24)"""
 

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from tasks.errors import BadInput
 from tasks.jobs.predict.preparation import (
     assign_periods,
+    leaks,
     prepare,
     with_ends,
 )
@@ -181,3 +182,52 @@ def test_jobs_of_0_s_have_no_ratio_and_stand_aside(log_of):
 def test_a_history_of_0_s_alone_is_refused(log_of):
     with pytest.raises(BadInput, match="all runs of its first part took 0 s"):
         ready(log_of([0.0] * 9))
+
+
+def own(log_of, **columns):
+    runtime_s = np.exp(np.random.default_rng(0).normal(3, 1, 200))
+    return log_of(runtime_s, **{f"own_{name}": values for name, values in columns.items()})
+
+
+def test_a_column_that_nearly_is_the_runtime_is_left_out_and_named_whatever_its_unit(log_of):
+    runs = own(log_of)
+    runs = runs.assign(
+        own_took_ms=np.where(runs.index < 190, 1000 * runs["runtime_s"], 7.0), own_score=np.log(runs["runtime_s"])
+    )
+    found = leaks(runs, {"took_ms", "score"}, ())
+    assert found["took_ms"].startswith("is the runtime in 95.0% of the runs")
+    assert found["score"].startswith("rises with the runtime (rank correlation 1.000)")
+    assert leaks(runs, (), {"took_ms", "score"}) == {}  # who says so knows better
+
+
+@pytest.mark.parametrize(
+    ("name", "is_result"),
+    [
+        *(("exit_code", True), ("exitCode", True), ("job_status", True), ("EndTime", True), ("build duration", True)),
+        *(("weekend", False), ("friend", False), ("branch", False), ("statuses_url", False), ("stage", False)),
+    ],
+)
+def test_a_column_that_is_called_like_a_result_is_no_feature(log_of, name, is_result):
+    runs = own(log_of, **{name: np.arange(200) % 3})
+    assert (name in leaks(runs, {name}, ())) is is_result
+
+
+def test_of_all_columns_only_those_said_to_be_known_before_are_features(log_of):
+    rng = np.random.default_rng(1)
+    runs = own(log_of, tests=rng.random(200), branch=np.where(rng.random(200) < 0.7, "main", "dev"), old=np.nan)
+    assert set(leaks(runs, (), ())) == {"tests", "branch", "old"}
+    found = prepare(runs, PARAMS, known_before={"branch"})
+    assert found.left_out == {
+        "tests": "is not said to be known before the run",
+        "old": "is not said to be known before the run",
+    }
+    assert found.categories == {"own_branch": ["main", "dev"]}
+    assert found.features["own_branch"].tolist() == (runs["own_branch"] == "dev").astype(float).tolist()
+    assert "own_tests" not in found.features
+
+
+def test_a_value_that_was_not_there_before_the_test_counts_as_a_rare_one(log_of):
+    branch = np.where(np.arange(200) < 160, "main", "new").astype(object)
+    branch[3] = None
+    found = prepare(own(log_of, branch=branch), PARAMS, named={"branch"}).features["own_branch"]
+    assert found[0] == 0 and np.isnan(found[3]) and found[199] == 1

@@ -29,9 +29,8 @@ from tasks.warehouse.versions import code_version
 
 if TYPE_CHECKING:
     from tasks.nodes.preprocess.fitting import Preprocessor
-    from tasks.nodes.ranking.places import Ranking
     from tasks.nodes.ranking.repeatability import Repeatability
-    from tasks.nodes.reference_fleet import ReferenceFleet
+    from tasks.nodes.ranking.scores import ReferenceFleet
     from tasks.nodes.type_tables import NodeTables
 
 logger = logging.getLogger(__name__)
@@ -127,9 +126,8 @@ def rank(warehouse: Warehouse, source: str, score: ScoreParams, after: str) -> R
     The reference of the preprocessing in use stays as it was frozen, so a node that joined moves no other. after: what
     the answers rest on; a continued run with another asks again."""
     model_id, version = require_model(warehouse, source), version_of(warehouse, source)
-    key = uuid.uuid5(uuid.NAMESPACE_OID, f"{version}{model_id}{score.model_dump(mode='json')}{code_version()}").hex
-    kept = "SELECT count(*) AS n FROM nodes.rankings WHERE source = $source AND key = $key"
-    if not fetch(warehouse, kept, {"source": source, "key": key})["n"].iloc[0]:
+    key = key_of(version, model_id, score.model_dump(mode="json"))
+    if (read_row(warehouse, "rankings", source) or {}).get("key") != key:
         preprocessor, reference = load_model(warehouse, model_id)
         found = answer(history_of(warehouse, source)[0], preprocessor, reference, score)
         replace_rows(
@@ -146,7 +144,7 @@ class Answers:
 
     calm: the tables of the executions that were neither stressed nor disturbed, which all of this rests on."""
 
-    ranking: "Ranking"
+    ranking: pd.DataFrame
     watched: pd.DataFrame
     repeated: "Repeatability"
     calm: "NodeTables"
@@ -157,7 +155,7 @@ def learn(history: History, params: PreprocessParams, score: ScoreParams) -> "tu
 
     The fleet are all nodes, by their executions that were neither stressed nor disturbed."""
     from tasks.nodes.preprocess.fitting import fit, tables_of
-    from tasks.nodes.reference_fleet import learn_reference
+    from tasks.nodes.ranking.scores import learn_reference
 
     preprocessor = fit(history, params)
     calm = is_unstressed(history.executions).to_numpy(dtype=bool)
@@ -187,7 +185,7 @@ def answer(history: History, preprocessor: "Preprocessor", reference: "Reference
 def load_model(warehouse: Warehouse, model_id: str) -> "tuple[Preprocessor, ReferenceFleet]":
     """What became of each metric, and what nodes are measured against. Raises BadInput for broken files."""
     from tasks.nodes.preprocess.fitting import load_preprocessor
-    from tasks.nodes.reference_fleet import load_reference
+    from tasks.nodes.ranking.scores import load_reference
 
     folder = folder_of(warehouse.models, WORD, model_id)
     return load_preprocessor(folder / PREPROCESSOR), load_reference(folder / REFERENCE)
@@ -195,7 +193,7 @@ def load_model(warehouse: Warehouse, model_id: str) -> "tuple[Preprocessor, Refe
 
 def _save(preprocessor: "Preprocessor", reference: "ReferenceFleet", folder: Path) -> None:
     from tasks.nodes.preprocess.fitting import save_preprocessor
-    from tasks.nodes.reference_fleet import save_reference
+    from tasks.nodes.ranking.scores import save_reference
 
     save_preprocessor(preprocessor, folder / PREPROCESSOR)
     save_reference(reference, folder / REFERENCE)
@@ -255,6 +253,22 @@ def read_decisions(warehouse: Warehouse, source: str, model_id: str) -> pd.DataF
     )
 
 
+def key_of(*rests_on: object) -> str:
+    """A key of what an answer rests on, this code included: the same key, the same answer."""
+    return uuid.uuid5(uuid.NAMESPACE_OID, f"{rests_on}{code_version()}").hex
+
+
+def now() -> datetime:
+    """UTC, without a time zone, as tables have times."""
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+def read_row(warehouse: Warehouse, table: str, source: str) -> dict[str, Any] | None:
+    """The row of a source in a table that has one a source; None where there is none."""
+    found = fetch(warehouse, f"SELECT * FROM nodes.{table} WHERE source = $source", {"source": source})
+    return {str(key): value for key, value in found.iloc[0].items()} if len(found) else None
+
+
 def replace_rows(
     warehouse: Warehouse,
     about: Mapping[str, Any],
@@ -287,13 +301,12 @@ def _tables(
     found: Answers, counted: frozenset[tuple[str, str]], key: str, data_version: str
 ) -> dict[str, pd.DataFrame]:
     """The rows of answers. counted: the types and metrics that count in these scores. key: of what they rest on."""
-    now = datetime.now(UTC).replace(tzinfo=None)
-    ranked = found.ranking.table.rename(columns={"place": "rank"})
+    ranked = found.ranking.rename(columns={"place": "rank"})
     ranked = ranked.assign(shared_place=ranked["shared_place"].astype("Int64"))
     rests_on = {"key": key, "data_version": data_version, "n_executions": found.calm.n_executions}
     return {
-        "rankings": pd.DataFrame([{**rests_on, "n_left_out": found.calm.n_left_out, "ranked_at": now}]),
-        "scores": ranked.assign(is_tied=ranked["n_tied"] > 1, scored_at=now, key=key).drop(columns="n_tied"),
+        "rankings": pd.DataFrame([{**rests_on, "n_left_out": found.calm.n_left_out, "ranked_at": now()}]),
+        "scores": ranked.assign(is_tied=ranked["n_tied"] > 1, scored_at=now(), key=key).drop(columns="n_tied"),
         "watched": found.watched.assign(place=np.arange(1, len(found.watched) + 1)),
         "repeatability": _marked(found.repeated.metrics, counted, ("runs_for_5", "runs_for_10")),
         "pairs": _marked(found.repeated.pairs, counted, ("n_runs",)),

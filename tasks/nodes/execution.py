@@ -167,7 +167,6 @@ class Execution:
 
 
 DEFAULTS = {"is_simulated": False}
-PATTERN = "executions-{number:04d}.parquet"
 RECORD_KEY = b"whorl.record"
 METRIC = pa.struct([("metric", pa.string()), ("value", pa.float64()), ("unit", pa.string())])
 SERIES = pa.struct([("metric", pa.string()), ("unit", pa.string()), ("at_s", VALUES), ("samples", VALUES)])
@@ -188,8 +187,30 @@ def as_chunk(executions: Sequence[Execution], refused: pd.DataFrame) -> Chunk:
     """The rows of all tables of nodes that stand for these executions. refused: place, reason, raw."""
     if not executions:
         return Chunk(pd.DataFrame(), refused, {})
-    tables = {"metrics": _metrics(executions), "telemetry": _telemetry(executions), "logs": _logs(executions)}
-    return Chunk(framed(_executions(executions)), refused, {name: framed(table) for name, table in tables.items()})
+    check_facts(executions)
+    keyed = [({"execution_id": one.execution_id, "place": one.place}, one) for one in executions]
+    rows = [
+        _facts(one) | key | {"n_metrics": len(one.measured), "missing_metrics": list(one.missing), "n_rows": one.n_rows}
+        for key, one in keyed
+    ]
+    metrics = [
+        {"metric": measured.metric, "value": measured.value, "unit": measured.unit, **key}
+        for key, one in keyed
+        for measured in one.measured
+    ]
+    logs = [{"tool": one.tool, "log": one.log, **key} for key, one in keyed if one.log]
+    tables = {
+        "metrics": pa.Table.from_pylist(metrics, METRICS_SCHEMA),
+        "telemetry": _telemetry(executions),
+        "logs": pa.Table.from_pylist(logs, LOGS_SCHEMA),
+    }
+    frames = {name: framed(table) for name, table in tables.items()}
+    return Chunk(framed(pa.Table.from_pylist(rows, EXECUTIONS_SCHEMA)), refused, frames)
+
+
+def _facts(execution: Execution) -> dict[str, Any]:
+    """Without missing ones; what has a default has that."""
+    return DEFAULTS | {name: value for name, value in execution.facts.items() if value is not None}
 
 
 def framed(table: pa.Table) -> pd.DataFrame:
@@ -222,35 +243,6 @@ def check_facts(executions: Sequence[Execution]) -> None:
             raise ValueError(f"execution {one.execution_id}: no column {unknown[0]!r} in nodes.executions{counted}")
 
 
-def _executions(executions: Sequence[Execution]) -> pa.Table:
-    check_facts(executions)
-    columns = {
-        **{name: [_fact(one, name) for one in executions] for name in FACTS},
-        "n_metrics": [len(one.measured) for one in executions],
-        "missing_metrics": [list(one.missing) for one in executions],
-        "n_rows": [one.n_rows for one in executions],
-        "place": [one.place for one in executions],
-    }
-    return pa.table({name: columns[name] for name in EXECUTIONS_SCHEMA.names}, schema=EXECUTIONS_SCHEMA)
-
-
-def _fact(execution: Execution, name: str) -> Any:
-    value = execution.facts.get(name)
-    return DEFAULTS.get(name) if value is None else value
-
-
-def _metrics(executions: Sequence[Execution]) -> pa.Table:
-    pairs = [(one, measured) for one in executions for measured in one.measured]
-    columns = {
-        "execution_id": [one.execution_id for one, _ in pairs],
-        "metric": [measured.metric for _, measured in pairs],
-        "value": [measured.value for _, measured in pairs],
-        "unit": [measured.unit for _, measured in pairs],
-        "place": [one.place for one, _ in pairs],
-    }
-    return pa.table(columns, schema=METRICS_SCHEMA)
-
-
 def _telemetry(executions: Sequence[Execution]) -> pa.Table:
     pairs = [(one, series) for one in executions for series in one.telemetry]
     columns = {
@@ -264,34 +256,23 @@ def _telemetry(executions: Sequence[Execution]) -> pa.Table:
     return pa.table(columns, schema=TELEMETRY_SCHEMA)
 
 
-def _logs(executions: Sequence[Execution]) -> pa.Table:
-    kept = [one for one in executions if one.log]
-    columns = {
-        "execution_id": [one.execution_id for one in kept],
-        "tool": [one.tool for one in kept],
-        "log": [one.log for one in kept],
-        "place": [one.place for one in kept],
-    }
-    return pa.table(columns, schema=LOGS_SCHEMA)
-
-
 def table_of(executions: Sequence[Execution]) -> pa.Table:
     """The rows of a part. Raises ValueError for a fact that is no column."""
     check_facts(executions)
-    columns = {name: [one.facts.get(name, DEFAULTS.get(name)) for one in executions] for name in FACTS}
-    columns |= {
-        "missing_metrics": [list(one.missing) for one in executions],
-        "metrics": [
-            [{"metric": m.metric, "value": m.value, "unit": m.unit} for m in one.measured] for one in executions
-        ],
-        "telemetry": [
-            [{"metric": s.metric, "unit": s.unit, "at_s": s.at_s, "samples": s.samples} for s in one.telemetry]
-            for one in executions
-        ],
-        "tool": [one.tool or None for one in executions],
-        "log": [one.log or None for one in executions],
-    }
-    return pa.table({name: columns[name] for name in PART_SCHEMA.names}, schema=PART_SCHEMA)
+    rows = [
+        {
+            **_facts(one),
+            "missing_metrics": list(one.missing),
+            "metrics": [{"metric": m.metric, "value": m.value, "unit": m.unit} for m in one.measured],
+            "telemetry": [
+                {"metric": s.metric, "unit": s.unit, "at_s": s.at_s, "samples": s.samples} for s in one.telemetry
+            ],
+            "tool": one.tool or None,
+            "log": one.log or None,
+        }
+        for one in executions
+    ]
+    return pa.Table.from_pylist(rows, PART_SCHEMA)
 
 
 def write_part(path: Path, executions: Sequence[Execution], record: Mapping[str, Any] | None = None) -> None:

@@ -2,7 +2,6 @@
 
 Straight from files, or from the warehouse; measured or simulated, never both."""
 
-import hashlib
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -137,18 +136,12 @@ ORDERED = "ROW_NUMBER() OVER (ORDER BY started_at NULLS LAST, execution_id) - 1"
 
 @dataclass(frozen=True)
 class Results:
-    """history: of all files. n_rows: rows of the files behind executions; n_refused: rows that are not.
-
-    n_replaced: executions that are given again, by a later file or in a later row, which counts. n_values_refused:
-    single values of executions. refused: path, place, reason, raw, is_value (whether it is one of these). data_sha256:
-    of the contents of the files, in their order."""
+    """history: of all files. n_replaced: executions that are given again, by a later file or in a later row, which
+    counts. refused: path, place, reason, raw, is_value (whether it is a single value of an execution)."""
 
     history: History
-    files: tuple[str, ...]
-    n_rows: int
     n_replaced: int
     refused: pd.DataFrame
-    data_sha256: str
 
     @property
     def n_refused(self) -> int:
@@ -185,11 +178,9 @@ def read_results(paths: Sequence[str], params: ReadParams, reader: str = "") -> 
     refused: list[pd.DataFrame] = []
     local, logs = set[int](), set[int]()
     first_of: dict[str, int] = {}
-    digest = hashlib.sha256()
     for number, path in enumerate(files):
         report_progress("reading results", number, len(files))
         sha256 = sha256_of(path, params)
-        digest.update(sha256.encode())
         one, alike = reader_of(path, reader, params), first_of.setdefault(sha256, number)
         local |= {alike} if one.has_local_nodes else set()
         logs |= {alike} if one.name == LOGS else set()
@@ -203,10 +194,10 @@ def read_results(paths: Sequence[str], params: ReadParams, reader: str = "") -> 
             parts.append(_Part(alike, *(tabled(frame, schema) for frame, schema in zip(tables, schemas, strict=True))))
         own = all_refusals(bad)
         refused.append(own.assign(path=path, is_value=np.isin(own["place"], np.concatenate(kept))))
-    history, n_rows, n_replaced = _joined(parts, files, local, logs)
+    history, n_replaced = _joined(parts, files, local, logs)
     logger.info("read %d executions of %d files", len(history.executions), len(files))
     listed = pd.concat(refused, ignore_index=True) if refused else _no_refusals()
-    return Results(history, tuple(files), n_rows, n_replaced, listed, digest.hexdigest())
+    return Results(history, n_replaced, listed)
 
 
 def load_history(warehouse: Warehouse, source: str, *, with_telemetry: bool = True) -> History:
@@ -268,8 +259,8 @@ def is_simulated_source(connection: Connection, source: str) -> bool:
 
 def _joined(
     parts: Sequence[_Part], files: Sequence[str], local: Collection[int], logs: Collection[int]
-) -> tuple[History, int, int]:
-    """One history of all parts, the rows of the files behind it, and how many executions were given again."""
+) -> tuple[History, int]:
+    """One history of all parts, and how many executions were given again."""
     tables = [part.executions for part in parts] or [EXECUTIONS_SCHEMA.empty_table()]
     executions = pa.concat_tables(tables)
     frame = executions_frame(executions.select(list(EXECUTION_COLUMNS)), FILES)
@@ -293,7 +284,7 @@ def _joined(
     metrics = numbered([(one.metrics, one.executions["place"], own) for one, own in placed], METRICS_SCHEMA)
     telemetry = numbered([(one.telemetry, one.executions["place"], own) for one, own in placed], TELEMETRY_SCHEMA)
     history = History(frame.iloc[order].reset_index(drop=True), metrics_frame(metrics), telemetry_frame(telemetry))
-    return history, int(frame["n_rows"].sum()), int((~is_last).sum())
+    return history, int((~is_last).sum())
 
 
 def _told_apart(names: pd.Series, file: np.ndarray, files: Sequence[str], is_local: np.ndarray) -> pd.Series:

@@ -1,26 +1,23 @@
 """The steps of Perona's model: keys in, keys and figures out. Flows wrap them, and commands that ask call them."""
 
 import logging
-import uuid
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Any, TypedDict
 
 import pandas as pd
 from pydantic import ValidationError
 
 from tasks.errors import BadInput, NotFound
-from tasks.nodes.answers import replace_rows
+from tasks.nodes.answers import key_of, now, read_row, replace_rows
 from tasks.nodes.history import benchmarks_of, version_of
 from tasks.nodes.node_words import NETWORK, WORD, no_trained_model
 from tasks.nodes.perona.params import ModelParams, SearchParams, TrainParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
-from tasks.nodes.verdict_steps import read_flagged, read_judging
+from tasks.nodes.verdict_steps import read_flagged
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import champion, folder_of
-from tasks.warehouse.versions import code_version
 
 logger = logging.getLogger(__name__)
 JOURNALS = "searches"  # below the home folder
@@ -77,11 +74,10 @@ def train(
 
     run_id: of the flow run; the same run, data and parameters make the same model once. Where the model in use is of
     the same data, parameters and code it is given again, unless `again` says to train all the same."""
-    from tasks.nodes.perona.trained import METRIC, load_trained, train_source
+    from tasks.nodes.perona.fingerprints import METRIC, load_trained, train_source
 
-    asked = [one.model_dump(mode="json") for one in (model, train, preprocess, score)]
     version = version_of(warehouse, source)
-    key = uuid.uuid5(uuid.NAMESPACE_OID, f"{source}\n{version}\n{code_version()}\n{asked}").hex
+    key = key_of(source, version, [one.model_dump(mode="json") for one in (model, train, preprocess, score)])
     present = champion(warehouse.models, WORD, source, NETWORK)
     if present is not None and present.parameters.get("key") == key and not again:
         with suppress(BadInput):  # a model that cannot be read is mended by a training
@@ -123,7 +119,7 @@ def tune(
     """Search the parameters of a source's model; a search of the same data and settings that was stopped goes on.
 
     `trials`: path of a table of them, beside the journal."""
-    from tasks.nodes.perona.trained import tune as searched
+    from tasks.nodes.perona.fingerprints import tune as searched
 
     history, version = benchmarks_of(warehouse, source, score, with_telemetry=True)
     journal = warehouse.home / JOURNALS / f"nodes-{source}.journal"
@@ -165,21 +161,20 @@ def fingerprint(warehouse: Warehouse, source: str, score: ScoreParams) -> Finger
     parameters and code what stands there is given again. Raises NotFound without executions, and without a network."""
     version = version_of(warehouse, source)
     model_id = require_trained(warehouse, source)
-    verdicts = (read_judging(warehouse, source) or {}).get("key")
-    asked = score.model_dump(mode="json")
-    key = uuid.uuid5(uuid.NAMESPACE_OID, f"{version}{model_id}{verdicts}{asked}{code_version()}").hex
-    row = _fingerprinting(warehouse, source)
+    verdicts = (read_row(warehouse, "judgings", source) or {}).get("key")
+    key = key_of(version, model_id, verdicts, score.model_dump(mode="json"))
+    row = read_row(warehouse, "fingerprintings", source)
     if row is None or row["key"] != key:
-        from tasks.nodes.perona.trained import fingerprint as ask
-        from tasks.nodes.perona.trained import trained_in_use
+        from tasks.nodes.perona.fingerprints import fingerprint as ask
+        from tasks.nodes.perona.fingerprints import trained_in_use
 
         if found := trained_in_use(warehouse, source):
             history, version = benchmarks_of(warehouse, source, score, with_telemetry=True)
             flagged = history.executions["execution_id"].astype(str).isin(read_flagged(warehouse, source))
             told = ask(history, found[1], flagged.to_numpy(dtype=bool), score)
             row = {"key": key, "data_version": version, "n_executions": len(history.executions)}
-            row |= {"n_fingerprints": len(told.executions), "shown": told.shown, "fingerprinted_at": _now()}
-            ranked = told.ranking.table.rename(columns={"place": "rank"})
+            row |= {"n_fingerprints": len(told.executions), "shown": told.shown, "fingerprinted_at": now()}
+            ranked = told.ranking.rename(columns={"place": "rank"})
             frames = {
                 "fingerprints": told.executions,
                 "fingerprint_scores": ranked[SCORE_COLUMNS].assign(is_tied=ranked["n_tied"] > 1),
@@ -218,13 +213,3 @@ def read_fingerprint_scores(warehouse: Warehouse, source: str) -> pd.DataFrame:
         "ORDER BY aspect <> 'all', aspect, rank, score DESC, node",
         {"source": source},
     )
-
-
-def _fingerprinting(warehouse: Warehouse, source: str) -> dict[str, Any] | None:
-    """The row of nodes.fingerprintings of a source; None before the first fingerprinting."""
-    found = fetch(warehouse, "SELECT * FROM nodes.fingerprintings WHERE source = $source", {"source": source})
-    return {str(key): value for key, value in found.iloc[0].items()} if len(found) else None
-
-
-def _now() -> datetime:
-    return datetime.now(UTC).replace(tzinfo=None)

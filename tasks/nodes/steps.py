@@ -4,7 +4,6 @@ import logging
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -12,7 +11,7 @@ import pandas as pd
 
 from tasks.errors import BadInput
 from tasks.nodes import intake
-from tasks.nodes.answers import replace_rows
+from tasks.nodes.answers import now, replace_rows
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.history import History, emulated_nodes, history_of, read_results
 from tasks.nodes.node_words import WORD
@@ -214,7 +213,7 @@ def evaluate_source(
     """The figures of an evaluation of the executions of a source, which are kept; the rest is as for files."""
     history, version = history_of(warehouse, source, with_telemetry=bool(evaluate.learned.variants))
     found, emulated = _evaluated(history, evaluate, both=both)
-    about = {"source": source, "data_version": version, "evaluated_at": datetime.now(UTC).replace(tzinfo=None)}
+    about = {"source": source, "data_version": version, "evaluated_at": now()}
     replace_rows(warehouse, about, {"evaluation_figures": _figure_rows(found.figures)})
     page = write_page(found, f"source {source}", folder, emulated)
     return {**found.figures, "report": page}

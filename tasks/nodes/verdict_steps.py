@@ -4,14 +4,12 @@ What computes is imported where it does, so that what is asked of kept verdicts 
 
 import json
 import logging
-import uuid
-from datetime import UTC, datetime
 from typing import Any, TypedDict, cast
 
 import pandas as pd
 
 from tasks.errors import NotFound
-from tasks.nodes.answers import replace_rows
+from tasks.nodes.answers import key_of, now, read_row, replace_rows
 from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
 from tasks.nodes.history import benchmarks_of, version_of
 from tasks.nodes.node_words import CLEARED_KIND, DETECTOR, WORD, no_trained_model, reason_of_row
@@ -21,7 +19,6 @@ from tasks.warehouse.connection import fetch
 from tasks.warehouse.new_card import new_card
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import champion, folder_of, promote, register
-from tasks.warehouse.versions import code_version
 
 logger = logging.getLogger(__name__)
 JUDGED = """
@@ -44,6 +41,9 @@ FROM ops.alarms WHERE word = 'nodes' AND source = $source
 GROUP BY subject HAVING NOT bool_or(kind = $cleared) ORDER BY subject
 """
 REASONS = "SELECT * FROM nodes.verdict_reasons WHERE source = $source ORDER BY execution_id, place"  # the worst first
+
+
+TOLD = "SELECT DISTINCT subject FROM ops.alarms WHERE word = 'nodes' AND source = $source"
 
 
 class LearnedVerdicts(TypedDict):
@@ -120,14 +120,10 @@ def learn(
     )
 
     version = version_of(warehouse, source)
-    asked = {
-        "preprocess": preprocess.model_dump(mode="json"),
-        "detect": detect.model_dump(mode="json"),
-        "budget": budget.model_dump(mode="json"),
-        "alarm": alarm.model_dump(mode="json"),
-    }
+    parts = {"preprocess": preprocess, "detect": detect, "budget": budget, "alarm": alarm}
+    asked = {name: part.model_dump(mode="json") for name, part in parts.items()}
     under_alarm = fetch(warehouse, UNDER_ALARM, {"source": source})["execution_id"].astype(str).tolist()
-    key = uuid.uuid5(uuid.NAMESPACE_OID, f"{source}{version}{asked}{under_alarm}{code_version()}").hex
+    key = key_of(source, version, asked, under_alarm)
     present = champion(warehouse.models, WORD, source, DETECTOR)
     if present is not None and present.parameters.get("key") == key and not again:
         before = cast(LearnedVerdicts, present.parameters["learned"])
@@ -163,9 +159,8 @@ def judge(warehouse: Warehouse, source: str, score: ScoreParams) -> Judged:
 
     With the same data, detector and code what stands there is given again. Raises NotFound without a detector."""
     model_id, version = require_detector(warehouse, source), version_of(warehouse, source)
-    asked = score.model_dump(mode="json")
-    key = uuid.uuid5(uuid.NAMESPACE_OID, f"{version}{model_id}{asked}{code_version()}").hex
-    row = read_judging(warehouse, source)
+    key = key_of(version, model_id, score.model_dump(mode="json"))
+    row = read_row(warehouse, "judgings", source)
     if row is None or row["key"] != key:
         from tasks.nodes.detect.verdicts import (
             judge_history,
@@ -181,7 +176,7 @@ def judge(warehouse: Warehouse, source: str, score: ScoreParams) -> Judged:
             "n_flagged": int(found.executions["is_flagged"].sum()), "threshold": model.threshold,
             "alarms_per_day": model.budget.alarms_per_day if model.budget else None,
             "executions_per_day": model.budget.executions_per_day if model.budget else None,
-            "judged_at": _now(),
+            "judged_at": now(),
         }  # fmt: skip
         verdicts = {"verdicts": found.executions.drop(columns="score"), "verdict_reasons": found.reasons}
         kept = verdicts | {"judgings": pd.DataFrame([about])}
@@ -203,17 +198,18 @@ def watch(warehouse: Warehouse, source: str, alarm: AlarmParams, after: str) -> 
     from tasks.warehouse.alarms import raise_alarms, unannounced
     from tasks.warehouse.connection import writing
 
-    row = read_judging(warehouse, source)
+    row = read_row(warehouse, "judgings", source)
     if row is None:
         raise NotFound(no_trained_model(source))
     judged = fetch(warehouse, JUDGED, {"source": source})
     reasons = fetch(warehouse, REASONS, {"source": source})
-    told, still_open = _told(warehouse, source), read_open(warehouse, source)
+    subjects = fetch(warehouse, TOLD, {"source": source})["subject"]
+    told, still_open = {str(subject) for subject in subjects}, read_open(warehouse, source)
     model_id = str(row["model_id"])
     found = degradations(source, judged, reasons, model_id, alarm, told=told, still_open=still_open)
     states = found.watched.states.assign(is_excluded=found.watched.states["node"].isin(found.watched.excluded))
     share = machine_time(judged).set_index("node")["share"]
-    states = states.assign(cost_share=states["node"].map(share).astype("float64"), watched_at=_now())
+    states = states.assign(cost_share=states["node"].map(share).astype("float64"), watched_at=now())
     replace_rows(warehouse, {"source": source, "model_id": model_id}, {"states": states})
     with writing(warehouse) as connection:
         raised = raise_alarms(connection, found.raised)
@@ -270,12 +266,6 @@ def require_detector(warehouse: Warehouse, source: str) -> str:
     if card is None:
         raise NotFound(no_trained_model(source))
     return card.model_id
-
-
-def read_judging(warehouse: Warehouse, source: str) -> dict[str, Any] | None:
-    """The row of nodes.judgings of a source; None before the first verdicts."""
-    found = fetch(warehouse, "SELECT * FROM nodes.judgings WHERE source = $source", {"source": source})
-    return {str(key): value for key, value in found.iloc[0].items()} if len(found) else None
 
 
 def read_flagged(warehouse: Warehouse, source: str) -> set[str]:
@@ -347,12 +337,6 @@ def _states_of(warehouse: Warehouse, source: str, node: str) -> list[str]:
     return [f"{row['aspect']}: {row['state']} since {row['since']:%Y-%m-%d %H:%M} UTC" for row in shown]
 
 
-def _told(warehouse: Warehouse, source: str) -> set[str]:
-    """The subjects of the alarms about the nodes of a source so far."""
-    sql = "SELECT DISTINCT subject FROM ops.alarms WHERE word = 'nodes' AND source = $source"
-    return {str(subject) for subject in fetch(warehouse, sql, {"source": source})["subject"]}
-
-
 def open_messages(warehouse: Warehouse, source: str) -> dict[str, str]:
     """What was told last of each alarm that goes on, by its id: since when, what it rests on, what clears it."""
     found = fetch(warehouse, OPEN, {"source": source, "cleared": CLEARED_KIND})
@@ -364,7 +348,3 @@ def read_open(warehouse: Warehouse, source: str) -> dict[str, tuple[str, str]]:
     found = fetch(warehouse, OPEN, {"source": source, "cleared": CLEARED_KIND})
     each = zip(found["subject"], map(json.loads, found["evidence"]), strict=True)
     return {str(subject): (str(told["node"]), str(told["aspect"])) for subject, told in each}
-
-
-def _now() -> datetime:
-    return datetime.now(UTC).replace(tzinfo=None)

@@ -12,7 +12,6 @@ from tasks.report.nodes_evaluation_words import (
     MEASURES,
     METHODS,
     MODEL,
-    OF_NORMS,
     PROTOCOLS,
     Show,
     detector_name,
@@ -106,7 +105,6 @@ def figure_rows(figures: Mapping[str, Any]) -> list[dict[str, str]]:
         for template, (words, show) in FITTED.items()
         if (template, MODEL) not in SAYS_NOTHING
     }
-    keys[f"rank.spearman.{MODEL}"] = (f"correlation with applications of {OF_NORMS}, {detector_name(MODEL)}", ratio)
     keys |= {f"repeatability.{key}": (f"reruns: {words}", show) for key, (words, show) in REPEATED.items()}
     theirs = their_figures(figures)
     return [

@@ -69,5 +69,4 @@ METHODS = {
     "pc1": "the first principal component",
     "shared": "what microbenchmarks of several tools share",
 }
-OF_NORMS = "what norms of fingerprints share over several tools"
 KNOWN_AFTERWARDS = "best_oracle"

@@ -58,5 +58,3 @@ def _asked(name: str) -> Iterator[tuple[str, str]]:
         for kind, (title, _) in KINDS.items():
             measure = "false_alarms_per_1000" if kind == UNALTERED else "auprc"
             yield f"inject.{kind}.{measure}.{WITHOUT_LABELS}", title.lower()
-    else:
-        yield f"rank.spearman.{name}", "ranking beside applications"

@@ -91,7 +91,7 @@ def test_told_again_it_ranks_and_learns_nothing_anew(
         monkeypatch.setattr(f"tasks.nodes.{work}", None)  # whoever did it again would fail
     assert node_demo.tell_nodes(warehouse, QUICK, "recorded") == first
     assert sorted(card.kind for card in cards(warehouse.models)) == ["detector", "preprocessor"]
-    monkeypatch.setattr("tasks.nodes.verdict_steps.code_version", lambda: "9.9")
+    monkeypatch.setattr("tasks.nodes.answers.code_version", lambda: "9.9")
     with pytest.raises(TypeError, match="not callable"):  # a detector of other code is not used again
         node_demo.tell_nodes(warehouse, QUICK, "recorded")
 

@@ -87,22 +87,13 @@ def test_an_execution_that_two_files_give_counts_as_in_the_later_one(part):
     found = read_results(paths, READ)
     assert found.history.executions["execution_id"].to_list() == ["f", "e"]
     assert found.history.metrics.loc[found.history.metrics["metric"] == "rate", "value"].to_list() == [2.0, 3.0]
-    assert (found.n_rows, found.n_replaced, found.n_refused) == (3, 1, 0)
+    assert (found.n_replaced, found.n_refused) == (1, 0)
 
 
 def test_what_was_refused_is_listed_with_its_file(tmp_path):
     (tmp_path / "a.csv").write_text(HEADER + "a,n1,x,2026-01-31,m,1\nb,n1,x,2026-01-31,m,inf\n")
     found = read_results([str(tmp_path / "a.csv")], READ)
-    assert (found.n_rows, found.n_refused, found.refused["path"].to_list()) == (1, 1, [str(tmp_path / "a.csv")])
-
-
-def test_the_hash_follows_the_contents(tmp_path):
-    def sha256(text):
-        (tmp_path / "a.csv").write_text(HEADER + text)
-        return read_results([str(tmp_path / "a.csv")], READ).data_sha256
-
-    one = sha256("a,n1,x,2026-01-31,m,1\n")
-    assert (one == sha256("a,n1,x,2026-01-31,m,1\n"), one == sha256("a,n1,x,2026-01-31,m,2\n")) == (True, False)
+    assert (found.n_refused, found.refused["path"].to_list()) == (1, [str(tmp_path / "a.csv")])
 
 
 def make_database(path, *executions):
@@ -147,21 +138,21 @@ def test_ids_of_databases_count_from_one_in_each_and_none_is_lost(tmp_path):
     paths = [make_database(tmp_path / f"{name}.db", (1, name), (2, name)) for name in ("one", "two")]
     found = read_results(paths, READ)
     assert sorted(found.history.executions["execution_id"]) == ["one/1", "one/2", "two/1", "two/2"]
-    assert (found.n_rows, found.n_replaced, len(found.history.metrics)) == (4, 0, 4)
+    assert (found.n_replaced, len(found.history.metrics)) == (0, 4)
 
 
 def test_the_same_database_twice_counts_once(tmp_path):
     path = make_database(tmp_path / "one.db", (1, "worker-2"))
     (tmp_path / "copy.db").write_bytes((tmp_path / "one.db").read_bytes())
     found = read_results([path, str(tmp_path / "copy.db")], READ)
-    assert (found.history.executions["node"].to_list(), found.n_rows, found.n_replaced) == (["worker-2"], 2, 1)
+    assert (found.history.executions["node"].to_list(), found.n_replaced) == (["worker-2"], 1)
 
 
 def test_tables_that_count_from_one_tell_how_many_executions_were_given_again(tmp_path):
     for name in ("a", "b"):
         (tmp_path / f"{name}.csv").write_text(HEADER + f"1,{name},x,2026-01-31,m,1\n2,{name},x,2026-01-31,m,1\n")
     found = read_results([str(tmp_path)], READ)
-    assert (len(found.history.executions), found.n_rows, found.n_replaced, found.n_refused) == (2, 4, 2, 0)
+    assert (len(found.history.executions), found.n_replaced, found.n_refused) == (2, 2, 0)
 
 
 LOG = "sysbench 1.0.20\nPrime numbers limit: 10000\nCPU speed:\n    events per second:   {}\n"
@@ -181,7 +172,7 @@ def test_single_values_and_rows_that_are_refused_are_counted_for_themselves(tmp_
     for name, rate in (("n1", "912.50"), ("n2", "many"), ("n3", "many")):
         (tmp_path / f"{name}.log").write_text(LOG.format(rate))
     found = read_results([str(tmp_path)], ReadParams(label_from="stem"))
-    assert (found.n_rows, found.n_refused, found.n_values_refused) == (1, 2, 1)  # n1: no end of the log
+    assert (found.n_refused, found.n_values_refused) == (2, 1)  # n1: no end of the log
     assert len(found.refused) > 3
 
 

@@ -9,7 +9,7 @@ import pytest
 from tasks.errors import BadInput, NotFound
 from tasks.nodes import answers, network_steps
 from tasks.nodes.history import benchmarks_of
-from tasks.nodes.perona.trained import load_trained, trained_in_use
+from tasks.nodes.perona.fingerprints import load_trained, trained_in_use
 from tasks.nodes.ranking.params import ScoreParams
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.registry import cards, champion
@@ -58,12 +58,12 @@ def test_executions_that_the_detector_flags_are_in_no_score(trained_log):
 
 def test_the_same_data_and_model_are_not_asked_again(trained_log, monkeypatch):
     first = asked(trained_log)
-    monkeypatch.setattr("tasks.nodes.perona.trained.fingerprint", lambda *_: pytest.fail("asked again"))
+    monkeypatch.setattr("tasks.nodes.perona.fingerprints.fingerprint", lambda *_: pytest.fail("asked again"))
     assert asked(trained_log) == first
 
 
 def test_a_saved_model_gives_the_same_fingerprints_after_loading(trained_log):
-    from tasks.nodes.perona.trained import fingerprint
+    from tasks.nodes.perona.fingerprints import fingerprint
 
     card, model = trained_in_use(trained_log, "log")
     again = load_trained(trained_log.models / "nodes" / card.model_id)
@@ -129,11 +129,11 @@ def in_use(warehouse):
 def test_a_training_that_was_stopped_before_its_model_was_used_uses_it_the_next_time(trained_log, train, monkeypatch):
     before, n_models = in_use(trained_log), len(cards(trained_log.models))
     with monkeypatch.context() as patch, pytest.raises(Stopped):
-        patch.setattr("tasks.nodes.perona.trained.promote_if_better", stopping)
+        patch.setattr("tasks.nodes.perona.fingerprints.promote_if_better", stopping)
         train(trained_log, run_id="another", seed=5)
     assert in_use(trained_log) == before and len(cards(trained_log.models)) == n_models + 1
     values = iter((0.5, 0.9, 0.8))  # of the new one; of the present one and the new one on the same executions
-    monkeypatch.setattr("tasks.nodes.perona.trained.figures_of", lambda *_: {"error_ratio": next(values)})
+    monkeypatch.setattr("tasks.nodes.perona.fingerprints.figures_of", lambda *_: {"error_ratio": next(values)})
     told = train(trained_log, run_id="another", seed=5)
     assert told["champion_id"] == told["model_id"] == in_use(trained_log)
     assert len(cards(trained_log.models)) == n_models + 1
@@ -142,7 +142,7 @@ def test_a_training_that_was_stopped_before_its_model_was_used_uses_it_the_next_
 def test_a_training_that_was_stopped_while_it_wrote_leaves_no_half_model(trained_log, train, monkeypatch):
     before = [card.model_id for card in cards(trained_log.models)]
     with monkeypatch.context() as patch, pytest.raises(Stopped):
-        patch.setattr("tasks.nodes.perona.trained.save_network", stopping)
+        patch.setattr("tasks.nodes.perona.fingerprints.save_network", stopping)
         train(trained_log, run_id="another", seed=5)
     assert [card.model_id for card in cards(trained_log.models)] == before
     assert {path.name for path in (trained_log.models / "nodes").iterdir() if path.is_dir()} == set(before)

@@ -10,7 +10,7 @@ from tasks.nodes.aspects import is_unstressed, type_names
 from tasks.nodes.preprocess.fitting import fit, learn_tables, tables_of, transform
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
-from tasks.nodes.reference_fleet import counting
+from tasks.nodes.ranking.scores import counting
 from tests.nodes.synthetic import synthetic_history
 
 

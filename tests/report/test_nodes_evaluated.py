@@ -4,12 +4,12 @@ import pandas as pd
 import pytest
 
 from tasks.nodes.evaluate import applications
-from tasks.nodes.evaluate.measures import FIT_MEASURES as FIT_MEASURES
+from tasks.nodes.evaluate.network import FIT_MEASURES
 from tasks.nodes.evaluate.protocol import Evaluation
 from tasks.report.nodes_detected import Told, comparisons, told_of
 from tasks.report.nodes_evaluated import detection_figures, figure_rows
 from tasks.report.nodes_evaluation_page import evaluation_text
-from tasks.report.nodes_evaluation_words import METHODS, OF_NORMS
+from tasks.report.nodes_evaluation_words import METHODS
 from tasks.report.nodes_fitted import FITTED, fitted_table, paper_table, short_lines
 from tasks.report.nodes_injected import injected_behind_lines, injected_evidence, injected_tables
 from tasks.report.nodes_learned_evaluated import falls_short, is_learned, missing_lines
@@ -179,17 +179,13 @@ RANKED = {
     "rank.nodes.d15": 20, "rank.nodes.d2": 30, "rank.series": 7,
     "rank.spearman.d15": 0.4, "rank.spearman.d2": 0.5, "rank.spearman": 0.45, "rank.spearman.mean": 0.45,
     "rank.best_oracle": 0.9, "rank.best_single": 0.3, "rank.best_single.d2": 0.7, "rank.pc1.d15": None,
-    "rank.spearman.d15.model": 0.6, "rank.spearman.d2.model": 0.55, "rank.spearman.model": 0.58,
-    "rank.spearman.model.low": 0.5, "rank.spearman.model.high": 0.66,
 }  # fmt: skip
 
 
 def test_the_way_of_ranking_that_follows_applications_best_stands_on_top_and_hindsight_last():
     table = rank_table(RANKED)
     assert table.heads == ("d15", "d2", "all together", "mean of machine types")
-    assert [row.cells[2].text for row in table.rows] == ["0.58", "0.45", "0.30", "0.90"]
-    assert table.rows[0].name == "what norms of fingerprints share over several tools, our variant"
-    assert table.rows[0].cells[2].notes == ("0.50 to 0.66",)
+    assert [row.cells[2].text for row in table.rows] == ["0.45", "0.30", "0.90"]
     assert ("the one metric that did best on other nodes", "d2") in marked(table)
     assert not any(cell.is_marked for cell in table.rows[-1].cells)
     assert rank_behind_lines(RANKED | {"rank.shared.d2": 0.55}) == [
@@ -199,10 +195,8 @@ def test_the_way_of_ranking_that_follows_applications_best_stands_on_top_and_hin
 
 def test_every_way_of_ranking_that_is_measured_has_words_of_its_own():
     assert set(METHODS) == set(applications.METHODS)
-    assert len({*METHODS.values(), OF_NORMS}) == len(METHODS) + 1
-    shared = {"rank.shared": 0.62, "rank.spearman.model": 0.41, "rank.series": 7}
-    names = [row.name for row in rank_table(shared).rows]
-    assert names == [METHODS["shared"], f"{OF_NORMS}, our variant"]
+    assert len(set(METHODS.values())) == len(METHODS)
+    assert [row.name for row in rank_table({"rank.shared": 0.62, "rank.series": 7}).rows] == [METHODS["shared"]]
 
 
 def page_of(figures):
@@ -245,7 +239,6 @@ def test_the_main_figures_hold_those_of_the_model():
     rows = {row["words"]: row["value"] for row in figure_rows(BASE | FIGURES | FITS | RANKED)}
     assert rows["our variant: types told rightly"] == "100.0 %"
     assert rows["F1 of stressed, by paper's variant"] == "0.55"
-    assert rows[f"correlation with applications of {OF_NORMS}, our variant"] == "0.58"
 
 
 @pytest.mark.parametrize("figures", [{}, {f"{F1}.detector": None, f"{F1}.detector.reason": "no label"}])

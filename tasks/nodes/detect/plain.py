@@ -19,8 +19,7 @@ from tasks.nodes.detect.detector import FittedDetector, fit_detector
 from tasks.nodes.detect.params import DetectorParams
 from tasks.nodes.history import History
 from tasks.nodes.ranking.params import ScoreParams
-from tasks.nodes.ranking.scores import execution_scores
-from tasks.nodes.reference_fleet import learn_reference
+from tasks.nodes.ranking.scores import execution_scores, learn_reference
 from tasks.nodes.type_tables import (
     SD_OF_MAD,
     Bools,

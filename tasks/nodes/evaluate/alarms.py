@@ -1,5 +1,5 @@
-"""Alarms of judged executions: whether a budget of false ones is held, how soon each dose is told, and how soon a limit
-that is lowered for good.
+"""Alarms of judged executions: whether a budget of false ones is held, how soon each dose raises one, and how soon a
+limit that is lowered for good.
 
     budget.<measure>.<detector>.<protocol>.at_<budget>[.dose_<level>]
     lowered.<measure>.<detector>.<node>.<aspect>
@@ -8,15 +8,15 @@ Thresholds are learned from calm executions that were learned from, and alarms c
 detector meets every budget, so the delay at each dose stands beside: of executions that are degraded at this dose from
 some time on, drawn from those of one node and aspect at the dose, until the rules raise an alarm."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tasks.errors import BadSetting
-from tasks.nodes.aspects import hours_of, is_stressed, is_unstressed
-from tasks.nodes.detect.alarms import NEVER, follow
+from tasks.nodes.aspects import HOUR_S, hours_of, is_stressed, is_unstressed
+from tasks.nodes.detect.alarms import follow
 from tasks.nodes.detect.params import AlarmParams, BudgetParams
 from tasks.nodes.detect.verdicts import (
     pace,
@@ -26,12 +26,10 @@ from tasks.nodes.evaluate.measures import Figures, put
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.type_tables import Bools, Floats
 
-FLEET = "fleet"  # one false alarm a day over 500 nodes that run six benchmarks an hour
-FLEET_EXECUTIONS_PER_DAY = 500 * 6 * 24.0
+FLEET, FLEET_EXECUTIONS_PER_DAY = "fleet", 500 * 6 * 24.0  # one a day over 500 nodes, six benchmarks an hour
 LEAST_ALARMS = 30  # from which a measured rate says something
 DRAWS, LONGEST = 100, 200  # sequences of degraded executions of a node and aspect, and how long they are
 LEVELS = (1, 2, 3)
-HOUR_S = 3600.0
 COLUMNS = ["protocol", "round", "detector", "budget", "threshold", "alarms_per_execution", "executions_per_day"]
 COUNTED = ("stated_per_day", "measured_per_day", "ratio", "n_alarms", "flagged_per_1000")
 LOWERED = {"cpu": ("cpu", "memory"), "disk": ("disk",), "network": ("network",)}  # what a limit is of, and who feels it
@@ -47,11 +45,10 @@ def thresholds_by_budget(
     used = is_calm & ~np.isnan(scores)
     if not used.any():
         return
-    own, hours = executions[used], hours_of(executions)[used]
-    fleet = pace(hours) / FLEET_EXECUTIONS_PER_DAY
-    for name, per_day in {**{_name_of(one): one for one in params.budgets}, FLEET: fleet}.items():
+    own, hours, every = executions[used], hours_of(executions)[used], np.ones(int(used.sum()), dtype=bool)
+    budgets = {f"{one:g}".replace(".", "_"): one for one in params.budgets}
+    for name, per_day in {**budgets, FLEET: pace(hours) / FLEET_EXECUTIONS_PER_DAY}.items():
         asked = BudgetParams(alarms_per_day=per_day)
-        every = np.ones(len(own), dtype=bool)
         found = threshold_of_alarms(own, scores[used], every, hours, asked, params.injection.alarm)
         yield {
             "budget": name,
@@ -59,10 +56,6 @@ def thresholds_by_budget(
             "alarms_per_execution": found.alarms_per_day / found.executions_per_day,
             "executions_per_day": found.executions_per_day,
         }
-
-
-def _name_of(budget: float) -> str:
-    return f"{budget:g}".replace(".", "_")
 
 
 def budget_figures(
@@ -73,93 +66,66 @@ def budget_figures(
     Without detector, protocol and budget: those of the smallest budget with LEAST_ALARMS alarms, or of the one with
     most; `budget.of` names it."""
     figures: Figures = {}
-    for keys, own in thresholds.groupby(["protocol", "detector", "budget"], sort=False):
-        protocol, detector, budget = map(str, keys)
-        of_these = judged[(judged["protocol"] == protocol) & (judged["detector"] == detector)]
-        joined = of_these[["round", "execution", "score"]].merge(own.drop(columns=["protocol", "detector"]), on="round")
-        joined = joined.sort_values("execution", kind="stable", ignore_index=True)
-        if not len(joined):
-            continue
-        rows = executions.iloc[joined["execution"].to_numpy(dtype=np.int64)].reset_index(drop=True)
-        is_flagged = (joined["score"] > joined["threshold"]).to_numpy(dtype=bool)
+    keys = ["protocol", "detector", "round"]
+    joined = judged[[*keys, "execution", "score"]].merge(thresholds, on=keys)
+    joined = joined.sort_values("execution", kind="stable", ignore_index=True)
+    for (protocol, detector, budget), own in joined.groupby(["protocol", "detector", "budget"], sort=False):
+        rows = executions.iloc[own["execution"].to_numpy(dtype=np.int64)].reset_index(drop=True)
+        is_flagged = (own["score"] > own["threshold"]).to_numpy(dtype=bool)
         slice_ = f"{detector}.{protocol}.at_{budget}"
-        for name, value in _counted(rows, is_flagged, joined, params.injection.alarm).items():
+        for name, value in _counted(rows, is_flagged, own.reset_index(drop=True), params.injection.alarm).items():
             put(figures, f"budget.{name}.{slice_}", value, "no calm execution was tested")
-        for level, (delay, missed) in _delays(rows, is_flagged, params).items():
-            put(figures, f"budget.delay_executions.{slice_}.dose_{level}", delay, "no alarm was raised")
-            put(figures, f"budget.missed.{slice_}.dose_{level}", missed)
-    return figures | _headline(figures)
+        for level in LEVELS:
+            waited = _waited(rows, is_flagged, level, params)
+            if len(waited):
+                delay = float(np.nanmedian(waited)) if not np.isnan(waited).all() else None
+                put(figures, f"budget.delay_executions.{slice_}.dose_{level}", delay, "no alarm was raised")
+                put(figures, f"budget.missed.{slice_}.dose_{level}", float(np.isnan(waited).mean()))
+    counts = {key.removeprefix("budget.n_alarms."): n for key, n in figures.items() if ".n_alarms." in key}
+    counts = {key: n for key, n in counts.items() if isinstance(n, int) and not key.endswith(f"at_{FLEET}")}
+    counts = {key: n for key, n in counts.items() if key.startswith("detector.")} or counts
+    if counts:
+        of = next((key for key, n in counts.items() if n >= LEAST_ALARMS), max(counts, key=counts.__getitem__))
+        figures |= {"budget.of": of} | {f"budget.{name}": figures[f"budget.{name}.{of}"] for name in COUNTED}
+    return figures
 
 
 def _counted(
-    rows: pd.DataFrame, is_flagged: Bools, joined: pd.DataFrame, alarm: AlarmParams
-) -> Mapping[str, float | int | None]:
+    rows: pd.DataFrame, is_flagged: Bools, judged: pd.DataFrame, alarm: AlarmParams
+) -> dict[str, float | int | None]:
     """COUNTED, over the calm rows."""
     calm = is_unstressed(rows).to_numpy(dtype=bool)
     if not calm.any():
         return dict.fromkeys(COUNTED)
-    n_alarms = sum(len(follow(flags, at_s, alarm).episodes) for _, flags, at_s in _series(rows[calm], is_flagged[calm]))
-    rate, per_day = (joined.loc[calm, name] for name in ("alarms_per_execution", "executions_per_day"))
+    n_alarms = sum(len(follow(flags, at_s, alarm).episodes) for flags, at_s in _series(rows[calm], is_flagged[calm]))
+    rate, per_day = (judged.loc[calm, name] for name in ("alarms_per_execution", "executions_per_day"))
     stated, ratio = float((rate * per_day).mean()), n_alarms / float(rate.sum())
-    return {
-        "stated_per_day": stated,
-        "measured_per_day": stated * ratio,
-        "ratio": ratio,
-        "n_alarms": n_alarms,
-        "flagged_per_1000": 1000 * float(is_flagged[calm].mean()),
-    }
+    flagged = 1000 * float(is_flagged[calm].mean())
+    return dict(zip(COUNTED, (stated, stated * ratio, ratio, n_alarms, flagged), strict=True))
 
 
-def _series(rows: pd.DataFrame, is_flagged: Bools) -> Iterator[tuple[tuple[str, str], Bools, Floats]]:
-    """Node and aspect, flags, and times in seconds of each series."""
+def _series(rows: pd.DataFrame, is_flagged: Bools) -> Iterator[tuple[Bools, Floats]]:
+    """Flags, and times in seconds, of each node and aspect."""
     at_s = hours_of(rows) * HOUR_S
     keys = [rows["node"].astype(str).to_numpy(), rows["aspect"].astype(str).to_numpy()]
-    for (node, aspect), places in pd.Series(np.arange(len(rows))).groupby(keys):
-        at = places.to_numpy()
-        yield (str(node), str(aspect)), is_flagged[at], at_s[at]
+    for _, places in pd.Series(np.arange(len(rows))).groupby(keys):
+        yield is_flagged[places.to_numpy()], at_s[places.to_numpy()]
 
 
-def _delays(
-    rows: pd.DataFrame, is_flagged: Bools, params: EvaluateParams
-) -> dict[int, tuple[float | None, float | None]]:
-    """By dose level: the median delay in executions until an alarm, and the share of drawn sequences without one."""
+def _waited(rows: pd.DataFrame, is_flagged: Bools, level: int, params: EvaluateParams) -> Floats:
+    """Executions until an alarm, itself counted, of drawn sequences stressed at this level: (k,), NaN for none within
+    LONGEST. Before a sequence none was flagged, and enough had run."""
     levels = rows["dose_level"].astype("Float64").fillna(0).to_numpy(dtype=np.int64)
-    stressed = is_stressed(rows).to_numpy(dtype=bool)
-    found: dict[int, tuple[float | None, float | None]] = {}
-    for level in LEVELS:
-        chosen = stressed & (levels == level)
-        if not chosen.any():
-            continue
-        rng = np.random.default_rng([params.seed, level])
-        each = [
-            _until_raised(rng.choice(flags, size=(DRAWS, LONGEST)), params.injection.alarm)
-            for _, flags, _ in _series(rows[chosen], is_flagged[chosen])
-        ]
-        waited = np.concatenate(each)
-        told = waited[~np.isnan(waited)]
-        found[level] = (float(np.median(told)) if len(told) else None, float(np.isnan(waited).mean()))
-    return found
-
-
-def _until_raised(flags: Bools, alarm: AlarmParams) -> Floats:
-    """Executions until the first alarm, itself counted; NaN where there is none: (k,). flags: (k, n), before which none
-    was flagged, and enough had run."""
-    sums = np.cumsum(flags, axis=1, dtype=np.int64)
-    before = np.pad(sums, ((0, 0), (alarm.last, 0)))[:, : flags.shape[1]]
-    raises = flags & (sums - before >= alarm.flagged)
-    return np.where(raises.any(axis=1), raises.argmax(axis=1) + 1.0, np.nan)
-
-
-def _headline(figures: Figures) -> Figures:
-    """The figures of the smallest budget with enough alarms."""
-    keys = [key for key in figures if key.startswith("budget.n_alarms.") and figures[key] is not None]
-    keys = [key for key in keys if not key.endswith(f"at_{FLEET}")]
-    if not keys:
-        return {}
-    ours = [key for key in keys if ".detector." in key] or keys
-    enough = [key for key in ours if figures[key] >= LEAST_ALARMS]
-    of = (enough[0] if enough else max(ours, key=lambda key: figures[key])).removeprefix("budget.n_alarms.")
-    return {"budget.of": of} | {f"budget.{name}": figures[f"budget.{name}.{of}"] for name in COUNTED}
+    chosen, alarm = is_stressed(rows).to_numpy(dtype=bool) & (levels == level), params.injection.alarm
+    rng = np.random.default_rng([params.seed, level])
+    found = [np.empty(0)]
+    for own, _ in _series(rows[chosen], is_flagged[chosen]):
+        flags = rng.choice(own, size=(DRAWS, LONGEST))
+        sums = np.cumsum(flags, axis=1, dtype=np.int64)
+        before = np.pad(sums, ((0, 0), (alarm.last, 0)))[:, : flags.shape[1]]
+        raises = flags & (sums - before >= alarm.flagged)
+        found.append(np.where(raises.any(axis=1), raises.argmax(axis=1) + 1.0, np.nan))
+    return np.concatenate(found)
 
 
 def halves_of(executions: pd.DataFrame, params: EvaluateParams) -> Bools:
@@ -191,32 +157,24 @@ def lowered_figures(executions: pd.DataFrame, judged: pd.DataFrame, params: Eval
     first alarm (alarm_delay_…) and to the second of two flagged unstressed ones in a row (flagged_twice_…), and alarms
     before (false_alarms_before). judged: of one protocol, in time order by detector."""
     figures: Figures = {}
-    for detector, own in judged.groupby("detector", sort=False):
-        rows = executions.iloc[own["execution"].to_numpy(dtype=np.int64)].reset_index(drop=True)
-        flags = own["is_flagged"].to_numpy(dtype=bool)
-        lowered, calm = is_of_lowered(rows), is_unstressed(rows).to_numpy(dtype=bool)
-        for node, aspect in rows.loc[lowered, ["node", "aspect"]].drop_duplicates().to_numpy():
-            is_own = ((rows["node"] == node) & (rows["aspect"] == aspect)).to_numpy(dtype=bool)
-            for name, value in _lowered(rows[is_own], flags[is_own], lowered[is_own], calm[is_own], params).items():
-                put(figures, f"lowered.{name}.{detector}.{node}.{aspect}", value, "it is never told")
+    alarm = params.injection.alarm
+    for detector, of_detector in judged.groupby("detector", sort=False):
+        rows = executions.iloc[of_detector["execution"].to_numpy(dtype=np.int64)].reset_index(drop=True)
+        rows = rows.assign(flag=of_detector["is_flagged"].to_numpy(dtype=bool), lowered=is_of_lowered(rows))
+        for (node, aspect), own in rows.groupby(["node", "aspect"], sort=False):
+            if not own["lowered"].any():
+                continue
+            flags, at_s, calm = own["flag"].to_numpy(), hours_of(own) * HOUR_S, is_unstressed(own).to_numpy(dtype=bool)
+            first = int(np.argmax(own["lowered"].to_numpy()))
+            before = calm & (np.arange(len(own)) < first)
+            slice_ = f"{detector}.{node}.{aspect}"
+            n_before = len(follow(flags[before], at_s[before], alarm).episodes)
+            put(figures, f"lowered.false_alarms_before.{slice_}", n_before)
+            raised = [one.raised for one in follow(flags, at_s, alarm).episodes if one.raised >= first]
+            unstressed = np.flatnonzero(calm & ~(np.arange(len(own)) < first))
+            twice = unstressed[1:][flags[unstressed][1:] & flags[unstressed][:-1]]
+            for name, places in (("alarm_delay", raised), ("flagged_twice", twice.tolist())):
+                n, seconds = (places[0] - first + 1, float(at_s[places[0]] - at_s[first])) if places else (None, None)
+                put(figures, f"lowered.{name}_executions.{slice_}", n, "it is never told")
+                put(figures, f"lowered.{name}_seconds.{slice_}", seconds, "it is never told")
     return figures
-
-
-def _lowered(
-    rows: pd.DataFrame, flags: Bools, lowered: Bools, calm: Bools, params: EvaluateParams
-) -> Mapping[str, float | int | None]:
-    """The figures of one node and aspect, (n,) in time order."""
-    at_s = hours_of(rows) * HOUR_S
-    first = int(np.argmax(lowered))
-    episodes = follow(flags, at_s, params.injection.alarm).episodes
-    raised = next((one.raised for one in episodes if one.raised >= first), NEVER)
-    unstressed = np.flatnonzero(calm & (np.arange(len(rows)) >= first))
-    twice = np.flatnonzero(flags[unstressed][1:] & flags[unstressed][:-1])
-    second = int(unstressed[twice[0] + 1]) if len(twice) else NEVER
-    before = calm & (np.arange(len(rows)) < first)
-    n_before = len(follow(flags[before], at_s[before], params.injection.alarm).episodes)
-    found: dict[str, float | int | None] = {"false_alarms_before": n_before}
-    for name, place in (("alarm_delay", raised), ("flagged_twice", second)):
-        found[f"{name}_executions"] = place - first + 1 if place != NEVER else None
-        found[f"{name}_seconds"] = float(at_s[place] - at_s[first]) if place != NEVER else None
-    return found

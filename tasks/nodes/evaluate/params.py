@@ -67,8 +67,6 @@ class LearnedParams(Params):
     most_graphs: int = Field(
         5000, ge=10, le=100_000_000, description="Training executions of a fit; of more, so many are drawn"
     )
-    rank_seeds: int = Field(1, ge=1, le=1000, description="Fits of each half of the nodes, beside applications")
-    rank_batch: int = Field(256, ge=1, le=1_000_000, description="Executions of a step there, if there are many")
     model: ModelParams = ModelParams()
 
     def asked(self, variant: Variant, seed: int) -> ModelParams:
@@ -96,14 +94,11 @@ class EvaluateParams(Params):
     least_nodes: int = Field(
         10, ge=4, le=100_000, description="Nodes of a machine type from which correlations with applications are told"
     )
-    nothing_below: float = Field(
-        0.2, ge=0, le=1, description="Correlation with applications below which there is almost nothing to rank"
-    )
     min_runs: int = Field(5, ge=3, le=100_000, description="Runs of a node and metric from which repeatability is told")
     max_ranked: int = Field(
         200, ge=1, le=1_000_000, description="Nodes up to which the ranking is given intervals and ties"
     )
-    resamples: int = Field(1000, ge=100, le=100_000, description="Resamples of nodes behind an interval")
+    resamples: int = Field(1000, ge=100, le=100_000, description="Resamples of tested executions behind an interval")
     budgets: tuple[PerDay, ...] = Field(
         (0.1, 1.0, 10.0, 100.0, 1000.0),
         description="False alarms a day over all nodes that thresholds are set for, to see whether as many are raised",

@@ -16,14 +16,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import ValidationError, model_validator
+from pydantic import ValidationError
 
 from tasks.errors import BadInput
 from tasks.nodes.aspects import is_stressed, is_unstressed, type_names
 from tasks.nodes.history import History
 from tasks.nodes.perona.params import ModelParams
 from tasks.nodes.preprocess.fitting import (
-    Prepared,
     Preprocessor,
     durations,
     fit,
@@ -34,8 +33,7 @@ from tasks.nodes.preprocess.fitting import (
 )
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
-from tasks.nodes.ranking.scores import execution_scores
-from tasks.nodes.reference_fleet import ReferenceFleet, learn_reference, load_reference, save_reference
+from tasks.nodes.ranking.scores import ReferenceFleet, execution_scores, learn_reference, load_reference, save_reference
 from tasks.params import Params
 
 Floats = NDArray[np.float64]
@@ -65,13 +63,6 @@ class NodeMetricScales(Params):
     columns: tuple[str, ...] = ()
     least: tuple[float, ...] = ()
     span: tuple[float, ...] = ()
-
-    @model_validator(mode="after")
-    def _agrees(self) -> "NodeMetricScales":
-        lengths = {len(one) for one in (self.columns, self.least, self.span)}
-        if len(lengths) > 1:
-            raise ValueError(f"scales of different lengths, {sorted(lengths)}; expected one number for each column")
-        return self
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -157,38 +148,26 @@ def learn_inputs(
 def inputs_of(history: History, scales: InputScales, params: ModelParams) -> Inputs:
     """The inputs of executions, training ones or others. Raises ValueError for a metric that is not finite."""
     executions = history.executions
-    prepared = transform(scales.preprocessor, history)
-    columns, x, is_own = _vectors(prepared, params)
+    prepared, tables = transform(scales.preprocessor, history), tables_of(history, scales.preprocessor)
+    x = np.clip(prepared.scaled, -LARGEST_INPUT, LARGEST_INPUT).astype(np.float32)
+    one_hot = prepared.one_hot.astype(np.float32) * np.float32(1.0 if params.is_paper else TYPE_SCALE)
     node_of, nodes = pd.factorize(executions["node"].astype(str), sort=True)
+    names = pd.Index(type_names(executions), dtype=object)
     told = node_metrics_of(history.telemetry, durations(executions), scales.node_metrics.metrics)
+    performance = [execution_scores(table, scales.reference, scales.score) for table in tables.tables]
     return Inputs(
-        columns=columns,
-        x=x,
-        is_own=is_own,
+        columns=prepared.columns + tuple(f"{ONE_HOT}{name}" for name in prepared.types),
+        x=np.hstack([x, one_hot]),
+        is_own=np.hstack([prepared.is_own, np.full(one_hot.shape, params.is_paper)]),
         types=scales.types,
-        type_of=_types(executions, scales.types),
+        type_of=np.asarray(pd.Index(scales.types, dtype=object).get_indexer(names), dtype=np.int64),
         nodes=tuple(str(node) for node in nodes),
         node_of=node_of.astype(np.int64),
         started_s=start_seconds(executions),
         node_metrics=scale_node_metrics(told, scales.node_metrics),
-        performance=_performance(history, scales),
-        labels=_labels(executions),
+        performance=tables.in_place(performance).astype(np.float32),
+        labels=labels_of(executions),
     )
-
-
-def _vectors(prepared: Prepared, params: ModelParams) -> tuple[tuple[str, ...], Floats32, Bools]:
-    """Names of the columns (f,), x (n, f) and is_own (n, f): the metrics, and the types."""
-    x = np.clip(prepared.scaled, -LARGEST_INPUT, LARGEST_INPUT).astype(np.float32)
-    columns = prepared.columns + tuple(f"{ONE_HOT}{name}" for name in prepared.types)
-    one_hot = prepared.one_hot.astype(np.float32) * np.float32(1.0 if params.is_paper else TYPE_SCALE)
-    is_own = np.hstack([prepared.is_own, np.full(one_hot.shape, params.is_paper)])
-    return columns, np.hstack([x, one_hot]), is_own
-
-
-def _types(executions: pd.DataFrame, types: tuple[str, ...]) -> Ints:
-    """The number of each execution's type, -1 for one that is not among them."""
-    names = pd.Index(type_names(executions), dtype=object)
-    return np.asarray(pd.Index(types, dtype=object).get_indexer(names), dtype=np.int64)
 
 
 def start_seconds(executions: pd.DataFrame) -> Floats:
@@ -201,14 +180,8 @@ def start_seconds(executions: pd.DataFrame) -> Floats:
     return np.asarray(np.where(is_known, seconds, since), dtype=np.float64)
 
 
-def _performance(history: History, scales: InputScales) -> Floats32:
-    """Natural logarithm of each execution's score, (n,); NaN for a type without a reference."""
-    tables = tables_of(history, scales.preprocessor)
-    scores = [execution_scores(table, scales.reference, scales.score) for table in tables.tables]
-    return tables.in_place(scores).astype(np.float32)
-
-
-def _labels(executions: pd.DataFrame) -> Labels:
+def labels_of(executions: pd.DataFrame) -> Labels:
+    """1 stressed, 0 not, -1 nobody says: (n,)."""
     is_unknown = executions["is_stressed"].isna().to_numpy()
     known = np.where(is_stressed(executions).to_numpy(dtype=bool), STRESSED, UNSTRESSED)
     return np.where(is_unknown, UNKNOWN, known).astype(np.int8)

@@ -16,9 +16,12 @@ inputs are 0 for a typical execution, whose code would be 0 as well, and a norm 
 import hashlib
 import json
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors import torch as tensors
@@ -28,11 +31,13 @@ from torch_geometric.utils import dropout_edge
 
 from tasks.errors import BadInput
 from tasks.nodes.perona.graph import GraphBatch
+from tasks.nodes.perona.inputs import Floats, Floats32, Inputs
 from tasks.nodes.perona.params import ModelParams, NetworkParams
 from tasks.params import Params
 
 HOPS = 3  # of the topology adaptive convolution, as in the authors' code
 SMALLEST = 1e-12  # norm of a row of zeros
+AT_ONCE = 65_536  # executions
 FORMAT, VERSION = "whorl.nodes.network", 3
 WEIGHTS, DESCRIPTION = "network.safetensors", "network.json"
 MOST = 100_000  # no size of a network is larger
@@ -201,6 +206,47 @@ def p_norms(vectors: Tensor, power: float) -> Tensor:
     total = ((sizes / largest) ** power).sum(dim=-1)
     norms: Tensor = largest.squeeze(-1) * total.clamp(min=SMALLEST) ** (1 / power)
     return norms
+
+
+@dataclass(frozen=True)
+class Fingerprints:
+    """enc: (n, h) codes. log_norm: (n,) natural logarithm of their p-norms, p being that of the model.
+
+    NaN for executions of a type that training did not have, and for those without any measurement."""
+
+    enc: Floats
+    log_norm: Floats
+
+
+def fingerprints_of(inputs: Inputs, network: Encoder) -> Fingerprints:
+    """The fingerprints of all executions, row by row. Source: Perona, III-D."""
+    rows = np.flatnonzero(inputs.is_measured)
+    enc = np.full((len(inputs), network.params.network.hidden), np.nan)
+    log_norm = np.full(len(inputs), np.nan)
+    if len(rows):
+        codes = codes_of(inputs.x[rows], network).double()  # (k, h)
+        enc[rows] = codes.numpy()
+        log_norm[rows] = np.log(p_norms(codes, network.params.loss.norm_power).numpy())
+    return Fingerprints(enc, log_norm)
+
+
+def codes_of(x: Floats32, network: Encoder) -> Tensor:
+    """The codes of executions by themselves: (n, f) to (n, h)."""
+    with judging(network):
+        parts = [network.encode(torch.from_numpy(x[at : at + AT_ONCE])) for at in range(0, len(x), AT_ONCE)]
+    return torch.cat(parts) if parts else torch.empty((0, network.params.network.hidden))
+
+
+@contextmanager
+def judging(network: Encoder) -> Iterator[None]:
+    """The network without dropout and gradients; afterwards it is as it was."""
+    was_training = network.training
+    network.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        network.train(was_training)
 
 
 def save_network(network: Encoder, folder: Path) -> None:

@@ -16,11 +16,17 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from tasks.nodes.ranking.components import component_scores, shared_components
 from tasks.nodes.ranking.params import ScoreParams
-from tasks.nodes.ranking.scores import Levels, NodeScores, execution_scores, levels_of, score_nodes
-from tasks.nodes.ranking.shared_component import shared_components
-from tasks.nodes.reference_fleet import ReferenceFleet, usual_aspects
-from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, group_medians, robust_deviation
+from tasks.nodes.ranking.scores import (
+    Levels,
+    ReferenceFleet,
+    execution_scores,
+    levels_of,
+    score_nodes,
+    usual_aspects,
+)
+from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, group_medians
 
 
 def resampled_medians(values: Floats, n_drawn: int, n_resamples: int, rng: np.random.Generator) -> Floats:
@@ -122,102 +128,23 @@ def _number(name: str) -> int:
     return zlib.crc32(name.encode())
 
 
-@dataclass(frozen=True)
-class FirstComponent:
-    """centre, scale: (m,) medians and robust deviations of the training nodes. loadings: (m,) of length 1, their sum
-    not negative: more of an oriented metric is better. share: of the variance."""
-
-    centre: Floats
-    scale: Floats
-    loadings: Floats
-    share: float
-
-    def score(self, values: Floats) -> Floats:
-        """Place of each row on the component: (n,). values: (n, m) oriented; what is missing counts as the centre."""
-        return np.asarray(_ready(values, self.centre, self.scale) @ self.loadings)
-
-
-LIMIT = 5.0  # robust deviations at which a value is cut: one odd node must not be the component
-
-
-def fit_first_component(values: Floats) -> FirstComponent:
-    """The direction in which the rows differ most, each column by its median and robust deviation.
-
-    values: (n, m) oriented so that more is better, NaN where missing; columns without spread have loading 0. Raises
-    ValueError if there is no column with spread."""
-    centre = np.array([_median(column) for column in values.T])
-    scale = robust_deviation(values)
-    scale = np.where(np.isnan(scale), 0.0, scale)
-    if not (scale > 0).any():
-        raise ValueError(f"{values.shape[1]} metrics of {len(values)} nodes, none of which varies")
-    ready = _ready(values, centre, scale)
-    ready = ready - ready.mean(axis=0)
-    _, strengths, directions = np.linalg.svd(ready, full_matrices=False)
-    loadings = directions[0]
-    # orientation fixes the sign, which a singular vector does not have; a sum of 0 is left to its first column
-    sign = np.sign(loadings.sum()) or np.sign(loadings[np.flatnonzero(loadings)[0]])
-    return FirstComponent(centre, scale, loadings * sign, float(strengths[0] ** 2 / (strengths**2).sum()))
-
-
-def _median(column: Floats) -> float:
-    own = column[~np.isnan(column)]
-    return float(np.median(own)) if len(own) else 0.0
-
-
-def _ready(values: Floats, centre: Floats, scale: Floats) -> Floats:
-    apart = np.divide(values - centre, scale, out=np.zeros_like(values), where=scale > 0)
-    return np.asarray(np.clip(np.nan_to_num(apart, nan=0.0), -LIMIT, LIMIT))
-
-
-def component_scores(found: NodeScores) -> Floats:
-    """The place of each node on the first principal component of its types' scores: (n_nodes,), more is better.
-
-    0 is the middle of these very nodes, so a node that joins moves the others: unlike a score it is no ratio to a
-    frozen reference. NaN for a node without any type, and for all where nothing varies."""
-    nothing = np.isnan(found.log_scores).all(axis=1)
-    if nothing.all():
-        return np.full(len(found.nodes), np.nan)
-    try:
-        fitted = fit_first_component(found.log_scores[~nothing])
-    except ValueError:  # no type varies
-        return np.full(len(found.nodes), np.nan)
-    return np.where(nothing, np.nan, fitted.score(found.log_scores))
-
-
-TIE_RULE = "nodes share a place while the interval of the ratio of the best of them to each holds 1"
 ALL = "all"  # instead of an aspect: the one number of a node
 COLUMNS = ["aspect", "place", "node", "machine_type", "score", "low", "high", "n_tied", "n_executions", "n_types"]
 COLUMNS += ["lacks", "pc1", "shared", "shared_place"]
 
 
-@dataclass(frozen=True)
-class Ranking:
-    """table: one row a node and aspect, `all` first, best first: aspect, place (shared by ties), node, machine_type,
-    score, low, high (interval, NaN where nobody repeats an execution), n_tied (nodes at that place, itself included),
+def rank_nodes(tables: NodeTables, reference: ReferenceFleet, params: ScoreParams) -> pd.DataFrame:
+    """One row a node and aspect, `all` first, best first: aspect, place (shared by ties), node, machine_type, score,
+    low, high (interval, NaN where nobody repeats an execution), n_tied (nodes at that place, itself included),
     n_executions, n_types (of that aspect). Of the one number alone: lacks (aspects that half of the reference ran and
-    the node did not, with commas between; such nodes stand behind all others), pc1 (see component_scores), shared
-    (on the shared component of the node's machine type, 0 being the middle; NaN where there is none) and shared_place
-    (place by it among the nodes of that machine type). With a single machine type place is shared_place."""
-
-    table: pd.DataFrame
-
-    @property
-    def nodes(self) -> pd.DataFrame:
-        """One row a node, by its one number."""
-        return self.table[self.table["aspect"] == ALL].reset_index(drop=True)
-
-    @property
-    def best(self) -> tuple[str, ...]:
-        """The node at the first place, or those that share it."""
-        return tuple(str(node) for node in self.nodes["node"][self.nodes["place"] == 1])
-
-
-def rank_nodes(tables: NodeTables, reference: ReferenceFleet, params: ScoreParams) -> Ranking:
-    """Rank nodes by their scores, by aspect and as one number.
+    the node did not, with commas between), pc1 (see component_scores), shared (on the shared component of the node's
+    machine type, 0 being the middle; NaN where there is none) and shared_place (place by it among the nodes of that
+    machine type). With a single machine type place is shared_place.
 
     Executions are resampled within node and type: the interval says how much a score would move if the same benchmarks
-    ran again. Ties: TIE_RULE. Nodes without a score are left out. A node that lacks an aspect stands behind those
-    that lack none: its number is a mean over fewer aspects, and may be high for that alone."""
+    ran again. Nodes share a place while the interval of the ratio of the best of them to each holds 1. Nodes without a
+    score are left out. A node that lacks an aspect stands behind those that lack none: its number is a mean over fewer
+    aspects, and may be high for that alone."""
     counted = tables.of_aspects(params.left_out_aspects)
     levels = levels_of(counted, params)
     spreads = spreads_of(counted, reference, params)
@@ -252,14 +179,14 @@ def rank_nodes(tables: NodeTables, reference: ReferenceFleet, params: ScoreParam
             rows.append(row)
             draws[aspect, node] = found.drawn[:, at].astype(np.float32)
     if not rows:
-        return Ranking(pd.DataFrame(columns=COLUMNS))
+        return pd.DataFrame(columns=COLUMNS)
     frame, parts = pd.DataFrame(rows), []
     for aspect in (ALL, *levels.aspects):
         of_aspect = frame[frame["aspect"] == aspect]
         drawn = {str(node): draws[aspect, node] for node in of_aspect["node"]}
         parts.append(placed(of_aspect, "score", drawn, params.confidence).assign(shared_place=np.nan))
     parts[0] = _placed_by_shared(parts[0], shared_draws, params.confidence)
-    return Ranking(pd.concat([part[COLUMNS] for part in parts if len(part)], ignore_index=True))
+    return pd.concat([part[COLUMNS] for part in parts if len(part)], ignore_index=True)
 
 
 def lacking(levels: Levels, by_aspect: Floats, usual: Collection[str]) -> list[str]:

@@ -27,8 +27,7 @@ import pandas as pd
 from scipy.special import gammaln  # type: ignore[import-untyped, unused-ignore]
 
 from tasks.nodes.ranking.params import ScoreParams
-from tasks.nodes.ranking.scores import execution_scores
-from tasks.nodes.reference_fleet import ReferenceFleet
+from tasks.nodes.ranking.scores import ReferenceFleet, execution_scores
 from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables
 
 DEVIATIONS = 3.5  # Iglewicz & Hoaglin 1993
@@ -84,7 +83,9 @@ def suspicious_nodes(tables: NodeTables, reference: ReferenceFleet, params: Scor
             types.append(Judged(table.name, table.executions[kept], nodes, *told))
     if not types:
         return pd.DataFrame(columns=COLUMNS)
-    n_slow, n_all = (np.stack([_counts(one, of, len(tables.nodes)) for one in types]) for of in ("is_slow", "nodes"))
+    n_nodes = len(tables.nodes)
+    n_all = np.stack([np.bincount(one.nodes, minlength=n_nodes) for one in types])
+    n_slow = np.stack([np.bincount(one.nodes[one.is_slow], minlength=n_nodes) for one in types])
     seen = np.flatnonzero(n_all.sum(0))
     p_values = dict(zip(seen.tolist(), excess_p_values(n_slow[:, seen], n_all[:, seen]), strict=True))
     rows = [_row(tables, number, types, n_slow, n_all, p) for number, p in p_values.items()]
@@ -232,10 +233,6 @@ def _agree(levels: Floats, others: Floats) -> Bools:
     np.fill_diagonal(is_near, False)
     n_others = np.sum(~np.isnan(levels)) - 1
     return np.asarray(is_near.sum(1) >= max(LEAST_PEERS + 1, n_others - 1))
-
-
-def _counts(one: Judged, of: str, n_nodes: int) -> Ints:
-    return np.bincount(one.nodes[one.is_slow] if of == "is_slow" else one.nodes, minlength=n_nodes)
 
 
 def _row(

@@ -17,8 +17,7 @@ from tasks.nodes.params import ReadParams
 from tasks.nodes.preprocess.fitting import tables_of
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
-from tasks.nodes.ranking.scores import log_ratios
-from tasks.nodes.reference_fleet import ReferenceFleet
+from tasks.nodes.ranking.scores import ReferenceFleet, log_ratios
 from tasks.nodes.type_tables import NodeTables, group_medians, weighted_mean
 from tasks.warehouse.place import Warehouse
 
@@ -81,21 +80,19 @@ def thread_scores(
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def thread_scores_of(
-    history: History, preprocess: PreprocessParams | None = None, score: ScoreParams | None = None
-) -> pd.DataFrame:
+def thread_scores_of(history: History) -> pd.DataFrame:
     """The same from executions that completed, neither stressed nor disturbed; all nodes are the reference."""
-    params = score or ScoreParams()
-    preprocessor, reference = learn(history, preprocess or PreprocessParams(), params)
+    params = ScoreParams()
+    preprocessor, reference = learn(history, PreprocessParams(), params)
     calm = is_unstressed(history.executions).to_numpy(dtype=bool)
     templates = history.executions["template"].fillna("").astype(str)
     by_type = dict(zip(type_names(history.executions), templates, strict=True))
     return thread_scores(tables_of(history, preprocessor).of_executions(calm), reference, by_type, params)
 
 
-def thread_scores_of_files(paths: Sequence[str], read: ReadParams | None = None) -> pd.DataFrame:
+def thread_scores_of_files(paths: Sequence[str]) -> pd.DataFrame:
     """The same from results of benchmarks in files and folders that a reader of `nodes` knows."""
-    return thread_scores_of(read_results(list(paths), read or ReadParams(), "").history)
+    return thread_scores_of(read_results(list(paths), ReadParams(), "").history)
 
 
 def thread_scores_of_source(warehouse: Warehouse, source: str) -> pd.DataFrame:

@@ -95,13 +95,12 @@ def multiplied():
 @pytest.fixture(scope="session")
 def case_by():
     """A function: a history, a protocol and parameters to the first split of it and its case."""
-    from tasks.nodes.aspects import type_names
-    from tasks.nodes.evaluate.detection import case_of
-    from tasks.nodes.evaluate.splits import splits_of
+
+    from tasks.nodes.evaluate.detection import case_of, splits_of
 
     def made(history, protocol, params):
-        split = splits_of(history.executions, type_names(history.executions).tolist(), protocol, params).rounds[0][0]
-        return split, case_of(history, split, prepared_tables, params.seed)
+        split = splits_of(history.executions, protocol, params)[0][0]
+        return split, case_of(history, split, params)
 
     return made
 

@@ -12,13 +12,15 @@ from tasks.nodes.evaluate.applications import (
     is_second_half,
     node_matrix,
     rank_figures,
-    signed_interval,
     spearman,
     typical,
 )
 from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.preprocess.fitting import learn_tables
+from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.ranking.scores import Levels
+from tests.nodes.synthetic import synthetic_history
 
 PARAMS = EvaluateParams(resamples=200)
 
@@ -65,31 +67,12 @@ def test_typical_is_the_median_of_the_sizes():
     assert np.isnan(typical(np.array([np.nan])))
 
 
-def test_an_interval_holds_the_truth_and_holds_0_where_there_is_nothing():
-    strong, none = drawn(signal=1.0), drawn(signal=0.0)
-    middle, low, high = signed_interval(strong.micro[:, 0], strong.applications, 300, 0.95, np.random.default_rng(0))
-    assert 0.4 < low < middle < high < 0.9
-    _, low, high = signed_interval(none.micro[:, 0], none.applications, 300, 0.95, np.random.default_rng(0))
-    assert low < 0 < high
-
-
-def test_a_score_says_when_there_is_almost_nothing_to_rank():
-    for signal, is_nothing in ((1.0, False), (0.0, True)):
-        figures = rank_figures(compare_by_machine_type(drawn(signal=signal), PARAMS), PARAMS)
-        assert figures["rank.almost_nothing.m"] is is_nothing, figures["rank.almost_nothing.m.why"]
-    alone = drawn(signal=0.0, n_series=0)
-    figures = rank_figures(compare_by_machine_type(alone, PARAMS), PARAMS)
-    assert figures["rank.almost_nothing.m"] is None and "no application" in figures["rank.almost_nothing.m.reason"]
-    assert figures["rank.spearman.m"] is None and "no application" in figures["rank.spearman.m.reason"]
-
-
 def test_many_noisy_microbenchmarks_together_beat_the_best_of_them_and_the_oracle_never_loses():
-    figures = rank_figures(compare_by_machine_type(drawn(), PARAMS), PARAMS)
+    figures = rank_figures(compare_by_machine_type(drawn(), PARAMS))
     assert figures["rank.spearman.m"] > figures["rank.best_single.m"]
     assert figures["rank.best_oracle.m"] >= figures["rank.best_single.m"]
     assert figures["rank.pc1.m"] > figures["rank.best_single.m"]
     assert figures["rank.spearman"] == pytest.approx(figures["rank.spearman.m"])
-    assert figures["rank.signed.m.low"] < figures["rank.signed.m"] < figures["rank.signed.m.high"]
 
 
 def test_the_single_microbenchmark_is_chosen_without_the_nodes_that_it_is_measured_on():
@@ -115,14 +98,13 @@ def test_machine_types_are_never_mixed():
         np.concatenate([part.applications + 100 * at for at, part in enumerate(parts)]),
         parts[0].series,
     )
-    figures = rank_figures(compare_by_machine_type(both, PARAMS), PARAMS)
+    figures = rank_figures(compare_by_machine_type(both, PARAMS))
     assert figures["rank.spearman"] < 0.3 and figures["rank.nodes.m"] == figures["rank.nodes.n"] == 200
 
 
 def test_few_nodes_are_told_as_such():
-    figures = rank_figures(compare_by_machine_type(drawn(n=6), PARAMS), PARAMS)
+    figures = rank_figures(compare_by_machine_type(drawn(n=6), PARAMS))
     assert figures["rank.spearman.m"] is None and "at least 10" in figures["rank.spearman.m.reason"]
-    assert figures["rank.almost_nothing.m"] is None
 
 
 def test_halves_depend_on_the_name_alone():
@@ -181,10 +163,7 @@ def varying_beside_no_application():
 
 
 def figures_of(*matrices):
-    return rank_figures(
-        [one for matrix in matrices for one in compare_by_machine_type(matrix, COMPARED)],
-        COMPARED,
-    )
+    return rank_figures([one for matrix in matrices for one in compare_by_machine_type(matrix, COMPARED)])
 
 
 UNCHOSEN = "no microbenchmark varies beside an application"
@@ -207,7 +186,6 @@ def test_a_method_that_is_impossible_says_why_and_the_others_are_told(matrix, im
         for key in (f"rank.{method}.m", f"rank.{method}", f"rank.{method}.mean"):
             assert figures[key] is None and reason in figures[f"{key}.reason"]
     assert "rank.best_single.m.chosen" not in figures
-    assert figures["rank.signed.m"] > 0.2 and figures["rank.almost_nothing.m"] is False
     assert figures["rank.series"] == 3
 
 
@@ -228,9 +206,19 @@ def test_what_one_machine_type_cannot_have_is_told_of_the_other_alone():
 
 def test_where_nothing_varies_every_method_says_so():
     figures = figures_of(replace(varied_matrix(), micro=np.ones((NODES, TYPES))))
-    for method in (*METHODS, "signed"):
+    for method in METHODS:
         assert figures[f"rank.{method}.m"] is None
         assert any(
             words in figures[f"rank.{method}.m.reason"] for words in ("never both vary", "none of which", "no mic")
         )
-    assert figures["rank.almost_nothing.m"] is None
+
+
+def test_nodes_without_a_machine_type_have_keys_that_name_it_unknown():
+    history = synthetic_history(nodes=2, runs=6, types=2)
+    history = replace(history, executions=history.executions.assign(machine_type=""))
+    every = np.ones(len(history.executions), dtype=bool)
+    params = EvaluateParams(resamples=100)
+    matrix = node_matrix(learn_tables(history, every, PreprocessParams()), every, params.score)
+    figures = rank_figures(compare_by_machine_type(matrix, params))
+    assert figures["rank.nodes.unknown"] == 2 and "rank.spearman.unknown" in figures
+    assert [key for key in figures if ".." in key or key.endswith(".")] == []

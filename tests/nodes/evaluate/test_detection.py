@@ -1,4 +1,4 @@
-"""Figures of detection: by dose and kind, with intervals; labels that only measure."""
+"""Splits, thresholds, and figures of detection: by dose and kind, with intervals; labels that only measure."""
 
 from dataclasses import replace
 
@@ -7,21 +7,22 @@ import pandas as pd
 import pytest
 
 from tasks.nodes.detect.plain import DETECTORS
-from tasks.nodes.evaluate.applications import compare_by_machine_type, node_matrix, rank_figures
 from tasks.nodes.evaluate.detection import (
     COLUMNS,
+    PROTOCOLS,
     Detection,
+    Split,
+    as_told,
+    case_of,
+    choose_threshold,
     detect,
     detection_results,
     learning_curve,
+    mean_of_nearby,
+    splits_of,
     weighted_measures,
 )
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.evaluate.splits import PROTOCOLS, as_told
-from tasks.nodes.preprocess.fitting import learn_tables
-from tasks.nodes.preprocess.params import PreprocessParams
-from tasks.nodes.ranking.params import ScoreParams
-from tests.nodes.synthetic import synthetic_history
 
 
 @pytest.fixture
@@ -72,17 +73,6 @@ def test_of_many_named_doses_the_most_frequent_are_measured_and_the_others_count
     assert "detect.recall.d.dose_d24" in named
 
 
-def test_nodes_without_a_machine_type_have_keys_that_name_it_unknown():
-    history = synthetic_history(nodes=2, runs=6, types=2)
-    history = replace(history, executions=history.executions.assign(machine_type=""))
-    every = np.ones(len(history.executions), dtype=bool)
-    params = EvaluateParams(score=ScoreParams(resamples=100), resamples=100)
-    matrix = node_matrix(learn_tables(history, every, PreprocessParams()), every, params.score)
-    figures = rank_figures(compare_by_machine_type(matrix, params), params)
-    assert figures["rank.nodes.unknown"] == 2 and "rank.spearman.unknown" in figures
-    assert [key for key in figures if ".." in key or key.endswith(".")] == []
-
-
 FOUND = ["protocol", "round", "split", "detector", "execution", "score", "threshold", "is_flagged"]
 
 
@@ -102,11 +92,11 @@ def by_time(judged):
     return judged.loc[judged["protocol"] == "chronological", FOUND].reset_index(drop=True)
 
 
-def test_plain_detectors_say_the_same_whatever_the_labels_are(history, prepare, hidden):
-    one, other = (detect(given, prepare, DETECTORS, hidden).judged for given in (history, turned(history)))
+def test_plain_detectors_say_the_same_whatever_the_labels_are(history, hidden):
+    one, other = (detect(given, DETECTORS, hidden).judged for given in (history, turned(history)))
     assert len(by_time(one)) and by_time(one).equals(by_time(other))
     open_ = hidden.model_copy(update={"without_labels": False})
-    assert not by_time(detect(history, prepare, DETECTORS, open_).judged).equals(by_time(one))
+    assert not by_time(detect(history, DETECTORS, open_).judged).equals(by_time(one))
 
 
 def test_everything_is_told_unless_it_is_to_be_hidden(history, hidden):
@@ -149,10 +139,10 @@ SOME = {name: DETECTORS[name] for name in ("detector", "logistic", "headline")}
 
 
 @pytest.fixture(scope="module")
-def judged(longer, prepare):
+def judged(longer):
     """A drawn history and what ours and the baseline come to on it."""
     params = EvaluateParams(resamples=100, repeats=1, budgets=(100.0,))
-    found = detect(longer, prepare, SOME, params)
+    found = detect(longer, SOME, params)
     return found, detection_results(longer.executions, found, list(SOME), params)[0]
 
 
@@ -165,9 +155,9 @@ def test_what_needs_no_labels_has_a_threshold_that_no_label_chose(judged):
     assert figures["detect.n.after_warm_up"] == 2 * 2 * 54  # of 60 the first six are what is usual
 
 
-def test_what_needs_no_labels_says_the_same_beside_labels_and_without(judged, longer, prepare):
+def test_what_needs_no_labels_says_the_same_beside_labels_and_without(judged, longer):
     hidden = EvaluateParams(resamples=100, repeats=1, without_labels=True)
-    blind = detect(longer, prepare, {"headline": DETECTORS["headline"]}, hidden).judged
+    blind = detect(longer, {"headline": DETECTORS["headline"]}, hidden).judged
     seen = judged[0].judged
     by_name = seen[(seen["detector"] == "headline") & (seen["protocol"] == "chronological")]
     assert np.array_equal(by_name["score"], blind.loc[blind["protocol"] == "chronological", "score"])
@@ -184,19 +174,135 @@ def test_an_interval_holds_its_figure_and_a_difference_is_that_of_the_figures(ju
         )
 
 
-def test_what_is_learned_from_another_recording_tests_nothing_of_it(longer, prepare):
+def test_what_is_learned_from_another_recording_tests_nothing_of_it(longer):
     taught = np.arange(len(longer.executions)) < 120
     params = EvaluateParams(resamples=100, budgets=(100.0,))
-    found = detect(longer, prepare, SOME, params, taught)
+    found = detect(longer, SOME, params, taught)
     assert set(found.judged["protocol"]) == {"transfer"} and found.judged["execution"].min() == 120
     figures, _ = detection_results(longer.executions, found, list(SOME), params)
     assert figures["detect.n.transfer"] == 120 and figures["detect.auprc.detector.transfer"] > 0.6
     assert "detect.n" not in figures
 
 
-def test_what_few_known_stressed_executions_teach_is_measured_from_none_on(longer, prepare):
+def test_what_few_known_stressed_executions_teach_is_measured_from_none_on(longer):
     """A fifth is stressed, a third of that by one deviation only: guessing would reach 0.2."""
-    figures = learning_curve(longer, prepare, EvaluateParams())
+    figures = learning_curve(longer, EvaluateParams())
     assert figures["curve.auprc.20"] > 0.4
     assert {f"curve.auprc.{n}" for n in (0, 1, 2, 5, 10, 20)} <= set(figures)
     assert figures["curve.auprc.0"] == pytest.approx(figures["curve.auprc.0.logistic"])
+
+
+PARAMS = EvaluateParams(repeats=3)
+
+
+@pytest.fixture(scope="module")
+def executions():
+    """Ten executions of each of two types on each of three nodes; the last two of each are stressed."""
+    rows = [
+        {"node": node, "benchmark": kind, "template_hash": "", "run": run, "is_stressed": run >= 8}
+        for run in range(10)
+        for node in "abc"
+        for kind in ("x", "y")
+    ]
+    return pd.DataFrame(rows).astype({"is_stressed": "boolean"})
+
+
+def rounds_of(executions, protocol):
+    return splits_of(executions, protocol, PARAMS)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_no_execution_is_on_two_sides_and_each_is_on_one(executions, protocol):
+    for splits in rounds_of(executions, protocol):
+        for split in splits:
+            sides = split.is_train.astype(int) + split.is_validation + split.is_test
+            assert (sides <= 1).all() if protocol == "rolling" else (sides == 1).all()
+
+
+def test_by_time_what_is_tested_comes_after_all_that_is_learned_from(executions):
+    ((split,),) = rounds_of(executions, "chronological")
+    runs = executions["run"].to_numpy()
+    assert runs[split.is_train].max() < runs[split.is_validation].min()
+    assert runs[split.is_validation].max() < runs[split.is_test].min()
+    assert (split.is_train.sum(), split.is_validation.sum(), split.is_test.sum()) == (36, 12, 12)
+
+
+def test_at_random_each_side_has_its_share_of_each_node_type_and_label(executions):
+    rounds = rounds_of(executions, "random")
+    assert len(rounds) == 3
+    for (split,) in rounds:
+        shares = executions.assign(train=split.is_train).groupby(["node", "benchmark", "is_stressed"])["train"].mean()
+        assert ((shares >= 0.5) & (shares <= 1.0)).all()
+        assert shares[:, :, False].tolist() == [0.625] * 6  # 5 of 8
+    assert not np.array_equal(rounds[0][0].is_test, rounds[1][0].is_test)
+    again = rounds_of(executions, "random")
+    np.testing.assert_array_equal(rounds[2][0].is_test, again[2][0].is_test)
+
+
+def test_a_left_node_is_tested_whole_and_teaches_nothing(executions):
+    (splits,) = rounds_of(executions, "left_node")
+    assert [split.name for split in splits] == ["a", "b", "c"]
+    for split in splits:
+        is_own = (executions["node"] == split.name).to_numpy()
+        np.testing.assert_array_equal(split.is_test, is_own)
+        runs = executions["run"].to_numpy()
+        assert runs[split.is_train].max() < runs[split.is_validation].min()
+
+
+def test_one_node_cannot_be_left_out(executions):
+    assert rounds_of(executions[executions["node"] == "a"].reset_index(drop=True), "left_node") == []
+
+
+def truth(*marks):
+    return np.array(marks, dtype=bool)
+
+
+def test_the_threshold_lies_between_the_scores_that_it_parts():
+    scores = np.array([0.1, 0.2, 0.3, 0.8, 0.9])
+    assert choose_threshold(scores, truth(0, 0, 1, 1, 1), 0.01) == pytest.approx(0.25)
+    assert choose_threshold(scores, truth(0, 0, 0, 1, 1), 0.01) == pytest.approx(0.55)
+
+
+def test_the_threshold_has_the_best_f1():
+    """Flagging 0.9, 0.8, 0.7 hits both stressed ones: 4/5; the first alone 2/3; all five 4/7."""
+    found = choose_threshold(np.array([0.9, 0.8, 0.7, 0.6, 0.5]), truth(1, 0, 1, 0, 0), 0.01)
+    assert found == pytest.approx(0.65)
+
+
+def test_equal_scores_fall_on_one_side_of_the_threshold():
+    found = choose_threshold(np.array([0.5, 0.5, 0.5, 0.1]), truth(1, 0, 0, 0), 0.01)
+    assert found == pytest.approx(0.3)
+    all_alike = choose_threshold(np.full(4, 0.5), truth(1, 1, 1, 0), 0.01)
+    assert all_alike < 0.5 and all_alike == pytest.approx(0.5)  # all are flagged
+
+
+def test_without_stress_in_validation_a_stated_share_is_flagged():
+    scores = np.arange(100.0)
+    assert (scores > choose_threshold(scores, np.zeros(100, dtype=bool), 0.05)).sum() == 5
+    assert choose_threshold(np.zeros(0), np.zeros(0, dtype=bool), 0.05) == np.inf
+
+
+def test_a_threshold_is_judged_by_those_nearby_as_well_in_all_but_small_sets():
+    assert mean_of_nearby(np.array([1.0, 2.0, 6.0]), 1).tolist() == [1.5, 3, 4]
+    assert mean_of_nearby(np.array([1.0, 2.0, 6.0]), 0).tolist() == [1, 2, 6]
+    assert mean_of_nearby(np.array([1.0, 2.0, 6.0]), 9).tolist() == [3, 3, 3]
+
+
+def spoiled(history):
+    """The first execution failed, the second was disturbed, the third stressed."""
+    n = len(history.executions)
+    told = {
+        "status": ["failed"] + ["completed"] * (n - 1),
+        "is_contaminated": pd.array([False, True] + [pd.NA] * (n - 2), dtype="boolean"),
+        "is_stressed": pd.array([False, False, True] + [pd.NA] * (n - 3), dtype="boolean"),
+    }
+    return replace(history, executions=history.executions.assign(**told))
+
+
+def test_an_evaluation_learns_what_is_normal_from_what_nothing_is_known_against(campaign):
+    history, _ = campaign(nodes=1, runs=6, types=1, stressed=0.0)
+    everything, nothing = np.ones(6, dtype=bool), np.zeros(6, dtype=bool)
+    split = Split("all", everything, nothing, nothing)
+    case = case_of(spoiled(history), split, EvaluateParams())
+    assert case.is_normal.tolist() == [False, False, False, True, True, True]
+    assert case.is_train.all()

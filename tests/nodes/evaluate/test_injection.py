@@ -13,12 +13,10 @@ from tasks.nodes.evaluate.injection import (
     CALM,
     CALM_MEASURES,
     MEASURES,
-    Verdicts,
     alarm_rows,
     calm_measures,
     donors_of,
     inject,
-    injected_figures,
     long_lived,
     node_months,
     replaced,
@@ -82,14 +80,13 @@ def test_a_type_that_is_too_large_leaves_room_for_others():
 @pytest.mark.parametrize("kind", ["replaced", "shifted"])
 def test_only_drawn_results_of_tested_executions_change(fleet, tested, prepare, kind):
     tables = prepare(fleet, ~tested)
-    found = spoil(fleet, tables, tested, kind, PARAMS, np.random.default_rng(0))
-    nodes = fleet.executions["node"].to_numpy()
-    assert found.is_spoiled.any() and tested[found.is_spoiled].all()
-    assert set(nodes[found.is_spoiled]) == set(found.nodes) and len(found.nodes) == 2
+    found, is_spoiled = spoil(fleet, tables, tested, kind, PARAMS, np.random.default_rng(0))
+    assert is_spoiled.any() and tested[is_spoiled].all()
+    assert fleet.executions.loc[is_spoiled, "node"].nunique() == 2
     for execution in range(len(fleet.executions)):
-        is_same = values_of(fleet, execution) == values_of(found.history, execution)
-        assert is_same is not bool(found.is_spoiled[execution]), execution
-    pd.testing.assert_series_equal(found.history.executions["started_at"], fleet.executions["started_at"])
+        is_same = values_of(fleet, execution) == values_of(found, execution)
+        assert is_same is not bool(is_spoiled[execution]), execution
+    pd.testing.assert_series_equal(found.executions["started_at"], fleet.executions["started_at"])
 
 
 def test_the_same_seed_spoils_the_same(fleet, tested, prepare):
@@ -97,8 +94,8 @@ def test_the_same_seed_spoils_the_same(fleet, tested, prepare):
     one, same, other = (
         spoil(fleet, tables, tested, "shifted", PARAMS, np.random.default_rng(seed)) for seed in (0, 0, 1)
     )
-    pd.testing.assert_frame_equal(one.history.metrics, same.history.metrics)
-    assert not np.array_equal(one.is_spoiled, other.is_spoiled)
+    pd.testing.assert_frame_equal(one[0].metrics, same[0].metrics)
+    assert not np.array_equal(one[1], other[1])
 
 
 def test_donors_ran_the_same_benchmark_on_another_machine_type_and_are_not_spoiled(fleet, tested):
@@ -155,7 +152,7 @@ def verdicts(flags, nodes, scores=None):
         }
     )
     told = np.asarray(flags, dtype=bool)
-    return Verdicts(executions, told.astype(float) if scores is None else np.asarray(scores, dtype=float), told)
+    return executions, told.astype(float) if scores is None else np.asarray(scores, dtype=float), told
 
 
 def mask(*marks):
@@ -165,7 +162,7 @@ def mask(*marks):
 def test_delays_run_from_the_first_spoiled_execution():
     """Node a is spoiled from row 3 on, flagged at rows 5 and 7: one execution of a earlier, and two hours. The alarm
     (two in a row) is raised at row 7. Node b has one flag in three."""
-    found = spoiled_measures(verdicts([0, 0, 0, 0, 1, 1, 0, 1], "abaababa"), mask(0, 0, 0, 1, 0, 1, 0, 1), ALARM)
+    found = spoiled_measures(*verdicts([0, 0, 0, 0, 1, 1, 0, 1], "abaababa"), mask(0, 0, 0, 1, 0, 1, 0, 1), ALARM)
     assert set(found) == set(MEASURES)
     assert found["delay_executions"] == 1 and found["delay_hours"] == 2 and found["missed"] == 0
     assert found["alarm_delay_executions"] == 2 and found["alarm_delay_hours"] == 4 and found["alarm_missed"] == 0
@@ -175,34 +172,34 @@ def test_delays_run_from_the_first_spoiled_execution():
 
 
 def test_a_flag_before_is_a_false_alarm_and_no_detection():
-    found = spoiled_measures(verdicts([1, 0, 0, 0], "aaaa"), mask(0, 0, 1, 1), ALARM)
+    found = spoiled_measures(*verdicts([1, 0, 0, 0], "aaaa"), mask(0, 0, 1, 1), ALARM)
     assert found["false_alarms_before_per_1000"] == 500
     assert found["missed"] == 1 and np.isnan(found["delay_executions"]) and found["recall"] == 0
     assert np.isnan(found["false_alarms_other_per_1000"])  # there is no other node
 
 
 def test_a_flag_on_what_was_not_spoiled_after_it_began_tells_nothing():
-    found = spoiled_measures(verdicts([0, 1, 0], "aaa"), mask(1, 0, 1), ALARM)
+    found = spoiled_measures(*verdicts([0, 1, 0], "aaa"), mask(1, 0, 1), ALARM)
     assert found["missed"] == 1 and np.isnan(found["false_alarms_before_per_1000"])
 
 
 def test_executions_that_were_not_scored_count_nowhere():
-    found = spoiled_measures(verdicts([0, 0, 1, 1], "aaaa", [np.nan, 0.1, 0.9, np.nan]), mask(0, 0, 1, 1), ALARM)
+    found = spoiled_measures(*verdicts([0, 0, 1, 1], "aaaa", [np.nan, 0.1, 0.9, np.nan]), mask(0, 0, 1, 1), ALARM)
     assert found["recall"] == 1 and found["auprc"] == 1 and found["false_alarms_before_per_1000"] == 0
 
 
 def test_the_area_is_of_spoiled_against_all_others():
     """Ranked spoiled, other, spoiled: 1/2 · 1 + 1/2 · 2/3."""
-    found = spoiled_measures(verdicts([1, 1, 1], "aab", [0.9, 0.7, 0.8]), mask(1, 1, 0), ALARM)
+    found = spoiled_measures(*verdicts([1, 1, 1], "aab", [0.9, 0.7, 0.8]), mask(1, 1, 0), ALARM)
     assert found["auprc"] == pytest.approx(5 / 6)
 
 
 def test_alarms_of_an_untouched_history_are_counted_for_each_node_and_month():
     """Node a: two flags in a row, one alarm that goes on. From the first to the last of a three hours, of b none."""
     told = verdicts([0, 1, 1, 1, 0], "aaaab")
-    assert alarm_rows(told, ALARM).tolist() == [2]
-    assert node_months(told) == pytest.approx(3 / 730.5)
-    found = calm_measures(told, ALARM)
+    assert alarm_rows(*told, ALARM).tolist() == [2]
+    assert node_months(told[0]) == pytest.approx(3 / 730.5)
+    found = calm_measures(*told, ALARM)
     assert set(found) == set(CALM_MEASURES)
     assert found["false_alarms_per_1000"] == 600 and found["alarms"] == 1
     assert found["alarms_per_node_month"] == pytest.approx(730.5 / 3)
@@ -221,14 +218,12 @@ def vms(unlabelled):
 
 
 @pytest.fixture(scope="module")
-def found(vms, prepare, asked):
-    params = asked(injection=INJECTION)
-    return inject(vms, prepare, ZSCORE, params), params
+def found(vms, asked):
+    return inject(vms, ZSCORE, asked(injection=INJECTION))
 
 
 def test_every_detector_is_measured_in_every_way(found):
-    injected, params = found
-    figures = injected_figures(injected, params)
+    figures, _ = found
     for name in ("zscore",):
         for kind in ("replaced", "shifted"):
             for measure in MEASURES:
@@ -243,60 +238,60 @@ def test_every_detector_is_measured_in_every_way(found):
 
 def test_a_large_shift_is_told_at_once_and_calm_nodes_are_left_alone(found):
     """By a factor of 1.5 and more, ten deviations, z-scores tell every spoiled execution."""
-    figures = injected_figures(*found)
+    figures, _ = found
     assert figures["inject.shifted.recall.zscore"] > 0.95 and figures["inject.shifted.missed.zscore"] == 0
     assert figures["inject.shifted.delay_executions.zscore"] == 0
     assert figures["inject.shifted.false_alarms_other_per_1000.zscore"] < 100
 
 
-def test_what_learns_from_labels_is_not_asked_where_there_are_none(vms, prepare, asked):
+def test_what_learns_from_labels_is_not_asked_where_there_are_none(vms, asked):
     params = asked(injection=InjectionParams(repeats=1, least_runs=10, kinds=("shifted",)))
-    figures = injected_figures(inject(vms, prepare, {**ZSCORE, "detector": DETECTORS["detector"]}, params), params)
+    figures = inject(vms, {**ZSCORE, "detector": DETECTORS["detector"]}, params)[0]
     assert "inject.shifted.recall.zscore" in figures and "inject.shifted.recall.detector" not in figures
 
 
 def test_replaced_results_that_are_worse_than_the_level_of_the_node_are_told_apart(found):
     """Two machine types, one slower: about half of what is replaced is worse, and it is told as surely as any."""
-    rows = found[0].rows.set_index("kind")
+    rows = found[1].set_index("kind")
     n_worse, n_replaced = rows.loc["replaced_worse", "n_spoiled"].sum(), rows.loc["replaced", "n_spoiled"].sum()
     assert 0 < n_worse < n_replaced
     assert rows.loc["replaced_worse", "recall"].mean() > 0.9
 
 
-def test_budgets_are_counted_on_the_history_as_it_is(vms, prepare, asked):
+def test_budgets_are_counted_on_the_history_as_it_is(vms, asked):
     params = asked(injection=InjectionParams(repeats=1, least_runs=10, kinds=("shifted",)))
-    figures = injected_figures(inject(vms, prepare, {"headline": DETECTORS["headline"]}, params), params)
+    figures = inject(vms, {"headline": DETECTORS["headline"]}, params)[0]
     assert figures["budget.n_alarms.headline.unaltered.at_1"] >= 0
     assert figures["budget.stated_per_day.headline.unaltered.at_1000"] > 0
 
 
-def test_labels_and_single_nodes_are_clear_reasons(history, vms, prepare, asked):
+def test_labels_and_single_nodes_are_clear_reasons(history, vms, asked):
     params = asked(injection=INJECTION)
-    labelled = injected_figures(inject(history, prepare, ZSCORE, params), params)
+    labelled = inject(history, ZSCORE, params)[0]
     assert labelled["inject.shifted.recall.zscore"] is None
     assert "see detect" in labelled["inject.shifted.recall.zscore.reason"]
     one = vms.where((vms.executions["node"] == "node-1").to_numpy())
-    alone = injected_figures(inject(one, prepare, ZSCORE, params), params)
+    alone = inject(one, ZSCORE, params)[0]
     assert "at least two" in alone["inject.unaltered.alarms.zscore.reason"] and alone["inject.nodes"] == 1
 
 
-def test_runs_of_applications_make_no_node_long_lived(vms, prepare, asked):
+def test_runs_of_applications_make_no_node_long_lived(vms, asked):
     """They are left out of what is judged: a node that ran little else has nothing to be told by."""
     named = vms.executions["aspect"].where(vms.executions["node"] != "node-1", "application")
     params = asked(injection=INJECTION, variants=())
     apps = replace(vms, executions=vms.executions.assign(aspect=named))
-    assert injected_figures(inject(apps, prepare, ZSCORE, params), params)["inject.nodes"] == 3
+    assert inject(apps, ZSCORE, params)[0]["inject.nodes"] == 3
 
 
-def test_on_one_machine_type_results_are_shifted_but_not_replaced(vms, prepare, asked):
+def test_on_one_machine_type_results_are_shifted_but_not_replaced(vms, asked):
     params = asked(injection=INJECTION, variants=())
     alike = replace(vms, executions=vms.executions.assign(machine_type="m"))
-    figures = injected_figures(inject(alike, prepare, ZSCORE, params), params)
+    figures = inject(alike, ZSCORE, params)[0]
     assert figures["inject.shifted.recall.zscore"] is not None
     assert "one machine type" in figures["inject.replaced.recall.zscore.reason"]
 
 
-def test_what_is_learned_never_was_spoiled(vms, prepare, asked, monkeypatch):
+def test_what_is_learned_never_was_spoiled(vms, asked, monkeypatch):
     """Every case that a detector is given has the training and validation values of the history as it is."""
     seen = []
 
@@ -307,7 +302,7 @@ def test_what_is_learned_never_was_spoiled(vms, prepare, asked, monkeypatch):
         return np.arange(len(case.is_train), dtype=float)
 
     params = asked(injection=INJECTION, variants=())
-    inject(vms, prepare, {"watching": watching}, params)
+    inject(vms, {"watching": watching}, params)
     assert len(seen) == 5
     for one in seen[1:]:
         np.testing.assert_array_equal(one, seen[0])

@@ -1,4 +1,4 @@
-"""Perona's network in an evaluation: what it may know, its figures beside plain ones, and nodes by its norms."""
+"""Perona's network in an evaluation: what it may know, and its figures beside plain ones."""
 
 import json
 from dataclasses import replace
@@ -9,48 +9,30 @@ import pandas as pd
 import pytest
 import torch
 
-from tasks.errors import BadInput
-from tasks.nodes.aspects import is_unstressed
 from tasks.nodes.detect.plain import DETECTORS
-from tasks.nodes.evaluate import network
-from tasks.nodes.evaluate.applications import NodeMatrix, is_second_half, node_matrix
 from tasks.nodes.evaluate.detection import detect, detection_results
-from tasks.nodes.evaluate.measures import learned_figures
 from tasks.nodes.evaluate.network import (
-    RANK_COLUMNS,
-    LearnedRanks,
-    by_node,
-    compared,
-    drawn_from,
-    drawn_of_series,
+    FIT_COLUMNS,
+    FIT_MEASURES,
+    LearnedResults,
     fit_variants,
-    for_many_types,
-    in_batches,
     judge_in_time,
-    known_labels,
-    looked_at,
-    node_scores,
+    learned_figures,
     part_graphs,
-    rank_learned,
-    rank_learned_figures,
-    typical_by_seed,
 )
-from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.protocol import evaluate_history
-from tasks.nodes.perona.inputs import STRESSED, UNKNOWN, inputs_of, learn_inputs
-from tasks.nodes.perona.params import FitParams, LossParams, ModelParams
-from tasks.nodes.ranking.scores import Levels
-from tests.nodes.synthetic import synthetic_history
+from tasks.nodes.perona.inputs import STRESSED, UNKNOWN, inputs_of, labels_of, learn_inputs
+from tasks.nodes.perona.params import ModelParams
 
 ZSCORE = {"zscore": DETECTORS["zscore"]}
 
 
 @pytest.fixture(scope="module")
-def both(longer, prepare, asked):
+def both(longer, asked):
     """Both variants under both protocols, one fit each, beside z-scores."""
     params = asked(variants=("ours", "paper"), seeds=1)
     learned = fit_variants(longer, params)
-    plain = detect(longer, prepare, ZSCORE, params)
+    plain = detect(longer, ZSCORE, params)
     return learned, *detection_results(longer.executions, plain, list(ZSCORE), params, learned)
 
 
@@ -83,7 +65,7 @@ def test_the_papers_protocol_tests_what_has_three_labelled_predecessors_in_its_p
     split, case = case_by(longer, "random", asked())
     everything = np.ones(len(longer.executions), dtype=bool)
     scales = learn_inputs(longer, everything, model, asked().preprocess, asked().score)
-    known = replace(inputs_of(longer, scales, model), labels=known_labels(case.history))
+    known = replace(inputs_of(longer, scales, model), labels=labels_of(case.history.executions))
     graphs = part_graphs(known, split.is_test, model)
     assert len(graphs) and split.is_test[graphs.targets].all() and split.is_test[graphs.predecessors].all()
     assert (known.labels[graphs.predecessors] != STRESSED).all()
@@ -108,7 +90,7 @@ def test_unlabelled_and_hidden_labels_have_reasons(history, unlabelled, asked):
     assert found.reasons["chronological", "model"] == found.reasons["paper", "model"] == ""
     assert "learns no verdicts" in found.reasons["chronological", "paper"]
     assert "labels, which are hidden" in found.reasons["paper", "paper"]
-    assert set(known_labels(unlabelled(history))) == {UNKNOWN}
+    assert set(labels_of(unlabelled(history).executions)) == {UNKNOWN}
 
 
 class Stub(torch.nn.Module):
@@ -155,175 +137,14 @@ def test_an_evaluation_with_a_variant_explains_each_missing_figure_and_is_the_sa
     assert [key for key in missing if not found.figures.get(f"{key}.reason")] == []
     assert found.figures == again.figures
     assert len(found.tables["fits"]) == found.figures["fit.rounds.model"] == 2
-    assert found.figures["rank.spearman.model"] is None
 
 
-@pytest.fixture(scope="module")
-def fleet():
-    """24 nodes, each as good in all aspects, five runs of each of three benchmarks; the last is an application."""
-    rng = np.random.default_rng(0)
-    quality = {
-        f"node-{at + 1}": dict.fromkeys(("cpu", "memory", "disk"), float(q))
-        for at, q in enumerate(np.exp(0.3 * rng.normal(size=24)))
-    }
-    history = synthetic_history(nodes=24, types=3, runs=5, stressed=0.0, quality=quality, seed=2)
-    is_disk = history.executions["aspect"] == "disk"
-    told = history.executions.assign(
-        aspect=history.executions["aspect"].mask(is_disk, "application"),
-        is_stressed=pd.array([pd.NA] * len(is_disk), dtype="boolean"),
-    )
-    return replace(history, executions=told)
-
-
-@pytest.fixture(scope="module")
-def matrix(fleet, prepare):
-    everything = np.ones(len(fleet.executions), dtype=bool)
-    return node_matrix(prepare(fleet, everything), everything, EvaluateParams().score)
-
-
-def test_a_nodes_score_in_a_type_is_the_median_of_its_executions():
-    """Nodes are called b, a; there is a type that was never scored, an execution of a type that training did not have,
-    one of a node that is not asked for, and one without a fingerprint."""
-    levels = Levels(("y", "z", "x"), ("cpu",), np.zeros(3, dtype=np.int64), np.ones(1))
-    log_norm = np.array([1.0, 5.0, 2.0, 7.0, np.nan, 9.0, 9.0])
-    type_of, node_of = np.array([0, 0, 0, 1, 1, -1, 0]), np.array([1, 1, 1, 0, 0, 0, -1])
-    found = by_node(log_norm, type_of, node_of, ("x", "y"), levels, 2)
-    np.testing.assert_array_equal(found, [[7, np.nan, np.nan], [np.nan, np.nan, 2]])
-
-
-def test_scores_that_order_the_tested_half_as_the_application_correlate():
-    nodes = tuple(f"n{at}" for at in range(40))
-    quality = np.random.default_rng(0).normal(size=40)
-    levels = Levels(("x", "y"), ("cpu",), np.zeros(2, dtype=np.int64), np.ones(1))
-    kinds = np.array(["m"] * 40, dtype=object)
-    own = NodeMatrix(nodes, kinds, np.column_stack([quality, quality]), levels, -quality[:, None], ("app",))
-    assert all(compared(own, half)[0] < -0.95 for half in (0, 1))  # beyond all training nodes a place is shared
-    spoiled = own.micro.copy()
-    spoiled[is_second_half(nodes)] = 0.0  # the tested half of half 0 does not vary any more, and teaches nothing
-    assert all(np.isnan(compared(replace(own, micro=spoiled), half)[0]) for half in (0, 1))
-
-
-def test_the_mean_over_halves_of_the_median_over_series():
-    """Half 0: 0.2, -0.6, 0.4, so 0.4; half 1: 0.8, so 0.8; the second seed has one half."""
-    rows = pd.DataFrame(
-        [(0, 0, 0.2), (0, 0, -0.6), (0, 0, 0.4), (0, 1, 0.8), (1, 0, 0.1)], columns=["seed", "half", "spearman"]
-    )
-    assert typical_by_seed(rows) == pytest.approx([0.6, 0.1])
-    assert typical_by_seed(rows[:0]) == []
-
-
-def test_figures_of_each_machine_type_and_of_all():
-    rows = [("m", half, "model", 0, "app", value) for half, value in ((0, 0.5), (1, 0.7))]
-    rows += [("k", half, "model", 0, "app", -0.2) for half in (0, 1)]
-    found = LearnedRanks(pd.DataFrame(rows, columns=RANK_COLUMNS), {"model": ""}, {"k": "", "m": "", "few": "3 nodes"})
-    figures = rank_learned_figures(found)
-    assert figures["rank.spearman.m.model"] == pytest.approx(0.6)
-    assert figures["rank.spearman.k.model"] == pytest.approx(0.2)
-    assert figures["rank.spearman.mean.model"] == pytest.approx(0.4)
-    assert figures["rank.spearman.model"] == pytest.approx((0.35 + 0.45) / 2)
-    assert figures["rank.spearman.few.model"] is None and figures["rank.spearman.few.model.reason"] == "3 nodes"
-
-
-def test_a_fit_for_ranking_asks_for_no_labels_and_has_large_batches(asked):
-    found = for_many_types(ModelParams(loss=LossParams(mined_per_type=0)))
-    assert found.loss.terms == ("ranking",)
-    assert [in_batches(found, n_graphs, asked()).fit.batch_size for n_graphs in (96, 2000, 100_000)] == [16, 100, 256]
-
-
-def test_norms_alone_are_taught_where_they_alone_are_asked_for():
-    """Ours by the term of ranking alone, in small steps; the paper's variant keeps its terms."""
-    ours = for_many_types(ModelParams())
-    assert ours.network.dropout == ours.fit.weight_decay == 0 and 0 < ours.fit.learning_rate < 0.01
-    assert for_many_types(ModelParams(fit=FitParams(learning_rate=0.02))).fit.learning_rate == 0.02
-    paper = for_many_types(ModelParams(variant="paper"))
-    assert paper.loss.terms == ("reconstruction", "clustering", "classification", "ranking")
-    assert paper.loss.mined_per_type > 0
-    assert paper.fit == ModelParams().fit
-
-
-def test_values_of_the_tested_half_teach_nothing(fleet, matrix, asked, multiplied):
-    """All values of the tested half are tripled: what the fitted half is scored stays."""
-    params = asked()
-    model = for_many_types(params.learned.asked("ours", 0))
-    is_tested = is_second_half(tuple(fleet.executions["node"]))
-    own = fleet.where((fleet.executions["aspect"] != "application").to_numpy())
-    changed = multiplied(fleet, 3.0, is_tested).where((fleet.executions["aspect"] != "application").to_numpy())
-    before, after = (node_scores(history, matrix, 0, model, params) for history in (own, changed))
-    is_fitted = ~is_second_half(matrix.nodes)
-    np.testing.assert_array_equal(before[is_fitted], after[is_fitted])
-    assert not np.array_equal(before[~is_fitted], after[~is_fitted])
-    assert np.isfinite(before).all()
-
-
-def test_executions_that_are_scored_in_parts_have_the_same_scores(fleet, matrix, asked, monkeypatch):
-    params = asked()
-    model = for_many_types(params.learned.asked("ours", 0))
-    own = fleet.where((fleet.executions["aspect"] != "application").to_numpy())
-    at_once = node_scores(own, matrix, 0, model, params)
-    monkeypatch.setattr(network, "AT_ONCE", 50)
-    np.testing.assert_allclose(node_scores(own, matrix, 0, model, params), at_once, rtol=1e-5)
-
-
-def test_of_many_executions_some_are_looked_at_to_learn_from(fleet, asked):
-    """Ten graphs are fitted to, so 40 executions of each part are looked at, and none of the rest."""
-    params = asked(most_graphs=10)
-    model = params.learned.asked("ours", 0)
-    is_train = np.arange(len(fleet.executions)) < 150
-    is_validation = ~is_train & (np.arange(len(fleet.executions)) < 180)
-    scales = learn_inputs(fleet, is_train, model, params.preprocess, params.score)
-    prepared = looked_at(fleet, scales, is_train, is_validation, model, params)
-    assert (len(prepared.train), len(prepared.validation), len(prepared.inputs)) == (40, 30, 70)
-    few = drawn_from(is_train, 40, np.random.default_rng(0))
-    assert few.sum() == 40 and is_train[few].all()
-    assert drawn_from(is_train, 150, np.random.default_rng(0)) is is_train
-
-
-def test_a_node_that_ran_often_teaches_no_more_than_others(monkeypatch):
-    """Node a ran x 50 times and y once, node b ran x twice."""
-    monkeypatch.setattr(network, "MOST_OF_SERIES", 3)
-    executions = pd.DataFrame(
-        {"node": ["a"] * 51 + ["b"] * 2, "benchmark": ["x"] * 50 + ["y"] + ["x"] * 2, "template_hash": [None] * 53}
-    )
-    kept = drawn_of_series(executions, 0)
-    assert kept[:50].sum() == 3 and kept[50:].all()
-    assert not np.array_equal(kept, drawn_of_series(executions, 1))
-    np.testing.assert_array_equal(kept, drawn_of_series(executions, 0))
-
-
-def test_a_fit_of_one_half_that_fails_leaves_no_figure_of_the_other(fleet, matrix, asked, monkeypatch):
-    own = network.node_scores
-
-    def failing(history, matrix, half, model, params):
-        if half == 1:
-            raise BadInput("training", "half 1 came to nothing", "a fit")
-        return own(history, matrix, half, model, params)
-
-    monkeypatch.setattr(network, "node_scores", failing)
-    found = rank_learned(fleet, is_unstressed(fleet.executions).to_numpy(dtype=bool), matrix, asked())
-    assert found.correlations.empty
-    assert rank_learned_figures(found)["rank.spearman.model.reason"].startswith("training: half 1 came to nothing")
-
-
-def test_every_figure_is_there_for_nodes_with_an_application(fleet, matrix, asked):
-    params = asked()
-    calm = is_unstressed(fleet.executions).to_numpy(dtype=bool)
-    found = rank_learned(fleet, calm, matrix, params)
-    figures = rank_learned_figures(found)
-    assert 0 <= figures["rank.spearman.drawn.model"] <= 1 and figures["rank.spearman.model"] is not None
-    assert set(found.correlations["half"]) == {0, 1}
-    assert set(found.correlations["series"]) == set(matrix.series)
-
-
-def test_without_applications_there_is_a_reason(history, prepare, asked):
-    everything = np.ones(len(history.executions), dtype=bool)
-    own = node_matrix(prepare(history, everything), everything, EvaluateParams().score)
-    figures = rank_learned_figures(rank_learned(history, everything, own, asked()))
-    assert figures["rank.spearman.model"] is None and "no application" in figures["rank.spearman.model.reason"]
-
-
-@pytest.mark.slow
-def test_norms_of_nodes_that_were_never_seen_follow_their_applications(fleet, matrix, asked):
-    params = asked(model=ModelParams(fit=FitParams(epochs=60)))
-    calm = is_unstressed(fleet.executions).to_numpy(dtype=bool)
-    figures = rank_learned_figures(rank_learned(fleet, calm, matrix, params))
-    assert figures["rank.spearman.drawn.model"] > 0.6  # of few executions and epochs
+def test_every_measure_of_every_variant_and_protocol_has_a_key():
+    reasons = {(protocol, name): "no label" for protocol in ("chronological", "paper") for name in ("model", "paper")}
+    figures = learned_figures(LearnedResults(pd.DataFrame(), pd.DataFrame(columns=FIT_COLUMNS), reasons))
+    for template in FIT_MEASURES.values():
+        for name in ("model", "paper"):
+            for suffix in ("", ".paper"):
+                assert figures[template.format(name=name) + suffix] is None
+                assert figures[template.format(name=name) + suffix + ".reason"] == "no label"
+    assert figures["fit.rounds.paper"] is None and figures["fit.rounds.paper.reason"] == "no label"

@@ -131,10 +131,7 @@ def test_stress_without_effect_is_not_found():
         replace(history, executions=history.executions.assign(is_stressed=labels)), QUICK
     ).figures
     for name in DETECTORS:
-        assert (
-            figures[f"detect.auprc.{name}.left_node"] < 0.35
-            and figures[f"detect.balanced_accuracy.{name}.left_node"] < 0.6
-        ), name
+        assert figures[f"detect.auprc.{name}.left_node"] < 0.35, name
 
 
 def test_the_hash_of_the_data_follows_all_that_figures_are_made_of():

@@ -1,4 +1,4 @@
-"""Fingerprints, scores of nodes from them, and their plane."""
+"""Fingerprints, scores of nodes from them, their plane; a network trained once, kept if it is better, and searched."""
 
 from dataclasses import replace
 
@@ -7,17 +7,29 @@ import pandas as pd
 import pytest
 import torch
 
+from tasks.errors import BadInput
+from tasks.nodes import network_steps
+from tasks.nodes.history import benchmarks_of
+from tasks.nodes.perona import fingerprints
+from tasks.nodes.perona import search as search_here
 from tasks.nodes.perona.fingerprints import (
-    Fingerprints,
+    METRIC,
     NormReference,
     calm_executions,
-    fingerprints_of,
+    fingerprint,
     learn_norm_reference,
     log_scores_of,
     plane_of,
+    promote_if_better,
     rank_fingerprints,
+    trained_in_use,
 )
+from tasks.nodes.perona.network import Fingerprints, fingerprints_of
+from tasks.nodes.perona.params import FitParams, ModelParams, NetworkParams, SearchParams, TrainParams
+from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
+from tasks.warehouse.connection import transaction, writing
+from tasks.warehouse.registry import champion
 
 
 def test_the_norm_is_the_p_norm_of_the_encoding(case):
@@ -48,19 +60,6 @@ def test_what_cannot_be_judged_has_no_fingerprint(case):
     found = fingerprints_of(replace(case.inputs, type_of=type_of, is_own=is_own), case.network)
     assert np.flatnonzero(np.isnan(found.log_norm)).tolist() == [3, 5]
     assert np.isnan(found.enc[[3, 5]]).all() and np.isfinite(np.delete(found.enc, [3, 5], axis=0)).all()
-
-
-def test_without_any_execution_to_judge_all_is_unknown(case):
-    nothing = replace(case.inputs, type_of=np.full(len(case.inputs), -1))
-    found = fingerprints_of(nothing, case.network)
-    assert found.enc.shape == (len(case.inputs), case.params.network.hidden) and np.isnan(found.log_norm).all()
-
-
-def test_the_network_is_left_as_it_was(case):
-    case.network.train()
-    fingerprints_of(case.inputs, case.network)
-    assert case.network.training
-    assert all(one.grad is None for one in case.network.parameters())
 
 
 PARAMS = ScoreParams(resamples=400)
@@ -95,7 +94,13 @@ def case(inputs, levels, *, runs=12, spread=0.02, seed=0):
 
 def ranked(inputs, prints, reference, params=PARAMS):
     scores = log_scores_of(inputs, prints, reference)
-    return rank_fingerprints(executions_of(inputs), inputs, scores, np.ones(len(inputs), dtype=bool), params)
+    table = rank_fingerprints(executions_of(inputs), inputs, scores, np.ones(len(inputs), dtype=bool), params)
+    return table, by_number(table)
+
+
+def by_number(table):
+    """One row a node, by its one number."""
+    return table[table["aspect"] == "all"].reset_index(drop=True)
 
 
 def test_the_reference_is_the_norm_at_performance_zero_and_nodes_count_alike(inputs):
@@ -125,7 +130,7 @@ def test_score_ratios_are_performance_ratios_where_norms_follow_performance(inpu
     found, prints = case(inputs, [[0.0, 0.0], [np.log(2), np.log(0.5)]], spread=0.0)
     reference = learn_norm_reference(found, prints, np.ones(len(found), dtype=bool))
     assert log_scores_of(found, prints, reference) == pytest.approx(found.performance, abs=1e-6)
-    told = ranked(found, prints, reference).table.set_index(["aspect", "node"])["score"]
+    told = ranked(found, prints, reference)[0].set_index(["aspect", "node"])["score"]
     assert told["cpu", "node-2"] / told["cpu", "node-1"] == pytest.approx(2.0, rel=1e-5)
     assert told["disk", "node-2"] / told["disk", "node-1"] == pytest.approx(0.5, rel=1e-5)
     assert told["all", "node-1"] == pytest.approx(1.0, rel=1e-5) == told["all", "node-2"]
@@ -133,18 +138,11 @@ def test_score_ratios_are_performance_ratios_where_norms_follow_performance(inpu
 
 def test_an_interval_holds_the_score_and_nodes_that_differ_share_no_place(inputs):
     found, prints = case(inputs, [[0.0, 0.0], [0.3, 0.3]])
-    told = ranked(found, prints, learn_norm_reference(found, prints, np.ones(len(found), dtype=bool)))
-    table = told.table
+    table, nodes = ranked(found, prints, learn_norm_reference(found, prints, np.ones(len(found), dtype=bool)))
     assert ((table["low"] < table["score"]) & (table["score"] < table["high"])).all()
-    assert told.nodes["node"].tolist() == ["node-2", "node-1"] and told.nodes["place"].tolist() == [1, 2]
-    assert told.nodes["machine_type"].tolist() == ["m1", "m0"]
+    assert nodes["node"].tolist() == ["node-2", "node-1"] and nodes["place"].tolist() == [1, 2]
+    assert nodes["machine_type"].tolist() == ["m1", "m0"]
     assert set(table["aspect"]) == {"all", "cpu", "disk"} and len(table) == 6
-
-
-def test_nodes_that_executions_do_not_tell_apart_are_tied(inputs):
-    found, prints = case(inputs, [[0.0, 0.0], [0.005, 0.005], [-1.0, -1.0]], spread=0.1)
-    told = ranked(found, prints, learn_norm_reference(found, prints, np.ones(len(found), dtype=bool))).nodes
-    assert told["place"].tolist() == [1, 1, 3] and told["n_tied"].tolist() == [2, 2, 1]
 
 
 ROWS = ("x", "is_own", "type_of", "node_of", "started_s", "node_metrics", "performance", "labels")
@@ -162,19 +160,12 @@ def test_a_machine_that_joins_moves_no_other(case):
     fewer = log_scores_of(alone, fingerprints_of(alone, case.network), reference)
     assert scores[rows] == pytest.approx(fewer, abs=1e-6)
     executions = case.history.executions
-    after = rank_fingerprints(executions, case.inputs, scores, everything, PARAMS).nodes.set_index("node")
+    after = by_number(rank_fingerprints(executions, case.inputs, scores, everything, PARAMS)).set_index("node")
     before = rank_fingerprints(executions.iloc[rows].reset_index(drop=True), alone, fewer, everything[rows], PARAMS)
     numbers = ["score", "low", "high"]
-    own = before.nodes.set_index("node").loc["node-1", numbers]
+    own = by_number(before).set_index("node").loc["node-1", numbers]
     assert after.loc["node-1", numbers].tolist() == pytest.approx(own.tolist(), rel=1e-5)
     assert "node-2" in after.index
-
-
-def test_a_throttled_run_sinks_no_node(inputs):
-    found, prints = case(inputs, [[0.0, 0.0]], spread=0.0)
-    slowed = prints_of(np.where(np.arange(len(found)) == 0, -5.0, prints.log_norm))
-    reference = learn_norm_reference(found, prints, np.ones(len(found), dtype=bool))
-    assert ranked(found, slowed, reference).nodes["score"].tolist() == pytest.approx([1.0], rel=1e-5)
 
 
 def test_calm_executions_are_fair_and_not_flagged_unless_known_to_be_unstressed(inputs):
@@ -189,11 +180,6 @@ def test_calm_executions_are_fair_and_not_flagged_unless_known_to_be_unstressed(
     assert calm_executions(executions, found, flagged).tolist() == [True, False, True, False, False, True, False]
 
 
-def test_a_reference_is_the_same_after_json():
-    reference = NormReference(log_norms={"cpu-a": 0.1 + 0.2, "disk-b": -1e-17}, n_nodes={"cpu-a": 3, "disk-b": 1})
-    assert NormReference.model_validate_json(reference.model_dump_json()) == reference
-
-
 def prints_of_codes(enc):
     enc = np.asarray(enc, dtype=float)
     with np.errstate(divide="ignore"):
@@ -202,45 +188,211 @@ def prints_of_codes(enc):
 
 def test_two_types_lie_at_the_ends_of_the_line_between_their_directions(inputs):
     """Directions (1, 0, 0) and (0, 1, 0) lie √2 apart, at ± 1/√2 of their middle; no variance is left beside it."""
-    found = plane_of(inputs([0, 1], [0, 1]), prints_of_codes([[3, 0, 0], [0, 5, 0]]))
-    assert np.abs(found.points["x"]).tolist() == pytest.approx([np.sqrt(0.5)] * 2)
-    assert found.points["x"].sum() == pytest.approx(0)
-    assert found.points["y"].tolist() == pytest.approx([0, 0])
-    assert found.points["norm"].tolist() == pytest.approx([3, 5]) and found.shown == pytest.approx(1)
-    assert found.points["type"].tolist() == ["cpu-a", "disk-b"]
-    assert found.points["node"].tolist() == ["node-1", "node-2"]
+    places, shown = plane_of(inputs([0, 1], [0, 1]), prints_of_codes([[3, 0, 0], [0, 5, 0]]))
+    assert np.abs(places[:, 0]) == pytest.approx([np.sqrt(0.5)] * 2) and places[:, 0].sum() == pytest.approx(0)
+    assert places[:, 1] == pytest.approx([0, 0]) and shown == pytest.approx(1)
 
 
 def test_a_longer_fingerprint_of_the_same_direction_has_the_same_place(inputs):
     enc = np.random.default_rng(1).standard_normal((6, 4))
     where = inputs([0] * 6, [0, 0, 0, 1, 1, 1])
-    one, other = (
-        plane_of(where, prints_of_codes(enc)),
-        plane_of(where, prints_of_codes(enc * np.arange(1, 7)[:, None])),
-    )
-    assert one.points[["x", "y"]].to_numpy() == pytest.approx(other.points[["x", "y"]].to_numpy())
-    assert (other.points["norm"] >= one.points["norm"]).all()
+    one, other = (plane_of(where, prints_of_codes(enc * by))[0] for by in (1, np.arange(1, 7)[:, None]))
+    assert one == pytest.approx(other)
 
 
 def test_types_count_alike_however_often_they_ran(inputs):
     """A type whose executions are all there three times moves nothing."""
     enc = np.random.default_rng(2).standard_normal((4, 5))
-    once = plane_of(inputs([0] * 4, [0, 0, 1, 1]), prints_of_codes(enc))
-    thrice = plane_of(inputs([0] * 8, [0, 0, 1, 1, 1, 1, 1, 1]), prints_of_codes(enc[[0, 1, 2, 3, 2, 3, 2, 3]]))
-    same = thrice.points[["x", "y"]].to_numpy()[:4]
-    assert once.points[["x", "y"]].to_numpy() == pytest.approx(same)
-    assert thrice.shown == pytest.approx(once.shown)
+    once, shown = plane_of(inputs([0] * 4, [0, 0, 1, 1]), prints_of_codes(enc))
+    thrice, same = plane_of(inputs([0] * 8, [0, 0, 1, 1, 1, 1, 1, 1]), prints_of_codes(enc[[0, 1, 2, 3, 2, 3, 2, 3]]))
+    assert once == pytest.approx(thrice[:4]) and same == pytest.approx(shown)
 
 
 def test_what_has_no_fingerprint_has_no_place(inputs):
-    prints = prints_of_codes([[1, 0], [np.nan, np.nan], [0, 1]])
-    found = plane_of(inputs([0] * 3, [0, 0, 1]), prints)
-    assert found.points["execution"].tolist() == [0, 2]
-    none = plane_of(inputs([0], [-1]), prints_of_codes([[1, 0]]))
-    assert none.points.empty and none.shown == 0
+    places, _ = plane_of(inputs([0] * 3, [0, 0, 1]), prints_of_codes([[1, 0], [np.nan, np.nan], [0, 1]]))
+    assert np.isnan(places).any(axis=1).tolist() == [False, True, False]
+    none, shown = plane_of(inputs([0], [-1]), prints_of_codes([[1, 0]]))
+    assert np.isnan(none).all() and shown == 0
 
 
-def test_a_real_network_gives_each_execution_a_place(case):
-    found = plane_of(case.inputs, fingerprints_of(case.inputs, case.network))
-    assert len(found.points) == len(case.inputs) and 0 < found.shown <= 1
-    assert np.abs(found.points[["x", "y"]].to_numpy()).max() <= 2
+QUICK = ScoreParams(resamples=100)
+
+
+def in_use(warehouse):
+    return champion(warehouse.models, "nodes", "log", "fingerprint")
+
+
+def ratios(monkeypatch, old, new):
+    """The error ratios that the present model and the new one come to on the same executions, whichever they are; what
+    was asked about is kept."""
+    asked, values = [], iter((old, new, old, new))
+
+    def told(model, history, is_asked):
+        asked.append(is_asked)
+        return {METRIC: value} if (value := next(values)) is not None else {}
+
+    monkeypatch.setattr(fingerprints, "figures_of", told)
+    return asked
+
+
+def offered(warehouse, old=None):
+    """The model in use offered once more under another name: the id that is in use then, and what it was tested on."""
+    card, model = trained_in_use(warehouse, "log")
+    history, _ = benchmarks_of(warehouse, "log", QUICK)
+    is_tested = ~history.executions["execution_id"].isin(model.learned | model.chosen).to_numpy(dtype=bool)
+    other = card.model_copy(update={"model_id": "another"})
+    return promote_if_better(warehouse, other, model, history, is_tested), is_tested
+
+
+def test_a_model_of_a_source_that_knows_of_no_stress_has_fingerprints(nodes_log, train):
+    with writing(nodes_log) as connection, transaction(connection):
+        connection.execute("UPDATE nodes.executions SET is_stressed = NULL")
+    found = train(nodes_log)
+    assert found["metric"] == "error_ratio" and found["champion_id"] == found["model_id"]
+    _, model = trained_in_use(nodes_log, "log")
+    history, _ = benchmarks_of(nodes_log, "log", QUICK)
+    told = fingerprint(history, model, np.zeros(len(history.executions), dtype=bool), QUICK)
+    assert len(told.executions) == len(history.executions) and np.isfinite(told.executions["score"]).all()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_used"), [(0.9, 0.8, True), (0.8, 0.8, False), (0.8, None, False), (None, 0.9, True)]
+)
+def test_the_model_with_the_smaller_error_on_the_same_executions_is_used(trained_log, monkeypatch, old, new, is_used):
+    before = in_use(trained_log).model_id
+    asked = ratios(monkeypatch, old, new)
+    monkeypatch.setattr(fingerprints, "promote", lambda warehouse, word, model_id, reason: reasons.append(reason))
+    reasons = []
+    now, is_tested = offered(trained_log)
+    assert (now == "another") == is_used == bool(reasons) and (is_used or now == before)
+    assert all(np.array_equal(one, is_tested) for one in asked)
+    assert not is_used or old is None or "had 0.9 on the same 72 executions" in reasons[0]
+
+
+def test_models_are_compared_on_what_the_present_one_has_not_seen(trained_log, monkeypatch):
+    card, old = trained_in_use(trained_log, "log")
+    history, _ = benchmarks_of(trained_log, "log", QUICK)
+    asked, another = ratios(monkeypatch, 0.9, 0.95), card.model_copy(update={"model_id": "another"})
+    everything = np.ones(len(history.executions), dtype=bool)
+    assert promote_if_better(trained_log, another, old, history, everything) == card.model_id
+    seen = set(history.executions["execution_id"][asked[0]])
+    assert len(seen) == 72 and not seen & (old.learned | old.chosen)
+    knows_all = replace(old, chosen=frozenset(history.executions["execution_id"].astype(str)))
+    monkeypatch.setattr(fingerprints, "trained_in_use", lambda *_: (card, knows_all))
+    assert promote_if_better(trained_log, another, old, history, everything) == card.model_id
+
+
+ASKED = {"train": TrainParams(), "preprocess": PreprocessParams(), "score": QUICK}
+
+
+def trained_again(warehouse, quick_model, run_id="other", *, again=False, **changed):
+    return network_steps.train(
+        warehouse, "log", **({"model": quick_model} | ASKED | changed), run_id=run_id, again=again
+    )
+
+
+def test_the_same_training_in_another_run_gives_what_the_first_came_to(nodes_log, quick_model):
+    first = trained_again(nodes_log, quick_model, "one")
+    second = trained_again(nodes_log, quick_model)
+    assert (first["is_from_before"], second["is_from_before"]) == (False, True)
+    assert {**second, "is_from_before": False} == first
+    assert not trained_again(nodes_log, quick_model, "third", again=True)["is_from_before"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"train": TrainParams(most_graphs=100)},
+        {"preprocess": PreprocessParams(variant="paper")},
+        "model",
+        "data",
+        "code",
+    ],
+    ids=["executions", "preprocessing", "model", "data", "code"],
+)
+def test_what_is_not_the_same_is_learned_anew(trained_log, quick_model, monkeypatch, changed):
+    given = changed if isinstance(changed, dict) else {}
+    if changed == "model":
+        given = {"model": quick_model.model_copy(update={"fit": FitParams(epochs=1, seed=1)})}
+    if changed == "data":
+        with writing(trained_log) as connection, transaction(connection):
+            connection.execute("UPDATE ops.files SET ordered_at = ordered_at + INTERVAL 1 DAY, batch_id = 'another'")
+    if changed == "code":
+        monkeypatch.setattr("tasks.nodes.answers.code_version", lambda: "9.9")
+    assert not trained_again(trained_log, quick_model, **given)["is_from_before"]
+
+
+def test_a_model_in_use_that_cannot_be_read_is_mended_by_a_training(trained_log, quick_model):
+    present = in_use(trained_log).model_id
+    (trained_log.models / "nodes" / present / "network.json").write_text("{")
+    found = trained_again(trained_log, quick_model)
+    assert not found["is_from_before"] and found["champion_id"] == found["model_id"] != present
+
+
+MODEL = ModelParams(
+    network=NetworkParams(hidden=8, intermediate=8, heads=1),
+    fit=FitParams(epochs=2, batch_size=64),
+)
+
+
+def tuned(warehouse, n_trials=5):
+    search = SearchParams(runner="here", n_trials=n_trials, warm_up_trials=2, grace_epochs=1)
+    given = (TrainParams(), PreprocessParams(), QUICK)
+    return network_steps.tune(warehouse, "log", MODEL, *given, search)
+
+
+@pytest.fixture
+def trials(monkeypatch):
+    """Trials that are worked out, not fitted, little dropout being best: what each was given."""
+    seen = []
+
+    def loss(train, validation, params, report):
+        seen.append((train, validation, params))
+        report(1, params.network.dropout)
+        return params.network.dropout
+
+    monkeypatch.setattr(search_here, "trial_loss", loss)
+    return seen
+
+
+def test_a_search_that_was_stopped_goes_on_and_finished_trials_are_not_repeated(nodes_log, trials, monkeypatch):
+    own = search_here.trial_loss
+
+    def stopping(*given):
+        if len(trials) == 2:
+            raise KeyboardInterrupt
+        return own(*given)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(search_here, "trial_loss", stopping)
+        tuned(nodes_log)
+    found = tuned(nodes_log)
+    assert (found["n_trials"], found["n_resumed"], len(trials)) == (5, 2, 5)
+
+
+def test_the_best_parameters_are_those_of_a_model(nodes_log, trials):
+    found = tuned(nodes_log)
+    best = ModelParams.model_validate(found["best"])
+    assert best in [params for _, _, params in trials]
+    assert best.fit.epochs == MODEL.fit.epochs and best.network.hidden == MODEL.network.hidden
+
+
+def test_the_latest_executions_have_no_part_in_a_search(nodes_log, trials):
+    """Of 20 executions of each node and benchmark 12 are learned and the next 4 chosen by."""
+    tuned(nodes_log, n_trials=1)
+    history, _ = benchmarks_of(nodes_log, "log", QUICK)
+    place = history.executions.groupby(["node", "benchmark"]).cumcount().to_numpy()
+    [(train, validation, _)] = trials
+    assert set(place[train.targets]) == set(range(12))
+    assert set(place[validation.targets]) == {12, 13, 14, 15}
+
+
+def test_too_few_executions_to_search_on_are_one_line(nodes_log, trials):
+    with writing(nodes_log) as connection, transaction(connection):
+        connection.execute(
+            "DELETE FROM nodes.executions WHERE source = 'log' AND execution_id NOT IN "
+            "(SELECT min(execution_id) FROM nodes.executions GROUP BY node, benchmark)"
+        )
+    with pytest.raises(BadInput, match="none is left to"):
+        tuned(nodes_log)
+    assert trials == []

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.nodes.perona import graph as batches
 from tasks.nodes.perona.graph import Batches, edge_size, encode_intervals, graphs_of, predecessors_of, slot_pairs
 from tasks.nodes.perona.params import GraphParams, ModelParams
 
@@ -61,12 +60,6 @@ def test_later_rows_change_nothing(inputs_with):
     assert not np.array_equal(whole, other)
 
 
-def test_an_execution_is_never_its_own_predecessor_nor_a_later_ones(inputs_with):
-    found = predecessors_of(inputs_with([0] * 30, [0] * 30), np.ones(30, dtype=bool), 4)
-    assert (found < np.arange(30)[:, None]).all()
-    assert found[29].tolist() == [25, 26, 27, 28]
-
-
 def test_executions_of_an_unknown_type_have_none(inputs_with):
     inputs = inputs_with([0, 0, 0, 0], [-1, -1, 0, -1])
     assert (predecessors_of(inputs, np.ones(4, dtype=bool), 2) == -1).all()
@@ -75,26 +68,6 @@ def test_executions_of_an_unknown_type_have_none(inputs_with):
 def test_where_starts_are_equal_the_order_of_the_history_holds(inputs_with):
     inputs = inputs_with([0, 0, 0], [0, 0, 0], started_s=[5.0, 5.0, 5.0])
     assert predecessors_of(inputs, np.ones(3, dtype=bool), 2).tolist() == [[-1, -1], [-1, 0], [0, 1]]
-
-
-def test_nothing_normal_means_no_predecessors(inputs_with):
-    assert (predecessors_of(inputs_with([0] * 5, [0] * 5), np.zeros(5, dtype=bool), 3) == -1).all()
-
-
-def test_no_executions_have_no_predecessors(inputs_with):
-    empty = inputs_with([], [])
-    assert predecessors_of(empty, np.zeros(0, dtype=bool), 3).shape == (0, 3)
-
-
-def test_a_hundred_thousand_executions_are_ordered_at_once(inputs_with):
-    n, rng = 100_000, np.random.default_rng(0)
-    few = inputs_with([0], [0])
-    names = tuple(map(str, range(20)))
-    many = replace(few, x=np.empty((n, 0), dtype=np.float32), types=names[:6], nodes=names)
-    many = replace(many, node_of=rng.integers(0, 20, n), type_of=rng.integers(0, 6, n))
-    found = predecessors_of(many, np.ones(n, dtype=bool), 3)
-    own = np.flatnonzero((many.node_of == 7) & (many.type_of == 4))
-    assert found[own[3:]].tolist() == np.column_stack([own[:-3], own[1:-2], own[2:-1]]).tolist()
 
 
 def all_normal(inputs, count=3):
@@ -200,13 +173,6 @@ def test_later_executions_change_nothing_of_earlier_graphs(inputs_with, variant)
     assert not same(one.of(np.arange(len(one))), other.of(np.arange(len(one))))
 
 
-def test_intervals_do_not_depend_on_how_many_are_worked_out_at_once(inputs_with, paper, monkeypatch):
-    inputs = inputs_with([0] * 20, [0] * 20, started_s=np.random.default_rng(0).random(20).cumsum() * 1e5)
-    at_once = gathered(inputs, paper).of(np.arange(17))
-    monkeypatch.setattr(batches, "BLOCK", 3)
-    assert same(at_once, gathered(inputs, paper).of(np.arange(17)))
-
-
 def test_graphs_of_another_length_are_refused(inputs_with, paper):
     five = ModelParams(variant="paper", graph=GraphParams(predecessors=5))
     inputs = inputs_with([0] * 7, [0] * 7)
@@ -244,9 +210,3 @@ def test_whole_days_count():
 
 def test_an_interval_below_zero_counts_as_none():
     assert encode_intervals(np.array([-5.0]), [60.0]).tolist() == [[1.0]]
-
-
-def test_shapes_of_intervals_are_kept():
-    assert encode_intervals(np.zeros((4, 6)), [1.0, 2.0, 3.0]).shape == (4, 6, 3)
-    assert encode_intervals(np.zeros((0, 6)), [1.0]).shape == (0, 6, 1)
-    assert encode_intervals(np.zeros(2), []).shape == (2, 0)

@@ -6,13 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from pydantic import ValidationError
 
 from tasks.errors import BadInput
 from tasks.nodes.perona import inputs as node_metrics
 from tasks.nodes.perona.inputs import (
     NodeMetrics,
-    NodeMetricScales,
     inputs_of,
     inverse_difference,
     learn_inputs,
@@ -29,7 +27,7 @@ from tasks.nodes.perona.params import GraphParams, ModelParams
 from tasks.nodes.preprocess.fitting import transform
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
-from tests.nodes.synthetic import no_telemetry, synthetic_history
+from tests.nodes.synthetic import no_telemetry
 
 PAPER = ModelParams(variant="paper")
 BY_ROW = ("x", "is_own", "type_of", "started_s", "node_metrics", "performance", "labels")
@@ -187,14 +185,6 @@ def test_node_metrics_are_of_the_paper_where_it_is_asked_for_them_and_somebody_s
     assert silent.shape == (48, 6) and (silent == silent[0]).all()  # no change; the third metric was 0 throughout
 
 
-def test_one_node_alone_can_be_learned_from(with_telemetry, ours):
-    history = with_telemetry(synthetic_history(nodes=1, types=1, runs=5))
-    for params in (ours, PAPER):
-        inputs = inputs_of(history, learned(history, params), params)
-        assert inputs.nodes == ("node-1",)
-        assert np.isfinite(inputs.x).all() and np.isfinite(inputs.node_metrics).all()
-
-
 def test_labels_say_where_nobody_knows(small, ours, scales):
     labels = pd.array([True, False, None] * 16, dtype="boolean")
     history = replace(small, executions=small.executions.assign(is_stressed=labels))
@@ -227,23 +217,12 @@ def test_windows_have_the_percentiles_worked_out_by_hand():
     assert told.during[0].tolist() == pytest.approx([3.4, 5.0, 8.2])
 
 
-def test_equal_samples_all_count():
-    rows = telemetry_of((0, "cpu", [-5, -4, -3, -2, -1], [1, 1, 1, 1, 5]))
-    median = node_metrics_of(rows, np.array([1.0]), ["cpu"]).before[0, 1]
-    assert median == 1.0  # of the distinct ones, 1 and 5, it would be 3
-
-
 def test_missing_samples_and_empty_windows_say_nothing():
     rows = telemetry_of((0, "cpu", [-2, -1, 1], [np.nan, 4, np.nan]), (2, "cpu", [], []))
     told = node_metrics_of(rows, np.array([2.0, 2.0, 2.0]), ["cpu"])
     assert told.before[0].tolist() == [4.0, 4.0, 4.0]
     assert np.isnan(told.during).all()
     assert np.isnan(told.before[1:]).all()
-
-
-def test_an_execution_without_a_duration_has_no_end():
-    rows = telemetry_of((0, "cpu", [-1, 10, 1000], [0, 1, 3]))
-    assert node_metrics_of(rows, np.array([np.nan]), ["cpu"]).during[0, 1] == 2.0
 
 
 def test_other_metrics_are_left_out_and_those_nobody_sampled_are_missing():
@@ -253,13 +232,6 @@ def test_other_metrics_are_left_out_and_those_nobody_sampled_are_missing():
     assert told.columns[:3] == ("net/p10", "net/p50", "net/p90")
     assert np.isnan(told.before[:, :3]).all()
     assert told.before[1, 3:].tolist() == [7.0, 7.0, 7.0]
-
-
-def test_without_telemetry_there_are_no_columns():
-    assert sampled_metrics(no_telemetry()) == ()
-    told = node_metrics_of(no_telemetry(), np.ones(4), [])
-    assert told.before.shape == told.during.shape == (4, 0)
-    assert np.isnan(node_metrics_of(no_telemetry(), np.ones(4), ["cpu"]).before).all()
 
 
 def test_percentiles_are_those_of_numpy():
@@ -320,18 +292,6 @@ def test_what_does_not_vary_or_was_never_sampled_is_dropped():
     assert scales.metrics == ("metric-2",)
 
 
-def test_without_node_metrics_there_are_no_columns():
-    scales = learn_scales(told_of(np.empty((3, 0)), np.empty((3, 0))))
-    assert scales.columns == scales.metrics == ()
-    assert scale_node_metrics(told_of(np.empty((5, 0)), np.empty((5, 0))), scales).shape == (5, 0)
-    assert learn_scales(told_of(np.empty((0, 2)), np.empty((0, 2)))).columns == ()
-
-
-def test_scales_of_different_lengths_are_refused():
-    with pytest.raises(ValidationError, match="expected one number for each column"):
-        NodeMetricScales(columns=("a/p10",), least=(), span=(1.0,))
-
-
 @pytest.mark.parametrize("variant", ["ours", "paper"])
 def test_what_was_saved_gives_the_same_numbers(small, variant, tmp_path):
     params = ModelParams(variant=variant)
@@ -352,7 +312,6 @@ def test_what_was_saved_gives_the_same_numbers(small, variant, tmp_path):
     [
         lambda main: main.update(version=99),
         lambda main: main.pop("score"),
-        lambda main: main["node_metrics"]["least"].append(0.0),
         lambda main: main["node_metrics"].update(colour="red"),
     ],
 )
@@ -363,9 +322,4 @@ def test_damaged_inputs_are_refused(small, ours, tmp_path, damage):
     damage(main)
     (tmp_path / "inputs.json").write_text(json.dumps(main))
     with pytest.raises(BadInput, match=r"no inputs of a model of nodes.*train again"):
-        load_inputs(tmp_path)
-
-
-def test_missing_inputs_are_refused(tmp_path):
-    with pytest.raises(BadInput, match="expected what a training of nodes wrote"):
         load_inputs(tmp_path)

@@ -138,11 +138,6 @@ def test_the_papers_decoder_stays_between_0_and_1_and_ours_does_not(batch_of, ne
         assert not is_bounded or decoded.min() >= 0
 
 
-def test_a_typical_execution_has_a_norm_in_our_variant(network_of):
-    network = network_of(OURS)
-    assert p_norms(network.encode(torch.zeros(1, 5)), 10.0).item() > 0.01
-
-
 def test_a_training_step_leaves_edges_out_and_judging_does_not(batch_of, network_of):
     batch, network = batch_of(40), network_of(with_network(PAPER, edge_dropout=0.2))
     assert network(batch).is_inferred.sum() == 40
@@ -180,12 +175,6 @@ def test_attributes_of_edges_count(batch_of):
     assert not torch.allclose(before[2], after[2])
 
 
-def test_without_any_edge_all_is_finite():
-    layer = Aggregation(2, NetworkParams(root_weight=True, beta=True)).eval()
-    found = layer(torch.randn(3, 32), torch.zeros(2, 0, dtype=torch.int64), torch.zeros(0, 2))
-    assert found.shape == (3, 32) and torch.isfinite(found).all()
-
-
 def test_values_by_hand():
     # √(3² + 4²) = 5; |1| + |-2| = 3; (1 + 1)^(1/10) = 1.0717735
     assert p_norms(torch.tensor([[3.0, -4.0]]), 2).item() == pytest.approx(5)
@@ -217,11 +206,6 @@ def test_a_row_of_zeros_has_a_logarithm_and_no_gradient(power):
     assert torch.isfinite(told).all() and vectors.grad.tolist() == [[0.0, 0.0, 0.0]]
 
 
-def test_it_is_torchs_norm():
-    vectors = torch.randn(20, 7, generator=torch.Generator().manual_seed(0))
-    torch.testing.assert_close(p_norms(vectors, 10.0), torch.linalg.vector_norm(vectors, ord=10, dim=1))
-
-
 GATED = ModelParams(variant="paper", network=NetworkParams(root_weight=True, beta=True, heads=1))
 
 
@@ -233,13 +217,6 @@ def test_a_loaded_network_says_the_same(params, batch_of, network_of, tmp_path):
     assert type(loaded) is type(network) and loaded.params == params and not loaded.training
     was, now = network(batch), loaded(batch)
     assert all(torch.equal(getattr(was, one.name), getattr(now, one.name)) for one in fields(was))
-
-
-def test_loading_draws_nothing(network_of, tmp_path):
-    save_network(network_of(), tmp_path)
-    before = torch.random.get_rng_state()
-    load_network(tmp_path)
-    assert torch.equal(torch.random.get_rng_state(), before)
 
 
 def cut(folder):

@@ -132,16 +132,6 @@ def test_other_graphs_or_settings_have_a_search_of_their_own_in_the_same_journal
     assert search(train, validation, quick(), elsewhere, journal=journal).n_resumed == 1
 
 
-def test_a_search_of_other_values_is_another_search(parts, quick, by_formula, tmp_path, monkeypatch):
-    """Optuna refuses a study whose choices were others: a journal from before they changed is not in the way."""
-    journal, one = tmp_path / "journal.log", SMALL.model_copy(update={"n_trials": 1})
-    search(*parts[:2], quick(), one, journal=journal)
-    monkeypatch.setitem(search_module.OURS, "fit.learning_rate", (0.5, 0.05))
-    found = search(*parts[:2], quick(), one, journal=journal)
-    assert found.n_resumed == 0
-    assert found.trials["fit.learning_rate"].iloc[0] in (0.5, 0.05)
-
-
 def test_a_trial_that_diverges_has_the_worst_loss_and_the_others_go_on(parts, quick, monkeypatch):
     from tasks.nodes.perona import training as fitting
 

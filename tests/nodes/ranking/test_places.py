@@ -1,5 +1,7 @@
 """Rankings: order, intervals and ties, on few executions and on drawn ones whose order is known."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -7,15 +9,17 @@ from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.protocol import ranked_nodes
 from tasks.nodes.node_words import best_words
 from tasks.nodes.ranking.params import ScoreParams
-from tasks.nodes.ranking.places import fit_first_component, is_tie, rank_nodes, resampled_medians
-from tasks.nodes.reference_fleet import learn_reference
+from tasks.nodes.ranking.places import is_tie, rank_nodes, resampled_medians
+from tasks.nodes.ranking.scores import learn_reference
 
 PARAMS = ScoreParams(resamples=400)
 
 
 def ranked(tables, params=PARAMS, is_reference=None):
     mask = np.ones(tables.n_executions, dtype=bool) if is_reference is None else is_reference
-    return rank_nodes(tables, learn_reference(tables, mask, params), params)
+    table = rank_nodes(tables, learn_reference(tables, mask, params), params)
+    nodes = table[table["aspect"] == "all"].reset_index(drop=True)
+    return SimpleNamespace(table=table, nodes=nodes, best=tuple(nodes["node"][nodes["place"] == 1]))
 
 
 def around(node, level, n=12, spread=0.02, seed=0):
@@ -264,40 +268,3 @@ def test_the_distribution_is_that_of_resamples_which_are_drawn(n_drawn):
 def test_nothing_to_draw_from_is_an_error():
     with pytest.raises(ValueError, match="0 values"):
         resampled_medians(np.zeros(0), 1, 10, np.random.default_rng(0))
-
-
-def test_two_metrics_that_go_together_share_the_component():
-    """Both run from -2 to 2: the direction is (1, 1) / √2, and it is all the variance."""
-    steps = np.arange(-2.0, 3.0)
-    found = fit_first_component(np.column_stack([steps, 10 * steps + 7]))
-    assert found.loadings == pytest.approx([np.sqrt(0.5), np.sqrt(0.5)])
-    assert found.share == pytest.approx(1)
-    scores = found.score(np.array([[2.0, 27.0], [-2.0, -13.0]]))
-    assert scores[0] == pytest.approx(-scores[1]) and scores[0] > 0
-
-
-def test_more_is_better_whichever_way_the_singular_vector_points():
-    rng = np.random.default_rng(0)
-    for seed in range(10):
-        hidden = np.random.default_rng(seed).normal(size=(200, 1))
-        found = fit_first_component(hidden + 0.3 * rng.normal(size=(200, 4)))
-        assert np.corrcoef(found.score(hidden + np.zeros((200, 4))), hidden[:, 0])[0, 1] > 0.99
-
-
-def test_what_is_missing_counts_as_the_centre_and_constants_say_nothing():
-    values = np.column_stack([np.arange(5.0), np.ones(5)])
-    found = fit_first_component(values)
-    assert found.loadings == pytest.approx([1, 0])
-    assert found.score(np.array([[np.nan, 1.0]])) == pytest.approx([0])
-
-
-def test_one_odd_node_is_not_the_component():
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=(300, 3)) * [1, 1, 1] + rng.normal(size=(300, 1)) * [2, 2, 0]
-    values[0] = [0, 0, 1e9]
-    assert fit_first_component(values).loadings[2] < 0.2
-
-
-def test_nothing_that_varies_is_one_clear_line():
-    with pytest.raises(ValueError, match="none of which varies"):
-        fit_first_component(np.ones((5, 2)))

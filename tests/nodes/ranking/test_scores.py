@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tasks.nodes.ranking.params import ScoreParams
-from tasks.nodes.ranking.scores import execution_scores, score_nodes
-from tasks.nodes.reference_fleet import learn_reference
+from tasks.nodes.ranking.scores import execution_scores, learn_reference, score_nodes
 
 PARAMS = ScoreParams()
 ALL = ScoreParams(basis="all")

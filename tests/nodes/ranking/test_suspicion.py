@@ -9,6 +9,7 @@ import pytest
 
 from tasks.nodes.node_words import slow_time, standing_out
 from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.ranking.scores import learn_reference
 from tasks.nodes.ranking.suspicion import (
     ALPHA,
     LEAST_SHARE,
@@ -17,7 +18,6 @@ from tasks.nodes.ranking.suspicion import (
     slow_stretch,
     suspicious_nodes,
 )
-from tasks.nodes.reference_fleet import learn_reference
 
 PARAMS = ScoreParams(resamples=100)
 NODES, RUNS = 6, 80

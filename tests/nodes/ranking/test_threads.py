@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.nodes.params import ReadParams
 from tasks.nodes.ranking.threads import thread_scores_of_files, threads_of
 
 
@@ -48,7 +47,7 @@ def results(path: Path) -> str:
 
 
 def test_one_thread_and_all_threads_are_apart(tmp_path: Path) -> None:
-    found = thread_scores_of_files([results(tmp_path / "results.csv")], ReadParams())
+    found = thread_scores_of_files([results(tmp_path / "results.csv")])
     table = found.pivot_table(index="node", columns="aspect", values="score")
     one, every = table["cpu_one_thread"], table["cpu_all_threads"]
     assert one["a"] / one["b"] == pytest.approx(1)

@@ -1,8 +1,9 @@
-"""What groups of microbenchmarks say of nodes in common: one number a node, learned without any application.
+"""What the benchmark types of nodes have in common: one number a node, learned without any application.
 
-Microbenchmarks of one tool run right after one another and share the noise of the moment; what several tools see alike
-belongs to the node. So of each tool the combination is sought that agrees best with those of the others: generalised
-canonical correlation (MAXVAR; Kettenring 1971, Biometrika 58), of normal scores, as results have long tails."""
+The first principal component looks at all types alike. Microbenchmarks of one tool run right after one another and
+share the noise of the moment; what several tools see alike belongs to the node. So for the shared component of each
+tool the combination is sought that agrees best with those of the others: generalised canonical correlation (MAXVAR;
+Kettenring 1971, Biometrika 58), of normal scores, as results have long tails."""
 
 import re
 from collections.abc import Sequence
@@ -10,16 +11,69 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtri
 
-from tasks.nodes.ranking.scores import Levels, NodeScores
-from tasks.nodes.type_tables import Bools, Floats
+from tasks.nodes.ranking.scores import NodeScores
+from tasks.nodes.type_tables import Floats, robust_deviation
 
+LIMIT = 5.0  # robust deviations at which a value is cut: one odd node must not be the component
 COMMON = 0.5  # share of the nodes that must have run a type which is to rank them
 LEAST_NODES = 10  # of a machine type, for its nodes to be ranked by what is shared
 LEAST_TOOLS = 2  # that so many of these nodes ran
 RIDGE = 0.1  # added to each type's variance, which is about 1; beside it types over nodes, as few nodes tell little
 NOT_IN_A_WORD = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True)
+class FirstComponent:
+    """centre, scale: (m,) medians and robust deviations of the training nodes. loadings: (m,) of length 1, their sum
+    not negative: more of an oriented metric is better."""
+
+    centre: Floats
+    scale: Floats
+    loadings: Floats
+
+    def score(self, values: Floats) -> Floats:
+        """Place of each row on the component: (n,). values: (n, m) oriented; what is missing counts as the centre."""
+        return np.asarray(_ready(values, self.centre, self.scale) @ self.loadings)
+
+
+def fit_first_component(values: Floats) -> FirstComponent:
+    """The direction in which the rows differ most, each column by its median and robust deviation.
+
+    values: (n, m) oriented so that more is better, NaN where missing; columns without spread have loading 0. Raises
+    ValueError if there is no column with spread."""
+    centre = pd.DataFrame(values).median().fillna(0.0).to_numpy(dtype=np.float64)
+    scale = np.nan_to_num(robust_deviation(values))
+    if not (scale > 0).any():
+        raise ValueError(f"{values.shape[1]} metrics of {len(values)} nodes, none of which varies")
+    ready = _ready(values, centre, scale)
+    ready = ready - ready.mean(axis=0)
+    loadings = np.linalg.svd(ready, full_matrices=False)[2][0]
+    # orientation fixes the sign, which a singular vector does not have; a sum of 0 is left to its first column
+    sign = np.sign(loadings.sum()) or np.sign(loadings[np.flatnonzero(loadings)[0]])
+    return FirstComponent(centre, scale, loadings * sign)
+
+
+def _ready(values: Floats, centre: Floats, scale: Floats) -> Floats:
+    apart = np.divide(values - centre, scale, out=np.zeros_like(values), where=scale > 0)
+    return np.asarray(np.clip(np.nan_to_num(apart, nan=0.0), -LIMIT, LIMIT))
+
+
+def component_scores(found: NodeScores) -> Floats:
+    """The place of each node on the first principal component of its types' scores: (n_nodes,), more is better.
+
+    0 is the middle of these very nodes, so a node that joins moves the others: unlike a score it is no ratio to a
+    frozen reference. NaN for a node without any type, and for all where nothing varies."""
+    nothing = np.isnan(found.log_scores).all(axis=1)
+    if nothing.all():
+        return np.full(len(found.nodes), np.nan)
+    try:
+        fitted = fit_first_component(found.log_scores[~nothing])
+    except ValueError:  # no type varies
+        return np.full(len(found.nodes), np.nan)
+    return np.where(nothing, np.nan, fitted.score(found.log_scores))
 
 
 @dataclass(frozen=True)
@@ -33,13 +87,6 @@ class SharedComponent:
     def score(self, values: Floats) -> Floats:
         """The number of each node: (n,), 0 for the middle of the training nodes. values: (n, n_types)."""
         return np.asarray(normal_scores(values, self.training) @ self.weights)
-
-
-def shared_score(train: Floats, test: Floats, levels: Levels) -> Floats:
-    """The shared component of the training nodes, asked of the test nodes: (n_test,).
-
-    train, test: (n, n_types) log scores by type. Raises ValueError as fit_shared_component."""
-    return fit_shared_component(train, levels.types).score(test)
 
 
 def shared_components(scores: NodeScores, machine_types: Sequence[str]) -> dict[str, SharedComponent]:
@@ -67,9 +114,11 @@ def fit_shared_component(values: Floats, types: Sequence[str]) -> SharedComponen
     is_used = ((~np.isnan(values)).mean(axis=0) >= COMMON) & (np.ptp(found, axis=0) > 0)
     if not is_used.any():
         raise ValueError(f"{values.shape[1]} types of {len(values)} nodes, none of which varies on enough of them")
-    own = found[:, is_used]
-    weights = np.zeros(values.shape[1])
-    weights[is_used] = _weights(own - own.mean(axis=0), _groups([types[at] for at in np.flatnonzero(is_used).tolist()]))
+    used = np.array(types, dtype=object)[is_used]
+    tools = np.array([tool_of(name) for name in used], dtype=object)
+    groups = tools if len(set(tools)) > 1 else used  # each type alone where there is one tool
+    own, weights = found[:, is_used], np.zeros(values.shape[1])
+    weights[is_used] = _weights(own - own.mean(axis=0), groups)
     return SharedComponent(training, weights)
 
 
@@ -91,12 +140,6 @@ def tool_of(benchmark_type: str) -> str:
     return NOT_IN_A_WORD.split(benchmark_type, maxsplit=1)[0]
 
 
-def _groups(types: Sequence[str]) -> np.ndarray:
-    """The tool of each type: (n_types,); each type alone where there is one tool."""
-    tools = [tool_of(name) for name in types]
-    return np.array(tools if len(set(tools)) > 1 else list(types), dtype=object)
-
-
 def _weights(scores: Floats, groups: np.ndarray) -> Floats:
     """The direction in which the whitened groups differ most together: (n_types,). scores: (n, n_types), mean 0.
 
@@ -104,17 +147,11 @@ def _weights(scores: Floats, groups: np.ndarray) -> Floats:
     n_nodes, n_types = scores.shape
     ridge = RIDGE + n_types / n_nodes
     whitening = np.zeros((n_types, n_types))
-    for group in dict.fromkeys(groups):
-        whitening += _whitening(scores, groups == group, ridge)
+    for group in dict.fromkeys(groups):  # (C + ridge · 1)^(-1/2), C being the covariance of the group
+        at = np.flatnonzero(groups == group)
+        own = scores[:, at]
+        variances, axes = np.linalg.eigh(own.T @ own / n_nodes + ridge * np.eye(len(at)))
+        whitening[np.ix_(at, at)] = axes / np.sqrt(variances) @ axes.T
     _, _, directions = np.linalg.svd(scores @ whitening, full_matrices=False)
     weights = whitening @ directions[0]
     return np.asarray(-weights if (scores @ weights) @ scores.mean(axis=1) < 0 else weights)
-
-
-def _whitening(scores: Floats, is_own: Bools, ridge: float) -> Floats:
-    """(C + ridge · 1)^(-1/2) in the rows and columns of one group, C being its covariance; 0 elsewhere."""
-    own = scores[:, is_own]
-    variances, axes = np.linalg.eigh(own.T @ own / len(own) + ridge * np.eye(own.shape[1]))
-    found = np.zeros((scores.shape[1], scores.shape[1]))
-    found[np.ix_(is_own, is_own)] = axes / np.sqrt(variances) @ axes.T
-    return found

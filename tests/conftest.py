@@ -213,7 +213,10 @@ def drawn_telemetry(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., P
     import pyarrow as pa
 
     from tasks.workloads.identify.synthetic import draw_runs, draw_workload
-    from tasks.workloads.record.parts import table_of, write_table
+    from tasks.workloads.record.parts import (
+        table_of,
+        write_table,
+    )
 
     rng = np.random.default_rng(5)
     known = {name: draw_workload(name, 9, 3, rng) for name in "abcdxyz"}

@@ -29,7 +29,7 @@ from tasks.times import (
     utc_times,
 )
 from tasks.warehouse.place import Warehouse
-from tasks.workloads.readers.times import unix_seconds
+from tasks.workloads.readers.tables import unix_seconds
 
 DAY, NOON = datetime(2026, 1, 31), datetime(2026, 1, 31, 12)
 READ = {

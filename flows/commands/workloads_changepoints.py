@@ -41,7 +41,7 @@ def changepoints(
     empty cell, and an empty line, is a missing sample and keeps its row."""
     from flows.machine_output import show_json
     from tasks.workloads.changepoints.finding import find_changepoints, find_changepoints_each
-    from tasks.workloads.readers.series import read_series
+    from tasks.workloads.readers.tables import read_series
 
     invocation = invocation_of(context)
     chosen = {"method": method} if method else {}

@@ -7,7 +7,7 @@ own doing and stay."""
 import re
 from collections.abc import Iterable
 
-from tasks.workloads.record.giveaways import GIVEAWAYS
+from tasks.workloads.record.counters import GIVEAWAYS
 from tasks.workloads.telemetry import Counter
 
 TIME = re.compile(

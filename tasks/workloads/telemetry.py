@@ -49,7 +49,7 @@ class Conditions:
     Attributes:
         recording: Runs of one recording were taken at the same time: they share the machine's counters.
         condition: alone, wild (alone, and others took more than the stated share), pair, pair_unlearned, load, limit,
-            input, unlearned or idle.
+            input, unlearned, idle, or live for what was recorded to be identified.
         load: What ran beside it to disturb: cpu, memory, disk or network.
         load_level: Share of each core that the load asked for; None where it is not of the processor.
         partner: The workload that ran at the same time, in a group of its own.
@@ -92,6 +92,8 @@ class Telemetry:
         started_at: UTC, without a zone.
         interval_s: Nominal seconds between samples, None when a single sample does not say.
         conditions: Under what it was recorded, where that is known.
+        missing: Counters that were asked for and that the machine did not give, each with its reason; of what is
+            recorded now.
     """
 
     run_id: str
@@ -105,6 +107,7 @@ class Telemetry:
     started_at: datetime | None = None
     interval_s: float | None = None
     conditions: Conditions | None = None
+    missing: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

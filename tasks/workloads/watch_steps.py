@@ -17,7 +17,10 @@ def record_live(warehouse: Warehouse, subject: str, seconds: float, record: Reco
 
     A file that is there already is not recorded again. Raises NotFound for a subject that is not there."""
     from tasks.workloads.record.live import record_live as sampled
-    from tasks.workloads.record.parts import table_of, write_table
+    from tasks.workloads.record.parts import (
+        table_of,
+        write_table,
+    )
 
     path = live_folder(warehouse) / f"live-{name}.parquet"
     if not path.exists():

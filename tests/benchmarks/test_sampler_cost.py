@@ -3,7 +3,10 @@
 import pytest
 
 from tasks.workloads.record.bench import open_sources
-from tasks.workloads.record.perf_child import PerfChild, PerfPlan
+from tasks.workloads.record.perf import (
+    PerfChild,
+    PerfPlan,
+)
 from tasks.workloads.record.sampler import sample
 from tasks.workloads.record.subjects import Subject
 

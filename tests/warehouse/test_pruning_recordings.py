@@ -19,7 +19,10 @@ from tasks.warehouse.pruning import Pruned, prune
 from tasks.warehouse.rebuild import rebuild
 from tasks.workloads import model_steps, steps
 from tasks.workloads.reading_params import ReadParams
-from tasks.workloads.record.parts import table_of, write_table
+from tasks.workloads.record.parts import (
+    table_of,
+    write_table,
+)
 from tasks.workloads.stored import fetch_runs
 
 LATER = datetime(2100, 1, 1)

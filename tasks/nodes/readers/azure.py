@@ -36,7 +36,10 @@ from tasks.nodes.readers.vetting import (
     times,
 )
 from tasks.reading import Chunk, all_refusals, no_refusals, refusals
-from tasks.workloads.readers.tables import Numbers, as_numbers
+from tasks.workloads.readers.tables import (
+    Numbers,
+    as_numbers,
+)
 
 NODE = ("lifespan", "region", "sku", "vm_id")
 TEST = ("test_suite", "test_name")

@@ -18,7 +18,7 @@ from tasks.read_limits import ReadLimits
 from tasks.reading import PARQUET_FAULTS, damaged_parquet, no_refusals, open_plain
 from tasks.storage import ADDRESS, storage_of
 from tasks.warehouse.landing import sha256_of
-from tasks.workloads.readers.csv_rows import read_csv, split_header
+from tasks.workloads.readers.tables import read_csv, split_header
 
 MAGIC = b"PAR1"
 UTF8_MARK = b"\xef\xbb\xbf"

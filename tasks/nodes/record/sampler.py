@@ -16,9 +16,7 @@ from tasks.machine_groups import Group
 from tasks.nodes.execution import Sampled
 from tasks.nodes.record.link import enter
 from tasks.nodes.record.place import Place
-from tasks.workloads.record.counters_disk import whole_disks
-from tasks.workloads.record.counters_memory import parse_fields
-from tasks.workloads.record.counters_pressure import RESOURCES, parse_pressure
+from tasks.workloads.record.counters import RESOURCES, parse_fields, parse_pressure, whole_disks
 from tasks.workloads.record.sampler import first_in_line
 
 PROC, BLOCK = Path("/proc"), Path("/sys/block")

@@ -1,32 +1,58 @@
-"""`perf stat -a -I 1000 -x,` (or -x';', or -j), also by processor (-A) and by control group (-G).
+"""`perf stat -I`: CSV with any separator, or one JSON object a line; each line is one count of one interval."""
 
-perf has scaled the counts of multiplexed events already; they become rates per second of their interval. A count that
-was measured in less than min_running_pct of its interval is missing, so is `<not counted>`. Lines of events that the
-machine lacks (`<not supported>`) are refused one by one, and so is a last interval that is cut short. Counts of
-several processors are added up (all of them must be there), or kept apart (per_cpu: each). With one control group its
-counters are called own.perf.…; with several, each is named after its group."""
-
+import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.reading import all_refusals, read_lines, refusals
+from tasks.reading import all_refusals, json_of, read_lines, refusals
 from tasks.tally import CUT_OFF, UNSUPPORTED_EVENT
-from tasks.workloads.readers.long_rows import side_by_side
-from tasks.workloads.readers.perf_lines import TIME, Count, parse_csv, parse_json, separator_of
-from tasks.workloads.readers.perf_names import counter_of
+from tasks.workloads.counter_names import spelled
+from tasks.workloads.readers.tables import side_by_side
 from tasks.workloads.reading_params import PerfParams, ReadParams
 from tasks.workloads.sampled import Reading, Sampled
+from tasks.workloads.telemetry import OWN_PREFIX, Counter, Kind
 
+NOT_COUNTED = ("<not counted>", "<not supported>")
+TIME = re.compile(r"^\s*(\d+[.,]\d{9})([^0-9A-Za-z])")
+UNIT_OF_CPUS = re.compile(r"^(CPU\d+|S\d+(-D\d+)?(-.*)?|N\d+|D\d+|.+-\d+)$")
+NUMBER = re.compile(r"^-?\d+([.,]\d+)?$")
+SHARE = re.compile(r"^\d{1,3}[.,]\d+$")
+SUMMARY = "summary"
+MODIFIERS = re.compile(r"^[ukhIGHpPSDWeb]+$")
+SOFTWARE = {
+    "alignment_faults", "bpf_output", "cgroup_switches", "context_switches", "cpu_clock", "cpu_migrations", "cs",
+    "dummy", "emulation_faults", "faults", "major_faults", "migrations", "minor_faults", "page_faults", "task_clock",
+}  # fmt: skip
+UNITS = {"msec": "ms"}
+MACHINE = ("", "/")
 STARTED = "# started on "
 STARTED_FORMAT = "%a %b %d %H:%M:%S %Y"
 JSON_LINE = re.compile(rb'^\{"interval" ?:', re.MULTILINE)
 WHOLE_SHARE = 0.9  # of the usual interval: a shorter last one is cut off
+
+
+class Count(NamedTuple):
+    """One count.
+
+    time_s: end of the interval, since the start. unit: of the value. cpu: the processors that it is of, "" for all.
+    value: None where it was not counted. running_pct: share of the interval that it was counted."""
+
+    time_s: float
+    cpu: str
+    group: str
+    event: str
+    unit: str
+    value: float | None
+    is_supported: bool
+    running_pct: float
 
 
 @dataclass(frozen=True)
@@ -158,3 +184,108 @@ def _sampled(recording: Recording, lines: pd.DataFrame, params: PerfParams, part
         started_at=recording.started_at,
         refused=tuple(refused),
     )
+
+
+def separator_of(lines: Iterable[str]) -> str:
+    """What stands between the fields, told by what follows the first time; empty if no line begins with one."""
+    for line in lines:
+        if found := TIME.match(line):
+            return found[2]
+    return ""
+
+
+def parse_json(line: str) -> Count | str:
+    """A count from one JSON object, or why it is none."""
+    try:
+        entry = json_of(line)
+    except ValueError:
+        return "malformed JSON; expected one object a line"
+    if not isinstance(entry, dict) or "event" not in entry or "counter-value" not in entry:
+        return "no event with a counter-value; expected a count"
+    if "interval" not in entry:
+        return "no interval; expected the output of perf stat -I"
+    cpu = next((str(entry[key]) for key in ("cpu", "core", "die", "socket", "node", "thread") if key in entry), "")
+    fields = [str(entry.get(key, "")) for key in ("counter-value", "unit", "event", "cgroup")]
+    try:
+        time_s, running = float(entry["interval"]), float(entry.get("pcnt-running", 100))
+    except (TypeError, ValueError, OverflowError):
+        time_s = running = math.nan
+    if not math.isfinite(time_s) or not math.isfinite(running):
+        return "interval or pcnt-running is no number"
+    return _count(time_s, cpu, fields[3], fields[2], fields[1], fields[0], running)
+
+
+def parse_csv(line: str, separator: str) -> Count | str:
+    """A count from one line, or why it is none."""
+    fields = [field.strip() for field in line.split(separator)]
+    if fields[0] == SUMMARY:
+        return "the summary at the end; its counts stand in the intervals"
+    time_s = _number(fields[0])
+    if time_s is None:
+        return "no time at the beginning; expected seconds since the start"
+    at = _value_at(fields)
+    if at < 0:
+        return "no count with an event; a metric of perf's own is not read"
+    event, rest = _event(fields[at + 2 :], separator)
+    if not event:
+        return "no event; a metric of perf's own is not read"
+    if len(rest) < 2:
+        return "the line is cut off; expected run time and share of it"
+    has_group = len(rest) > 2 and not (rest[0].isdigit() and SHARE.match(rest[1]))
+    group, rest = (rest[0], rest[1:]) if has_group else ("", rest)
+    running = _number(rest[1]) if len(rest) > 1 else None
+    if running is None or not rest[0].isdigit():
+        return "no run time with its share; expected them after the event"
+    return _count(time_s, fields[1] if at > 1 else "", group, event, fields[at + 1], fields[at], running)
+
+
+def _value_at(fields: list[str]) -> int:
+    """Where the count stands: after the time, after a processor, or after a socket and how many it counts."""
+    for at in range(1, min(4, len(fields) - 2)):
+        is_value = fields[at] in NOT_COUNTED or bool(NUMBER.match(fields[at]))
+        is_after = at == 1 or bool(UNIT_OF_CPUS.match(fields[1]))
+        is_last = not NUMBER.match(fields[at + 1]) and fields[at + 1] not in NOT_COUNTED
+        if is_value and is_after and is_last:
+            return at
+    return -1
+
+
+def _event(fields: list[str], separator: str) -> tuple[str, list[str]]:
+    """The event, put together again where its terms (between slashes) hold separators, and the fields behind it."""
+    for n_fields in range(1, len(fields) + 1):
+        event = separator.join(fields[:n_fields])
+        if event.count("/") % 2 == 0:
+            return event, fields[n_fields:]
+    return "", []
+
+
+def _count(time_s: float, cpu: str, group: str, event: str, unit: str, value: str, running: float) -> Count | str:
+    number = None if value in NOT_COUNTED else _number(value)
+    if number is None and value not in NOT_COUNTED:
+        return f"the count {value[:40]!r} is no number"
+    return Count(time_s, cpu, group, event, unit, number, value != NOT_COUNTED[1], running)
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text.replace(",", "."))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def counter_of(event: str, unit: str, group: str, cpu: str, *, has_several: bool) -> Counter:
+    """The counter of an event. A tracepoint loses its subsystem (sched:sched_switch); what it counts stays.
+
+    group: control group, "" or "/" for the machine. cpu: its processors, if counters are kept apart by them.
+    has_several: whether there are more control groups than one, which then tell their counters apart."""
+    head, colon, tail = event.partition(":")
+    is_tracepoint = bool(colon) and not MODIFIERS.match(tail) and "/" not in event
+    stem = spelled(tail if is_tracepoint else event.replace(":", "_")).replace(".", "_")
+    name = f"perf.{stem}" + (f".{spelled(cpu)}" if cpu else "")
+    own = group not in MACHINE
+    if own:
+        name = f"{OWN_PREFIX}{name}" + (f".{spelled(group)}" if has_several else "")
+    is_software = is_tracepoint or spelled(head) in SOFTWARE
+    kind: Kind = "software" if is_software else "hardware"
+    return Counter(name, UNITS.get(unit, unit), kind, is_rate=True, scope="workload" if own else "machine")

@@ -14,11 +14,16 @@ from tasks.errors import BadInput, quoted
 from tasks.reading import all_refusals, refusals
 from tasks.workloads.counter_names import described
 from tasks.workloads.labels import label_column
-from tasks.workloads.readers.csv_rows import CsvRows, read_csv, split_header
-from tasks.workloads.readers.long_rows import side_by_side
-from tasks.workloads.readers.tables import Numbers
-from tasks.workloads.readers.times import start_and_offsets, unix_seconds
-from tasks.workloads.readers.wide_table import WideTable, check_counters, counters_of, read_table
+from tasks.workloads.readers.tables import (
+    CsvRows,
+    Numbers,
+    read_csv,
+    side_by_side,
+    split_header,
+    start_and_offsets,
+    unix_seconds,
+)
+from tasks.workloads.readers.wide import WideTable, check_counters, counters_of, read_table
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.sampled import Reading, Sampled
 from tasks.workloads.telemetry import Counter, FloatArray

@@ -16,8 +16,7 @@ import pyarrow as pa
 from tasks.errors import BadInput
 from tasks.reading import all_refusals, read_lines, refusals
 from tasks.workloads.counter_names import spelled
-from tasks.workloads.readers.long_rows import side_by_side
-from tasks.workloads.readers.times import start_and_offsets, unix_seconds
+from tasks.workloads.readers.tables import side_by_side, start_and_offsets, unix_seconds
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.sampled import Reading, Sampled
 from tasks.workloads.telemetry import Counter

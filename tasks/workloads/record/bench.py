@@ -5,42 +5,31 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from tasks.errors import WhorlError
 from tasks.machine_groups import ROOT, Group
-from tasks.workloads.record.foreign import Disturbance, disturbance_of
 from tasks.workloads.record.measures import Source, Unavailable, opened
 from tasks.workloads.record.params import RecordParams
-from tasks.workloads.record.parts import CLEAN
-from tasks.workloads.record.perf_child import PerfChild, PerfPlan, perf_group
-from tasks.workloads.record.perf_events import PARTNER_PREFIX
-from tasks.workloads.record.plan import PlannedRun
-from tasks.workloads.record.programs.program import Input, Place, Program
+from tasks.workloads.record.perf import PARTNER_PREFIX, PerfChild, PerfPlan, perf_group
+from tasks.workloads.record.plan import CLEAN, Outcome, PlannedRun
+from tasks.workloads.record.programs.place import Place
+from tasks.workloads.record.programs.program import Input, Program
 from tasks.workloads.record.sampler import Sampled, sample
 from tasks.workloads.record.subjects import Subject
 from tasks.workloads.telemetry import OWN_PREFIX, Conditions, Telemetry
 
+BUSY = tuple(f"cpu.{kind}_cores" for kind in ("user", "nice", "system", "irq", "softirq"))
+OWN = ("own.cpu.user_cores", "own.cpu.system_cores")
+STEAL, LOAD = "cpu.steal_cores", "load.one_minute"
+NAN = float("nan")
 MARGIN_S = 0.5  # a program stops its servers when its time is over: not before the last sample
 JOIN_S = 40.0
 DIGITS = 5
 PERIOD_US = 100_000
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a run. telemetry: None if it failed; facts: kept in the record of its file; partner: of the
-    workload that ran at the same time."""
-
-    run: PlannedRun
-    status: str
-    telemetry: Telemetry | None = None
-    facts: dict[str, Any] = field(default_factory=dict)
-    unavailable: tuple[Unavailable, ...] = ()
-    error: str = ""
-    partner: Telemetry | None = None
 
 
 class Work(threading.Thread):
@@ -210,10 +199,9 @@ class Bench:
             started_at=sampled.started_at,
             interval_s=self.params.interval_s,
         )
-        cores = os.cpu_count() or 1
         sampler_cores = sampled.own_cpu_s / (self.params.samples * self.params.interval_s)
         disturbance = disturbance_of(telemetry, sampler_cores + beside_cores)
-        is_foreign = disturbance.exceeds(self.params.foreign_limit_ratio, cores)
+        is_foreign = disturbance.exceeds(self.params.foreign_limit_ratio, os.cpu_count() or 1)
         if is_short or sampled.missed:
             status = "short" if is_short else "missed samples"
         else:
@@ -227,7 +215,18 @@ class Bench:
         if not run.condition:
             return Outcome(run, status, telemetry, facts, missing)
         facts["beside_cores"] = round(beside_cores, DIGITS)
-        conditions = conditions_of(run, disturbance, beside_cores, cores, is_foreign=is_foreign)
+        conditions = Conditions(
+            recording=run.recording,
+            condition="wild" if run.condition == "alone" and is_foreign else run.condition,
+            load=run.load or None,
+            load_level=run.load_level,
+            partner=run.partner or None,
+            partner_input=run.beside_input if run.partner else None,
+            limit_cores=run.limit_cores,
+            partner_share=_share(beside_cores) if run.partner else None,
+            load_share=_share(beside_cores) if run.load else None,
+            **shares_of(disturbance),
+        )
         first = replace(_of_group(telemetry, OWN_PREFIX), conditions=conditions)
         if not run.partner:
             return Outcome(run, status, first, facts, missing)
@@ -247,28 +246,62 @@ class Bench:
         return Outcome(run, status, first, facts, missing, partner=second)
 
 
-def conditions_of(
-    run: PlannedRun, disturbance: Disturbance, beside_cores: float, cores: int, *, is_foreign: bool
-) -> Conditions:
-    """Under what a run was recorded, shares of all cores. is_foreign: alone, it was wild."""
+@dataclass(frozen=True)
+class Disturbance:
+    """Means over a run, in cores; NaN where the machine does not say. load_1m: at its first sample.
 
-    def ratio(taken: float) -> float | None:
-        return round(taken / cores, DIGITS) if taken == taken else None
+    A kernel that accounts interrupts apart (CONFIG_IRQ_TIME_ACCOUNTING) charges them to nobody: there they count as
+    foreign. Others charge them to the task that was interrupted."""
 
-    return Conditions(
-        recording=run.recording,
-        condition="wild" if run.condition == "alone" and is_foreign else run.condition,
-        load=run.load or None,
-        load_level=run.load_level,
-        partner=run.partner or None,
-        partner_input=run.beside_input if run.partner else None,
-        limit_cores=run.limit_cores,
-        own_share=ratio(disturbance.own_cores),
-        partner_share=ratio(beside_cores) if run.partner else None,
-        load_share=ratio(beside_cores) if run.load else None,
-        foreign_share=ratio(disturbance.foreign_cores),
-        stolen_share=ratio(disturbance.steal_cores),
+    busy_cores: float
+    own_cores: float
+    foreign_cores: float
+    steal_cores: float
+    load_1m: float
+
+    def exceeds(self, limit_ratio: float, cores: int) -> bool:
+        """Whether others, or the hypervisor, took more than this ratio of the cores. What is not known does not."""
+        return any(taken > limit_ratio * cores for taken in (self.foreign_cores, self.steal_cores))
+
+
+def disturbance_of(telemetry: Telemetry, sampler_cores: float) -> Disturbance:
+    """What disturbed a run. sampler_cores: CPU time of the sampler over the time of the run."""
+    means = {name: _mean(telemetry, place) for place, name in enumerate(telemetry.names)}
+    busy = _sum([means.get(name, NAN) for name in BUSY])
+    own = _sum([means.get(name, NAN) for name in OWN])
+    load = [telemetry.values[0, place] for place, name in enumerate(telemetry.names) if name == LOAD]
+    return Disturbance(
+        busy_cores=busy,
+        own_cores=own,
+        foreign_cores=max(0.0, busy - own - sampler_cores) if busy - own == busy - own else NAN,
+        steal_cores=means.get(STEAL, NAN),
+        load_1m=float(load[0]) if load else NAN,
     )
+
+
+def _mean(telemetry: Telemetry, place: int) -> float:
+    known = telemetry.values[:, place]
+    known = known[~np.isnan(known)]
+    return float(known.mean()) if known.size else NAN
+
+
+def _sum(parts: list[float]) -> float:
+    known = [part for part in parts if part == part]
+    return sum(known) if known else NAN
+
+
+def shares_of(disturbance: Disturbance) -> dict[str, float | None]:
+    """What the run's own group, everybody else and the hypervisor took of all cores; None where that is not known."""
+    taken = {
+        "own_share": disturbance.own_cores,
+        "foreign_share": disturbance.foreign_cores,
+        "stolen_share": disturbance.steal_cores,
+    }
+    return {name: _share(cores) for name, cores in taken.items()}
+
+
+def _share(cores: float) -> float | None:
+    return round(cores / (os.cpu_count() or 1), DIGITS) if cores == cores else None
 
 
 def _of_group(telemetry: Telemetry, prefix: str) -> Telemetry:

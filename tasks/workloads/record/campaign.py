@@ -7,27 +7,27 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from tempfile import gettempdir
 
-from tasks.errors import MissingTool
-from tasks.machine_groups import campaign_group
+from tasks.errors import MissingTool, WhorlError
+from tasks.machine_groups import Group, campaign_group
 from tasks.machine_lock import only_recorder
 from tasks.machine_scratch import remove_scratch, scratch_folder
-from tasks.workloads.record.bench import Bench, Outcome
-from tasks.workloads.record.ledger import Ledger
-from tasks.workloads.record.machine import machine_facts, machine_name
+from tasks.workloads.record.bench import Bench, Part, joined, own_group
 from tasks.workloads.record.params import RecordParams
-from tasks.workloads.record.parts import CLEAN, part_paths
-from tasks.workloads.record.perf_child import PerfPlan
-from tasks.workloads.record.plan import BETWEEN_RUNS_S, Plan, chosen, make_plan
+from tasks.workloads.record.parts import Ledger, machine_facts, machine_name, part_paths
+from tasks.workloads.record.perf import PerfPlan
+from tasks.workloads.record.plan import BETWEEN_RUNS_S, CLEAN, Outcome, Plan, PlannedRun, chosen, make_plan
 from tasks.workloads.record.programs import COMPANIONS, PROGRAMS, missing_needs
+from tasks.workloads.record.programs.place import Place, make_place
 from tasks.workloads.record.programs.program import Program
-from tasks.workloads.record.rounds import Clock, Round
 from tasks.workloads.record.subjects import CONTROLLERS
 
+MAY_BE_ENTERED = 0o011  # the workloads' folders belong to another user
 PREFIX = "whorl-workloads-"
 SIGTERM_STATUS = 128 + signal.SIGTERM
 Tell = Callable[[int, int], None]
@@ -110,8 +110,8 @@ def record_workloads(
 
 
 def _record(params: RecordParams, programs: Mapping[str, Program], ledger: Ledger, scratch: Path, tell: Tell) -> str:
-    clock = Clock(time.monotonic() + params.minutes * 60)
-    clock.slack_s = params.samples * params.interval_s + params.pause_s + BETWEEN_RUNS_S
+    run_s = params.samples * params.interval_s + params.pause_s + BETWEEN_RUNS_S
+    until_s = time.monotonic() + params.minutes * 60 - run_s
     with campaign_group(weight=params.cpu_weight, prefix=PREFIX, controllers=CONTROLLERS) as group:
         bench = Bench(params, group, PerfPlan(params.perf), machine_name(params.machine))
         if group is None:
@@ -122,13 +122,76 @@ def _record(params: RecordParams, programs: Mapping[str, Program], ledger: Ledge
             _say(outcome, ledger)
             tell(sum(status == CLEAN for status in ledger.statuses.values()), len(ledger.plan.runs))
 
-        for runs in ledger.plan.rounds:
-            if (left := ledger.left(runs)) and not clock.is_over():
-                Round(bench, programs, scratch, clock).record(left, keep)
-        for n in range(params.repeats):
-            if (again := ledger.repetition(n + 1)) and not clock.is_over():
-                Round(bench, programs, scratch, clock).record(again, keep)
+        again = (ledger.repetition(n + 1) for n in range(params.repeats))  # asked for when all others have run
+        for runs in chain((ledger.left(one) for one in ledger.plan.rounds), again):
+            if runs and time.monotonic() <= until_s:
+                Round(bench, programs, scratch, until_s).record(runs, keep)
     return "cgroups" if group else "none"
+
+
+@dataclass
+class Round:
+    """The runs that are left of one round; none starts after until_s on the monotonic clock."""
+
+    bench: Bench
+    programs: Mapping[str, Program]
+    scratch: Path
+    until_s: float
+    places: dict[str, Place] = field(default_factory=dict)
+
+    def record(self, runs: Sequence[PlannedRun], keep: Callable[[Outcome], None]) -> None:
+        """Prepare, run one after the other, hand each outcome to `keep`, and stop all services at the end."""
+        self.scratch.chmod(self.scratch.stat().st_mode | MAY_BE_ENTERED)
+        try:
+            lost = self._prepare(
+                list(dict.fromkeys(name for run in runs for name in (run.workload, run.beside) if name))
+            )
+            for run in runs:
+                if time.monotonic() > self.until_s:
+                    return
+                if reasons := [lost[name] for name in (run.workload, run.beside) if name in lost]:
+                    keep(Outcome(run, "failed", error=reasons[0]))
+                    continue
+                beside = self._part(run.beside, run.beside_input) if run.beside else None
+                keep(self.bench.record(run, self._part(run.workload, run.input), beside))
+        finally:
+            self.stop()
+
+    def _part(self, name: str, input: str) -> Part:
+        return Part(self.programs[name], self.places[name], input)
+
+    def _prepare(self, workloads: Sequence[str]) -> dict[str, str]:
+        """Fresh data for each; returns those that could not be prepared, with the reason."""
+        lost: dict[str, str] = {}
+        for name in workloads:
+            if time.monotonic() > self.until_s:
+                break
+            folder = self.scratch / name
+            if folder.is_dir():  # of a recorder that was killed
+                self.programs[name].stop(make_place(folder))
+            shutil.rmtree(folder, ignore_errors=True)
+            place = self.places[name] = make_place(folder)
+            try:
+                with own_group(self.bench.group, f"prepare-{name}") as group:
+                    self._prepare_one(self.programs[name], place, group)
+            except WhorlError as error:
+                logger.warning("%s cannot be prepared: %s", name, error)
+                lost[name] = str(error)
+        return lost
+
+    def _prepare_one(self, program: Program, place: Place, group: Group | None) -> None:
+        began = time.monotonic()
+        try:
+            program.prepare(joined(place, group, self.bench.params.seed))
+        finally:
+            program.stop(place)
+        logger.info("prepared %s in %.1f s", program.name, time.monotonic() - began)
+
+    def stop(self) -> None:
+        """End all services and remove their data."""
+        for name, place in self.places.items():
+            self.programs[name].stop(place)
+            shutil.rmtree(self.scratch / name, ignore_errors=True)
 
 
 def _say(outcome: Outcome, ledger: Ledger) -> None:

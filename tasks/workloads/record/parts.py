@@ -1,9 +1,12 @@
-"""Recorded runs in whorl's own format: a file for each run as soon as it has ended, later put together in parts."""
+"""Recorded runs in whorl's own format: a file for each run as soon as it has ended, in time put together in parts."""
 
 import json
 import os
+import platform
+import re
+import time
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.errors import BadInput, BadSetting
+from tasks.machine import counts_hardware_events, cpu_model, read_cgroups
+from tasks.workloads.record.counters import GIVEAWAYS
 from tasks.workloads.record.params import RecordParams
+from tasks.workloads.record.plan import AGAIN, CLEAN, Outcome, Plan, PlannedRun
 from tasks.workloads.telemetry import Conditions, Counter, Telemetry
 
 Kind = Literal["runs", "flagged"]
@@ -19,7 +25,6 @@ KINDS: tuple[Kind, ...] = ("runs", "flagged")  # flagged: disturbed or cut short
 PATTERN = "{kind}-[0-9][0-9][0-9][0-9].parquet"
 RECORD_KEY = b"whorl.record"
 SPOOL = "finished"  # folder of the files of single runs
-CLEAN = "clean"
 LABELS = (
     ("run_id", pa.string()),
     ("workload", pa.string()),
@@ -33,20 +38,73 @@ CONDITIONS = tuple(
     (field.name, pa.float64() if "float" in str(field.type) else pa.string()) for field in fields(Conditions)
 )
 MOST_BYTES = 2_000_000
+MOST_SPOOLED = 60  # runs; with 200 counters a part of them stays well below its limit
 Record = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Done:
-    """A run that is kept somewhere: its id and what became of it."""
+@dataclass
+class Ledger:
+    """The runs that a folder holds. machine: facts of it, for the record of each file."""
 
-    run_id: str
-    status: str
+    folder: Path
+    params: RecordParams
+    plan: Plan
+    machine: Record
+    statuses: dict[str, str] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+    costs: list[float] = field(default_factory=list)
+    part_due_s: float = 0.0
 
-    @property
-    def kind(self) -> Kind:
-        """Which files it belongs into."""
-        return "runs" if self.status == CLEAN else "flagged"
+    def __post_init__(self) -> None:
+        (self.folder / SPOOL).mkdir(parents=True, exist_ok=True)
+        self.statuses = finished(self.folder, self.params, self.plan.digest())
+        self.part_due_s = time.monotonic() + self.params.part_minutes * 60
+
+    def keep(self, outcome: Outcome) -> None:
+        """Write a run down; a failed one leaves only its error."""
+        run_id = outcome.run.run_id
+        if outcome.telemetry is None:
+            self.errors[run_id] = outcome.error
+            return
+        record = {
+            "params": recorded_params(self.params),
+            "plan": self.plan.digest(),
+            "machine": self.machine,
+            "unavailable": [asdict(one) for one in outcome.unavailable],
+            "giveaways": GIVEAWAYS,
+            "runs": {run_id: outcome.facts},
+        }
+        table = table_of(outcome.telemetry)
+        if outcome.partner:
+            record["runs"][outcome.partner.run_id] = outcome.facts
+            table = pa.concat_tables([table, table_of(outcome.partner)], promote_options="default")
+        write_table(self.folder / SPOOL / f"{run_id}.parquet", table, record)
+        self.statuses[run_id] = outcome.status
+        self.costs.append(outcome.facts["sampler_cores"])
+        if time.monotonic() >= self.part_due_s or len(spooled_paths(self.folder)) >= MOST_SPOOLED:
+            self.write_parts()
+
+    def write_parts(self) -> None:
+        """Put the runs kept so far into parts."""
+        if spooled_paths(self.folder):
+            write_parts(self.folder)
+        self.part_due_s = time.monotonic() + self.params.part_minutes * 60
+
+    def has_clean(self, run: PlannedRun) -> bool:
+        """Whether the run, or a repetition of it, was recorded undisturbed."""
+        again = (f"{run.run_id}{AGAIN}{n + 1}" for n in range(self.params.repeats))
+        return any(self.statuses.get(run_id) == CLEAN for run_id in (run.run_id, *again))
+
+    def left(self, runs: Iterable[PlannedRun]) -> list[PlannedRun]:
+        """The runs that were never recorded to their end, disturbed or not, and have not failed in this call."""
+        return [run for run in runs if run.run_id not in self.statuses and run.run_id not in self.errors]
+
+    def repetition(self, n: int) -> list[PlannedRun]:
+        """The n-th repetition of all runs that are not clean yet and were not repeated so often."""
+        if self.params.conditions:  # what others did is recorded there, and nothing is repeated for it
+            return []
+        wanted = [run.again(n) for run in self.plan.runs if not self.has_clean(run)]
+        return [run for run in wanted if run.run_id not in self.statuses]
 
 
 def recorded_params(params: RecordParams) -> Record:
@@ -113,11 +171,11 @@ def spooled_paths(folder: Path) -> list[Path]:
     return sorted((folder / SPOOL).glob("*.parquet"))
 
 
-def finished(folder: Path, params: RecordParams, digest: str) -> dict[str, Done]:
-    """The runs that earlier calls of the same campaign kept, by id.
+def finished(folder: Path, params: RecordParams, digest: str) -> dict[str, str]:
+    """The runs that earlier calls of the same campaign kept: what became of each, by id.
 
     Raises BadSetting if the folder holds another campaign, BadInput if a file cannot be read."""
-    found: dict[str, Done] = {}
+    found: dict[str, str] = {}
     for path in (*part_paths(folder), *spooled_paths(folder)):
         _, record = read_table(path)
         theirs, ours = record.get("params") or {}, recorded_params(params)
@@ -128,7 +186,7 @@ def finished(folder: Path, params: RecordParams, digest: str) -> dict[str, Done]
                 f"{path}: belongs to a campaign with other parameters ({what}); expected the same ones to continue "
                 "it; use another folder or move its parts away"
             )
-        found |= {run_id: Done(run_id, facts["status"]) for run_id, facts in record["runs"].items()}
+        found |= {run_id: facts["status"] for run_id, facts in record["runs"].items()}
     return found
 
 
@@ -167,7 +225,7 @@ def write_parts(folder: Path) -> list[Path]:
 
 def _kind_of(record: Record) -> Kind:
     facts = next(iter(record["runs"].values()))  # of two at once, both have the same
-    return Done("", facts["status"]).kind
+    return "runs" if facts["status"] == CLEAN else "flagged"
 
 
 def _batches(waiting: list[tuple[Path, pa.Table, Record]]) -> list[list[tuple[Path, pa.Table, Record]]]:
@@ -180,3 +238,24 @@ def _batches(waiting: list[tuple[Path, pa.Table, Record]]) -> list[list[tuple[Pa
             size = one[1].nbytes
         groups[-1].append(one)
     return groups
+
+
+def machine_facts() -> dict[str, str | int | bool | None]:
+    """Processor, cores, memory in bytes, kernel, control groups, and whether hardware events can be counted."""
+    return {
+        "cpu_model": cpu_model(),
+        "cores": os.cpu_count() or 0,
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "cgroups": read_cgroups().layout,
+        "has_pmu": counts_hardware_events(),
+        "python": platform.python_version(),
+    }
+
+
+def machine_name(asked: str) -> str:
+    """The name asked for, else one made of the processor's name and the number of cores."""
+    if asked:
+        return asked
+    words = re.sub(r"[^a-z0-9]+", "-", cpu_model().lower()).strip("-")
+    return f"{words}-{os.cpu_count() or 0}-cores"

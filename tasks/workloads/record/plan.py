@@ -1,16 +1,37 @@
-"""The plan of a campaign: which workload runs with which input, in which round, in which order."""
+"""The plan of a campaign: which workload runs with which input, under which conditions, in which round and order.
+
+Without conditions each workload runs alone, with its usual inputs. With them a round holds a fixed share of each
+condition, spread evenly over its length, and the cases of a condition are dealt out in turn over the rounds: a
+recording that stops early is balanced over conditions and workloads all the same.
+
+    condition        what runs                                              recordings in a round
+    pair             two workloads that are learned                         8
+    pair_unlearned   a workload that is learned, and one that is not        8
+    load             a workload beside a load: processor at 60, 30, 10 %    6 each
+                     of each core; memory, disk, network                    2 each
+    limit            a workload that has half a core; one core              6; 2
+    unlearned        a workload that is never learned                       6
+    input            a workload with one of its other inputs                6
+    idle             nothing                                                3
+    alone            a workload (`wild` where others take too much)         3
+"""
 
 import hashlib
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, replace
+from itertools import combinations, cycle, product
+from typing import Any
 
 from tasks.errors import BadSetting
-from tasks.workloads.record.conditions import LOADS, rounds_of_cells
-from tasks.workloads.record.params import RecordParams
+from tasks.workloads.record.measures import Unavailable
+from tasks.workloads.record.params import Condition, RecordParams
 from tasks.workloads.record.programs.program import Program
+from tasks.workloads.telemetry import Telemetry
 
+LOADS = "load-"  # begins the names of programs that only disturb
+CLEAN = "clean"  # what became of a run that nothing disturbed
 DIGEST_DIGITS = 16
 N_PLAIN = 5  # fields of a run without conditions
 AGAIN = ".again"
@@ -20,7 +41,7 @@ PREPARE_S = 4.0  # the data of one workload, once a round, mean
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """One run. seed: of all that is random in it; the rest says under what it runs, see `conditions`.
+    """One run. seed: of all that is random in it; the rest says under what it runs.
 
     beside: a workload or a load that runs at the same time, in a group of its own, with beside_input."""
 
@@ -60,6 +81,20 @@ class PlannedRun:
 
 
 @dataclass(frozen=True)
+class Outcome:
+    """What became of a run. telemetry: None if it failed; facts: kept in the record of its file; partner: of the
+    workload that ran at the same time."""
+
+    run: PlannedRun
+    status: str
+    telemetry: Telemetry | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+    unavailable: tuple[Unavailable, ...] = ()
+    error: str = ""
+    partner: Telemetry | None = None
+
+
+@dataclass(frozen=True)
 class Plan:
     """The runs of each round, in order."""
 
@@ -96,9 +131,9 @@ def chosen(programs: Mapping[str, Program], names: Sequence[str]) -> dict[str, P
 def make_plan(params: RecordParams, programs: Mapping[str, Program]) -> Plan:
     """Each workload with each input params.runs times, spread evenly over the rounds, shuffled within each.
 
-    With params.conditions: runs under those, see `conditions`."""
+    With params.conditions: runs under those."""
     if params.conditions:
-        return Plan(tuple(condition_rounds(params, programs)))
+        return Plan(tuple(_condition_rounds(params, programs)))
     cases = [(program.name, input.name) for program in programs.values() for input in program.inputs]
     rounds, seed = [], 0
     for n in range(params.rounds):
@@ -111,28 +146,6 @@ def make_plan(params: RecordParams, programs: Mapping[str, Program]) -> Plan:
             planned.append(PlannedRun(run_id, label, workload, input, params.seed + seed))
         rounds.append(tuple(planned))
     return Plan(tuple(rounds))
-
-
-def condition_rounds(params: RecordParams, programs: Mapping[str, Program]) -> Iterator[tuple[PlannedRun, ...]]:
-    """The runs under params.conditions, in rounds."""
-    seed = params.seed
-    for n, cells in enumerate(rounds_of_cells(params, programs)):
-        label = f"shared{n + 1}"
-        runs = []
-        for place, cell in enumerate(cells):
-            seed += 2
-            name = f"{label}-{place + 1:03d}-{cell.workload}-{cell.input}"
-            if cell.beside:
-                name += f".with.{cell.beside}-{cell.beside_input}"
-            if cell.limit_cores is not None:
-                name += f".at.{cell.limit_cores:g}"
-            runs.append(
-                PlannedRun(
-                    name, label, cell.workload, cell.input, seed,
-                    cell.condition, cell.beside, cell.beside_input, cell.limit_cores,
-                )
-            )  # fmt: skip
-        yield tuple(runs)
 
 
 def _share(params: RecordParams, round: int, case: int) -> int:
@@ -155,3 +168,93 @@ def _mixed(cases: Sequence[tuple[str, str]], dice: random.Random) -> list[tuple[
         left.remove(order[-1])
         last = order[-1][0]
     return order
+
+
+def _condition_rounds(params: RecordParams, programs: Mapping[str, Program]) -> Iterator[tuple[PlannedRun, ...]]:
+    dice = random.Random(f"{params.seed} conditions")
+    dealt = [(cycle(cases), n) for name, cases, n in _conditions(programs, dice) if name in params.conditions]
+    seed = params.seed
+    for n_round in range(params.rounds):
+        label = f"shared{n_round + 1}"
+        placed = [((place + dice.random()) / n, next(cases)) for cases, n in dealt for place in range(n)]
+        runs = []
+        for place, (_, case) in enumerate(sorted(placed, key=lambda one: one[0])):
+            seed += 2
+            run = _drawn(case, programs, dice)
+            run_id = f"{label}-{place + 1:03d}-{run.workload}-{run.input}"
+            run_id += f".with.{run.beside}-{run.beside_input}" if run.beside else ""
+            run_id += f".at.{run.limit_cores:g}" if run.limit_cores is not None else ""
+            runs.append(replace(run, run_id=run_id, round=label, seed=seed))
+        yield tuple(runs)
+
+
+def _conditions(
+    programs: Mapping[str, Program], dice: random.Random
+) -> Iterator[tuple[Condition, list[PlannedRun], int]]:
+    """Each condition with its cases, in the order in which they are dealt out, and how many a round has."""
+    by_role: dict[str, list[str]] = {}
+    for name, program in programs.items():
+        by_role.setdefault(program.role, []).append(name)
+    known, unlearned = by_role.get("workload", []), by_role.get("unlearned", [])
+    yield "pair", [_case("pair", one, beside=other) for one, other in _apart(combinations(known, 2), dice)], 8
+    mixed = _apart(product(known, unlearned), dice)
+    yield "pair_unlearned", [_case("pair_unlearned", one, beside=other) for one, other in mixed], 8
+    for beside, level, n in (
+        ("load-cpu", "60", 6), ("load-cpu", "30", 6), ("load-cpu", "10", 6),
+        ("load-memory", "2g", 2), ("load-disk", "1", 2), ("load-network", "1g", 2),
+    ):  # fmt: skip
+        alone = _alone("load", known, programs, dice)
+        yield "load", [replace(one, beside=beside, beside_input=level) for one in alone], n
+    for cores, n in ((0.5, 6), (1.0, 2)):
+        yield "limit", [replace(one, limit_cores=cores) for one in _alone("limit", known, programs, dice)], n
+    yield "unlearned", _alone("unlearned", unlearned, programs, dice), 6
+    yield "input", _alone("input", known, programs, dice, others=True), 6
+    yield "idle", [_case("idle", name) for name in by_role.get("idle", [])], 3
+    yield "alone", _alone("alone", known, programs, dice), 3
+
+
+def _case(condition: Condition, workload: str, input: str = "", beside: str = "") -> PlannedRun:
+    """A run without its place in the plan; inputs that are empty are drawn."""
+    return PlannedRun("", "", workload, input, 0, condition, beside)
+
+
+def _alone(
+    condition: Condition,
+    names: Iterable[str],
+    programs: Mapping[str, Program],
+    dice: random.Random,
+    *,
+    others: bool = False,
+) -> list[PlannedRun]:
+    """Each workload with each input: all workloads once, in shuffled order, before one comes again."""
+    cases = []
+    left = {
+        name: [one.name for one in (programs[name].other_inputs if others else programs[name].inputs)] for name in names
+    }
+    for inputs in left.values():
+        dice.shuffle(inputs)
+    while any(left.values()):
+        order = [name for name, inputs in left.items() if inputs]
+        dice.shuffle(order)
+        cases += [_case(condition, name, left[name].pop()) for name in order]
+    return cases
+
+
+def _apart(pairs: Iterable[tuple[str, str]], dice: random.Random) -> list[tuple[str, str]]:
+    """Pairs in an order in which all names come about equally often in any prefix."""
+    left, order, seen = list(pairs), [], dict[str, int]()
+    dice.shuffle(left)
+    while left:
+        best = min(left, key=lambda pair: sorted((seen.get(name, 0) for name in pair), reverse=True))
+        left.remove(best)
+        order.append(best)
+        for name in best:
+            seen[name] = seen.get(name, 0) + 1
+    return order
+
+
+def _drawn(case: PlannedRun, programs: Mapping[str, Program], dice: random.Random) -> PlannedRun:
+    input = case.input or dice.choice(programs[case.workload].inputs).name
+    if not case.beside or case.beside_input:
+        return replace(case, input=input)
+    return replace(case, input=input, beside_input=dice.choice(programs[case.beside].inputs).name)

@@ -9,9 +9,8 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from tasks.workloads.record.measures import Source
-from tasks.workloads.record.perf_child import PerfChild
-from tasks.workloads.record.rates import Readings, values_of
+from tasks.workloads.record.measures import Readings, Source, values_of
+from tasks.workloads.record.perf import PerfChild
 from tasks.workloads.telemetry import Counter, FloatArray
 
 NAP_S = 0.25

@@ -1,25 +1,218 @@
-"""What is recorded: always the whole machine, and beside it, if asked, one control group or one process."""
+"""What is recorded beside the machine: a control group of version 1 or 2, or a process and its descendants.
 
+A subject goes by the name that people have for it: a process id, the path of a group, a systemd unit, the id or name
+of a container, the uid of a pod. All of them are control groups but a process that shares its group with others."""
+
+import contextlib
+import os
 import re
+import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from tasks.errors import NotFound
+from tasks.errors import NotFound, quoted
+from tasks.machine import find_tool
 from tasks.machine_groups import ROOT, Group, root_group
-from tasks.workloads.record.counters_cpu import cpu_sources
-from tasks.workloads.record.counters_disk import disk_sources
-from tasks.workloads.record.counters_group import UNIFIED, group_sources
-from tasks.workloads.record.counters_irq import interrupt_sources
-from tasks.workloads.record.counters_memory import memory_sources
-from tasks.workloads.record.counters_net import net_sources
-from tasks.workloads.record.counters_pressure import pressure_sources
-from tasks.workloads.record.counters_process import ProcessSource
-from tasks.workloads.record.measures import Source
-from tasks.workloads.record.perf_events import PARTNER_PREFIX
+from tasks.workloads.record.counters import BLOCK, NS, PROC, TICK_S, US, machine_sources, parse_fields, pressure_sources
+from tasks.workloads.record.measures import Measure, Parse, Source, gauge, owned, rate
+from tasks.workloads.record.perf import PARTNER_PREFIX
+from tasks.workloads.telemetry import OWN_PREFIX
 
-CONTROLLERS = ("cpu", "cpuacct", "memory", "blkio", "pids", UNIFIED)
-PROC, BLOCK = Path("/proc"), Path("/sys/block")
 WHOLE = "machine"
+UNIFIED = "unified"  # the version 2 tree beside version 1: pressure lives there
+CONTROLLERS = ("cpu", "cpuacct", "memory", "blkio", "pids", UNIFIED)
+CONTAINER, POD = re.compile(r"[0-9a-f]{64}"), re.compile(r"pod([0-9a-f]{8}(?:[-_]?[0-9a-f]{4}){3}[-_]?[0-9a-f]{12})")
+UNIT_ENDINGS = (".service", ".scope", ".slice")
+SHORT_ID = 12  # digits of a container's id that people write
+ENGINES = ("docker", "podman", "nerdctl")
+ENGINE_S = 10.0
+# fields of /proc/PID/stat, counted from the one behind the name
+STAT_FIELDS = {"minor": (7,), "major": (9,), "user": (11, 13), "sys": (12, 14), "threads": (17,)}
+STATUS_KEYS = {"VmRSS": "rss", "RssAnon": "anon", "RssFile": "file", "RssShmem": "shmem"}
+IO_KEYS = ("read_bytes", "write_bytes", "syscr", "syscw")
+KIB = 1024
+
+USER, SYSTEM = "processor time of its programs", "processor time of the kernel on its behalf"
+FAULTS, MAJOR_FAULTS = "accesses to pages that were not mapped yet", "those that had to wait for a disk"
+MEMORY = (  # counter, what, key of version 1, key of version 2: in bytes
+    ("cached", "pages of files", "total_cache", "file"),
+    ("anonymous", "memory of programs that stands for no file", "total_rss", "anon"),
+    ("shared", "shared memory and tmpfs", "total_shmem", "shmem"),
+    ("mapped", "pages of files that its programs have mapped", "total_mapped_file", "file_mapped"),
+    ("dirty", "changed and not yet written back", "total_dirty", "file_dirty"),
+    ("writeback", "being written back", "total_writeback", "file_writeback"),
+    ("active_anonymous", "the part of it used lately", "total_active_anon", "active_anon"),
+    ("active_file", "pages of files used lately", "total_active_file", "active_file"),
+    ("inactive_file", "pages of files not used lately", "total_inactive_file", "inactive_file"),
+)
+EVENTS = (  # counter, unit, what, key of version 1, key of version 2
+    ("vm.page_faults", "faults", FAULTS, "total_pgfault", "pgfault"),
+    ("vm.major_faults", "faults", MAJOR_FAULTS, "total_pgmajfault", "pgmajfault"),
+    ("vm.charged_pages", "pages", "pages charged to it", "total_pgpgin", ""),
+    ("vm.uncharged_pages", "pages", "pages no longer charged to it", "total_pgpgout", ""),
+    (
+        "vm.refaulted_pages",
+        "pages",
+        "pages of files read again soon after they were dropped",
+        "total_workingset_refault_file",
+        "workingset_refault_file",
+    ),
+)
+KERNEL = (
+    gauge("memory.slab_bytes", "B", "objects of the kernel", "slab"),
+    gauge("memory.kernel_stack_bytes", "B", "stacks of its threads in the kernel", "kernel_stack"),
+    gauge("memory.socket_bytes", "B", "buffers of its sockets", "sock"),
+)
+DISK = (
+    rate("disk.read_bytes", "B", "bytes read", "rbytes"),
+    rate("disk.written_bytes", "B", "bytes written", "wbytes"),
+    rate("disk.reads", "requests", "reads", "rios"),
+    rate("disk.writes", "requests", "writes", "wios"),
+)
+PROCESS = (
+    rate("cpu.user_cores", "core-seconds", USER, "user", scale=TICK_S),
+    rate("cpu.system_cores", "core-seconds", SYSTEM, "sys", scale=TICK_S),
+    rate("vm.page_faults", "faults", FAULTS, "minor", "major"),
+    rate("vm.major_faults", "faults", MAJOR_FAULTS, "major"),
+    gauge("memory.resident_bytes", "B", "memory that it has mapped, shared parts counted each time", "rss", scale=KIB),
+    gauge("memory.anonymous_bytes", "B", "memory of programs that stands for no file", "anon", scale=KIB),
+    gauge("memory.mapped_bytes", "B", "pages of files that its programs have mapped", "file", scale=KIB),
+    gauge("memory.shared_bytes", "B", "shared memory and tmpfs", "shmem", scale=KIB),
+    gauge("cpu.tasks", "tasks", "its processes and threads", "threads"),
+    rate("disk.read_bytes", "B", "bytes read from disks", "read_bytes"),
+    rate("disk.written_bytes", "B", "bytes on their way to disks", "write_bytes"),
+    rate("io.read_calls", "calls", "system calls that read", "syscr"),
+    rate("io.write_calls", "calls", "system calls that write", "syscw"),
+)
+
+
+def parse_value(text: str) -> dict[str, float]:
+    """A file that holds one number."""
+    return {"value": float(text)}
+
+
+def parse_blkio(text: str, read_key: str, write_key: str) -> dict[str, float]:
+    """Version 1: lines `MAJOR:MINOR Read N`; summed over devices. No line yet: nothing read or written."""
+    found = {read_key: 0.0, write_key: 0.0}
+    for line in text.splitlines():
+        fields = line.split()
+        if len(fields) == 3 and fields[1] in ("Read", "Write"):
+            found[read_key if fields[1] == "Read" else write_key] += float(fields[2])
+    return found
+
+
+def parse_io_stat(text: str) -> dict[str, float]:
+    """Version 2: lines `MAJOR:MINOR rbytes=N wbytes=N …`; summed over devices."""
+    found = dict.fromkeys(("rbytes", "wbytes", "rios", "wios"), 0.0)
+    for line in text.splitlines():
+        for field in line.split()[1:]:
+            key, _, value = field.partition("=")
+            if key in found:
+                found[key] += float(value)
+    return found
+
+
+def _throttled(key: str, scale: float) -> tuple[Measure, ...]:
+    return (
+        rate("cpu.throttled", "times", "times that its quota ran out", "nr_throttled"),
+        rate("cpu.throttled_s", "s", "time in which it had to wait for its quota", key, scale=scale),
+    )
+
+
+def _cores(user: str, system: str, scale: float) -> tuple[Measure, ...]:
+    return (
+        rate("cpu.user_cores", "core-seconds", USER, user, scale=scale),
+        rate("cpu.system_cores", "core-seconds", SYSTEM, system, scale=scale),
+    )
+
+
+def _memory(version: int) -> tuple[Measure, ...]:
+    gauges = [gauge(f"memory.{name}_bytes", "B", what, keys[version - 1]) for name, what, *keys in MEMORY]
+    rates = [rate(name, unit, what, keys[version - 1]) for name, unit, what, *keys in EVENTS if keys[version - 1]]
+    return (*gauges, *rates, *(KERNEL if version == 2 else ()))
+
+
+BYTES = partial(parse_blkio, read_key="rbytes", write_key="wbytes")
+REQUESTS = partial(parse_blkio, read_key="rios", write_key="wios")
+V1_USER, V1_SYSTEM = _cores("value", "value", NS)
+USED = (gauge("memory.used_bytes", "B", "all memory charged to it", "value"),)
+TASKS = (gauge("cpu.tasks", "tasks", "its processes and threads", "value"),)
+FILES: dict[int, tuple[tuple[str, str, Parse, tuple[Measure, ...]], ...]] = {  # version: controller, file, …
+    1: (
+        ("cpuacct", "cpuacct.usage_user", parse_value, (V1_USER,)),
+        ("cpuacct", "cpuacct.usage_sys", parse_value, (V1_SYSTEM,)),
+        ("cpu", "cpu.stat", parse_fields, _throttled("throttled_time", NS)),
+        ("memory", "memory.usage_in_bytes", parse_value, USED),
+        ("memory", "memory.stat", parse_fields, _memory(1)),
+        ("blkio", "blkio.throttle.io_service_bytes_recursive", BYTES, DISK[:2]),
+        ("blkio", "blkio.throttle.io_serviced_recursive", REQUESTS, DISK[2:]),
+        ("pids", "pids.current", parse_value, TASKS),
+    ),
+    2: (
+        ("cpu", "cpu.stat", parse_fields, (*_cores("user_usec", "system_usec", US), *_throttled("throttled_usec", US))),
+        ("cpu", "memory.current", parse_value, USED),
+        ("cpu", "memory.stat", parse_fields, _memory(2)),
+        ("cpu", "io.stat", parse_io_stat, DISK),
+        ("cpu", "pids.current", parse_value, TASKS),
+    ),
+}  # fmt: skip
+
+
+def group_sources(group: Group, prefix: str = OWN_PREFIX) -> list[Source]:
+    """What the kernel says of one control group, counters named `own.…`."""
+    nowhere = Path("/nonexistent")
+    found = [
+        Source(group.folders.get(controller, nowhere / controller) / file, parse, measures)
+        for controller, file, parse, measures in FILES[group.version]
+    ]
+    pressed = "cpu" if group.version == 2 else UNIFIED
+    found += pressure_sources(group.folders.get(pressed, nowhere / pressed), "{resource}.pressure")
+    for source in found:
+        source.measures = tuple(owned(measure, prefix) for measure in source.measures)
+    return found
+
+
+class ProcessSource(Source):
+    """The sum over a process and its living descendants, and the CPU time of those that have ended."""
+
+    def __init__(self, pid: int, proc: Path = PROC) -> None:
+        super().__init__(proc / str(pid) / "stat", parse_fields, tuple(owned(measure) for measure in PROCESS))
+        self.pid, self.proc = pid, proc
+
+    def read(self) -> bytes | None:
+        """Lines `key sum`; None once the process has ended."""
+        found: dict[str, int] = {}
+        for pid in descendants(self.pid, self.proc):
+            if not self._add(pid, found) and pid == self.pid:
+                return None
+        return "".join(f"{key} {value}\n" for key, value in found.items()).encode()
+
+    def _add(self, pid: int, found: dict[str, int]) -> bool:
+        folder = self.proc / str(pid)
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return False
+        told = {key: sum(int(fields[at]) for at in places) for key, places in STAT_FIELDS.items()}
+        for name, keys in (("status", STATUS_KEYS), ("io", dict(zip(IO_KEYS, IO_KEYS, strict=True)))):
+            with contextlib.suppress(OSError):
+                lines = (line.split() for line in (folder / name).read_text().splitlines())
+                told |= {keys[one[0][:-1]]: int(one[1]) for one in lines if one and one[0][:-1] in keys}
+        for key, value in told.items():
+            found[key] = found.get(key, 0) + value
+        return True
+
+
+def descendants(pid: int, proc: Path = PROC) -> Iterator[int]:
+    """A process, then all that it or one of them has started and that still lives."""
+    waiting = [pid]
+    while waiting:
+        yield (pid := waiting.pop())
+        with contextlib.suppress(OSError):
+            for children in (proc / str(pid) / "task").glob("*/children"):
+                waiting += [int(text) for text in children.read_text().split()]
 
 
 @dataclass(frozen=True)
@@ -42,36 +235,90 @@ class Subject:
         return found
 
 
-def machine_sources(proc: Path = PROC, block: Path = BLOCK) -> list[Source]:
-    """The files that tell of the whole machine."""
-    return [
-        *cpu_sources(proc),
-        *memory_sources(proc),
-        *disk_sources(proc, block),
-        *net_sources(proc),
-        *pressure_sources(proc / "pressure"),
-        *interrupt_sources(proc),
-    ]
-
-
 def subject_of(asked: str, *, root: Path = ROOT, proc: Path = PROC) -> Subject:
-    """`machine`, a process id, or the path of a control group below the root of the tree.
+    """`machine`, a process id, or a control group by its path, unit, container or pod.
 
-    Raises NotFound where there is no such process or group."""
+    A process whose group holds nothing but it and its descendants is that group: its counters say more.
+    Raises NotFound where there is no such process or group, or where several go by that name."""
     if asked in ("", WHOLE):
         return Subject()
-    if re.fullmatch(r"\d+", asked):
-        if not (proc / asked).is_dir():
-            raise NotFound(f"{asked}: no such process; expected the id of one that runs (see ps)")
-        return Subject(pid=int(asked))
-    return Subject(group=find_group(asked, root))
+    if not re.fullmatch(r"\d+", asked) or len(asked) > SHORT_ID:
+        return Subject(group=find_group(asked, root))
+    if not (proc / asked).is_dir():
+        raise NotFound(f"{asked}: no such process; expected the id of one that runs (see ps)")
+    group = group_of_process(int(asked), root, proc)
+    return Subject(group=group) if group else Subject(pid=int(asked))
+
+
+def group_of_process(pid: int, root: Path = ROOT, proc: Path = PROC) -> Group | None:
+    """The control group of a process, if nothing else is in it or below it; None otherwise."""
+    base = root_group(root, CONTROLLERS)
+    if base is None:
+        return None
+    paths: dict[str, str] = {}  # by controller; of version 2, which names none, by an empty name
+    with contextlib.suppress(OSError):
+        for line in (proc / str(pid) / "cgroup").read_text().splitlines():
+            _, names, path = line.split(":", 2)
+            paths |= dict.fromkeys(names.split(","), path)
+    inner = paths.get("" if base.version == 2 else "cpuacct", "/").strip("/")
+    group = _group_at(base, inner) if inner else None
+    if group is None:
+        return None
+    folder = group.folders["cpu" if group.version == 2 else "cpuacct"]
+    inside = {int(text) for procs in folder.rglob("cgroup.procs") for text in procs.read_text().split()}
+    return group if pid in inside and inside <= set(descendants(pid, proc)) else None
 
 
 def find_group(name: str, root: Path = ROOT) -> Group:
-    """A control group by its path below the root, such as `system.slice/nginx.service`. Raises NotFound."""
+    """A control group by its path below the root, such as `system.slice/nginx.service`, by its systemd unit, by the id
+    (12 digits are enough) or name of its container, or by the uid of its pod. Raises NotFound."""
     base = root_group(root, CONTROLLERS)
-    inner = name.strip("/")
-    there = {key: folder / inner for key, folder in base.folders.items() if (folder / inner).is_dir()} if base else {}
-    if base is None or not there or (base.version == 2 and "cpu" not in there):
-        raise NotFound(f"{name}: no such control group below {root}; expected the path of one, as in /proc/PID/cgroup")
-    return Group(base.version, there)
+    if base is not None:
+        if group := _group_at(base, name.strip("/")):
+            return group
+        found = _paths_called(name, base) or _paths_called(_container_id(name), base)
+        if len(found) > 1:
+            raise NotFound(f"{name}: several control groups are called so ({quoted(found)}); expected the path of one")
+        if found and (group := _group_at(base, found[0])):
+            return group
+    raise NotFound(
+        f"{name}: no such control group, unit, container or pod below {root}; expected the path of a group, as in "
+        "/proc/PID/cgroup, or one of these names"
+    )
+
+
+def _group_at(base: Group, inner: str) -> Group | None:
+    there = {key: folder / inner for key, folder in base.folders.items() if inner and (folder / inner).is_dir()}
+    return Group(base.version, there) if there and (base.version == 1 or "cpu" in there) else None
+
+
+def _paths_called(name: str, base: Group) -> list[str]:
+    """The paths of the groups that go by this name, without those inside one of them."""
+    found: list[str] = []
+    tops = dict.fromkeys(base.folders[key] for key in ("cpu", "memory", UNIFIED) if key in base.folders)
+    for top in tops if name else ():
+        for folder, inside, _ in os.walk(top):
+            called = sorted(one for one in inside if _is_called(one, name))
+            found += [str((Path(folder) / one).relative_to(top)) for one in called]
+            inside[:] = [one for one in inside if one not in called]
+    return list(dict.fromkeys(found))
+
+
+def _is_called(folder: str, name: str) -> bool:
+    if name in (folder, *(folder.removesuffix(ending) for ending in UNIT_ENDINGS)):
+        return True
+    if container := CONTAINER.search(folder):
+        return len(name) >= SHORT_ID and container[0].startswith(name)
+    pod = POD.search(folder)
+    return bool(pod) and pod[1].replace("_", "").replace("-", "") == name.removeprefix("pod").replace("-", "")
+
+
+def _container_id(name: str) -> str:
+    """The id of the container that an engine on this machine knows by this name; empty where there is none."""
+    for engine in filter(None, (find_tool(one) for one in ENGINES)):
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            command = [engine, "inspect", "--format", "{{.Id}}", "--", name]
+            told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=ENGINE_S)
+            if found := CONTAINER.search(told.stdout):
+                return found[0]
+    return ""

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tasks.workloads.record.params import RecordParams
-from tasks.workloads.record.programs.need import Need
-from tasks.workloads.record.programs.program import Input, Place
+from tasks.workloads.record.programs.program import Input, Need, Place
 
 STAT = """cpu  {user} 0 {system} {idle} 40 0 10 5 0 0
 cpu0 100 0 50 1000 40 0 10 5 0 0

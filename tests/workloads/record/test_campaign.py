@@ -17,8 +17,8 @@ from tasks.errors import BadSetting, MissingTool
 from tasks.machine_groups import ROOT
 from tasks.workloads.record.campaign import PREFIX, planned, record_workloads
 from tasks.workloads.record.parts import part_paths
-from tasks.workloads.record.programs.need import Need
 from tasks.workloads.record.programs.place import ProgramFailed
+from tasks.workloads.record.programs.program import Need
 
 KILLED = """
 import sys

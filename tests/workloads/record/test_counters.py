@@ -1,13 +1,20 @@
 """Each file of /proc, as text of a real machine cut short, and the numbers in it worked out by hand."""
 
-from tasks.workloads.record import giveaways
-from tasks.workloads.record.counters_cpu import parse_loadavg, parse_schedstat, parse_stat
-from tasks.workloads.record.counters_disk import parse_diskstats, whole_disks
-from tasks.workloads.record.counters_irq import parse_interrupts
-from tasks.workloads.record.counters_memory import parse_meminfo
-from tasks.workloads.record.counters_net import parse_devices, parse_snmp, parse_sockets
-from tasks.workloads.record.counters_pressure import parse_pressure
-from tasks.workloads.record.subjects import machine_sources
+from tasks.workloads.record.counters import (
+    GIVEAWAYS,
+    machine_sources,
+    parse_devices,
+    parse_diskstats,
+    parse_interrupts,
+    parse_loadavg,
+    parse_meminfo,
+    parse_pressure,
+    parse_schedstat,
+    parse_snmp,
+    parse_sockets,
+    parse_stat,
+    whole_disks,
+)
 
 DISKSTATS = """   7       0 loop0 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9
  254       0 vda 10 1 200 30 40 2 800 50 3 60 70 5 0 16 1 6 7
@@ -87,8 +94,8 @@ def test_memory_in_bytes_and_counts_as_they_are():
 def test_names_are_unique_and_every_giveaway_is_a_gauge_that_is_recorded():
     measures = {m.counter.name: m for source in machine_sources() for m in source.measures}
     assert len(measures) == sum(len(source.measures) for source in machine_sources())
-    assert giveaways.GIVEAWAYS.keys() <= measures.keys()
-    assert not any(measures[name].counter.is_rate for name in giveaways.GIVEAWAYS)
+    assert GIVEAWAYS.keys() <= measures.keys()
+    assert not any(measures[name].counter.is_rate for name in GIVEAWAYS)
 
 
 def test_every_counter_says_what_it_is():

@@ -35,6 +35,9 @@ def test_a_process_and_its_children_are_recorded_beside_the_machine(brief):
     own = run.values[:, run.names.index("own.cpu.user_cores")]
     assert own[~(own != own)].max() > 0.1
     assert run.values[-1, run.names.index("own.cpu.tasks")] == 2
+    assert 0 < run.conditions.own_share <= 1
+    assert run.conditions.foreign_share is not None
+    assert run.conditions.stolen_share is not None
 
 
 def test_a_process_that_ends_leaves_missing_samples_and_no_error(brief):

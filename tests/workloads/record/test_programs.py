@@ -8,8 +8,8 @@ import pytest
 from tasks.errors import MissingTool
 from tasks.tools import TOOLS
 from tasks.workloads.record.programs import PROGRAMS, missing_needs
-from tasks.workloads.record.programs.compress import Compress
-from tasks.workloads.record.programs.need import Need, lacks
+from tasks.workloads.record.programs.computing import Compress
+from tasks.workloads.record.programs.program import Need, lacks
 
 ABSENT = Need(("whorl-no-such-server", "whorl-nor-this"), "no-such-package")
 

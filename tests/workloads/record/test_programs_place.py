@@ -16,8 +16,7 @@ import pytest
 
 from tasks.errors import BadSetting
 from tasks.workloads.record.programs.place import USER, Place, ProgramFailed, Stopped, make_place
-from tasks.workloads.record.programs.program import Input
-from tasks.workloads.record.programs.service import Service
+from tasks.workloads.record.programs.program import Input, Program
 from tasks.workloads.record.programs.session import end_session, members, started, wait_for_end
 
 ROOT = Path(__file__).parents[3]
@@ -39,7 +38,7 @@ sys.stdin.read()
 INPUT = Input("plain", {}, "nothing")
 
 
-class Sleeper(Service):
+class Sleeper(Program):
     """A load that would never end, or the given one."""
 
     name, title, inputs, needs = "sleeper", "sleeps", (INPUT, INPUT), ()

@@ -6,15 +6,14 @@ import time
 import numpy as np
 import pytest
 
-from tasks.workloads.record.counters_cpu import cpu_sources
+from tasks.workloads.record.counters import machine_sources
 from tasks.workloads.record.measures import opened
 from tasks.workloads.record.sampler import first_in_line, sample
-from tasks.workloads.record.subjects import PROC
 
 
 @pytest.fixture
 def sources():
-    ready, _ = opened(cpu_sources(PROC))
+    ready, _ = opened(machine_sources()[:3])
     yield ready
     for source in ready:
         source.close()

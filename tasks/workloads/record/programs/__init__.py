@@ -2,19 +2,11 @@
 
 from collections.abc import Iterable
 
-from tasks.workloads.record.programs.bayes import Bayes
-from tasks.workloads.record.programs.cnn import Cnn
 from tasks.workloads.record.programs.companions import COMPANIONS_LISTED
-from tasks.workloads.record.programs.compilation import Compilation
-from tasks.workloads.record.programs.compress import Compress
-from tasks.workloads.record.programs.mariadb import MariaDb
-from tasks.workloads.record.programs.memcached import Memcached
-from tasks.workloads.record.programs.need import lacks
-from tasks.workloads.record.programs.nginx import Nginx
-from tasks.workloads.record.programs.postgresql import PostgreSql
-from tasks.workloads.record.programs.program import Program
-from tasks.workloads.record.programs.redis import Redis
-from tasks.workloads.record.programs.wordpress_site import WordPress
+from tasks.workloads.record.programs.computing import Bayes, Cnn, Compilation, Compress
+from tasks.workloads.record.programs.program import Program, lacks
+from tasks.workloads.record.programs.stores import MariaDb, Memcached, PostgreSql, Redis
+from tasks.workloads.record.programs.web import Nginx, WordPress
 
 _ALL: tuple[Program, ...] = (
     Redis(),

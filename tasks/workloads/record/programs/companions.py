@@ -3,12 +3,8 @@
 import random
 import subprocess
 
-from tasks.workloads.record.programs.need import Need
 from tasks.workloads.record.programs.place import LOOPBACK, Place
-from tasks.workloads.record.programs.program import Input, Role
-from tasks.workloads.record.programs.python_load import spawn_python
-from tasks.workloads.record.programs.service import LONGEST_S, Service, wait_until_it_listens
-from tasks.workloads.record.programs.shell_load import spawn_loop
+from tasks.workloads.record.programs.program import LONGEST_S, Input, Need, Program, Role, spawn_loop, spawn_python
 
 FFMPEG, JAVA, SORT = Need(("ffmpeg",), "ffmpeg"), Need(("java",), "default-jdk-headless"), Need(("sort",), "coreutils")
 OPENSSL, STRESS, IPERF = Need(("openssl",), "openssl"), Need(("stress-ng",), "stress-ng"), Need(("iperf3",), "iperf3")
@@ -35,7 +31,7 @@ public class Load {
 """
 
 
-class Sqlite(Service):
+class Sqlite(Program):
     """A file of one table; each transaction is written through to the disk."""
 
     name, title = "sqlite", "SQLite: an embedded database in Python"
@@ -48,10 +44,10 @@ class Sqlite(Service):
 
     def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":
         """Fill the table and ask."""
-        return spawn_python(place, "sqlite_load", input.options)
+        return spawn_python(place, "sqlite", input.options)
 
 
-class Encoding(Service):
+class Encoding(Program):
     """A moving test picture, encoded and thrown away."""
 
     name, title = "ffmpeg", "video encoding with ffmpeg"
@@ -70,7 +66,7 @@ class Encoding(Service):
         return place.spawn([*command, "-c:v", str(input.options["codec"]), "-f", "null", "-"], name="load")
 
 
-class LinearAlgebra(Service):
+class LinearAlgebra(Program):
     """Matrices in numpy, by the BLAS that it came with."""
 
     name, title = "matrices", "a numerical kernel: products and factors of matrices in numpy"
@@ -84,10 +80,10 @@ class LinearAlgebra(Service):
 
     def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":
         """Start the kernel."""
-        return spawn_python(place, "matrices_load", input.options, threads=int(input.options["threads"]))
+        return spawn_python(place, "matrices", input.options, threads=int(input.options["threads"]))
 
 
-class Jvm(Service):
+class Jvm(Program):
     """Objects that come and go in maps: the garbage collector has work."""
 
     name, title = "jvm", "a Java program over maps"
@@ -105,7 +101,7 @@ class Jvm(Service):
         return place.spawn([JAVA.path(), "-Xmx256m", str(source), *told, str(place.seed)], name="load")
 
 
-class Sorting(Service):
+class Sorting(Program):
     """Lines of numbers."""
 
     name, title, kin = "sort", "sorting with GNU sort", "compress"
@@ -126,7 +122,7 @@ class Sorting(Service):
         return spawn_loop(place, f"{SORT.path()} {input.options['flags']} -T . numbers -o sorted")
 
 
-class Encryption(Service):
+class Encryption(Program):
     """The speed test of openssl, again and again."""
 
     name, title = "openssl", "encryption with openssl"
@@ -142,7 +138,7 @@ class Encryption(Service):
         return spawn_loop(place, f"{OPENSSL.path()} speed -seconds 5 {input.options['flags']} > /dev/null 2>&1")
 
 
-class Idle(Service):
+class Idle(Program):
     """A group in which nothing happens."""
 
     name, title, needs = "idle", "nothing", ()
@@ -154,7 +150,7 @@ class Idle(Service):
         return place.spawn(["/bin/sleep", str(LONGEST_S)], name="load")
 
 
-class StressLoad(Service):
+class StressLoad(Program):
     """Work of stress-ng that is nobody's: of its flags, {level} is the input's."""
 
     needs = (STRESS,)
@@ -170,7 +166,7 @@ class StressLoad(Service):
         return place.spawn([STRESS.path(), "--temp-path", str(place.folder), *flags], name="load")
 
 
-class NetworkLoad(Service):
+class NetworkLoad(Program):
     """iperf3 over the loopback device, at a bitrate."""
 
     name, title, needs = "load-network", "load on the network", (IPERF,)
@@ -180,17 +176,15 @@ class NetworkLoad(Service):
     def start(self, place: Place) -> None:
         """Start the server."""
         port = place.free_port()
-        server = place.spawn([IPERF.path(), "-s", "-B", LOOPBACK, "-p", str(port)], name="iperf3")
-        wait_until_it_listens(self.name, place, "iperf3", server, port)
-        place.remember("port", port)
+        self.serve(place, "iperf3", [IPERF.path(), "-s", "-B", LOOPBACK, "-p", str(port)], port)
 
     def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":
         """Start the client."""
-        flags = ["-p", str(place.recall("port")), "-b", str(input.options["rate"]), "-t", str(LONGEST_S)]
+        flags = ["-p", str(place.facts["port"]), "-b", str(input.options["rate"]), "-t", str(LONGEST_S)]
         return place.spawn([IPERF.path(), "-c", LOOPBACK, *flags], name="load")
 
 
-COMPANIONS_LISTED: tuple[Service, ...] = (
+COMPANIONS_LISTED: tuple[Program, ...] = (
     Sqlite(),
     Encoding(),
     LinearAlgebra(),

@@ -39,7 +39,7 @@ class Stopped(Exception):
 class Place:
     """One workload's surroundings. folder: owned by the user that runs it, in one that the recorder alone writes to and
     keeps logs in; joins: the `cgroup.procs` files of the control groups that its processes move into; seed: of
-    everything random, the run's number."""
+    everything random, the run's number; facts: such as the port of the server that started last."""
 
     folder: Path
     joins: tuple[Path, ...] = ()
@@ -101,14 +101,6 @@ class Place:
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         plain = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin", "LANG": "C.UTF-8", "TZ": "UTC"}
         return plain | threads | {"HOME": str(self.folder), "TMPDIR": str(self.folder)}
-
-    def remember(self, fact: str, number: int) -> None:
-        """Keep a number, such as the port of the server that has just started."""
-        self.facts[fact] = number
-
-    def recall(self, fact: str) -> int:
-        """The number that was kept last."""
-        return self.facts[fact]
 
     def open(self) -> None:
         """Let processes start here, again after a stop."""

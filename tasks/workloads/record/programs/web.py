@@ -1,13 +1,20 @@
-"""What the two web workloads share: nginx's settings, and wrk with a list of pages."""
+"""Web servers under wrk: nginx over files, and WordPress on PHP and MariaDB behind nginx."""
 
+import random
+import secrets
+import shutil
 import signal
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import ProxyHandler, build_opener
 
-from tasks.workloads.record.programs.need import Need
-from tasks.workloads.record.programs.place import LOOPBACK, Place
-from tasks.workloads.record.programs.program import Input
-from tasks.workloads.record.programs.service import LONGEST_S, wait_until_it_listens
+from tasks.tools import PHP_FPM
+from tasks.workloads.record.programs.place import LOOPBACK, Place, ProgramFailed
+from tasks.workloads.record.programs.program import LONGEST_S, Input, Need, Program
+from tasks.workloads.record.programs.session import wait_for_end
+from tasks.workloads.record.programs.stores import MariaDbServer
 
 NGINX = Need(("nginx",), "nginx-light")
 WRK = Need(("wrk",), "wrk")
@@ -45,26 +52,208 @@ function request() return wrk.format("GET", pages[math.random(#pages)]) end
 {delay}
 """
 DELAY = "function delay() return math.random(0, {most_ms}) end"
+SMALL_FILES, SMALL_BYTES = 400, (1_000, 16_000)
+LARGE_FILES, LARGE_BYTES = 40, (500_000, 2_000_000)
+FILES_SEED = 7
 
 
-def start_nginx(workload: str, place: Place, *, root: str, locations: str = "") -> int:
-    """Start nginx over a folder of the place and wait until it listens. Returns its port."""
-    port = place.free_port()
-    text = SETTINGS.format(folder=place.folder, address=LOOPBACK, port=port, root=root, locations=locations)
-    settings = place.write("nginx.conf", text)
-    command = [NGINX.path(), "-e", "stderr", "-p", str(place.folder), "-c", str(settings)]
-    # SIGTERM: the master must live long enough to end its workers
-    server = place.spawn(command, name="nginx", first_signal=signal.SIGTERM)
-    wait_until_it_listens(workload, place, "nginx", server, port)
-    return port
+class NginxServer(Program):
+    """What a workload behind nginx can do: start it, and load it with wrk."""
+
+    def start_nginx(self, place: Place, *, root: str, locations: str = "") -> None:
+        """Start nginx over a folder of the place and wait until it listens."""
+        port = place.free_port()
+        text = SETTINGS.format(folder=place.folder, address=LOOPBACK, port=port, root=root, locations=locations)
+        settings = place.write("nginx.conf", text)
+        command = [NGINX.path(), "-e", "stderr", "-p", str(place.folder), "-c", str(settings)]
+        # SIGTERM: the master must live long enough to end its workers
+        self.serve(place, "nginx", command, port, signal.SIGTERM)
+
+    def start_wrk(self, place: Place, input: Input, pages: Sequence[str]) -> "subprocess.Popen[bytes]":
+        """Start wrk on random pages, one thread: `connections` and the mean `pause_ms` before a request are options."""
+        pause_ms = int(input.options.get("pause_ms", 0))
+        delay = DELAY.format(most_ms=2 * pause_ms) if pause_ms else ""
+        listed = ", ".join(f'"{page}"' for page in pages)
+        script = place.write("visitors.lua", VISITORS.format(pages=listed, seed=place.seed, delay=delay))
+        size = [f"-c{input.options['connections']}", "-t1", f"-d{LONGEST_S}s", f"--timeout={TIMEOUT_S}s"]
+        url = f"http://{LOOPBACK}:{place.facts['port']}/"
+        return place.spawn([WRK.path(), *size, "-s", str(script), url], name="load")
 
 
-def start_wrk(place: Place, input: Input, port: int, pages: Sequence[str]) -> "subprocess.Popen[bytes]":
-    """Start wrk on random pages, one thread: `connections` and the mean `pause_ms` before a request are options."""
-    pause_ms = int(input.options.get("pause_ms", 0))
-    delay = DELAY.format(most_ms=2 * pause_ms) if pause_ms else ""
-    listed = ", ".join(f'"{page}"' for page in pages)
-    script = place.write("visitors.lua", VISITORS.format(pages=listed, seed=place.seed, delay=delay))
-    size = [f"-c{input.options['connections']}", "-t1", f"-d{LONGEST_S}s"]
-    url = f"http://{LOOPBACK}:{port}/"
-    return place.spawn([WRK.path(), *size, f"--timeout={TIMEOUT_S}s", "-s", str(script), url], name="load")
+class Nginx(NginxServer):
+    """Two workers; an access log is written, as on a real server."""
+
+    name = "nginx"
+    title = "nginx: static files under wrk"
+    kin = "redis"
+    needs = (NGINX, WRK)
+    inputs = (
+        Input(
+            "small",
+            {"connections": 4, "pause_ms": 1, "files": "small", "n_files": SMALL_FILES},
+            "4 connections that pause 1 ms on average, 400 files of 1 to 16 kB",
+        ),
+        Input(
+            "large",
+            {"connections": 16, "files": "large", "n_files": LARGE_FILES},
+            "16 connections without a pause, 40 files of 0.5 to 2 MB",
+        ),
+    )
+
+    other_inputs = (
+        Input(
+            "crowd",
+            {"connections": 16, "files": "small", "n_files": SMALL_FILES},
+            "16 connections without a pause, 400 files of 1 to 16 kB",
+        ),
+        Input(
+            "downloads",
+            {"connections": 2, "pause_ms": 30, "files": "large", "n_files": LARGE_FILES},
+            "2 connections that pause 30 ms on average, 40 files of 0.5 to 2 MB",
+        ),
+    )
+
+    def fill(self, place: Place) -> None:
+        """Write the files."""
+        rng = random.Random(FILES_SEED)
+        for kind, n_files, size in (("small", SMALL_FILES, SMALL_BYTES), ("large", LARGE_FILES, LARGE_BYTES)):
+            folder = place.folder / "www" / kind
+            folder.mkdir(parents=True, exist_ok=True)
+            for number in range(n_files):
+                (folder / f"{number}.html").write_bytes(rng.randbytes(rng.randint(*size)))
+        place.give(place.folder / "www")
+
+    def start(self, place: Place) -> None:
+        """Start nginx over the files."""
+        self.start_nginx(place, root=str(place.folder / "www"))
+
+    def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":
+        """Start wrk on random files."""
+        pages = [f"/{input.options['files']}/{number}.html" for number in range(int(input.options["n_files"]))]
+        return self.start_wrk(place, input, pages)
+
+
+FPM = Need(PHP_FPM, "php-fpm")
+MYSQLI = Need(tuple(f"/etc/php/8.{minor}/mods-available/mysqli.ini" for minor in range(9, -1, -1)), "php-mysql", "file")
+SOURCE = Need(("/usr/share/wordpress/wp-load.php",), "wordpress", "file")
+THEME = Need(
+    ("/usr/share/wordpress/wp-content/themes/twentytwentythree/style.css",), "wordpress-theme-twentytwentythree", "file"
+)
+SETUP_S, FPM_READY_S, NAP_S = 90.0, 10.0, 0.02
+POSTS = 60
+FPM_SETTINGS = """
+[global]
+daemonize = no
+error_log = {folder}/php.log
+[www]
+listen = {folder}/php.sock
+pm = static
+pm.max_children = 4
+clear_env = no
+php_admin_value[memory_limit] = 128M
+"""
+PHP = """
+        index index.php;
+        location / {{ try_files $uri $uri/ /index.php?$args; }}
+        location ~ \\.php$ {{
+            include {parameters};
+            fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;
+            fastcgi_pass unix:{folder}/php.sock;
+            fastcgi_read_timeout 60s;
+        }}
+"""
+
+
+class WordPress(NginxServer, MariaDbServer):
+    """Debian's WordPress with 60 posts and their comments; what it writes lies in the place."""
+
+    name = "wordpress"
+    title = "WordPress: PHP pages over MariaDB behind nginx, under wrk"
+    kin = "mariadb"
+    needs = (SOURCE, THEME, FPM, MYSQLI, NGINX, WRK, *MariaDbServer.mariadb_needs)
+    inputs = (
+        Input(
+            "reader",
+            {"connections": 1, "pause_ms": 60, "pages": "posts"},
+            "one visitor that reads single posts, 60 ms between pages on average",
+        ),
+        Input(
+            "crowd",
+            {"connections": 4, "pause_ms": 0, "pages": "lists"},
+            "4 visitors without a pause: front page, archive pages, search, feed",
+        ),
+    )
+
+    other_inputs = (
+        Input("pair", {"connections": 2, "pause_ms": 20, "pages": "posts"}, "2 visitors that read posts, 20 ms apart"),
+        Input("browser", {"connections": 1, "pause_ms": 150, "pages": "lists"}, "one visitor of lists, 150 ms apart"),
+    )
+
+    def fill(self, place: Place) -> None:
+        """Lay WordPress out, install it into a database of its own and write the posts."""
+        site = place.folder / "site"
+        _lay_out(Path(SOURCE.path()).parent, site)
+        here = Path(__file__).parent / "wordpress_files"
+        config = (here / "wp-config.php").read_text()
+        for mark, text in {"{folder}": str(place.folder), "{salt}": secrets.token_hex()}.items():
+            config = config.replace(mark, text)
+        (site / "wp-config.php").write_text(config)
+        shutil.copyfile(here / "fill.php", site / "fill.php")
+        place.give(site)
+        self.make_mariadb(place, "wordpress")
+        self._serve(place)
+        self._install(place)
+        (site / "fill.php").unlink()
+
+    def _install(self, place: Place) -> None:
+        url = f"http://{LOOPBACK}:{place.facts['port']}/fill.php?posts={POSTS}"
+        try:
+            with build_opener(ProxyHandler({})).open(url, timeout=SETUP_S) as answer:
+                told = answer.read().decode(errors="replace").strip()
+        except (URLError, OSError) as error:
+            raise ProgramFailed(
+                f"{self.name}: the installation did not answer: {error}; see {place.folder.parent}"
+            ) from None
+        if not told.endswith(f"{POSTS} posts"):
+            raise ProgramFailed(
+                f"{self.name}: the installation failed: {told[-300:] or 'no message'}; see {place.folder.parent}"
+            )
+
+    def start(self, place: Place) -> None:
+        """Start MariaDB, PHP and nginx."""
+        self.start_mariadb(place)
+        self._serve(place)
+
+    def _serve(self, place: Place) -> None:
+        settings = place.write("php-fpm.conf", FPM_SETTINGS.format(folder=place.folder))
+        socket = place.folder / "php.sock"
+        socket.unlink(missing_ok=True)
+        # SIGTERM: the master must live long enough to end its workers
+        fpm = place.spawn([FPM.path(), "-F", "-y", str(settings)], name="php-fpm", first_signal=signal.SIGTERM)
+        for _ in range(round(FPM_READY_S / NAP_S)):
+            if socket.exists():
+                break
+            if wait_for_end(fpm.pid, NAP_S):
+                raise self.failure(place, "php-fpm", "ended before it was ready")
+        else:
+            raise self.failure(place, "php-fpm", f"was not ready after {FPM_READY_S:.0f} s")
+        locations = PHP.format(folder=place.folder, parameters="/etc/nginx/fastcgi_params")
+        self.start_nginx(place, root=str(place.folder / "site"), locations=locations)
+
+    def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":
+        """Start the visitors."""
+        posts = [f"/?name=post-{number}" for number in range(1, POSTS + 1)]
+        lists = ["/", "/?paged=2", "/?paged=3", "/?s=river", "/?s=stone", "/?feed=rss2"]
+        pages = posts if input.options["pages"] == "posts" else lists
+        return self.start_wrk(place, input, pages)
+
+
+def _lay_out(source: Path, site: Path) -> None:
+    """Make a site of its own from the package: pages are copied, since they look for their settings beside them,
+    and what they include is linked, as it is only read."""
+    (site / "wp-content" / "uploads").mkdir(parents=True, exist_ok=True)
+    for page in source.glob("*.php"):
+        shutil.copyfile(page, site / page.name)
+    for folder in ("wp-admin", "wp-includes", "wp-content/themes", "wp-content/plugins"):
+        (site / folder).unlink(missing_ok=True)
+        (site / folder).symlink_to(source / folder)

@@ -5,10 +5,8 @@ from math import isnan
 
 import pytest
 
-from tasks.workloads.record.counters_cpu import cpu_sources
-from tasks.workloads.record.counters_memory import memory_sources
-from tasks.workloads.record.measures import opened
-from tasks.workloads.record.rates import Readings, values_of
+from tasks.workloads.record.counters import machine_sources
+from tasks.workloads.record.measures import Readings, opened, values_of
 
 HZ = os.sysconf("SC_CLK_TCK")
 
@@ -23,7 +21,7 @@ def told(sources, readings):
 def stat(tmp_path, stat_text):
     """The source of /proc/stat, open, and a function that reads what the file then says."""
     (tmp_path / "stat").write_text(stat_text())
-    [source], missing = opened(cpu_sources(tmp_path)[:1])
+    [source], missing = opened(machine_sources(tmp_path, tmp_path)[:1])
     assert missing == []
 
     def read(**ticks):
@@ -77,7 +75,7 @@ def test_text_that_makes_no_sense_is_missing(stat):
 
 def test_what_the_machine_does_not_give_is_listed_with_its_reason_and_has_no_column(tmp_path):
     (tmp_path / "vmstat").write_text("pgfault 10\npgmajfault 0\npgalloc_normal 5\n")
-    sources, missing = opened(memory_sources(tmp_path))
+    sources, missing = opened(machine_sources(tmp_path, tmp_path)[3:5])
     names = [measure.counter.name for source in sources for measure in source.measures]
     assert names == ["vm.page_faults", "vm.major_faults", "vm.allocated_pages"]
     reasons = {one.counter: one.reason for one in missing}
@@ -88,7 +86,7 @@ def test_what_the_machine_does_not_give_is_listed_with_its_reason_and_has_no_col
 
 def test_an_open_file_that_is_gone_reads_as_missing(tmp_path):
     (tmp_path / "vmstat").write_text("pgfault 10\n")
-    [source], _ = opened(memory_sources(tmp_path))
+    [source], _ = opened(machine_sources(tmp_path, tmp_path)[3:5])
     source.close()
     assert source.read() is None
     assert [isnan(value) for value in source.values(None)] == [True]

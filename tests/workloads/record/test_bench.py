@@ -5,7 +5,7 @@ from math import isnan
 import numpy as np
 import pytest
 
-from tasks.workloads.record.foreign import disturbance_of
+from tasks.workloads.record.bench import disturbance_of
 from tasks.workloads.telemetry import Counter, Telemetry
 
 

@@ -1,0 +1,180 @@
+"""A control group of version 1 and of version 2: the same counters, and the names that people have for it."""
+
+import os
+
+import pytest
+
+from tasks.errors import NotFound
+from tasks.machine_groups import Group
+from tasks.workloads.record.measures import Readings, opened, values_of
+from tasks.workloads.record.subjects import ProcessSource, group_sources, subject_of
+
+PRESSURE = "some avg10=0 avg60=0 avg300=0 total={0}\nfull avg10=0 avg60=0 avg300=0 total=0\n"
+V1 = {
+    "cpuacct/cpuacct.usage_user": "{0}000",
+    "cpuacct/cpuacct.usage_sys": "0",
+    "cpu/cpu.stat": "nr_periods 1\nnr_throttled 2\nthrottled_time {0}000\n",
+    "memory/memory.usage_in_bytes": "4096",
+    "memory/memory.stat": "cache 1\nrss 1\ntotal_cache 100\ntotal_rss 200\ntotal_pgfault {0}\ntotal_dirty 3\n",
+    "blkio/blkio.throttle.io_service_bytes_recursive": "254:0 Read {0}\n254:0 Write 5\n8:0 Read 1\nTotal 9\n",
+    "blkio/blkio.throttle.io_serviced_recursive": "Total 0\n",
+    "pids/pids.current": "7",
+    "unified/cpu.pressure": PRESSURE,
+    "unified/io.pressure": PRESSURE,
+    "unified/memory.pressure": PRESSURE,
+}
+V2 = {
+    "cpu.stat": "usage_usec 1\nuser_usec {0}\nsystem_usec 0\nnr_throttled 2\nthrottled_usec {0}\n",
+    "memory.current": "4096",
+    "memory.stat": "anon 200\nfile 100\npgfault {0}\nfile_dirty 3\nslab 50\n",
+    "io.stat": "254:0 rbytes={0} wbytes=5 rios=0 wios=0 dbytes=0 dios=0\n8:0 rbytes=1 wbytes=0 rios=0 wios=0\n",
+    "pids.current": "7",
+    "cpu.pressure": PRESSURE,
+    "io.pressure": PRESSURE,
+    "memory.pressure": PRESSURE,
+}
+
+
+def fill(root, files, amount):
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text.replace("{0}", str(amount)))
+
+
+def group_of(root, version):
+    if version == 2:
+        return Group(2, dict.fromkeys(("cpu", "memory", "blkio"), root))
+    return Group(1, {name: root / name for name in ("cpu", "cpuacct", "memory", "blkio", "pids", "unified")})
+
+
+def second_of(root, version, files):
+    """Values by name over a second in which each running number grew by half a million; and what is missing."""
+    fill(root, files, 1_000_000)
+    sources, missing = opened(group_sources(group_of(root, version)))
+    before = [source.read() for source in sources]
+    fill(root, files, 1_500_000)
+    readings = Readings([[0.0] * len(sources), [1.0] * len(sources)], [before, [s.read() for s in sources]])
+    names = [measure.counter.name for source in sources for measure in source.measures]
+    for source in sources:
+        source.close()
+    return dict(zip(names, values_of(sources, readings)[0].tolist(), strict=True)), missing
+
+
+@pytest.mark.parametrize(("version", "files"), [(1, V1), (2, V2)])
+def test_both_layouts_give_the_same_numbers_under_the_same_names(tmp_path, version, files):
+    found, _ = second_of(tmp_path, version, files)
+    assert found["own.cpu.user_cores"] == pytest.approx(0.5)
+    assert found["own.cpu.throttled_s"] == pytest.approx(0.5)
+    assert found["own.vm.page_faults"] == 500_000
+    assert found["own.disk.read_bytes"] == 500_000
+    assert found["own.disk.written_bytes"] == 0
+    assert (found["own.memory.cached_bytes"], found["own.memory.anonymous_bytes"]) == (100, 200)
+    assert (found["own.memory.used_bytes"], found["own.cpu.tasks"]) == (4096, 7)
+    assert found["own.pressure.cpu_some"] == pytest.approx(0.5)
+
+
+def test_version_1_without_a_hierarchy_lists_what_is_missing(tmp_path):
+    files = {name: text for name, text in V1.items() if not name.startswith(("blkio", "unified"))}
+    found, missing = second_of(tmp_path, 1, files)
+    assert {"own.disk.read_bytes", "own.pressure.io_full"} <= {one.counter for one in missing}
+    assert "own.disk.read_bytes" not in found
+    assert found["own.vm.page_faults"] == 500_000
+
+
+def test_all_counters_of_a_group_are_of_the_workload(tmp_path):
+    fill(tmp_path, V2, 1)
+    counters = [m.counter for source in group_sources(group_of(tmp_path, 2)) for m in source.measures]
+    assert {counter.scope for counter in counters} == {"workload"}
+    assert all(counter.name.startswith("own.") for counter in counters)
+
+
+CONTAINER = "4f0c" + "a1b2" * 15
+POD = "1b4e28ba-2fa1-11d2-883f-0016d3cca427"
+UNIT = "system.slice/nginx.service"
+DOCKER, BARE = f"system.slice/docker-{CONTAINER}.scope", f"docker/{CONTAINER}"
+KUBE = f"kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{POD.replace('-', '_')}.slice"
+KUBE_V1 = f"kubepods/burstable/pod{POD}"
+
+
+@pytest.fixture(params=[1, 2])
+def tree(request, tmp_path):
+    """The groups of a machine with units, containers and a pod: the tree's root, and its version."""
+    folders = ("cpu", "cpuacct", "memory") if request.param == 1 else (".",)
+    kube = KUBE_V1 if request.param == 1 else KUBE
+    inner = f"{kube}/{'c' * 64}" if request.param == 1 else f"{kube}/cri-containerd-{'c' * 64}.scope"
+    for folder in folders:
+        (tmp_path / folder / "cgroup.procs").parent.mkdir(parents=True, exist_ok=True)
+        for path in ("", UNIT, BARE if request.param == 1 else DOCKER, inner, "user.slice/nginx"):
+            (tmp_path / folder / path).mkdir(parents=True, exist_ok=True)
+            (tmp_path / folder / path / "cgroup.procs").touch()
+    if request.param == 2:
+        (tmp_path / "cgroup.controllers").write_text("cpu io memory")
+    return tmp_path, request.param
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        (f"/{UNIT}/", UNIT, UNIT),
+        ("nginx.service", UNIT, UNIT),
+        (CONTAINER, BARE, DOCKER),
+        (CONTAINER[:12], BARE, DOCKER),
+        (POD, KUBE_V1, KUBE),
+        (f"pod{POD}", KUBE_V1, KUBE),
+    ],
+)
+def test_a_group_goes_by_its_path_unit_container_and_pod_in_either_version(tree, name, old, new):
+    root, version = tree
+    group = subject_of(name, root=root).group
+    assert group.version == version
+    if version == 1:
+        assert group.folders == {key: root / key / old for key in ("cpu", "cpuacct", "memory")}
+    else:
+        assert group.folders["cpu"] == root / new
+
+
+def test_a_name_that_several_groups_or_none_have_is_refused(tree):
+    root, _ = tree
+    with pytest.raises(NotFound, match=r"nginx: several control groups are called so \(.*nginx.*\); expected the path"):
+        subject_of("nginx", root=root)
+    with pytest.raises(NotFound, match="no such control group, unit, container or pod below"):
+        subject_of("4f0ca1b2", root=root)  # too few digits to be sure
+
+
+def process(proc, pid, path, children=(), ticks=0):
+    """A stored process: its group, its children, its CPU time."""
+    folder = proc / str(pid)
+    (folder / "task" / str(pid)).mkdir(parents=True)
+    (folder / "task" / str(pid) / "children").write_text(" ".join(map(str, children)))
+    lines = [f"1:cpu,cpuacct:/{path}", f"2:memory:/{path}", f"0::/{path}"]
+    (folder / "cgroup").write_text("\n".join(lines) + "\n")
+    fields = ["S", *["0"] * 6, "10", "0", "1", "0", str(ticks), "0", "5", "0", "0", "0", "2", *["0"] * 20]
+    (folder / "stat").write_text(f"{pid} (a) b) " + " ".join(fields))
+    (folder / "status").write_text("Name:\ta\nVmRSS:\t  30 kB\nRssAnon:\t  20 kB\nRssFile:\t  10 kB\n")
+    (folder / "io").write_text("rchar: 9\nread_bytes: 4096\nwrite_bytes: 0\nsyscr: 3\nsyscw: 1\n")
+
+
+def test_a_process_that_has_a_group_to_itself_and_its_children_is_that_group(tree, tmp_path):
+    root, version = tree
+    proc = tmp_path / "proc"
+    process(proc, 10, UNIT, children=[11])
+    process(proc, 11, UNIT)
+    procs = root / ("cpuacct" if version == 1 else ".") / UNIT / "cgroup.procs"
+    procs.write_text("10\n11\n")
+    assert subject_of("10", root=root, proc=proc).group
+    procs.write_text("10\n11\n77\n")  # somebody else is in it
+    shared = subject_of("10", root=root, proc=proc)
+    assert (shared.group, shared.pid) == (None, 10)
+
+
+def test_a_process_that_shares_its_group_is_the_sum_of_its_tree(tmp_path):
+    process(tmp_path, 10, "", children=[11], ticks=100)
+    process(tmp_path, 11, "", ticks=50)
+    process(tmp_path, 12, "", ticks=1000)
+    [source], missing = opened([ProcessSource(10, tmp_path)])
+    found = dict(zip([m.counter.name for m in source.measures], source.values(source.read()), strict=True))
+    assert found["own.cpu.user_cores"] == pytest.approx((100 + 50 + 5 + 5) / os.sysconf("SC_CLK_TCK"))
+    assert (found["own.cpu.tasks"], found["own.memory.anonymous_bytes"]) == (4, 2 * 20 * 1024)
+    assert (found["own.disk.read_bytes"], found["own.io.read_calls"]) == (8192, 6)
+    assert [one.counter for one in missing] == ["own.memory.shared_bytes"]  # the kernel of this tree does not tell
+    source.close()

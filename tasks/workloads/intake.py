@@ -27,10 +27,11 @@ from tasks.tally import Preview, preview_of
 from tasks.warehouse import landing
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.columns import COUNTERS_SCHEMA, RUNS_SCHEMA
-from tasks.workloads.labels import absolute, file_labels, manifest
+from tasks.workloads.labels import FileLabels, absolute, file_labels, manifest
 from tasks.workloads.landed import as_chunk
 from tasks.workloads.prepared import Prepared, prepare
 from tasks.workloads.readers import READERS, Reader, detect
+from tasks.workloads.readers.sadf import run_path, section_files
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.sampled import Reading
 from tasks.workloads.telemetry import Telemetry
@@ -57,6 +58,7 @@ class Intake:
 def find_files(paths: list[str], manifest_file: str = "") -> list[str]:
     """The files behind the paths: a folder stands for the files in it that some reader knows, in order.
 
+    A run whose sections lie in several files of sadf stands for all of them by the first.
     Disturbed runs of a recording (flagged-NNNN.parquet) are read where they are named, or stand alone.
 
     Without paths, those of the manifest. Raises BadInput for a path that does not exist and for a folder without a
@@ -66,7 +68,7 @@ def find_files(paths: list[str], manifest_file: str = "") -> list[str]:
     found: list[str] = []
     for path in paths:
         found += [path] if path.startswith(REMOTE) else _files_in(path, absolute(manifest_file))
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(path if path.startswith(REMOTE) else section_files(path)[0] for path in found))
 
 
 def _files_in(path: str, apart_from: str) -> list[str]:
@@ -106,9 +108,29 @@ def read_telemetry(paths: Sequence[str], params: ReadParams, reader: str = "") -
 
 def read_file(path: str, params: ReadParams, reader: str = "") -> tuple[list[Prepared], Any]:
     """The runs of one file, and the frame of its refused rows (place, reason, raw)."""
-    labels = file_labels(path, params)
+    labels = labels_of(path, params)
     with input_faults(path):
         return prepare(_reader(path, reader, params).read(path, params), labels, params.regular)
+
+
+def labels_of(path: str, params: ReadParams) -> FileLabels:
+    """What is known of the runs of a file; of a run in several, by what their names share and by the manifest."""
+    files = [path] if path.startswith(REMOTE) else section_files(path)
+    if len(files) == 1:
+        return file_labels(path, params)
+    about, told = file_labels(run_path(files), params), params.model_copy(update={"label_from": ""})
+    listed = [file_labels(file, told) for file in files]
+    labels = {key: value for one in listed for key, value in one.labels.items()}
+    by_run = {key: value for one in listed for key, value in one.by_run.items()}
+    return FileLabels(about.run_id, about.labels | labels, by_run)
+
+
+def sha256_of(path: str) -> str:
+    """Hash of a file; of a run in several, of all of them."""
+    files = section_files(path)
+    if len(files) == 1:
+        return landing.sha256_of(path)
+    return hashlib.sha256("".join(landing.sha256_of(file) for file in files).encode()).hexdigest()
 
 
 def begin_telemetry(path: str, intake: Intake) -> None:
@@ -119,7 +141,7 @@ def begin_telemetry(path: str, intake: Intake) -> None:
         reader = _reader(path, intake.reader, intake.read)
         fs, place = storage_of(path)
         if (fs.size(place) or 0) <= SMALL_BYTES:
-            labels = file_labels(path, intake.read)
+            labels = labels_of(path, intake.read)
             with input_faults(path):
                 prepare(reader.read(path, intake.read), labels, intake.read.regular)
 
@@ -137,7 +159,7 @@ def land_telemetry(warehouse: Warehouse, path: str, intake: Intake) -> landing.B
                 reading = reader.read(path, intake.read)
             sha256, chunks = _sha256_of(reading), _chunks(path, intake.read, lambda: reading, key)
         else:
-            sha256 = landing.sha256_of(path)
+            sha256 = sha256_of(path)
             chunks = _chunks(path, intake.read, lambda: reader.read(path, intake.read), key)
         options, shown = _options(path, intake.read), path.partition("?")[0] if path.startswith(REMOTE) else path
         origin = landing.Origin(
@@ -164,7 +186,7 @@ def preview_telemetry(home: Path, path: str, intake: Intake) -> Preview:
 
 
 def _chunks(path: str, read: ReadParams, reading: Callable[[], Reading], key: bytes | None) -> Iterator[Chunk]:
-    labels = file_labels(path, read)
+    labels = labels_of(path, read)
     with input_faults(path):
         runs, refused = prepare(reading(), labels, read.regular)
     report_progress(f"reading {path}", sum(run.n_rows for run in runs) + len(refused))
@@ -182,7 +204,7 @@ def _chunks(path: str, read: ReadParams, reading: Callable[[], Reading], key: by
 
 def _options(path: str, read: ReadParams) -> dict[str, Any]:
     """What changes the runs that a file gives: parameters as far as they differ, its name, and its labels."""
-    about = file_labels(path, read)
+    about = labels_of(path, read)
     told = {"run_id": about.run_id, "labels": about.labels, "by_run": about.by_run}
     return {**read.model_dump(exclude=set(NO_OPTION), exclude_defaults=True), **{k: v for k, v in told.items() if v}}
 

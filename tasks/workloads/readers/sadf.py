@@ -3,15 +3,23 @@
 A line is hostname;interval;timestamp;… A column in capitals after these (CPU, DEV, IFACE, …) names the device of the
 line: its counters are called cpu.all.pct_usr, dev.sda.tps, iface.eth0.rxpck. Columns that end in /s are rates.
 LINUX-RESTART lines end a run: counters begin anew. Each host is a run of its own; files joined together may hold
-several. Times are UTC, Unix seconds (-U), or of params.time_zone (-T)."""
+several. Times are UTC, Unix seconds (-U), or of params.time_zone (-T).
+
+The sections of a run may lie in files of their own (cpu, io, memory, network): files of one folder and host, with
+other sections at the same times, are one run, whichever of them is named, and its rows are numbered on from file to
+file."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tasks.errors import BadInput
 from tasks.reading import all_refusals, read_lines, refusals
@@ -19,7 +27,7 @@ from tasks.workloads.counter_names import spelled
 from tasks.workloads.readers.tables import side_by_side, start_and_offsets, unix_seconds
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.sampled import Reading, Sampled
-from tasks.workloads.telemetry import Counter
+from tasks.workloads.telemetry import Counter, FloatArray
 
 HEADER = ["hostname", "interval", "timestamp"]
 RESTART = "LINUX-RESTART"
@@ -27,6 +35,11 @@ DEVICE = re.compile(r"^[A-Z]+$")
 ALL_CPUS = {"-1": "all"}
 RATES = ("tps", "rtps", "wtps", "dtps")  # per second, without saying so
 EXPECTED = "the output of sadf -d"
+HEAD_BYTES = 512
+MOST_BYTES = 1 << 26  # of a file that is looked into for its sections
+SAME_SPAN = 0.5  # of the time of two files together: sections of one run have at least as much in common
+SLOWER = 0.9  # a file whose samples are denser than those of the first keeps its own times
+TOKENS = re.compile(r"[-_. ]+")
 
 
 @dataclass
@@ -34,6 +47,7 @@ class Part:
     """The lines of one host between restarts."""
 
     host: str
+    files: list[int] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
     times: list[str] = field(default_factory=list)
     cells: list[tuple[int, int, float]] = field(default_factory=list)
@@ -46,17 +60,17 @@ class SadfReader:
     """Reads what sadf -d prints."""
 
     name: str = "sadf"
-    version: int = 1
+    version: int = 2
     title: str = "sysstat's sadf -d"
     endings: tuple[str, ...] = (".sadf", ".sadf.csv")
 
     def sniff(self, head: bytes, path: str) -> bool:  # noqa: ARG002
         """By the header of the first section."""
-        return head.lstrip().removeprefix(b"#").lstrip().startswith(b"hostname;interval;timestamp")
+        return is_sadf(head)
 
     def read(self, path: str, params: ReadParams) -> Reading:
         """See Reader.read. Raises BadInput for a file without a section."""
-        parts, refused = _parts(path, params)
+        parts, refused = _parts(section_files(path), params)
         runs = []
         for number, part in enumerate(parts, 1):
             run, bad = _run(part, params.time_zone, f"{part.host}-{number}" if len(parts) > 1 else "")
@@ -67,31 +81,113 @@ class SadfReader:
         return Reading(runs, all_refusals(refused))
 
 
-def _parts(path: str, params: ReadParams) -> tuple[list[Part], list[pd.DataFrame]]:
-    open_parts: dict[str, Part] = {}
-    parts: list[Part] = []
+def is_sadf(head: bytes) -> bool:
+    """Whether a file begins with the header of a section."""
+    return head.lstrip().removeprefix(b"#").lstrip().startswith(";".join(HEADER).encode())
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a file holds: its hosts, its sections (the names in their headers), and the first and last time."""
+
+    hosts: frozenset[str]
+    sections: frozenset[str]
+    first_s: float
+    last_s: float
+
+    def completes(self, other: "Outline") -> bool:
+        """Whether both hold sections of one run."""
+        if self.hosts != other.hosts or len(self.hosts) != 1 or self.sections & other.sections:
+            return False
+        together_s = max(self.last_s, other.last_s) - min(self.first_s, other.first_s)
+        return min(self.last_s, other.last_s) - max(self.first_s, other.first_s) >= SAME_SPAN * together_s
+
+
+def section_files(path: str) -> list[str]:
+    """The files that hold the sections of one run, this one among them, in the order of their names."""
+    here = Path(path)
+    if not here.is_file() or _outline_of(here) is None:
+        return [path]
+    groups: list[dict[Path, Outline]] = []
+    for file in sorted(one for one in here.parent.iterdir() if one.is_file()):
+        outline = _outline_of(file)
+        if outline is None:
+            continue
+        fitting = [group for group in groups if all(outline.completes(other) for other in group.values())]
+        # several runs may lie at the same times: names tell them apart
+        best = max(fitting, key=lambda group: _likeness(file, next(iter(group))), default=None)
+        if best is None:
+            groups.append({file: outline})
+        else:
+            best[file] = outline
+    return next([str(file) for file in group] for group in groups if here in group)
+
+
+def run_path(files: Sequence[str]) -> str:
+    """The path that a run in several files is called after: what their names share, else the name of the folder."""
+    first, *others = (Path(file) for file in files)
+    if not others:
+        return files[0]
+    taken = [set(TOKENS.split(other.stem)) for other in others]
+    shared = [token for token in TOKENS.split(first.stem) if all(token in tokens for tokens in taken)]
+    return str(first.with_name(("-".join(shared) or first.parent.name) + first.suffix))
+
+
+def _likeness(one: Path, other: Path) -> float:
+    return SequenceMatcher(None, one.name, other.name).ratio()
+
+
+def _outline_of(path: Path) -> Outline | None:
+    about = path.stat()
+    return _outline(path, about.st_mtime_ns, about.st_size) if about.st_size <= MOST_BYTES else None
+
+
+@lru_cache(maxsize=4096)
+def _outline(path: Path, mtime_ns: int, size: int) -> Outline | None:  # noqa: ARG001 - they tell versions apart
+    with path.open("rb") as file:
+        if not is_sadf(file.read(HEAD_BYTES)):
+            return None
+    lines = [line.removeprefix("#").strip() for line in path.read_text(errors="replace").splitlines()]
+    told = [line.split(";") for line in lines if line and RESTART not in line]
+    rows = [fields for fields in told if len(fields) > len(HEADER) and fields[:3] != HEADER]
+    seconds = unix_seconds(pa.chunked_array([pa.array([_plain(fields[2]) for fields in rows], pa.string())]), "UTC")
+    seconds = seconds[~np.isnan(seconds)]
+    if not len(seconds):
+        return None
+    sections = frozenset(";".join(fields[3:]) for fields in told if fields[:3] == HEADER)
+    return Outline(frozenset(fields[0] for fields in rows), sections, float(seconds.min()), float(seconds.max()))
+
+
+def _parts(files: Sequence[str], params: ReadParams) -> tuple[list[Part], list[pd.DataFrame]]:
+    """The stretches between restarts, in order; those of several files are joined one by one."""
+    parts: dict[tuple[str, int], Part] = {}
     refused: list[pd.DataFrame] = []
-    names: list[str] = []
-    for block in read_lines(path, params.limits):
-        bad: list[tuple[int, str, str]] = []
-        for place, line in zip(block.places, block.lines, strict=True):
-            fields = line.removeprefix("#").strip().split(";")
-            if fields[:3] == HEADER:
-                names = fields[3:]
-            elif RESTART in line:
-                open_parts.pop(fields[0], None)
-            elif line.strip():
-                fault = _fault(fields, names)
-                if not fault:
-                    part = open_parts.get(fields[0])
-                    if part is None:
-                        part = open_parts[fields[0]] = Part(fields[0])
-                        parts.append(part)
-                    fault = _add(part, place, fields, names)
-                if fault:
-                    bad.append((place, fault, line))
-        refused += [block.refused, refusals([b[0] for b in bad], [b[1] for b in bad], [b[2] for b in bad])]
-    return [part for part in parts if part.places], refused
+    n_before = 0
+    for number, path in enumerate(files):
+        names: list[str] = []
+        restarts: dict[str, int] = {}
+        last = 0
+        for block in read_lines(path, params.limits):
+            bad: list[tuple[int, str, str]] = []
+            for place, line in zip(block.places, block.lines, strict=True):
+                last = place
+                fields = line.removeprefix("#").strip().split(";")
+                if fields[:3] == HEADER:
+                    names = fields[3:]
+                elif RESTART in line:
+                    restarts[fields[0]] = restarts.get(fields[0], 0) + 1
+                elif line.strip():
+                    fault = _fault(fields, names)
+                    if not fault:
+                        key = fields[0], restarts.get(fields[0], 0)
+                        part = parts.setdefault(key, Part(fields[0]))
+                        fault = _add(part, number, n_before + place, fields, names)
+                    if fault:
+                        bad.append((n_before + place, fault, line))
+            unread = block.refused.assign(place=block.refused["place"] + n_before) if number else block.refused
+            refused += [unread, refusals([b[0] for b in bad], [b[1] for b in bad], [b[2] for b in bad])]
+        n_before += last
+    return [part for part in parts.values() if part.places], refused
 
 
 def _fault(fields: list[str], names: list[str]) -> str:
@@ -102,7 +198,7 @@ def _fault(fields: list[str], names: list[str]) -> str:
     return ""
 
 
-def _add(part: Part, place: int, fields: list[str], names: list[str]) -> str:
+def _add(part: Part, file: int, place: int, fields: list[str], names: list[str]) -> str:
     """Put the values of a line into a part; returns why it cannot be done, or nothing."""
     values, device = fields[3:], ""
     columns = list(zip(names, values, strict=True))
@@ -118,6 +214,7 @@ def _add(part: Part, place: int, fields: list[str], names: list[str]) -> str:
         return "a value is no number; expected numbers after the timestamp"
     part.seen.add(key)
     row = len(part.places)
+    part.files.append(file)
     part.places.append(place)
     part.times.append(fields[2])
     for name, number in numbers:
@@ -132,6 +229,7 @@ def _number(text: str) -> float:
 
 def _run(part: Part, zone: str, name: str) -> tuple[Sampled | None, pd.DataFrame]:
     seconds = unix_seconds(pa.chunked_array([pa.array([_plain(text) for text in part.times])]), _zone(part.times, zone))
+    seconds = _in_step(seconds, np.array(part.files))
     is_bad = np.isnan(seconds)
     places = np.array(part.places, dtype=np.int64)
     refused = refusals(places[is_bad], "no time; expected UTC, or Unix seconds (-U)", [""] * int(is_bad.sum()))
@@ -167,3 +265,19 @@ def _plain(text: str) -> str:
 
 def _zone(times: list[str], zone: str) -> str:
     return "UTC" if times and times[0].endswith("UTC") else zone
+
+
+def _in_step(seconds: FloatArray, files: NDArray[np.int64]) -> FloatArray:
+    """Times of later files moved to those of the first, where they lie within half of its interval."""
+    grid = np.unique(seconds[(files == 0) & ~np.isnan(seconds)])
+    moved = seconds.copy()
+    for file in range(1, int(files.max()) + 1):
+        is_of = (files == file) & ~np.isnan(seconds)
+        theirs = np.unique(seconds[is_of])
+        if min(len(grid), len(theirs)) < 2 or np.median(np.diff(theirs)) < SLOWER * np.median(np.diff(grid)):
+            continue
+        nearest = grid[np.abs(theirs[:, None] - grid).argmin(axis=1)]
+        nearest = np.where(np.abs(nearest - theirs) <= np.median(np.diff(grid)) / 2, nearest, theirs)
+        if len(np.unique(nearest)) == len(theirs):
+            moved[is_of] = nearest[np.searchsorted(theirs, seconds[is_of])]
+    return moved

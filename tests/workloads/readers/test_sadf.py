@@ -1,10 +1,13 @@
 """sysstat's sadf -d: real output with several sections, devices, restarts and broken lines."""
 
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
 from tasks.errors import BadInput
+from tasks.workloads.intake import find_files, read_telemetry, sha256_of
+from tasks.workloads.reading_params import ReadParams
 
 CPU = "# hostname;interval;timestamp;CPU;%user;%idle\n"
 SWITCHES = "# hostname;interval;timestamp;proc/s;cswch/s\n"
@@ -76,3 +79,80 @@ def test_a_broken_line_is_refused_alone(found_in, line, reason):
 def test_a_file_without_lines_is_refused_as_a_whole(found_in):
     with pytest.raises(BadInput, match="no line of counters in it; expected the output of sadf -d"):
         found_in(CPU)
+
+
+SECTIONS = {
+    "cpu": (CPU, "-1;5;95"),
+    "io": ("# hostname;interval;timestamp;tps;bread/s\n", "3;40"),
+    "memory": ("# hostname;interval;timestamp;kbmemfree\n", "1000"),
+    "network": ("# hostname;interval;timestamp;IFACE;rxpck/s\n", "eth0;7"),
+}
+
+
+@pytest.fixture
+def sections(tmp_path):
+    """Files of one section each: their paths, by a pattern of their names. shift: seconds that all but cpu are late."""
+
+    def write(pattern: str, seconds=range(1, 7), shift: int = 0) -> list[Path]:
+        made = []
+        for name, (header, values) in SECTIONS.items():
+            path = tmp_path / pattern.format(section=name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            late = 0 if name == "cpu" else shift
+            path.write_text(header + "".join(at(second + late, values) for second in seconds))
+            made.append(path)
+        return made
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("pattern", "run_id"),
+    [("runs/redis-1-{section}.csv", "runs/redis-1"), ("runs/{section}_redis_1.csv", "runs/redis-1"),
+     ("redis/{section}.csv", "redis/redis")],
+)  # fmt: skip
+def test_files_that_hold_one_section_each_are_one_run(sections, pattern, run_id, tmp_path):
+    files = sections(pattern)
+    assert find_files([str(tmp_path)]) == find_files([str(files[2])]) == [str(sorted(files)[0])]
+    [run] = read_telemetry([str(tmp_path)], ReadParams(label_from="stem"))
+    assert (run.run_id, run.workload, run.n_samples) == (run_id, run_id.partition("/")[2], 6)
+    assert {"cpu.all.pct_user", "sar.tps", "sar.kbmemfree", "iface.eth0.rxpck"} <= set(run.names)
+    assert not (run.values != run.values).any()
+
+
+@pytest.mark.parametrize("apart_s", [20, 0])
+def test_eight_runs_in_thirty_two_files_are_eight_runs(sections, tmp_path, apart_s):
+    for number in range(1, 3) if apart_s else range(1, 9):
+        first = 1 + apart_s * (number - 1)
+        sections(f"runs/{{section}}-{number}.csv", range(first, first + 6))
+    runs = read_telemetry([str(tmp_path)], ReadParams())
+    assert [run.run_id for run in runs] == [f"runs/{number}" for number in range(1, 3 if apart_s else 9)]
+    assert {len(run.counters) for run in runs} == {6}
+
+
+def test_sections_that_were_sampled_a_little_later_stand_at_the_same_times(sections, tmp_path):
+    sections("runs/redis-{section}.csv", range(1, 30, 3), shift=1)
+    [run] = read_telemetry([str(tmp_path)], ReadParams())
+    assert (run.n_samples, run.interval_s) == (10, 3.0)
+    assert not (run.values != run.values).any()
+
+
+def test_other_hosts_other_times_and_the_same_sections_are_other_runs(tmp_path):
+    header, values = SECTIONS["io"]
+    texts = {
+        "cpu": CPU + "".join(at(second, "-1;5;95") for second in range(1, 9)),
+        "again": CPU + "".join(at(second, "-1;6;94") for second in range(1, 9)),
+        "elsewhere": header + "".join(at(second, values, "other") for second in range(1, 9)),
+        "later": header + "".join(at(second, values) for second in range(30, 38)),
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    assert len(read_telemetry([str(tmp_path)], ReadParams())) == 4
+    assert len({sha256_of(str(tmp_path / f"{name}.csv")) for name in texts}) == 4
+
+
+def test_a_file_that_changes_changes_the_run_that_it_is_a_section_of(sections):
+    files = sections("runs/redis-{section}.csv")
+    before = sha256_of(str(files[0]))
+    files[3].write_text(files[3].read_text().replace("eth0;7", "eth0;8"))
+    assert sha256_of(str(files[0])) != before

@@ -31,7 +31,12 @@ def identify(
     live: Annotated[bool, typer.Option("--live", help="Record what runs now, and identify that")] = False,
     seconds: Annotated[float, typer.Option(min=5, max=3600, help="With --live: how long is recorded")] = 30,
     subject: Annotated[
-        str, typer.Option(metavar="machine|PID|CGROUP", help="With --live: beside the machine, whose counters")
+        str,
+        typer.Option(
+            metavar="machine|PID|GROUP",
+            help="With --live: beside the machine, whose counters: of a process, or of a control group by its path, "
+            "unit, container or pod",
+        ),
     ] = "machine",
     public: Annotated[
         list[str] | None,

@@ -35,7 +35,12 @@ def watch(
         float | None, typer.Option(min=5, max=3600, help="How long is recorded", show_default=False)
     ] = None,
     subject: Annotated[
-        str | None, typer.Option(metavar="machine|PID|CGROUP", help="Beside the machine, whose counters")
+        str | None,
+        typer.Option(
+            metavar="machine|PID|GROUP",
+            help="Beside the machine, whose counters: of a process, or of a control group by its path, unit, container "
+            "or pod",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:

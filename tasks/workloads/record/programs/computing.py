@@ -4,7 +4,7 @@ import random
 import subprocess
 
 from tasks.workloads.record.programs.place import Place
-from tasks.workloads.record.programs.program import Input, Need, Program, spawn_loop, spawn_python
+from tasks.workloads.record.programs.program import Input, Need, Program, inputs_of, spawn_loop, spawn_python
 
 
 class Bayes(Program):
@@ -14,30 +14,16 @@ class Bayes(Program):
     title = "Bayesian inference: Markov chain Monte Carlo in numpy"
     kin = "cnn"
     needs = (Need(("numpy",), "numpy", "module"),)
-    inputs = (
-        Input(
-            "hierarchy",
-            {"model": "hierarchy", "groups": 2_000, "rows": 40_000, "chains": 1},
-            "Hamiltonian Monte Carlo, a hierarchical normal model of 2,000 groups and 40,000 rows, one chain",
-        ),
-        Input(
-            "logistic",
-            {"model": "logistic", "columns": 24, "rows": 60_000, "chains": 2},
-            "random-walk Metropolis, a logistic regression of 24 coefficients and 60,000 rows, two chains at once",
-        ),
+    inputs = inputs_of(
+        "model groups rows chains columns",
+        ("hierarchy", "hierarchy", 2_000, 40_000, 1, 0, "Hamiltonian, 2,000 groups, 40,000 rows, one chain"),
+        ("logistic", "logistic", 0, 60_000, 2, 24, "Metropolis, 24 coefficients, 60,000 rows, two chains"),
     )
 
-    other_inputs = (
-        Input(
-            "small",
-            {"model": "hierarchy", "groups": 200, "rows": 4_000, "chains": 2},
-            "Hamiltonian Monte Carlo, 200 groups and 4,000 rows, two chains",
-        ),
-        Input(
-            "broad",
-            {"model": "logistic", "columns": 96, "rows": 10_000, "chains": 1},
-            "random-walk Metropolis, 96 coefficients and 10,000 rows, one chain",
-        ),
+    other_inputs = inputs_of(
+        "model groups rows chains columns",
+        ("small", "hierarchy", 200, 4_000, 2, 0, "Hamiltonian, 200 groups, 4,000 rows, two chains"),
+        ("broad", "logistic", 0, 10_000, 1, 96, "Metropolis, 96 coefficients, 10,000 rows, one chain"),
     )
 
     def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":
@@ -52,30 +38,16 @@ class Cnn(Program):
     title = "AI inference: a small convolutional network in torch, on the CPU"
     kin = "bayes"
     needs = (Need(("torch",), "torch", "module"),)
-    inputs = (
-        Input(
-            "requests",
-            {"batch": 1, "side": 64, "channels": 16, "blocks": 3, "rate": 60, "threads": 1},
-            "one picture of 64 x 64 at a time, 60 a second, 3 blocks, one thread",
-        ),
-        Input(
-            "batches",
-            {"batch": 32, "side": 96, "channels": 32, "blocks": 4, "rate": 0, "threads": 2},
-            "batches of 32 pictures of 96 x 96 as fast as it can, 4 blocks, two threads",
-        ),
+    inputs = inputs_of(
+        "batch side channels blocks rate threads",
+        ("requests", 1, 64, 16, 3, 60, 1, "one picture of 64 x 64 at a time, 60 a second, one thread"),
+        ("batches", 32, 96, 32, 4, 0, 2, "32 pictures of 96 x 96 as fast as it can, two threads"),
     )
 
-    other_inputs = (
-        Input(
-            "pictures",
-            {"batch": 1, "side": 160, "channels": 16, "blocks": 3, "rate": 15, "threads": 1},
-            "one picture of 160 x 160 at a time, 15 a second, one thread",
-        ),
-        Input(
-            "stream",
-            {"batch": 8, "side": 64, "channels": 24, "blocks": 3, "rate": 0, "threads": 1},
-            "batches of 8 pictures of 64 x 64 as fast as it can, one thread",
-        ),
+    other_inputs = inputs_of(
+        "batch side channels blocks rate threads",
+        ("pictures", 1, 160, 16, 3, 15, 1, "one picture of 160 x 160 at a time, 15 a second, one thread"),
+        ("stream", 8, 64, 24, 3, 0, 1, "8 pictures of 64 x 64 as fast as it can, one thread"),
     )
 
     def load(self, place: Place, input: Input) -> "subprocess.Popen[bytes]":
@@ -111,22 +83,16 @@ class Compilation(Program):
     title = "compilation: gcc on generated C sources"
     kin = "compress"
     needs = (GCC, HEADERS)
-    inputs = (
-        Input(
-            "optimised",
-            {"flags": "-O2", "jobs": 2, "sources": "large"},
-            "two gcc at a time with -O2, 40 files of 60 functions",
-        ),
-        Input(
-            "debug",
-            {"flags": "-O0 -g", "jobs": 1, "sources": "small"},
-            "one gcc at a time with -O0 -g, 40 files of 4 functions: many short processes",
-        ),
+    inputs = inputs_of(
+        "flags jobs sources",
+        ("optimised", "-O2", 2, "large", "two gcc at a time with -O2, 40 files of 60 functions"),
+        ("debug", "-O0 -g", 1, "small", "one gcc at a time with -O0 -g, 40 files of 4 functions: many short processes"),
     )
 
-    other_inputs = (
-        Input("one", {"flags": "-O1", "jobs": 1, "sources": "large"}, "one gcc at a time with -O1, the large files"),
-        Input("short", {"flags": "-O2", "jobs": 2, "sources": "small"}, "two gcc at a time with -O2, the small files"),
+    other_inputs = inputs_of(
+        "flags jobs sources",
+        ("one", "-O1", 1, "large", "one gcc at a time with -O1, the large files"),
+        ("short", "-O2", 2, "small", "two gcc at a time with -O2, the small files"),
     )
 
     def fill(self, place: Place) -> None:
@@ -171,14 +137,16 @@ class Compress(Program):
     title = "compression: zstd and xz on generated text"
     kin = "compile"
     needs = (ZSTD, XZ)
-    inputs = (
-        Input("zstd", {"program": "zstd", "level": 6}, "zstd level 6, one thread, the result written and read back"),
-        Input("xz", {"program": "xz", "level": 6}, "xz level 6, two threads over blocks of 2 MiB"),
+    inputs = inputs_of(
+        "program level",
+        ("zstd", "zstd", 6, "zstd level 6, one thread, the result written and read back"),
+        ("xz", "xz", 6, "xz level 6, two threads over blocks of 2 MiB"),
     )
 
-    other_inputs = (
-        Input("zstd-fast", {"program": "zstd", "level": 1}, "zstd level 1, one thread"),
-        Input("xz-fast", {"program": "xz", "level": 1}, "xz level 1, two threads over blocks of 2 MiB"),
+    other_inputs = inputs_of(
+        "program level",
+        ("zstd-fast", "zstd", 1, "zstd level 1, one thread"),
+        ("xz-fast", "xz", 1, "xz level 1, two threads over blocks of 2 MiB"),
     )
 
     def fill(self, place: Place) -> None:

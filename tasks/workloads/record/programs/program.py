@@ -78,6 +78,12 @@ class Input:
     words: str
 
 
+def inputs_of(options: str, *rows: tuple[Option, ...]) -> tuple[Input, ...]:
+    """Inputs as a table. options: their names, with spaces between; rows: name, a value for each option, words."""
+    names = options.split()
+    return tuple(Input(str(row[0]), dict(zip(names, row[1:-1], strict=True)), str(row[-1])) for row in rows)
+
+
 class Program(ABC):
     """A workload whose run is: `start` its servers, if it has any, then `load` them with one client process.
 

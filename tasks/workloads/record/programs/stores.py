@@ -4,7 +4,7 @@ import signal
 import subprocess
 
 from tasks.workloads.record.programs.place import LOOPBACK, Place
-from tasks.workloads.record.programs.program import LONGEST_S, Input, Need, Program, spawn_python
+from tasks.workloads.record.programs.program import LONGEST_S, Input, Need, Program, inputs_of, spawn_python
 
 REDIS, REDIS_CLIENT = Need(("redis-server",), "redis-server"), Need(("redis-benchmark",), "redis-tools")
 MEMCACHED, MEMCACHED_MB = Need(("memcached",), "memcached"), 512  # all keys fit: nothing is evicted
@@ -25,50 +25,24 @@ class Redis(Program):
     title = "Redis: an in-memory key-value store under redis-benchmark"
     kin = "nginx"
     needs = (REDIS, REDIS_CLIENT)
-    inputs = (
-        Input(
-            "single",
-            {"clients": 1, "pipeline": 1, "value_bytes": 64, "keys": 100_000, "requests": 40_000, "tests": "set,get"},
-            "one connection, one request at a time, values of 64 B, sets and gets by turns",
-        ),
-        Input(
+    inputs = inputs_of(
+        "clients pipeline value_bytes keys requests tests",
+        ("single", 1, 1, 64, 100_000, 40_000, "set,get", "1 connection, 64 B, sets and gets by turns"),
+        (
             "pipelined",
-            {
-                "clients": 20,
-                "pipeline": 16,
-                "value_bytes": 2048,
-                "keys": 20_000,
-                "requests": 400_000,
-                "tests": "set,get,incr,sadd,hset",
-            },
-            "20 connections, 16 requests at a time, values of 2 KiB, five kinds of command by turns",
+            20,
+            16,
+            2_048,
+            20_000,
+            400_000,
+            "set,get,incr,sadd,hset",
+            "20 connections, 16 at a time, 2 KiB, five commands",
         ),
     )
-    other_inputs = (
-        Input(
-            "lists",
-            {
-                "clients": 4,
-                "pipeline": 1,
-                "value_bytes": 1024,
-                "keys": 50_000,
-                "requests": 40_000,
-                "tests": "lpush,rpop,lrange_100",
-            },
-            "4 connections, one request at a time, values of 1 KiB, lists",
-        ),
-        Input(
-            "crowd",
-            {
-                "clients": 50,
-                "pipeline": 1,
-                "value_bytes": 256,
-                "keys": 200_000,
-                "requests": 100_000,
-                "tests": "get,zadd",
-            },
-            "50 connections, one request at a time, values of 256 B, gets and sorted sets",
-        ),
+    other_inputs = inputs_of(
+        "clients pipeline value_bytes keys requests tests",
+        ("lists", 4, 1, 1_024, 50_000, 40_000, "lpush,rpop,lrange_100", "4 connections, 1 KiB, lists"),
+        ("crowd", 50, 1, 256, 200_000, 100_000, "get,zadd", "50 connections, 256 B, gets and sorted sets"),
     )
 
     def start(self, place: Place) -> None:
@@ -95,29 +69,15 @@ class Memcached(Program):
     title = "memcached: pipelined gets and sets over loopback"
     kin = "redis"
     needs = (MEMCACHED,)
-    inputs = (
-        Input(
-            "reads",
-            {"keys": 100_000, "value_bytes": 100, "set_share": 0.05, "keys_a_get": 20, "connections": 4, "pause_ms": 0},
-            "4 connections without a pause, 95 % gets of 20 keys each, values of 100 B",
-        ),
-        Input(
-            "writes",
-            {"keys": 10_000, "value_bytes": 4000, "set_share": 0.5, "keys_a_get": 2, "connections": 2, "pause_ms": 3},
-            "2 connections that pause 3 ms after each batch, half sets, values of 4 kB",
-        ),
+    inputs = inputs_of(
+        "keys value_bytes set_share keys_a_get connections pause_ms",
+        ("reads", 100_000, 100, 0.05, 20, 4, 0, "4 connections without a pause, 95 % gets of 20 keys, 100 B"),
+        ("writes", 10_000, 4_000, 0.5, 2, 2, 3, "2 connections that pause 3 ms, half sets, 4 kB"),
     )
-    other_inputs = (
-        Input(
-            "mixed",
-            {"keys": 50_000, "value_bytes": 1000, "set_share": 0.2, "keys_a_get": 5, "connections": 4, "pause_ms": 1},
-            "4 connections that pause 1 ms, a fifth sets, values of 1 kB",
-        ),
-        Input(
-            "large",
-            {"keys": 2_000, "value_bytes": 20_000, "set_share": 0.1, "keys_a_get": 1, "connections": 8, "pause_ms": 5},
-            "8 connections that pause 5 ms, a tenth sets, values of 20 kB",
-        ),
+    other_inputs = inputs_of(
+        "keys value_bytes set_share keys_a_get connections pause_ms",
+        ("mixed", 50_000, 1_000, 0.2, 5, 4, 1, "4 connections that pause 1 ms, a fifth sets, 1 kB"),
+        ("large", 2_000, 20_000, 0.1, 1, 8, 5, "8 connections that pause 5 ms, a tenth sets, 20 kB"),
     )
 
     def start(self, place: Place) -> None:
@@ -174,17 +134,15 @@ class MariaDb(MariaDbServer):
     title = "MariaDB: transactions of sysbench oltp_read_write"
     kin = "postgresql"
     needs = (*MariaDbServer.mariadb_needs, SYSBENCH)
-    inputs = (
-        Input(
-            "paced",
-            {"threads": 2, "rate": 60, "tables": 1},
-            "2 connections, at most 60 transactions a second, one table of 25,000 rows",
-        ),
-        Input("full", {"threads": 8, "rate": 0, "tables": 4}, "8 connections as fast as they can, 4 tables"),
+    inputs = inputs_of(
+        "threads rate tables",
+        ("paced", 2, 60, 1, "2 connections, at most 60 transactions a second, one table"),
+        ("full", 8, 0, 4, "8 connections as fast as they can, 4 tables"),
     )
-    other_inputs = (
-        Input("single", {"threads": 1, "rate": 0, "tables": 2}, "one connection as fast as it can, 2 tables"),
-        Input("busy", {"threads": 4, "rate": 200, "tables": 4}, "4 connections, at most 200 transactions a second"),
+    other_inputs = inputs_of(
+        "threads rate tables",
+        ("single", 1, 0, 2, "one connection as fast as it can, 2 tables"),
+        ("busy", 4, 200, 4, "4 connections, at most 200 transactions a second"),
     )
 
     def fill(self, place: Place) -> None:
@@ -216,21 +174,15 @@ class PostgreSql(Program):
     title = "PostgreSQL: transactions of pgbench"
     kin = "mariadb"
     needs = (POSTGRES, INITDB, PGBENCH)
-    inputs = (
-        Input(
-            "paced",
-            {"clients": 2, "rate": 150, "reads": 0},
-            "2 connections, 150 transactions a second that read and write",
-        ),
-        Input(
-            "mixed",
-            {"clients": 8, "rate": 0, "reads": 4},
-            "8 connections as fast as they can, 4 transactions that only read for each that writes",
-        ),
+    inputs = inputs_of(
+        "clients rate reads",
+        ("paced", 2, 150, 0, "2 connections, 150 transactions a second that read and write"),
+        ("mixed", 8, 0, 4, "8 connections as fast as they can, 4 reads for each that writes"),
     )
-    other_inputs = (
-        Input("reads", {"clients": 4, "rate": 0, "reads": 50}, "4 connections, 50 reads for each that writes"),
-        Input("writes", {"clients": 4, "rate": 0, "reads": 0}, "4 connections, each transaction writes"),
+    other_inputs = inputs_of(
+        "clients rate reads",
+        ("reads", 4, 0, 50, "4 connections, 50 reads for each that writes"),
+        ("writes", 4, 0, 0, "4 connections, each transaction writes"),
     )
 
     def fill(self, place: Place) -> None:

@@ -12,7 +12,7 @@ from urllib.request import ProxyHandler, build_opener
 
 from tasks.tools import PHP_FPM
 from tasks.workloads.record.programs.place import LOOPBACK, Place, ProgramFailed
-from tasks.workloads.record.programs.program import LONGEST_S, Input, Need, Program
+from tasks.workloads.record.programs.program import LONGEST_S, Input, Need, Program, inputs_of
 from tasks.workloads.record.programs.session import wait_for_end
 from tasks.workloads.record.programs.stores import MariaDbServer
 
@@ -87,30 +87,16 @@ class Nginx(NginxServer):
     title = "nginx: static files under wrk"
     kin = "redis"
     needs = (NGINX, WRK)
-    inputs = (
-        Input(
-            "small",
-            {"connections": 4, "pause_ms": 1, "files": "small", "n_files": SMALL_FILES},
-            "4 connections that pause 1 ms on average, 400 files of 1 to 16 kB",
-        ),
-        Input(
-            "large",
-            {"connections": 16, "files": "large", "n_files": LARGE_FILES},
-            "16 connections without a pause, 40 files of 0.5 to 2 MB",
-        ),
+    inputs = inputs_of(
+        "connections pause_ms files n_files",
+        ("small", 4, 1, "small", 400, "4 connections that pause 1 ms on average, 400 files of 1 to 16 kB"),
+        ("large", 16, 0, "large", 40, "16 connections without a pause, 40 files of 0.5 to 2 MB"),
     )
 
-    other_inputs = (
-        Input(
-            "crowd",
-            {"connections": 16, "files": "small", "n_files": SMALL_FILES},
-            "16 connections without a pause, 400 files of 1 to 16 kB",
-        ),
-        Input(
-            "downloads",
-            {"connections": 2, "pause_ms": 30, "files": "large", "n_files": LARGE_FILES},
-            "2 connections that pause 30 ms on average, 40 files of 0.5 to 2 MB",
-        ),
+    other_inputs = inputs_of(
+        "connections pause_ms files n_files",
+        ("crowd", 16, 0, "small", 400, "16 connections without a pause, 400 files of 1 to 16 kB"),
+        ("downloads", 2, 30, "large", 40, "2 connections that pause 30 ms on average, 40 files of 0.5 to 2 MB"),
     )
 
     def fill(self, place: Place) -> None:
@@ -171,22 +157,16 @@ class WordPress(NginxServer, MariaDbServer):
     title = "WordPress: PHP pages over MariaDB behind nginx, under wrk"
     kin = "mariadb"
     needs = (SOURCE, THEME, FPM, MYSQLI, NGINX, WRK, *MariaDbServer.mariadb_needs)
-    inputs = (
-        Input(
-            "reader",
-            {"connections": 1, "pause_ms": 60, "pages": "posts"},
-            "one visitor that reads single posts, 60 ms between pages on average",
-        ),
-        Input(
-            "crowd",
-            {"connections": 4, "pause_ms": 0, "pages": "lists"},
-            "4 visitors without a pause: front page, archive pages, search, feed",
-        ),
+    inputs = inputs_of(
+        "connections pause_ms pages",
+        ("reader", 1, 60, "posts", "one visitor that reads single posts, 60 ms between pages on average"),
+        ("crowd", 4, 0, "lists", "4 visitors without a pause: front page, archive pages, search, feed"),
     )
 
-    other_inputs = (
-        Input("pair", {"connections": 2, "pause_ms": 20, "pages": "posts"}, "2 visitors that read posts, 20 ms apart"),
-        Input("browser", {"connections": 1, "pause_ms": 150, "pages": "lists"}, "one visitor of lists, 150 ms apart"),
+    other_inputs = inputs_of(
+        "connections pause_ms pages",
+        ("pair", 2, 20, "posts", "2 visitors that read posts, 20 ms apart"),
+        ("browser", 1, 150, "lists", "one visitor of lists, 150 ms apart"),
     )
 
     def fill(self, place: Place) -> None:

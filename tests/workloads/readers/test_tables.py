@@ -1,4 +1,4 @@
-"""Series for change points: every line keeps its row."""
+"""A series for change points: every line is a sample, and what is no number is named with its line."""
 
 import numpy as np
 import pytest

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from tasks.jobs.predict.evidence import LEAST
 
 from tasks.errors import BadSetting
 from tasks.jobs.explain.contributions import Contributions, log_odds
+from tasks.jobs.labels.classifier import LEAST
 from tasks.report.explain_asked import shape_reason_figures
 from tasks.report.explain_shapes import ShapeReasons
 

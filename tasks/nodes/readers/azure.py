@@ -197,7 +197,7 @@ def name_rows(columns: Mapping[str, pa.ChunkedArray], n_rows: int) -> Named:
     )
 
 
-def _texts_of(columns: Mapping[str, Sequence[str]]) -> pa.Table:
+def _texts_of(columns: Mapping[str, Any]) -> pa.Table:
     return pa.table({name: pa.array(texts, pa.string()) for name, texts in columns.items()})
 
 

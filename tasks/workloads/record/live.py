@@ -52,5 +52,5 @@ def record_live(subject: str = WHOLE, seconds: float = 30, params: RecordParams 
     )
     sampler_cores = sampled.own_cpu_s / (n_samples * settings.interval_s)
     return replace(
-        telemetry, conditions=Conditions(run_id, "live", **shares_of(disturbance_of(telemetry, sampler_cores)))
+        telemetry, conditions=replace(Conditions(run_id, "live"), **shares_of(disturbance_of(telemetry, sampler_cores)))
     )

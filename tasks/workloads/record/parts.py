@@ -66,7 +66,7 @@ class Ledger:
         if outcome.telemetry is None:
             self.errors[run_id] = outcome.error
             return
-        record = {
+        record: dict[str, Any] = {
             "params": recorded_params(self.params),
             "plan": self.plan.digest(),
             "machine": self.machine,

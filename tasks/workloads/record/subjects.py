@@ -310,7 +310,7 @@ def _is_called(folder: str, name: str) -> bool:
     if container := CONTAINER.search(folder):
         return len(name) >= SHORT_ID and container[0].startswith(name)
     pod = POD.search(folder)
-    return bool(pod) and pod[1].replace("_", "").replace("-", "") == name.removeprefix("pod").replace("-", "")
+    return pod is not None and pod[1].replace("_", "").replace("-", "") == name.removeprefix("pod").replace("-", "")
 
 
 def _container_id(name: str) -> str:

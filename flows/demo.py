@@ -39,6 +39,7 @@ CHANGES = {
     "no_spare": "giving it no spare tokens",
     "steady_load": "steadier load",
 }
+ALARMS_PER_DAY = 100.0  # the recording lasts some hours: at one a day there would be none to show
 MEASURE = "p95_s"
 FILES = "SELECT word, count(*) AS n_files FROM ops.files WHERE source = $source GROUP BY word ORDER BY word"
 
@@ -117,10 +118,8 @@ def whorl_demo(params: DemoParams) -> Told:
     found = call(jobs_ingest, asked)
     watching = WatchFlowParams(
         source=SOURCE,
-        watch=jobs.watch,
-        late=jobs.late,
+        watch=jobs.watch.model_copy(update={"alarms_per_day": ALARMS_PER_DAY}),
         drift=jobs.drift,
-        outlook=jobs.outlook,
         warehouse=params.warehouse,
     )
     watched = call(jobs_watch, watching)

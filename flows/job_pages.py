@@ -40,16 +40,16 @@ def ingest_page(source: str, batches: Sequence[Batch], refused: Sequence[str]) -
 
 def alarms_page(source: str, alarms: pd.DataFrame) -> str:
     """The alarms that one watch raised, or that there was none."""
-    title = f"# Slow runs, late runs and drifting jobs of source {plain(source)}"
+    title = f"# Slow runs, stopped and drifting jobs of source {plain(source)}"
     if alarms.empty:
-        return f"{title}\n\nNo run was slow or late, and no job drifted, that had not been reported before."
+        return f"{title}\n\nNo run was slow, and no job stopped or drifted, that had not been reported before."
     rows = []
     for kind, message, evidence in alarms[["kind", "message", "evidence"]].head(MAX_ROWS).itertuples(index=False):
         found = json.loads(evidence)
-        as_of = found.get("ended_at") or found.get("known_at") or found.get("until_at") or ""
-        took_s = found.get("runtime_s", found.get("elapsed_s", found.get("median_after_s")))
+        as_of = found.get("ended_at") or found.get("known_at") or found.get("overdue_at") or found.get("until_at") or ""
+        took_s = found.get("elapsed_s", found.get("gap_s", found.get("median_after_s")))
         rows.append((message, kind, str(as_of)[:MINUTE_CHARS].replace("T", " "), duration(took_s)))
-    body = table(("alarm", "kind", "as of (UTC)", "runtime"), rows)
+    body = table(("alarm", "kind", "as of (UTC)", "runtime or gap"), rows)
     return f"{title}\n\n{counted(len(alarms), 'new alarm')}.\n\n{body}{_rest(len(alarms))}"
 
 

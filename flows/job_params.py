@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from tasks.jobs.outlook.params import DriftParams, LateParams, OutlookParams
+from tasks.jobs.outlook.params import DriftParams
 from tasks.jobs.params import GroupParams, ReadParams, ReportParams, SummaryParams, WatchParams
 from tasks.jobs.reader_names import AUTO, ReaderName
 from tasks.jobs.record.params import RecordParams
@@ -51,13 +51,11 @@ class SummaryFlowParams(Params):
 
 
 class WatchFlowParams(Params):
-    """The check for runs that were unusually slow or are late, and for jobs that drift."""
+    """The check for runs that take longer than was predicted, and for jobs that have stopped or drift."""
 
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
-    watch: WatchParams = Field(WatchParams(), description="Which slow runs raise an alarm")
-    late: LateParams = Field(LateParams(), description="Which runs that go on, or have just ended, are late")
+    watch: WatchParams = Field(WatchParams(), description="Which runs and jobs raise an alarm, and how many")
     drift: DriftParams = Field(DriftParams(), description="When a job has drifted away from its earlier runs")
-    outlook: OutlookParams = Field(OutlookParams(), description="How long a late run may still take")
     warehouse: Warehouse = Field(description=WAREHOUSE)
 
 

@@ -92,17 +92,17 @@ def jobs_summary(params: SummaryFlowParams) -> Summarised:
 
 @flow(name="jobs-watch", run_name=lambda: of_source("watch"), tags=TAGS)
 def jobs_watch(params: WatchFlowParams) -> Watched:
-    """Look for runs that were unusually slow or are late, and for jobs that drift; raise an alarm for each, once.
+    """Look for runs longer than predicted, also while they go on, and jobs that stopped or drift; alarm of each, once.
 
     Alarms stand in ops.alarms, and each is an event whorl.jobs.alarm that an automation can mail or send on."""
-    ids = watch(params.warehouse, params.source, params.watch, params.late, params.drift, params.outlook)
+    ids = watch(params.warehouse, params.source, params.watch, params.drift)
     announce_alarms(params.warehouse, ids)
     alarms = read_alarms(params.warehouse, ids=ids, limit=max(1, len(ids)))
     path = _page_with_alarms(params.warehouse, params.source, ids)
     publish(
         artifact_key(WORD, params.source, "alarms"),
         joined([alarms_page(params.source, alarms), page_part(path) if path else ""]),
-        f"Slow runs, late runs and drifting jobs of source {params.source}",
+        f"Slow runs, stopped and drifting jobs of source {params.source}",
     )
     return Watched(alarms=ids, n_alarms=len(ids), report=path)
 

@@ -1,4 +1,4 @@
-"""`whorl jobs watch`: runs that took unusually long or are late, and jobs that drift."""
+"""`whorl jobs watch`: runs that take longer than was predicted, jobs that have stopped, and jobs that drift."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 10
 ALL_ALARMS = "SELECT raised_at, message FROM ops.alarms"
-COLUMNS = (Column("message", "slow, late or drifted"),)
+COLUMNS = (Column("message", "slow, stopped or drifted"),)
 
 
 def watch(context: typer.Context, source: Source = None, as_json: Json = False) -> None:
-    """Raise an alarm for every slow run, late run and drifting job, once."""
+    """Raise an alarm for every slow run, stopped job and drifting job, once."""
     from flows.machine_output import show_json
 
     invocation = invocation_of(context)
@@ -34,9 +34,7 @@ def watch(context: typer.Context, source: Source = None, as_json: Json = False) 
         asked = WatchFlowParams(
             source=chosen,
             watch=jobs.watch,
-            late=jobs.late,
             drift=jobs.drift,
-            outlook=jobs.outlook,
             warehouse=settings.warehouse,
         )
         found = watch_jobs(asked)
@@ -58,7 +56,7 @@ def show_alarms(invocation: Invocation, warehouse: "Warehouse", ids: list[str]) 
     """Print these alarms."""
     alarms = _alarms(warehouse, ids)
     if not alarms:
-        invocation.note("no new alarm: no run was unusually slow since the last watch, none is late, none has drifted")
+        invocation.note("no new alarm: no run is slower than predicted, no job has stopped, none has drifted")
         return
     show_table(alarms[:MOST_SHOWN], COLUMNS)
     more = f"; all: whorl query --limit 0 '{ALL_ALARMS}'" if len(alarms) > MOST_SHOWN else ""

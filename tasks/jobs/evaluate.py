@@ -1,4 +1,6 @@
-"""`whorl jobs evaluate`: the whole protocol on any readable job log, in a temporary warehouse."""
+"""`whorl jobs evaluate`: the whole protocol on any readable job log: its figures by key, and the tables behind them.
+
+A key is `<part>.<measure>[.<slice>]`; what cannot be had is None, with `<key>.reason` beside it."""
 
 import hashlib
 import logging
@@ -6,33 +8,23 @@ import tempfile
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from tasks.errors import BadInput
-from tasks.jobs.evaluate_figures import Figures, key_figures, label_figures, log_figures, runtime_figures
-from tasks.jobs.intake import (
-    WORD,
-    Intake,
-    find_logs,
-    land_log,
-)
+from tasks.jobs.intake import WORD, Intake, find_logs, land_log
 from tasks.jobs.labels.evaluation import LabelEvaluation, evaluate_labels
-from tasks.jobs.predict.job_keys import choose_key
+from tasks.jobs.predict.job_keys import GIVEN, KeyChoice, choose_key
 from tasks.jobs.predict.outcomes import ENDED, Outcomes, evaluate_outcomes
 from tasks.jobs.predict.params import EvaluateParams
-from tasks.jobs.predict.preparation import (
-    KINDS,
-    Prepared,
-    prepare,
-)
-from tasks.jobs.predict.rows import named_columns, read_runs
-from tasks.jobs.predict.runtime_evaluation import (
-    RuntimeEvaluation,
-    evaluate_runtimes,
-)
+from tasks.jobs.predict.preparation import KINDS, Prepared, prepare
+from tasks.jobs.predict.rows import OWN, named_columns, read_runs
+from tasks.jobs.predict.runtime_evaluation import RuntimeEvaluation, Scored, evaluate_runtimes, table_of
 from tasks.jobs.shape_params import Kind
+from tasks.jobs.watch import excess_scores, history_quantiles, median_and_high, score_thresholds
 from tasks.reading import open_plain
 from tasks.storage import storage_of
 from tasks.warehouse.connection import reading
@@ -42,6 +34,13 @@ from tasks.warehouse.versions import code_version
 
 SOURCE = "evaluated"
 CHUNK_BYTES = 1 << 20
+REFERENCES = ("ceiling", "split_half", "history_baseline")
+TABLE_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+LEAST_ALARMS = 30  # that are expected in the test period, whatever its length: fewer say nothing of a rate
+LONGER, LEAST_RUNS = 3.0, 20  # test runs of jobs with so many earlier ones are made so many times as long
+MOST_ALARMED = 0.5  # of the runs, in a log with few runs a day
+DAY = np.timedelta64(1, "D")
+Figures = dict[str, Any]
 logger = logging.getLogger(__name__)
 
 
@@ -106,7 +105,160 @@ def evaluate_runs(
         figures |= label_figures(prepared, kind, labels.get(kind), reason)
     found = evaluate_runtimes(prepared, {kind: one.probabilities for kind, one in labels.items()}, params)
     of_outcomes, outcomes = evaluate_outcomes(runs if ended is None else ended, params.seed)
-    return Evaluation(figures | runtime_figures(found) | of_outcomes, prepared, labels, found, outcomes)
+    figures |= runtime_figures(found) | watch_figures(prepared, found) | of_outcomes
+    return Evaluation(figures, prepared, labels, found, outcomes)
+
+
+def key_figures(choice: KeyChoice | None, given: Sequence[str]) -> Figures:
+    """What a job is in this evaluation, why, and what the history rule reaches by other keys; given: as it was set."""
+    if choice is None:
+        return {"group.by": ",".join(given), "group.reason": "as it was set"}
+    crps_s = {f"group.crps.{key}": value for key, value in choice.crps_s.items()}
+    return {"group.by": ",".join(choice.by) or GIVEN, "group.reason": choice.reason} | crps_s
+
+
+def log_figures(prepared: Prepared) -> Figures:
+    """n, groups, recurring_share, and how the log was split."""
+    runs = prepared.runs
+    sizes = runs["group_key"].value_counts()
+    figures: Figures = {
+        "n": len(runs),
+        "groups": len(sizes),
+        "recurring_share": float(sizes[sizes >= 2].sum() / len(runs)),
+    }
+    used = [str(name).removeprefix(OWN) for name in prepared.features if str(name).startswith(OWN)]
+    if used or prepared.left_out:
+        figures |= {"own.used": used} | {f"own.left_out.{name}": why for name, why in prepared.left_out.items()}
+    for part, found in runs.groupby("part", observed=False):
+        figures[f"split.n.{part}"] = len(found)
+        figures[f"split.groups.{part}"] = int(found["group_key"].nunique())
+    sources = runs["median_source"][prepared.is_part("D3")].value_counts(normalize=True)
+    figures |= {f"median_source.share.{source}": float(value) for source, value in sources.items()}
+    return figures
+
+
+def label_figures(prepared: Prepared, kind: Kind, found: LabelEvaluation | None, reason: str) -> Figures:
+    """Shapes, and the accuracy of their labels beside its references, for one normalisation."""
+    shapes, figures = prepared.shapes[kind], Figures()
+    _set(figures, f"shapes.k.{kind}", len(shapes.centres))
+    _set(figures, f"shapes.inertia.{kind}", shapes.inertia)
+    figures |= {f"shapes.low.{kind}": shapes.bins.low, f"shapes.high.{kind}": shapes.bins.high}
+    if kind == "ratio":
+        figures |= {"shapes.k": len(shapes.centres), "shapes.inertia": shapes.inertia}
+    why = reason or "no test run of a job with enough runs in the test period"
+    report = found.report if found else None
+    _set(figures, f"label.accuracy.{kind}", report.accuracy if report else None, why)
+    _set(figures, f"label.accuracy_group.{kind}", report.accuracy_group if report else None, why)
+    _set(figures, f"label.log_loss.{kind}", report.log_loss if report else None, why)
+    _set(figures, f"label.n.{kind}", report.n if report else 0)
+    so_far, start = (found.so_far, found.start) if found else (None, None)
+    _set(figures, f"label.accuracy_so_far.{kind}", so_far.accuracy if so_far else None, why)
+    _set(figures, f"label.log_loss_so_far.{kind}", so_far.log_loss if so_far else None, why)
+    _set(figures, f"label.n_start.{kind}", start.n if start else 0)
+    _set(figures, f"label.accuracy_start.{kind}", start.accuracy if start else None, why)
+    _set(figures, f"label.ceiling_start.{kind}", start.ceiling if start else None, why)
+    for name in REFERENCES:
+        one = found.references[name] if found else None
+        _set(figures, f"label.{name}.{kind}", one.by_run if one else None, one.reason if one else why)
+        _set(figures, f"label.{name}_group.{kind}", one.by_group if one else None, one.reason if one else why)
+    for row in found.occurrences.to_dict("records") if found else []:
+        for name in ("model", "so_far", *REFERENCES):
+            _set(figures, f"label.{name}_by_history.{kind}.{row['slice']}", row[name], "no such job has enough runs")
+    return figures
+
+
+def runtime_figures(found: RuntimeEvaluation) -> Figures:
+    """Scores of the predicted runtime distributions of each predictor."""
+    figures: Figures = {"predict.n": len(found.rows)}
+    figures |= {f"model.weight.{part}": weight for part, weight in found.model.weights.items()}
+    figures |= {"model.is_relative": found.model.is_relative}
+    _set(figures, "model.grace", found.model.grace, "time limits are not kept, or there are none")
+    for name, one in found.scored.items():
+        for measure, (value, reason) in _measures(one).items():
+            _set(figures, f"predict.{measure}.{name}", value, reason)
+        for tenth, share in enumerate(one.tenths, start=1):
+            _set(figures, f"predict.coverage90_tenth.{name}.{tenth}", share)
+        _set(figures, f"unseen.crps.{name}", one.unseen_crps.value, "every tested job had run before")
+    figures["unseen.n"] = found.scored["model"].unseen_crps.n
+    for name, difference in found.differences.items():
+        _set(figures, f"difference.crps.{name}", difference.value, difference.reason)
+        _set(figures, f"difference.crps_low.{name}", difference.low, difference.reason)
+        _set(figures, f"difference.crps_high.{name}", difference.high, difference.reason)
+    return figures
+
+
+def watch_figures(prepared: Prepared, found: RuntimeEvaluation) -> Figures:
+    """Alarms for slow runs in the test period, by the model and by the job's own history, at one stated budget a day.
+
+    The budget is one a day, or what gives LEAST_ALARMS in the test period. Every alarm counts, so a ratio near 1 says
+    that the stated rate is kept. Tripled: the test runs of jobs with LEAST_RUNS earlier ones, LONGER times as long."""
+    runs = prepared.runs.iloc[found.seen]
+    submitted_at, ended_at = runs["submitted_at"].to_numpy(), runs["ended_at"].to_numpy()
+    is_test = np.arange(len(found.seen)) >= len(found.seen) - len(found.rows)
+    days = (submitted_at[is_test][-1] - submitted_at[is_test][0]) / DAY
+    if not days > 0:
+        return {"watch.budget": None, "watch.budget.reason": "the test runs were submitted at one moment"}
+    log_s = np.log(np.maximum(runs["runtime_s"].to_numpy(dtype=float), found.model.least_s))
+    n_earlier = prepared.runs.groupby("group_key").cumcount().to_numpy()[found.seen]
+    is_longer = (n_earlier >= LEAST_RUNS)[is_test]
+    budget = max(1.0, LEAST_ALARMS / days)
+    figures: Figures = {"watch.budget": budget, "watch.days": float(days), "watch.tripled_n": int(is_longer.sum())}
+    quantiles = {"": median_and_high(found.quantiles), ".history": history_quantiles(runs, prepared.runs)[:2]}
+    for name, (median, high) in quantiles.items():
+        is_known = np.isfinite(median)
+        scores, longer = (excess_scores(median, high, log_s + more) for more in (0.0, np.log(LONGER)))
+        limits = score_thresholds(
+            scores[is_known], ended_at[is_known], submitted_at[is_test], budget, most_share=MOST_ALARMED
+        )
+        n_alarms = int((scores[is_test] > limits.score).sum())
+        figures |= {f"watch.n_alarms{name}": n_alarms, f"watch.alarms_per_day{name}": n_alarms / days}
+        _set(figures, f"watch.budget_ratio{name}", n_alarms / (budget * days))
+        share = float((longer[is_test] > limits.score)[is_longer].mean()) if is_longer.any() else None
+        _set(figures, f"watch.tripled_found{name}", share, f"no test run of a job with {LEAST_RUNS} earlier ones")
+    return figures
+
+
+def write_tables(found: Evaluation, folder: Path) -> None:
+    """predictors, predictions, jobs, and for each normalisation occurrences, importances and confusion."""
+    folder.mkdir(parents=True, exist_ok=True)
+    table_of(found.runtimes).to_parquet(folder / "predictors.parquet", index=False)
+    predictions_of(found).to_parquet(folder / "predictions.parquet", index=False)
+    for kind, one in found.labels.items():
+        one.occurrences.to_parquet(folder / f"occurrences-{kind}.parquet", index=False)
+        one.importances.to_parquet(folder / f"importances-{kind}.parquet", index=False)
+        confusion = pd.DataFrame(one.report.confusion).add_prefix("predicted_").rename_axis("actual").reset_index()
+        confusion.to_parquet(folder / f"confusion-{kind}.parquet", index=False)
+
+
+def predictions_of(found: Evaluation) -> pd.DataFrame:
+    """One row a test run: run_id, group_key, submitted_at, runtime_s, predicted quantiles p05_s … p95_s, crps_s."""
+    rows = found.prepared.runs.iloc[found.runtimes.rows]
+    told = found.runtimes.predicted
+    quantiles = {f"p{round(100 * level):02d}_s": told.quantile(level) for level in TABLE_LEVELS}
+    columns = rows[["run_id", "group_key", "submitted_at", "runtime_s"]].reset_index(drop=True)
+    return columns.assign(**quantiles, crps_s=found.runtimes.scored["model"].crps_by_run)
+
+
+def _measures(one: Scored) -> dict[str, tuple[float | None, str | None]]:
+    return {
+        "crps": (one.crps.value, one.crps.reason),
+        "log_score": (one.log_score.value, one.log_score.reason),
+        "coverage90": (one.coverage.share, one.coverage.reason),
+        "width90_s": (one.coverage.width_s, one.coverage.reason),
+        "ks_group": (one.ks_group.value, one.ks_group.reason),
+        "ks_group_n": (one.ks_group.n_groups, one.ks_group.reason),
+        "ks_pooled": (one.pooled.ks, one.pooled.reason),
+        "percentile_mae_s": (one.pooled.mae_s, one.pooled.reason),
+        "pit_error": (one.calibration.error, one.calibration.reason),
+    }
+
+
+def _set(figures: Figures, key: str, value: float | int | None, reason: str | None = None) -> None:
+    """A figure, or None and its reason."""
+    is_known = value is not None and bool(np.isfinite(value))
+    figures[key] = value if is_known else None
+    if not is_known:
+        figures[f"{key}.reason"] = reason or "not a number"
 
 
 def _sha256(logs: Sequence[str]) -> str:

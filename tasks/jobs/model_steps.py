@@ -132,7 +132,7 @@ def evaluate_source(warehouse: Warehouse, source: str, evaluate: EvaluateParams,
 
 def write_evaluation(found: "Evaluation", name: str, folder: str) -> str:
     """Write the tables of an evaluation as Parquet, and a page with its figures; returns the path of the page."""
-    from tasks.jobs.evaluate_tables import write_tables
+    from tasks.jobs.evaluate import write_tables
     from tasks.report.evaluation_page import render_evaluation
 
     write_tables(found, Path(folder))

@@ -6,7 +6,7 @@ from pydantic import Field, field_validator
 
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.explain.params import ExplainParams
-from tasks.jobs.outlook.params import CostParams, DriftParams, LateParams, OutlookParams
+from tasks.jobs.outlook.params import CostParams, DriftParams, OutlookParams
 from tasks.jobs.predict.params import EvaluateParams
 from tasks.jobs.record.params import RecordParams
 from tasks.params import Params
@@ -128,27 +128,21 @@ class SummaryParams(Params):
 
 
 class WatchParams(Params):
-    """Which runs raise an alarm."""
+    """Which runs and jobs raise an alarm, and how many false alarms may be expected."""
 
+    alarms_per_day: float = Field(
+        1,
+        gt=0,
+        le=1e6,
+        description="Slow runs and stopped jobs that raise an alarm though nothing is wrong, expected a day, at most",
+    )
     look_back_days: float = Field(
         7, gt=0, le=36_500, description="Runs that ended in the last days of the log are looked at, in days"
     )
     statuses: list[Status] = Field(
         ["completed", "unknown", "timeout"],
         min_length=1,
-        description="Runs that are looked at: those with one of these statuses and a runtime",
-    )
-    history_statuses: list[Status] = Field(
-        ["completed", "unknown"], min_length=1, description="Runs that count as history of a job"
-    )
-    min_support: int = Field(
-        3, ge=1, le=1_000_000, description="Earlier runs that a job needs before a run of it can be slow"
-    )
-    outlier_ratio: float = Field(
-        10, gt=1, le=1e6, description="Slow: at least this many times the median of the earlier runs"
-    )
-    outlier_delta_s: float = Field(
-        900, gt=0, le=1e9, description="Slow as well: more than this above that median, in seconds"
+        description="Runs that are looked at: those with one of these statuses and a runtime, and those that go on",
     )
 
 
@@ -180,4 +174,3 @@ class JobsParams(Params):
     outlook: OutlookParams = OutlookParams()
     drift: DriftParams = DriftParams()
     cost: CostParams = CostParams()
-    late: LateParams = LateParams()

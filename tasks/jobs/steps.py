@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from tasks.jobs import intake
-from tasks.jobs.outlook.params import DriftParams, LateParams, OutlookParams
+from tasks.jobs.outlook.params import DriftParams
 from tasks.jobs.params import (
     GroupParams,
     ReadParams,
@@ -67,18 +67,11 @@ def summarise(warehouse: Warehouse, source: str, summary: SummaryParams, after: 
     return data_version
 
 
-def watch(
-    warehouse: Warehouse,
-    source: str,
-    watch: WatchParams,
-    late: LateParams,
-    drift: DriftParams,
-    outlook: OutlookParams,
-) -> list[str]:
-    """Raise an alarm for every slow run, late run and drifted job; returns the ids of those nobody was told of yet.
+def watch(warehouse: Warehouse, source: str, watch: WatchParams, drift: DriftParams) -> list[str]:
+    """Raise an alarm for every slow run, stopped and drifted job; returns the ids of those nobody was told of yet.
 
     These are the new ones, and the ones of an earlier run that was killed before it could announce them."""
-    watch_source(warehouse, source, watch, late, drift, outlook)
+    watch_source(warehouse, source, watch, drift)
     return unannounced(warehouse, intake.WORD, source) if warehouse.file.exists() else []
 
 

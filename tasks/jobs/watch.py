@@ -1,126 +1,457 @@
-"""The scheduled check for slow runs, late runs and jobs that drift; watching twice raises nothing new."""
+"""The scheduled check of a log: runs beyond what was predicted of them, jobs that have stopped, jobs that drift.
+
+An alarm is what its own prediction does not allow, at a stated rate of false ones. A run's score is its distance above
+its predicted median against that of the time which 98 % stay under, in logs, so it says the same of seconds and of
+days. Alarmed is on the score that the latest runs exceeded as often as `alarms_per_day` allows at the log's present
+rate of runs: whatever the model, the rate is a rate (split conformal prediction, Vovk et al. 2005, with a calibration
+that moves on, Gibbs & Candès 2021). A job has stopped when its present gap is long against its own earlier ones, by the
+same rule over the gaps after which jobs came back. Watching twice raises nothing new."""
 
 import functools
 import logging
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from tasks.jobs.outlook.params import DriftParams, LateParams, OutlookParams
+from tasks.errors import BadInput, NotFound
+from tasks.jobs.outlook.params import DriftParams
 from tasks.jobs.params import WatchParams
-from tasks.jobs.watch_champion import champion_in_use
-from tasks.jobs.watch_drift import find_drifted
-from tasks.jobs.watch_late import find_late
-from tasks.jobs.watch_medians import Floats, Ints, medians_between
-from tasks.quantities import duration, times
+from tasks.quantities import duration, number, times
 from tasks.utc import utc_text
 from tasks.warehouse.alarms import Alarm, raise_alarms
-from tasks.warehouse.connection import Connection, writing
+from tasks.warehouse.connection import Connection, reading, writing
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.registry import decisions
+
+if TYPE_CHECKING:
+    from tasks.jobs.predict.trained import Trained
 
 logger = logging.getLogger(__name__)
-LOOKED_AT = Path(__file__).with_name("watch.sql")
-BEFORE = Path(__file__).with_name("watch_before.sql")
-SLOW = """SELECT run_id, group_key, status, started_at, ended_at, runtime_s, history_median_s, n_history
-    FROM temp.looked_at JOIN slow USING (place) ORDER BY ended_at, run_id"""
-KIND = "slow-run"
+Floats = NDArray[np.float64]
+Times = NDArray[np.datetime64]
+Champion = tuple[str, "Trained"]  # id of the model, and the model
+RUNS = Path(__file__).with_name("watch.sql")
+DRIFT_RUNS = Path(__file__).with_name("watch_drift.sql")
+SLOW, STOPPED, DRIFT = "slow-run", "stopped-job", "drift"
+FINISHED = ("completed", "unknown")
+HISTORY = "history"  # the predictor where there is no model: the job's own runs
+MOST_RUNS = 1_000_000  # of the log, the latest
+DAY = np.timedelta64(1, "D")
+
+LEVEL = 0.98
+LEAST_REACH = 0.05  # in logs: that a run takes 5 % longer than ever is no news
+RATE_RUNS = 200  # the latest runs that say how many a day there are
+RANKED_RUNS = 500  # runs that a score is ranked among, at least, and so many that TOP_RUNS of them are alarmed on
+TOP_RUNS = 10
+BLOCK = 100  # runs after which scores are ranked anew
+MOST_BLOCKS = 200
+MOST_SHARE = 0.05  # of the runs: a run that one in twenty exceeds is no alarm, however few runs there are a day
+STOPPED_SHARE = 0.2  # of the budget
+LEAST_HISTORY, HISTORY_RUNS = 10, 50  # without a model: earlier runs that a job needs, and how many count
+GAPS = 20  # of a job, the latest, which say its rhythm
+REGULAR = 4.0  # the longest of them is at most so many times their median
+OVERDUE = 2.0  # times the longest of them, at least, before a job counts as stopped
 
 
 def watch_source(
-    warehouse: Warehouse,
-    source: str,
-    watch: WatchParams,
-    late: LateParams,
-    drift: DriftParams,
-    outlook: OutlookParams,
-    *,
-    now: datetime | None = None,
+    warehouse: Warehouse, source: str, watch: WatchParams, drift: DriftParams, *, now: datetime | None = None
 ) -> list[str]:
-    """Raise an alarm for every slow run, late run and drifted job of a source; returns the ids of the new alarms.
+    """Raise an alarm for each slow run, stopped job and drifted job of a source; returns the ids of the new ones.
 
-    A run that was told of as slow or late is not told of as late. One that was late while it ran, and has ended slow,
-    is told of as slow as well. now: time of the alarms, UTC; by default this machine's clock."""
-    raised = watch_runs(warehouse, source, watch, now=now)
+    The last days are those of the log, so a log that arrives late is watched as well. Slow runs and stopped jobs come
+    with the most time lost first. now: time of the alarms, UTC; by default this machine's clock."""
+    with reading(warehouse) as connection:
+        asked = {
+            "source": source,
+            "statuses": sorted({*watch.statuses, *FINISHED}),
+            "look_back_days": watch.look_back_days,
+            "most": MOST_RUNS,
+        }
+        runs = connection.execute(RUNS.read_text(), asked).df()
     champion = functools.cache(lambda: champion_in_use(warehouse, source))
-    if late.is_watched:
-        alarms = find_late(warehouse, source, watch, late, outlook, champion, told_by=(KIND,))
-        raised += _raise(warehouse, alarms, now)
+    alarms: list[Alarm] = []
+    if not runs.empty:
+        alarms += slow_runs(warehouse, source, watch, runs, champion) + stopped_jobs(source, watch, runs)
     if drift.is_watched:
-        raised += _raise(warehouse, find_drifted(warehouse, source, watch, drift, champion), now)
-    return raised
-
-
-def watch_runs(warehouse: Warehouse, source: str, params: WatchParams, *, now: datetime | None = None) -> list[str]:
-    """Raise an alarm for every slow run of the last days of a source's log; returns the ids of the new alarms.
-
-    The days count back from the last end in the log, so a log that arrives late is watched as well. now: time of
-    the alarm, UTC; by default this machine's clock. A source without runs raises nothing."""
-    with writing(warehouse) as connection:
-        slow = slow_runs(connection, source, params)
-        alarms = [_alarm(source, run) for run in slow.to_dict("records")]
-        raised = raise_alarms(connection, alarms, now=now)
-    logger.info("%d slow runs in source %s, %d of them new", len(slow), source, len(raised))
-    return raised
-
-
-def slow_runs(connection: Connection, source: str, params: WatchParams) -> pd.DataFrame:
-    """Runs at least outlier_ratio times the median of their job's earlier runs, or outlier_delta_s above it.
-
-    Earlier runs are those that had ended before the run started, at least min_support of them.
-    Columns: run_id, group_key, status, started_at, ended_at, runtime_s, history_median_s, n_history."""
-    asked = {"source": source, "statuses": list(params.statuses), "look_back_days": params.look_back_days}
-    connection.execute(LOOKED_AT.read_text(), asked)
-    earlier = {"source": source, "statuses": list(params.history_statuses)}
-    found = connection.execute(BEFORE.read_text(), earlier).fetchnumpy()
-    job, place, runtime_s = (np.ma.getdata(found[name]) for name in ("job", "place", "runtime_s"))
-    slow = _slow_places(job, place, runtime_s, params)
-    connection.register("slow", slow)
-    rows = connection.execute(SLOW).df()
-    connection.unregister("slow")
-    return rows
-
-
-def _slow_places(job: Ints, place: Ints, runtime_s: Floats, params: WatchParams) -> pd.DataFrame:
-    """place, history_median_s and n_history of the slow runs; arguments: of watch_before.sql, (n,)."""
-    is_run = place > 0
-    n_before: Ints = np.cumsum(~is_run)  # in the history of all jobs, where a run stands
-    first = np.flatnonzero(np.diff(job, prepend=0))
-    at_first: Ints = np.repeat(n_before[first] - ~is_run[first], np.diff(first, append=len(job)))
-    is_asked = is_run & (n_before - at_first >= params.min_support)
-    lows, highs = at_first[is_asked], n_before[is_asked]
-    medians = medians_between(runtime_s[~is_run], lows, highs)
-    asked_s = runtime_s[is_asked]
-    is_long = (medians != 0) & (asked_s >= params.outlier_ratio * medians)
-    is_slow = is_long | (asked_s > medians + params.outlier_delta_s)
-    columns = {"place": place[is_asked], "history_median_s": medians, "n_history": highs - lows}
-    return pd.DataFrame({name: values[is_slow] for name, values in columns.items()})
-
-
-def _raise(warehouse: Warehouse, alarms: list[Alarm], now: datetime | None) -> list[str]:
+        alarms += drifted_jobs(warehouse, source, drift, champion)
     if not alarms:
         return []
     with writing(warehouse) as connection:
-        return raise_alarms(connection, alarms, now=now)
+        raised = raise_alarms(connection, alarms, now=now)
+    logger.info("%d alarms in source %s, %d of them new", len(alarms), source, len(raised))
+    return raised
 
 
-def _alarm(source: str, run: Mapping[Hashable, Any]) -> Alarm:
-    runtime_s, median_s, n_history = run["runtime_s"], run["history_median_s"], int(run["n_history"])
-    against = f"{times(runtime_s / median_s)} the" if median_s else "more than the"
-    message = (
-        f"{run['group_key']}: run {run['run_id']} took {duration(runtime_s)}, "
-        f"{against} median of its {n_history:,} earlier runs ({duration(median_s)})"
+def champion_in_use(warehouse: Warehouse, source: str) -> Champion | None:
+    """The model in use for a source; None before the first training, and, with a warning, if it cannot be read."""
+    try:
+        if not any(one.source == source for one in decisions(warehouse.models, "jobs")):
+            return None
+        from tasks.jobs.predict.trained import champion_of  # trees: seconds of import, needed with a model only
+
+        found = champion_of(warehouse, source)
+    except (BadInput, NotFound) as error:
+        logger.warning("watching source %s without its model: %s", source, error)
+        return None
+    return (found[0].model_id, found[1]) if found else None
+
+
+def excess_scores(log_median: Floats, log_high: Floats, log_s: Floats) -> Floats:
+    """(log s - median) / (high - median), high the time that LEVEL of such runs stay under: (n,), logs of seconds."""
+    return np.asarray((log_s - log_median) / np.maximum(log_high - log_median, LEAST_REACH))
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Of each of n runs: the score that makes an alarm, infinite where too little is known; and the expected alarms a
+    day at that score, at most the budget."""
+
+    score: Floats
+    per_day: Floats
+
+
+def score_thresholds(
+    scores: Floats, known_at: Times, asked_at: Times, per_day: float, *, most_share: float = MOST_SHARE
+) -> Thresholds:
+    """The score from which on a run submitted at asked_at (n,) is an alarm, so that `per_day` are expected.
+
+    scores, known_at: (m,) of runs that a prediction was made for before they were known, and when their ends were. With
+    a day's rate r of the last RATE_RUNS known, p = per_day / r of the runs may be alarmed on: the threshold is the
+    score at rank p (n + 1) of the latest n, between two of them the line. Those known are counted in blocks, so a run
+    is judged the same however often it is looked at."""
+    order = np.argsort(known_at, kind="stable")
+    scores, known_at = scores[order], known_at[order]
+    found = Thresholds(np.full(len(asked_at), np.inf), np.zeros(len(asked_at)))
+    n_known = np.searchsorted(known_at, asked_at)
+    span = int(n_known.max(initial=0) - n_known.min(initial=0))
+    block = BLOCK * max(1, -(-span // (BLOCK * MOST_BLOCKS)))
+    n_used = np.where(n_known >= BLOCK, n_known - n_known % block, n_known)
+    for n in np.unique(n_used[n_used > 1]):
+        first = max(0, n - RATE_RUNS)
+        days = (known_at[n - 1] - known_at[first]) / DAY
+        if not days > 0:
+            continue
+        rate = (n - first - 1) / days
+        p = min(per_day / rate, most_share)
+        ranked = np.sort(scores[max(0, n - max(RANKED_RUNS, int(np.ceil(TOP_RUNS / p)))) : n])[::-1]
+        rank = p * (len(ranked) + 1)
+        if rank < 1:  # not even the highest score is rare enough: the log is too short for so few alarms a day
+            continue
+        low, high = int(rank), min(int(rank) + 1, len(ranked))
+        score = ranked[low - 1] + (rank - low) * (ranked[high - 1] - ranked[low - 1])
+        is_now = n_used == n
+        found.score[is_now], found.per_day[is_now] = score, p * rate
+    return found
+
+
+def slow_runs(
+    warehouse: Warehouse,
+    source: str,
+    params: WatchParams,
+    runs: pd.DataFrame,
+    champion: Callable[[], Champion | None],
+) -> list[Alarm]:
+    """An alarm for each run that goes on, or ended in the last days, beyond its own prediction; most time lost first.
+
+    runs: of watch.sql. How long a run goes on is counted up to the moment until which the log knows of it: a log that
+    nobody has read for a day says nothing of that day. Predicted by the champion, or else by the last runs of the job,
+    as it was known at the submission. Ranked among runs that the model has not learnt from."""
+    newest_at = runs["newest_at"].iloc[0]
+    since_at = newest_at - pd.Timedelta(days=params.look_back_days)
+    is_running = (runs["runtime_s"].isna() & runs["started_at"].notna()).to_numpy()
+    ended_at = runs["ended_at"].to_numpy()
+    is_watched = runs["status"].isin(params.statuses).to_numpy() & ~is_running
+    asked = np.flatnonzero(is_running | (is_watched & (ended_at > since_at.to_datetime64())))
+    if not len(asked):
+        return []
+    model = champion()
+    told = _by_model(warehouse, source, params, model, runs, asked, is_watched) if model is not None else None
+    if told is None:
+        told = _by_history(runs, _ranked_with(runs, asked, is_watched, params))
+    rows = runs.iloc[told.places]
+    elapsed_s = np.where(
+        is_running[told.places], (rows["known_at"] - rows["started_at"]).dt.total_seconds(), rows["runtime_s"]
     )
-    evidence = {
-        "group_key": run["group_key"],
-        "status": run["status"],
-        "started_at": utc_text(run["started_at"]),
-        "ended_at": utc_text(run["ended_at"]),
-        "runtime_s": runtime_s,
-        "history_median_s": median_s,
-        "n_history": n_history,
+    log_s = np.log(np.maximum(elapsed_s, told.least_s))
+    scores = excess_scores(told.log_median, told.log_high, log_s)
+    is_known = ~is_running[told.places] & is_watched[told.places] & told.is_new
+    is_asked = np.isin(told.places, asked)
+    limits = score_thresholds(
+        scores[is_known],
+        rows["ended_at"].to_numpy()[is_known],
+        rows["submitted_at"].to_numpy(),
+        (1 - STOPPED_SHARE) * params.alarms_per_day,
+    )
+    if is_asked.any() and not np.isfinite(limits.score[is_asked]).any():
+        logger.info("source %s has too few runs for %g alarms a day", source, params.alarms_per_day)
+    reach = np.maximum(told.log_high - told.log_median, LEAST_REACH)
+    with np.errstate(over="ignore"):
+        limit_s = np.exp(told.log_median + limits.score * reach)
+    since = rows["started_at"].fillna(rows["submitted_at"]) + pd.to_timedelta(
+        np.minimum(limit_s, MOST_SECONDS), unit="s"
+    ).round("us")
+    is_slow = is_asked & (scores > limits.score) & (log_s > told.log_median)
+    is_slow &= ~is_running[told.places] | (since > since_at).to_numpy()  # else its end was never logged
+    table = rows.assign(
+        is_running=is_running[told.places],
+        elapsed_s=elapsed_s,
+        median_s=np.exp(told.log_median),
+        limit_s=limit_s,
+        lost_s=elapsed_s - np.exp(told.log_median),
+        n_history=told.n_history,
+        predictor=told.predictor,
+        expected_per_day=limits.per_day,
+    )[is_slow].sort_values(["lost_s", "run_id"], ascending=[False, True])
+    return [_slow_alarm(source, row) for row in table.drop(columns="newest_at").to_dict("records")]
+
+
+MOST_SECONDS = 3e9  # a century: what a time can be moved by
+
+
+@dataclass(frozen=True)
+class _Told:
+    """Predictions at submission of the runs at `places` of the log: median and LEVEL, logs of seconds; (n,) each.
+
+    is_new: the model did not learn from the run; least_s: shorter runs count as this long."""
+
+    places: NDArray[np.intp]
+    log_median: Floats
+    log_high: Floats
+    n_history: NDArray[np.int64]
+    is_new: NDArray[np.bool_]
+    predictor: str
+    least_s: float
+
+
+def _ranked_with(
+    runs: pd.DataFrame, asked: NDArray[np.intp], is_ranked: NDArray[np.bool_], params: WatchParams
+) -> NDArray[np.intp]:
+    """Places of the runs to predict: those that are asked for, and as many earlier ones as they are ranked among."""
+    ended = np.flatnonzero(is_ranked)
+    ended = ended[np.argsort(runs["ended_at"].to_numpy()[ended], kind="stable")]
+    first_at = runs["submitted_at"].to_numpy()[asked].min()
+    n_before = int(np.searchsorted(runs["ended_at"].to_numpy()[ended], first_at))
+    before = ended[:n_before]
+    latest = runs["ended_at"].to_numpy()[before[-RATE_RUNS:]]
+    days = (latest[-1] - latest[0]) / DAY if len(latest) else 0.0
+    n = int(TOP_RUNS * len(latest) / max(days, 1e-9) / ((1 - STOPPED_SHARE) * params.alarms_per_day))
+    between = ended[n_before:]
+    return np.unique(np.concatenate([asked, between, before[-max(RANKED_RUNS, n) - BLOCK * MOST_BLOCKS // 10 :]]))
+
+
+def _by_model(
+    warehouse: Warehouse,
+    source: str,
+    params: WatchParams,
+    model: Champion,
+    runs: pd.DataFrame,
+    asked: NDArray[np.intp],
+    is_watched: NDArray[np.bool_],
+) -> _Told | None:
+    """What the model predicts of these runs and of those that they are ranked among; None, warned, if it cannot."""
+    from tasks.jobs.predict.earlier import earlier_runs
+    from tasks.jobs.predict.predicting import predict_rows
+    from tasks.jobs.predict.preparation import with_ends
+    from tasks.jobs.predict.rows import fetch_runs
+
+    model_id, trained = model
+    is_new = ~runs["run_id"].isin(trained.seen["run_id"]).to_numpy()
+    places = _ranked_with(runs, asked, is_watched & is_new, params)
+    with reading(warehouse) as connection:
+        logged = fetch_runs(connection, source, statuses=sorted({*FINISHED, *params.statuses, "running"}))
+    rows = logged.set_index("run_id", drop=False).reindex(runs["run_id"].iloc[places]).reset_index(drop=True)
+    past = with_ends(logged[logged["status"].isin(FINISHED) & logged["runtime_s"].notna()].reset_index(drop=True))
+    try:
+        predicted = predict_rows(trained, rows, past)
+    except (BadInput, NotFound) as error:
+        logger.warning("watching source %s by its history: %s cannot predict it: %s", source, model_id, error)
+        return None
+    median, high = (np.log(predicted.quantile(level)) for level in (0.5, LEVEL))
+    n_history = earlier_runs(rows, past).n
+    return _Told(places, median, high, n_history, is_new[places], model_id, trained.model.least_s)
+
+
+def _by_history(runs: pd.DataFrame, places: NDArray[np.intp]) -> _Told:
+    from tasks.jobs.predict.peers import LEAST_RUNTIME_S
+
+    past = runs[runs["status"].isin(FINISHED)].reset_index(drop=True)
+    median, high, n = history_quantiles(runs.iloc[places], past)
+    is_known = np.isfinite(median)
+    is_new = np.ones(int(is_known.sum()), dtype=bool)
+    return _Told(places[is_known], median[is_known], high[is_known], n[is_known], is_new, HISTORY, LEAST_RUNTIME_S)
+
+
+def history_quantiles(rows: pd.DataFrame, past: pd.DataFrame) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    """Median and LEVEL, in logs of seconds, of the job's last HISTORY_RUNS that had ended before a submission, by the
+    (n + 1) rule, NaN below LEAST_HISTORY of them; and how many had ended: (n,) each.
+
+    rows: group_key, submitted_at; past: finished runs with ended_at and runtime_s."""
+    from tasks.jobs.predict.earlier import earlier_runs
+    from tasks.jobs.predict.peers import LEAST_RUNTIME_S
+    from tasks.jobs.predict.pool import order_quantiles
+
+    earlier = earlier_runs(rows, past)
+    latest = earlier.latest(np.log(np.maximum(earlier.values("runtime_s"), LEAST_RUNTIME_S)), HISTORY_RUNS)
+    latest[earlier.n < LEAST_HISTORY] = np.nan
+    median, high = median_and_high(order_quantiles(latest))
+    return median, high, earlier.n
+
+
+def median_and_high(quantiles: Floats) -> tuple[Floats, Floats]:
+    """The median and LEVEL of quantiles at pool.LEVELS: (n, n_levels) to (n,) each."""
+    from tasks.jobs.predict.pool import LEVELS
+
+    middle = int(np.searchsorted(LEVELS, 0.5))
+    return quantiles[:, middle - 1 : middle + 1].mean(axis=1), quantiles[:, int(np.searchsorted(LEVELS, LEVEL))]
+
+
+def _slow_alarm(source: str, run: Mapping[Any, Any]) -> Alarm:
+    row = {str(name): value for name, value in run.items()}
+    took = f"goes on since {duration(row['elapsed_s'])}" if row["is_running"] else f"took {duration(row['elapsed_s'])}"
+    message = (
+        f"{row['group_key']}: run {row['run_id']} {took}, {times(row['elapsed_s'] / row['median_s'])} the "
+        f"{duration(row['median_s'])} that were expected; alarm beyond {duration(row['limit_s'])}, "
+        f"of which {number(row['expected_per_day'])} a day are expected"
+    )
+    evidence = as_evidence({name: value for name, value in row.items() if name != "run_id"})
+    return Alarm("jobs", source, SLOW, str(row["run_id"]), message, evidence)
+
+
+def stopped_jobs(source: str, params: WatchParams, runs: pd.DataFrame) -> list[Alarm]:
+    """An alarm for each job of a regular rhythm whose next run became overdue by far in the last days of the log.
+
+    runs: of watch.sql. Overdue is a gap that is long against the longest of the job's last GAPS ones: by a factor that
+    so few gaps after which a job came back had that STOPPED_SHARE of the budget are expected, and by OVERDUE."""
+    newest_at = runs["newest_at"].iloc[0].to_datetime64()
+    gaps = regular_gaps(runs, newest_at)
+    is_open = gaps["next_at"].isna().to_numpy()
+    closed, opened = gaps[~is_open], gaps[is_open]
+    if opened.empty:
+        return []
+    limits = score_thresholds(
+        closed["ratio"].to_numpy(),
+        closed["next_at"].to_numpy(),
+        np.full(len(opened), newest_at),
+        STOPPED_SHARE * params.alarms_per_day,
+    )
+    limit = np.maximum(limits.score, OVERDUE)
+    overdue_at = opened["last_at"] + pd.to_timedelta(np.minimum(limit * opened["longest_s"], MOST_SECONDS), unit="s")
+    since_at = newest_at - np.timedelta64(int(params.look_back_days * 86_400), "s")
+    is_stopped = (opened["ratio"].to_numpy() > limit) & (overdue_at > since_at).to_numpy()
+    table = opened.assign(overdue_at=overdue_at, expected_per_day=limits.per_day)[is_stopped]
+    return [_stopped_alarm(source, row) for row in table.sort_values("ratio", ascending=False).to_dict("records")]
+
+
+def regular_gaps(runs: pd.DataFrame, newest_at: np.datetime64) -> pd.DataFrame:
+    """The gaps between submissions of jobs that had a regular rhythm before: one row a gap, the last of a job is open.
+
+    runs: group_key, submitted_at. Columns: group_key, last_at, next_at (missing where open), gap_s (up to newest_at
+    where open), usual_s and longest_s (median and longest of the job's GAPS gaps before), ratio (gap over longest)."""
+    ordered = runs.sort_values(["group_key", "submitted_at"])[["group_key", "submitted_at"]]
+    at, (job, _) = ordered["submitted_at"].to_numpy(), pd.factorize(ordered["group_key"])
+    is_last = np.append(job[1:] != job[:-1], True)
+    gap_s = (np.where(is_last, newest_at, np.append(at[1:], at[-1:])) - at) / np.timedelta64(1, "s")
+    number_in_job = np.arange(len(job)) - np.searchsorted(job, job)
+    places = np.flatnonzero(number_in_job >= GAPS)
+    before = gap_s[places[:, None] - np.arange(1, GAPS + 1)]  # (n, GAPS)
+    usual_s, longest_s = np.median(before, axis=1), before.max(axis=1)
+    is_regular = (usual_s > 0) & (longest_s <= REGULAR * usual_s)
+    places, usual_s, longest_s = places[is_regular], usual_s[is_regular], longest_s[is_regular]
+    return pd.DataFrame(
+        {
+            "group_key": ordered["group_key"].to_numpy()[places],
+            "last_at": at[places],
+            "next_at": np.where(is_last[places], np.datetime64("NaT"), np.append(at[1:], at[-1:])[places]),
+            "gap_s": gap_s[places],
+            "usual_s": usual_s,
+            "longest_s": longest_s,
+            "ratio": gap_s[places] / longest_s,
+        }
+    )
+
+
+def _stopped_alarm(source: str, job: Mapping[Any, Any]) -> Alarm:
+    row = {str(name): value for name, value in job.items()}
+    message = (
+        f"{row['group_key']}: no run for {duration(row['gap_s'])}, usually one every {duration(row['usual_s'])}, "
+        f"never more than {duration(row['longest_s'])} apart in its last {GAPS}: it has stopped running"
+    )
+    subject = f"{row['group_key']} @ {utc_text(row['last_at'])}"
+    return Alarm("jobs", source, STOPPED, subject, message, as_evidence(row))
+
+
+def drifted_jobs(
+    warehouse: Warehouse, source: str, drift: DriftParams, champion: Callable[[], Champion | None]
+) -> list[Alarm]:
+    """An alarm for each job that has drifted to another shape of the champion in the last days of the log.
+
+    Without a champion there are no shapes: an alarm for each job whose runtimes have changed. Once told, a change is
+    the job's new normal: only runs submitted after the last one that the alarm had seen are compared from then on. So
+    the same drift is told once, and the next one as soon as enough runs stand on both sides of it. The false discovery
+    rate holds for each search over the jobs of a source."""
+    with reading(warehouse) as connection:
+        runs = fetch_drift_runs(connection, source, drift)
+    if runs.empty:
+        return []
+    from tasks.jobs.outlook.drift import find_drift  # scipy: needed only where a job has enough runs
+    from tasks.jobs.outlook.words import drift_words
+
+    model = champion()
+    compared = runs[["group_key", "submitted_at", "runtime_s"]]
+    since_at, until_at = runs["since_at"].iloc[0], runs["until_at"].iloc[0]
+    if model is None:
+        found = find_drift(compared, drift, since_at=since_at)
+    else:
+        trained = model[1]
+        found = find_drift(
+            compared,
+            drift,
+            shapes=trained.shapes["ratio"],
+            medians_s={str(key): float(median_s) for key, median_s in trained.history_s.items()},
+            empty_bin_prior=trained.params.characterise.posterior.empty_bin_prior,
+            since_at=since_at,
+        )
+    table = found.table[found.table["has_drifted" if model else "has_changed"].astype(bool)]
+    table = table.assign(
+        since_at=since_at,
+        until_at=until_at,
+        shapes_of=model[0] if model else None,
+        false_discovery_rate=drift.false_discovery_rate,
+    )
+    table = table if model else table.drop(columns=["shape_before", "shape_after"])
+    logger.info("%d of %d jobs of source %s have drifted", len(table), len(found.table), source)
+    rows = [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+    return [
+        Alarm("jobs", source, DRIFT, f"{row['group_key']} @ {utc_text(until_at)}", drift_words(row), as_evidence(row))
+        for row in rows
+    ]
+
+
+def fetch_drift_runs(connection: Connection, source: str, drift: DriftParams) -> pd.DataFrame:
+    """Finished runs of jobs with enough of them on both sides of the moment, by job and submission.
+
+    Columns: group_key, submitted_at, runtime_s, and the same in every row, since_at (drift.since_days before the last
+    submission) and until_at (the last submission)."""
+    asked = {"source": source, "kind": DRIFT, "statuses": list(FINISHED)}
+    asked |= {
+        name: getattr(drift, name) for name in ("since_days", "before_days", "min_before", "min_after", "max_runs")
     }
-    return Alarm("jobs", source, KIND, str(run["run_id"]), message, evidence)
+    return connection.execute(DRIFT_RUNS.read_text(), asked).df()
+
+
+def as_evidence(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with plain numbers and times as ISO 8601; what is missing, or is no number, is left out."""
+    return {name: _plain(value) for name, value in figures.items() if value is not None and not pd.isna(value)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return utc_text(value)
+    plain = value.item() if isinstance(value, np.generic) else value
+    return plain if not isinstance(plain, float) or np.isfinite(plain) else str(plain)

@@ -1,4 +1,4 @@
-"""jobs-watch run here and now: late runs and drifting jobs are alarms with events, each told once."""
+"""jobs-watch run here and now: slow runs and drifting jobs are alarms with events, each told once."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ import pytest
 from flows.job_pages import alarms_page
 from flows.job_params import WatchFlowParams
 from flows.jobs import watch_jobs
-from tasks.jobs.outlook.params import DriftParams, LateParams, OutlookParams
+from tasks.jobs.outlook.params import DriftParams
 from tasks.jobs.params import WatchParams
 from tasks.jobs.watch import watch_source
 from tasks.warehouse.alarms import read_alarms, unannounced
@@ -54,27 +54,27 @@ def the_log() -> list[dict[str, Any]]:
     return [*rows, going, event]
 
 
-def test_a_late_run_and_a_drifting_job_are_an_alarm_and_an_event_once(
+def test_a_slow_run_and_a_drifting_job_are_an_alarm_and_an_event_once(
     job_log: Fill, events: list[dict[str, Any]]
 ) -> None:
     params = WatchFlowParams(source="log", warehouse=job_log(the_log()))
     assert watch_jobs(params)["n_alarms"] == 2
     told = {event["resource"]["whorl.kind"]: event["payload"] for event in events}
-    assert sorted(told) == ["drift", "late-run"]
-    assert told["late-run"]["subject"] == "going"
-    assert told["late-run"]["message"].startswith("hourly_copy: run going is going on since 1 h; 95 % of its runs")
+    assert sorted(told) == ["drift", "slow-run"]
+    assert told["slow-run"]["subject"] == "going"
+    assert told["slow-run"]["message"].startswith("hourly_copy: run going goes on since 1 h, ")
     assert told["drift"]["message"].startswith("nightly_load: changed; median ")
     page = artifact("jobs-log-alarms").replace("\\", "")
     assert "2 new alarms" in page
-    assert "going on since" in page
+    assert "goes on since 1 h" in page
     assert watch_jobs(params)["n_alarms"] == 0
     assert len(events) == 2
-    assert "No run was slow or late, and no job drifted" in artifact("jobs-log-alarms")
+    assert "No run was slow, and no job stopped or drifted" in artifact("jobs-log-alarms")
 
 
 def test_what_a_killed_run_has_raised_is_announced_by_the_next(job_log: Fill, events: list[dict[str, Any]]) -> None:
     warehouse = job_log(the_log())
-    raised = watch_source(warehouse, "log", WatchParams(), LateParams(), DriftParams(), OutlookParams())
+    raised = watch_source(warehouse, "log", WatchParams(), DriftParams())
     assert len(raised) == 2  # and the run was killed here
     assert sorted(unannounced(warehouse, "jobs", "log")) == sorted(raised)
     found = watch_jobs(WatchFlowParams(source="log", warehouse=warehouse))
@@ -86,7 +86,6 @@ def test_what_a_killed_run_has_raised_is_announced_by_the_next(job_log: Fill, ev
 def test_switched_off_the_watch_looks_for_slow_runs_alone(job_log: Fill) -> None:
     off = WatchFlowParams(
         source="log",
-        late=LateParams(is_watched=False),
         drift=DriftParams(is_watched=False),
         warehouse=job_log(the_log()),
     )
@@ -96,9 +95,8 @@ def test_switched_off_the_watch_looks_for_slow_runs_alone(job_log: Fill) -> None
 def test_the_page_says_of_each_alarm_its_kind_and_as_of_when(job_log: Fill) -> None:
     slow = {"run_id": "slow", "group_key": "nightly_load", "submitted_at": START + pd.Timedelta(days=28)}
     warehouse = job_log([*the_log(), {**slow, "runtime_s": 9000.0}])
-    watch_source(warehouse, "log", WatchParams(), LateParams(), DriftParams(), OutlookParams())
+    watch_source(warehouse, "log", WatchParams(), DriftParams())
     lines = alarms_page("log", read_alarms(warehouse)).replace("\\", "").splitlines()
-    ends = {kind: next(line for line in lines if f"| {kind} |" in line) for kind in ("slow-run", "late-run", "drift")}
+    ends = {kind: next(line for line in lines if f"| {kind} |" in line) for kind in ("slow-run", "drift")}
     assert ends["slow-run"].endswith("| 2026-01-29 02:30 | 2.5 h |")
-    assert ends["late-run"].endswith("| 2026-01-29 02:30 | 2.5 h |")  # going on until the last moment that is known
     assert ends["drift"].endswith("| 2026-01-29 01:00 | 3.4 min |")

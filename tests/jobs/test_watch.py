@@ -1,193 +1,499 @@
-"""Alarms for slow runs: which runs are slow, against which history, and each of them once."""
+"""The watch: slow runs at a stated rate of alarms, jobs that stopped, jobs that drift; each told once."""
 
 import json
+import shutil
 from datetime import datetime
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs import steps
-from tasks.jobs.outlook.params import DriftParams, LateParams, OutlookParams
+from tasks.jobs.outlook.params import DriftParams
 from tasks.jobs.params import WatchParams
-from tasks.jobs.watch import watch_runs
+from tasks.jobs.predict.params import EvaluateParams, PredictParams
+from tasks.jobs.predict.training import train_source
+from tasks.jobs.shape_params import BinParams, CharacteriseParams, ShapeParams
+from tasks.jobs.watch import excess_scores, history_quantiles, regular_gaps, score_thresholds, watch_source
 from tasks.warehouse.alarms import read_alarms
-from tasks.warehouse.connection import writing
+from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.hashes import hash_tables
 
-PARAMS = WatchParams()
+START = pd.Timestamp("2026-01-01")
+HOURS = 100
+NIGHT = START + pd.Timedelta(hours=HOURS)
+NO_ALARMS = WatchParams(alarms_per_day=1e-9)
+QUIET = DriftParams(is_watched=False)
+DAYS, PER_DAY, SINCE_DAY = 40, 4, 33
+END = START + pd.Timedelta(days=DAYS)
+NARROW, WIDE = 0.05, 0.5
 
 
-def log_of(*runtimes_s):
-    times = pd.date_range("2026-01-01", periods=len(runtimes_s), freq="D")
-    rows = zip(runtimes_s, times, strict=True)
-    return [{"runtime_s": float(x), "submitted_at": at, "run_id": f"run-{i}"} for i, (x, at) in enumerate(rows)]
+def test_a_score_is_the_way_above_the_median_against_that_of_the_98_percent_time():
+    logs = np.log([[10.0, 40.0], [10.0, 40.0], [10.0, 10.0]])
+    scores = excess_scores(logs[:, 0], logs[:, 1], np.log([40.0, 5.0, 10.5]))
+    assert scores == pytest.approx([1, -0.5, np.log(1.05) / 0.05])  # a reach of less than 5 % counts as 5 %
 
 
-def slow_ids(warehouse, params=PARAMS):
-    ids = watch_runs(warehouse, "log", params)
-    found = read_alarms(warehouse, ids=ids).set_index("alarm_id")
-    return found.loc[ids, "subject"].tolist()
+def hourly(n):
+    return np.datetime64("2026-01-01", "us") + np.arange(n) * np.timedelta64(3600, "s")
 
 
-@pytest.mark.parametrize(
-    ("last_s", "is_slow"),
-    [(100, True), (99.9, False)],  # ten times the median of 10
-)
-def test_a_run_is_slow_from_ten_times_the_median_on(job_log, last_s, is_slow):
-    assert slow_ids(job_log(log_of(10, 10, 10, last_s))) == (["run-3"] if is_slow else [])
+def test_the_threshold_is_the_score_that_the_budget_allows_at_the_present_rate():
+    # 24 runs a day; of the 99 latest 1.2 a day are 5 %: rank 5 of 100 places, the fifth highest score
+    known = score_thresholds(np.arange(99.0), hourly(99), hourly(100)[-1:], 1.2)
+    assert known.score == pytest.approx([94])
+    assert known.per_day == pytest.approx([1.2])
+    assert score_thresholds(np.arange(99.0), hourly(99), hourly(100)[-1:], 0.12).score[0] == np.inf
+    capped = score_thresholds(np.arange(99.0), hourly(99), hourly(100)[-1:], 24.0)
+    assert (capped.score, capped.per_day) == (pytest.approx([94]), pytest.approx([1.2]))  # at most one run in twenty
 
 
-@pytest.mark.parametrize(("last_s", "is_slow"), [(1900.5, True), (1900, False)])
-def test_a_run_of_a_long_job_is_slow_when_more_than_900_s_above_the_median(job_log, last_s, is_slow):
-    assert slow_ids(job_log(log_of(1000, 1000, 1000, last_s))) == (["run-3"] if is_slow else [])
+def test_runs_that_ended_after_a_submission_say_nothing_of_its_threshold():
+    scores = np.arange(200.0)
+    early = score_thresholds(scores, hourly(200), hourly(200)[100:101], 1.0)
+    scores[100:] = 1e6
+    assert score_thresholds(scores, hourly(200), hourly(200)[100:101], 1.0).score == early.score
 
 
-def test_two_earlier_runs_are_not_enough_to_call_a_run_slow(job_log):
-    assert slow_ids(job_log(log_of(10, 10, 5000))) == []
+@pytest.mark.parametrize("drawn", ["lognormal", "pareto", "exponential"])
+def test_the_rate_is_the_stated_one_whatever_the_scores_are(drawn):
+    rng = np.random.default_rng(5)
+    scores = rng.pareto(1, 4000) if drawn == "pareto" else getattr(rng, drawn)(size=4000)
+    found = score_thresholds(scores, hourly(4000), hourly(4000)[1000:], 0.6)
+    n_expected = 0.6 * 3000 / 24
+    assert 0.7 * n_expected < (scores[1000:] > found.score).sum() < 1.3 * n_expected
 
 
-def test_a_slow_run_does_not_hide_itself_in_its_own_history(job_log):
-    # over all runs the median is 10, too, but over the three before the third slow one it is 1000
-    assert slow_ids(job_log(log_of(10, 10, 10, 1000, 1000, 1000, 1000, 10))) == ["run-3", "run-4", "run-5"]
+def test_history_is_the_jobs_own_runs_that_had_ended_and_nothing_below_ten():
+    at = pd.to_datetime(hourly(12))
+    past = pd.DataFrame({"group_key": "a", "submitted_at": at, "ended_at": at, "runtime_s": np.exp(np.arange(12.0))})
+    median, high, n = history_quantiles(past, past)
+    assert n.tolist() == list(range(12))
+    assert np.isnan(median[:10]).all()
+    assert median[11] == pytest.approx(5)  # of 0 … 10
+    assert high[11] == pytest.approx(10)
 
 
-def test_runs_that_were_slow_at_the_same_time_all_raise_an_alarm(job_log):
-    rows = log_of(10, 10, 10)
-    start = pd.Timestamp("2026-01-04")
-    rows += [{"runtime_s": 1000.0, "submitted_at": start, "run_id": f"burst-{i}"} for i in range(9)]
-    assert slow_ids(job_log(rows)) == [f"burst-{i}" for i in range(9)]
+def usual(n=HOURS, *, job="etl", every_h=1.0):
+    """Runs around 100 s, one an hour."""
+    rng = np.random.default_rng(7)
+    return [
+        {
+            "run_id": f"{job}-{i}",
+            "group_key": job,
+            "submitted_at": START + pd.Timedelta(hours=every_h * i),
+            "runtime_s": float(100 * np.exp(0.05 * np.clip(rng.normal(), -2, 2))),
+        }
+        for i in range(n)
+    ]
 
 
-def test_failed_runs_are_no_history_and_timeouts_are_looked_at(job_log):
-    rows = log_of(10, 10, 10, 1, 1, 1, 1, 100)
-    statuses = ["completed"] * 3 + ["failed"] * 4 + ["timeout"]
-    rows = [{**row, "status": status} for row, status in zip(rows, statuses, strict=True)]
-    warehouse = job_log(rows)
-    assert slow_ids(warehouse) == ["run-7"]
-    evidence = json.loads(read_alarms(warehouse)["evidence"].iloc[0])
-    assert (evidence["history_median_s"], evidence["n_history"], evidence["runtime_s"]) == (10, 3, 100)
-    assert (evidence["started_at"], evidence["ended_at"]) == ("2026-01-08T00:00:00Z", "2026-01-08T00:01:40Z")
+def ended(run_id, runtime_s, *, at=NIGHT, **more):
+    return {"run_id": run_id, "group_key": "etl", "submitted_at": at, "runtime_s": runtime_s, **more}
 
 
-def test_only_the_last_days_of_the_log_are_looked_at(job_log):
-    warehouse = job_log(log_of(10, 10, 10, 500, *[10] * 8))
-    assert slow_ids(warehouse, WatchParams(look_back_days=7)) == []
-    assert slow_ids(warehouse, WatchParams(look_back_days=9)) == ["run-3"]
+def now_going(run_id="now", *, job="etl", at=NIGHT, **more):
+    return {"run_id": run_id, "group_key": job, "submitted_at": at, "runtime_s": np.nan, "status": "running", **more}
 
 
-def test_a_median_of_zero_has_no_ratio_but_still_a_delta(job_log):
-    assert slow_ids(job_log(log_of(0, 0, 0, 5, 1000))) == ["run-4"]
+def event(at):
+    """A run of another job, submitted then: until when the log goes."""
+    return {"run_id": f"event-{at}", "group_key": "other", "submitted_at": at, "runtime_s": 0.0}
 
 
-def test_jobs_do_not_share_their_history(job_log):
-    rows = [{**row, "group_key": "short"} for row in log_of(10, 10, 10)]
-    rows += [{**row, "run_id": f"long-{i}", "group_key": "long"} for i, row in enumerate(log_of(800, 800, 800, 800))]
-    assert slow_ids(job_log(rows)) == []
+def later(seconds):
+    return NIGHT + pd.Timedelta(seconds=seconds)
 
 
-def test_watching_twice_raises_nothing_new_and_touches_no_row(job_log):
-    warehouse = job_log(log_of(10, 10, 10, 500))
-    assert len(watch_runs(warehouse, "log", PARAMS, now=datetime(2026, 2, 1))) == 1
+def watch(warehouse, source="log", *, per_day=0.5, **params):
+    return watch_source(warehouse, source, WatchParams(alarms_per_day=per_day, **params), QUIET)
+
+
+def told(warehouse, source="log", kind="slow-run", **params):
+    found = read_alarms(warehouse, ids=watch(warehouse, source, **params))
+    return [row["subject"] for row in found.to_dict("records") if row["kind"] == kind]
+
+
+def test_a_run_far_beyond_its_history_is_told_with_its_figures_once(job_log):
+    warehouse = job_log([*usual(), ended("slow", 300.0)])
+    assert told(warehouse) == ["slow"]
+    [alarm] = read_alarms(warehouse).to_dict("records")
+    assert alarm["message"].startswith("etl: run slow took 5 min, 3 × the ")
+    assert "a day are expected" in alarm["message"]
+    evidence = json.loads(alarm["evidence"])
+    assert (evidence["predictor"], evidence["n_history"], evidence["is_running"]) == ("history", HOURS, False)
+    assert evidence["expected_per_day"] == pytest.approx(0.4)  # the rest of the budget is for stopped jobs
+    assert evidence["lost_s"] == pytest.approx(300 - evidence["median_s"])
+    assert 100 < evidence["limit_s"] < 150
+    assert (evidence["started_at"], evidence["ended_at"]) == ("2026-01-05T04:00:00Z", "2026-01-05T04:05:00Z")
     before = hash_tables(warehouse)
-    assert watch_runs(warehouse, "log", PARAMS, now=datetime(2026, 3, 1)) == []
+    assert watch_source(warehouse, "log", WatchParams(alarms_per_day=0.5), QUIET, now=datetime(2026, 3, 1)) == []
     assert hash_tables(warehouse) == before
 
 
-def test_a_later_slow_run_raises_its_own_alarm_only(job_log):
-    warehouse = job_log(log_of(10, 10, 10, 500))
-    watch_runs(warehouse, "log", PARAMS)
-    job_log([{"runtime_s": 700.0, "submitted_at": pd.Timestamp("2026-01-05"), "run_id": "later"}])
-    assert slow_ids(warehouse) == ["later"]
+def test_what_costs_most_time_comes_first(job_log):
+    rows = [*usual(), ended("short", 200.0), ended("long", 900.0, at=later(1)), ended("middle", 400.0, at=later(2))]
+    warehouse = job_log(rows)
+    ids = watch(warehouse)
+    subjects = read_alarms(warehouse, ids=ids).set_index("alarm_id")["subject"]
+    assert subjects.loc[ids].tolist() == ["long", "middle", "short"]
 
 
-def test_the_message_says_what_happened_with_its_figures(job_log):
-    warehouse = job_log(log_of(10, 10, 10, 500))
-    watch_runs(warehouse, "log", PARAMS)
-    alarm = read_alarms(warehouse).iloc[0]
-    assert alarm["message"] == "job: run run-3 took 8.3 min, 50 × the median of its 3 earlier runs (10 s)"
-    assert (alarm["word"], alarm["source"], alarm["kind"]) == ("jobs", "log", "slow-run")
+@pytest.mark.parametrize(("seconds", "is_slow"), [(100, False), (200, True)])
+def test_a_run_is_told_while_it_goes_on_and_not_again_when_it_ends(job_log, seconds, is_slow):
+    warehouse = job_log([*usual(), now_going(), event(later(seconds))])
+    assert told(warehouse) == (["now"] if is_slow else [])
+    with writing(warehouse) as connection:
+        connection.execute("UPDATE jobs.runs SET status = 'completed', runtime_s = 700 WHERE run_id = 'now'")
+    assert told(warehouse) == ([] if is_slow else ["now"])
 
 
-def test_the_order_of_the_rows_does_not_matter(job_log):
-    rows = log_of(10, 11, 9, 500, 10, 12, 800, 10)
-    straight = slow_ids(job_log(rows))
-    warehouse = job_log(rows[::-1], source="reversed")
-    ids = watch_runs(warehouse, "reversed", PARAMS)
-    assert sorted(read_alarms(warehouse, ids=ids)["subject"]) == sorted(straight)
+def test_a_log_too_short_for_so_few_alarms_is_watched_in_silence(job_log):
+    warehouse = job_log([*usual(), ended("slow", 300.0)])
+    assert told(warehouse, per_day=0.05) == []
+    assert told(warehouse, "empty") == []
 
 
-def test_a_source_without_runs_raises_nothing(job_log):
-    assert watch_runs(job_log([{"runtime_s": 1.0}]), "empty", PARAMS) == []
-
-
-def slow_subjects(warehouse, source="log", **changes):
-    """The runs that the step of the watch tells of as slow."""
-    params = (WatchParams(**changes), LateParams(is_watched=False), DriftParams(is_watched=False), OutlookParams())
-    ids = steps.watch(warehouse, source, *params)
-    return sorted(read_alarms(warehouse, ids=ids)["subject"])
+def test_failed_runs_are_no_history_and_timeouts_are_looked_at(job_log):
+    marked = [{**row, "status": "failed"} for row in usual(job="broken")]
+    rows = [*usual(), *marked, ended("killed", 400.0, status="timeout"), ended("failed", 400.0, status="failed")]
+    assert told(job_log([*rows, {**ended("no history", 900.0), "group_key": "broken"}])) == ["killed"]
 
 
 def test_what_was_changed_on_purpose_is_neither_slow_nor_history(job_log):
-    rows = log_of(10, 10, 10, 10, 500)
-    rows += [{**row, "run_id": f"what-if-{i}", "what_if": "no_spare"} for i, row in enumerate(log_of(*[9e3] * 5))]
-    assert slow_subjects(job_log(rows)) == ["run-4"]
+    changed = [{**row, "run_id": f"w{i}", "runtime_s": 9e3, "what_if": "no_spare"} for i, row in enumerate(usual())]
+    assert told(job_log([*usual(), *changed, ended("slow", 300.0)])) == ["slow"]
 
 
-@pytest.mark.parametrize(("last_ended", "told"), [("2026-01-20T00:00:00", []), ("2026-01-19T23:59:59", ["slow"])])
-def test_a_run_that_ended_when_the_look_back_begins_is_not_looked_at(job_log, last_ended, told):
-    ends = {"slow": (5000.0, pd.Timestamp("2026-01-13")), "last": (10.0, pd.Timestamp(last_ended))}
-    rows = [
-        {"run_id": run_id, "runtime_s": runtime_s, "submitted_at": ended_at - pd.Timedelta(seconds=runtime_s)}
-        for run_id, (runtime_s, ended_at) in ends.items()
-    ]
-    assert slow_subjects(job_log([*log_of(10, 10, 10), *rows]), look_back_days=7) == told
+def test_only_the_last_days_of_the_log_are_looked_at_also_of_runs_whose_end_was_never_logged(job_log):
+    warehouse = job_log([*usual(), ended("slow", 300.0), now_going(), event(NIGHT + pd.Timedelta(days=8))])
+    assert told(warehouse) == []
+    assert sorted(told(warehouse, look_back_days=9)) == ["now", "slow"]
 
 
-def test_the_look_back_counts_from_the_last_end_of_any_run_of_the_source(job_log):
-    rows = [*log_of(10, 10, 10, 500)]
-    failed = {"run_id": "failed", "runtime_s": 1.0, "submitted_at": pd.Timestamp("2026-01-15"), "status": "failed"}
-    changed = {**failed, "run_id": "changed", "submitted_at": pd.Timestamp("2026-02-15"), "what_if": "baseline"}
-    job_log([{**failed, "run_id": "other", "submitted_at": pd.Timestamp("2026-03-15")}], source="other")
-    assert slow_subjects(job_log([*rows, changed])) == ["run-3"]
-    job_log([*rows, {**rows[3], "run_id": "run-4"}], source="ended")
-    assert slow_subjects(job_log([failed], source="ended"), "ended") == []
+def test_a_file_of_a_log_that_goes_on_says_that_its_runs_went_on_until_it_was_read(job_log):
+    warehouse = job_log([*usual(), now_going()])
+    assert told(warehouse) == []  # the last event is the start of the run
+    for read_at, subjects in ((NIGHT + pd.Timedelta(days=400), []), (later(600), ["now"])):  # an old log, a fresh one
+        with writing(warehouse) as connection, transaction(connection):
+            connection.execute("UPDATE ops.files SET ordered_at = $at", {"at": read_at.to_pydatetime()})
+        assert told(warehouse) == subjects
 
 
-def test_jobs_of_another_source_with_the_same_name_are_another_job(job_log):
-    job_log(log_of(10, 10, 10, 10), source="other")
-    late = [{**row, "submitted_at": row["submitted_at"] + pd.Timedelta(days=5)} for row in log_of(9e3, 9e3, 9e3, 9e3)]
-    assert slow_subjects(job_log(late)) == []
+def test_what_was_read_of_a_run_yesterday_does_not_say_that_it_goes_on_today(job_log):
+    warehouse = job_log([*usual(), now_going()])
+    job_log([event(NIGHT + pd.Timedelta(days=1))])  # another file, read later
+    assert told(warehouse) == []
 
 
-def test_a_run_that_ended_at_the_moment_of_a_start_is_history_of_it(job_log):
-    start = pd.Timestamp("2026-01-04")
-    rows = [*log_of(10, 10), {"run_id": "third", "runtime_s": 10.0, "submitted_at": start - pd.Timedelta(seconds=10)}]
-    slow = {"run_id": "slow", "runtime_s": 500.0, "submitted_at": start}
-    assert slow_subjects(job_log([*rows, slow])) == ["slow"]
-    job_log([*rows, {**slow, "submitted_at": start - pd.Timedelta(seconds=0.001)}], source="before")
-    assert slow_subjects(job_log([{"runtime_s": 1.0, "group_key": "other"}], source="before"), "before") == []
+def test_sources_and_jobs_do_not_share_their_history(job_log):
+    job_log(usual(), source="other")
+    assert told(job_log([ended("slow", 900.0), now_going(), event(later(600))])) == []
+    assert told(job_log([*usual(job="a"), ended("slow", 900.0)], source="jobs"), "jobs") == []
 
 
 def test_where_a_log_names_no_end_or_no_start_the_rest_tells_it(job_log):
-    rows = log_of(10, 10, 10, 500)
-    warehouse = job_log(rows)
+    warehouse = job_log([*usual(), ended("slow", 300.0)])
     with writing(warehouse) as connection:
         connection.execute("UPDATE jobs.runs SET ended_at = NULL").fetchall()
-    assert slow_subjects(warehouse) == ["run-3"]
-    warehouse = job_log(rows, source="without-start")
+    assert told(warehouse) == ["slow"]
+    warehouse = job_log([*usual(), ended("slow", 300.0)], source="without-start")
     with writing(warehouse) as connection:
         connection.execute("UPDATE jobs.runs SET started_at = NULL WHERE source = 'without-start'").fetchall()
-    assert slow_subjects(warehouse, "without-start") == ["run-3"]
-    warehouse = job_log(rows, source="without-both")  # nobody knows what came before it
+    assert told(warehouse, "without-start") == ["slow"]
+
+
+def test_the_order_of_the_rows_does_not_matter(job_log):
+    rows = [*usual(), ended("slow", 300.0), ended("slower", 900.0, at=later(1))]
+    straight = sorted(told(job_log(rows)))
+    assert sorted(told(job_log(rows[::-1], source="reversed"), "reversed")) == straight
+
+
+def test_gaps_of_a_regular_job_are_measured_against_its_longest_of_twenty():
+    at = pd.to_datetime(hourly(24)).to_series().to_numpy().copy()
+    at[23:] += np.timedelta64(2, "h")
+    gaps = regular_gaps(pd.DataFrame({"group_key": "a", "submitted_at": at}), at[-1] + np.timedelta64(12, "h"))
+    assert gaps["ratio"].tolist() == pytest.approx([1, 1, 3, 4])  # the open one: 12 h against the 3 h before it
+    assert gaps["next_at"].isna().tolist() == [False, False, False, True]
+
+
+@pytest.mark.parametrize(("idle_h", "is_stopped"), [(1, False), (24, True)])
+def test_a_job_that_ran_every_hour_has_stopped_after_a_day_without_a_run(job_log, idle_h, is_stopped):
+    others = usual(300, job="other")
+    until = START + pd.Timedelta(hours=299)
+    warehouse = job_log([*usual(300 - idle_h), *others])
+    found = told(warehouse, kind="stopped-job", per_day=5)
+    assert [subject.split(" @ ")[0] for subject in found] == (["etl"] if is_stopped else [])
+    if is_stopped:
+        [message] = read_alarms(warehouse).query("kind == 'stopped-job'")["message"]
+        assert message.startswith("etl: no run for 24 h, usually one every 1 h")
+        job_log([event(until + pd.Timedelta(days=30))])
+        assert told(warehouse, kind="stopped-job", per_day=5) == []  # that it stopped is no news
+
+
+def test_a_job_without_a_rhythm_never_stops(job_log):
+    rng = np.random.default_rng(1)
+    at = START + pd.to_timedelta(np.cumsum(rng.pareto(0.7, 100)), unit="h")
+    rows = [{"run_id": f"u{i}", "group_key": "user", "submitted_at": t, "runtime_s": 1.0} for i, t in enumerate(at)]
+    assert told(job_log([*rows, event(at[-1] + pd.Timedelta(days=400))]), kind="stopped-job", per_day=50) == []
+
+
+def drifting_log(factors, *, days, first_day=0, per_day=4, seed=3):
+    """Runs around 100 s times the factor of the job on that day (a function of the day); files may follow up."""
+    rng = np.random.default_rng([seed, first_day])
+    rows = []
+    for job, factor in factors.items():
+        for day in range(first_day, first_day + days):
+            for i in range(per_day):
+                at = START + pd.Timedelta(days=day + (i + rng.random()) / per_day)
+                runtime_s = 100 * factor(day) * np.exp(0.05 * rng.normal())
+                rows.append(
+                    {"run_id": f"{job}-{day}-{i}", "group_key": job, "submitted_at": at, "runtime_s": runtime_s}
+                )
+    return rows
+
+
+def steady(_):
+    return 1.0
+
+
+def slower(day):
+    return 2.0 if day >= 21 else 1.0
+
+
+def there_and_back(day):
+    return 2.0 if 21 <= day < 42 else 1.0
+
+
+def drifted(warehouse, *, drift=None, source="log"):
+    ids = watch_source(warehouse, source, NO_ALARMS, drift or DriftParams())
+    return [row["subject"].split(" @ ")[0] for row in read_alarms(warehouse, ids=ids).to_dict("records")]
+
+
+def test_a_job_that_became_twice_as_slow_is_told_with_its_figures_and_its_neighbours_are_not(job_log):
+    warehouse = job_log(drifting_log({"a": steady, "b": slower, "c": steady}, days=28))
+    assert drifted(warehouse) == ["b"]
+    [alarm] = read_alarms(warehouse).to_dict("records")
+    assert alarm["message"].startswith("b: changed; median 100 s, now 3.4 min (2 ×); middle half within")
+    evidence = json.loads(alarm["evidence"])
+    assert evidence["median_factor"] == pytest.approx(2, rel=0.05)
+    assert (evidence["group_key"], evidence["n_before"], evidence["n_after"]) == ("b", 84, 28)
+    assert evidence["q_value"] <= evidence["false_discovery_rate"] == 0.05
+    assert "shape_before" not in evidence and "shapes_of" not in evidence
+    until_at = pd.Timestamp(evidence["until_at"]).tz_localize(None)
+    assert until_at - pd.Timestamp(evidence["since_at"]).tz_localize(None) == pd.Timedelta(days=7)
+    assert alarm["subject"] == f"b @ {evidence['until_at']}"
+
+
+@pytest.mark.slow
+def test_the_same_drift_is_told_on_one_day_of_many(job_log):
+    factors = {"a": steady, "b": slower}
+    warehouse = job_log(drifting_log(factors, days=21))
+    told = []
+    for day in range(21, 45):
+        job_log(drifting_log(factors, days=1, first_day=day))
+        told += [(day, job) for job in drifted(warehouse)]
+    assert [job for _, job in told] == ["b"]
+    assert 23 <= told[0][0] <= 27
+
+
+def test_a_job_that_drifts_back_is_told_again(job_log):
+    factors = {"a": steady, "b": there_and_back}
+    warehouse = job_log(drifting_log(factors, days=28))
+    told = [(27, job) for job in drifted(warehouse)]
+    for day in range(28, 63, 7):
+        job_log(drifting_log(factors, days=7, first_day=day))
+        told += [(day + 6, job) for job in drifted(warehouse)]
+    assert told == [(27, "b"), (48, "b")]
+    evidence = [json.loads(text) for text in read_alarms(warehouse)["evidence"]]
+    assert sorted(round(one["median_factor"], 1) for one in evidence) == [0.5, 2.0]
+
+
+def test_of_a_steady_log_of_many_jobs_no_day_tells_of_drift(job_log):
+    factors = {f"job {i}": steady for i in range(8)}
+    warehouse = job_log(drifting_log(factors, days=21))
+    told = []
+    for day in range(21, 37, 4):
+        job_log(drifting_log(factors, days=4, first_day=day))
+        told += drifted(warehouse)
+    assert told == []
+
+
+def test_switched_off_no_job_drifts(job_log):
+    warehouse = job_log(drifting_log({"b": slower}, days=28))
+    assert drifted(warehouse, drift=DriftParams(is_watched=False)) == []
+
+
+def test_failed_runs_and_what_if_runs_are_no_evidence_of_drift(job_log):
+    rows = drifting_log({"b": slower}, days=28)
+    marked = [{**row, "status": "failed"} if slower(i // 4) > 1 else row for i, row in enumerate(rows)]
+    assert drifted(job_log(marked)) == []
+    marked = [{**row, "what_if": "no_spare"} if slower(i // 4) > 1 else row for i, row in enumerate(rows)]
+    warehouse = job_log(marked, source="asked")
+    assert drifted(warehouse, source="asked") == []
+
+
+@pytest.mark.parametrize("days", [0, 1, 3])
+def test_a_short_log_is_watched_in_silence(job_log, days):
+    warehouse = job_log(drifting_log({"b": slower}, days=max(days, 1), first_day=21), source="log" if days else "other")
+    assert drifted(warehouse) == []
+
+
+def test_the_rate_of_false_discoveries_is_that_of_the_parameters(job_log):
+    warehouse = job_log(drifting_log({f"job {i}": steady for i in range(8)}, days=28))
+    assert drifted(warehouse, drift=DriftParams(false_discovery_rate=0.05)) == []
+    assert drifted(warehouse, drift=DriftParams(false_discovery_rate=0.99)) != []
+
+
+TINY = EvaluateParams(
+    predict=PredictParams(
+        characterise=CharacteriseParams(bins=BinParams(n_bins=40, ranges="data"), shapes=ShapeParams(k=2)),
+        n_rounds=5,
+        n_trees=10,
+    ),
+    baseline_trees=5,
+)
+
+
+def minutes_later(minutes):
+    return END + pd.Timedelta(minutes=minutes)
+
+
+def run(job, at, size, runtime_s, **more):
+    name = f"{job}-{at:%d-%H%M%S}"
+    known = {"run_id": name, "group_key": job, "submitted_at": at, "started_at": at, "input_bytes": 1e6 * size}
+    return {**known, "runtime_s": runtime_s, "status": "completed", **more}
+
+
+def the_log():
+    """Narrow and wide jobs in turn, whose runtime is 100 s times their input; the first becomes wide on SINCE_DAY."""
+    rng = np.random.default_rng(2)
+    rows = []
+    for number in range(8):
+        for day in range(DAYS):
+            for i in range(PER_DAY):
+                at = START + pd.Timedelta(days=day + (i + rng.random()) / PER_DAY).round("s")
+                has_drifted = number == 0 and day >= SINCE_DAY
+                spread = WIDE if number % 2 or has_drifted else NARROW
+                size = np.exp(rng.normal(0, 1)) if number == 7 else 1.0
+                rows.append(run(f"job {number}", at, size, float(100 * size * np.exp(spread * rng.normal()))))
+    return rows
+
+
+@pytest.fixture(scope="module")
+def trained(job_log_at, tmp_path_factory):
+    """The home of the log with its champion, made once; tests copy it."""
+    fill = job_log_at(tmp_path_factory.mktemp("trained") / "home")
+    warehouse = fill(the_log())
+    train_source(warehouse, "log", TINY, run_id="test")
+    return warehouse
+
+
+@pytest.fixture
+def source(trained, tmp_path):
+    """A function that puts more runs into a copy of that home."""
+    warehouse = trained.model_copy(update={"home": tmp_path / "home"})
+    shutil.copytree(trained.home, warehouse.home)
+
+    def put(*runs):
+        rows = pd.DataFrame(list(runs)).assign(source="log", batch_id="batch-000", is_simulated=False)
+        if runs:
+            with writing(warehouse) as connection, transaction(connection):
+                connection.register("more_runs", rows)
+                connection.execute("INSERT INTO jobs.runs BY NAME SELECT * FROM more_runs").fetchall()
+        return warehouse
+
+    return put
+
+
+def found_by_model(warehouse, *, slow=True, drift=False):
+    ids = watch_source(warehouse, "log", WatchParams() if slow else NO_ALARMS, DriftParams(is_watched=drift))
+    return {row["subject"]: json.loads(row["evidence"]) for row in read_alarms(warehouse, ids=ids).to_dict("records")}
+
+
+def going(run_id, job, *, size=1.0):
+    return run(job, END, size, np.nan, run_id=run_id, status="running")
+
+
+def heard_of(at):
+    """A run of no time that says until when the log goes."""
+    return run("other", at, 1.0, 0.0)
+
+
+def test_the_limit_of_a_running_run_is_that_of_the_model_which_knows_its_input(source):
+    # job 7 takes 100 s times its input: 12 min are a matter of course for the one and too long for the other
+    warehouse = source(
+        going("large", "job 7", size=6.0), going("small", "job 7", size=0.2), heard_of(minutes_later(12))
+    )
+    found = found_by_model(warehouse)
+    assert "large" not in found
+    assert found["small"]["predictor"].startswith("runtime-")
+    assert found["small"]["n_history"] == DAYS * PER_DAY
+    assert found["small"]["is_running"]
+    assert 50 < found["small"]["limit_s"] < 400
+    assert found_by_model(warehouse) == {}
+
+
+def test_a_job_that_the_model_has_never_seen_is_predicted_all_the_same(source):
+    found = found_by_model(source(going("first", "new job"), heard_of(END + pd.Timedelta(days=2))))
+    assert found["first"]["predictor"].startswith("runtime-")
+    assert found["first"]["n_history"] == 0
+
+
+def test_a_run_that_has_ended_late_or_in_a_timeout_is_told_as_well(source):
+    ended = [
+        run("job 2", END, 1.0, 500.0, run_id=status, status=status, ended_at=minutes_later(500 / 60))
+        for status in ("completed", "timeout", "failed")
+    ]
+    found = found_by_model(source(*ended, heard_of(minutes_later(10))))
+    assert {"completed", "timeout"} <= set(found) and "failed" not in found
+    assert found["timeout"]["runtime_s"] == 500
+
+
+def test_the_job_that_drifts_to_another_shape_is_told_once_with_both_shapes(source):
+    warehouse = source()
+    [(subject, evidence)] = found_by_model(warehouse, slow=False, drift=True).items()
+    assert subject.startswith("job 0 @ 2026-02-09")
+    assert (evidence["shape_before"], evidence["shape_after"]) == (0, 1)
+    assert evidence["shapes_of"].startswith("runtime-")
+    message = read_alarms(warehouse)["message"].iloc[0]
+    assert message.startswith("job 0: drifted from shape 0 to shape 1; median")
+    assert found_by_model(warehouse, slow=False, drift=True) == {}
+
+
+def test_a_change_within_a_shape_is_told_only_where_there_is_no_model(source):
+    warehouse = source()
     with writing(warehouse) as connection:
-        unknown = "UPDATE jobs.runs SET started_at = NULL, submitted_at = NULL"
-        connection.execute(f"{unknown} WHERE source = 'without-both' AND run_id = 'run-3'").fetchall()
-    assert slow_subjects(warehouse, "without-both") == []
+        since_at = START + pd.Timedelta(days=SINCE_DAY)
+        connection.execute(
+            "UPDATE jobs.runs SET runtime_s = 1.07 * runtime_s WHERE group_key = 'job 2' AND submitted_at >= $at",
+            {"at": since_at.to_pydatetime()},
+        )
+    assert [subject.split(" @")[0] for subject in found_by_model(warehouse, slow=False, drift=True)] == ["job 0"]
+    shutil.rmtree(warehouse.models)
+    assert [subject.split(" @")[0] for subject in found_by_model(warehouse, slow=False, drift=True)] == ["job 2"]
 
 
-def test_a_run_that_waited_is_compared_with_what_had_ended_before_its_start(job_log):
-    at = pd.Timestamp("2026-01-02T12:00")
-    rows = [*log_of(10, 10, 10), {"run_id": "slow", "runtime_s": 500.0, "submitted_at": at}]
-    assert slow_subjects(job_log(rows), min_support=3) == []
-    rows[3] |= {"started_at": at + pd.Timedelta(days=1)}
-    assert slow_subjects(job_log(rows, source="waited"), "waited", min_support=3) == ["slow"]
+@pytest.mark.parametrize("broken", ["predictor.json", "shapes-ratio.json", "model.json"])
+def test_a_model_that_cannot_be_read_is_a_warning_and_the_history_answers(source, broken, caplog):
+    warehouse = source(going("small", "job 2"), heard_of(minutes_later(15)))
+    [file] = warehouse.models.glob(f"jobs/*/{broken}")
+    file.write_text("{}")
+    found = found_by_model(warehouse, drift=True)
+    assert found["small"]["predictor"] == "history"
+    assert [name.split(" @")[0] for name in found if " @" in name] == ["job 0"]
+    assert sum("without its model" in line for line in caplog.messages) == 1
+    assert broken in caplog.text or "train again" in caplog.text
+
+
+def test_a_model_of_another_source_is_not_asked(source):
+    warehouse = source()
+    with writing(warehouse) as connection:
+        connection.execute("UPDATE jobs.runs SET source = 'copy'")
+        connection.execute("UPDATE ops.files SET source = 'copy'")
+    ids = watch_source(warehouse, "copy", WatchParams(), DriftParams())
+    kinds = [
+        (row["kind"], "shapes_of" in row["evidence"]) for row in read_alarms(warehouse, ids=ids).to_dict("records")
+    ]
+    assert ("drift", False) in kinds
+    assert ("drift", True) not in kinds

@@ -10,13 +10,12 @@ from tasks.errors import BadInput, NotFound
 from tasks.jobs.params import (
     ReportParams,
     SummaryParams,
-    WatchParams,
 )
 from tasks.jobs.summary import summarise
-from tasks.jobs.watch import watch_runs
 from tasks.report.jobs_artifact import summary_artifact
 from tasks.report.jobs_page import render_report
 from tasks.report.page import file_slug
+from tasks.warehouse.alarms import Alarm, raise_alarms
 from tasks.warehouse.connection import writing
 
 PARAMS = ReportParams()
@@ -64,8 +63,8 @@ def test_nothing_from_a_log_is_taken_as_markup(summarised, job_log, tags_of):
     warehouse = summarised(
         [{"runtime_s": x, "group_key": HOSTILE, "run_id": f"<b>{i}"} for i, x in enumerate([10.0] * 6 + [500.0] * 2)]
     )
-    watch_runs(warehouse, "log", WatchParams())
     with writing(warehouse) as connection:
+        raise_alarms(connection, [Alarm("jobs", "log", "slow-run", "<b>7", f"{HOSTILE}: run <b>7 took 8 min", {})])
         connection.execute("UPDATE ops.files SET origin = '/in/<img src=x>.csv'").fetchall()
         connection.execute(
             "INSERT INTO ops.quarantine SELECT batch_id, word, source, 3, '<i>broken</i>', '<u>' FROM ops.files"
@@ -144,12 +143,15 @@ def test_reasons_of_the_quarantine_are_counted_without_their_numbers(summarised,
 
 
 def test_alarms_are_shown_with_their_time(summarised, words_of):
-    warehouse = summarised([{"runtime_s": x} for x in (10.0, 10.0, 10.0, 500.0)])
-    assert "No slow run has raised an alarm in this source." in words_of(page_of(warehouse))
-    watch_runs(warehouse, "log", WatchParams())
+    warehouse = summarised([{"runtime_s": 10.0}])
+    assert "No run or job has raised an alarm in this source." in words_of(page_of(warehouse))
+    with writing(warehouse) as connection:
+        raise_alarms(
+            connection, [Alarm("jobs", "log", "slow-run", "7", "it took long", {"ended_at": "2026-01-01T00:11:00Z"})]
+        )
     words = words_of(page_of(warehouse))
     assert "The latest 1 of 1 alarms" in words
-    assert "50 × the median of its 3 earlier runs (10 s) 2026-01-01 00:11" in words
+    assert "it took long 2026-01-01 00:11" in words
 
 
 def test_simulated_runs_are_called_simulated(page, summarised, words_of):

@@ -1,4 +1,4 @@
-"""The parameters of time limits, running jobs, drift, costs and late runs; nothing heavy is imported here."""
+"""The parameters of time limits, running jobs, drift and costs; nothing heavy is imported here."""
 
 from typing import Annotated, Literal
 
@@ -17,15 +17,6 @@ class OutlookParams(Params):
         min_length=1,
         max_length=20,
         description="Probabilities with which a run stays under its time limits; between 0 and 1",
-    )
-    beyond_level: Level = Field(
-        0.99, description="Beyond the time that a run stays under with this probability, a power law bounds the tail"
-    )
-    tail_index: float = Field(
-        2,
-        gt=0,
-        le=100,
-        description="Power of that tail: a run that is beyond it lasts twice as long with probability 1 / 2^index",
     )
 
 
@@ -86,23 +77,3 @@ class CostParams(Params):
     )
     confidence: float = Field(0.9, gt=0, lt=1, description="Confidence of that interval")
     seed: int = Field(0, ge=0, le=2**32 - 1, description="Seed of the resamples")
-
-
-class LateParams(Params):
-    """Which running or just finished runs are late."""
-
-    is_watched: bool = Field(True, description="The watch raises an alarm for a late run, while it still goes on")
-    level: Level = Field(
-        0.95,
-        description="Late: longer than the predicted time that a run stays under with this probability; "
-        "of calibrated predictions 1 - level of all runs are late",
-    )
-    min_over_s: float = Field(
-        60,
-        ge=0,
-        le=1e9,
-        description="Late only from so much beyond that time on, in seconds: jobs of seconds stay quiet",
-    )
-    finished_within_s: float = Field(
-        86_400, ge=0, le=1e9, description="Runs that ended so long before now are looked at as well, in seconds"
-    )

@@ -2,10 +2,10 @@
 
 With S(t) = P(T > t) the chance to be done by d is P(T <= d | T > e) = 1 - S(d) / S(e) after e seconds. Where S(e) is
 next to nothing the prediction has nothing to say, though the run goes on; so beyond t_L, the time that a run stays
-under with probability L = beyond_level, S is at least that of a power law: S(t) >= (1 - L) (t_L / t)^a.
+under with probability L = BEYOND_LEVEL, S is at least that of a power law: S(t) >= (1 - L) (t_L / t)^a.
 Such a tail has no scale of its own: the longer a run has lasted, the longer it may still last. Measured on runs that
 took longer than all of 20 earlier runs of their job, a = 1 / mean log(runtime / longest so far) (Hill's estimate) was
-2.7 (285 runs of a recording) and 2.0 (230 runs of NASA iPSC/860): 2 by default. The power law is ours."""
+2.7 (285 runs of a recording) and 2.0 (230 runs of NASA iPSC/860): TAIL_INDEX. The power law is ours."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,16 +22,17 @@ from tasks.jobs.outlook.params import OutlookParams
 
 SHORTEST_S = 1e-3  # where the power law begins at the earliest: a job predicted to take no time has no scale
 NEAREST = 1e-15  # of a level to 0 and 1
+BEYOND_LEVEL = 0.99
+REST = 1 - BEYOND_LEVEL
+TAIL_INDEX = 2.0
 
 
 @dataclass(frozen=True)
 class Survival:
-    """P(runtime > t) of n instances, with the power law beyond begins_s; begins_s: (n,), rest: 1 - beyond_level."""
+    """P(runtime > t) of n instances, with the power law beyond begins_s; begins_s: (n,)."""
 
     predicted: Predicted
     begins_s: Floats
-    rest: float
-    tail_index: float
 
     def at(self, t: Floats) -> Floats:
         """(n,) or (n, m), in the shape of t."""
@@ -45,35 +46,35 @@ class Survival:
         """Seconds: the smallest t with at(t) <= survival; survival: (n, m), between 0 and 1."""
         levels = np.clip(1 - survival, NEAREST, 1 - NEAREST)
         begins_s = self.begins_s[:, None]
-        in_tail = begins_s * (self.rest / np.maximum(survival, np.finfo(float).tiny)) ** (1 / self.tail_index)
+        in_tail = begins_s * (REST / np.maximum(survival, np.finfo(float).tiny)) ** (1 / TAIL_INDEX)
         found = self.predicted.quantile(levels)
-        return np.where(survival < self.rest, np.maximum(found, in_tail), found)
+        return np.where(survival < REST, np.maximum(found, in_tail), found)
 
     def _as_predicted(self, t: Floats) -> Floats:
         return np.clip(1 - self.predicted.cdf(t), 0.0, 1.0)
 
     def _power_law(self, t: Floats) -> Floats:
-        """At most `rest`, so below what was predicted for every t before begins_s."""
+        """At most REST, so below what was predicted for every t before begins_s."""
         begins_s = self.begins_s[:, None] if t.ndim == 2 else self.begins_s
-        return np.asarray(self.rest * (begins_s / np.maximum(t, begins_s)) ** self.tail_index)
+        return np.asarray(REST * (begins_s / np.maximum(t, begins_s)) ** TAIL_INDEX)
 
 
-def survival_of(predicted: Predicted, params: OutlookParams) -> Survival:
+def survival_of(predicted: Predicted) -> Survival:
     """The predicted distributions with their tail."""
-    begins_s = np.maximum(predicted.quantile(params.beyond_level), SHORTEST_S)
-    return Survival(predicted, begins_s, 1 - params.beyond_level, params.tail_index)
+    begins_s = np.maximum(predicted.quantile(BEYOND_LEVEL), SHORTEST_S)
+    return Survival(predicted, begins_s)
 
 
-def chances_in_time(predicted: Predicted, elapsed_s: Any, deadline_s: Any, params: OutlookParams) -> Floats:
+def chances_in_time(predicted: Predicted, elapsed_s: Any, deadline_s: Any) -> Floats:
     """P(runtime <= deadline_s | runtime > elapsed_s): (n,) or (n, m), in the shape of deadline_s, (n,) for one.
 
     elapsed_s: how long each run goes already, one for all or (n,); deadline_s: since its start as well, one for all,
     (n,) or (n, m). A deadline at or before elapsed_s has passed: 0. At elapsed 0 it is the predicted cdf, except that
-    beyond the time of beyond_level it can be up to 1 - beyond_level less. Raises BadSetting for what is no time."""
+    beyond the time of BEYOND_LEVEL it can be up to REST less. Raises BadSetting for what is no time."""
     elapsed, deadline = one_each("elapsed", elapsed_s, predicted.n), one_each("deadline", deadline_s, predicted.n)
     if elapsed.ndim == 2:
         raise BadInput("elapsed", f"shape {elapsed.shape}", f"one time, or ({predicted.n},): a run has one age")
-    survival = survival_of(predicted, params)
+    survival = survival_of(predicted)
     left = survival.at(elapsed)
     elapsed, left = (elapsed[:, None], left[:, None]) if deadline.ndim == 2 else (elapsed, left)
     # at elapsed 0 a predicted run of 0 s is still possible: T >= 0 excludes nothing
@@ -82,13 +83,13 @@ def chances_in_time(predicted: Predicted, elapsed_s: Any, deadline_s: Any, param
     return np.where((deadline <= elapsed) & (elapsed > 0), 0.0, chance)
 
 
-def remaining_s(predicted: Predicted, elapsed_s: Any, q: Any, params: OutlookParams) -> Floats:
+def remaining_s(predicted: Predicted, elapsed_s: Any, q: Any) -> Floats:
     """Seconds from now that a run still takes at most, with probability q, given that it runs elapsed_s already.
 
     elapsed_s: one for all or (n,); q: one level, (n,) or (n, m); the answer has the shape of q. 0 or more, rising
     with q. Raises BadSetting for what is no time, ValueError for a level outside (0, 1)."""
     elapsed, levels = one_each("elapsed", elapsed_s, predicted.n), checked_levels(q, predicted.n)
-    survival = survival_of(predicted, params)
+    survival = survival_of(predicted)
     left = np.where(elapsed > 0, survival.at(elapsed), 1.0)[:, None]
     wide = levels if levels.ndim == 2 else levels[:, None]
     times = survival.time_of((1 - wide) * left) - elapsed[:, None]
@@ -119,8 +120,8 @@ def running_outlook(
         raise BadInput("running jobs", f"run {run_id} has no start", "the start of each", "leave out pending runs")
     started_at = pd.to_datetime(running["started_at"])
     elapsed = np.maximum(np.asarray((now - started_at).dt.total_seconds(), dtype=np.float64), 0.0)
-    survival, levels = survival_of(predicted, params), sorted(set(params.levels))
-    left = remaining_s(predicted, elapsed, np.broadcast_to(levels, (len(elapsed), len(levels))), params)
+    survival, levels = survival_of(predicted), sorted(set(params.levels))
+    left = remaining_s(predicted, elapsed, np.broadcast_to(levels, (len(elapsed), len(levels))))
     outlook = running[["run_id", "group_key"]].assign(
         elapsed_s=elapsed, chance_so_long=survival.at(elapsed), is_beyond=survival.is_beyond(elapsed)
     )
@@ -130,9 +131,7 @@ def running_outlook(
     if deadlines_at is not None:
         due = (pd.to_datetime(deadlines_at.reindex(running.index)) - started_at).dt.total_seconds().to_numpy(np.float64)
         has_deadline = np.flatnonzero(np.isfinite(due))
-        chances = chances_in_time(
-            predicted.rows(has_deadline), elapsed[has_deadline], np.maximum(due[has_deadline], 0), params
-        )
+        chances = chances_in_time(predicted.rows(has_deadline), elapsed[has_deadline], np.maximum(due[has_deadline], 0))
         is_past = due[has_deadline] <= elapsed[has_deadline]
         outlook.iloc[has_deadline, -1] = np.where(is_past, 0.0, chances)
     return outlook

@@ -1,24 +1,13 @@
-"""What was found, in one sentence each: a late run, a job that has changed."""
+"""What was found of a job that has changed, in one sentence."""
 
 import math
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.quantities import duration, number, share, times
+from tasks.quantities import duration, share, times
 
 LOG_10 = math.log(10)
 MOST_POWER = 6  # of ten: a factor beyond that is said as such
-
-
-def late_words(run: Mapping[str, Any]) -> str:
-    """One row of `late.late_runs` as a sentence: how long it runs, against which limit, and what to expect."""
-    limit = f"{number(100 * run['level'])} % of its runs were expected to take at most {duration(run['limit_s'])}"
-    if not run["is_running"]:
-        return f"{run['group_key']}: run {run['run_id']} took {duration(run['elapsed_s'])}; {limit}"
-    left = f"half of the runs that last so long end within {duration(run['left_50_s'])}"
-    if run["is_beyond"]:
-        left = f"longer than anything expected, so by a rule of thumb {left}"
-    return f"{run['group_key']}: run {run['run_id']} is going on since {duration(run['elapsed_s'])}; {limit}; {left}"
 
 
 def drift_words(job: Mapping[str, Any]) -> str:

@@ -164,7 +164,8 @@ class Scored:
 class RuntimeEvaluation:
     """scored: by predictor; differences: of the model's CRPS from each other one's, by predictor; rows: the test runs
     that were scored, places in the log; predicted: the model's distributions of them; residuals: of all runs, the log
-    of runtime over the median that a model had predicted that had not learnt from it, NaN where there was none."""
+    of runtime over the median that a model had predicted that had not learnt from it, NaN where there was none; seen,
+    quantiles: places of the runs that have one, those of `rows` last, and what was predicted of them, (n, n_levels)."""
 
     scored: dict[str, Scored]
     differences: dict[str, Difference]
@@ -172,6 +173,8 @@ class RuntimeEvaluation:
     predicted: Empirical
     model: Predictor
     residuals: Floats
+    seen: Places
+    quantiles: Floats
 
 
 @dataclass(frozen=True)
@@ -237,7 +240,8 @@ def evaluate_runtimes(
     residuals = np.full(len(runs), np.nan)
     residuals[seen] = parts.log_s[seen] - median_of(told)
     model = replace(model, recalibration=recalibration(told, parts.log_s[seen]))
-    return RuntimeEvaluation(scored, differences, rows, _model_of(predictions), model, residuals)
+    told = limited(told, prepared.features.iloc[seen], model.grace)
+    return RuntimeEvaluation(scored, differences, rows, _model_of(predictions), model, residuals, seen, told)
 
 
 def _model_of(predictions: Mapping[str, Predicted]) -> Empirical:

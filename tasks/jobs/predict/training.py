@@ -8,8 +8,7 @@ import pyarrow as pa
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from tasks.errors import BadInput
-from tasks.jobs.evaluate import Evaluation, evaluate_runs
-from tasks.jobs.evaluate_figures import Figures, key_figures
+from tasks.jobs.evaluate import Evaluation, Figures, evaluate_runs, key_figures
 from tasks.jobs.labels.classifier import LightGbm
 from tasks.jobs.predict.job_keys import choose_key
 from tasks.jobs.predict.outcomes import ENDED

@@ -10,7 +10,7 @@ from flows.invocation import Invocation
 Whorl = Callable[..., Any]
 
 
-def test_settings_of_late_runs_drift_and_outlook_reach_the_flow(
+def test_settings_of_alarms_and_drift_reach_the_flow(
     whorl: Whorl, varied_log: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Any] = []
@@ -23,14 +23,13 @@ def test_settings_of_late_runs_drift_and_outlook_reach_the_flow(
     monkeypatch.setattr("flows.jobs.watch_jobs", watch)
     settings = {
         "WHORL_JOBS__WATCH__LOOK_BACK_DAYS": "3",
-        "WHORL_JOBS__LATE__LEVEL": "0.9",
+        "WHORL_JOBS__WATCH__ALARMS_PER_DAY": "0.5",
         "WHORL_JOBS__DRIFT__IS_WATCHED": "false",
-        "WHORL_JOBS__OUTLOOK__TAIL_INDEX": "3",
     }
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     ended = whorl("jobs", "watch")
     assert (ended.code, ended.out) == (0, "")
     (params,) = asked
-    assert (params.watch.look_back_days, params.late.level) == (3, 0.9)
-    assert (params.drift.is_watched, params.outlook.tail_index) == (False, 3)
+    assert (params.watch.look_back_days, params.watch.alarms_per_day) == (3, 0.5)
+    assert not params.drift.is_watched

@@ -1,35 +1,15 @@
-"""Sentences about late runs and changed jobs."""
+"""Sentences about changed jobs."""
 
 import numpy as np
 import pytest
 
-from tasks.jobs.outlook.words import drift_words, late_words
+from tasks.jobs.outlook.words import drift_words
 
-RUN = {
-    "group_key": "etl", "run_id": "r7", "level": 0.95, "limit_s": 95.0, "elapsed_s": 600.0, "is_running": True,
-    "is_beyond": False, "left_50_s": 300.0,
-}  # fmt: skip
 JOB = {
     "group_key": "etl", "n_before": 1200, "n_after": 40, "median_before_s": 100.0, "median_after_s": 200.0,
     "median_factor": 2.0, "spread_before_s": 10.0, "spread_after_s": 90.0, "q_value": 0.012, "has_changed": True,
     "has_drifted": True, "shape_before": 1, "shape_after": 5, "log_bayes_factor": np.log(250),
 }  # fmt: skip
-
-
-def test_a_run_that_goes_on_says_since_when_and_what_to_expect():
-    assert late_words(RUN) == (
-        "etl: run r7 is going on since 10 min; 95 % of its runs were expected to take at most 95 s; "
-        "half of the runs that last so long end within 5 min"
-    )
-
-
-def test_beyond_all_that_was_expected_the_rule_of_thumb_is_named():
-    assert "longer than anything expected, so by a rule of thumb half" in late_words(RUN | {"is_beyond": True})
-
-
-def test_a_finished_run_says_what_it_took():
-    found = late_words(RUN | {"is_running": False, "left_50_s": np.nan})
-    assert found == "etl: run r7 took 10 min; 95 % of its runs were expected to take at most 95 s"
 
 
 def test_a_drifted_job_says_from_which_shape_to_which_and_how_sure_that_is():

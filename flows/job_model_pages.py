@@ -8,7 +8,10 @@ import pandas as pd
 from flows.predictor_words import predictor_rows
 from flows.publish import table
 from flows.shown import counted
-from tasks.jobs.model_steps import Predicted, TrainedModel
+from tasks.jobs.steps import (
+    Predicted,
+    TrainedModel,
+)
 from tasks.markdown import plain
 from tasks.quantities import duration, number, share
 

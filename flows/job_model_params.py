@@ -3,9 +3,14 @@
 from pydantic import Field
 
 from flows.job_params import OF_SOURCE, WAREHOUSE, OfSource
-from tasks.jobs.params import GroupParams, ReadParams, SummaryParams
+from tasks.jobs.params import (
+    AUTO,
+    GroupParams,
+    ReaderName,
+    ReadParams,
+    SummaryParams,
+)
 from tasks.jobs.predict.params import EvaluateParams
-from tasks.jobs.reader_names import AUTO, ReaderName
 from tasks.params import Params
 from tasks.source_names import ONLY_SOURCE
 from tasks.warehouse.place import Warehouse

@@ -13,17 +13,17 @@ from flows.job_results import PredictedAndShown, TrainedAndShown
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.run_names import files_or_source, of_evaluation, of_source
-from tasks.jobs import model_steps
+from tasks.jobs import steps
+from tasks.jobs.params import reader_asked_for
 from tasks.jobs.predict.training import read_figures
-from tasks.jobs.reader_names import reader_asked_for
 
 WORD = "jobs"
 TAGS = [WORD]
 
-train = step(model_steps.train)
-predict = step(model_steps.predict)
-evaluate_logs = step(model_steps.evaluate_logs)
-evaluate_source = step(model_steps.evaluate_source)
+train = step(steps.train)
+predict = step(steps.predict)
+evaluate_logs = step(steps.evaluate_logs)
+evaluate_source = step(steps.evaluate_source)
 
 
 @flow(name="jobs-train", run_name=lambda: of_source("train on"), tags=TAGS)

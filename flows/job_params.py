@@ -4,9 +4,16 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from tasks.jobs.outlook.params import DriftParams
-from tasks.jobs.params import GroupParams, ReadParams, ReportParams, SummaryParams, WatchParams
-from tasks.jobs.reader_names import AUTO, ReaderName
+from tasks.jobs.params import (
+    AUTO,
+    DriftParams,
+    GroupParams,
+    ReaderName,
+    ReadParams,
+    ReportParams,
+    SummaryParams,
+    WatchParams,
+)
 from tasks.jobs.record.params import RecordParams
 from tasks.params import Params
 from tasks.source_names import DEFAULT_SOURCE, MAX_SOURCE_CHARS, ONLY_SOURCE, checked_source

@@ -7,7 +7,7 @@ from flows.job_reports import fresh_page, page_part
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.run_names import of_source
-from tasks.jobs import reason_steps
+from tasks.jobs import steps
 from tasks.jobs.explain.params import ExplainParams
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
@@ -15,13 +15,13 @@ from tasks.warehouse.place import Warehouse
 WORD = "jobs"
 TAGS = [WORD]
 
-explain_source = step(reason_steps.explain_source)
+explain_source = step(steps.explain_source)
 
 
 @step
 def explain_runs(warehouse: Warehouse, source: str, explain: ExplainParams, model_id: str) -> int:
     """Reasons of single runs. model_id: what they are by; a continued run with another model finds them again."""
-    return reason_steps.explain_runs(warehouse, source, explain, model_id)
+    return steps.explain_runs(warehouse, source, explain, model_id)
 
 
 @flow(name="jobs-explain", run_name=lambda: of_source("explain"), tags=TAGS)

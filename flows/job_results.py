@@ -2,8 +2,12 @@
 
 from typing import TypedDict
 
-from tasks.jobs.model_steps import Characterised, Predicted, TrainedModel
-from tasks.jobs.whatif_steps import AskedWhatIf
+from tasks.jobs.steps import (
+    AskedWhatIf,
+    Characterised,
+    Predicted,
+    TrainedModel,
+)
 
 
 class Ingested(TypedDict):

@@ -7,12 +7,12 @@ from flows.job_results import CharacterisedAndShown
 from flows.policies import step
 from flows.publish import artifact_key, publish
 from flows.run_names import of_source
-from tasks.jobs import model_steps
+from tasks.jobs import steps
 
 WORD = "jobs"
 TAGS = [WORD]
 
-characterise = step(model_steps.characterise)
+characterise = step(steps.characterise)
 
 
 @flow(name="jobs-characterise", run_name=lambda: of_source("characterise"), tags=TAGS)

@@ -8,12 +8,12 @@ from flows.job_whatif_params import WhatIfFlowParams
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.run_names import of_source
-from tasks.jobs import whatif_steps
+from tasks.jobs import steps
 
 WORD = "jobs"
 TAGS = [WORD]
 
-ask_what_ifs = step(whatif_steps.ask_what_ifs)
+ask_what_ifs = step(steps.ask_what_ifs)
 
 
 @flow(name="jobs-whatif", run_name=lambda: of_source("what if in"), tags=TAGS)

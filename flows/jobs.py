@@ -15,9 +15,12 @@ from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.run_names import of_ingest, of_source
 from tasks.errors import NotFound
-from tasks.jobs import steps
-from tasks.jobs.params import ReportParams, SummaryParams
-from tasks.jobs.reader_names import reader_asked_for
+from tasks.jobs import intake, steps
+from tasks.jobs.params import (
+    ReportParams,
+    SummaryParams,
+    reader_asked_for,
+)
 from tasks.jobs.summary import read_summary
 from tasks.settings import load_settings
 from tasks.warehouse.alarms import read_alarms
@@ -29,7 +32,7 @@ WORD = "jobs"
 TAGS = [WORD]
 INBOX = "inbox"  # in the home folder
 
-find_logs = step(steps.find_logs)
+find_logs = step(intake.find_logs)
 land_log = step(steps.land_log)
 ingest_batch = step(steps.ingest_batch)
 watch = step(steps.watch)

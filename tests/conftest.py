@@ -188,10 +188,10 @@ def trained_home(
     quick_training: EvaluateParams,
 ) -> Path:
     """The home of a source `log` with a model, made once: tests copy it."""
-    from tasks.jobs import model_steps
+    from tasks.jobs import steps
 
     home = tmp_path_factory.mktemp("trained") / "home"
-    model_steps.train(job_log_at(home)(varied_runs()), "log", quick_training, "first-run")
+    steps.train(job_log_at(home)(varied_runs()), "log", quick_training, "first-run")
     return home
 
 
@@ -293,13 +293,13 @@ def identifying_home(
     tmp_path_factory: pytest.TempPathFactory, workloads_home: Path, quick_identify: IdentifyParams
 ) -> Path:
     """The same with a model in use and its twin on the machine's counters, made once: tests copy it."""
-    from tasks.workloads import model_steps
+    from tasks.workloads import steps
     from tasks.workloads.training_params import TrainParams
 
     home = tmp_path_factory.mktemp("identifying") / "home"
     shutil.copytree(workloads_home, home)
     warehouse = Warehouse(home=home, memory_mb=256, threads=1)
-    model_steps.train(warehouse, "log", quick_identify, TrainParams(), [], "first-run")
+    steps.train(warehouse, "log", quick_identify, TrainParams(), [], "first-run")
     return home
 
 

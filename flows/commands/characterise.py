@@ -16,8 +16,8 @@ from tasks.quantities import duration, number, share
 
 if TYPE_CHECKING:
     from tasks.jobs.characterise import Characterisation
-    from tasks.jobs.model_steps import Characterised
     from tasks.jobs.shape_params import Kind
+    from tasks.jobs.steps import Characterised
     from tasks.settings import Settings
 
 
@@ -68,7 +68,10 @@ def characterise(
 
 def _show_all(invocation: Invocation, settings: "Settings", source: str, out: Path | None, *, as_json: bool) -> None:
     from flows.machine_output import show_json
-    from tasks.jobs.characterise import read_characterised, shape_words
+    from tasks.jobs.characterise import (
+        read_characterised,
+        shape_words,
+    )
 
     written = _written(invocation, settings, source)
     found = read_characterised(settings.warehouse, source)

@@ -22,7 +22,11 @@ from flows.commands.reading_options import (
 from flows.invocation import invocation_of
 from flows.predictor_words import predictor_rows
 from flows.tables import Column, show_facts, show_table
-from tasks.jobs.reader_names import AUTO, ReaderName, reader_asked_for
+from tasks.jobs.params import (
+    AUTO,
+    ReaderName,
+    reader_asked_for,
+)
 from tasks.quantities import duration, number, share
 
 LEFT_OUT = "own.left_out."
@@ -75,7 +79,7 @@ def evaluate(
     with progress_bar(invocation):
         found = evaluate_logs(absolute, intake, params, settings.whorl.memory_mb)
     if out is not None:
-        from tasks.jobs.model_steps import write_evaluation
+        from tasks.jobs.steps import write_evaluation
 
         page = write_evaluation(found, ", ".join(Path(path).name for path in absolute[:3]), str(out))
         invocation.note(f"tables: {out}; page: {page}")

@@ -165,7 +165,7 @@ def _show_side(title: str, explanation: "Explanation", *, is_up: bool) -> None:
 def _fresh(invocation: Invocation, source: str, params: "ExplainParams") -> "Explained":
     """The tables of a source as its files and its model have them now; made where they are not."""
     from tasks.errors import NotFound
-    from tasks.jobs import reason_steps
+    from tasks.jobs import steps
     from tasks.jobs.explain.tables import read_source
     from tasks.jobs.predict.trained import (
         KIND,
@@ -178,7 +178,7 @@ def _fresh(invocation: Invocation, source: str, params: "ExplainParams") -> "Exp
     found = read_source(warehouse, source, card.model_id) if card else None
     if found is None:
         invocation.note("explaining the held-out runs; the answer is kept for the next time")
-        model_id = reason_steps.explain_source(warehouse, source, params)
+        model_id = steps.explain_source(warehouse, source, params)
         found = read_source(warehouse, source, model_id)
     if found is None:
         raise NotFound(f"source {source!r}: its files or its model changed meanwhile; ask again")

@@ -9,14 +9,18 @@ from flows.commands.options import Json, Source, one_source
 from flows.commands.predict_one import show_outlook
 from flows.commands.predict_others import show_costliest, show_running
 from flows.invocation import Invocation, invocation_of
-from flows.shown import count, moment
+from flows.shown import count, counted, moment
 from flows.tables import Column, show_table
-from tasks.jobs.risks import SORTED, Risk
+from tasks.jobs.params import (
+    SORTED,
+    Risk,
+)
 from tasks.quantities import duration, share
 
 if TYPE_CHECKING:
     from tasks.settings import Settings
 
+ANSWERED = 3  # next runs that are answered for in a sentence before the table
 COLUMNS = (
     Column("group_key", "job", kind="key"),
     Column("n_before", "runs", count, kind="number"),
@@ -54,7 +58,7 @@ def predict(
     every: Annotated[bool, typer.Option("--all", help="Every job, also those that ran too seldom")] = False,
     as_json: Json = False,
 ) -> None:
-    """Predict how long the next runs take, the riskiest jobs first.
+    """Predict how long the next runs take, the riskiest jobs first: how likely each is late, and what that costs.
 
     With --job: one job, its limits and chances beside what its own runs say. 'whorl jobs train' makes the model."""
     if sum([job is not None, running, costliest]) > 1:
@@ -78,11 +82,15 @@ def _show_all(
     invocation: Invocation, settings: "Settings", source: str, by: Risk, top: int | None, *, as_json: bool
 ) -> None:
     from flows.machine_output import records, show_json
+    from tasks.jobs.outlook import with_answers
     from tasks.jobs.predict.predicting import read_predictions
 
     model_id = _up_to_date(settings, source)
     least = settings.jobs.summary.min_support if top is not None else 0
     found = read_predictions(settings.warehouse, source, by=by, min_before=least)
+    found = with_answers(settings.warehouse, source, found)
+    n_idle = int(found["is_idle"].sum()) if len(found) and top is not None else 0
+    found = found[~found["is_idle"]] if n_idle else found
     rows = records(found.head(top if top is not None else len(found)))
     if as_json:
         show_json({"source": source, "model_id": model_id, "n_jobs": len(found), "jobs": rows})
@@ -90,16 +98,23 @@ def _show_all(
     if not rows:
         invocation.note(f"no job has at least {least} finished runs (jobs.summary.min_support); --all shows every job")
         return
+    for row in rows[:ANSWERED]:
+        print(row["answer"])
+    print()
     show_table(rows, COLUMNS)
     which = "jobs" if top is None else f"jobs with at least {least} finished runs"
     invocation.note(f"{count(len(rows))} of {count(len(found))} {which}, {SORTED[by]} (--by, --top, --all)")
+    if n_idle:
+        invocation.note(f"{counted(n_idle, 'job')} left out that stood idle far beyond their rhythm; --all shows them")
+    if all(row["reason"] is None for row in rows[:ANSWERED]):
+        invocation.note("why, and what would help: whorl jobs explain, whorl jobs whatif")
     invocation.note(f"usual: median so far; predicted by {model_id} as of {moment(rows[0]['predicted_at'])} UTC")
 
 
 def _up_to_date(settings: "Settings", source: str) -> str:
     """Predict anew where model or files have changed since; returns the model's id."""
     from tasks.errors import NotFound
-    from tasks.jobs import model_steps
+    from tasks.jobs import steps
     from tasks.jobs.predict.predicting import are_fresh
     from tasks.jobs.predict.trained import (
         KIND,
@@ -112,5 +127,5 @@ def _up_to_date(settings: "Settings", source: str) -> str:
     if card is None:
         raise NotFound(no_model(source))
     if not are_fresh(settings.warehouse, source, card.model_id):
-        model_steps.predict(settings.warehouse, source)
+        steps.predict(settings.warehouse, source)
     return card.model_id

@@ -7,7 +7,7 @@ from flows.tables import Column, show_facts, show_table
 from tasks.quantities import duration, number, share
 
 if TYPE_CHECKING:
-    from tasks.jobs.outlook.exceeding import PredictedChance
+    from tasks.jobs.outlook import PredictedChance
     from tasks.jobs.predict.predicting import (
         JobOutlook,
         ShapeChance,

@@ -14,7 +14,7 @@ from flows.tables import Column, show_facts, show_table
 from tasks.quantities import duration, number, ratio, share
 
 if TYPE_CHECKING:
-    from tasks.jobs.exceedance import NextRun
+    from tasks.jobs.outlook import NextRun
 
 Sort = Literal["support", "cov", "p95", "waiting"]
 SORTED = {
@@ -64,7 +64,7 @@ def summary(
     settings = invocation.settings
     chosen = one_source(settings.warehouse, source)
     if job is not None:
-        from tasks.jobs.exceedance import next_run
+        from tasks.jobs.outlook import next_run
 
         found = next_run(settings.warehouse, chosen, job, settings.jobs.summary, time_s=exceeds)
         if as_json:

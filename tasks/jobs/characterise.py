@@ -1,51 +1,439 @@
-"""The typical runtime distributions of a log and the shape of each of its jobs: found, written, and read back."""
+"""The typical runtime distributions of a log and the shape of each of its jobs: counted, found, written.
+
+What has a row for each run stays in DuckDB, which spills what does not fit; only what has a row for each job, or for
+each bin of a job, comes to Python. DuckDB does not spill median() and quantile(): medians are taken of batches of
+jobs, and quantiles of many jobs together from a fine histogram and the values of the cells that hold them."""
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tasks.errors import BadInput, NotFound, WarehouseBusy
-from tasks.jobs.group_counts import (
-    KINDS,
-    PARTS,
-    GroupCounts,
-    Ints,
-    count_groups,
-    describe_shapes,
-    halve_groups,
-    put_groups,
+from tasks.jobs.normalisation import (
+    Bins,
+    Counts,
+    Floats,
+    bins_of,
+    derived_bins,
 )
-from tasks.jobs.pmf import Bins, Floats
-from tasks.jobs.posterior import hard_labels, prior_weights
+from tasks.jobs.predict.preparation import PERIODS
+from tasks.jobs.predict.rows import FINISHED
 from tasks.jobs.shape_params import (
     CharacteriseParams,
     Kind,
     ShapeParams,
+    SplitParams,
 )
 from tasks.jobs.shapes import (
     COMPARED_N_BINS,
     NO_LABEL,
     SEED,
+    TABLE_COLUMNS,
     Clustering,
     InertiaCurve,
+    Labels,
     ShapeFit,
     ShapeSet,
     compare_halves,
     fit_shapes,
+    hard_labels,
     in_order,
     inertia_curve,
     largest_k,
+    log_shapes,
+    posterior_of,
+    prior_weights,
     rival_clusterings,
 )
 from tasks.jobs.summary import refuse_mixture
 from tasks.warehouse.connection import Connection, reading, transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.versions import data_version
+
+Ints = NDArray[np.int64]
+KINDS: tuple[Kind, ...] = ("ratio", "delta")
+PARTS = (*PERIODS, "all")
+HISTORY, EVERYTHING, N_PARTS = 0, len(PERIODS), len(PARTS)
+BATCH_VALUES = 16_000_000  # whose medians are taken together: at most 30 bytes of memory each
+VALUES_OF_JOB = 16  # what a job costs beside its values
+DIGITS = 12  # of a deviation: the order in which threads add up moves the last three of the sixteen
+NORMALISED: dict[Kind, str] = {"ratio": "runtime_s / nullif(median_s, 0)", "delta": "runtime_s - median_s"}
+VARIABLES = {
+    **{"source": "TEXT", "statuses": "TEXT[]", "first_name": "TEXT", "second_name": "TEXT"},
+    **{"second_at": "TIMESTAMP", "third_at": "TIMESTAMP"},
+}
+# Recorded periods go by name; a run without one, or a log without periods, by time.
+RUNS = """CREATE OR REPLACE TEMP VIEW finished AS
+SELECT
+    group_key, runtime_s, ended_at, period, submitted_at,
+    coalesce(submitted_at, started_at) AS queued_at,
+    CASE
+        WHEN period = getvariable('first_name') THEN 0
+        WHEN period = getvariable('second_name') THEN 1
+        WHEN getvariable('first_name') IS NOT NULL AND period IS NOT NULL THEN 2
+        WHEN queued_at < getvariable('second_at') THEN 0
+        WHEN queued_at < getvariable('third_at') THEN 1
+        ELSE 2
+    END::UTINYINT AS part
+FROM jobs.runs
+WHERE source = getvariable('source')
+    AND isfinite(runtime_s)
+    AND list_contains(getvariable('statuses'), status)
+    AND what_if IS NULL
+    AND coalesce(submitted_at, started_at) IS NOT NULL"""
+HOURS = """SELECT epoch_us(queued_at) // 3_600_000_000 AS hour, count(*), min(queued_at), max(queued_at)
+FROM temp.finished GROUP BY hour ORDER BY hour"""
+JOBS = """SELECT group_key, count(*) AS n_runs, count(*) FILTER (part = 0) AS n_history
+FROM temp.finished GROUP BY group_key ORDER BY group_key"""
+MEDIANS = """SELECT group_key, median(runtime_s) AS median_s FROM temp.finished
+WHERE part = 0 {of_batch} GROUP BY group_key ORDER BY group_key"""
+OF_BATCH = "AND group_key BETWEEN $first AND $last"
+# Of jobs that the history knows, against their median of it
+KNOWN = """SELECT group_number, part, runtime_s, median_s FROM temp.finished JOIN temp.groups USING (group_key)
+    WHERE median_s IS NOT NULL"""
+# Of the others, against the median of the runs of the job that had ended before the submission, if there were enough
+UNKNOWN = """SELECT unknown.group_number, part, runtime_s, past.median_s
+    FROM (SELECT * EXCLUDE (median_s) FROM temp.finished JOIN temp.groups USING (group_key) WHERE median_s IS NULL)
+        AS unknown
+    ASOF JOIN (
+        SELECT group_number, ended_at, median(runtime_s) OVER so_far AS median_s, count(*) OVER so_far AS n_before
+        FROM (SELECT * EXCLUDE (median_s) FROM temp.finished JOIN temp.groups USING (group_key) WHERE median_s IS NULL)
+        WHERE ended_at IS NOT NULL
+        WINDOW so_far AS (PARTITION BY group_number ORDER BY ended_at RANGE UNBOUNDED PRECEDING)
+    ) AS past ON unknown.group_number = past.group_number AND unknown.queued_at > past.ended_at
+    WHERE n_before >= {min_before}"""
+NORMALISED_RUNS = """SELECT group_number::BIGINT * {n_parts} + part AS row, {ratio} AS ratio, {delta} AS delta
+FROM ({runs})"""
+MEMBERS = """SELECT group_number, n_history, label, {value} AS value
+FROM temp.finished JOIN temp.groups USING (group_key) WHERE part = 0 AND value IS NOT NULL"""
+# The square root is rounded correctly, so that cells keep the order of values; it is far cheaper than a logarithm.
+QUANTILES = """WITH members AS ({values}),
+counted AS (
+    SELECT
+        label, floor(1024 * sign(value) * sqrt(sqrt(abs(value)))) AS cell,
+        count(*) AS n, min(value) AS low, max(value) AS high
+    FROM members GROUP BY ALL
+),
+so_far AS (
+    SELECT
+        *, (sum(n) OVER (PARTITION BY label ORDER BY cell) - n)::BIGINT AS n_before,
+        (sum(n) OVER (PARTITION BY label))::BIGINT AS n_all
+    FROM counted
+),
+spans AS (
+    SELECT
+        label, level, (n_all - 1) * level AS position,
+        min(n_before) AS n_before, min(low) AS low, max(high) AS high
+    FROM so_far, (SELECT unnest($levels::DOUBLE[]) AS level)
+    WHERE n_before <= ceil(position) AND n_before + n > floor(position)
+    GROUP BY label, level, position
+),
+ranked AS (
+    SELECT
+        label, level, position, value,
+        n_before + row_number() OVER (PARTITION BY label, level ORDER BY value) - 1 AS rank
+    FROM members JOIN spans USING (label) WHERE value BETWEEN low AND high
+)
+SELECT label, level, min(value) + (max(value) - min(value)) * (position - floor(position)) AS value
+FROM ranked WHERE rank IN (floor(position), ceil(position)) GROUP BY label, level, position ORDER BY label, level"""
+
+
+@dataclass(frozen=True)
+class GroupCounts:
+    """keys: (n_groups,) sorted; medians_s: (n_groups,) of D1, missing without one; n_history, n_runs: (n_groups,).
+
+    rows: (n_cells,) ascending, job times N_PARTS plus part; cell_bins: (n_cells,) by kind, -1 for a run without a
+    ratio; n_in_cell: (n_cells,). Runs without a median are in no cell."""
+
+    keys: NDArray[np.object_]
+    medians_s: Floats
+    n_history: Ints
+    n_runs: Ints
+    bins: dict[Kind, Bins]
+    rows: Ints
+    cell_bins: dict[Kind, Ints]
+    n_in_cell: Ints
+
+    @property
+    def n_groups(self) -> int:
+        """Jobs with at least one finished run."""
+        return len(self.keys)
+
+    def dense(self, kind: Kind, groups: Ints, part: int = HISTORY) -> Counts:
+        """n_h, the runs of some jobs, by number, in each bin, in one of PARTS, the last being all: (n, n_bins)."""
+        places, n_bins = np.full(self.n_groups, -1), self.bins[kind].n_bins
+        places[groups] = np.arange(len(groups))
+        cells = self._cells(kind, part)
+        place = places[self.rows[cells] // N_PARTS]
+        cells, place = cells[place >= 0], place[place >= 0]
+        weights = self.n_in_cell[cells]
+        found = np.bincount(place * n_bins + self.cell_bins[kind][cells], weights, minlength=len(groups) * n_bins)
+        return found.astype(np.int64).reshape(len(groups), n_bins)  # exact below 2^53
+
+    def support(self, kind: Kind, part: int = HISTORY) -> Ints:
+        """Normalised runs of each job in one of PARTS: (n_groups,)."""
+        cells = self._cells(kind, part)
+        found = np.bincount(self.rows[cells] // N_PARTS, self.n_in_cell[cells], minlength=self.n_groups)
+        return found.astype(np.int64)
+
+    def log_posteriors(
+        self, kind: Kind, centres: Floats, *, empty_bin_prior: float, prior: Floats | None = None
+    ) -> Floats:
+        """log_posterior of each job in each of PARTS: (n_groups, N_PARTS, K); with no run there it is the prior."""
+        from scipy.sparse import csr_array
+
+        cells = self._cells(kind, EVERYTHING)
+        shape, n_h = (self.n_groups * N_PARTS, self.bins[kind].n_bins), self.n_in_cell[cells].astype(float)
+        starts = np.searchsorted(self.rows[cells], np.arange(shape[0] + 1))
+        counts = csr_array((n_h, self.cell_bins[kind][cells], starts), shape=shape)
+        found = counts @ log_shapes(centres, empty_bin_prior=empty_bin_prior).T  # equation 8: (n_groups * N_PARTS, K)
+        by_part = found.reshape(self.n_groups, N_PARTS, -1)
+        by_part[:, EVERYTHING] = by_part.sum(axis=1)
+        return posterior_of(by_part.reshape(shape[0], -1), prior).reshape(by_part.shape)
+
+    def _cells(self, kind: Kind, part: int) -> Ints:
+        """Places of the cells of one of PARTS that have a bin."""
+        is_there = self.cell_bins[kind] >= 0
+        return np.flatnonzero(is_there if part == EVERYTHING else is_there & (self.rows % N_PARTS == part))
+
+
+def count_groups(connection: Connection, source: str, params: CharacteriseParams) -> GroupCounts:
+    """Medians of D1, and histograms of both kinds in every part of the log.
+
+    Raises BadInput for a log with fewer than three times of submission, or no run for ranges from the data.
+    Source: Zhu et al. 2023, section 4.2."""
+    split_runs(connection, source, params.split)
+    jobs = connection.sql(JOBS).to_arrow_table()
+    n_runs, n_history = (jobs[name].to_numpy() for name in ("n_runs", "n_history"))
+    keys = jobs["group_key"].to_numpy()
+    medians_s = _medians(connection, keys, n_history)
+    _put_groups(connection, keys, n_history, medians_s)
+    bins = _bins(connection, n_history, params)
+    runs = KNOWN
+    if np.isnan(medians_s).any():
+        runs += f"\n    UNION ALL {UNKNOWN.format(min_before=params.normalisation.min_before)}"
+    sizes = [bins[kind].n_bins + 1 for kind in KINDS]
+    ratio, delta = (bin_sql(kind, bins[kind]) for kind in KINDS)
+    values = NORMALISED_RUNS.format(n_parts=N_PARTS, runs=runs, **NORMALISED)
+    cell = f"(row * {sizes[0]} + {ratio} + 1) * {sizes[1]} + {delta} + 1"  # one number is counted fastest
+    found = connection.sql(f"SELECT {cell} AS cell, count(*) AS n FROM ({values}) GROUP BY cell").to_arrow_table()
+    order = np.argsort(found["cell"].to_numpy())
+    row_and_ratio, delta_bins = np.divmod(found["cell"].to_numpy()[order], sizes[1])
+    rows, ratio_bins = np.divmod(row_and_ratio, sizes[0])
+    cell_bins: dict[Kind, Ints] = {"ratio": ratio_bins - 1, "delta": delta_bins - 1}
+    return GroupCounts(keys, medians_s, n_history, n_runs, bins, rows, cell_bins, found["n"].to_numpy()[order])
+
+
+def put_groups(connection: Connection, source: str, params: SplitParams, counts: GroupCounts, labels: Labels) -> None:
+    """Leave temp.finished and temp.groups on a connection, as describe_shapes and halve_groups need them.
+
+    labels: (n_groups,) shape of each job, or NO_LABEL."""
+    split_runs(connection, source, params)
+    _put_groups(connection, counts.keys, counts.n_history, counts.medians_s, labels)
+
+
+def describe_shapes(connection: Connection, bins: Bins, labels: Labels, k: int) -> pd.DataFrame:
+    """The table of rank_by_runs over the runs in D1, one row a shape, in the order of the labels: see put_groups.
+
+    std to 12 digits. Source: Table 2."""
+    members = MEMBERS.format(value=NORMALISED[bins.kind]) + " AND label IS NOT NULL"
+    quantiles = _quantiles(connection, members, (0.25, 0.75, 0.95)).reindex(range(k))
+    table = connection.execute(
+        f"""SELECT label, count(*) AS n_runs, stddev_samp(value) AS std,
+            100 * avg(({bin_sql("value", bins)} = {bins.n_bins - 1})::INTEGER) AS outlier_percent
+        FROM ({members}) GROUP BY label"""
+    ).df()
+    table = table.set_index("label").reindex(range(k))
+    table["std"] = [float(f"{std:.{DIGITS}g}") for std in table["std"]]
+    table["n_groups"] = np.bincount(labels[labels != NO_LABEL], minlength=k)
+    table["n_runs"] = table["n_runs"].fillna(0).astype(np.int64)
+    table["p25_p75"], table["p95"] = quantiles[0.75] - quantiles[0.25], quantiles[0.95]
+    return table.reset_index()[TABLE_COLUMNS]
+
+
+def halve_groups(
+    connection: Connection, bins: Bins, compared_n_bins: tuple[int, ...], rng: np.random.Generator
+) -> dict[int, tuple[Counts, Counts]]:
+    """Two random halves of the runs in D1 of jobs with a label, by number of bins: (n, n_bins) each. See put_groups.
+
+    Dealing runs out at random makes the histogram of a half multivariate hypergeometric; so it is drawn from the
+    counts. The halves are the same runs for all numbers of bins."""
+    columns = [bin_sql("value", bins.model_copy(update={"n_bins": n_bins})) for n_bins in compared_n_bins]
+    named = ", ".join(f"{column} AS bin_{place}" for place, column in enumerate(columns))
+    members = MEMBERS.format(value=NORMALISED[bins.kind]) + " AND label IS NOT NULL"
+    sql = f"SELECT group_number, {named}, count(*) AS n FROM ({members}) GROUP BY ALL ORDER BY ALL"
+    cells = connection.sql(sql).to_arrow_table()
+    n_in_cell = cells["n"].to_numpy()
+    groups, starts, place = np.unique(cells["group_number"].to_numpy(), return_index=True, return_inverse=True)
+    first = np.zeros_like(n_in_cell)
+    for start, end in pairwise([*starts, len(n_in_cell)]):
+        n = int(n_in_cell[start:end].sum())
+        first[start:end] = rng.multivariate_hypergeometric(n_in_cell[start:end], n - n // 2)
+    halves = {}
+    for column, n_bins in enumerate(compared_n_bins):
+        at, shape = place * n_bins + cells[f"bin_{column}"].to_numpy(), (len(groups), n_bins)
+        one, other = (
+            np.bincount(at, half, minlength=shape[0] * n_bins).astype(np.int64).reshape(shape)
+            for half in (first, n_in_cell - first)
+        )
+        halves[n_bins] = one, other
+    return halves
+
+
+def bin_sql(value: str, bins: Bins) -> str:
+    """The bin h(x) of the SQL expression `value`, a DOUBLE; -1 for a missing one.
+
+    That of Bins.index for every value: the same operations in the same order on the same doubles."""
+    low, high, n_inside = (f"'{float(number)!r}'::DOUBLE" for number in (bins.low, bins.high, bins.n_inside))
+    first, last = ("<=", ">=") if bins.kind == "ratio" else ("<", ">")
+    inside = f"({value} - {low}) * {n_inside} / ({high} - {low})"
+    return (
+        f"CASE WHEN {value} {last} {high} THEN {bins.n_bins - 1} WHEN {value} {first} {low} THEN 0 "
+        f"WHEN {value} IS NULL THEN -1 ELSE least(trunc({inside})::INTEGER + 1, {bins.n_inside}) END"
+    )
+
+
+def split_runs(connection: Connection, source: str, params: SplitParams) -> None:
+    """Leave temp.finished on the connection: the finished runs of a source, with the part that each is in.
+
+    Its parts (0, 1, 2) are those of assign_periods, found in bounded memory. Raises BadInput for fewer than three
+    distinct times of submission. Source: Zhu et al. 2023, Table 1."""
+    _set(connection, **dict.fromkeys(VARIABLES) | {"source": source, "statuses": list(FINISHED)})
+    connection.execute(RUNS)
+    bounds = _recorded(connection) if params.use_periods else None
+    _set(connection, **bounds or _by_time(connection, params))
+
+
+def _set(connection: Connection, **values: Any) -> None:
+    """Values stand in variables of the connection: a view takes no parameters."""
+    for name, value in values.items():
+        connection.execute(f"SET VARIABLE {name} = $value::{VARIABLES[name]}", {"value": value})
+
+
+def _recorded(connection: Connection) -> dict[str, Any] | None:
+    starts = _rows(
+        connection,
+        """SELECT period, min(queued_at) FROM temp.finished
+        WHERE period IS NOT NULL GROUP BY period ORDER BY 2, 1""",
+    )
+    if len(starts) < len(PERIODS):
+        return None
+    (first, _), (second, second_at), (_, third_at) = starts[: len(PERIODS)]
+    return {"second_at": second_at, "third_at": third_at, "first_name": first, "second_name": second}
+
+
+def _by_time(connection: Connection, params: SplitParams) -> dict[str, Any]:
+    hours = _rows(connection, HOURS)
+    n_upto = np.cumsum([n for _, n, _, _ in hours], dtype=np.int64)
+    if not len(hours):
+        raise _too_few(0)
+    shares = np.array([params.history_share, params.history_share + params.training_share])
+    ranks = np.minimum((shares * n_upto[-1]).astype(int), n_upto[-1] - 1)
+    second_at, third_at = (_ranked(connection, hours, n_upto, int(rank)) for rank in ranks)
+    second_at = _inside(connection, second_at, hours[0][2], hours[-1][3])
+    if third_at <= second_at:  # D2 has at least one time of submission, and D3 what comes after it
+        later = "SELECT min(queued_at) FROM temp.finished WHERE queued_at > $at"
+        ((third_at,),) = _rows(connection, later, at=second_at)
+    return {"second_at": second_at, "third_at": third_at}
+
+
+def _ranked(connection: Connection, hours: Sequence[Any], n_upto: Ints, rank: int) -> datetime:
+    """The submission that `rank` others come before; only its hour is sorted."""
+    place = int(np.searchsorted(n_upto, rank, side="right"))
+    _, n, low, high = hours[place]
+    # the second condition says nothing new, but by it DuckDB skips blocks of other hours: queued_at is computed
+    sql = """SELECT queued_at FROM temp.finished
+        WHERE queued_at BETWEEN $low AND $high AND (submitted_at IS NULL OR submitted_at BETWEEN $low AND $high)
+        ORDER BY queued_at LIMIT 1 OFFSET $n_before"""
+    ((at,),) = _rows(connection, sql, low=low, high=high, n_before=rank - int(n_upto[place] - n))
+    return datetime.fromisoformat(str(at))
+
+
+def _inside(connection: Connection, at: datetime, low: datetime, high: datetime) -> datetime:
+    """The nearest time of submission that leaves one before it and one after it; low, high: the first and the last."""
+    if low < at < high:
+        return at
+    between = "SELECT min(queued_at), max(queued_at) FROM temp.finished WHERE queued_at > $low AND queued_at < $high"
+    ((second, last_but_one),) = _rows(connection, between, low=low, high=high)
+    if second is None:
+        raise _too_few(1 if low == high else 2)
+    return datetime.fromisoformat(str(second if at == low else last_but_one))
+
+
+def _rows(connection: Connection, sql: str, **values: Any) -> list[Any]:
+    return connection.execute(sql, values).fetchall()
+
+
+def _too_few(n_times: int) -> BadInput:
+    return BadInput(
+        "job log",
+        f"runs of {n_times} different times of submission",
+        "at least three, for history, training and test",
+        "give more of the log",
+    )
+
+
+def _medians(connection: Connection, keys: NDArray[np.object_], n_history: Ints) -> Floats:
+    """The median of each job over its runs in D1: (n_groups,), missing without one. Source: section 4.2."""
+    medians_s = np.full(len(keys), np.nan)
+    batch_of = np.cumsum(n_history + VALUES_OF_JOB) // BATCH_VALUES
+    for number in np.unique(batch_of):
+        batch = np.flatnonzero(batch_of == number)
+        is_all = len(batch) == len(keys)
+        asked = {} if is_all else {"first": keys[batch[0]], "last": keys[batch[-1]]}
+        found = connection.execute(MEDIANS.format(of_batch="" if is_all else OF_BATCH), asked).fetchnumpy()
+        medians_s[batch[n_history[batch] > 0]] = found["median_s"]
+    return medians_s
+
+
+def _put_groups(
+    connection: Connection, keys: NDArray[np.object_], n_history: Ints, medians_s: Floats, labels: Labels | None = None
+) -> None:
+    """temp.groups: a row for each job, numbered from 0 in the order of keys."""
+    labels = np.full(len(keys), NO_LABEL) if labels is None else labels
+    groups = pa.table(
+        {
+            "group_number": pa.array(range(len(keys)), pa.int32()),
+            "group_key": pa.array(keys, pa.string()),
+            "n_history": n_history,
+            "median_s": pa.array(medians_s, from_pandas=True),
+            "label": pa.array(labels, pa.int32(), mask=labels == NO_LABEL),
+        }
+    )
+    connection.register("rows_to_put", groups)
+    connection.execute("CREATE OR REPLACE TEMP TABLE groups AS SELECT * FROM rows_to_put")
+    connection.unregister("rows_to_put")
+
+
+def _bins(connection: Connection, n_history: Ints, params: CharacteriseParams) -> dict[Kind, Bins]:
+    """Those that are set, or the range of the runs in D1 of jobs with enough of them there.
+
+    A job that ran once is its own median, and says nothing of how far bins must reach."""
+    if params.bins.ranges != "data":
+        return {kind: bins_of(kind, params.bins) for kind in KINDS}
+    enough = params.shapes.min_support if (n_history >= params.shapes.min_support).any() else 1
+    bins = {}
+    for kind in KINDS:
+        values = f"SELECT 0 AS label, value FROM ({MEMBERS.format(value=NORMALISED[kind])}) WHERE n_history >= {enough}"
+        tail = _quantiles(connection, values, (1 - params.bins.tail_share,))
+        bins[kind] = derived_bins(kind, tail.to_numpy(), params.bins)
+    return bins
+
+
+def _quantiles(connection: Connection, values: str, levels: Sequence[float]) -> pd.DataFrame:
+    """Exact quantiles, linear between two values: a row a label, a column a level. values: SQL of label and value."""
+    found = connection.execute(QUANTILES.format(values=values), {"levels": list(levels)}).df()
+    return found.pivot_table(index="label", columns="level", values="value")
+
 
 logger = logging.getLogger(__name__)
 TABLES = ("shapes", "group_shapes", "shape_curve", "shape_rivals", "bin_comparisons")

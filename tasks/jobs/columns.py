@@ -1,6 +1,23 @@
-"""The columns of jobs.runs: names, types, and what each one means."""
+"""The rows of a job log: the columns of jobs.runs, what statuses are called by whom, and which rows can be used.
 
+Statuses are one table for all readers. A word is compared without case, blanks, dashes and underscores: TIMED_OUT,
+timed out and TimedOut are one. Numbers are no words: 0 is success as an exit code and failure in other logs, so they
+count in a column of exit codes alone (status_of_exit_code); a code of Standard Workload Format is for its reader."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import cached_property
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
+
+from tasks.jobs.params import ReadParams, Status
+from tasks.reading import Chunk, refusals
 
 TIMESTAMP = pa.timestamp("us")  # UTC, without a time zone
 SKUS = pa.list_(
@@ -108,3 +125,430 @@ FLAT_COLUMNS = [name for name in ALL_COLUMNS if name not in LIST_COLUMNS]
 MADE_COLUMNS = ("features",)  # made by a reader, never a column of a table
 PLACE = pa.field("place", pa.int64())  # line or row in the file: travels with the rows until ingest
 RUNS_SCHEMA = pa.schema([*((name, kind) for name, (kind, _) in ALL_COLUMNS.items()), PLACE])
+
+
+PLAIN: dict[str, Status] = {
+    **dict.fromkeys(
+        ("completed", "complete", "success", "successful", "succeeded", "ok", "done", "finished", "passed", "pass"),
+        "completed",
+    ),
+    **dict.fromkeys(
+        ("failed", "failure", "fail", "error", "errored", "broken", "crashed", "oom", "oom killed", "out of memory"),
+        "failed",
+    ),
+    **dict.fromkeys(
+        ("cancelled", "canceled", "aborted", "abort", "killed", "terminated", "interrupted", "skipped"), "cancelled"
+    ),
+    **dict.fromkeys(("timeout", "timed out", "time limit", "deadline exceeded", "expired"), "timeout"),
+    **dict.fromkeys(("running", "active", "executing", "in progress", "started"), "running"),
+    **dict.fromkeys(("pending", "queued", "waiting", "scheduled", "submitted", "created", "held"), "pending"),
+    "unknown": "unknown",
+}  # fmt: skip
+GITHUB: dict[str, Status] = {  # conclusions and states of workflow runs
+    "neutral": "completed",  # ended, and holds nothing up
+    "startup_failure": "failed",
+    "stale": "cancelled",  # given up after two weeks
+    "action_required": "pending",  # waits for somebody's leave
+    "requested": "pending",
+}
+GITLAB: dict[str, Status] = {
+    "canceling": "running",
+    "waiting_for_resource": "pending",
+    "waiting_for_callback": "pending",
+    "preparing": "pending",
+    "manual": "pending",
+}
+AIRFLOW: dict[str, Status] = {
+    "up_for_retry": "failed",  # this try; the next one is a run of its own
+    "restarting": "failed",
+    "upstream_failed": "cancelled",  # never began
+    "removed": "cancelled",
+    "deferred": "running",  # has begun, and waits in a triggerer
+    "up_for_reschedule": "running",  # a sensor between two looks
+    "awaiting_input": "running",
+}
+KUBERNETES: dict[str, Status] = {  # phases of pods, conditions and reasons of jobs and pods
+    "FailureTarget": "failed",
+    "SuccessCriteriaMet": "completed",
+    "Evicted": "failed",  # its phase is Failed, and it is not taken up again
+    "OOMKilled": "failed",
+    "BackoffLimitExceeded": "failed",
+    "CrashLoopBackOff": "failed",
+    "ContainerCannotRun": "failed",
+    "Terminating": "running",
+    "ContainerCreating": "pending",
+    "PodInitializing": "pending",
+    "ImagePullBackOff": "pending",
+    "ErrImagePull": "pending",
+}
+NEXTFLOW: dict[str, Status] = {"CACHED": "completed"}  # its trace repeats the times of the run that made the result
+PREFECT: dict[str, Status] = {"PAUSED": "running", "CANCELLING": "running", "Late": "pending", "Retrying": "running"}
+SLURM: dict[str, Status] = {  # man sacct, "JOB STATE CODES"
+    "NODE_FAIL": "failed",
+    "BOOT_FAIL": "failed",
+    "LAUNCH_FAILED": "failed",
+    "RECONFIG_FAIL": "failed",
+    "PREEMPTED": "cancelled",  # stopped by somebody else's job, not by its own fault
+    "REVOKED": "cancelled",  # a federated job that another cluster took
+    "DEADLINE": "timeout",
+    "COMPLETING": "running",
+    "SUSPENDED": "running",
+    "SIGNALING": "running",
+    "STAGE_OUT": "running",
+    "RESIZING": "running",
+    "CONFIGURING": "pending",
+    "POWER_UP_NODE": "pending",
+    "REQUEUED": "pending",
+    "REQUEUE_HOLD": "pending",
+    "REQUEUE_FED": "pending",
+    "RESV_DEL_HOLD": "pending",
+    "SPECIAL_EXIT": "pending",
+}
+SLURM_CODES: dict[str, Status] = {
+    **dict.fromkeys(("BF", "NF"), "failed"),
+    **dict.fromkeys(("CA", "PR", "RV"), "cancelled"),
+    **dict.fromkeys(("DL", "TO"), "timeout"),
+    **dict.fromkeys(("R", "CG", "SI", "SO", "RS"), "running"),
+    **dict.fromkeys(("PD", "CF", "RD", "RF", "RH", "RQ", "SE"), "pending"),
+    "CD": "completed",
+}  # fmt: skip
+# What says one thing in Slurm and another elsewhere: F is finished in PBS, STOPPED is final in others
+SLURM_ONLY: dict[str, Status] = {"STOPPED": "running", "ST": "running", "S": "running", "F": "failed"}
+TABLES = (PLAIN, GITHUB, GITLAB, AIRFLOW, KUBERNETES, NEXTFLOW, PREFECT, SLURM, SLURM_CODES)
+BY_WHOM = re.compile(r" by \S+$")  # CANCELLED by 380693
+SHOWN_CHARS = 60
+EXIT_CODE = re.compile(r"(?:exit|return)[_ ]?(?:code|status|value)?|rc|retcode|returncode", re.IGNORECASE)
+CODE = re.compile(r"(-?[0-9]{1,10})(?:\.0+)?(?::([0-9]{1,10}))?")  # 0, 137, 1.0, and 0:15 (Slurm: code and signal)
+EXPECTED = "a word such as " + ", ".join(get_args(Status))
+
+
+def key_of(text: str) -> str:
+    """What two spellings of one word share: small letters and digits."""
+    return re.sub(r"[\s_+-]+", "", BY_WHOM.sub("", text.strip())).lower()
+
+
+KNOWN: dict[str, Status] = {key_of(word): status for table in TABLES for word, status in table.items()}
+KNOWN_TO_SLURM = KNOWN | {key_of(word): status for word, status in SLURM_ONLY.items()}
+
+
+def status_of(text: str, mapped: Mapping[str, Status], known: Mapping[str, Status] = KNOWN) -> Status | None:
+    """The status that a word of a log stands for; None where nobody knows. mapped: what the user says, which wins."""
+    key = key_of(text)
+    ours: dict[str, Status] = {key_of(theirs): status for theirs, status in mapped.items()}
+    return ours.get(key) or known.get(key)
+
+
+def status_of_exit_code(text: str) -> Status | None:
+    """Completed for 0, failed for any other number; None for what is no exit code."""
+    code = CODE.fullmatch(text.strip())
+    return None if code is None else "completed" if not int(code[1]) and not int(code[2] or 0) else "failed"
+
+
+def is_exit_code(column: str) -> bool:
+    """Whether a column is called as columns of exit codes are: exit_code, ExitStatus, returncode, rc."""
+    return bool(EXIT_CODE.fullmatch(column.strip()))
+
+
+def unknown_status(text: str) -> str:
+    """Why a word is no status, and how to map it."""
+    shown = text[:SHOWN_CHARS]
+    what = (
+        "is a number, which counts in a column of exit codes alone" if CODE.fullmatch(text.strip()) else "is not known"
+    )
+    return f"status '{shown}' {what}; expected {EXPECTED}; map it: --map-value 'status:{shown}=completed'"
+
+
+Check = tuple[str, Callable[[], Any]]
+
+
+class Elements:
+    """The elements of a list column, all rows one after the other."""
+
+    def __init__(self, column: Any) -> None:
+        self.array = pa.array(column)
+        self.array = self.array.combine_chunks() if isinstance(self.array, pa.ChunkedArray) else self.array
+
+    @cached_property
+    def rows(self) -> Any:
+        """The row of each element, from 0."""
+        return pc.list_parent_indices(self.array).to_numpy(zero_copy_only=False)
+
+    @cached_property
+    def values(self) -> pa.StructArray:
+        """The elements themselves."""
+        return pc.list_flatten(self.array)
+
+    def field(self, name: str) -> Any:
+        """One field of every element; a missing number is NaN, a missing time NaT."""
+        field = pc.struct_field(self.values, name)
+        field = field.cast(pa.float64()) if pa.types.is_integer(field.type) else field
+        return field.to_numpy(zero_copy_only=False)
+
+    def numbers(self) -> list[Any]:
+        """All fields that hold amounts."""
+        return [self.field(field.name) for field in self.values.type if field.type == pa.float64()]
+
+    def rows_with(self, is_bad: Any) -> Any:
+        """Which rows have an element that a claim holds for: (n_rows,)."""
+        found = np.zeros(len(self.array), dtype=bool)
+        found[self.rows[is_bad]] = True
+        return found
+
+    def stands_twice(self, name: str) -> Any:
+        """Which rows have two elements with the same value of a field: (n_rows,)."""
+        pairs = pd.DataFrame({"row": self.rows, "value": self.field(name)})
+        return self.rows_with(pairs.duplicated().to_numpy())
+
+
+def as_list_column(given: pd.Series, name: str) -> Any:
+    """A list column in its Arrow type, whether it holds Arrow lists or Python lists of dicts."""
+    if isinstance(given.dtype, pd.ArrowDtype) and given.dtype.pyarrow_dtype == ALL_COLUMNS[name][0]:
+        return given.array
+    return pd.arrays.ArrowExtensionArray(pa.array(given, type=ALL_COLUMNS[name][0], from_pandas=True))
+
+
+def condition_checks(rows: dict[str, Any], earliest: Any, latest: Any) -> list[Check]:
+    """What can be wrong with the columns of CONDITIONS that are there: the reason, and which rows it holds for.
+
+    rows: arrays of one length by column; earliest, latest: what the times of vertices have to lie between, UTC."""
+    checks: list[Check] = []
+    if "operators" in rows:
+        checks.append(("operators is not a JSON object of counts", lambda: _not_counts(rows["operators"])))
+    if "skus" in rows:
+        checks += _sku_checks(Elements(rows["skus"]))
+    if "vertices" in rows:
+        checks += _vertex_checks(Elements(rows["vertices"]), earliest, latest)
+    if "skyline" in rows:
+        checks += _skyline_checks(Elements(rows["skyline"]))
+    return checks
+
+
+def _sku_checks(skus: Elements) -> list[Check]:
+    return [
+        ("a SKU without a name", lambda: skus.rows_with(pd.isna(skus.field("sku")) | (skus.field("sku") == ""))),
+        ("a SKU stands twice in one run", lambda: skus.stands_twice("sku")),
+        ("a negative or infinite number of a SKU; expected 0 or more", lambda: _amount_is_wrong(skus)),
+    ]
+
+
+def _vertex_checks(vertices: Elements, earliest: Any, latest: Any) -> list[Check]:
+    def started() -> Any:
+        return vertices.field("started_at")
+
+    def ended() -> Any:
+        return vertices.field("ended_at")
+
+    def unnumbered() -> Any:
+        return vertices.rows_with(~(vertices.field("vertex") >= 0))
+
+    def out_of_time() -> Any:
+        is_early = (started() < earliest) | (ended() < earliest)
+        return vertices.rows_with(is_early | (started() > latest) | (ended() > latest))
+
+    return [
+        ("a vertex without a number from 0", unnumbered),
+        ("a vertex stands twice in one run", lambda: vertices.stands_twice("vertex")),
+        ("a vertex ends before it starts; check the times", lambda: vertices.rows_with(ended() < started())),
+        ("a vertex lies before 1970 or in the future; check clock, unit and time zone", out_of_time),
+        (
+            "a negative or infinite number of a vertex; expected 0 or more",
+            lambda: _amount_is_wrong(vertices),
+        ),
+    ]
+
+
+def _skyline_checks(skyline: Elements) -> list[Check]:
+    def incomplete() -> Any:
+        return skyline.rows_with(np.isnan(skyline.field("at_s")) | np.isnan(skyline.field("tokens")))
+
+    def unsorted() -> Any:
+        is_same_row = np.diff(skyline.rows, prepend=-1) == 0
+        return skyline.rows_with(is_same_row & (np.diff(skyline.field("at_s"), prepend=0) < 0))
+
+    return [
+        ("a step of the skyline without time or tokens", incomplete),
+        ("a negative or infinite number in the skyline; expected 0 or more", lambda: _amount_is_wrong(skyline)),
+        ("the skyline goes back in time; expected at_s in ascending order", unsorted),
+    ]
+
+
+def _amount_is_wrong(elements: Elements) -> Any:
+    is_wrong = np.zeros(len(elements.values), dtype=bool)
+    for amounts in elements.numbers():
+        is_wrong |= (amounts < 0) | np.isinf(amounts)
+    return elements.rows_with(is_wrong)
+
+
+def _not_counts(texts: Any) -> Any:
+    """Rows whose text is there and is no JSON object of whole counts; each text is looked at once."""
+    codes, distinct = pd.factorize(texts)
+    is_bad = np.array([not _holds_counts(str(text)) for text in distinct], dtype=bool)
+    return np.append(is_bad, False)[codes]  # code -1, missing, is the last
+
+
+def _holds_counts(text: str) -> bool:
+    try:
+        counts = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(counts, dict) and all(type(count) is int and count >= 0 for count in counts.values())
+
+
+CENTURY_S = 100 * 365.25 * 86_400
+MICROSECONDS = 1e6
+NOT_A_TIME = np.datetime64("NaT", "us")
+EARLIEST = np.datetime64("1970-01-01", "us")
+AMOUNTS = [name for name in NUMBER_COLUMNS if name not in ("runtime_s", "wait_s")]
+
+Frame = dict[str, Any]  # arrays of one length by column
+
+
+def vet_runs(rows: pd.DataFrame, params: ReadParams, now: datetime) -> Chunk:
+    """Complete job rows and refuse those that cannot be true, each with its first reason.
+
+    rows: columns of jobs.runs as far as the log has them, `place` (line or row from 1) and optionally `raw`
+    (the line itself). Missing times and durations are derived: end = start + runtime, start = submission + wait,
+    and so on. A run that goes on has neither end nor runtime; one that was cancelled before it started has no
+    runtime either. now: UTC without a zone; later times (beyond params.future_slack_s) are refused.
+    The rows of the result have every column of COLUMNS, in its type, those of CONDITIONS that the log has, and
+    `place`."""
+    full = _derived(_completed(rows))
+    reasons, which = _first_reasons(full, params, now)
+    vetted = pd.DataFrame(full)
+    is_good = which < 0
+    if is_good.all():
+        return Chunk(vetted, refusals([], [], []), {})
+    bad = np.flatnonzero(~is_good)
+    raw = rows["raw"].iloc[bad].fillna("") if "raw" in rows else [""] * len(bad)
+    refused = refusals(full["place"][bad].tolist(), [reasons[which[row]] for row in bad], raw)
+    return Chunk(vetted[is_good].reset_index(drop=True), refused, {})
+
+
+def _completed(rows: pd.DataFrame) -> Frame:
+    """The columns of jobs.runs in their types; of COLUMNS also those that the log lacks, as missing values."""
+    full: Frame = {}
+    for name in ALL_COLUMNS:
+        given = rows.get(name)
+        if given is None and name not in COLUMNS:
+            continue
+        if name in TEXT_COLUMNS:
+            full[name] = _text(given, len(rows))
+        elif name in TIME_COLUMNS:
+            full[name] = _times(given, len(rows))
+        elif name in NUMBER_COLUMNS:
+            full[name] = _numbers(given, len(rows))
+        elif name in LIST_COLUMNS and given is not None:
+            full[name] = as_list_column(given, name)
+        else:
+            full[name] = _flags(given, len(rows))
+    full["status"] = full["status"].fillna("unknown")
+    return full | {"place": rows["place"].to_numpy(dtype="int64")}
+
+
+def _text(given: pd.Series | None, n_rows: int) -> Any:
+    if given is None:
+        return pd.array([None], dtype="str").take(np.zeros(n_rows, dtype=int))  # ten times faster than from NaN
+    return given.astype("str").array
+
+
+def _times(given: pd.Series | None, n_rows: int) -> Any:
+    if given is None:
+        return np.full(n_rows, NOT_A_TIME)
+    if isinstance(given.dtype, pd.DatetimeTZDtype):
+        given = given.dt.tz_convert("UTC").dt.tz_localize(None)
+    return given.astype("datetime64[us]").to_numpy()
+
+
+def _numbers(given: pd.Series | None, n_rows: int) -> Any:
+    if given is None:
+        return np.full(n_rows, np.nan)
+    return pd.to_numeric(given).to_numpy(dtype="float64", na_value=np.nan)
+
+
+def _flags(given: pd.Series | None, n_rows: int) -> Any:
+    if given is None:
+        return np.zeros(n_rows, dtype=bool)
+    return given.fillna(False).to_numpy(dtype=bool)
+
+
+def _derived(rows: Frame) -> Frame:
+    is_over = ~np.asarray(rows["status"].isin(ONGOING))
+    submitted, wait, runtime = rows["submitted_at"], _as_delta(rows["wait_s"]), _as_delta(rows["runtime_s"])
+    started = _filled(rows["started_at"], submitted + wait)
+    ended = _filled(rows["ended_at"], started + runtime)
+    started = _filled(started, ended - runtime)
+    submitted = _filled(submitted, started - wait)
+    runtime_s = np.where(np.isnan(rows["runtime_s"]), _in_seconds(ended - started), rows["runtime_s"])
+    return rows | {
+        "submitted_at": submitted,
+        "started_at": started,
+        "ended_at": np.where(is_over, ended, NOT_A_TIME),
+        "wait_s": np.where(np.isnan(rows["wait_s"]), _in_seconds(started - submitted), rows["wait_s"]),
+        "runtime_s": np.where(is_over, runtime_s, np.nan),
+    }
+
+
+def _filled(times: Any, others: Any) -> Any:
+    return np.where(np.isnat(times), others, times)
+
+
+def _in_seconds(span: Any) -> Any:
+    return np.where(np.isnat(span), np.nan, span.astype("int64") / MICROSECONDS)
+
+
+def _as_delta(seconds: Any) -> Any:
+    """Durations in whole microseconds; NaT for what is missing, infinite or over a century."""
+    is_usable = np.abs(seconds) <= CENTURY_S
+    whole = np.rint(np.where(is_usable, seconds, 0) * MICROSECONDS).astype("timedelta64[us]")
+    return np.where(is_usable, whole, np.timedelta64("NaT", "us"))
+
+
+def _first_reasons(rows: Frame, params: ReadParams, now: datetime) -> tuple[list[str], Any]:
+    """Reasons, and for each row the position of the first one that holds (-1: the row is good)."""
+    checks = _checks(rows, params, now)
+    which = np.full(len(rows["place"]), -1)
+    for position in reversed(range(len(checks))):
+        which[checks[position][1]()] = position
+    return [reason for reason, _ in checks], which
+
+
+def _checks(rows: Frame, params: ReadParams, now: datetime) -> list[tuple[str, Callable[[], Any]]]:
+    """What can be wrong with a row: the reason, and which rows it holds for."""
+    submitted, started, ended = rows["submitted_at"], rows["started_at"], rows["ended_at"]
+    runtime, wait, status, run_id = rows["runtime_s"], rows["wait_s"], rows["status"], rows["run_id"]
+    is_over = ~np.asarray(status.isin(ONGOING))
+    never_began = np.asarray(status == "cancelled") & np.isnat(started)
+    latest = np.datetime64(now, "us") + np.timedelta64(int(params.future_slack_s * MICROSECONDS), "us")
+    times = (submitted, started, ended)
+    numbers = [name for name in NUMBER_COLUMNS if name in rows]
+    amounts = [name for name in AMOUNTS if name in rows]
+    return [
+        ("no run id; expected one that is unique in its source", lambda: _is_empty(run_id)),
+        (f"unknown status; expected one of {', '.join(STATUSES)}", lambda: ~np.asarray(status.isin(STATUSES))),
+        ("an infinite number; expected a finite one or none", lambda: _any(np.isinf(rows[n]) for n in numbers)),
+        ("negative runtime; expected 0 s or more", lambda: runtime < 0),
+        ("runtime or wait over 100 years; expected seconds", lambda: (runtime > CENTURY_S) | (wait > CENTURY_S)),
+        ("neither submission nor start time; expected one of them", lambda: np.isnat(submitted) & np.isnat(started)),
+        (
+            "no runtime and no end time; expected one of them, or the status running or pending",
+            lambda: is_over & np.isnan(runtime) & ~never_began & np.isnat(ended),
+        ),
+        (
+            "an end but neither a runtime nor a start; expected one of them",
+            lambda: is_over & np.isnan(runtime) & ~never_began,
+        ),
+        ("ends before it starts; check the times and their zones", lambda: ended < started),
+        ("starts before it is submitted; check the times", lambda: (started < submitted) | (wait < 0)),
+        ("negative size or amount; expected 0 or more", lambda: _any(rows[name] < 0 for name in amounts)),
+        ("lies before 1970; check the unit of the times", lambda: _any(time < EARLIEST for time in times)),
+        ("lies in the future; check clock, unit and time zone", lambda: _any(time > latest for time in times)),
+        *condition_checks(rows, EARLIEST, latest),
+    ]
+
+
+def _is_empty(text: Any) -> Any:
+    return np.asarray(pd.isna(text)) | np.asarray(text == "", dtype=bool)
+
+
+def _any(claims: Any) -> Any:
+    return np.logical_or.reduce(list(claims))

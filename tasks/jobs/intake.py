@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.errors import BadInput, quoting_nothing
-from tasks.jobs.columns import RUNS_SCHEMA
+from tasks.jobs.columns import RUNS_SCHEMA, as_list_column
 from tasks.jobs.grouping import group_keys, normalise_names
 from tasks.jobs.params import (
     GroupParams,
@@ -24,7 +24,6 @@ from tasks.jobs.params import (
 )
 from tasks.jobs.readers import READERS, Reader, detect
 from tasks.jobs.readers.spark_files import is_rolled, parts_of, without_parts
-from tasks.jobs.vetting import as_list_column
 from tasks.progress import report_progress
 from tasks.pseudonyms import HOST, ID_BYTES, load_key, pseudonym, pseudonyms, without_names
 from tasks.reading import Chunk, guarded

@@ -1,17 +1,77 @@
-"""The parameters of the word `jobs`, as conf/jobs.yaml, flow forms and flags show them."""
+"""The parameters of the word `jobs`, as conf/jobs.yaml, flow forms and flags show them; light."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.explain.params import ExplainParams
-from tasks.jobs.outlook.params import CostParams, DriftParams, OutlookParams
 from tasks.jobs.predict.params import EvaluateParams
 from tasks.jobs.record.params import RecordParams
 from tasks.params import Params
 from tasks.quantities import SPELLINGS, Dimension, factor_of
 from tasks.read_limits import ReadLimits
+
+Level = Annotated[float, Field(gt=0, lt=1)]
+
+
+class OutlookParams(Params):
+    """Limits of the next run and chances of running ones."""
+
+    levels: tuple[Level, ...] = Field(
+        (0.5, 0.9, 0.95, 0.99),
+        min_length=1,
+        max_length=20,
+        description="Probabilities with which a run stays under its time limits; between 0 and 1",
+    )
+
+
+class DriftParams(Params):
+    """When a job counts as changed."""
+
+    is_watched: bool = Field(True, description="The watch raises an alarm for a job that drifts to another shape, once")
+    since_days: float = Field(
+        7, gt=0, le=36_500, description="The last days of the log are compared with what was before, in days"
+    )
+    before_days: float = Field(
+        56, gt=0, le=36_500, description="How far before that moment the comparison reaches back, in days"
+    )
+    min_before: int = Field(10, ge=2, le=1_000_000, description="Runs that a job needs before the moment")
+    min_after: int = Field(5, ge=2, le=1_000_000, description="Runs that a job needs since the moment")
+    false_discovery_rate: float = Field(
+        0.05, gt=0, lt=1, description="Share of jobs reported as changed that may be so by luck (Benjamini-Hochberg)"
+    )
+
+
+class CostParams(Params):
+    """Which jobs cost the most waiting through variation."""
+
+    n_jobs: int = Field(10, ge=1, le=100_000, description="Jobs that are listed")
+    min_support: int = Field(3, ge=2, le=1_000_000, description="Runs that a job needs to be looked at")
+    n_resamples: int = Field(
+        1000, ge=100, le=100_000, description="Resamples of the runs of a job for the interval of its cost"
+    )
+    confidence: float = Field(0.9, gt=0, lt=1, description="Confidence of that interval")
+    seed: int = Field(0, ge=0, le=2**32 - 1, description="Seed of the resamples")
+
+
+ReaderName = Literal["auto", "own", "swf", "slurm", "spark", "airflow", "prefect-api"]
+AUTO: ReaderName = "auto"
+
+
+def reader_asked_for(name: ReaderName) -> str:
+    """The reader's name for an Intake: empty where the file decides."""
+    return "" if name == AUTO else name
+
+
+Risk = Literal["chance", "excess", "limit"]
+RISKS: dict[Risk, str] = {"chance": "exceeds_2x_share", "excess": "expected_excess_s", "limit": "p95_s"}
+SORTED: dict[Risk, str] = {
+    "chance": "most likely to take twice the usual first",
+    "excess": "most time beyond the usual first",
+    "limit": "longest first",
+}
+
 
 Measured = Literal[
     "wait_s", "runtime_s", "requested_runtime_s", "cpu_s", "requested_memory_bytes", "peak_memory_bytes", "input_bytes",

@@ -1,27 +1,32 @@
-"""The steps of `jobs`: keys in, keys out. Flows wrap them; the command line may call those that only ask."""
+"""The steps of `jobs`: keys in, keys and figures out. Flows wrap them; the command line may call those that only ask.
+
+What needs trees, matplotlib or a recorder is imported where it is used: seconds that other steps need not pay."""
 
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
+from tasks.errors import BadInput
 from tasks.jobs import intake
-from tasks.jobs.outlook.params import DriftParams
-from tasks.jobs.params import (
-    GroupParams,
-    ReadParams,
-    ReportParams,
-    SummaryParams,
-    WatchParams,
-)
+from tasks.jobs.control.params import WhatIfParams
+from tasks.jobs.explain.params import ExplainParams
+from tasks.jobs.params import DriftParams, GroupParams, ReadParams, ReportParams, SummaryParams, WatchParams
+from tasks.jobs.predict.params import EvaluateParams
 from tasks.jobs.record.params import RecordParams
+from tasks.jobs.shape_params import CharacteriseParams
 from tasks.jobs.summary import kind_of_runs
 from tasks.jobs.summary import summarise as summarise_source
 from tasks.jobs.watch import watch_source
 from tasks.progress import report_progress
+from tasks.utc import utc_text
 from tasks.warehouse import ingest
 from tasks.warehouse.alarms import unannounced
 from tasks.warehouse.place import Warehouse
+from tasks.warehouse.registry import folder_of
+
+if TYPE_CHECKING:
+    from tasks.jobs.evaluate import Evaluation
 
 logger = logging.getLogger(__name__)
 
@@ -37,9 +42,42 @@ class Recording(TypedDict):
     own_cores_ratio: float
 
 
-def find_logs(paths: list[str]) -> list[str]:
-    """The log files behind files, folders and addresses."""
-    return intake.find_logs(paths)
+class TrainedModel(TypedDict):
+    """model_id: of the new model; champion_id: of the one in use now; crps: of the new one on held-out runs, seconds.
+
+    shapes: by normalisation the name of the shapes that it used."""
+
+    model_id: str
+    champion_id: str
+    data_version: str
+    crps: float
+    shapes: dict[str, str]
+
+
+class Predicted(TypedDict):
+    """What stands in jobs.predictions now. predicted_at: ISO, UTC."""
+
+    model_id: str
+    data_version: str
+    predicted_at: str
+    n_jobs: int
+
+
+class Characterised(TypedDict):
+    """What stands in jobs.shapes and its sisters now. k: number of shapes by normalisation."""
+
+    data_version: str
+    n_groups: int
+    k: dict[str, int]
+
+
+class AskedWhatIf(TypedDict):
+    """What stands in jobs.what_ifs now. scenarios: their names; refused: line by name of those that the log has not."""
+
+    model_id: str
+    scenarios: list[str]
+    refused: dict[str, str]
+    right_share: dict[str, float | None]
 
 
 def land_log(warehouse: Warehouse, path: str, source: str, reader: str, read: ReadParams, group: GroupParams) -> str:
@@ -79,7 +117,7 @@ def report(warehouse: Warehouse, source: str, report: ReportParams, after: str =
     """Write the page of a source; returns its path. after: key of what this rests on (data version)."""
     logger.debug("drawing %s after %s", source, after)
     kind_of_runs(warehouse, source)
-    from tasks.report.jobs_page import render_report  # matplotlib: a second of import that other steps need not pay
+    from tasks.report.jobs_page import render_report
 
     return str(render_report(warehouse, source, report))
 
@@ -96,3 +134,157 @@ def record(params: RecordParams, out_dir: str) -> Recording:
         n_runs=sum(summary.statuses.values()),
         own_cores_ratio=summary.own_cpu_s / summary.recorded_s if summary.recorded_s else 0.0,
     )
+
+
+def train(warehouse: Warehouse, source: str, evaluate: EvaluateParams, run_id: str) -> TrainedModel:
+    """Train a model on a source, measure it on held-out runs, and put it into use if it is the better one.
+
+    run_id: of the flow run; the same run, data and parameters make the same model once."""
+    from tasks.jobs.predict.training import METRIC, train_source, write_figures
+
+    kind_of_runs(warehouse, source)
+    found = train_source(warehouse, source, evaluate, run_id=run_id)
+    write_figures(warehouse, source, found.model_id, found.figures)
+    return TrainedModel(
+        model_id=found.model_id,
+        champion_id=found.champion_id,
+        data_version=found.data_version,
+        crps=float(found.figures[METRIC]),
+        shapes=shapes_of(warehouse, found.model_id),
+    )
+
+
+def shapes_of(warehouse: Warehouse, model_id: str) -> dict[str, str]:
+    """By normalisation the name of the shapes that a model uses."""
+    from tasks.jobs.predict.trained import load_trained, shape_names
+
+    return shape_names(load_trained(folder_of(warehouse.models, intake.WORD, model_id)).shapes)
+
+
+def predict(warehouse: Warehouse, source: str) -> Predicted:
+    """Write the next run of every job of a source, as its champion predicts it, to jobs.predictions."""
+    from tasks.jobs.predict.predicting import predict_source
+
+    found = predict_source(warehouse, source)
+    logger.info("predicted the next run of %d jobs of source %s by %s", found.n_jobs, source, found.model_id)
+    return Predicted(
+        model_id=found.model_id,
+        data_version=found.data_version,
+        predicted_at=utc_text(found.predicted_at.to_pydatetime()),
+        n_jobs=found.n_jobs,
+    )
+
+
+def characterise(warehouse: Warehouse, source: str, params: CharacteriseParams) -> Characterised:
+    """Find the typical runtime distributions of a source, and the shape of each of its jobs."""
+    from tasks.jobs import characterise as characterising
+
+    found = characterising.characterise(warehouse, source, params)
+    return Characterised(
+        data_version=found.data_version, n_groups=found.n_groups, k={str(kind): k for kind, k in found.k.items()}
+    )
+
+
+def evaluate_logs(
+    logs: list[str],
+    reader: str,
+    read: ReadParams,
+    group: GroupParams,
+    evaluate: EvaluateParams,
+    memory_mb: int,
+    folder: str,
+) -> dict[str, Any]:
+    """The figures of an evaluation of job logs, read into a temporary warehouse; `report`: path of its page.
+
+    folder: where the page and the tables behind it are written."""
+    from tasks.jobs import evaluate as evaluating
+
+    found = evaluating.evaluate_logs(logs, intake.Intake(evaluating.SOURCE, reader, read, group), evaluate, memory_mb)
+    return {**found.figures, "report": write_evaluation(found, ", ".join(Path(log).name for log in logs[:3]), folder)}
+
+
+def evaluate_source(warehouse: Warehouse, source: str, evaluate: EvaluateParams, folder: str) -> dict[str, Any]:
+    """The figures of an evaluation of the runs of a source; no model is kept. folder, `report`: as for logs."""
+    from tasks.jobs.predict import training
+
+    found = training.evaluate_source(warehouse, source, evaluate)
+    return {**found.figures, "report": write_evaluation(found, f"source {source}", folder)}
+
+
+def write_evaluation(found: "Evaluation", name: str, folder: str) -> str:
+    """Write the tables of an evaluation as Parquet, and a page with its figures; returns the path of the page."""
+    from tasks.jobs.evaluate import write_tables
+    from tasks.report.evaluation_page import render_evaluation
+
+    write_tables(found, Path(folder))
+    return str(render_evaluation(found, name, Path(folder)))
+
+
+def explain_source(warehouse: Warehouse, source: str, explain: ExplainParams) -> str:
+    """Write jobs.cause_families, jobs.cause_checks and jobs.insights of a source anew; returns the id of the model.
+
+    Raises NotFound for a source without runs or model, BadInput where the model has seen all runs."""
+    from tasks.jobs.explain.explaining import load_explainer
+    from tasks.jobs.explain.tables import write_source
+    from tasks.jobs.explain.whole_source import explain_source as explained
+
+    found = explained(load_explainer(warehouse, source))
+    write_source(warehouse, source, found, explain)
+    n_runs = int(found.families["n_runs"].max())
+    logger.info("explained %d held-out runs of source %s by model %s", n_runs, source, found.model_id)
+    return found.model_id
+
+
+def explain_runs(warehouse: Warehouse, source: str, explain: ExplainParams, after: str = "") -> int:
+    """Write jobs.reasons of a source anew: of its longest recent runs and of the next runs of its riskiest jobs.
+
+    Returns the number of rows. after: key of what this rests on (the model): a continued run with another key does
+    the step again. Raises NotFound for a source without runs or model."""
+    from tasks.jobs.explain.explaining import explain_chosen, load_explainer
+    from tasks.jobs.explain.tables import write_reasons
+
+    logger.debug("reasons of %s after %s", source, after)
+    found = explain_chosen(load_explainer(warehouse, source), explain)
+    n_rows = write_reasons(warehouse, source, found)
+    logger.info("wrote %d reasons of %d runs of source %s", n_rows, len(found), source)
+    return n_rows
+
+
+def ask_what_ifs(
+    warehouse: Warehouse,
+    source: str,
+    scenarios: list[str],
+    sets: list[str],
+    shifts: list[str],
+    stds: list[str],
+    whatif: WhatIfParams,
+) -> AskedWhatIf:
+    """Answer named scenarios, and one of the free-form changes together, and write the answers.
+
+    A scenario that the log does not have the features for is refused with a line, and does not hold up the others.
+    Raises BadInput if none is left, and as ask_source does."""
+    from tasks.jobs.control.answer_rows import write_answer
+    from tasks.jobs.control.answering import ask_source
+    from tasks.jobs.control.scenarios import parse_scenario
+
+    asked = [parse_scenario(scenario=name) for name in scenarios]
+    asked += [parse_scenario(sets=sets, shifts=shifts, stds=stds)] if [*sets, *shifts, *stds] else []
+    ground = ask_source(warehouse, source)
+    found = AskedWhatIf(model_id=ground.model_id, scenarios=[], refused={}, right_share={})
+    errors: list[BadInput] = []
+    for scenario in asked:
+        try:
+            answer = ground.answer(scenario, whatif)
+        except BadInput as error:
+            found["refused"][scenario.name] = str(error)
+            errors.append(error)
+            continue
+        write_answer(warehouse, source, ground.model_id, answer, whatif)
+        found["scenarios"].append(scenario.name)
+        directions = answer.measured.comparison.score.directions if answer.measured else None
+        right = found["right_share"][scenario.name] = directions.share if directions else None
+        told = "not measured" if right is None else f"{100 * right:.0f} % of the measured directions right"
+        logger.info("what if %s in source %s: %s", scenario.name, source, told)
+    if errors and not found["scenarios"]:
+        raise errors[0]
+    return found

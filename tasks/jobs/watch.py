@@ -20,8 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, NotFound
-from tasks.jobs.outlook.params import DriftParams
-from tasks.jobs.params import WatchParams
+from tasks.jobs.params import DriftParams, WatchParams
 from tasks.quantities import duration, number, times
 from tasks.utc import utc_text
 from tasks.warehouse.alarms import Alarm, raise_alarms
@@ -399,8 +398,10 @@ def drifted_jobs(
         runs = fetch_drift_runs(connection, source, drift)
     if runs.empty:
         return []
-    from tasks.jobs.outlook.drift import find_drift  # scipy: needed only where a job has enough runs
-    from tasks.jobs.outlook.words import drift_words
+    from tasks.jobs.drift import (
+        drift_words,
+        find_drift,  # scipy: needed only where a job has enough runs
+    )
 
     model = champion()
     compared = runs[["group_key", "submitted_at", "runtime_s"]]
@@ -439,9 +440,7 @@ def fetch_drift_runs(connection: Connection, source: str, drift: DriftParams) ->
     Columns: group_key, submitted_at, runtime_s, and the same in every row, since_at (drift.since_days before the last
     submission) and until_at (the last submission)."""
     asked = {"source": source, "kind": DRIFT, "statuses": list(FINISHED)}
-    asked |= {
-        name: getattr(drift, name) for name in ("since_days", "before_days", "min_before", "min_after", "max_runs")
-    }
+    asked |= {name: getattr(drift, name) for name in ("since_days", "before_days", "min_before", "min_after")}
     return connection.execute(DRIFT_RUNS.read_text(), asked).df()
 
 

@@ -5,7 +5,10 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
-from tasks.jobs.pmf import Counts, Floats
+from tasks.jobs.normalisation import (
+    Counts,
+    Floats,
+)
 from tasks.report.style import DENSITY, INK, MUTED, ORANGE
 
 STEPS = ((0.5, DENSITY[2]), (0.2, DENSITY[1]), (0.05, DENSITY[0]))  # the darker ones would hide their numbers

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from tasks.jobs.pmf import Floats
+from tasks.jobs.normalisation import Floats
 from tasks.report.bar_rows import row_axes
 from tasks.report.direct_labels import INSIDE, write
 from tasks.report.style import BLUE, GRID, INK, MUTED, ORANGE, is_narrow, whorl_style

@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from tasks.jobs.explain.variance import VarianceShares
 from tasks.jobs.params import (
     ReportParams,
     SummaryParams,
@@ -14,7 +15,6 @@ from tasks.jobs.summary import (
     fetch_summary,
     refuse_mixture,
 )
-from tasks.jobs.variance import VarianceShares
 from tasks.report.against_median import MedianComparison, fetch_against_median
 from tasks.report.cov_drift import CovComparison, fetch_cov_drift
 from tasks.report.runtimes_over_time import GOOD_SUPPORT, JobLines, fetch_lines

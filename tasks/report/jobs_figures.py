@@ -6,8 +6,8 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
+from tasks.jobs.explain.variance import VarianceShares
 from tasks.jobs.params import SummaryParams
-from tasks.jobs.variance import VarianceShares
 from tasks.quantities import number, share
 from tasks.report.against_median import MedianComparison, draw_against_median
 from tasks.report.cov_drift import CovComparison, draw_cov_drift

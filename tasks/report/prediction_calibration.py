@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
-from tasks.jobs.pmf import Floats
+from tasks.jobs.normalisation import Floats
 from tasks.quantities import share
 from tasks.report.style import BLUE, DENSITY, GRID, MUTED, ORANGE, is_narrow, new_figure, whorl_style
 

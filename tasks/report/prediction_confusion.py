@@ -5,7 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
-from tasks.jobs.pmf import Counts, Floats
+from tasks.jobs.normalisation import (
+    Counts,
+    Floats,
+)
 from tasks.quantities import share
 from tasks.report.cells import draw_cells, row_shares
 from tasks.report.direct_labels import INSIDE, RIGHT_OF_ROW, write

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tasks.jobs.pmf import Floats
+from tasks.jobs.normalisation import Floats
 from tasks.jobs.scores import GroupDistance
 from tasks.report.direct_labels import INSIDE, RIGHT_OF_ROW, write
 from tasks.report.prediction_colours import colour_of

@@ -7,9 +7,12 @@ import numpy as np
 import pandas as pd
 
 from tasks.jobs.control.outcomes import MEASURES
-from tasks.jobs.params import ReportParams
-from tasks.jobs.pmf import Counts
-from tasks.jobs.risks import RISKS, Risk
+from tasks.jobs.normalisation import Counts
+from tasks.jobs.params import (
+    RISKS,
+    ReportParams,
+    Risk,
+)
 from tasks.jobs.shape_params import Kind
 from tasks.jobs.summary import refuse_mixture
 from tasks.report.predictions_shapes import KindOfShapes, fetch_shapes

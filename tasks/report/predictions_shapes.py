@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from tasks.jobs import characterise
 from tasks.jobs.characterise import Characterisation
 from tasks.jobs.shape_params import Kind
-from tasks.jobs.shapes import (
-    TABLE_COLUMNS,
-)
+from tasks.jobs.shapes import TABLE_COLUMNS
 from tasks.report.jobs_figures import FigureOfPage
 from tasks.report.shapes_bins import BinComparison
 from tasks.report.shapes_figures import bins_figure, inertia_figure, rivals_figure, shapes_figure

@@ -1,6 +1,10 @@
 """The shapes of a source as markdown with its figures inside: what Prefect shows under a characterisation."""
 
-from tasks.jobs.characterise import Characterisation, read_characterised, shape_words
+from tasks.jobs.characterise import (
+    Characterisation,
+    read_characterised,
+    shape_words,
+)
 from tasks.jobs.shape_params import Kind
 from tasks.jobs.shapes import TABLE_COLUMNS
 from tasks.markdown import plain

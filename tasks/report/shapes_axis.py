@@ -7,7 +7,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from tasks.jobs.pmf import Bins, Floats
+from tasks.jobs.normalisation import (
+    Bins,
+    Floats,
+)
 from tasks.quantities import duration, number
 from tasks.report.style import MUTED
 

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from tasks.jobs.pmf import Floats
+from tasks.jobs.normalisation import Floats
 from tasks.report.direct_labels import write
 from tasks.report.style import BLUE, GRID, INK, MUTED, ORANGE, is_narrow, new_figure, whorl_style
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.pmf import Floats
+from tasks.jobs.normalisation import Floats
 
 MIN_RUNS = 20
 SAME_COV = 0.05  # COVs that differ by no more than this share count as the same

@@ -5,18 +5,22 @@ import json
 import numpy as np
 
 from tasks.errors import NotFound
-from tasks.jobs.characterise import Characterisation, read_characterised
+from tasks.jobs.characterise import (
+    Characterisation,
+    read_characterised,
+)
 from tasks.jobs.normalisation import (
+    Bins,
+    Counts,
     historic_medians,
     normalise,
 )
-from tasks.jobs.pmf import Bins, Counts
-from tasks.jobs.posterior import prior_weights
 from tasks.jobs.predict.rows import fetch_runs
 from tasks.jobs.shape_params import (
     CharacteriseParams,
     Kind,
 )
+from tasks.jobs.shapes import prior_weights
 from tasks.report.shapes_likelihood import JobAgainstShapes, compare_with_shapes
 from tasks.warehouse.connection import Connection, fetch, reading
 from tasks.warehouse.place import Warehouse

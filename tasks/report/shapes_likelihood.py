@@ -7,9 +7,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.errors import BadSetting
-from tasks.jobs.pmf import Counts, Floats, pmfs_of
-from tasks.jobs.posterior import log_likelihood, log_posterior
-from tasks.jobs.shapes import ShapeSet
+from tasks.jobs.normalisation import (
+    Counts,
+    Floats,
+    pmfs_of,
+)
+from tasks.jobs.shapes import (
+    ShapeSet,
+    log_likelihood,
+    log_posterior,
+)
 from tasks.quantities import share
 from tasks.report.direct_labels import INSIDE, write
 from tasks.report.shapes_axis import BinAxis, bin_axis, share_axis

@@ -4,8 +4,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tasks.jobs.explain.variance import (
+    VarianceShares,
+    explain_variance,
+)
 from tasks.jobs.params import SummaryParams
-from tasks.jobs.variance import VarianceShares, explain_variance
 from tasks.quantities import share
 from tasks.report.style import BLUE, DENSITY, GRID, INK, LEFT_IN, MUTED, is_narrow, new_figure, whorl_style
 from tasks.warehouse.connection import Connection

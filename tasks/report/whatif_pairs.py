@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from tasks.jobs.pmf import Floats
+from tasks.jobs.normalisation import Floats
 from tasks.quantities import digits, share
 from tasks.report.direct_labels import RIGHT_OF_ROW, write
 from tasks.report.style import BLUE, INK, MUTED, ORANGE, is_narrow, new_figure, plain_label, spaced_ticks, whorl_style

@@ -50,8 +50,8 @@ BOTH = """
 import hashlib, json, resource, sys
 from pathlib import Path
 import numpy as np
-from tasks.jobs.pmf import Bins, pmfs_of, smooth
-from tasks.jobs.posterior import log_posterior
+from tasks.jobs.normalisation import Bins, pmfs_of, smooth
+from tasks.jobs.shapes import log_posterior
 from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
 warehouse = Warehouse(home=Path(sys.argv[1]), memory_mb=600, threads=1)
@@ -67,7 +67,7 @@ def tell(started, digest, labels):
 """
 WHORL = f"""{BOTH}
 from scipy.sparse import csr_array
-from tasks.jobs.group_counts import KINDS, count_groups
+from tasks.jobs.characterise import KINDS, count_groups
 from tasks.jobs.shape_params import CharacteriseParams
 started, digest, labels = cpu_s(), hashlib.sha256(), []
 with reading(warehouse) as connection:

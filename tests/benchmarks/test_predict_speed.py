@@ -14,7 +14,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from tasks.jobs.distribution import Floats
-from tasks.jobs.pmf import bins_of
+from tasks.jobs.normalisation import bins_of
 from tasks.jobs.predict.features import History, make_features
 from tasks.jobs.predict.params import PredictParams
 from tasks.jobs.predict.peers import histories

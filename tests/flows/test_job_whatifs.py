@@ -103,7 +103,7 @@ def test_a_source_without_a_model_is_told_how_to_get_one(spare_log: Warehouse) -
 
 
 def test_the_page_shows_what_was_measured_beside_what_was_foretold(spare_log: Warehouse) -> None:
-    from tasks.jobs.whatif_steps import ask_what_ifs
+    from tasks.jobs.steps import ask_what_ifs
 
     ask_what_ifs(spare_log, "log", ["no_spare"], [], [], [], PARAMS)
     answers = [one for one in fetch_what_ifs(spare_log, "log") if one.scenario == "no_spare"]

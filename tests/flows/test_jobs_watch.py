@@ -10,8 +10,7 @@ import pytest
 from flows.job_pages import alarms_page
 from flows.job_params import WatchFlowParams
 from flows.jobs import watch_jobs
-from tasks.jobs.outlook.params import DriftParams
-from tasks.jobs.params import WatchParams
+from tasks.jobs.params import DriftParams, WatchParams
 from tasks.jobs.watch import watch_source
 from tasks.warehouse.alarms import read_alarms, unannounced
 from tasks.warehouse.place import Warehouse

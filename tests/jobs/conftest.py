@@ -5,15 +5,16 @@ import pandas as pd
 import pytest
 
 from tasks.jobs.normalisation import (
+    bins_of,
+    histogram,
     historic_medians,
     normalise,
 )
-from tasks.jobs.pmf import bins_of, histogram
 from tasks.jobs.shape_params import (
     BinParams,
     NormalisationParams,
 )
-from tasks.jobs.synthetic import SimulatedJob, simulate_runs
+from tests.jobs.synthetic import SimulatedJob, simulate_runs
 
 RATIO = bins_of("ratio", BinParams(n_bins=100))
 NOISES = (0.05, 0.3)

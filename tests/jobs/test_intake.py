@@ -20,7 +20,11 @@ import pytest
 
 from tasks.errors import BadInput, BadSetting
 from tasks.jobs import intake
-from tasks.jobs.columns import ALL_COLUMNS, SKYLINE
+from tasks.jobs.columns import (
+    ALL_COLUMNS,
+    SKYLINE,
+    vet_runs,
+)
 from tasks.jobs.grouping import (
     group_keys,
     normalise_name,
@@ -36,7 +40,6 @@ from tasks.jobs.params import (
     ReadParams,
 )
 from tasks.jobs.readers import READERS
-from tasks.jobs.vetting import vet_runs
 from tasks.pseudonyms import KEY_BYTES, KEY_FILE, load_key, without_names
 from tasks.read_limits import ReadLimits
 from tasks.reading import Chunk, no_refusals, refusals

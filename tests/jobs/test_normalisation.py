@@ -1,17 +1,25 @@
-"""Which median a run is compared with, and that nothing of its future is in it."""
+"""Ratio and delta, medians, bins, PMFs and quantiles: by hand, as properties, refusals."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
-from tasks.errors import BadInput
+from tasks.errors import BadInput, BadSetting
 from tasks.jobs.normalisation import (
+    Bins,
+    bins_of,
+    derived_bins,
+    histogram,
     historic_medians,
     normalise,
+    pmfs_of,
+    quantiles,
+    smooth,
 )
-from tasks.jobs.shape_params import NormalisationParams
+from tasks.jobs.shape_params import BinParams, NormalisationParams
 
 PARAMS = NormalisationParams()
 START = pd.Timestamp("2026-01-01")
@@ -129,3 +137,98 @@ def test_what_is_refused_is_said_in_one_line():
         historic_medians(pd.DataFrame({"group_key": ["a"]}), {}, PARAMS)
     with pytest.raises(BadInput, match=r"^predicted medians: shape \(1,\); expected one a run, \(2,\)$"):
         historic_medians(runs(("a", 0, 1, 1.0), ("b", 0, 1, 1.0)), {}, PARAMS, predicted=[1.0])
+
+
+RATIO = Bins(kind="ratio", low=0, high=4, n_bins=6)  # inside: [0, 1) [1, 2) [2, 3) [3, 4)
+DELTA = Bins(kind="delta", low=-2, high=2, n_bins=6)
+COUNTS = arrays(np.int64, (3, 30), elements=st.integers(0, 50)).filter(lambda n: (n.sum(axis=1) > 0).all())
+WIDE = Bins(kind="delta", low=-14, high=14, n_bins=30)
+
+
+def test_bins_by_hand():
+    assert RATIO.edges.tolist() == [-np.inf, 0, 1, 2, 3, 4, np.inf]
+    assert RATIO.centres.tolist() == [-0.5, 0.5, 1.5, 2.5, 3.5, 4.5]
+    assert RATIO.index([0, 0.5, 1, 3.99, 4, 99, np.nan, np.inf]).tolist() == [0, 1, 2, 4, 5, 5, -1, 5]
+    assert DELTA.index([-2.01, -2, -0.01, 0, 2, 2.01, -np.inf]).tolist() == [0, 1, 2, 3, 4, 5, 0]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.floats(-1e4, 1e4), max_size=20), st.sampled_from(["ratio", "delta"]), st.integers(3, 500))
+def test_each_value_lies_between_the_edges_of_its_bin(values, kind, n_bins):
+    bins = bins_of(kind, BinParams(n_bins=n_bins))
+    index = bins.index(values)
+    rounding = 1e-9
+    assert (bins.edges[index] <= np.array(values) + rounding).all()
+    assert (np.array(values) <= bins.edges[index + 1] + rounding).all()
+
+
+def test_a_histogram_by_hand_leaves_out_what_is_missing():
+    found = histogram([0.5, 1.5, 1.6, np.nan, 9, 2.5], [0, 2, 2, 0, 0, -1], 3, RATIO)
+    assert found.tolist() == [[0, 1, 0, 0, 0, 1], [0] * 6, [0, 0, 2, 0, 0, 0]]
+    assert pmfs_of(found)[[0, 2]].tolist() == [[0, 0.5, 0, 0, 0, 0.5], [0, 0, 1, 0, 0, 0]]
+    assert np.isnan(pmfs_of(found)[1]).all()
+    assert histogram([], [], 0, RATIO).shape == (0, 6)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.floats(0, 20), st.integers(0, 3)), min_size=1, max_size=40), st.randoms())
+def test_the_order_of_the_runs_does_not_matter_and_no_run_is_lost(rows, random):
+    shuffled = random.sample(rows, len(rows))
+    first, second = (histogram(*zip(*some, strict=True), 4, RATIO) for some in (rows, shuffled))
+    assert (first == second).all()
+    assert first.sum() == len(rows)
+
+
+@settings(max_examples=50, deadline=None)
+@given(COUNTS, st.sampled_from([0.0, 1.0, 5.0, 40.0]), st.sampled_from([30, 200]))
+def test_smoothing_keeps_the_mass_and_the_outliers(counts, smoothing_bins, scale):
+    pmfs = pmfs_of(counts)
+    smoothed = smooth(pmfs, WIDE, smoothing_bins * scale / 30)
+    assert smoothed.sum(axis=1) == pytest.approx(np.ones(3))
+    assert (smoothed[:, [0, -1]] == pmfs[:, [0, -1]]).all()
+    assert (smoothed >= 0).all()
+
+
+def test_smoothing_makes_close_bins_alike_and_a_flat_distribution_stays_flat():
+    pmfs = np.eye(30)[[10, 11, 20]]
+    before, after = pmfs @ pmfs.T, (lambda s: s @ s.T)(smooth(pmfs, WIDE, 10))
+    assert before[0, 1] == before[0, 2] == 0
+    assert after[0, 1] > 10 * after[0, 2]
+    flat = np.r_[0.1, np.full(28, 0.8 / 28), 0.1]
+    assert smooth(flat[None], WIDE, 10)[0] == pytest.approx(flat)
+
+
+def test_the_same_smoothing_has_the_same_width_in_values_whatever_the_bins():
+    def spread(n_bins):
+        bins = Bins(kind="delta", low=-100, high=100, n_bins=n_bins)
+        smoothed = smooth(pmfs_of(histogram([0.0], [0], 1, bins)), bins, 4)[0]
+        return np.sqrt((smoothed * bins.centres**2).sum() - (smoothed * bins.centres).sum() ** 2)
+
+    assert spread(500) == pytest.approx(spread(200), rel=0.05) == pytest.approx(4, rel=0.05)
+
+
+def test_ranges_follow_the_data_of_any_length_of_job():
+    short, long = np.linspace(-0.5, 0.5, 1001), np.linspace(-1e5, 1e5, 1001)
+    data = BinParams(ranges="data")
+    assert (bins_of("delta", data, short).low, bins_of("delta", data, short).high) == (-0.2, 0.2)  # 0.49
+    assert bins_of("delta", data, long).high == 24 * 3600  # 98,000 s is 27 hours
+    assert bins_of("ratio", data, [1, 1, 1]).high == 1.1
+    assert bins_of("delta", data, [0, 0, np.nan]).high == 0.001
+
+
+def test_what_is_refused_of_bins_is_said_in_one_line():
+    with pytest.raises(BadInput, match=r"^normalised runs: none to derive a range from; expected runs with a median"):
+        derived_bins("ratio", [np.nan, np.inf], BinParams())
+    with pytest.raises(BadInput, match=r"^groups of runs: group 3; expected numbers below 3$"):
+        histogram([1.0], [3], 3, RATIO)
+    with pytest.raises(BadSetting, match=r"^levels \[1.0\]: expected probabilities between 0 and 1, such as 0.95$"):
+        quantiles(np.ones((1, 6)) / 6, RATIO, [1.0])
+    with pytest.raises(ValueError, match="low 2 is not below high 1"):
+        Bins(kind="ratio", low=2, high=1)
+
+
+def test_quantiles_by_hand():
+    # 0.1 of no length, 0.4 in [0, 1), 0.3 in [1, 2), 0.2 outliers
+    pmf = np.array([[0.1, 0.4, 0.3, 0, 0, 0.2]])
+    assert quantiles(pmf, RATIO, [0.05, 0.3, 0.5, 0.65, 0.9])[0] == pytest.approx([0, 0.5, 1, 1.5, 4])
+    assert np.isnan(quantiles(np.full((1, 6), np.nan), RATIO, [0.5])).all()

@@ -12,9 +12,9 @@ from tasks.jobs.summary import (
     read_summary,
     summarise,
 )
-from tasks.jobs.synthetic import SimulatedJob, simulate_runs
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.hashes import hash_tables
+from tests.jobs.synthetic import SimulatedJob, simulate_runs
 
 PARAMS = SummaryParams()
 SCALED = [

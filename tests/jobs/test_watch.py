@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.outlook.params import DriftParams
-from tasks.jobs.params import WatchParams
+from tasks.jobs.params import DriftParams, WatchParams
 from tasks.jobs.predict.params import EvaluateParams, PredictParams
 from tasks.jobs.predict.training import train_source
 from tasks.jobs.shape_params import BinParams, CharacteriseParams, ShapeParams

@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from tasks.jobs.normalisation import normalise
-from tasks.jobs.pmf import bins_of, derived_bins
+from tasks.jobs.normalisation import (
+    bins_of,
+    derived_bins,
+    normalise,
+)
 from tasks.jobs.shape_params import BinParams
 
 

@@ -5,7 +5,12 @@ Two clusters over three bins, theta1 = (1/2, 1/4, 1/4) and theta2 = (1/4, 1/4, 1
 import numpy as np
 import pytest
 
-from tasks.jobs.posterior import flat_log_posterior, hard_labels, log_likelihood, log_posterior, log_shapes
+from tasks.jobs.shapes import (
+    hard_labels,
+    log_likelihood,
+    log_posterior,
+    log_shapes,
+)
 
 SHAPES = np.array([[1 / 2, 1 / 4, 1 / 4], [1 / 4, 1 / 4, 1 / 2]])
 COUNTS = np.array([[3, 1, 0]])
@@ -29,21 +34,6 @@ def test_the_prior_multiplies_the_likelihood():
     found = log_posterior(COUNTS, SHAPES, **EXACT, prior=[1, 9])
     assert np.exp(found) == pytest.approx(np.array([[8 / 17, 9 / 17]]))
     assert hard_labels(found).tolist() == [1]
-
-
-def test_shares_in_place_of_counts_give_the_same_label_and_too_flat_a_posterior():
-    # phi = (3/4, 1/4, 0): (1/2)^(3/4) (1/4)^(1/4) = 2^-1.25 and 1/4 = 2^-2; their ratio is 2^0.75 = 8^(1/4)
-    ratio = 2**0.75
-    flat = flat_log_posterior(COUNTS, SHAPES, **EXACT)
-    assert np.exp(flat[0, 0]) == pytest.approx(ratio / (1 + ratio))  # 0.627, not 0.889
-    assert hard_labels(flat).tolist() == hard_labels(log_posterior(COUNTS, SHAPES, **EXACT)).tolist()
-
-
-def test_ten_times_the_runs_sharpen_the_posterior_and_leave_that_of_shares_alone():
-    sharp = log_posterior(10 * COUNTS, SHAPES, **EXACT)
-    assert np.diff(sharp)[0, 0] == pytest.approx(-10 * np.log(8))  # 8^10 to 1
-    flat = [flat_log_posterior(n * COUNTS, SHAPES, **EXACT) for n in (1, 10)]
-    assert flat[0] == pytest.approx(flat[1])
 
 
 def test_an_empty_bin_takes_its_part_of_the_prior():

@@ -5,8 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from tasks.jobs.binned import Binned, Tails
-from tasks.jobs.empirical import Empirical, gather_history
+from tasks.jobs.distribution import (
+    Binned,
+    Empirical,
+    Tails,
+    gather_history,
+)
 from tasks.jobs.scores import (
     calibration_of,
     compare_pooled,

@@ -9,8 +9,8 @@ import pytest
 
 from tasks.jobs.params import SummaryParams
 from tasks.jobs.summary import summarise
-from tasks.jobs.synthetic import SimulatedJob, simulate_runs
 from tasks.warehouse.connection import transaction, writing
+from tests.jobs.synthetic import SimulatedJob, simulate_runs
 
 
 class Tags(HTMLParser):

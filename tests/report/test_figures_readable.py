@@ -9,13 +9,16 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
-from tasks.jobs.pmf import Bins
+from tasks.jobs.normalisation import Bins
 from tasks.jobs.scores import (
     PERCENTILES,
     GroupDistance,
     Pooled,
 )
-from tasks.jobs.shapes import InertiaCurve, ShapeSet
+from tasks.jobs.shapes import (
+    InertiaCurve,
+    ShapeSet,
+)
 from tasks.report.explain_beeswarm import Swarm, draw_swarm
 from tasks.report.explain_importance import Importances, draw_importance
 from tasks.report.explain_one_run import Reason, RunReasons, draw_one_run

@@ -4,7 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.empirical import Empirical, gather_history
+from tasks.jobs.distribution import (
+    Empirical,
+    gather_history,
+)
 from tasks.jobs.scores import (
     PERCENTILES,
     GroupDistance,

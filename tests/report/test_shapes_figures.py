@@ -5,8 +5,11 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadSetting
-from tasks.jobs.pmf import Bins
-from tasks.jobs.shapes import InertiaCurve, ShapeSet
+from tasks.jobs.normalisation import Bins
+from tasks.jobs.shapes import (
+    InertiaCurve,
+    ShapeSet,
+)
 from tasks.report.direct_labels import spread_apart
 from tasks.report.shapes_axis import FLOOR, bin_axis
 from tasks.report.shapes_bins import BinComparison, draw_bins

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadSetting, NotFound
-from tasks.jobs import model_steps
+from tasks.jobs import steps
 from tasks.report.shapes_job import are_shapes_fresh, job_against_shapes
 from tasks.warehouse.connection import fetch
 
@@ -22,7 +22,7 @@ def characterised(job_log, quick_training):
     keys[300::10] = ["late#00000009"] * len(keys[300::10])
     params = quick_training.predict.characterise
     warehouse = job_log(pd.DataFrame({"group_key": keys, "runtime_s": runtimes}))
-    model_steps.characterise(warehouse, "log", params)
+    steps.characterise(warehouse, "log", params)
     return warehouse, params
 
 

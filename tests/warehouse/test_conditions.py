@@ -7,7 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.jobs.columns import COLUMNS, CONDITIONS, RUNS_SCHEMA
+from tasks.jobs.columns import (
+    COLUMNS,
+    CONDITIONS,
+    RUNS_SCHEMA,
+)
 from tasks.reading import Chunk, no_refusals
 from tasks.warehouse import landing
 from tasks.warehouse.connection import fetch

@@ -12,7 +12,7 @@ from tasks.advice.machines import Ints, MachineType
 from tasks.advice.memory import MemoryNeed, stated_need
 from tasks.advice.params import CPU_ONE_THREAD
 from tasks.errors import BadInput, quoted
-from tasks.jobs.statuses import status_of
+from tasks.jobs.columns import status_of
 from tasks.nodes.readers.files import (
     choose_columns,
     read_table_file,

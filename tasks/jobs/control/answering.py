@@ -31,11 +31,9 @@ from tasks.jobs.control.pairs import (
 )
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.control.scenarios import EDITS, OFFERED, Scenario, apply, changed_columns, skus_of
-from tasks.jobs.distribution import Floats
-from tasks.jobs.empirical import Empirical
+from tasks.jobs.distribution import Empirical, Floats
 from tasks.jobs.explain.whole_source import held_out_places, training_places
-from tasks.jobs.normalisation import historic_medians
-from tasks.jobs.pmf import quantiles
+from tasks.jobs.normalisation import historic_medians, quantiles
 from tasks.jobs.predict.feature_words import feature_of
 from tasks.jobs.predict.features import BY_SKU
 from tasks.jobs.predict.peers import Histories

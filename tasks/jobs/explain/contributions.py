@@ -17,7 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import logsumexp, softmax
 
-from tasks.jobs.distribution import Floats, Rows
+from tasks.jobs.distribution import (
+    Floats,
+    Rows,
+)
 from tasks.jobs.labels.classifier import LEAST, LightGbm, evidence_of
 from tasks.jobs.predict.forest import Forest
 from tasks.jobs.predict.peers import MOST_RUNS, Histories

@@ -17,7 +17,7 @@ from tasks.jobs.distribution import Floats
 from tasks.jobs.explain.contributions import MIN_RUNS, against_usual, runtime_parts, variable_parts
 from tasks.jobs.explain.params import ExplainParams
 from tasks.jobs.explain.reasons import Explanation, Typical, explain_run, typical_values
-from tasks.jobs.outlook.exceeding import chances_to_exceed
+from tasks.jobs.outlook import chances_to_exceed
 from tasks.jobs.predict.earlier import earlier_runs
 from tasks.jobs.predict.predicting import predict_next
 from tasks.jobs.predict.preparation import with_ends

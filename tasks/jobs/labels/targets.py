@@ -6,12 +6,24 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.jobs.normalisation import normalise
-from tasks.jobs.pmf import Counts, Floats, histogram
-from tasks.jobs.posterior import hard_labels, log_posterior, log_shapes, posterior_of, prior_weights
+from tasks.jobs.normalisation import (
+    Counts,
+    Floats,
+    histogram,
+    normalise,
+)
 from tasks.jobs.predict.earlier import Ints, earlier_runs
 from tasks.jobs.shape_params import PosteriorParams
-from tasks.jobs.shapes import NO_LABEL, Labels, ShapeSet
+from tasks.jobs.shapes import (
+    NO_LABEL,
+    Labels,
+    ShapeSet,
+    hard_labels,
+    log_posterior,
+    log_shapes,
+    posterior_of,
+    prior_weights,
+)
 
 POSTERIOR = "posterior_"
 

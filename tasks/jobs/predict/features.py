@@ -11,8 +11,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import softmax
 
-from tasks.jobs.normalisation import historic_medians, normalise
-from tasks.jobs.posterior import log_shapes
+from tasks.jobs.normalisation import (
+    historic_medians,
+    normalise,
+)
 from tasks.jobs.predict.earlier import EarlierRuns, Floats, earlier_runs
 from tasks.jobs.predict.feature_words import in_order, pattern_of
 from tasks.jobs.predict.peers import LEAST_RUNTIME_S, peer_features
@@ -21,7 +23,7 @@ from tasks.jobs.shape_params import (
     Kind,
     NormalisationParams,
 )
-from tasks.jobs.shapes import ShapeSet
+from tasks.jobs.shapes import ShapeSet, log_shapes
 
 OPERATOR, BY_SKU = "op_", "vertices_"
 AS_THEY_ARE = {  # feature: column

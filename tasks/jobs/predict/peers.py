@@ -11,7 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tasks.jobs.distribution import Floats, Rows
+from tasks.jobs.distribution import (
+    Floats,
+    Rows,
+)
 from tasks.jobs.predict.earlier import (
     EarlierRuns,
     earlier_runs,

@@ -7,14 +7,29 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput, NotFound
-from tasks.jobs.distribution import Floats, Predicted
-from tasks.jobs.empirical import Empirical, gather_history
-from tasks.jobs.exceedance import Bound, bound, chance_to_exceed
-from tasks.jobs.outlook.costliest import costliest_jobs, mean_above
-from tasks.jobs.outlook.exceeding import PredictedChance, chances_beside_history
-from tasks.jobs.outlook.params import CostParams, OutlookParams
-from tasks.jobs.outlook.running import running_outlook
-from tasks.jobs.pmf import quantiles
+from tasks.jobs.distribution import (
+    Empirical,
+    Floats,
+    Predicted,
+    gather_history,
+)
+from tasks.jobs.normalisation import quantiles
+from tasks.jobs.outlook import (
+    Bound,
+    PredictedChance,
+    bound,
+    chance_to_exceed,
+    chances_beside_history,
+    costliest_jobs,
+    mean_above,
+    running_outlook,
+)
+from tasks.jobs.params import (
+    RISKS,
+    CostParams,
+    OutlookParams,
+    Risk,
+)
 from tasks.jobs.predict.outcomes import ENDED, outcome_features
 from tasks.jobs.predict.preparation import with_ends
 from tasks.jobs.predict.rows import fetch_runs, log_end, read_runs
@@ -23,7 +38,6 @@ from tasks.jobs.predict.trained import (
     Trained,
     needed_champion,
 )
-from tasks.jobs.risks import RISKS, Risk
 from tasks.jobs.shape_params import Kind
 from tasks.jobs.shapes import ShapeSet
 from tasks.jobs.summary import find_group, refuse_mixture

@@ -16,8 +16,11 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.distribution import Floats
-from tasks.jobs.empirical import Empirical, History
+from tasks.jobs.distribution import (
+    Empirical,
+    Floats,
+    History,
+)
 from tasks.jobs.predict.boosted import Boosted, fit_boosted
 from tasks.jobs.predict.forest import Forest, fit_forest
 from tasks.jobs.predict.peers import JOB, LEAST_RUNTIME_S, REQUEST, USER_REQUEST, Histories

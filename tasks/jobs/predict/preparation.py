@@ -14,10 +14,14 @@ from scipy.stats import rankdata
 
 from tasks.errors import BadInput
 from tasks.jobs.normalisation import (
+    Bins,
+    bins_of,
+    histogram,
     historic_medians,
     normalise,
+    pmfs_of,
+    smooth,
 )
-from tasks.jobs.pmf import Bins, bins_of, histogram, pmfs_of, smooth
 from tasks.jobs.predict.feature_words import is_of_peers
 from tasks.jobs.predict.features import History, make_features
 from tasks.jobs.predict.rows import OWN

@@ -12,15 +12,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.boosters import matrix
-from tasks.jobs.binned import (
+from tasks.jobs.distribution import (
     Binned,
+    Empirical,
+    Floats,
+    Predicted,
     Tails,
     fit_tails,
+    gather_history,
     outer_edges,
     without_zero_bin,
 )
-from tasks.jobs.distribution import Floats, Predicted
-from tasks.jobs.empirical import Empirical, gather_history
 from tasks.jobs.normalisation import normalise
 from tasks.jobs.predict.boosted import fit_boosted
 from tasks.jobs.predict.earlier import (

@@ -22,13 +22,16 @@ from typing import Any
 import pandas as pd
 
 from tasks.errors import BadInput
+from tasks.jobs.columns import (
+    status_of,
+    unknown_status,
+    vet_runs,
+)
 from tasks.jobs.params import (
     ReadParams,
     Status,
 )
 from tasks.jobs.readers.own_values import MISSING_WORDS
-from tasks.jobs.statuses import status_of, unknown_status
-from tasks.jobs.vetting import vet_runs
 from tasks.read_limits import ReadLimits
 from tasks.reading import Chunk, all_refusals, open_checked, read_lines, refusals
 

@@ -22,14 +22,20 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from tasks.errors import BadInput, headless, quoted
-from tasks.jobs.columns import ALL_COLUMNS, COLUMNS, FLAT_COLUMNS, LIST_COLUMNS, MADE_COLUMNS
+from tasks.jobs.columns import (
+    ALL_COLUMNS,
+    COLUMNS,
+    FLAT_COLUMNS,
+    LIST_COLUMNS,
+    MADE_COLUMNS,
+    vet_runs,
+)
 from tasks.jobs.params import (
     Measured,
     ReadParams,
     dimension_of,
 )
 from tasks.jobs.readers.own_values import FEATURE, check_type, is_feature, to_runs, unit_of
-from tasks.jobs.vetting import vet_runs
 from tasks.read_limits import ReadLimits
 from tasks.reading import (
     PARQUET_FAULTS,

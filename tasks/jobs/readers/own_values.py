@@ -13,13 +13,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.errors import BadInput
-from tasks.jobs.columns import ALL_COLUMNS, LIST_COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, TIME_COLUMNS, TIMESTAMP
+from tasks.jobs.columns import (
+    ALL_COLUMNS,
+    LIST_COLUMNS,
+    NUMBER_COLUMNS,
+    SHOWN_CHARS,
+    TEXT_COLUMNS,
+    TIME_COLUMNS,
+    TIMESTAMP,
+    is_exit_code,
+    status_of,
+    status_of_exit_code,
+    unknown_status,
+)
 from tasks.jobs.params import (
     Measured,
     ReadParams,
     dimension_of,
 )
-from tasks.jobs.statuses import SHOWN_CHARS, is_exit_code, status_of, status_of_exit_code, unknown_status
 from tasks.quantities import SPELLINGS, factor_of, unit_in_name
 from tasks.times import LAST_S, utc_times
 

@@ -11,6 +11,11 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
+from tasks.jobs.columns import (
+    KNOWN_TO_SLURM,
+    status_of,
+    vet_runs,
+)
 from tasks.jobs.params import (
     ReadParams,
     Status,
@@ -27,8 +32,6 @@ from tasks.jobs.readers.slurm_table import (
     sacct_fields_in,
     split_before_last_job,
 )
-from tasks.jobs.statuses import KNOWN_TO_SLURM, status_of
-from tasks.jobs.vetting import vet_runs
 from tasks.reading import HEAD_BYTES, Block, Chunk, all_refusals, read_blocks, refusals
 from tasks.times import Readings, check_zone, needs_zone, read_times, settle
 

@@ -24,6 +24,7 @@ from math import nan
 import pandas as pd
 
 from tasks.errors import BadInput
+from tasks.jobs.columns import vet_runs
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.spark_events import (
     APP_START,
@@ -38,7 +39,6 @@ from tasks.jobs.readers.spark_events import (
     take_event,
 )
 from tasks.jobs.readers.spark_files import has_event_log_name, is_compacted, is_rolled, read_parts
-from tasks.jobs.vetting import vet_runs
 from tasks.reading import Chunk, Lines, all_refusals, refusals
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from flows.commands import characterise
-from tasks.jobs import model_steps
+from tasks.jobs import steps
 from tasks.jobs.predict.params import EvaluateParams
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
@@ -24,7 +24,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, quick_training: EvaluateParams) -> li
 
     def characterised(_: Any, settings: Any, source: str) -> Any:
         found.append(source)
-        return model_steps.characterise(settings.warehouse, source, settings.jobs.evaluate.predict.characterise)
+        return steps.characterise(settings.warehouse, source, settings.jobs.evaluate.predict.characterise)
 
     monkeypatch.setattr(characterise, "_written", characterised)
     monkeypatch.setenv("WHORL_JOBS__EVALUATE__PREDICT__CHARACTERISE__SHAPES__K", "2")

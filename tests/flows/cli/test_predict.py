@@ -6,7 +6,11 @@ from typing import Any, get_args
 
 import pytest
 
-from tasks.jobs.risks import RISKS, SORTED, Risk
+from tasks.jobs.params import (
+    RISKS,
+    SORTED,
+    Risk,
+)
 from tasks.warehouse.connection import writing
 from tasks.warehouse.place import Warehouse
 

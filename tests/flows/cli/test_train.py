@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from flows.commands import characterise, train
-from tasks.jobs import model_steps
+from tasks.jobs import steps
 from tasks.jobs.predict.params import EvaluateParams
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards
@@ -44,7 +44,7 @@ def without_flows(monkeypatch: pytest.MonkeyPatch, quick_training: EvaluateParam
         train,
         "_trained",
         lambda _, settings, source: {
-            **model_steps.train(settings.warehouse, source, quick_training, "r"),
+            **steps.train(settings.warehouse, source, quick_training, "r"),
             "predictions_report": "/reports/next.html",
         },
     )
@@ -52,7 +52,7 @@ def without_flows(monkeypatch: pytest.MonkeyPatch, quick_training: EvaluateParam
     monkeypatch.setattr(
         characterise,
         "_written",
-        lambda _, settings, source: model_steps.characterise(settings.warehouse, source, params),
+        lambda _, settings, source: steps.characterise(settings.warehouse, source, params),
     )
 
 

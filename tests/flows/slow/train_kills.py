@@ -24,7 +24,7 @@ import kill_steps
 import kills
 from kill_scenarios import Scenario, place
 
-from tasks.jobs import model_steps as job_models
+from tasks.jobs import steps as job_models
 from tasks.jobs import steps as job_steps
 from tasks.jobs.params import GroupParams
 from tasks.jobs.params import ReadParams as JobReadParams

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from scipy.stats import lognorm
 
-from tasks.jobs.binned import Binned, Tails
 from tasks.jobs.control.outcomes import (
     COMPANION_COLUMNS,
     MEASURES,
@@ -25,7 +24,12 @@ from tasks.jobs.control.outcomes import (
 )
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.control.scenarios import parse_scenario
-from tasks.jobs.empirical import Empirical, gather_history
+from tasks.jobs.distribution import (
+    Binned,
+    Empirical,
+    Tails,
+    gather_history,
+)
 
 PARAMS = WhatIfParams()
 EDGES = np.linspace(0, 10, 101)

@@ -15,7 +15,10 @@ from tasks.jobs.control.pairs import (
     score_pairs,
     spread_of,
 )
-from tasks.jobs.empirical import Empirical, gather_history
+from tasks.jobs.distribution import (
+    Empirical,
+    gather_history,
+)
 from tests.jobs.control.synthetic import SimulatedChange, simulate_pairs
 
 

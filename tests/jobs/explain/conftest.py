@@ -40,10 +40,10 @@ def caused_runs():
 @pytest.fixture(scope="session")
 def caused_home(tmp_path_factory, job_log_at, caused_runs, quick_training):
     """The home of a source `log` of caused_runs with a model, made once."""
-    from tasks.jobs import model_steps
+    from tasks.jobs import steps
 
     home = tmp_path_factory.mktemp("caused") / "home"
-    model_steps.train(job_log_at(home)(caused_runs()), "log", quick_training, "first-run")
+    steps.train(job_log_at(home)(caused_runs()), "log", quick_training, "first-run")
     return home
 
 

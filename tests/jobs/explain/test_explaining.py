@@ -21,7 +21,7 @@ from tasks.jobs.explain.explaining import (
     load_explainer,
 )
 from tasks.jobs.explain.params import ExplainParams
-from tasks.jobs.outlook.params import OutlookParams
+from tasks.jobs.params import OutlookParams
 from tasks.jobs.predict.predicting import job_outlook
 from tasks.warehouse.connection import writing
 

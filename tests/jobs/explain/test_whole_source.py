@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput
-from tasks.jobs import reason_steps
+from tasks.jobs import steps
 from tasks.jobs.explain.contributions import FAMILIES, Contributions
 from tasks.jobs.explain.explaining import load_explainer, longest_runs, riskiest_jobs
 from tasks.jobs.explain.params import ExplainParams
@@ -113,7 +113,7 @@ def test_a_log_without_recorded_causes_has_no_check(trained_log):
     found = explain_source(load_explainer(trained_log, "log"))
     assert found.check.empty
     assert not found.families.empty
-    assert reason_steps.explain_source(trained_log, "log", PARAMS) == found.model_id
+    assert steps.explain_source(trained_log, "log", PARAMS) == found.model_id
     assert fetch(trained_log, "SELECT * FROM jobs.cause_checks").empty
 
 
@@ -140,8 +140,8 @@ def test_the_riskiest_jobs_are_the_varied_ones(trained_log):
 def test_writing_twice_changes_nothing(caused_log):
     states = []
     for _ in range(2):
-        model_id = reason_steps.explain_source(caused_log, "log", PARAMS)
-        n_rows = reason_steps.explain_runs(caused_log, "log", PARAMS, model_id)
+        model_id = steps.explain_source(caused_log, "log", PARAMS)
+        n_rows = steps.explain_runs(caused_log, "log", PARAMS, model_id)
         found = fetch(caused_log, "SELECT run_id, group_key, question, rank FROM jobs.reasons")
         assert len(found) == n_rows == len(found.drop_duplicates())
         states.append(hash_of(caused_log))
@@ -155,7 +155,7 @@ def hash_of(warehouse):
 
 
 def test_what_was_stored_is_read_while_model_and_files_are_the_same(caused_log):
-    model_id = reason_steps.explain_source(caused_log, "log", PARAMS)
+    model_id = steps.explain_source(caused_log, "log", PARAMS)
     found = read_source(caused_log, "log", model_id)
     assert found.insights["insight"].tolist()[:3] == ["inputs", "tokens", "index_lookup"]
     assert set(found.families["question"]) >= {"runtime"}

@@ -9,7 +9,7 @@ from tasks.jobs.labels.classifier import LabelledRows, fit_classifier
 from tasks.jobs.labels.evaluation import AtStart, at_start, by_occurrences, evaluate_labels, report_classifier
 from tasks.jobs.labels.references import ceiling, history_baseline, summarise
 from tasks.jobs.labels.targets import count_runs, label_groups, label_instances, posterior_instances
-from tasks.jobs.pmf import Bins
+from tasks.jobs.normalisation import Bins
 from tasks.jobs.predict.params import EvaluateParams, PredictParams
 from tasks.jobs.predict.preparation import prepare
 from tasks.jobs.shape_params import BinParams, CharacteriseParams, PosteriorParams, ShapeParams, SplitParams

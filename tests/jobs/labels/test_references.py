@@ -9,7 +9,7 @@ import pytest
 from tasks.errors import BadInput
 from tasks.jobs.labels.references import ceiling, history_baseline, split_half, summarise
 from tasks.jobs.labels.targets import label_groups
-from tasks.jobs.pmf import Bins
+from tasks.jobs.normalisation import Bins
 from tasks.jobs.shape_params import PosteriorParams
 from tasks.jobs.shapes import ShapeSet
 

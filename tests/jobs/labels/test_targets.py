@@ -13,10 +13,12 @@ from tasks.jobs.labels.targets import (
     posterior_instances,
     posteriors_in,
 )
-from tasks.jobs.pmf import Bins, histogram
-from tasks.jobs.posterior import log_posterior
+from tasks.jobs.normalisation import (
+    Bins,
+    histogram,
+)
 from tasks.jobs.shape_params import PosteriorParams
-from tasks.jobs.shapes import ShapeSet
+from tasks.jobs.shapes import ShapeSet, log_posterior
 
 BINS = Bins(kind="ratio", low=0, high=2, n_bins=4)  # none, below the median, above it, twice as long or more
 FAST, SLOW = [0, 0.75, 0.25, 0], [0, 0.25, 0.75, 0]

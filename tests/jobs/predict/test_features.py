@@ -8,13 +8,16 @@ from hypothesis import strategies as st
 
 from tasks.errors import NotFound
 from tasks.jobs.columns import KNOWN_AFTER
-from tasks.jobs.normalisation import historic_medians, normalise
-from tasks.jobs.pmf import Bins, histogram
-from tasks.jobs.posterior import log_posterior
+from tasks.jobs.normalisation import (
+    Bins,
+    histogram,
+    historic_medians,
+    normalise,
+)
 from tasks.jobs.predict.feature_words import FEATURES, in_order, is_of_peers
 from tasks.jobs.predict.features import History, make_features
 from tasks.jobs.shape_params import NormalisationParams
-from tasks.jobs.shapes import ShapeSet
+from tasks.jobs.shapes import ShapeSet, log_posterior
 
 START = pd.Timestamp("2026-01-05 06:00")  # a Monday
 OUTCOMES = ["ended_at", "started_at", "runtime_s", "wait_s", "cpu_s", "used_cpus", "status", *KNOWN_AFTER]

@@ -5,10 +5,13 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadSetting, NotFound
-from tasks.jobs import model_steps
-from tasks.jobs.exceedance import next_run
-from tasks.jobs.outlook.params import CostParams, OutlookParams
-from tasks.jobs.params import SummaryParams
+from tasks.jobs import steps
+from tasks.jobs.outlook import next_run
+from tasks.jobs.params import (
+    CostParams,
+    OutlookParams,
+    SummaryParams,
+)
 from tasks.jobs.predict.predicting import costs_of_source, job_outlook, read_predictions, runs_going_on
 from tasks.warehouse.connection import fetch, writing
 
@@ -17,7 +20,7 @@ PARAMS = OutlookParams()
 
 
 def test_one_job_is_told_as_it_stands_among_the_predictions_of_all(trained_log):
-    model_steps.predict(trained_log, "log")
+    steps.predict(trained_log, "log")
     row = read_predictions(trained_log, "log").set_index("group_key").loc[JOB]
     found = job_outlook(trained_log, "log", JOB, PARAMS, times_s=(2 * row["usual_s"],))
     limits = {one.level: one.predicted_s for one in found.limits}
@@ -48,8 +51,8 @@ def test_an_operator_that_this_job_never_uses_counts_as_none_of_it(job_log, vari
     runs = varied_runs()
     plans = np.where(runs["group_key"].str[3:5].astype(int) % 2, '{"SORT": 3, "SCAN": 1}', '{"SCAN": 2}')
     warehouse = job_log(runs.assign(operators=plans))
-    model_steps.train(warehouse, "log", quick_training, "run")
-    model_steps.predict(warehouse, "log")
+    steps.train(warehouse, "log", quick_training, "run")
+    steps.predict(warehouse, "log")
     rows = read_predictions(warehouse, "log").set_index("group_key")
     for job in ("job00#00000000", "job01#00000001"):
         limits = {one.level: one.predicted_s for one in job_outlook(warehouse, "log", job, PARAMS).limits}
@@ -85,7 +88,7 @@ def limited(job_log, varied_runs, quick_training):
     is_stopped = (runs["group_key"].str[3:5].astype(int) % 2 == 1) & (np.random.default_rng(0).random(len(runs)) < 0.3)
     runs["runtime_s"] = np.where(is_stopped, LIMIT_S, runs["runtime_s"].clip(upper=0.9 * LIMIT_S))
     warehouse = job_log(runs.assign(status=np.where(is_stopped, "timeout", "completed")))
-    model_steps.train(warehouse, "log", quick_training, "run")
+    steps.train(warehouse, "log", quick_training, "run")
     return warehouse
 
 

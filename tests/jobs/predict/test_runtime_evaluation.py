@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.binned import Tails
-from tasks.jobs.pmf import Bins
+from tasks.jobs.distribution import Tails
+from tasks.jobs.normalisation import Bins
 from tasks.jobs.predict.earlier import earlier_runs
 from tasks.jobs.predict.params import (
     EvaluateParams,

@@ -12,7 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadInput
-from tasks.jobs.columns import COLUMNS, CONDITIONS, LIST_COLUMNS, MADE_COLUMNS, RUNS_SCHEMA
+from tasks.jobs.columns import (
+    COLUMNS,
+    CONDITIONS,
+    LIST_COLUMNS,
+    MADE_COLUMNS,
+    RUNS_SCHEMA,
+)
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers import own as own_parquet
 from tasks.jobs.readers.own import OwnReader

@@ -13,7 +13,10 @@ import pytest
 
 from tasks import reading
 from tasks.errors import BadInput
-from tasks.jobs.columns import COLUMNS, STATUSES
+from tasks.jobs.columns import (
+    COLUMNS,
+    STATUSES,
+)
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers import own as own_parquet
 from tasks.jobs.readers.own import OwnReader

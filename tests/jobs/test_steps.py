@@ -1,4 +1,4 @@
-"""Training, predicting and evaluating a source end to end: the better model stays, twice changes nothing."""
+"""The steps of shapes and models: what they write and return."""
 
 import json
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tasks.errors import BadInput, NotFound
-from tasks.jobs import model_steps
+from tasks.jobs import steps
 from tasks.jobs.characterise import read_characterised
 from tasks.jobs.predict import training
 from tasks.jobs.predict.predicting import (
@@ -42,7 +42,7 @@ def test_a_training_leaves_model_champion_and_figures_behind(trained_log):
 
 def test_a_training_of_the_same_run_and_data_is_done_once(trained_log, quick_training):
     before = hash_tables(trained_log)
-    found = model_steps.train(trained_log, "log", quick_training, "first-run")
+    found = steps.train(trained_log, "log", quick_training, "first-run")
     assert found["model_id"] == found["champion_id"] == cards(trained_log.models)[0].model_id
     assert (len(cards(trained_log.models)), len(decisions(trained_log.models, "jobs"))) == (1, 1)
     assert hash_tables(trained_log) == before
@@ -50,19 +50,19 @@ def test_a_training_of_the_same_run_and_data_is_done_once(trained_log, quick_tra
 
 def test_a_second_training_on_the_same_data_is_no_better_and_the_first_stays(trained_log, quick_training):
     first = cards(trained_log.models)[0]
-    found = model_steps.train(trained_log, "log", quick_training, "second-run")
+    found = steps.train(trained_log, "log", quick_training, "second-run")
     assert found["champion_id"] == first.model_id != found["model_id"]
     assert found["crps"] == pytest.approx(first.metrics["predict.crps.model"], rel=1e-9)
-    assert set(found["shapes"].values()) == set(model_steps.shapes_of(trained_log, first.model_id).values())
+    assert set(found["shapes"].values()) == set(steps.shapes_of(trained_log, first.model_id).values())
 
 
 def test_a_worse_model_does_not_replace_the_champion_and_a_better_one_does(job_log, varied_runs, quick_training):
     warehouse = job_log(varied_runs())
-    poor = model_steps.train(warehouse, "log", worse(quick_training), "poor")
-    good = model_steps.train(warehouse, "log", quick_training, "good")
+    poor = steps.train(warehouse, "log", worse(quick_training), "poor")
+    good = steps.train(warehouse, "log", quick_training, "good")
     assert good["crps"] < poor["crps"]
     assert good["champion_id"] == good["model_id"]
-    again = model_steps.train(warehouse, "log", worse(quick_training), "poor-again")
+    again = steps.train(warehouse, "log", worse(quick_training), "poor-again")
     assert again["champion_id"] == good["model_id"]
     last = decisions(warehouse.models, "jobs")[-1]
     assert poor["model_id"] in last.reason and last.reason.endswith("s on the same runs")
@@ -74,7 +74,7 @@ def test_models_are_compared_on_the_runs_that_the_newer_one_held_out(trained_log
     with writing(trained_log) as connection, transaction(connection):  # and more input now makes runs shorter
         connection.execute(slower)
         connection.execute("UPDATE ops.files SET batch_id = 'batch-001'")
-    found = model_steps.train(trained_log, "log", quick_training, "slower")
+    found = steps.train(trained_log, "log", quick_training, "slower")
     assert found["crps"] > first.metrics["predict.crps.model"]  # worse than what the first had on other runs
     assert found["champion_id"] == found["model_id"]
 
@@ -90,10 +90,10 @@ def test_a_training_killed_before_the_promotion_is_finished_by_the_next_attempt(
     with monkeypatch.context() as patch:
         patch.setattr(training, "promote", killed)
         with pytest.raises(KeyboardInterrupt):
-            model_steps.train(warehouse, "log", quick_training, "run")
+            steps.train(warehouse, "log", quick_training, "run")
     (card,) = cards(warehouse.models)
     assert champion_of(warehouse, "log") is None
-    found = model_steps.train(warehouse, "log", quick_training, "run")
+    found = steps.train(warehouse, "log", quick_training, "run")
     assert found["model_id"] == found["champion_id"] == card.model_id
     assert cards(warehouse.models) == [card]
     assert read_figures(warehouse, "log", card.model_id)
@@ -102,16 +102,16 @@ def test_a_training_killed_before_the_promotion_is_finished_by_the_next_attempt(
 def test_a_champion_that_cannot_be_read_does_not_keep_a_new_model_out(trained_log, quick_training, caplog):
     old = cards(trained_log.models)[0]
     (trained_log.models / "jobs" / old.model_id / "forest.txt").unlink()
-    found = model_steps.train(trained_log, "log", quick_training, "mending")
+    found = steps.train(trained_log, "log", quick_training, "mending")
     assert found["champion_id"] == found["model_id"]
     assert "the model in use before cannot be read" in caplog.text
     assert champion_of(trained_log, "log") is not None
 
 
 def test_predictions_are_written_as_a_whole_and_twice_changes_nothing(trained_log):
-    first = model_steps.predict(trained_log, "log")
+    first = steps.predict(trained_log, "log")
     before = hash_tables(trained_log)
-    assert model_steps.predict(trained_log, "log") == first
+    assert steps.predict(trained_log, "log") == first
     assert hash_tables(trained_log) == before
     assert first["n_jobs"] == 12
     rows = read_predictions(trained_log, "log")
@@ -124,13 +124,13 @@ def test_predictions_are_written_as_a_whole_and_twice_changes_nothing(trained_lo
 
 
 def test_the_varied_jobs_are_the_risky_ones(trained_log):
-    model_steps.predict(trained_log, "log")
+    steps.predict(trained_log, "log")
     riskiest = read_predictions(trained_log, "log", limit=6)["group_key"].str[3:5].astype(int)
     assert (riskiest % 2).sum() >= 5
 
 
 def test_predictions_are_stale_once_files_or_model_have_changed(trained_log):
-    model_id = model_steps.predict(trained_log, "log")["model_id"]
+    model_id = steps.predict(trained_log, "log")["model_id"]
     assert are_fresh(trained_log, "log", model_id)
     assert not are_fresh(trained_log, "log", "another")
     with writing(trained_log) as connection:
@@ -139,10 +139,10 @@ def test_predictions_are_stale_once_files_or_model_have_changed(trained_log):
 
 
 def test_a_prediction_of_another_source_stays(trained_log):
-    model_steps.predict(trained_log, "log")
+    steps.predict(trained_log, "log")
     with writing(trained_log) as connection:
         connection.execute("UPDATE jobs.predictions SET source = 'other'")
-    model_steps.predict(trained_log, "log")
+    steps.predict(trained_log, "log")
     counts = fetch(trained_log, "SELECT source, count(*) AS n FROM jobs.predictions GROUP BY source ORDER BY source")
     assert counts.to_dict("list") == {"source": ["log", "other"], "n": [12, 12]}
 
@@ -150,15 +150,15 @@ def test_a_prediction_of_another_source_stays(trained_log):
 def test_nothing_is_predicted_without_a_model_or_a_source(job_log):
     warehouse = job_log([{"runtime_s": 1.0}])
     with pytest.raises(NotFound, match="source 'log' has no trained model yet; make one with whorl jobs train"):
-        model_steps.predict(warehouse, "log")
+        steps.predict(warehouse, "log")
 
 
 def test_a_log_too_short_to_train_on_is_one_line_and_leaves_no_model(job_log, quick_training):
     warehouse = job_log([{"runtime_s": 1.0}])
     with pytest.raises(BadInput, match="1 different times of submission; expected at least three"):
-        model_steps.train(warehouse, "log", quick_training, "run")
+        steps.train(warehouse, "log", quick_training, "run")
     with pytest.raises(NotFound, match="source 'lag' has no job runs; sources that have some: 'log'"):
-        model_steps.train(warehouse, "lag", quick_training, "run")
+        steps.train(warehouse, "lag", quick_training, "run")
     assert cards(warehouse.models) == []
 
 
@@ -166,7 +166,7 @@ def test_a_log_too_short_to_train_on_is_one_line_and_leaves_no_model(job_log, qu
 def test_an_evaluation_of_a_source_keeps_no_model_and_gives_the_figures_of_a_training(
     trained_log, quick_training, tmp_path
 ):
-    figures = model_steps.evaluate_source(trained_log, "log", quick_training, str(tmp_path / "page"))
+    figures = steps.evaluate_source(trained_log, "log", quick_training, str(tmp_path / "page"))
     assert figures["report"] == str(tmp_path / "page" / "jobs-evaluation.html")
     assert (tmp_path / "page" / "predictors.parquet").exists()
     card = cards(trained_log.models)[0]
@@ -188,7 +188,7 @@ def test_a_figure_that_cannot_be_had_keeps_its_reason(trained_log):
 def test_shapes_are_characterised_by_the_step(job_log, varied_runs, quick_training):
     warehouse = job_log(varied_runs())
     params = quick_training.predict.characterise
-    found = model_steps.characterise(warehouse, "log", params)
+    found = steps.characterise(warehouse, "log", params)
     assert (found["n_groups"], found["k"]) == (12, {"ratio": 2, "delta": 2})
     read = read_characterised(warehouse, "log")
     assert list(read) == ["ratio", "delta"]

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.variance import explain_variance
+from tasks.jobs.explain.variance import explain_variance
 
 
 def frame(**columns):

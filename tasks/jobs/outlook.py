@@ -1,0 +1,416 @@
+"""What to expect: the next run of a job, a run that goes on, and the jobs that cost the most waiting.
+
+The next run, from the job's own runs, is taken as exchangeable with them: as likely to fall into any gap between them.
+A run that goes on is done by d with P(T <= d | T > e) = 1 - S(d) / S(e) after e seconds, S(t) = P(T > t). Where S(e) is
+next to nothing the prediction has nothing to say, though the run goes on; so beyond t_L, the time that a run stays
+under with probability L = BEYOND_LEVEL, S is at least that of a power law: S(t) >= (1 - L) (t_L / t)^a.
+Such a tail has no scale of its own: the longer a run has lasted, the longer it may still last. Measured on runs that
+took longer than all of 20 earlier runs of their job, a = 1 / mean log(runtime / longest so far) (Hill's estimate) was
+2.7 (285 runs of a recording) and 2.0 (230 runs of NASA iPSC/860): TAIL_INDEX. The power law is ours."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+from tasks.errors import BadInput, BadSetting, NotFound
+from tasks.jobs.distribution import Floats, Predicted, checked_levels
+from tasks.jobs.params import CostParams, OutlookParams, SummaryParams
+from tasks.jobs.summary import find_group
+from tasks.quantities import duration, share
+from tasks.warehouse.connection import fetch
+from tasks.warehouse.place import Warehouse
+
+NEXT = Path(__file__).with_name("outlook_next.sql")
+GAPS, IDLE = 20, 3.0  # idle: without a run for so many times the longest of the job's last gaps, and for a day
+CONFIDENCE = 0.9
+LEVELS = (0.5, 0.9, 0.95, 0.99)
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+ROUNDING = 1e-9  # 1 / (1 - 0.9) is a little more than 10 in binary
+DAY_S = 86_400.0
+FAR = 1e-9  # chance to be beyond the time where the integral of the tail is cut
+SHORTEST_S = 1e-3  # where the power law begins at the earliest: a job predicted to take no time has no scale
+NEAREST = 1e-15  # of a level to 0 and 1
+BEYOND_LEVEL = 0.99
+REST = 1 - BEYOND_LEVEL
+TAIL_INDEX = 2.0
+CELLS = 1_000_000  # runs times resamples drawn together
+COSTS = (
+    "group_key", "n_runs", "runs_per_day", "median_s", "above_median_s", "cost_s_per_day", "low_s_per_day",
+    "high_s_per_day", "share_of_all", "predicted_median_s", "predicted_above_median_s", "predicted_cost_s_per_day",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Chance:
+    """How often runs exceeded time_s: k of n, as a share, with the Wilson interval from low to high."""
+
+    time_s: float
+    k: int
+    n: int
+    share: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The time that the next run stays under with probability `level`; None if n_needed runs are not there."""
+
+    level: float
+    time_s: float | None
+    n_needed: int
+
+
+@dataclass(frozen=True)
+class NextRun:
+    """What the n finished runs of a job say of its next run. quantiles_s: level to seconds."""
+
+    group_key: str
+    n: int
+    quantiles_s: dict[float, float]
+    bounds: list[Bound]
+    chance: Chance | None
+
+
+def next_run(
+    warehouse: Warehouse,
+    source: str,
+    job: str,
+    params: SummaryParams,
+    *,
+    time_s: float | None = None,
+    levels: tuple[float, ...] = LEVELS,
+) -> NextRun:
+    """Answer for one job, named by its key or a unique part of it; with time_s also the chance to exceed it.
+
+    Raises NotFound if no or several jobs fit, or the job has no finished run; BadSetting for a time or level
+    that cannot be."""
+    group_key = find_group(warehouse, source, job)
+    rows = fetch(
+        warehouse,
+        """SELECT runtime_s FROM jobs.runs WHERE source = $source AND group_key = $group_key
+        AND list_contains($statuses, status) AND isfinite(runtime_s) AND what_if IS NULL ORDER BY runtime_s""",
+        {"source": source, "group_key": group_key, "statuses": list(params.statuses)},
+    )
+    runtimes_s = rows["runtime_s"].to_numpy(dtype=np.float64)
+    if not len(runtimes_s):
+        raise NotFound(
+            f"job {group_key!r} of source {source!r} has no finished run (status {' or '.join(params.statuses)}); "
+            "count other runs with summary.statuses"
+        )
+    return NextRun(
+        group_key=group_key,
+        n=len(runtimes_s),
+        quantiles_s={level: float(np.quantile(runtimes_s, level)) for level in QUANTILES},
+        bounds=[bound(runtimes_s, level) for level in levels],
+        chance=None if time_s is None else chance_to_exceed(runtimes_s, time_s),
+    )
+
+
+def chance_to_exceed(runtimes_s: NDArray[np.float64], time_s: float, *, confidence: float = CONFIDENCE) -> Chance:
+    """Share of runs longer than time_s, with its Wilson interval; runtimes_s: (n,), n at least 1.
+
+    Raises BadSetting if time_s is no time."""
+    if not (math.isfinite(time_s) and time_s >= 0):
+        raise BadSetting(f"time {time_s:g} s: expected a number of seconds, 0 or more")
+    n, k = len(runtimes_s), int(np.sum(runtimes_s > time_s))
+    interval = binomtest(k, n).proportion_ci(confidence, method="wilson")
+    return Chance(time_s, k, n, k / n, float(interval.low), float(interval.high))
+
+
+def bound(runtimes_s: NDArray[np.float64], level: float) -> Bound:
+    """The time that the next run stays under with probability `level`: order statistic ceil((n + 1) level).
+
+    It is one step further out than the plain quantile, since the next run is one more draw: of n exchangeable runs
+    the k-th is not exceeded by the next with probability at least k / (n + 1). runtimes_s: (n,).
+    No time if n < 1 / (1 - level). Raises BadSetting for a level outside (0, 1)."""
+    if not 0 < level < 1:
+        raise BadSetting(f"level {level:g}: expected a probability between 0 and 1, such as 0.95")
+    n, n_needed = len(runtimes_s), math.ceil(1 / (1 - level) - ROUNDING)
+    if n < n_needed:
+        return Bound(level, None, n_needed)
+    rank = math.ceil((n + 1) * level - ROUNDING)  # from 1; at most n, since n >= n_needed
+    return Bound(level, float(np.sort(runtimes_s)[rank - 1]), n_needed)
+
+
+@dataclass(frozen=True)
+class PredictedChance:
+    """predicted: chance that the next run takes longer than time_s. history: how often past runs did; None without.
+
+    agrees: the predicted chance lies in the Wilson interval of the history; None without a history."""
+
+    time_s: float
+    predicted: float
+    history: Chance | None
+    agrees: bool | None
+
+
+def chances_to_exceed(predicted: Predicted, time_s: Any) -> Floats:
+    """P(runtime > time_s), never rising with the time; time_s in seconds: one for all, (n,) or (n, m).
+
+    Of a time that equals a predicted single value, that value does not count: it does not exceed it. The answer has
+    the shape of time_s, (n,) for one. Raises BadSetting if a time is no time."""
+    return np.asarray(np.clip(1 - predicted.cdf(_one_each("time", time_s, predicted.n)), 0.0, 1.0))
+
+
+def chances_beside_history(
+    predicted: Predicted, time_s: float, histories: Sequence[Any | None]
+) -> list[PredictedChance]:
+    """For each instance the predicted chance to exceed time_s and, from its past runtimes, the share that did.
+
+    histories: n arrays of runtimes in seconds, None or empty for a job without finished runs. Raises BadSetting if
+    time_s is no time, ValueError if histories are not one an instance."""
+    chances = []
+    for chance, runs in zip(chances_to_exceed(predicted, time_s), histories, strict=True):
+        past = chance_to_exceed(np.asarray(runs, dtype=np.float64), time_s) if runs is not None and len(runs) else None
+        agrees = None if past is None else bool(past.low <= chance <= past.high)
+        chances.append(PredictedChance(float(time_s), float(chance), past, agrees))
+    return chances
+
+
+def _one_each(name: str, time_s: Any, n: int) -> Floats:
+    """Times in seconds, (n,) or (n, m), from one time, (n,) or (n, m). Raises BadSetting for NaN and below 0."""
+    times = np.asarray(time_s, dtype=np.float64)
+    times = np.full(n, times) if times.ndim == 0 else times
+    if times.ndim > 2 or len(times) != n:
+        raise BadSetting(f"{name}: shape {times.shape}; expected one time, ({n},) or ({n}, m)")
+    is_wrong = ~(np.isfinite(times) & (times >= 0))
+    if is_wrong.any():
+        raise BadSetting(f"{name} {times[is_wrong][0]:g} s: expected a number of seconds, 0 or more")
+    return times
+
+
+class _Survival:
+    """P(runtime > t) of n instances, at least that of the power law beyond begins_s, (n,)."""
+
+    def __init__(self, predicted: Predicted) -> None:
+        self.predicted = predicted
+        self.begins_s = np.maximum(predicted.quantile(BEYOND_LEVEL), SHORTEST_S)
+
+    def at(self, t: Floats) -> Floats:
+        """(n,) or (n, m), in the shape of t."""
+        return np.maximum(self._as_predicted(t), self._power_law(t))
+
+    def is_beyond(self, t: Floats) -> NDArray[np.bool_]:
+        """Where the power law is above what was predicted: longer than anything expected."""
+        return np.asarray(self._power_law(t) > self._as_predicted(t))
+
+    def time_of(self, survival: Floats) -> Floats:
+        """Seconds: the smallest t with at(t) <= survival; survival: (n, m), between 0 and 1."""
+        in_tail = self.begins_s[:, None] * (REST / np.maximum(survival, np.finfo(float).tiny)) ** (1 / TAIL_INDEX)
+        found = self.predicted.quantile(np.clip(1 - survival, NEAREST, 1 - NEAREST))
+        return np.where(survival < REST, np.maximum(found, in_tail), found)
+
+    def _as_predicted(self, t: Floats) -> Floats:
+        return np.clip(1 - self.predicted.cdf(t), 0.0, 1.0)
+
+    def _power_law(self, t: Floats) -> Floats:
+        """At most REST, so below what was predicted for every t before begins_s."""
+        begins_s = self.begins_s[:, None] if t.ndim == 2 else self.begins_s
+        return np.asarray(REST * (begins_s / np.maximum(t, begins_s)) ** TAIL_INDEX)
+
+
+def chances_in_time(predicted: Predicted, elapsed_s: Any, deadline_s: Any) -> Floats:
+    """P(runtime <= deadline_s | runtime > elapsed_s): (n,) or (n, m), in the shape of deadline_s, (n,) for one.
+
+    elapsed_s: how long each run goes already, one for all or (n,); deadline_s: since its start as well, one for all,
+    (n,) or (n, m). A deadline at or before elapsed_s has passed: 0. At elapsed 0 it is the predicted cdf, except that
+    beyond the time of BEYOND_LEVEL it can be up to REST less. Raises BadSetting for what is no time."""
+    elapsed, deadline = _one_each("elapsed", elapsed_s, predicted.n), _one_each("deadline", deadline_s, predicted.n)
+    if elapsed.ndim == 2:
+        raise BadInput("elapsed", f"shape {elapsed.shape}", f"one time, or ({predicted.n},): a run has one age")
+    survival = _Survival(predicted)
+    left = survival.at(elapsed)
+    elapsed, left = (elapsed[:, None], left[:, None]) if deadline.ndim == 2 else (elapsed, left)
+    # at elapsed 0 a predicted run of 0 s is still possible: T >= 0 excludes nothing
+    left = np.where(elapsed > 0, left, 1.0)
+    chance = np.clip(1 - survival.at(deadline) / left, 0.0, 1.0)
+    return np.where((deadline <= elapsed) & (elapsed > 0), 0.0, chance)
+
+
+def remaining_s(predicted: Predicted, elapsed_s: Any, q: Any) -> Floats:
+    """Seconds from now that a run still takes at most, with probability q, given that it runs elapsed_s already.
+
+    elapsed_s: one for all or (n,); q: one level, (n,) or (n, m); the answer has the shape of q. 0 or more, rising
+    with q. Raises BadSetting for what is no time, ValueError for a level outside (0, 1)."""
+    elapsed, levels = _one_each("elapsed", elapsed_s, predicted.n), checked_levels(q, predicted.n)
+    survival = _Survival(predicted)
+    left = np.where(elapsed > 0, survival.at(elapsed), 1.0)[:, None]
+    wide = levels if levels.ndim == 2 else levels[:, None]
+    times = survival.time_of((1 - wide) * left) - elapsed[:, None]
+    return np.asarray(np.maximum(times, 0.0).reshape(levels.shape))
+
+
+def running_outlook(
+    running: pd.DataFrame,
+    predicted: Predicted,
+    now: pd.Timestamp,
+    params: OutlookParams,
+    *,
+    deadlines_at: pd.Series | None = None,
+) -> pd.DataFrame:
+    """What to expect of each running job, on the index of `running`.
+
+    running: run_id, group_key, started_at (UTC); row i is instance i of predicted. now: UTC. deadlines_at: when each
+    should be done, missing where there is none. Columns: run_id, group_key, elapsed_s, chance_so_long (that a run
+    takes longer than this one has so far), is_beyond (longer than anything expected: what follows is the power law),
+    left_<level>_s for each of params.levels, and chance_in_time (missing without a deadline). A start after now, as
+    clocks have it, counts as just started. Raises BadInput for missing columns or starts, or another number of rows."""
+    missing = [name for name in ("run_id", "group_key", "started_at") if name not in running]
+    if missing or len(running) != predicted.n:
+        problem = f"no column {', '.join(missing)}" if missing else f"{len(running)} rows, {predicted.n} predictions"
+        raise BadInput("running jobs", problem, "run_id, group_key and started_at, one row a prediction")
+    if running["started_at"].isna().any():
+        run_id = running.loc[running["started_at"].isna(), "run_id"].iloc[0]
+        raise BadInput("running jobs", f"run {run_id} has no start", "the start of each", "leave out pending runs")
+    started_at = pd.to_datetime(running["started_at"])
+    elapsed = np.maximum(np.asarray((now - started_at).dt.total_seconds(), dtype=np.float64), 0.0)
+    survival, levels = _Survival(predicted), sorted(set(params.levels))
+    left = remaining_s(predicted, elapsed, np.broadcast_to(levels, (len(elapsed), len(levels))))
+    outlook = running[["run_id", "group_key"]].assign(
+        elapsed_s=elapsed, chance_so_long=survival.at(elapsed), is_beyond=survival.is_beyond(elapsed)
+    )
+    for place, level in enumerate(levels):
+        outlook[f"left_{100 * level:.10g}_s"] = np.maximum.accumulate(left, axis=1)[:, place]
+    outlook["chance_in_time"] = np.nan
+    if deadlines_at is not None:
+        due = (pd.to_datetime(deadlines_at.reindex(running.index)) - started_at).dt.total_seconds().to_numpy(np.float64)
+        has_deadline = np.flatnonzero(np.isfinite(due))
+        due, elapsed = due[has_deadline], elapsed[has_deadline]
+        chances = chances_in_time(predicted.rows(has_deadline), elapsed, np.maximum(due, 0))
+        outlook.iloc[has_deadline, -1] = np.where(due <= elapsed, 0.0, chances)
+    return outlook
+
+
+def costliest_jobs(
+    runs: pd.DataFrame,
+    params: CostParams,
+    *,
+    predicted: Predicted | None = None,
+    keys: Sequence[str] | None = None,
+    days: float | None = None,
+) -> pd.DataFrame:
+    """The params.n_jobs jobs with the most waiting through variation: runs per day × E[(T - median)+], costliest first.
+
+    runs: group_key, submitted_at, runtime_s in seconds; rows without a finite runtime are left out. predicted, keys:
+    instances and the job of each, for what is expected of next runs; several of a job count the same. days: how long
+    the log is; by default from its first to its last submission. Columns: group_key, n_runs, runs_per_day, median_s,
+    above_median_s (mean time above the median of its runs), cost_s_per_day with its bootstrap interval low_s_per_day
+    to high_s_per_day, share_of_all (of the cost of all jobs), and the same as predicted: predicted_median_s,
+    predicted_above_median_s, predicted_cost_s_per_day; missing for a job without an instance.
+    Raises BadInput for missing columns, no job with enough runs, or a log without length."""
+    table, times = _measured_costs(runs, params, days)
+    order = np.lexsort((table["group_key"], -table["cost_s_per_day"]))[: params.n_jobs]
+    top = table.iloc[order].reset_index(drop=True)
+    intervals = [
+        _cost_interval(times[key], per_day, params, place)
+        for place, (key, per_day) in enumerate(zip(top["group_key"], top["runs_per_day"], strict=True))
+    ]
+    top[["low_s_per_day", "high_s_per_day"]] = np.array(intervals)
+    top = top.merge(_expected_costs(predicted, keys), on="group_key", how="left")
+    top["predicted_cost_s_per_day"] = top["runs_per_day"] * top["predicted_above_median_s"]
+    return top[list(COSTS)]
+
+
+def mean_above(predicted: Predicted, time_s: Any) -> Floats:
+    """E[(T - x)+] in seconds, the integral of P(T > t) over t > x = time_s: one for all, (n,) or (n, m).
+
+    From the slope of the CRPS: d crps(x) / dx = 2 P(T <= x) - 1, so between x and a time y that is never reached the
+    integral is ((y - x) - (crps(y) - crps(x))) / 2. Exact for bins and histories; for a mixture as its CRPS."""
+    x = _one_each("time", time_s, predicted.n)
+    far = predicted.quantile(1 - FAR)
+    y = np.maximum(x, far[:, None] if x.ndim == 2 else far)
+    return np.asarray(np.maximum((y - x) - (predicted.crps(y) - predicted.crps(x)), 0.0) / 2)
+
+
+def _measured_costs(
+    runs: pd.DataFrame, params: CostParams, days: float | None
+) -> tuple[pd.DataFrame, dict[str, Floats]]:
+    """One row a job with enough runs, and its runtimes, ascending."""
+    needed = ("group_key", "submitted_at", "runtime_s")
+    if missing := [name for name in needed if name not in runs]:
+        raise BadInput("runs", f"no column {', '.join(missing)}", f"a frame with {', '.join(needed)}")
+    runs = runs.loc[np.isfinite(runs["runtime_s"].to_numpy(dtype=np.float64, na_value=np.nan)), list(needed)]
+    if days is None:
+        span = runs["submitted_at"].max() - runs["submitted_at"].min()
+        days = span.total_seconds() / DAY_S if len(runs) else 0.0
+    if not days > 0:
+        raise BadInput("runs", f"a log of {days:g} days", "submissions at different times, or `days`")
+    of_jobs = runs.groupby("group_key")["runtime_s"]
+    times = {str(key): np.sort(one.to_numpy(dtype=float)) for key, one in of_jobs if len(one) >= params.min_support}
+    if not times:
+        raise BadInput("runs", f"no job with {params.min_support} runs", "at least one", "lower min_support")
+    table = pd.DataFrame({"group_key": list(times), "n_runs": [len(one) for one in times.values()]})
+    table["runs_per_day"] = table["n_runs"] / days
+    table["median_s"] = [float(np.median(one)) for one in times.values()]
+    table["above_median_s"] = [_above_median(one[None, :])[0] for one in times.values()]
+    table["cost_s_per_day"] = table["runs_per_day"] * table["above_median_s"]
+    whole = float(table["cost_s_per_day"].sum())
+    table["share_of_all"] = table["cost_s_per_day"] / whole if whole > 0 else 0.0
+    return table, times
+
+
+def _above_median(times: Floats) -> Floats:
+    """Mean time above the median of each row: (n_rows, n_runs) to (n_rows,)."""
+    return np.asarray(np.maximum(times - np.median(times, axis=1, keepdims=True), 0).mean(axis=1))
+
+
+def _cost_interval(times: Floats, per_day: float, params: CostParams, place: int) -> tuple[float, float]:
+    """Percentile bootstrap over the runs of one job; the number of runs per day is taken as it is."""
+    rng = np.random.default_rng([params.seed, place])
+    block = max(1, CELLS // len(times))
+    means = [
+        _above_median(times[rng.integers(len(times), size=(min(block, params.n_resamples - first), len(times)))])
+        for first in range(0, params.n_resamples, block)
+    ]
+    rest = (1 - params.confidence) / 2
+    low, high = np.quantile(np.concatenate(means), [rest, 1 - rest])
+    return float(low) * per_day, float(high) * per_day
+
+
+def _expected_costs(predicted: Predicted | None, keys: Sequence[str] | None) -> pd.DataFrame:
+    """Predicted median and time above it of each job: the mean over its instances."""
+    columns = ["group_key", "predicted_median_s", "predicted_above_median_s"]
+    if predicted is None or keys is None or not predicted.n:
+        return pd.DataFrame(columns=columns).astype(dict.fromkeys(columns[1:], float))
+    if len(keys) != predicted.n:
+        raise BadInput("keys", f"{len(keys)} of them", f"one for each of the {predicted.n} instances")
+    median_s = predicted.quantile(0.5)
+    found = pd.DataFrame(dict(zip(columns, (list(keys), median_s, mean_above(predicted, median_s)), strict=True)))
+    return found.groupby("group_key", as_index=False).mean()[columns]
+
+
+def with_answers(warehouse: Warehouse, source: str, predictions: pd.DataFrame) -> pd.DataFrame:
+    """Rows of jobs.predictions of one model with runs_per_day, cost_s_per_day, is_idle, reason, help and answer.
+
+    answer: how likely the next run is late, what that costs, why, and what would help, in one sentence; reason and help
+    as far as `explain` and `whatif` were asked. is_idle: the job has not run for long, so no next run is due."""
+    if predictions.empty:
+        return predictions
+    first = predictions.iloc[0]
+    asked = {"source": source, "model_id": first["model_id"], "now": first["predicted_at"], "gaps": GAPS, "idle": IDLE}
+    found = predictions.merge(fetch(warehouse, NEXT.read_text(), asked), on="group_key", how="left")
+    found["cost_s_per_day"] = found["expected_excess_s"] * found["runs_per_day"]
+    return found.assign(answer=[next_words(row) for row in found.to_dict("records")])
+
+
+def next_words(row: Mapping[Any, Any]) -> str:
+    """One row of with_answers as a sentence."""
+    parts = [f"95 % sure to end within {duration(row['p95_s'])}"]
+    if not pd.isna(row["exceeds_2x_share"]):
+        chance = f"{share(row['exceeds_2x_share'])} chance to take twice its usual {duration(row['usual_s'])}"
+        parts = [f"{chance}; {parts[0]}"]
+    cost = f"expected beyond the usual: {duration(row['expected_excess_s'])} a run"
+    parts.append(cost if pd.isna(row["cost_s_per_day"]) else f"{cost}, {duration(row['cost_s_per_day'])} a day")
+    if not pd.isna(row["reason"]):
+        parts.append(str(row["reason"]))
+    if not pd.isna(row["help"]):
+        parts.append(f"{row['help']} would take {share(-row['help_share'])} off what 95 % of the runs stay under")
+    return f"{row['group_key']}: {'; '.join(parts)}"

@@ -1,0 +1,35 @@
+-- Of each job with a predicted next run: how often it runs, whether it is idle far beyond its rhythm, the first reason
+-- why its next run may vary, and the change that helps most, where the model in use was asked for these.
+WITH runs AS (
+    SELECT group_key, coalesce(submitted_at, started_at) AS submitted_at FROM jobs.runs
+    WHERE source = $source AND what_if IS NULL AND coalesce(submitted_at, started_at) IS NOT NULL
+),
+gaps AS (
+    SELECT
+        group_key, submitted_at,
+        epoch(submitted_at - lag(submitted_at) OVER (PARTITION BY group_key ORDER BY submitted_at)) AS gap_s,
+        row_number() OVER (PARTITION BY group_key ORDER BY submitted_at DESC) AS place
+    FROM runs
+),
+rhythm AS (
+    SELECT
+        group_key, max(submitted_at) AS newest_at, max(gap_s) FILTER (place <= $gaps) AS longest_gap_s,
+        (count(*) - 1) * 86400 / nullif(epoch(max(submitted_at) - min(submitted_at)), 0) AS runs_per_day
+    FROM gaps GROUP BY group_key
+),
+reasons AS (
+    SELECT group_key, arg_min(words, (question <> 'variation', rank)) AS reason FROM jobs.reasons
+    WHERE source = $source AND model_id = $model_id AND run_id IS NULL
+    GROUP BY group_key
+),
+helps AS (
+    SELECT arg_min(scenario, change / before) AS help, min(change / before) AS help_share FROM jobs.what_ifs
+    WHERE source = $source AND model_id = $model_id AND measure = 'p95' AND high < 0 AND before > 0
+),
+final AS (
+    SELECT
+        group_key, runs_per_day, reason, help, help_share,
+        coalesce(epoch($now::TIMESTAMP - newest_at) > greatest($idle * longest_gap_s, 86400), FALSE) AS is_idle
+    FROM rhythm LEFT JOIN reasons USING (group_key), helps
+)
+SELECT * FROM final

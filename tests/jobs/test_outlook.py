@@ -1,0 +1,478 @@
+"""The next run, runs that go on and the costliest jobs: values by hand, properties, synthetic cases, refusals."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.errors import BadInput, BadSetting, NotFound
+from tasks.jobs.distribution import (
+    Binned,
+    Empirical,
+    Tails,
+    gather_history,
+)
+from tasks.jobs.outlook import (
+    LEVELS,
+    bound,
+    chance_to_exceed,
+    chances_beside_history,
+    chances_in_time,
+    chances_to_exceed,
+    costliest_jobs,
+    mean_above,
+    next_run,
+    next_words,
+    remaining_s,
+    running_outlook,
+    with_answers,
+)
+from tasks.jobs.params import CostParams, OutlookParams, SummaryParams
+
+TEN = np.arange(1.0, 11.0)
+
+
+def test_one_of_ten_runs_exceeds_nine_seconds_with_the_wilson_interval_worked_out_by_hand():
+    chance = chance_to_exceed(TEN, 9)
+    assert (chance.k, chance.n, chance.share) == (1, 10, 0.1)
+    # z = 1.644854: centre (0.1 + z^2 / 20) / (1 + z^2 / 10) = 0.185177, half width
+    # z / (1 + z^2 / 10) * root(0.1 * 0.9 / 10 + z^2 / 400) = 0.162543
+    assert (chance.low, chance.high) == (pytest.approx(0.022634, abs=1e-5), pytest.approx(0.347720, abs=1e-5))
+
+
+def test_a_time_that_no_run_exceeded_still_has_a_chance_above_nothing():
+    chance = chance_to_exceed(TEN, 10)
+    assert (chance.k, chance.low) == (0, 0)
+    assert chance.high == pytest.approx(2.705543 / (10 + 2.705543), abs=1e-5)  # z^2 / (n + z^2)
+
+
+def test_the_chance_never_rises_with_the_time():
+    shares = [chance_to_exceed(TEN, time_s).share for time_s in np.linspace(0, 12, 50)]
+    assert shares == sorted(shares, reverse=True)
+
+
+@pytest.mark.parametrize("time_s", [-1.0, float("nan"), float("inf")])
+def test_what_is_no_time_is_refused(time_s):
+    with pytest.raises(BadSetting, match="expected a number of seconds, 0 or more"):
+        chance_to_exceed(TEN, time_s)
+
+
+@pytest.mark.parametrize(
+    ("n", "level", "time_s", "n_needed"),
+    [
+        (10, 0.9, 10.0, 10),  # the 10th of 10: ceil(11 * 0.9) = 10
+        (9, 0.9, None, 10),
+        (20, 0.95, 20.0, 20),
+        (19, 0.95, None, 20),
+        (99, 0.99, None, 100),
+        (100, 0.99, 100.0, 100),
+        (19, 0.9, 18.0, 10),  # ceil(20 * 0.9) = 18, in binary 18.000000000000004
+        (3, 0.5, 2.0, 2),
+    ],
+)
+def test_a_bound_is_an_order_statistic_and_needs_enough_runs(n, level, time_s, n_needed):
+    found = bound(np.arange(1.0, n + 1)[::-1].copy(), level)
+    assert (found.time_s, found.n_needed) == (time_s, n_needed)
+
+
+def test_the_next_run_stays_under_the_bound_as_often_as_promised():
+    rng = np.random.default_rng(5)
+    draws = np.exp(rng.normal(size=(4000, 31)))
+    for level in (0.5, 0.9, 0.95):
+        held = [run <= bound(past, level).time_s for past, run in zip(draws[:, :30], draws[:, 30], strict=True)]
+        assert np.mean(held) > level - 3 * np.sqrt(level * (1 - level) / 4000)
+        assert np.mean(held) < level + 1 / 31 + 3 * np.sqrt(level * (1 - level) / 4000)  # and not by being huge
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 1.5])
+def test_a_level_that_is_no_probability_is_refused(level):
+    with pytest.raises(BadSetting, match="expected a probability between 0 and 1"):
+        bound(TEN, level)
+
+
+def test_a_job_is_answered_for_from_its_own_finished_runs(job_log):
+    rows = [{"runtime_s": float(x), "group_key": "etl daily"} for x in range(1, 11)]
+    rows += [{"runtime_s": 500.0, "group_key": "etl daily", "status": "failed"}]
+    rows += [{"runtime_s": 1000.0, "group_key": "other"}]
+    found = next_run(job_log(rows), "log", "daily", SummaryParams(), time_s=9)
+    assert (found.group_key, found.n, found.quantiles_s[0.5]) == ("etl daily", 10, 5.5)
+    assert found.chance is not None
+    assert found.chance.k == 1
+    assert [(one.level, one.time_s) for one in found.bounds] == list(zip(LEVELS, [6, 10, None, None], strict=True))
+
+
+def test_without_a_time_there_is_no_chance(job_log):
+    assert next_run(job_log([{"runtime_s": 1.0}]), "log", "job", SummaryParams()).chance is None
+
+
+def test_a_job_that_never_finished_says_so(job_log):
+    warehouse = job_log([{"runtime_s": 1.0, "status": "failed"}])
+    with pytest.raises(NotFound, match=r"job 'job' of .* has no finished run \(status completed or unknown\)"):
+        next_run(warehouse, "log", "job", SummaryParams())
+
+
+def past(*histories):
+    groups = np.repeat(np.arange(len(histories)), [len(h) for h in histories])
+    return Empirical(gather_history(np.concatenate(histories), groups), np.arange(len(histories)))
+
+
+def even(low_s, high_s, *medians_s):
+    """Evenly spread from low to high times the median."""
+    n = len(medians_s)
+    return Binned([low_s, high_s], np.ones((n, 1)), np.array(medians_s), "ratio")
+
+
+def test_a_run_spread_evenly_from_5_to_15_s_exceeds_12_s_with_0_3():
+    assert chances_to_exceed(even(0.5, 1.5, 10.0), 12) == pytest.approx([0.3])
+
+
+def test_a_time_equal_to_the_longest_run_is_not_exceeded_as_in_the_plain_history():
+    assert chances_to_exceed(past(TEN), 10) == pytest.approx([0.0])
+    assert chances_to_exceed(past(TEN), 9) == pytest.approx([0.1])
+
+
+@pytest.mark.parametrize("predicted", [past(TEN, TEN * 3), even(0, 2, 5.0, 50.0)], ids=["past", "even"])
+def test_the_chance_never_rises_with_the_time_of_predictions(predicted):
+    found = chances_to_exceed(predicted, np.broadcast_to(np.linspace(0, 120, 200), (2, 200)))
+    assert (np.diff(found, axis=1) <= 1e-12).all()
+    assert (found >= 0).all() and (found <= 1).all()
+
+
+def test_each_instance_can_be_asked_its_own_time():
+    assert chances_to_exceed(past(TEN, TEN), np.array([5.0, 8.0])) == pytest.approx([0.5, 0.2])
+
+
+def test_the_plain_history_stands_beside_the_prediction_and_says_whether_it_agrees():
+    near, far, fresh = chances_beside_history(even(0, 1, 10.0, 1000.0, 10.0), 9, [TEN, TEN, None])
+    assert (near.predicted, near.history.share, near.agrees) == (pytest.approx(0.1), 0.1, True)
+    # Wilson, 90 %, of 1 in 10: 0.0226 to 0.3477
+    assert (far.predicted, far.agrees) == (pytest.approx(0.991), False)
+    assert (fresh.history, fresh.agrees) == (None, None)
+
+
+@pytest.mark.parametrize("time_s", [-1.0, float("nan"), float("inf")])
+def test_what_is_no_time_is_refused_of_predictions(time_s):
+    with pytest.raises(BadSetting, match="expected a number of seconds, 0 or more"):
+        chances_to_exceed(past(TEN), time_s)
+
+
+def test_times_for_another_number_of_instances_are_refused():
+    with pytest.raises(BadSetting, match=r"time: shape \(3,\); expected one time, \(1,\)"):
+        chances_to_exceed(past(TEN), np.ones(3))
+
+
+@pytest.mark.parametrize("level", [0, 1, 95])
+def test_a_level_that_is_no_probability_is_refused_of_predictions(level):
+    with pytest.raises(ValueError, match="levels"):
+        OutlookParams(levels=(0.5, level))
+
+
+PARAMS = OutlookParams()
+NOW = pd.Timestamp("2026-02-01 12:00")
+
+
+def even_runs(n=1):
+    """Evenly spread from 0 to 100 s."""
+    return Binned([0.0, 1.0], np.ones((n, 1)), np.full(n, 100.0), "ratio")
+
+
+def binned(n=5, seed=2):
+    rng = np.random.default_rng(seed)
+    edges, shapes = np.linspace(0, 4, 13), rng.dirichlet(np.ones(12), n)
+    return Binned(edges, shapes, rng.lognormal(3, 1, n), "ratio", Tails(1.5))
+
+
+def test_half_way_through_100_even_seconds_the_chance_for_75_is_one_half():
+    # P(T <= 75 | T > 50) = 25 / 50
+    assert chances_in_time(even_runs(), 50, 75) == pytest.approx([0.5])
+
+
+def test_after_three_of_ten_past_runs_the_chance_is_that_of_the_seven_left():
+    runs = np.arange(1.0, 11.0)
+    # longer than 3: 4 ... 10; done by 6: 4, 5 and 6
+    assert chances_in_time(past(runs), 3, 6) == pytest.approx([3 / 7])
+
+
+@pytest.mark.parametrize("deadline_s", [30.0, 50.0])
+def test_a_deadline_that_has_passed_has_no_chance(deadline_s):
+    assert chances_in_time(even_runs(), 50, deadline_s).tolist() == [0.0]
+
+
+def test_at_elapsed_0_the_chance_is_the_predicted_one_up_to_the_beyond_level():
+    predicted = binned()
+    asked = np.broadcast_to(np.linspace(0, 500, 300), (5, 300))
+    found, cdf = chances_in_time(predicted, 0, asked), predicted.cdf(asked)
+    below = asked < predicted.quantile(0.99)[:, None]
+    assert found[below] == pytest.approx(cdf[below], abs=1e-12)
+    assert (found <= cdf + 1e-12).all() and (found >= cdf - 0.01).all()
+
+
+def test_a_job_of_no_length_is_done_at_once_if_it_has_not_begun():
+    assert chances_in_time(past([0.0, 0.0, 5.0]), 0, 0) == pytest.approx([2 / 3])
+
+
+def test_the_chance_rises_with_the_deadline_and_stays_a_probability():
+    for elapsed_s in (0.0, 10.0, 40.0, 500.0, 1e7):
+        asked = np.broadcast_to(np.geomspace(1, 1e9, 300), (5, 300))
+        found = chances_in_time(binned(), elapsed_s, asked)
+        assert (np.diff(found, axis=1) >= -1e-12).all()
+        assert (found >= 0).all() and (found <= 1).all()
+        assert found[:, -1] == pytest.approx(np.ones(5), abs=0.01)
+
+
+def test_beyond_every_past_run_it_lasts_twice_as_long_with_one_quarter():
+    # the longest of ten was 10 s; after 100 s: P(T > 200 | T > 100) = (100 / 200)^2
+    runs = past(np.arange(1.0, 11.0))
+    assert chances_in_time(runs, 100, 200) == pytest.approx([0.75])
+
+
+def test_beyond_all_that_was_expected_the_longer_it_lasts_the_longer_it_may_still_last():
+    found = [remaining_s(past([5.0] * 20), elapsed_s, 0.5)[0] for elapsed_s in (6, 60, 1e12)]
+    # half of the runs that lasted e last less than root 2 times e
+    assert found == pytest.approx([(np.sqrt(2) - 1) * e for e in (6, 60, 1e12)])
+
+
+def test_a_job_predicted_to_take_no_time_has_an_answer_while_it_runs():
+    runs = past([0.0] * 5)
+    assert chances_in_time(runs, 4, 8) == pytest.approx([0.75])
+    assert np.isfinite(chances_in_time(runs, 1e-6, 1e-5)).all()
+
+
+def test_a_run_at_the_edge_of_the_prediction_is_treated_like_one_just_before():
+    predicted = Binned([0.0, 1.0, 2.0], [[0.9, 0.1]], np.array([100.0]), "ratio")
+    edge = predicted.quantile(0.99)[0]
+    before, after = (chances_in_time(predicted, edge + step, 2 * edge)[0] for step in (-1e-6, 1e-6))
+    assert before == pytest.approx(after, abs=1e-5)
+
+
+def test_what_is_left_after_50_even_seconds_is_spread_over_the_other_50():
+    left = remaining_s(even_runs(), 50, np.array([[0.5, 0.9]]))
+    assert left == pytest.approx(np.array([[25.0, 45.0]]))
+
+
+def test_what_is_left_at_elapsed_0_is_the_predicted_quantile():
+    predicted = binned()
+    for q in (0.1, 0.5, 0.9, 0.98):
+        assert remaining_s(predicted, 0, q) == pytest.approx(predicted.quantile(q), rel=1e-6)
+
+
+def test_by_the_quantile_of_what_is_left_the_chance_to_be_done_is_its_level():
+    predicted = binned()
+    for elapsed_s in (1.0, 20.0, 300.0, 1e5):
+        for q in (0.3, 0.9, 0.999):
+            left = remaining_s(predicted, elapsed_s, q)
+            assert (left >= 0).all()
+            asked = (elapsed_s + left) * (1 + 1e-6)
+            assert (chances_in_time(predicted, elapsed_s, asked) >= q - 1e-6).all()
+            earlier = elapsed_s + left * (1 - 1e-5) - 1e-6
+            assert (chances_in_time(predicted, elapsed_s, np.maximum(earlier, 0)) <= q + 1e-3).all()
+
+
+def test_of_simulated_runs_that_last_long_the_stated_share_is_done_in_time():
+    rng = np.random.default_rng(8)
+    predicted = binned(n=1)
+    runs = predicted.quantile(rng.uniform(size=(1, 200_000)))[0]
+    elapsed_s = float(np.quantile(runs, 0.6))
+    left = runs[runs > elapsed_s]
+    for deadline_s in np.quantile(left, [0.2, 0.5, 0.8]):
+        chance = chances_in_time(predicted, elapsed_s, deadline_s)[0]
+        assert (left <= deadline_s).mean() == pytest.approx(chance, abs=0.01)
+
+
+@pytest.mark.parametrize(("elapsed_s", "deadline_s"), [(-1, 5), (float("nan"), 5), (1, float("inf"))])
+def test_what_is_no_time_of_a_running_run_is_refused(elapsed_s, deadline_s):
+    with pytest.raises(BadSetting, match="expected a number of seconds, 0 or more"):
+        chances_in_time(even_runs(), elapsed_s, deadline_s)
+
+
+def test_a_run_with_two_ages_is_refused():
+    with pytest.raises(BadInput, match="a run has one age"):
+        chances_in_time(even_runs(), np.ones((1, 2)), 5)
+
+
+def running(*minutes_ago):
+    starts = [NOW - pd.Timedelta(minutes=m) for m in minutes_ago]
+    n = len(starts)
+    return pd.DataFrame({"run_id": [f"r{i}" for i in range(n)], "group_key": "etl", "started_at": starts})
+
+
+def test_each_running_job_has_its_age_its_chance_and_what_is_left():
+    frame = running(1, 1, 0.5)
+    deadlines = pd.Series([NOW + pd.Timedelta(seconds=20), pd.NaT, NOW - pd.Timedelta(seconds=1)])
+    found = running_outlook(frame, even_runs(3), NOW, PARAMS, deadlines_at=deadlines)
+    assert found["elapsed_s"].tolist() == [60, 60, 30]
+    assert found["chance_so_long"].tolist() == pytest.approx([0.4, 0.4, 0.7])
+    assert found["chance_in_time"].tolist() == pytest.approx([0.5, np.nan, 0.0], nan_ok=True)
+    assert found["left_50_s"].tolist() == pytest.approx([20, 20, 35])
+    assert not found["is_beyond"].any()
+
+
+def test_a_run_beyond_all_that_was_expected_says_so():
+    found = running_outlook(running(10), even_runs(), NOW, PARAMS).iloc[0]
+    assert found["is_beyond"]
+    assert found["left_50_s"] == pytest.approx(600 * (np.sqrt(2) - 1))
+    # the law begins where 99 % of the runs are done, at 99 s
+    assert found["chance_so_long"] == pytest.approx(0.01 * (99 / 600) ** 2)
+
+
+def test_a_start_after_now_counts_as_just_started():
+    assert running_outlook(running(-5), even_runs(), NOW, PARAMS)["elapsed_s"].tolist() == [0.0]
+
+
+def test_no_running_job_gives_an_empty_table():
+    assert running_outlook(running(), even_runs(0), NOW, PARAMS).empty
+
+
+def test_a_run_without_a_start_is_refused():
+    frame = running(1).assign(started_at=pd.NaT)
+    with pytest.raises(BadInput, match="run r0 has no start; expected the start of each; leave out pending runs"):
+        running_outlook(frame, even_runs(), NOW, PARAMS)
+
+
+def test_predictions_of_other_runs_are_refused():
+    with pytest.raises(BadInput, match="1 rows, 2 predictions"):
+        running_outlook(running(1), even_runs(2), NOW, PARAMS)
+    with pytest.raises(BadInput, match="no column started_at"):
+        running_outlook(running(1).drop(columns="started_at"), even_runs(), NOW, PARAMS)
+
+
+COST = CostParams()
+
+
+def log_of(jobs, days=2.0):
+    """Runs evenly over so many days, first to last."""
+    start = pd.Timestamp("2026-01-01")
+    parts = [
+        pd.DataFrame(
+            {
+                "group_key": key,
+                "submitted_at": start + pd.to_timedelta(np.linspace(0, days, len(times)), unit="D"),
+                "runtime_s": np.asarray(times, dtype=float),
+            }
+        )
+        for key, times in jobs.items()
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_three_runs_of_1_2_and_6_s_wait_4_thirds_of_a_second_above_their_median():
+    assert mean_above(past([1.0, 2.0, 6.0]), 2) == pytest.approx([4 / 3])
+
+
+def test_an_even_spread_from_0_to_2_s_waits_a_quarter_second_above_1_s():
+    # the integral of (2 - t) / 2 from 1 to 2
+    predicted = Binned([0.0, 2.0], [[1.0]], np.array([1.0]), "ratio")
+    assert mean_above(predicted, np.array([[0.0, 1.0, 2.0, 5.0]])) == pytest.approx(np.array([[1, 0.25, 0, 0]]))
+
+
+def test_an_exponential_tail_waits_its_mean_above_any_time_in_it():
+    predicted = Binned([0.0, 1.0, 2.0], [[0.5, 0.5]], np.array([10.0]), "ratio", Tails(3.0))
+    # half of the runs are beyond 10 s, by 30 s in the mean
+    assert mean_above(predicted, 10) == pytest.approx([15.0], rel=1e-6)
+
+
+def test_time_above_equals_that_of_many_draws():
+    rng = np.random.default_rng(6)
+    predicted = Binned(np.linspace(0, 3, 7), rng.dirichlet(np.ones(6), 1), np.array([20.0]), "ratio", Tails(0.5))
+    draws = predicted.quantile(rng.uniform(size=(1, 400_000)))[0]
+    for time_s in (5.0, 20.0, 45.0):
+        assert mean_above(predicted, time_s)[0] == pytest.approx(np.maximum(draws - time_s, 0).mean(), rel=0.02)
+
+
+def test_time_above_never_rises_with_the_time():
+    predicted = past(np.random.default_rng(0).lognormal(3, 1, 30))
+    found = mean_above(predicted, np.linspace(0, 400, 100)[None, :])
+    assert (np.diff(found) <= 1e-9).all() and (found >= 0).all()
+
+
+def test_the_costliest_job_is_that_with_the_most_time_above_its_median_in_a_day():
+    # rare: 3 runs in 2 days, 4 s above in the mean; often: 8 runs, (4 * 4) / 8 = 2 s; steady: nothing
+    runs = log_of({"rare": [1, 1, 13], "often": [1, 1, 1, 1, 5, 5, 5, 5], "steady": [500.0] * 9})
+    found = costliest_jobs(runs, COST).set_index("group_key")
+    assert found.index.tolist() == ["rare", "often", "steady"]
+    assert found.loc[
+        "rare", ["runs_per_day", "median_s", "above_median_s", "cost_s_per_day"]
+    ].tolist() == pytest.approx([1.5, 1, 4, 6])
+    # median of often is 3: half of the runs are 2 s above
+    assert found.loc["often", ["above_median_s", "cost_s_per_day"]].tolist() == pytest.approx([1, 4])
+    assert found["share_of_all"].tolist() == pytest.approx([0.6, 0.4, 0])
+
+
+def test_only_so_many_jobs_are_listed_and_equal_ones_by_name():
+    runs = log_of({key: [1, 2, 3] for key in "dcba"})
+    assert costliest_jobs(runs, CostParams(n_jobs=2))["group_key"].tolist() == ["a", "b"]
+
+
+def test_what_is_predicted_stands_beside_what_was_measured():
+    runs = log_of({"a": [1, 2, 6], "b": [1, 1, 1]})
+    predicted = past([10.0, 20.0, 60.0], [20.0, 20.0, 20.0])
+    found = costliest_jobs(runs, COST, predicted=predicted, keys=["a", "a"]).set_index("group_key")
+    # mean of 40 / 3 and 0; 1.5 runs a day
+    assert found.loc["a", "predicted_above_median_s"] == pytest.approx(20 / 3)
+    assert found.loc["a", "predicted_cost_s_per_day"] == pytest.approx(10)
+    assert np.isnan(found.loc["b", "predicted_cost_s_per_day"])
+
+
+def test_the_interval_holds_the_true_cost_about_as_often_as_promised():
+    rng = np.random.default_rng(1)
+    jobs = {f"job {i:03}": rng.lognormal(3, 0.5, 60) for i in range(200)}
+    found = costliest_jobs(log_of(jobs), CostParams(n_jobs=200, n_resamples=200))
+    big = rng.lognormal(3, 0.5, 2_000_000)
+    truth = np.maximum(big - np.exp(3), 0).mean() * 30
+    held = ((found["low_s_per_day"] <= truth) & (found["high_s_per_day"] >= truth)).mean()
+    assert 0.78 < held < 0.96
+
+
+def test_the_order_of_the_rows_does_not_matter():
+    rng = np.random.default_rng(2)
+    runs = log_of({f"job {i}": rng.lognormal(3, 0.5, 20) for i in range(20)})
+    shuffled = runs.sample(frac=1, random_state=1)
+    pd.testing.assert_frame_equal(costliest_jobs(runs, COST), costliest_jobs(shuffled, COST))
+
+
+def test_a_job_with_too_few_runs_or_without_runtimes_is_left_out():
+    runs = log_of({"a": [1, 2, 6], "few": [1, 900], "none": [np.nan, 5, np.inf, 900]})
+    assert costliest_jobs(runs, COST)["group_key"].tolist() == ["a"]
+
+
+def test_a_log_without_jobs_of_enough_runs_or_without_length_is_refused():
+    with pytest.raises(BadInput, match="no job with 3 runs; expected at least one; lower min_support"):
+        costliest_jobs(log_of({"a": [1, 2]}), COST)
+    with pytest.raises(BadInput, match="a log of 0 days; expected submissions at different times, or `days`"):
+        costliest_jobs(log_of({"a": [1, 2, 3]}, days=0), COST)
+    assert costliest_jobs(log_of({"a": [1, 2, 3]}, days=0), COST, days=1)["runs_per_day"].tolist() == [3]
+
+
+def test_missing_columns_and_keys_of_other_instances_are_refused():
+    runs = log_of({"a": [1, 2, 6]})
+    with pytest.raises(BadInput, match="no column runtime_s"):
+        costliest_jobs(runs.drop(columns="runtime_s"), COST)
+    with pytest.raises(BadInput, match="keys: 2 of them; expected one for each of the 1 instances"):
+        costliest_jobs(runs, COST, predicted=past([1.0]), keys=["a", "b"])
+
+
+def next_runs(**more):
+    row = {
+        "group_key": "etl", "model_id": "m", "predicted_at": pd.Timestamp("2026-01-10"), "usual_s": 100.0,
+        "p95_s": 300.0, "exceeds_2x_share": 0.12, "expected_excess_s": 20.0,
+    }  # fmt: skip
+    return pd.DataFrame([row | more])
+
+
+@pytest.mark.parametrize(("last_day", "is_idle"), [(6, True), (9, False)])
+def test_a_job_that_stood_idle_for_thrice_its_longest_gap_has_no_next_run(job_log, last_day, is_idle):
+    days = range(last_day - 3, last_day + 1)
+    rows = [{"run_id": f"{day}", "group_key": "etl", "submitted_at": pd.Timestamp(2026, 1, day)} for day in days]
+    found = with_answers(job_log([{**row, "runtime_s": 100.0} for row in rows]), "log", next_runs()).iloc[0]
+    assert bool(found["is_idle"]) == is_idle
+    assert found["cost_s_per_day"] == pytest.approx(20)
+    assert found["answer"] == (
+        "etl: 12 % chance to take twice its usual 100 s; 95 % sure to end within 5 min; "
+        "expected beyond the usual: 20 s a run, 20 s a day"
+    )
+
+
+def test_the_answer_has_the_reason_and_the_help_where_they_are_known():
+    row = next_runs(cost_s_per_day=40.0, reason="its input is twice as large", help="no_spare", help_share=-0.25)
+    assert next_words(row.iloc[0]).endswith(
+        "; its input is twice as large; no_spare would take 25 % off what 95 % of the runs stay under"
+    )

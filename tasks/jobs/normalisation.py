@@ -1,7 +1,7 @@
 """Normalised runtimes and their distributions: ratio and delta, where the median comes from, bins, PMFs, quantiles."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,9 +40,7 @@ class LastRuns(BaseIndexer):
         return np.maximum(self.starts, ends - self.size), ends
 
 
-MedianSource = Literal["history", "before", "predicted", "none"]
-SOURCES: tuple[MedianSource, ...] = ("history", "before", "predicted", "none")
-Predicted = Callable[[pd.DataFrame], ArrayLike] | ArrayLike
+SOURCES = ("history", "before", "none")
 
 
 def normalise(runtime_s: ArrayLike, median_s: ArrayLike, kind: Kind) -> NDArray[np.float64]:
@@ -62,34 +60,26 @@ def historic_medians(
     params: NormalisationParams,
     *,
     past: pd.DataFrame | None = None,
-    predicted: Predicted | None = None,
 ) -> pd.DataFrame:
     """The median that each run is compared with, and its source: median_s, median_source, on the index of `runs`.
 
     - history: the job is in `history` (group key to median of period D1, seconds): that median, whenever the run was.
     - before: it is not; the median of the runs of the job in `past` (default: `runs` themselves) that ended strictly
       before this one was submitted, if there are at least params.min_before.
-    - predicted: neither; `predicted`, an array (n_runs,) or a function of the rows without a median yet.
     - none: nothing is known, the median is missing.
 
     runs: group_key, submitted_at; past: group_key, ended_at, runtime_s, of which rows without an end or a finite
     runtime are left out. A run without submitted_at has no before. Medians that are missing, infinite or below 0
-    count as absent. Raises BadInput if a column is missing, or predictions are not one a run.
+    count as absent. Raises BadInput if a column is missing.
     Source: Zhu et al. 2023, section 4.2 (D1); the fallbacks are ours."""
     _need(runs, "runs", "group_key", "submitted_at")
     by_key = history if isinstance(history, pd.Series) else pd.Series(history, dtype=float)
     medians = _usable(runs["group_key"].map(by_key))
-    codes = np.where(np.isnan(medians), SOURCES.index("none"), SOURCES.index("history"))
-    steps: list[tuple[MedianSource, Callable[[NDArray[np.bool_]], ArrayLike]]] = [
-        ("before", lambda is_open: _before(runs[is_open], runs if past is None else past, params.min_before)),
-        ("predicted", lambda is_open: _predictions(runs, is_open, predicted)),
-    ]
-    for source, find in steps:
-        is_open = np.isnan(medians)
-        if is_open.any():
-            found = _usable(find(is_open))
-            medians[is_open] = found
-            codes[is_open] = np.where(np.isnan(found), SOURCES.index("none"), SOURCES.index(source))
+    is_open = np.isnan(medians)
+    codes = np.where(is_open, SOURCES.index("none"), SOURCES.index("history"))
+    if is_open.any():
+        medians[is_open] = _usable(_before(runs[is_open], runs if past is None else past, params.min_before))
+        codes[is_open & ~np.isnan(medians)] = SOURCES.index("before")
     sources = pd.Categorical.from_codes(codes, categories=pd.Index(SOURCES))
     return pd.DataFrame({"median_s": medians, "median_source": sources}, index=runs.index)
 
@@ -139,16 +129,6 @@ def _medians_so_far(codes: NDArray[np.int64], past: pd.DataFrame) -> pd.DataFram
     frame["n"] = np.arange(len(frame)) - starts + 1
     # stable: of runs that ended at the same moment the last knows them all, and stays the last
     return frame.drop(columns="runtime_s").sort_values("at", kind="stable", ignore_index=True)
-
-
-def _predictions(runs: pd.DataFrame, is_open: NDArray[np.bool_], predicted: Predicted | None) -> ArrayLike:
-    if predicted is None:
-        return np.full(int(is_open.sum()), np.nan)
-    values = np.asarray(predicted(runs[is_open]) if callable(predicted) else predicted, dtype=float)
-    n_expected = int(is_open.sum()) if callable(predicted) else len(runs)
-    if values.shape != (n_expected,):
-        raise BadInput("predicted medians", f"shape {values.shape}", f"one a run, ({n_expected},)")
-    return values if callable(predicted) else values[is_open]
 
 
 Floats = NDArray[np.float64]

@@ -40,7 +40,7 @@ DRIFT_RUNS = Path(__file__).with_name("watch_drift.sql")
 SLOW, STOPPED, DRIFT = "slow-run", "stopped-job", "drift"
 FINISHED = ("completed", "unknown")
 HISTORY = "history"  # the predictor where there is no model: the job's own runs
-MOST_RUNS = 1_000_000  # of the log, the latest
+MOST_RUNS = 500_000  # of the log, the latest
 DAY = np.timedelta64(1, "D")
 
 LEVEL = 0.98

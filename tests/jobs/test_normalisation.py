@@ -64,19 +64,6 @@ def test_fewer_than_the_needed_runs_before_count_as_none():
     assert found["median_s"].fillna(-1).tolist() == [-1, -1, 2]
 
 
-def test_predictions_fill_only_what_nothing_else_knows():
-    log = runs(("a", 0, 1, 1.0), ("a", 2, 3, 3.0), ("b", 4, 5, 1.0), ("c", 4, 5, 1.0)).set_index(pd.Index([7, 7, 8, 8]))
-    by_array = historic_medians(log, {"c": 9.0}, PARAMS, predicted=[50.0, 60.0, np.nan, 80.0])
-    assert by_array["median_s"].fillna(-1).tolist() == [50, 1, -1, 9]
-    assert by_array["median_source"].tolist() == ["predicted", "before", "none", "history"]
-    seen = []
-    by_function = historic_medians(
-        log, {"c": 9.0}, PARAMS, predicted=lambda rows: [seen.append(list(rows["group_key"])) or 5.0] * len(rows)
-    )
-    assert seen == [["a", "b"]]
-    assert by_function["median_s"].tolist() == [5, 1, 5, 9]
-
-
 def test_medians_that_no_runtime_can_have_count_as_absent():
     log = runs(("a", 0, 1, 1.0), ("b", 0, 1, 1.0), ("c", 0, 1, 1.0))
     found = historic_medians(log, {"a": np.nan, "b": -1.0, "c": np.inf}, PARAMS)
@@ -135,8 +122,6 @@ def test_what_is_refused_is_said_in_one_line():
         BadInput, match=r"^runs: no column submitted_at; expected a frame with group_key, submitted_at$"
     ):
         historic_medians(pd.DataFrame({"group_key": ["a"]}), {}, PARAMS)
-    with pytest.raises(BadInput, match=r"^predicted medians: shape \(1,\); expected one a run, \(2,\)$"):
-        historic_medians(runs(("a", 0, 1, 1.0), ("b", 0, 1, 1.0)), {}, PARAMS, predicted=[1.0])
 
 
 RATIO = Bins(kind="ratio", low=0, high=4, n_bins=6)  # inside: [0, 1) [1, 2) [2, 3) [3, 4)

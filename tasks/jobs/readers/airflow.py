@@ -9,11 +9,10 @@ A run is one try of one task of one DAG run; what recurs is the task (dag_id.tas
 - A failed task may have no duration (its process was lost): then end - start."""
 
 import codecs
-import csv
 import json
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -33,16 +32,16 @@ from tasks.jobs.params import (
 )
 from tasks.jobs.readers.own_values import MISSING_WORDS
 from tasks.read_limits import ReadLimits
-from tasks.reading import Chunk, all_refusals, open_checked, read_lines, refusals
+from tasks.reading import Chunk, all_refusals, csv_fields, open_checked, read_lines, refusals
 
 logger = logging.getLogger(__name__)
 CHUNK_ROWS = 20_000
-COLUMNS = (
-    "run_id", "name", "user_name", "queue", "submitted_at", "started_at", "ended_at", "runtime_s", "status", "place",
-)  # fmt: skip
+TIMES = ("submitted_at", "started_at", "ended_at")
+COLUMNS = ("run_id", "name", "user_name", "queue", *TIMES, "runtime_s", "status", "place", "raw")
 SEPARATORS = (",", ";", "\t", "|")
 NAMES = ("dag_id", "task_id")  # never missing in the table: a task may be called None
 Record = Mapping[str, Any]
+Found = tuple[int, Record | str, str]  # place; the record, or why it is none; what of it may be shown
 NOT_YET = ("", "none", "null")  # no state: nobody has decided yet whether the task runs
 NEEDED = ("dag_id", "task_id", "state", "start_date", "end_date")
 RUN_IDS = ("dag_run_id", "run_id", "execution_date")  # the API, the database, and both before Airflow 2.2
@@ -63,7 +62,7 @@ LIST_KEY = '"task_instances"'  # inside a text its quotes would be escaped
 BLANKS = re.compile(r"[ \t\r\n]*")
 GAP = re.compile(r"[ \t\r\n,]*")
 RAW_CHARS = 100  # of a value that is no object
-JSON_MARKS = (b"{", b"[")
+JSON_MARKS, JSON_BLANKS = (b"{", b"["), " \t\r\n"
 
 
 @dataclass(frozen=True)
@@ -91,93 +90,67 @@ class AirflowReader:
     def read(self, path: str, params: ReadParams) -> Iterator[Chunk]:
         """Chunks of some 20,000 task instances. Raises BadInput for a file that is no such export."""
         now, n_found, n_left_out = datetime.now(UTC).replace(tzinfo=None), 0, 0
-        records = read_records(path, params.limits)
+        with open_checked(path, params.limits) as stream:
+            start = stream.read(BLOCK_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()
+        records = (json_records if start.startswith(JSON_MARKS) else csv_records)(path, params.limits)
         while batch := list(islice(records, CHUNK_ROWS)):
-            chunk, n_without_state = _chunk(batch, params, now)
-            n_found, n_left_out = n_found + len(batch), n_left_out + n_without_state
-            yield chunk
+            rows: list[dict[str, object]] = []
+            bad: list[tuple[int, str, str]] = []
+            for place, record, raw in batch:
+                try:
+                    if row := run_row(_record(record), params.statuses):
+                        rows.append({**row, "place": place, "raw": raw})
+                except ValueError as error:
+                    bad.append((place, str(error), raw))
+            n_found, n_left_out = n_found + len(batch), n_left_out + len(batch) - len(rows) - len(bad)
+            frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"place": "int64"})
+            vetted = vet_runs(frame.assign(**{name: pd.to_datetime(frame[name]) for name in TIMES}), params, now)
+            refused = refusals([place for place, _, _ in bad], [why for _, why, _ in bad], [raw for _, _, raw in bad])
+            yield Chunk(vetted.rows, all_refusals([refused, vetted.refused]), {})
         if not n_found:
             raise BadInput(path, "no task instance in it", EXPECTED, "ask for another time span")
         if n_left_out:
             logger.info("%s: %d task instances have no state yet and are left out", path, n_left_out)
 
 
-@dataclass(frozen=True)
-class Found:
-    """One record, or why it is none. raw: the text of it, as far as it may be shown."""
-
-    place: int
-    record: dict[str, Any] | None
-    reason: str
-    raw: str
-
-
-def _chunk(batch: list[Found], params: ReadParams, now: datetime) -> tuple[Chunk, int]:
-    rows: list[dict[str, object]] = []
-    bad: list[tuple[int, str, str]] = []
-    n_left_out = 0
-    for found in batch:
-        if found.record is None:
-            bad.append((found.place, found.reason, found.raw))
-            continue
-        try:
-            row = run_row(found.record, found.place, params.statuses)
-        except ValueError as error:
-            bad.append((found.place, str(error), found.raw))
-            continue
-        rows += [row] if row else []
-        n_left_out += row is None
-    vetted = vet_runs(_frame(rows), params, now)
-    raws = {found.place: found.raw for found in batch}
-    vetoed = vetted.refused.assign(raw=[raws[place][:500] for place in vetted.refused["place"]])
-    told = refusals([place for place, _, _ in bad], [why for _, why, _ in bad], [raw for _, _, raw in bad])
-    return Chunk(vetted.rows, all_refusals([told, vetoed]), {}), n_left_out
-
-
-def _frame(rows: list[dict[str, object]]) -> pd.DataFrame:
-    frame = pd.DataFrame(rows, columns=list(COLUMNS))
-    times = {name: pd.to_datetime(frame[name]) for name in ("submitted_at", "started_at", "ended_at")}
-    return frame.assign(**times, place=frame["place"].astype("int64"))
+def _record(found: Record | str) -> Record:
+    if isinstance(found, str):
+        raise ValueError(found)
+    return found
 
 
 def csv_records(path: str, limits: ReadLimits) -> Iterator[Found]:
-    """The lines below the header. Raises BadInput for a header that lacks a column."""
+    """The lines below the header; one line is one record: a quoted field with a line feed in it is told, not guessed.
+
+    Raises BadInput for a header that lacks a column."""
     names: list[str] = []
     separator = ","
     for lines in read_lines(path, limits):
         for place, reason, raw in lines.refused.itertuples(index=False):
-            yield Found(int(place), None, str(reason), str(raw))
+            yield int(place), str(reason), str(raw)
         for place, line in zip(lines.places, lines.lines, strict=True):
             if not line.strip():
                 continue
             if not names:
-                names, separator = _header(path, line)
+                separator = max(SEPARATORS, key=line.count)
+                names = [name.strip().strip('"').lower() for name in line.split(separator)]
+                if lacks := missing_fields(set(names)):
+                    problem = f"the header lacks {', '.join(lacks)}"
+                    raise BadInput(path, problem, EXPECTED, "export these columns as well")
                 continue
-            yield _record(place, line, names, separator)
+            try:
+                fields = csv_fields(line, separator, strict=True)
+            except ValueError as error:
+                yield place, f"not a line of CSV ({error}); leave out columns that hold line feeds", line
+                continue
+            if len(fields) != len(names):
+                yield place, f"{len(fields)} fields instead of {len(names)}", line
+                continue
+            pairs = zip(names, fields, strict=True)
+            record = {name: "" if name not in NAMES and field in MISSING_WORDS else field for name, field in pairs}
+            yield place, record, shown(record)
     if not names:
         raise BadInput(path, "only blank lines", EXPECTED, "export it again")
-
-
-def _header(path: str, line: str) -> tuple[list[str], str]:
-    separator = max(SEPARATORS, key=line.count)
-    names = [name.strip().strip('"').lower() for name in line.split(separator)]
-    lacks = missing_fields(set(names))
-    if lacks:
-        raise BadInput(path, f"the header lacks {', '.join(lacks)}", EXPECTED, "export these columns as well")
-    return names, separator
-
-
-def _record(place: int, line: str, names: list[str], separator: str) -> Found:
-    """One line is one record: a quoted field with a line feed in it is told, not guessed."""
-    try:
-        fields = next(csv.reader([line], delimiter=separator, strict=True))
-    except csv.Error as error:
-        return Found(place, None, f"not a line of CSV ({error}); leave out columns that hold line feeds", line)
-    if len(fields) != len(names):
-        return Found(place, None, f"{len(fields)} fields instead of {len(names)}", line)
-    pairs = zip(names, fields, strict=True)
-    record = {name: "" if name not in NAMES and field in MISSING_WORDS else field for name, field in pairs}
-    return Found(place, record, "", shown(record))
 
 
 def missing_fields(names: set[str]) -> list[str]:
@@ -186,7 +159,7 @@ def missing_fields(names: set[str]) -> list[str]:
     return lacks if names & set(RUN_IDS) else [*lacks, RUN_IDS[0]]
 
 
-def run_row(record: Record, place: int, mapped: Mapping[str, Status]) -> dict[str, object] | None:
+def run_row(record: Record, mapped: Mapping[str, Status]) -> dict[str, object] | None:
     """One row of jobs.runs, or None for a task that nobody has scheduled yet. Raises ValueError for a wrong field.
 
     mapped: statuses of states, as the user says. Times without an offset are UTC, as Airflow's database holds them."""
@@ -196,19 +169,19 @@ def run_row(record: Record, place: int, mapped: Mapping[str, Status]) -> dict[st
     status = status_of(state, mapped)
     if status is None and state not in NOT_YET:
         raise ValueError(unknown_status(state))
-    map_index = _whole(record, "map_index", WITHOUT_MAP)
-    tries = _whole(record, "try_number", 1)
+    map_index, tries = _whole(record, "map_index", WITHOUT_MAP), _whole(record, "try_number", 1)
     started, ended = _time(record, "start_date"), _time(record, "end_date")
     queued = _time(record, _first(record, QUEUED)) or _time(record, _first(record, SCHEDULED))
-    duration_s = _seconds(record, "duration")
+    duration_s = _parsed(record, "duration", float, "a number of seconds")
     if status is None:
         return None
     if status == "pending":
         tries, started = max(tries, 1), None  # a queued first try is counted when it begins
     if state in ("upstream_failed", "skipped", "removed") and not duration_s:
         queued, started, duration_s = queued or started or ended, None, None
+    mapped_to = f"[{map_index}]" if map_index != WITHOUT_MAP else ""
     return {
-        "run_id": _run_id(dag, run, task, map_index, tries),
+        "run_id": f"{dag}/{run}/{task}{mapped_to}/{max(tries, 1)}",
         "name": f"{dag}.{task}",
         "user_name": record.get("unixname") or None,
         "queue": "/".join(str(record[key]) for key in ("pool", "queue") if record.get(key)) or None,
@@ -218,13 +191,7 @@ def run_row(record: Record, place: int, mapped: Mapping[str, Status]) -> dict[st
         "ended_at": ended,
         "runtime_s": duration_s if ended and started else None,
         "status": status,
-        "place": place,
     }
-
-
-def _run_id(dag: str, run: str, task: str, map_index: int, tries: int) -> str:
-    mapped = f"[{map_index}]" if map_index != WITHOUT_MAP else ""
-    return f"{dag}/{run}/{task}{mapped}/{max(tries, 1)}"
 
 
 def _refuse_halves(record: Record) -> None:
@@ -250,26 +217,20 @@ def _text(record: Record, name: str) -> str:
 
 
 def _whole(record: Record, name: str, default: int) -> int:
-    value = record.get(name)
-    if value in (None, ""):
-        return default
-    try:
-        number = int(str(value))
-    except ValueError as error:
-        raise ValueError(f"{name} '{_shown(value)}' is not a whole number") from error
-    if number < WITHOUT_MAP:
-        raise ValueError(f"{name} '{_shown(value)}' is too small; expected -1 or more")
-    return number
+    number = _parsed(record, name, int, "a whole number")
+    if number is not None and number < WITHOUT_MAP:
+        raise ValueError(f"{name} '{_shown(record[name])}' is too small; expected -1 or more")
+    return default if number is None else int(number)
 
 
-def _seconds(record: Record, name: str) -> float | None:
+def _parsed(record: Record, name: str, parse: Callable[[str], float], what: str) -> float | None:
     value = record.get(name)
     if value in (None, ""):
         return None
     try:
-        return float(str(value))
+        return parse(str(value))
     except ValueError as error:
-        raise ValueError(f"{name} '{_shown(value)}' is not a number of seconds") from error
+        raise ValueError(f"{name} '{_shown(value)}' is not {what}") from error
 
 
 def _time(record: Record, name: str) -> pd.Timestamp | None:
@@ -305,20 +266,14 @@ def json_records(path: str, limits: ReadLimits) -> Iterator[Found]:
         place += 1
         record = text.next_value()
         if isinstance(record, dict):
-            yield Found(place, record, "", shown(record))
+            yield place, record, shown(record)
         else:
-            raw = json.dumps(record)[:RAW_CHARS]
-            yield Found(place, None, "not an object; expected a task instance", raw)
-    _tell_other_pages(path, place, text.rest())
-
-
-def _tell_other_pages(path: str, n_found: int, export: dict[str, object]) -> None:
+            yield place, "not an object; expected a task instance", json.dumps(record)[:RAW_CHARS]
+    export = text.rest()
     total = export.get("total_entries")
-    if type(total) is int and total > n_found:
-        logger.warning(
-            "%s: %s of %s task instances; export the other pages too (limit, offset)",
-            path, f"{n_found:,}", f"{total:,}",
-        )  # fmt: skip
+    if type(total) is int and total > place:
+        lacking = "%s: %s of %s task instances; export the other pages too (limit, offset)"
+        logger.warning(lacking, path, f"{place:,}", f"{total:,}")
     elif export.get("next_cursor"):
         logger.warning("%s: one page of several; export the other pages too (next_cursor)", path)
 
@@ -351,43 +306,42 @@ class _Text:
     def skip(self, gap: re.Pattern[str]) -> bool:
         """Go on to the next character that is none of the gap; false at the end of the file."""
         while True:
-            self.at = _end_of(gap, self.buffer, self.at)
+            found = gap.match(self.buffer, self.at)
+            self.at = found.end() if found else self.at
             if self.at < len(self.buffer):
                 return True
             if not self.more():
                 return False
 
+    def skip_over(self, mark: str) -> bool:
+        """Go on behind the mark, if it comes next."""
+        found = self.skip(BLANKS) and self.buffer[self.at] == mark
+        self.at += found
+        return found
+
     def skip_to_list(self) -> None:
         """Go on to behind the bracket that opens the list of task instances."""
-        if self.skip(BLANKS) and self.buffer[self.at] == "[":
-            self.at += 1
+        if self.skip_over("["):
             return
         while LIST_KEY not in self.buffer and len(self.buffer) <= self.limits.max_line_bytes and self.more():
             pass
         self.before, found, _ = self.buffer.partition(LIST_KEY)
         self.at = len(self.before) + len(found)
-        if found and self.skip(BLANKS) and self.buffer[self.at] == ":":
-            self.at += 1
-            if self.skip(BLANKS) and self.buffer[self.at] == "[":
-                self.at += 1
-                return
-        raise BadInput(self.path, "no list 'task_instances' in it", EXPECTED, "export /dags/~/dagRuns/~/taskInstances")
+        if not (found and self.skip_over(":") and self.skip_over("[")):
+            fix = "export /dags/~/dagRuns/~/taskInstances"
+            raise BadInput(self.path, "no list 'task_instances' in it", EXPECTED, fix)
 
     def is_at_end_of_list(self) -> bool:
         """Whether the list ends here; commas and blanks before the next record are skipped, and so is its bracket."""
         if not self.skip(GAP):
             raise self._cut_off()
-        is_end = self.buffer[self.at] == "]"
-        self.at += is_end
-        return is_end
+        return self.skip_over("]")
 
     def next_value(self) -> object:
         """The next value of the list."""
         while True:
             try:
-                value, end = self.decoder.raw_decode(self.buffer, self.at)
-            except RecursionError as error:
-                raise self._too_deep() from error
+                value, end = self._decoded_from(self.buffer, self.at)
             except ValueError as error:
                 if len(self.buffer) - self.at > self.limits.max_line_bytes + BLOCK_BYTES:
                     raise BadInput(self.path, "JSON that cannot be read", EXPECTED, "export it again") from error
@@ -403,48 +357,34 @@ class _Text:
         """The object around the list, with an empty list in it; empty if there is none.
 
         Raises BadInput if it does not end, or if more than blanks follow it."""
-        around: dict[str, object] = {}
-        if self.before:
-            around = self._object_around()
+        around = self._object_around() if self.before else {}
         if self.skip(BLANKS):
             raise self._more_text()
         return around
 
     def _object_around(self) -> dict[str, object]:
-        start = f"{self.before}{LIST_KEY}: []"
+        before = f"{self.before.lstrip(JSON_BLANKS)}{LIST_KEY}: []"
         while True:
             rest = self.buffer[self.at :]
-            text = start + rest
             try:
-                value, end = self.decoder.raw_decode(text, _end_of(BLANKS, text, 0))
-            except RecursionError as error:
-                raise self._too_deep() from error
+                value, end = self._decoded_from(before + rest, 0)
             except ValueError as error:
                 if len(rest) > self.limits.max_line_bytes or not self.more():
                     raise self._cut_off() from error
                 continue
-            if LIST_KEY in text[len(start) : end]:
+            if LIST_KEY in (before + rest)[len(before) : end]:
                 raise self._more_text()
-            self.at += end - len(start)
+            self.at += end - len(before)
             return value if isinstance(value, dict) else {}
+
+    def _decoded_from(self, text: str, at: int) -> tuple[object, int]:
+        try:
+            return self.decoder.raw_decode(text, at)
+        except RecursionError as error:
+            raise BadInput(self.path, "JSON that is nested too deeply", EXPECTED, "export it again") from error
 
     def _cut_off(self) -> BadInput:
         return BadInput(self.path, "the JSON is damaged or cut off", "a whole export", "export it again")
 
-    def _too_deep(self) -> BadInput:
-        return BadInput(self.path, "JSON that is nested too deeply", EXPECTED, "export it again")
-
     def _more_text(self) -> BadInput:
         return BadInput(self.path, "more text after the list", "one export a file", "split the file")
-
-
-def _end_of(gap: re.Pattern[str], text: str, at: int) -> int:
-    found = gap.match(text, at)
-    return found.end() if found else at
-
-
-def read_records(path: str, limits: ReadLimits) -> Iterator[Found]:
-    """The records of an export, in its order. Raises BadInput for a file that is none."""
-    with open_checked(path, limits) as stream:
-        start = stream.read(BLOCK_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()
-    return (json_records if start.startswith(JSON_MARKS) else csv_records)(path, limits)

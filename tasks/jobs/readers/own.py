@@ -9,9 +9,10 @@ skus) need Parquet."""
 import csv
 import json
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache, partial
 from io import BytesIO
 from typing import Any, get_args
 
@@ -95,12 +96,17 @@ class OwnReader:
             ours: unit for ours in get_args(Measured) if (unit := unit_of(path, ours, params)) != dimension_of(ours)
         }
         for ours in units.keys() - params.units:
-            logger.warning(
-                "%s: '%s' is read in %s, as its name says; if it is not: --unit %s=%s",
-                path, params.columns[ours], units[ours], ours, "B" if dimension_of(ours) == "bytes" else "s",
-            )  # fmt: skip
+            otherwise = f"if it is not: --unit {ours}={'B' if dimension_of(ours) == 'bytes' else 's'}"
+            read_in = "%s: '%s' is read in %s, as its name says; %s"
+            logger.warning(read_in, path, params.columns[ours], units[ours], otherwise)
         for batch in batches:
-            yield _chunk(batch, params, units, now)
+            rows, faults = to_runs(batch.table, params, units)
+            bad = [row for row, fault in enumerate(faults) if fault]
+            unread = refusals(batch.places[bad], [faults[row] for row in bad], [batch.raw(row) for row in bad])
+            chunk = vet_runs(rows.assign(place=batch.places).drop(index=bad), params, now)
+            places, why = chunk.refused["place"], chunk.refused["reason"].to_list()
+            vetoed = refusals(places, why, [batch.raw(int(row)) for row in np.searchsorted(batch.places, places)])
+            yield Chunk(chunk.rows, all_refusals([batch.refused, unread, vetoed]), {})
 
 
 @dataclass(frozen=True)
@@ -114,16 +120,6 @@ class Batch:
     table: pa.Table
     refused: pd.DataFrame
     raw: Callable[[int], str]
-
-
-def _chunk(batch: Batch, params: ReadParams, units: Mapping[str, str], now: datetime) -> Chunk:
-    rows, faults = to_runs(batch.table, params, units)
-    bad = [row for row, fault in enumerate(faults) if fault]
-    unread = refusals(batch.places[bad], [faults[row] for row in bad], [batch.raw(row) for row in bad])
-    chunk = vet_runs(rows.assign(place=batch.places).drop(index=bad), params, now)
-    at = np.searchsorted(batch.places, chunk.refused["place"])
-    vetoed = refusals(chunk.refused["place"], chunk.refused["reason"].to_list(), [batch.raw(int(row)) for row in at])
-    return Chunk(chunk.rows, all_refusals([batch.refused, unread, vetoed]), {})
 
 
 def choose_columns(
@@ -152,12 +148,9 @@ def choose_columns(
     if not missing and not {"runtime_s", "started_at", "wait_s"} & set(chosen):
         raise BadInput(path, "ended_at without started_at gives no runtime", EXPECTED, "export one of the two as well")
     if missing:
-        raise BadInput(
-            path,
-            f"no column {' and no '.join(' or '.join(needed) for needed in missing)} among {quoted(names)}",
-            EXPECTED,
-            headless(names) or f"name yours, as in --map {missing[0][0]}=THEIRS",
-        )
+        lacking = " and no ".join(" or ".join(needed) for needed in missing)
+        fix = headless(names) or f"name yours, as in --map {missing[0][0]}=THEIRS"
+        raise BadInput(path, f"no column {lacking} among {quoted(names)}", EXPECTED, fix)
     lists = [name for name in names if name in LIST_COLUMNS and name not in known]
     if lists:
         logger.warning("%s: %s left out: lists need Parquet", path, ", ".join(lists))
@@ -173,9 +166,8 @@ def _features(path: str, names: Sequence[str], wanted: Sequence[str], taken: Col
         return _others(names, taken)
     for name in wanted:
         if name not in names:
-            raise BadInput(
-                path, f"no column '{name}' to keep as a feature", f"one of {quoted(names)}", "mend --features"
-            )
+            problem = f"no column '{name}' to keep as a feature"
+            raise BadInput(path, problem, f"one of {quoted(names)}", "mend --features")
     return list(dict.fromkeys(wanted))
 
 
@@ -201,16 +193,16 @@ def split_header(line: str) -> tuple[list[str], str]:
 def csv_batches(path: str, params: ReadParams) -> Iterator[Batch]:
     """Batches of at most 100,000 rows. Raises BadInput for a wrong header and for a file without rows."""
     header: Header | None = None
-    waiting, n_lines = Block(1, b"", no_refusals()), 0
+    waiting, n_lines, max_chars = Block(1, b"", no_refusals()), 0, params.limits.max_line_bytes
     for block in read_blocks(path, params.limits):
         if header is None:
             header, block = _cut_header(path, block, params)
         joined = Block(block.first - waiting.data.count(b"\n"), waiting.data + block.data, block.refused)
-        batch, waiting = _batch(joined, header, params.limits.max_line_bytes, is_last=False)
+        batch, waiting = _batch(joined, header, max_chars, is_last=False)
         n_lines += len(batch.places) + len(batch.refused)
         yield batch
     if header and waiting.data:
-        batch, _ = _batch(waiting, header, params.limits.max_line_bytes, is_last=True)
+        batch, _ = _batch(waiting, header, max_chars, is_last=True)
         n_lines += len(batch.places) + len(batch.refused)
         yield batch
     if not n_lines:
@@ -226,28 +218,52 @@ def _cut_header(path: str, block: Block, params: ReadParams) -> tuple[Header, Bl
     return Header(names, delimiter, chosen), rest
 
 
-def _batch(block: Block, header: Header, max_bytes: int, *, is_last: bool) -> tuple[Batch, Block]:
+def _batch(block: Block, header: Header, max_chars: int, *, is_last: bool) -> tuple[Batch, Block]:
     """The rows of a block, and its last lines if they end inside quotes."""
     n_lines = block.data.count(b"\n")
     table = _table(block.data, header) if block.data.count(QUOTE) % 2 == 0 else None
-    if table is not None and table.num_rows == n_lines:
-        places = np.arange(block.first, block.first + n_lines)
-        return Batch(places, table, block.refused, _line_at(block.data)), Block(1, b"", no_refusals())
-    return _batch_one_by_one(block, header, max_bytes, is_last=is_last)
+    if table is None or table.num_rows != n_lines:
+        return _batch_one_by_one(block, header, max_chars, is_last=is_last)
+    lines = cache(lambda: block.data.split(b"\n"))  # told apart when the first is asked for
+    places = np.arange(block.first, block.first + n_lines)
+    batch = Batch(places, table, block.refused, lambda row: lines()[row].decode())
+    return batch, Block(1, b"", no_refusals())
 
 
-def _batch_one_by_one(block: Block, header: Header, max_bytes: int, *, is_last: bool) -> tuple[Batch, Block]:
-    lines = block.data.decode().split("\n")[:-1]
-    n_fields = len(header.names)
-    records = split_records(block.first, lines, header.delimiter, n_fields, max_chars=max_bytes, is_last=is_last)
-    columns = {}
-    for ours, theirs in header.chosen.items():
-        position = header.names.index(theirs)
-        columns[ours] = pa.array([fields[position] for fields in records.fields], pa.string())
-    refused = all_refusals([block.refused, records.refused])
-    batch = Batch(np.array(records.places, dtype="int64"), pa.table(columns), refused, records.raws.__getitem__)
-    rest = "".join(f"{line}\n" for line in lines[records.n_used :])
-    return batch, Block(block.first + records.n_used, rest.encode(), no_refusals())
+def _batch_one_by_one(block: Block, header: Header, max_chars: int, *, is_last: bool) -> tuple[Batch, Block]:
+    """The same where a record may have several lines.
+
+    A line that is no record, alone or with lines that follow it, is refused alone: the next line starts anew."""
+    lines, n_fields = block.data.decode().split("\n")[:-1], len(header.names)
+    found: list[tuple[int, list[str], str]] = []
+    bad: list[tuple[int, str, str]] = []
+    row = 0
+    while row < len(lines):
+        n_lines, (fields, is_open) = 1, fields_of(lines[row], header.delimiter)
+        if is_open:
+            n_closing = _closing(lines[row : row + MAX_RECORD_LINES], max_chars)
+            may_go_on = len(lines) - row < MAX_RECORD_LINES and sum(map(len, lines[row:])) <= max_chars
+            if not n_closing and not is_last and may_go_on:
+                break
+            if n_closing:
+                n_lines = n_closing
+                fields, is_open = fields_of("\n".join(lines[row : row + n_lines]), header.delimiter)
+        if not lines[row].strip():
+            row += 1
+        elif len(fields) == n_fields:
+            found.append((block.first + row, fields, lines[row]))
+            row += n_lines
+        else:
+            fault = "a quote that is not closed" if is_open else f"{len(fields)} fields; the header has {n_fields}"
+            bad.append((block.first + row, fault, lines[row]))
+            row += 1
+    refused = refusals([place for place, _, _ in bad], [fault for _, fault, _ in bad], [raw for _, _, raw in bad])
+    positions = {ours: header.names.index(theirs) for ours, theirs in header.chosen.items()}
+    columns = {ours: pa.array([fields[at] for _, fields, _ in found], pa.string()) for ours, at in positions.items()}
+    places = np.array([place for place, _, _ in found], dtype="int64")
+    batch = Batch(places, pa.table(columns), all_refusals([block.refused, refused]), lambda row: found[row][2])
+    rest = "".join(f"{line}\n" for line in lines[row:])
+    return batch, Block(block.first + row, rest.encode(), no_refusals())
 
 
 def _table(data: bytes, header: Header) -> pa.Table | None:
@@ -268,18 +284,6 @@ def _table(data: bytes, header: Header) -> pa.Table | None:
     except pa.ArrowInvalid:
         return None
     return table.rename_columns(list(header.chosen))
-
-
-def _line_at(data: bytes) -> Callable[[int], str]:
-    """The text of the row at a position; the lines are told apart when the first is asked for."""
-    lines: list[bytes] = []
-
-    def text(row: int) -> str:
-        if not lines:
-            lines.extend(data.split(b"\n"))
-        return lines[row].decode()
-
-    return text
 
 
 def parquet_batches(path: str, params: ReadParams) -> Iterator[Batch]:
@@ -308,40 +312,26 @@ def _batches(path: str, file: pq.ParquetFile, params: ReadParams) -> Iterator[Ba
         table = pa.Table.from_batches([batch]).select(list(chosen.values()))
         table.validate(full=True)  # text that is not UTF-8
         places = np.arange(first, first + table.num_rows)
-        yield Batch(places, table.rename_columns(list(chosen)), no_refusals(), _row_at(table))
+        yield Batch(places, table.rename_columns(list(chosen)), no_refusals(), partial(_row_text, table))
         first += table.num_rows
 
 
 def _check_size(path: str, metadata: pq.FileMetaData, limits: ReadLimits) -> None:
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     if sum(group.total_byte_size for group in groups) > limits.max_bytes:
-        raise BadInput(
-            path,
-            f"more than {limits.max_bytes:,} bytes unpacked",
-            "a smaller file",
-            "split it, or raise read.limits.max_bytes",
-        )
-    columns = (group.column(number) for group in groups for number in range(group.num_columns))
-    for column in columns:
+        problem, fix = f"more than {limits.max_bytes:,} bytes unpacked", "split it, or raise read.limits.max_bytes"
+        raise BadInput(path, problem, "a smaller file", fix)
+    for column in (group.column(number) for group in groups for number in range(group.num_columns)):
         n_bytes = column.total_uncompressed_size
         if n_bytes > LARGE_COLUMN_BYTES and n_bytes > limits.max_ratio * column.total_compressed_size:
-            raise BadInput(
-                path,
-                f"column '{column.path_in_schema}' unpacks to more than {limits.max_ratio:g} times its size",
-                "an ordinary log",
-                "look at it by hand, or raise read.limits.max_ratio",
-            )
+            problem = f"column '{column.path_in_schema}' unpacks to more than {limits.max_ratio:g} times its size"
+            raise BadInput(path, problem, "an ordinary log", "look at it by hand, or raise read.limits.max_ratio")
 
 
-def _row_at(table: pa.Table) -> Callable[[int], str]:
+def _row_text(table: pa.Table, row: int) -> str:
     """The row at a position as JSON."""
-
-    def text(row: int) -> str:
-        return json.dumps(
-            {name: _value(table[name][row]) for name in table.column_names}, ensure_ascii=False, default=str
-        )
-
-    return text
+    values = {name: _value(table[name][row]) for name in table.column_names}
+    return json.dumps(values, ensure_ascii=False, default=str)
 
 
 def _value(scalar: pa.Scalar) -> object:
@@ -361,20 +351,6 @@ def _beyond_python(scalar: pa.Scalar) -> object:
     return f"{getattr(scalar, 'value', 'a value')} {scalar.type}"
 
 
-@dataclass(frozen=True)
-class Records:
-    """Records with the right number of fields, the lines that were refused, and what is left at the end.
-
-    places: line numbers of the first lines; raws: their texts. n_used: lines that were used up; the rest belongs
-    to a record that may go on in the next block."""
-
-    places: list[int]
-    fields: list[list[str]]
-    raws: list[str]
-    refused: pd.DataFrame
-    n_used: int
-
-
 def fields_of(text: str, delimiter: str) -> tuple[list[str], bool]:
     """The fields of a record, and whether it ends inside quotes."""
     try:
@@ -388,40 +364,6 @@ def fields_of(text: str, delimiter: str) -> tuple[list[str], bool]:
         return [], False
 
 
-def split_records(
-    first: int, lines: list[str], delimiter: str, n_fields: int, *, max_chars: int, is_last: bool
-) -> Records:
-    """Find the records in lines, the first of which has the number `first` in the file.
-
-    A line that is no record, alone or with lines that follow it, is refused alone: the next line starts anew."""
-    found: list[tuple[int, list[str], str]] = []
-    bad: list[tuple[int, str, str]] = []
-    row = 0
-    while row < len(lines):
-        if not lines[row].strip():
-            row += 1
-            continue
-        fields, is_open = fields_of(lines[row], delimiter)
-        n_lines = 1
-        if is_open:
-            n_lines = _closing(lines[row : row + MAX_RECORD_LINES], max_chars)
-            if not n_lines and not is_last and _may_go_on(lines[row:], max_chars):
-                break
-            if n_lines:
-                fields, is_open = fields_of("\n".join(lines[row : row + n_lines]), delimiter)
-        if len(fields) == n_fields:
-            found.append((first + row, fields, lines[row]))
-            row += n_lines
-        else:
-            fault = "a quote that is not closed" if is_open else f"{len(fields)} fields; the header has {n_fields}"
-            bad.append((first + row, fault, lines[row]))
-            row += 1
-    refused = refusals([place for place, _, _ in bad], [fault for _, fault, _ in bad], [raw for _, _, raw in bad])
-    return Records(
-        [place for place, _, _ in found], [f for _, f, _ in found], [raw for _, _, raw in found], refused, row
-    )
-
-
 def _closing(lines: list[str], max_chars: int) -> int:
     """How many lines it takes until the quotes are even in number; 0 if they never are."""
     n_quotes = n_chars = 0
@@ -432,7 +374,3 @@ def _closing(lines: list[str], max_chars: int) -> int:
         if n_quotes % 2 == 0:
             return n_lines
     return 0
-
-
-def _may_go_on(lines: list[str], max_chars: int) -> bool:
-    return len(lines) < MAX_RECORD_LINES and sum(map(len, lines)) <= max_chars

@@ -40,19 +40,8 @@ LARGEST = 2**31 - 1  # of a 32-bit number; larger ones are missing
 MAX_TYPE_CHARS = 100  # of a type in a message
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6}  # nanoseconds do not reach so far
 
-
-MISSING_WORDS = [
-    "",
-    "NA",
-    "N/A",
-    "NaN",
-    "nan",
-    "null",
-    "NULL",
-    "None",
-    "NaT",
-    "\\N",
-]  # what tables write where a value is missing
+# what tables write where a value is missing
+MISSING_WORDS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "NaT", "\\N"]
 FEATURE = "features."  # begins the names of columns that are kept as features
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?")  # no counter such as 007, no hash such as 12e45
 
@@ -75,12 +64,7 @@ def check_type(path: str, ours: str, theirs: str, kind: pa.DataType) -> None:
         return
     if ours.startswith(FEATURE):
         if not is_feature(ours, kind):
-            raise BadInput(
-                path,
-                f"column '{theirs}' is of type '{kind}'",
-                "text, numbers or times",
-                "leave it out",
-            )
+            raise BadInput(path, f"column '{theirs}' is of type '{kind}'", "text, numbers or times", "leave it out")
         return
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     is_text = _is_text(kind) or pa.types.is_null(kind)

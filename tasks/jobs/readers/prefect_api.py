@@ -177,27 +177,27 @@ class Names:
 
 
 def _chunk(page: list[Raw], first: int, names: Names, params: ReadParams, now: datetime) -> Chunk:
-    good: list[tuple[int, FlowRun]] = []
+    runs: list[tuple[int, FlowRun]] = []
     bad: list[tuple[int, str]] = []
     for place, raw in enumerate(page, first):
         try:
-            good.append((place, FlowRun.model_validate(raw)))
+            run = FlowRun.model_validate(raw)
         except ValidationError as error:
-            first_error = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(map(str, first_error["loc"]))
-            bad.append((place, f"{where}: {first_error['msg']}"))
-    runs = [(place, run) for place, run in good if not _is_only_planned(run, now)]
+            found = error.errors(include_url=False, include_input=False)[0]
+            bad.append((place, f"{'.'.join(map(str, found['loc']))}: {found['msg']}"))
+            continue
+        is_only_planned = run.state_type == "SCHEDULED" and run.start_time is None and run.expected_start_time > now
+        runs += [] if is_only_planned else [(place, run)]
     flows = names.learn("flows", {str(run.flow_id) for _, run in runs})
     deployments = names.learn("deployments", {str(run.deployment_id) for _, run in runs if run.deployment_id})
-    rows = [{"place": place, **_row(run, flows, deployments, params.statuses)} for place, run in runs]
-    vetted = vet_runs(_frame(rows), params, now.replace(tzinfo=None))
-    raws = [_shown(page[place - first]) for place in [*(place for place, _ in bad), *vetted.refused["place"]]]
-    refused = pd.concat([refusals([p for p, _ in bad], [why for _, why in bad], [""] * len(bad)), vetted.refused])
-    return Chunk(vetted.rows, refusals(refused["place"], refused["reason"].to_list(), raws), {})
-
-
-def _is_only_planned(run: FlowRun, now: datetime) -> bool:
-    return run.state_type == "SCHEDULED" and run.start_time is None and run.expected_start_time > now
+    rows = [_row(run, flows, deployments, params.statuses) | {"place": place} for place, run in runs]
+    frame = pd.DataFrame(rows, columns=["place", *ROW_COLUMNS]).astype({"place": "int64"})
+    utc = {name: pd.to_datetime(frame[name], utc=True).dt.tz_localize(None) for name in ROW_TIMES}
+    shown = [_shown(page[place - first]) for place in frame["place"]]
+    vetted = vet_runs(frame.assign(**utc, raw=shown), params, now.replace(tzinfo=None))
+    places, why = [place for place, _ in bad], [reason for _, reason in bad]
+    refused = refusals(places, why, [_shown(page[place - first]) for place in places])
+    return Chunk(vetted.rows, all_refusals([refused, vetted.refused]), {})
 
 
 def _row(
@@ -221,12 +221,6 @@ def _row(
         "runtime_s": run.total_run_time if has_run else None,
         "status": status_of(TIMED_OUT if run.state_name == TIMED_OUT else run.state_type or "PENDING", mapped),
     }
-
-
-def _frame(rows: list[dict[str, object]]) -> pd.DataFrame:
-    frame = pd.DataFrame(rows, columns=["place", *ROW_COLUMNS])
-    utc = {name: pd.to_datetime(frame[name], utc=True).dt.tz_localize(None) for name in ROW_TIMES}
-    return frame.assign(**utc)
 
 
 def _shown(raw: Raw) -> str:

@@ -83,9 +83,12 @@ class SparkReader:
             if len(ended) >= CHUNK_RUNS or sum(map(len, refused)) >= CHUNK_REFUSED:
                 yield _chunk(ended, refused, params, now)
                 ended, refused = [], []
-        ended += reader.last()
-        if not reader.has_refused_start:  # else the refused line says what is wrong
-            _check_found(path, n_lines, n_runs + sum(app.id is not None for app in ended))
+        ended += reader.finished() + ([reader.current] if reader.current else [])
+        n_runs += sum(app.id is not None for app in ended)
+        if not n_runs and not reader.has_refused_start:  # else the refused line says what is wrong
+            problem = "no SparkListenerApplicationStart in it" if n_lines else "only blank lines"
+            whole = "of a rolled log name the whole folder eventlog_v2_<application>" if n_lines else "export it again"
+            raise BadInput(path, problem, EXPECTED, whole)
         yield _chunk(ended, refused, params, now)
 
 
@@ -123,49 +126,29 @@ class _Applications:
 
     def _begins_another(self, name: str, current: Application) -> bool:
         """Logs that were put together may lack the first line of each."""
-        has_ended = current.ended_ms is not None
-        return (
-            name == LOG_START or (name == APP_START and current.id is not None) or (has_ended and name in BEFORE_START)
-        )
+        is_second = name == APP_START and current.id is not None
+        return name == LOG_START or is_second or (current.ended_ms is not None and name in BEFORE_START)
 
     def finished(self) -> list[Application]:
         """The applications that are complete, once."""
         done, self.done = self.done, []
         return done
 
-    def last(self) -> list[Application]:
-        """The application that the file ends with, and all before it."""
-        done = [*self.finished(), *([self.current] if self.current else [])]
-        self.current = None
-        return done
-
-
-def _check_found(path: str, n_lines: int, n_runs: int) -> None:
-    if n_runs:
-        return
-    if not n_lines:
-        raise BadInput(path, "only blank lines", EXPECTED, "export it again")
-    raise BadInput(
-        path,
-        "no SparkListenerApplicationStart in it",
-        EXPECTED,
-        "of a rolled log name the whole folder eventlog_v2_<application>",
-    )
-
 
 def _chunk(apps: list[Application], refused: list[pd.DataFrame], params: ReadParams, now: datetime) -> Chunk:
-    outrun = [app.place for app in apps if app.id is not None and app.outruns_its_end]
-    known = [app for app in apps if app.id is not None and not app.outruns_its_end]
-    nameless = [app.place for app in apps if app.id is None]
-    frame = pd.DataFrame([application_row(app) for app in known])
-    why = "a log without a start of an application; expected a SparkListenerApplicationStart"
-    late = "a task ends over a minute after its application; check the times"
-    places, reasons = nameless + outrun, [why] * len(nameless) + [late] * len(outrun)
-    told = refusals(places, reasons, [""] * len(places))
-    if frame.empty:
-        vetted = vet_runs(pd.DataFrame({"place": pd.Series([], dtype="int64")}), params, now)
-    else:
-        vetted = vet_runs(frame, params, now)
+    known: list[Application] = []
+    bad: list[tuple[int, str]] = []
+    for app in apps:
+        if app.id is None:
+            bad.append((app.place, "a log without a start of an application; expected a SparkListenerApplicationStart"))
+        elif app.outruns_its_end:
+            bad.append((app.place, "a task ends over a minute after its application; check the times"))
+        else:
+            known.append(app)
+    rows = [application_row(app) for app in known]
+    frame = pd.DataFrame(rows) if rows else pd.DataFrame({"place": pd.Series([], dtype="int64")})
+    vetted = vet_runs(frame, params, now)
+    told = refusals([place for place, _ in bad], [why for _, why in bad], [""] * len(bad))
     left_out = sum(app.n_left_out > 0 for app in known)
     if left_out:
         logger.warning("%d applications have too many stages and hosts: some vertices are left out", left_out)
@@ -174,7 +157,6 @@ def _chunk(apps: list[Application], refused: list[pd.DataFrame], params: ReadPar
 
 def application_row(app: Application) -> dict[str, object]:
     """One row in the columns of jobs.runs, with `place`. Times are UTC without a zone."""
-    has_ended = app.ended_ms is not None
     last_ms = app.ended_ms if app.ended_ms is not None else app.tokens.last_ms
     span_ms = last_ms - (app.started_ms or 0)
     plan, requested = signature(app.trees), requested_cpus(app)
@@ -190,7 +172,7 @@ def application_row(app: Application) -> dict[str, object]:
         "submitted_at": _at(_submitted_ms(app)),
         "started_at": _at(app.started_ms),
         "ended_at": _at(app.ended_ms),
-        "runtime_s": span_ms / MS if has_ended else nan,
+        "runtime_s": nan if app.ended_ms is None else span_ms / MS,
         "status": _status(app),
         "requested_cpus": requested,
         "used_cpus": used,

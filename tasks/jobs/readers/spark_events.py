@@ -17,17 +17,10 @@ BEFORE_START = (ENVIRONMENT, EXECUTOR)  # what Spark logs about an application b
 SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
 NS = 1e9
 KEPT_PROPERTIES = (
-    "spark.app.submitTime",
-    "spark.cores.max",
-    "spark.dynamicAllocation.enabled",
-    "spark.executor.cores",
-    "spark.executor.instances",
-    "spark.executor.memory",
-    "spark.kubernetes.namespace",
-    "spark.master",
-    "spark.task.cpus",
-    "spark.yarn.queue",
-)
+    "spark.app.submitTime", "spark.cores.max", "spark.dynamicAllocation.enabled", "spark.executor.cores",
+    "spark.executor.instances", "spark.executor.memory", "spark.kubernetes.namespace", "spark.master",
+    "spark.task.cpus", "spark.yarn.queue",
+)  # fmt: skip
 MAX_VERTICES = 20_000  # more (stages times hosts) are not kept
 SLACK_MS = 60_000.0  # a clock may be set back while an application runs
 Event = Mapping[str, Any]
@@ -120,7 +113,6 @@ class Application:
     tokens: Tokens = field(default_factory=lambda: Tokens(has_steps=True))
     vertices: dict[tuple[str, str], Vertex] = field(default_factory=dict)
     held: dict[tuple[str, str], float] = field(default_factory=dict)  # tokens by stage and host
-    n_tasks: int = 0
     n_left_out: int = 0
     cpu_s: float = 0.0
     input_bytes: float = 0.0
@@ -131,9 +123,7 @@ class Application:
         """A time of a task, ms. Raises ValueError before the application's start, or later than any task can be."""
         at_ms = number(event, key)
         if self.started_ms is None:
-            raise ValueError(
-                "a task without an application that has started; expected its SparkListenerApplicationStart"
-            )
+            raise ValueError("a task without an application that has started; expected its " + APP_START)
         if not self.started_ms - SLACK_MS <= at_ms <= self.latest_ms:
             raise ValueError(f"{key} {at_ms:.0f} is no time of this run; expected ms from its start on, up to now")
         return max(at_ms, self.started_ms)
@@ -199,21 +189,14 @@ def parse_event(line: str) -> tuple[str, Event] | None:
             if not line.rstrip().endswith("}"):
                 raise ValueError(f"{short(name)} '{line[-SHOWN_CHARS:]}' is cut off; expected a whole line of JSON")
             return None
-    event = _parse(line)
-    told = event.get("Event")
-    if not isinstance(told, str):
-        raise ValueError("a line of JSON without an 'Event'; expected an event of Spark")
-    return (told, event) if told in HANDLERS or told == LOG_START else None
-
-
-def _parse(line: str) -> Event:
     try:
         event = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"not a whole line of JSON ({getattr(error, 'msg', type(error).__name__)})") from error
-    if not isinstance(event, dict):
+    told = event.get("Event") if isinstance(event, dict) else None
+    if not isinstance(told, str):
         raise ValueError("a line of JSON without an 'Event'; expected an event of Spark")
-    return event
+    return (told, event) if told in HANDLERS or told == LOG_START else None
 
 
 def _app_start(app: Application, event: Event) -> None:
@@ -261,7 +244,6 @@ def _task_end(app: Application, event: Event) -> None:
     at_ms, stage = app.task_time(info, "Finish Time"), _stage(event)
     host, executor = text(info, "Host"), text(info, "Executor ID")
     measured = _measured(event)
-    app.n_tasks += 1
     app.cpu_s += measured["cpu_s"]
     app.read_bytes += measured["read_bytes"]
     app.temp_bytes += measured["temp_bytes"]

@@ -13,10 +13,7 @@ import pytest
 from tasks.errors import BadInput
 from tasks.jobs import intake
 from tasks.jobs.intake import pseudonymise
-from tasks.jobs.params import (
-    GroupParams,
-    ReadParams,
-)
+from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS, detect
 from tasks.jobs.readers.airflow import BLOCK_BYTES, AirflowReader
 from tasks.pseudonyms import without_names
@@ -63,41 +60,17 @@ WRONG_FILES: dict[str, tuple[Callable[[], bytes], str]] = {
     "nothing": (lambda: b"", "the file is empty"),
     "blank lines": (lambda: b"\n\n", "only blank lines; expected an export of Airflow"),
     "no rows": (lambda: b'{"task_instances": [], "total_entries": 0}', "no task instance in it"),
-    "DAG runs": (
-        lambda: JSON.read_bytes().replace(b"task_instances", b"dag_runs"),
-        "no list 'task_instances' in it",
-    ),
-    "cut off": (
-        lambda: JSON.read_bytes()[:-900],
-        "the JSON is damaged or cut off; expected a whole export",
-    ),
-    "a wrong byte": (
-        lambda: JSON.read_bytes().replace(b'"state":', b'"state";', 1),
-        "the JSON is damaged or cut off",
-    ),
+    "DAG runs": (lambda: JSON.read_bytes().replace(b"task_instances", b"dag_runs"), "no list 'task_instances' in it"),
+    "cut off": (lambda: JSON.read_bytes()[:-900], "the JSON is damaged or cut off; expected a whole export"),
+    "a wrong byte": (lambda: JSON.read_bytes().replace(b'"state":', b'"state";', 1), "the JSON is damaged or cut off"),
     "not UTF-8": (lambda: JSON.read_bytes().replace(b"load", b"l\xf6ad"), "not UTF-8 text"),
-    "no state": (
-        lambda: CSV.read_bytes().replace(b",state,", b",status,", 1),
-        "the header lacks state",
-    ),
-    "no DAG run": (
-        lambda: CSV.read_bytes().replace(b",run_id,", b",run,", 1),
-        "the header lacks dag_run_id",
-    ),
-    "no header": (
-        lambda: CSV.read_bytes().partition(b"\n")[2],
-        "the header lacks dag_id, task_id, state, start_date",
-    ),
+    "no state": (lambda: CSV.read_bytes().replace(b",state,", b",status,", 1), "the header lacks state"),
+    "no DAG run": (lambda: CSV.read_bytes().replace(b",run_id,", b",run,", 1), "the header lacks dag_run_id"),
+    "no header": (lambda: CSV.read_bytes().partition(b"\n")[2], "the header lacks dag_id, task_id, state, start_date"),
     "UTF-16": (lambda: CSV.read_text().encode("utf-16"), "the text is UTF-16"),
     "binary": (lambda: CSV.read_bytes().replace(b",", b"\x00"), "binary content (NUL bytes)"),
-    "zip": (
-        lambda: b"PK\x03\x04" + CSV.read_bytes(),
-        "packed with zip; expected plain text or gzip",
-    ),
-    "cut-off gzip": (
-        lambda: gzip.compress(JSON.read_bytes())[:-90],
-        "the gzip stream is damaged or cut off",
-    ),
+    "zip": (lambda: b"PK\x03\x04" + CSV.read_bytes(), "packed with zip; expected plain text or gzip"),
+    "cut-off gzip": (lambda: gzip.compress(JSON.read_bytes())[:-90], "the gzip stream is damaged or cut off"),
 }
 EXPORT = json.loads(JSON.read_text())
 TASKS = EXPORT["task_instances"]

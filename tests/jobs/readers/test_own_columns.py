@@ -10,10 +10,7 @@ import pytest
 
 from tasks.errors import BadInput
 from tasks.jobs.intake import Intake, land_log
-from tasks.jobs.params import (
-    GroupParams,
-    ReadParams,
-)
+from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers.own import OwnReader
 from tasks.warehouse.connection import reading
 from tasks.warehouse.ingest import ingest

@@ -51,10 +51,7 @@ ROW_FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a negative runtime": ({"runtime_s": -0.1}, "negative runtime; expected 0 s or more"),
     "an infinite number": ({"cpu_s": float("inf")}, "an infinite number; expected a finite one or none"),
-    "no runtime": (
-        NO_RUNTIME,
-        "no runtime and no end time; expected one of them, or the status running or pending",
-    ),
+    "no runtime": (NO_RUNTIME, "no runtime and no end time; expected one of them, or the status running or pending"),
     "no start": (
         {"started_at": None, "submitted_at": None, "ended_at": None},
         "neither submission nor start time; expected one of them",

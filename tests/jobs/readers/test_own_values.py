@@ -16,10 +16,7 @@ from pydantic import ValidationError
 from tasks.errors import BadInput
 from tasks.jobs.columns import NUMBER_COLUMNS
 from tasks.jobs.grouping import group_keys
-from tasks.jobs.params import (
-    Measured,
-    ReadParams,
-)
+from tasks.jobs.params import Measured, ReadParams
 from tasks.jobs.readers.own import OwnReader
 
 RUN = {"run_id": "1", "name": "etl", "started_at": "2026-01-01T00:00:00Z", "runtime_s": "2"}

@@ -13,10 +13,7 @@ import pytest
 from tasks.errors import BadInput
 from tasks.jobs import intake
 from tasks.jobs.intake import pseudonymise
-from tasks.jobs.params import (
-    GroupParams,
-    ReadParams,
-)
+from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS, detect
 from tasks.jobs.readers.spark import SparkReader
 from tasks.jobs.readers.spark_events import MAX_STEPS, Tokens

@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from tasks.jobs.record.datasets import PARTS
-from tasks.jobs.record.templates import Template, composite, templates
+from tasks.jobs.record.templates import Template, composite, draw, templates
 from tasks.nodes.record.params import PAPER, SHORT, SLUG, BenchmarkTemplate, NodeParams
 from tasks.nodes.record.plan import PlannedExecution
 from tasks.params import Params
@@ -242,5 +242,5 @@ def _drawn(
     first = int(rng.integers(PARTS - n_parts + 1))  # a table is read as one range, so nothing wraps around
     sql = composite(template.sql, template.merge)
     for name, values in template.parameters.items():
-        sql = sql.replace(f"{{{name}}}", str(values.draw(rng)))
+        sql = sql.replace(f"{{{name}}}", str(draw(values, rng)))
     return PlannedRun(job.template, machine_type, role, number, block, (first, n_parts), sql)

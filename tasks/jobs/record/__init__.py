@@ -1,6 +1,6 @@
 """Records real recurring jobs on this machine: SQL on a miniature of a shared analytics cluster.
 
-`campaign.record_jobs` makes a plan (`plan`, `catalogue`, `templates`), writes data sets (`datasets`), opens a cluster
+`campaign.record_jobs` makes a plan (`plan`, `templates`), writes data sets (`datasets`), opens a cluster
 (`cluster`) with a worker in every slot (`pool`, `engine`), and runs the plan on it (`scheduler`); `rows` and `parts`
 write what was known before each run and what it took. Nothing sleeps and nothing loops for show:
 

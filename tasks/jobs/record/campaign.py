@@ -10,7 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -19,7 +19,7 @@ from tasks.jobs.record.cluster import PLANNER, Cluster, Monitor, load_source, ma
 from tasks.jobs.record.datasets import DATA_SETS, PARTS
 from tasks.jobs.record.params import Campaign, LoadLevel, RecordParams
 from tasks.jobs.record.parts import PartWriter, finished_ids, part_paths, recorded_params
-from tasks.jobs.record.plan import LoadPlan, Plan, PlannedRun, make_plan
+from tasks.jobs.record.plan import LoadPlan, PlannedRun, make_plan
 from tasks.jobs.record.pool import Answer, WorkerPool, build_data
 from tasks.jobs.record.rows import make_row
 from tasks.jobs.record.scheduler import RunningJob, Scheduler, SkuNow, Submission
@@ -48,7 +48,7 @@ class Session:
         scheduler: Scheduler,
         on_finished: Callable[[int], None],
     ) -> None:
-        self.data_dir, self.writer, self.params, self.cluster = data_dir, writer, params, cluster
+        self.writer, self.params, self.cluster = writer, params, cluster
         self.pool, self.scheduler, self.on_finished = pool, scheduler, on_finished
         self.monitor = Monitor()
         self.statuses: dict[str, int] = {}
@@ -56,11 +56,10 @@ class Session:
         self._to_plan: deque[Submission] = deque()
         self._queue: deque[Submission] = deque()
         self._due = {"sample": 0.0, "monitor": 0.0, "part": time.monotonic() + params.part_minutes * 60}
-        self._part_bytes = {name: self._mean_part_bytes(name) for name in DATA_SETS}
-
-    def _mean_part_bytes(self, data_set: str) -> float:
-        sizes = [(self.data_dir / DATA_SETS[data_set].path(part)).stat().st_size for part in range(PARTS)]
-        return sum(sizes) / PARTS
+        self._part_bytes = {
+            name: sum((data_dir / kind.path(part)).stat().st_size for part in range(PARTS)) / PARTS
+            for name, kind in DATA_SETS.items()
+        }
 
     def run(self, runs: Sequence[PlannedRun], load: LoadPlan) -> None:
         """Submit runs at their times, counted from the first one; return when all that were started have ended.
@@ -99,11 +98,6 @@ class Session:
 
     def _is_idle(self) -> bool:
         return not (self._to_plan or self._queue or self.scheduler.jobs)
-
-    def _own(self) -> tuple[list[int], float]:
-        """What is not foreign work: processes to look at, and CPU seconds of those that control groups count."""
-        grouped_s = self.cluster.used_s()
-        return ([*self.pool.pids, *self.cluster.load_pids], 0.0) if grouped_s is None else ([], grouped_s)
 
     def _submit(self, run: PlannedRun) -> Submission:
         states = [self.cluster.skus[name] for name in run.skus]
@@ -159,7 +153,9 @@ class Session:
             self.scheduler.end_late_jobs()
             self._due["sample"] = now + SAMPLE_S
         if now >= self._due["monitor"]:
-            self.monitor.sample(*self._own())
+            grouped_s = self.cluster.used_s()  # control groups count what is not foreign work
+            own_pids = [*self.pool.pids, *self.cluster.load_pids] if grouped_s is None else []
+            self.monitor.sample(own_pids, grouped_s or 0.0)
             self._due["monitor"] = now + MONITOR_S
         if now >= self._due["part"]:
             self.writer.flush()
@@ -182,12 +178,14 @@ def planning_order(run: PlannedRun) -> Order:
 
 
 @dataclass(frozen=True)
-class Recorded:
-    """What a call recorded. statuses: its runs by status; already: runs that earlier calls had finished.
+class RecordSummary:
+    """What a call recorded. statuses: its runs by status; already: runs that earlier calls had finished; parts: all of
+    the folder.
 
     isolation: what held vertices to their tokens; own_cpu_s: CPU time of the recorder and its planner, jobs not
     counted, over recorded_s."""
 
+    jobs: int
     planned: int
     already: int
     load_source: str
@@ -195,15 +193,8 @@ class Recorded:
     statuses: dict[str, int] = field(default_factory=dict)
     own_cpu_s: float = 0.0
     recorded_s: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecordSummary(Recorded):
-    """What a call did; parts: all of the folder."""
-
-    jobs: int
-    parts: tuple[str, ...]
-    duration_s: float
+    parts: tuple[str, ...] = ()
+    duration_s: float = 0.0
 
 
 @contextlib.contextmanager
@@ -223,12 +214,6 @@ def _sigterm_unwinds() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _scratch(params: Campaign, out_dir: Path) -> Path:
-    """Where the campaign's data sets live."""
-    campaign = f"{out_dir.resolve()}\n{params.seed}\n{params.data_scale}"
-    return scratch_folder("record", campaign, place=params.scratch, shared=Path(gettempdir()))
-
-
 @contextlib.contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
     """Nobody else records into this folder meanwhile. Raises BadSetting."""
@@ -244,20 +229,15 @@ def _alone_in(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _possible(plan: Plan, isolation: str) -> list[PlannedRun]:
-    """The runs that can be what they say: without control groups spare tokens and SKUs change nothing."""
-    if isolation == "cgroups":
-        return list(plan.runs)
-    return [run for run in plan.runs if run.what_if not in ("no_spare", "newest_sku")]
-
-
-def _record(params: Campaign, out_dir: Path, scratch: Path, told: Callable[[int, int], None]) -> Recorded:
+def _record(params: Campaign, out_dir: Path, scratch: Path, told: Callable[[int, int], None]) -> RecordSummary:
     source, plan = load_source(params), make_plan(params)
     already = finished_ids(out_dir, params, plan)
     with open_cluster(params, source, scratch) as cluster:
-        runs = _possible(plan, cluster.isolation)
+        runs = list(plan.runs)
+        if cluster.isolation != "cgroups":  # spare tokens and SKUs change nothing then
+            runs = [run for run in runs if run.what_if not in ("no_spare", "newest_sku")]
         to_run = [run for run in runs if run.run_id not in already]
-        found = Recorded(len(runs), len(already), source, cluster.isolation)
+        found = RecordSummary(params.jobs, len(runs), len(already), source, cluster.isolation)
         logger.info("%d of %d runs of %d jobs are still to record", len(to_run), len(runs), params.jobs)
         if not to_run:
             return found
@@ -272,11 +252,9 @@ def _record(params: Campaign, out_dir: Path, scratch: Path, told: Callable[[int,
         slots = cluster.slots()
         with WorkerPool(slots, scratch) as pool, PartWriter(out_dir, record) as writer:
             scheduler = Scheduler(params, cluster, pool, slots, scratch / "partials")
-
-            def on_finished(n: int) -> None:
-                told(len(already) + n, len(runs))
-
-            session = Session(scratch, writer, params, cluster, pool, scheduler, on_finished)
+            session = Session(
+                scratch, writer, params, cluster, pool, scheduler, lambda n: told(len(already) + n, len(runs))
+            )
             began, before_s = time.monotonic(), time.process_time() + pool.cpu_s(PLANNER)
             session.run(to_run, plan.load)
             own_cpu_s = time.process_time() + pool.cpu_s(PLANNER) - before_s
@@ -297,14 +275,11 @@ def record_jobs(
     began, campaign = time.monotonic(), Campaign(**dict(params))
     out_dir.mkdir(parents=True, exist_ok=True)
     with _sigterm_unwinds(), _alone_in(out_dir), only_recorder("jobs"):
-        scratch = _scratch(campaign, out_dir)
+        name = f"{out_dir.resolve()}\n{params.seed}\n{params.data_scale}"
+        scratch = scratch_folder("record", name, place=params.scratch, shared=Path(gettempdir()))
         with _alone_in(scratch):
             found = _record(campaign, out_dir, scratch, progress or (lambda _finished, _planned: None))
             if found.already + sum(found.statuses.values()) >= found.planned:
                 remove_scratch(scratch, params.scratch)
-    return RecordSummary(
-        **asdict(found),
-        jobs=params.jobs,
-        parts=tuple(path.name for path in part_paths(out_dir)),
-        duration_s=time.monotonic() - began,
-    )
+    parts = tuple(path.name for path in part_paths(out_dir))
+    return replace(found, parts=parts, duration_s=time.monotonic() - began)

@@ -13,7 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -31,38 +31,37 @@ Node = Mapping[str, Any]
 FUNCTION = re.compile(r"\b([a-z_]+)\(")
 STRUCTURAL = ("Join Type", "Aggregates", "Expressions")  # what an operator does, not what it is given
 DIGITS = 16
+PROFILED = {
+    "temp_bytes": ("system", "peak_temp_dir_size"),
+    "buffer_bytes": ("system", "peak_buffer_memory"),
+    "input_rows": ("query", "total_rows_scanned"),
+    "read_bytes": ("io", "total_bytes_read"),
+    "written_bytes": ("io", "total_bytes_written"),
+}
 
 
-def _macros(connection: duckdb.DuckDBPyConnection, seed: int) -> None:
-    connection.execute(MACROS.format(seed=seed))
-
-
-def _write_part(connection: duckdb.DuckDBPyConnection, data_set: DataSet, folder: Path, part: int, rows: int) -> None:
+def write_part(connection: duckdb.DuckDBPyConnection, data_set: DataSet, folder: Path, part: int, rows: int) -> None:
+    """Write one part of a data set, of so many rows; the connection has MACROS."""
     select = data_set.select.format(part=part, lo=part * rows, hi=(part + 1) * rows)
-    kind = "(FORMAT csv, HEADER)" if data_set.suffix == "csv" else "(FORMAT parquet)"
-    connection.execute(f"COPY ({select}) TO '{folder / data_set.path(part)}' {kind}")
-
-
-def _made(scale: float, seed: int) -> str:
-    """What decides the data sets."""
-    told = repr((scale, seed, MACROS, DATA_SETS, DATABASES))
-    return hashlib.sha256(told.encode()).hexdigest()
+    kind = "csv, HEADER" if data_set.suffix == "csv" else "parquet"
+    connection.execute(f"COPY ({select}) TO '{folder / data_set.path(part)}' (FORMAT {kind})")
 
 
 def build_data(folder: Path, scale: float, seed: int) -> None:
     """Write every data set and database into `folder`; nothing happens where these are complete already."""
-    finished, made = folder / "complete", _made(scale, seed)
+    decides = repr((scale, seed, MACROS, DATA_SETS, DATABASES))
+    finished, made = folder / "complete", hashlib.sha256(decides.encode()).hexdigest()
     if finished.exists() and finished.read_text() == made:
         return
     finished.unlink(missing_ok=True)
     for old in folder.glob("*.duckdb*"):
         old.unlink()
     connection = duckdb.connect()
-    _macros(connection, seed)
+    connection.execute(MACROS.format(seed=seed))
     for data_set in DATA_SETS.values():
         (folder / data_set.name).mkdir(parents=True, exist_ok=True)
         for part in range(PARTS):
-            _write_part(connection, data_set, folder, part, max(1, round(data_set.rows_per_part * scale)))
+            write_part(connection, data_set, folder, part, max(1, round(data_set.rows_per_part * scale)))
     for name, script in DATABASES.items():
         connection.execute(f"ATTACH '{folder / name}.duckdb' AS {name}")
         connection.execute(script.format(root=folder))
@@ -124,13 +123,8 @@ def _locked(order: Order, folder: Path) -> Iterator[int]:
 def connect(temp: Path) -> duckdb.DuckDBPyConnection:
     """An engine of a worker's own, that may spill into `temp` and keeps no copy of what it read."""
     temp.mkdir(parents=True, exist_ok=True)
-    settings: dict[str, Any] = {
-        "threads": 1,
-        "temp_directory": str(temp),
-        "preserve_insertion_order": False,
-        "autoinstall_known_extensions": False,
-        "enable_external_file_cache": False,
-    }
+    off = ("preserve_insertion_order", "autoinstall_known_extensions", "enable_external_file_cache")
+    settings: dict[str, Any] = {"threads": 1, "temp_directory": str(temp), **dict.fromkeys(off, False)}
     connection = duckdb.connect(config=settings)
     connection.execute("SET enable_profiling = 'no_output'")
     return connection
@@ -152,13 +146,7 @@ def _attached(connection: duckdb.DuckDBPyConnection, order: Order, folder: Path)
 def _profiled(text: str) -> dict[str, int]:
     """Spilled and buffered bytes, rows scanned, bytes read and written, from the engine's own profile of the query."""
     profile = json.loads(text)
-    return {
-        "temp_bytes": int(profile.get("system", {}).get("peak_temp_dir_size", 0)),
-        "buffer_bytes": int(profile.get("system", {}).get("peak_buffer_memory", 0)),
-        "input_rows": int(profile.get("query", {}).get("total_rows_scanned", 0)),
-        "read_bytes": int(profile.get("io", {}).get("total_bytes_read", 0)),
-        "written_bytes": int(profile.get("io", {}).get("total_bytes_written", 0)),
-    }
+    return {ours: int(profile.get(part, {}).get(name, 0)) for ours, (part, name) in PROFILED.items()}
 
 
 def _used() -> tuple[float, int]:
@@ -219,7 +207,7 @@ def explain(connection: duckdb.DuckDBPyConnection, order: Order, folder: Path) -
         told = connection.execute(f"EXPLAIN (FORMAT JSON) {statement(order, folder)}").fetchall()[0][1]
     except duckdb.Error as error:
         return Planned(error=str(error).splitlines()[0][:ERROR_CHARACTERS])
-    return Planned(**asdict(read_plan(told)))
+    return read_plan(told)
 
 
 def drop_from_cache(paths: list[Path]) -> None:
@@ -233,8 +221,7 @@ def drop_from_cache(paths: list[Path]) -> None:
 def read_order(line: bytes) -> Order:
     """The order that a line of JSON holds; lists become tuples again."""
     fields: dict[str, Any] = json.loads(line)
-    fields = {key: tuple(item) if isinstance(item, list) else item for key, item in fields.items()}
-    return Order(**fields)
+    return Order(**{key: tuple(item) if isinstance(item, list) else item for key, item in fields.items()})
 
 
 def serve(orders: BinaryIO, answers: BinaryIO, folder: Path, temp: Path) -> None:
@@ -266,20 +253,6 @@ def main(arguments: list[str]) -> None:
     serve(sys.stdin.buffer, sys.stdout.buffer, folder, temp)
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What is known of a query before it runs.
-
-    estimated_rows: estimated cardinality of the result, rows. estimated_cost: estimated cardinalities summed over
-    all operators, rows: C_out, by which the engine orders joins.
-    """
-
-    signature: str
-    operators: dict[str, int]
-    estimated_rows: float
-    estimated_cost: float
-
-
 def _details(node: Node) -> list[str]:
     info = node.get("extra_info") or {}
     values = [str(info[key]) for key in STRUCTURAL if key in info]
@@ -301,7 +274,7 @@ def _shape(node: Node) -> list[Any]:
     return [node["name"].strip(), _details(node), children]
 
 
-def read_plan(explained: str) -> Plan:
+def read_plan(explained: str) -> Planned:
     """Signature, operator counts, estimated cardinality and estimated cost of EXPLAIN (FORMAT JSON).
 
     The signature is a SHA-256 over the tree of operators with join types and the names of aggregate functions,
@@ -315,7 +288,7 @@ def read_plan(explained: str) -> Plan:
     shape = json.dumps([_shape(root) for root in roots], separators=(",", ":"))
     told = [str((node.get("extra_info") or {}).get("Estimated Cardinality", "")) for node in nodes]
     estimates = [float(text) for text in told if text.isdigit()]  # from the root down: the first is the result's
-    return Plan(
+    return Planned(
         signature=hashlib.sha256(shape.encode()).hexdigest()[:DIGITS],
         operators=dict(sorted(Counter(node["name"].strip() for node in nodes).items())),
         estimated_rows=estimates[0] if estimates else 0.0,

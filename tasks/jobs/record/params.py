@@ -49,8 +49,7 @@ class RecordParams(Params):
         1.6, gt=0, le=100, description="Size of the data sets; 1 is about 0.9 GB on disk, ratio to that"
     )
     load: Literal["auto", "stress-ng", "jobs"] = Field(
-        "auto",
-        description="Where load comes from: stress-ng, concurrent jobs only, or stress-ng where it is installed",
+        "auto", description="Where load comes from: stress-ng, concurrent jobs only, or stress-ng where it is installed"
     )
     scratch: str = Field("", description="Folder for the jobs' data sets; empty: one in the system's temporary folder")
 

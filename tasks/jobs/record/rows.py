@@ -7,11 +7,10 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from tasks.jobs.record.catalogue import usual_parts
 from tasks.jobs.record.params import Sku
-from tasks.jobs.record.plan import usual_tokens
+from tasks.jobs.record.plan import usual_parts, usual_tokens
 from tasks.jobs.record.scheduler import RunningJob, Step, Submission, VertexDone, mean_tokens
-from tasks.jobs.record.templates import Measured, Planned
+from tasks.jobs.record.templates import Measured
 
 MB = 1_000_000
 MS_DIGITS = 3
@@ -30,19 +29,12 @@ def _known(value: Any) -> Any:
     return None if math.isnan(value) else round(value, MS_DIGITS)
 
 
-def _plan(planned: Planned | None) -> dict[str, Any]:
-    if planned is None or planned.error:
-        return {}
-    return {
-        "plan_signature": planned.signature,
-        "operators": json.dumps(planned.operators),
-        "estimated_rows": planned.estimated_rows,
-        "estimated_cost": planned.estimated_cost,
-    }
-
-
 def _known_before(submission: Submission) -> dict[str, Any]:
-    run, job = submission.run, submission.run.job
+    run, job, planned = submission.run, submission.run.job, submission.planned
+    plan: dict[str, Any] = {}
+    if planned is not None and not planned.error:
+        plan = {"plan_signature": planned.signature, "operators": json.dumps(planned.operators)}
+        plan |= {"estimated_rows": planned.estimated_rows, "estimated_cost": planned.estimated_cost}
     return {
         "run_id": run.run_id,
         "name": run.name,
@@ -69,7 +61,7 @@ def _known_before(submission: Submission) -> dict[str, Any]:
         "takes_spare": run.takes_spare,
         "is_cold": run.is_cold,
         **submission.surroundings,
-        **_plan(submission.planned),
+        **plan,
     }
 
 
@@ -125,15 +117,9 @@ class VertexTimes:
 
 def _times(done: VertexDone, job: RunningJob, sku: Sku, measured: Measured) -> VertexTimes:
     held = mean_tokens(done.work.steps, done.answer.ended_at - job.started_at)
-    return VertexTimes(
-        query_s=measured.query_s,
-        lock_wait_s=measured.lock_wait_s,
-        cpu_s=measured.cpu_s,
-        promised_s=sku.token_s(held, measured.query_s),
-        is_cold=done.answer.order.is_cold,
-        temp_bytes=measured.temp_bytes,
-        disk_s=measured.disk_read_bytes / (sku.read_mb_per_s * MB),
-    )
+    promised_s, disk_s = sku.token_s(held, measured.query_s), measured.disk_read_bytes / (sku.read_mb_per_s * MB)
+    used = (measured.query_s, measured.lock_wait_s, measured.cpu_s)
+    return VertexTimes(*used, promised_s, done.answer.order.is_cold, measured.temp_bytes, disk_s)
 
 
 def _cause(job: RunningJob, skus: dict[str, Sku], runtime_s: float) -> str:
@@ -142,8 +128,8 @@ def _cause(job: RunningJob, skus: dict[str, Sku], runtime_s: float) -> str:
     if not times or runtime_s <= 0:
         return recorded_cause(None)
     run = job.submission.run
-    usual = Usual(run.parts[1] / usual_parts(run.job), run.tokens / usual_tokens(run.job))
-    return recorded_cause(cause_shares(times, runtime_s, usual))
+    parts_ratio, tokens_ratio = run.parts[1] / usual_parts(run.job), run.tokens / usual_tokens(run.job)
+    return recorded_cause(cause_shares(times, runtime_s, parts_ratio=parts_ratio, tokens_ratio=tokens_ratio))
 
 
 def _sums(job: RunningJob) -> dict[str, float | None]:
@@ -203,22 +189,17 @@ def make_row(job: RunningJob, input_bytes: float, skus: dict[str, Sku]) -> dict[
     }
 
 
-@dataclass(frozen=True)
-class Usual:
-    """What the run had, over what is usual for its job: parts of input, and tokens."""
-
-    parts_ratio: float
-    tokens_ratio: float
-
-
 def kept_waiting_s(vertex: VertexTimes) -> float:
     """Seconds that a query took beyond those in which its tokens would have given it the CPU time that it used."""
     promised_rate = vertex.promised_s / vertex.query_s if vertex.query_s > 0 else 0.0
     return max(0.0, vertex.query_s - vertex.cpu_s / promised_rate) if promised_rate > 0 else 0.0
 
 
-def cause_shares(path: Sequence[VertexTimes], runtime_s: float, usual: Usual) -> dict[Cause, float]:
-    """Share of the runtime that each cause explains; they may overlap.
+def cause_shares(
+    path: Sequence[VertexTimes], runtime_s: float, *, parts_ratio: float, tokens_ratio: float
+) -> dict[Cause, float]:
+    """Share of the runtime that each cause explains; they may overlap. The ratios: parts of input, and tokens, over
+    what is usual for the job.
 
     lock: waiting for a writer's lock. load, cold_cache, spill: seconds in which a query went slower than its tokens
     promised, by what was known of it: a spill, an input out of the cache (its own doing or another's), or else others'
@@ -231,8 +212,8 @@ def cause_shares(path: Sequence[VertexTimes], runtime_s: float, usual: Usual) ->
     working_s = sum(vertex.query_s for vertex in path) - sum(slow.values())
     shares: dict[Cause, float] = {
         "lock": sum(vertex.lock_wait_s for vertex in path),
-        "big_input": working_s * max(0.0, 1 - 1 / usual.parts_ratio),
-        "few_tokens": working_s * max(0.0, 1 - usual.tokens_ratio),
+        "big_input": working_s * max(0.0, 1 - 1 / parts_ratio),
+        "few_tokens": working_s * max(0.0, 1 - tokens_ratio),
         **slow,
     }
     return {cause: seconds / runtime_s for cause, seconds in shares.items()}

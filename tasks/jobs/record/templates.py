@@ -14,33 +14,7 @@ FILE = Path(__file__).with_suffix(".yaml")
 LINE_START = "\n" + 8 * " "  # within a statement: recordings know their plan by a hash over the text of its statements
 
 Source = Literal["parquet", "csv", "table"]
-Value = int | str
-
-
-@dataclass(frozen=True)
-class Span:
-    """A whole number between `low` and `high`, both included."""
-
-    low: int
-    high: int
-
-    def draw(self, rng: np.random.Generator) -> Value:
-        """One value, each equally likely."""
-        return int(rng.integers(self.low, self.high + 1))
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One of a few texts."""
-
-    texts: tuple[str, ...]
-
-    def draw(self, rng: np.random.Generator) -> Value:
-        """One text, each equally likely."""
-        return self.texts[int(rng.integers(len(self.texts)))]
-
-
-Parameters = Mapping[str, Span | Choice]
+Options = tuple[int, int] | tuple[str, ...]  # ends of whole numbers, both included; or texts to choose from
 
 
 @dataclass(frozen=True)
@@ -60,7 +34,7 @@ class Template:
     data_set: str
     typical_parts: int
     sql: str
-    parameters: Parameters = field(default_factory=dict)
+    parameters: Mapping[str, Options] = field(default_factory=dict)
     source: Source = "parquet"
     databases: tuple[str, ...] = ()
     writes: str | None = None
@@ -79,13 +53,18 @@ def templates() -> tuple[Template, ...]:
 
 
 def _template(fields: dict[str, Any]) -> Template:
-    parameters = {
-        name: Span(*options) if isinstance(options[0], int) else Choice(tuple(options))
-        for name, options in fields.pop("parameters", {}).items()
-    }
+    parameters = {name: tuple(options) for name, options in fields.pop("parameters", {}).items()}
     texts = {key: fields.pop(key).replace("\n", LINE_START) for key in ("sql", "merge") if key in fields}
     lists = {key: tuple(fields.pop(key)) for key in ("databases", "memory_mb") if key in fields}
     return Template(**(fields | texts | lists | {"parameters": parameters}))
+
+
+def draw(options: Options, rng: np.random.Generator) -> int | str:
+    """One value of a parameter, each equally likely."""
+    first, last = options[0], options[-1]
+    if isinstance(first, int) and isinstance(last, int):
+        return int(rng.integers(first, last + 1))
+    return options[int(rng.integers(len(options)))]
 
 
 def composite(sql: str, merge: str) -> str:

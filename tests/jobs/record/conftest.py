@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from tasks.jobs.record import engine
-from tasks.jobs.record.catalogue import Job
 from tasks.jobs.record.cluster import BackgroundLoad, Cluster, SkuState
 from tasks.jobs.record.params import Campaign, Sku
-from tasks.jobs.record.plan import Plan, PlannedRun, make_plan
+from tasks.jobs.record.plan import Job, Plan, PlannedRun, make_plan
 from tasks.jobs.record.pool import Answer
 from tasks.jobs.record.scheduler import Scheduler, Submission
 from tasks.jobs.record.templates import Measured, Template

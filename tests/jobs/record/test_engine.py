@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.jobs.record import engine
-from tasks.jobs.record.engine import Plan, read_plan
-from tasks.jobs.record.templates import Order
+from tasks.jobs.record.engine import read_plan
+from tasks.jobs.record.templates import Order, Planned
 
 SUMS = Order("v", "SELECT region, sum(total) AS total FROM {input} GROUP BY region", "orders", (62, 4), "parquet", ())
 
@@ -27,8 +27,8 @@ def test_data_are_the_same_for_the_same_seed_and_others_for_another(data_folder,
     connection, data_set = duckdb.connect(), engine.DATA_SETS["orders"]
     (tmp_path / data_set.name).mkdir()
     for seed, is_same in ((7, True), (8, False)):
-        engine._macros(connection, seed)
-        engine._write_part(connection, data_set, tmp_path, 63, 50)
+        connection.execute(engine.MACROS.format(seed=seed))
+        engine.write_part(connection, data_set, tmp_path, 63, 50)
         made, kept = (pq.read_table(folder / data_set.path(63)) for folder in (tmp_path, data_folder))
         assert made.equals(kept) == is_same
 
@@ -209,7 +209,7 @@ def explain():
     connection = duckdb.connect()
     connection.execute("CREATE TABLE t AS SELECT i AS a, i % 7 AS b, 'x' || i AS c FROM range(1000) AS r(i)")
 
-    def plan_of(sql: str) -> Plan:
+    def plan_of(sql: str) -> Planned:
         return read_plan(connection.execute(f"EXPLAIN (FORMAT JSON) {sql}").fetchall()[0][1])
 
     yield plan_of

@@ -9,7 +9,7 @@ import pytest
 
 from tasks.jobs.record.params import Sku
 from tasks.jobs.record.pool import Answer
-from tasks.jobs.record.rows import Usual, VertexTimes, cause_shares, kept_waiting_s, make_row, recorded_cause
+from tasks.jobs.record.rows import VertexTimes, cause_shares, kept_waiting_s, make_row, recorded_cause
 from tasks.jobs.record.scheduler import RunningJob, SkuNow, Step, Vertex, VertexAtWork, VertexDone
 from tasks.jobs.record.templates import Measured, Order, Planned
 
@@ -20,7 +20,6 @@ READ = Measured(
     runtime_s=4.0, query_s=4.0, cpu_s=0.4, read_bytes=100, written_bytes=7, temp_bytes=0, peak_memory_bytes=50,
     input_rows=10, disk_read_bytes=512,
 )  # fmt: skip
-EVERYDAY = Usual(parts_ratio=1.0, tokens_ratio=1.0)
 # ten seconds in which its tokens promised 4 s of CPU, of which it used all: as fast as promised
 STEADY = VertexTimes(query_s=10.0, lock_wait_s=0.0, cpu_s=4.0, promised_s=4.0, is_cold=False, temp_bytes=0)
 SLOW = replace(STEADY, cpu_s=2.0)  # 2 s of CPU would have taken 5 s at 0.4 cores: 5 s too long
@@ -170,8 +169,8 @@ def test_a_run_that_could_not_be_planned_has_no_plan(job):
     assert "plan_signature" not in make_row(job, 1e6, SKUS)
 
 
-def _cause(*path, runtime_s=10.0, usual=EVERYDAY):
-    return recorded_cause(cause_shares(path, runtime_s, usual))
+def _cause(*path, runtime_s=10.0, parts=1.0, tokens=1.0):
+    return recorded_cause(cause_shares(path, runtime_s, parts_ratio=parts, tokens_ratio=tokens))
 
 
 def test_the_time_that_a_query_was_kept_waiting():
@@ -208,20 +207,20 @@ def test_waiting_for_a_lock_counts_over_the_whole_path():
 
 
 def test_a_big_input_is_what_goes_beyond_the_everyday_one():
-    assert _cause(STEADY, usual=Usual(4.0, 1.0)) == "big_input"  # three quarters of 10 s
-    assert _cause(STEADY, usual=Usual(1.9, 1.0)) == "none"  # 1 - 1/1.9 = 0.47
-    assert _cause(STEADY, usual=Usual(0.2, 1.0)) == "none"
+    assert _cause(STEADY, parts=4.0) == "big_input"  # three quarters of 10 s
+    assert _cause(STEADY, parts=1.9) == "none"  # 1 - 1/1.9 = 0.47
+    assert _cause(STEADY, parts=0.2) == "none"
 
 
 def test_few_tokens_are_named_against_the_usual_number():
-    assert _cause(STEADY, usual=Usual(1.0, 0.25)) == "few_tokens"
-    assert _cause(STEADY, usual=Usual(1.0, 0.6)) == "none"
-    assert _cause(STEADY, usual=Usual(1.0, 3.0)) == "none"
+    assert _cause(STEADY, tokens=0.25) == "few_tokens"
+    assert _cause(STEADY, tokens=0.6) == "none"
+    assert _cause(STEADY, tokens=3.0) == "none"
 
 
 def test_shares_of_a_path_of_two_vertices_worked_out_by_hand():
     merge = replace(STEADY, query_s=2.0, cpu_s=0.4, promised_s=0.8, lock_wait_s=1.0)  # 1 s too long
-    shares = cause_shares([replace(SLOW, is_cold=True), merge], 20.0, Usual(2.0, 0.5))
+    shares = cause_shares([replace(SLOW, is_cold=True), merge], 20.0, parts_ratio=2.0, tokens_ratio=0.5)
     # 12 s of queries less 6 s of waiting: 6 s of work, of which half beyond the usual input, half for want of tokens
     assert shares == pytest.approx(
         {"lock": 0.05, "big_input": 0.15, "few_tokens": 0.15, "load": 0.05, "cold_cache": 0.25, "spill": 0.0}

@@ -317,9 +317,7 @@ def _holders(draw):
 
 
 @given(
-    holders=_holders(),
-    room=st.integers(-3, 15),
-    allowance=st.dictionaries(st.sampled_from("abc"), st.integers(0, 8)),
+    holders=_holders(), room=st.integers(-3, 15), allowance=st.dictionaries(st.sampled_from("abc"), st.integers(0, 8))
 )
 def test_spare_tokens_keep_every_limit_and_no_room_is_wasted(holders, room, allowance):
     before = dict(allowance)

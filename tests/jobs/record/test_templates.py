@@ -13,7 +13,7 @@ import pytest
 from tasks.jobs.record import engine
 from tasks.jobs.record.datasets import DATABASES
 from tasks.jobs.record.engine import read_plan
-from tasks.jobs.record.templates import Order, composite, templates
+from tasks.jobs.record.templates import Order, composite, draw, templates
 
 PARTS = 6
 CUTS = (((0, 2), (2, 2), (4, 2)), ((0, 1), (1, 5)))
@@ -28,7 +28,7 @@ COMMITTED = Path(__file__).parents[3] / "data/recorded/jobs/plans.jsonl"
 def filled(template, sql):
     """`sql` with parameters of the template drawn in a fixed way; {input}, {partials} and {out} stay."""
     rng = np.random.default_rng(7)  # as the kept plans were drawn
-    values = {name: options.draw(rng) for name, options in template.parameters.items()}
+    values = {name: draw(options, rng) for name, options in template.parameters.items()}
     return " ".join(sql.format(**values, input="{input}", out="{out}", partials="{partials}").split())
 
 

@@ -221,7 +221,8 @@ def drop_from_cache(paths: list[Path]) -> None:
 def read_order(line: bytes) -> Order:
     """The order that a line of JSON holds; lists become tuples again."""
     fields: dict[str, Any] = json.loads(line)
-    return Order(**{key: tuple(item) if isinstance(item, list) else item for key, item in fields.items()})
+    fields = {key: tuple(item) if isinstance(item, list) else item for key, item in fields.items()}
+    return Order(**fields)
 
 
 def serve(orders: BinaryIO, answers: BinaryIO, folder: Path, temp: Path) -> None:

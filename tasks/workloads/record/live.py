@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from tasks.errors import BadSetting
 from tasks.machine_groups import ROOT
@@ -51,6 +52,5 @@ def record_live(subject: str = WHOLE, seconds: float = 30, params: RecordParams 
         missing=tuple(f"{one.counter}: {one.reason}" for one in (*missing, *lacking)),
     )
     sampler_cores = sampled.own_cpu_s / (n_samples * settings.interval_s)
-    return replace(
-        telemetry, conditions=replace(Conditions(run_id, "live"), **shares_of(disturbance_of(telemetry, sampler_cores)))
-    )
+    shares: dict[str, Any] = dict(shares_of(disturbance_of(telemetry, sampler_cores)))
+    return replace(telemetry, conditions=Conditions(run_id, "live", **shares))

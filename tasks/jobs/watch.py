@@ -46,6 +46,8 @@ DAY = np.timedelta64(1, "D")
 LEVEL = 0.98
 LEAST_REACH = 0.05  # in logs: that a run takes 5 % longer than ever is no news
 RATE_RUNS = 200  # the latest runs that say how many a day there are
+MOST_RANKED = 100_000  # runs that are predicted to rank others among them: the latest
+LEAST_DAYS = 1e-9
 RANKED_RUNS = 500  # runs that a score is ranked among, at least, and so many that TOP_RUNS of them are alarmed on
 TOP_RUNS = 10
 BLOCK = 100  # runs after which scores are ranked anew
@@ -53,6 +55,7 @@ MOST_BLOCKS = 200
 MOST_SHARE = 0.05  # of the runs: a run that one in twenty exceeds is no alarm, however few runs there are a day
 STOPPED_SHARE = 0.2  # of the budget
 LEAST_HISTORY, HISTORY_RUNS = 10, 50  # without a model: earlier runs that a job needs, and how many count
+MOST_SECONDS = 3e9  # a century: what a time can be moved by
 GAPS = 20  # of a job, the latest, which say its rhythm
 REGULAR = 4.0  # the longest of them is at most so many times their median
 OVERDUE = 2.0  # times the longest of them, at least, before a job counts as stopped
@@ -210,9 +213,6 @@ def slow_runs(
     return [_slow_alarm(source, row) for row in table.drop(columns="newest_at").to_dict("records")]
 
 
-MOST_SECONDS = 3e9  # a century: what a time can be moved by
-
-
 @dataclass(frozen=True)
 class _Told:
     """Predictions at submission of the runs at `places` of the log: median and LEVEL, logs of seconds; (n,) each.
@@ -232,16 +232,15 @@ def _ranked_with(
     runs: pd.DataFrame, asked: NDArray[np.intp], is_ranked: NDArray[np.bool_], params: WatchParams
 ) -> NDArray[np.intp]:
     """Places of the runs to predict: those that are asked for, and as many earlier ones as they are ranked among."""
+    ended_at = runs["ended_at"].to_numpy()
     ended = np.flatnonzero(is_ranked)
-    ended = ended[np.argsort(runs["ended_at"].to_numpy()[ended], kind="stable")]
-    first_at = runs["submitted_at"].to_numpy()[asked].min()
-    n_before = int(np.searchsorted(runs["ended_at"].to_numpy()[ended], first_at))
-    before = ended[:n_before]
-    latest = runs["ended_at"].to_numpy()[before[-RATE_RUNS:]]
-    days = (latest[-1] - latest[0]) / DAY if len(latest) else 0.0
-    n = int(TOP_RUNS * len(latest) / max(days, 1e-9) / ((1 - STOPPED_SHARE) * params.alarms_per_day))
-    between = ended[n_before:]
-    return np.unique(np.concatenate([asked, between, before[-max(RANKED_RUNS, n) - BLOCK * MOST_BLOCKS // 10 :]]))
+    ended = ended[np.argsort(ended_at[ended], kind="stable")][-MOST_RANKED:]
+    n_before = int(np.searchsorted(ended_at[ended], runs["submitted_at"].to_numpy()[asked].min()))
+    latest = ended_at[ended[max(0, n_before - RATE_RUNS) : n_before]]
+    days = max((latest[-1] - latest[0]) / DAY, LEAST_DAYS) if len(latest) else 1.0
+    n = int(TOP_RUNS * len(latest) / days / ((1 - STOPPED_SHARE) * params.alarms_per_day))
+    first = max(0, n_before - max(RANKED_RUNS, n) - BLOCK)  # a block more, since those known are counted in blocks
+    return np.unique(np.concatenate([asked, ended[first:]]))
 
 
 def _by_model(

@@ -299,7 +299,7 @@ def job_outlook(
             all_s = ended["runtime_s"].to_numpy(dtype=float)[(ended["group_key"] == group_key).to_numpy()]
             for place, time in enumerate(times_s):
                 goes_on = trained.outcomes.at(features, found.told, np.full(len(features), time)).running[is_limited]
-                chances[place] = _of_all_runs(time, float(goes_on.mean()), all_s)
+                chances[place] = _of_all_runs(time, float(np.clip(goes_on.mean(), 0.0, 1.0)), all_s)
     return JobOutlook(
         group_key=group_key,
         model_id=card.model_id,

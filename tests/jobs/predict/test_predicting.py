@@ -99,9 +99,9 @@ def test_a_job_whose_runs_are_stopped_at_their_limit_is_told_so(limited):
     late, never = found.chances
     assert late.predicted == pytest.approx(found.ending.at_limit, abs=0.05)  # hardly one of those that complete
     assert late.history.k / late.history.n == pytest.approx(0.3, abs=0.15)  # stopped runs count among its own
-    assert never.predicted == 0
+    assert never.predicted == pytest.approx(0, abs=1e-9)
     calm = job_outlook(limited, "log", "job02#00000002", PARAMS)
-    assert calm.ending.at_limit < 0.05 < found.ending.at_limit
+    assert calm.ending.at_limit < 0.1 < found.ending.at_limit
 
 
 def test_a_run_that_goes_on_has_ended_by_its_limit_at_the_latest(limited):

@@ -191,7 +191,7 @@ def test_a_period_that_is_under_way_tells_more_than_the_classifier_and_its_start
     assert found.so_far.accuracy > found.report.accuracy + 0.05
     assert found.so_far.log_loss < found.report.log_loss
     assert found.start.n == 12
-    assert found.start.accuracy <= 0.6 < found.report.accuracy
+    assert found.start.accuracy <= 0.6 < found.so_far.accuracy
     assert found.occurrences["so_far"].iloc[0] == pytest.approx(found.so_far.accuracy)
 
 

@@ -9,7 +9,7 @@ the `bench` (own control group, perf, sampler) and keeps each run in `parts`.
     subjects    a control group, version 1 or 2, or a process and its descendants (live only): counters own.…
     perf        perf stat, for the machine and up to two groups
 
-A sample reads open files on a fixed grid of the monotonic clock (`sampler`), understood after the run (`measures`).
+A sample reads open files on a fixed grid of the monotonic clock (`sampler`) and is understood after the run.
 Rates are differences over the real time between two readings. What the machine does not give is listed in the record of
 each file and never filled in; a counter that fell was reset: NaN for that interval.
 """

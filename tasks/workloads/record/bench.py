@@ -12,7 +12,7 @@ import numpy as np
 
 from tasks.errors import WhorlError
 from tasks.machine_groups import ROOT, Group
-from tasks.workloads.record.measures import Source, Unavailable, opened
+from tasks.workloads.record.counters import Source, Unavailable, opened
 from tasks.workloads.record.params import RecordParams
 from tasks.workloads.record.perf import PARTNER_PREFIX, PerfChild, PerfPlan, perf_group
 from tasks.workloads.record.plan import CLEAN, Outcome, PlannedRun
@@ -163,7 +163,8 @@ class Bench:
             return Outcome(run, "failed", error=_told(errors[0] if errors else None))
         beside_cores = (used_s[1] - used_s[0]) / duration_s if beside else 0.0
         is_short = any(work.is_over_early() for work in works)
-        return self._outcome(run, sampled, (*missing, *self.perf.missing), beside_cores, is_short=is_short)
+        lacking = tuple(one for one in missing if not one.counter.startswith(PARTNER_PREFIX))  # as its own group's
+        return self._outcome(run, sampled, (*lacking, *self.perf.missing), beside_cores, is_short=is_short)
 
     def _started_perf(self, group: Group | None, partner: Group | None) -> PerfChild | None:
         """Perf at work, as long before the run as the rest lasts: the end of its first interval begins the run."""

@@ -7,7 +7,7 @@ from typing import Any
 from tasks.errors import BadSetting
 from tasks.machine_groups import ROOT
 from tasks.workloads.record.bench import disturbance_of, open_sources, shares_of
-from tasks.workloads.record.measures import Unavailable
+from tasks.workloads.record.counters import Unavailable
 from tasks.workloads.record.params import RecordParams
 from tasks.workloads.record.parts import machine_name
 from tasks.workloads.record.perf import PerfChild, PerfPlan, perf_group

@@ -14,7 +14,7 @@ from typing import Literal
 from tasks.lifeline import tied_to_parent
 from tasks.machine import counts_hardware_events, find_tool
 from tasks.machine_groups import Group
-from tasks.workloads.record.measures import Unavailable
+from tasks.workloads.record.counters import Unavailable
 from tasks.workloads.telemetry import OWN_PREFIX, Counter, FloatArray, Kind, Scope
 
 Profile = Literal["none", "light", "syscalls"]

@@ -25,7 +25,7 @@ from itertools import combinations, cycle, product
 from typing import Any
 
 from tasks.errors import BadSetting
-from tasks.workloads.record.measures import Unavailable
+from tasks.workloads.record.counters import Unavailable
 from tasks.workloads.record.params import Condition, RecordParams
 from tasks.workloads.record.programs.program import Program
 from tasks.workloads.telemetry import Telemetry

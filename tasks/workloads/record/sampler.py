@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from tasks.workloads.record.measures import Readings, Source, values_of
+from tasks.workloads.record.counters import Readings, Source, values_of
 from tasks.workloads.record.perf import PerfChild
 from tasks.workloads.telemetry import Counter, FloatArray
 

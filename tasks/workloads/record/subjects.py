@@ -15,8 +15,22 @@ from pathlib import Path
 from tasks.errors import NotFound, quoted
 from tasks.machine import find_tool
 from tasks.machine_groups import ROOT, Group, root_group
-from tasks.workloads.record.counters import BLOCK, NS, PROC, TICK_S, US, machine_sources, parse_fields, pressure_sources
-from tasks.workloads.record.measures import Measure, Parse, Source, gauge, owned, rate
+from tasks.workloads.record.counters import (
+    BLOCK,
+    NS,
+    PROC,
+    TICK_S,
+    US,
+    Measure,
+    Parse,
+    Source,
+    gauge,
+    machine_sources,
+    owned,
+    parse_fields,
+    pressure_sources,
+    rate,
+)
 from tasks.workloads.record.perf import PARTNER_PREFIX
 from tasks.workloads.telemetry import OWN_PREFIX
 

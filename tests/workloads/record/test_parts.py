@@ -10,7 +10,7 @@ import pytest
 from tasks.errors import BadInput, BadSetting
 from tasks.workloads.record import parts
 from tasks.workloads.record.bench import Outcome
-from tasks.workloads.record.measures import Unavailable
+from tasks.workloads.record.counters import Unavailable
 from tasks.workloads.record.parts import Ledger
 from tasks.workloads.record.plan import make_plan
 from tasks.workloads.telemetry import Counter, Telemetry

@@ -6,8 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from tasks.workloads.record.counters import machine_sources
-from tasks.workloads.record.measures import opened
+from tasks.workloads.record.counters import machine_sources, opened
 from tasks.workloads.record.sampler import first_in_line, sample
 
 

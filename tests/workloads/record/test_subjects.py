@@ -6,7 +6,7 @@ import pytest
 
 from tasks.errors import NotFound
 from tasks.machine_groups import Group
-from tasks.workloads.record.measures import Readings, opened, values_of
+from tasks.workloads.record.counters import Readings, opened, values_of
 from tasks.workloads.record.subjects import ProcessSource, group_sources, subject_of
 
 PRESSURE = "some avg10=0 avg60=0 avg300=0 total={0}\nfull avg10=0 avg60=0 avg300=0 total=0\n"

@@ -24,7 +24,7 @@ from scipy.stats import false_discovery_control
 from tasks.errors import BadInput
 from tasks.jobs.distribution import Floats
 from tasks.jobs.normalisation import Counts, histogram, normalise
-from tasks.jobs.params import DriftParams
+from tasks.jobs.params import MAX_DRIFT_RUNS, DriftParams
 from tasks.jobs.shapes import ShapeSet, log_likelihood, log_posterior
 from tasks.quantities import duration, share, times
 
@@ -32,7 +32,6 @@ Booleans = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 DAY_S = 86_400.0
 STRETCH_DAYS, N_STRETCHES = 1.0, 7  # of time since the moment: shorter ones than that where the log is
-MAX_RUNS = 500  # of a job on each side; of more, the latest
 MIN_BAYES_FACTOR = 10.0
 MAX_PERMUTATIONS = 100_000
 SEED = 0
@@ -165,7 +164,7 @@ def _split_runs(
     runs = runs.assign(is_after=runs["submitted_at"] >= moment, stretch=_stretches(runs["submitted_at"], moment))
     sides = []
     for key, of_job in runs.groupby("group_key", sort=True):
-        before, after = (of_job[of_job["is_after"] == side].tail(MAX_RUNS) for side in (False, True))
+        before, after = (of_job[of_job["is_after"] == side].tail(MAX_DRIFT_RUNS) for side in (False, True))
         if len(before) >= params.min_before and len(after) >= params.min_after:
             kept = pd.concat([before, after])
             one = _Sides(

@@ -26,6 +26,9 @@ class OutlookParams(Params):
     )
 
 
+MAX_DRIFT_RUNS = 500  # of a job on each side of a moment; of more, the latest
+
+
 class DriftParams(Params):
     """When a job counts as changed."""
 

@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, NotFound
-from tasks.jobs.params import DriftParams, WatchParams
+from tasks.jobs.params import MAX_DRIFT_RUNS, DriftParams, WatchParams
 from tasks.quantities import duration, number, times
 from tasks.utc import utc_text
 from tasks.warehouse.alarms import Alarm, raise_alarms
@@ -440,6 +440,7 @@ def fetch_drift_runs(connection: Connection, source: str, drift: DriftParams) ->
     submission) and until_at (the last submission)."""
     asked = {"source": source, "kind": DRIFT, "statuses": list(FINISHED)}
     asked |= {name: getattr(drift, name) for name in ("since_days", "before_days", "min_before", "min_after")}
+    asked["max_runs"] = MAX_DRIFT_RUNS
     return connection.execute(DRIFT_RUNS.read_text(), asked).df()
 
 

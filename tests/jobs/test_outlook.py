@@ -466,7 +466,7 @@ def test_a_job_that_stood_idle_for_thrice_its_longest_gap_has_no_next_run(job_lo
     assert bool(found["is_idle"]) == is_idle
     assert found["cost_s_per_day"] == pytest.approx(20)
     assert found["answer"] == (
-        "etl: 12 % chance to take twice its usual 100 s; 95 % sure to end within 5 min; "
+        "etl: 12.0 % chance to take twice its usual 100 s; 95 % sure to end within 5 min; "
         "expected beyond the usual: 20 s a run, 20 s a day"
     )
 
@@ -474,5 +474,5 @@ def test_a_job_that_stood_idle_for_thrice_its_longest_gap_has_no_next_run(job_lo
 def test_the_answer_has_the_reason_and_the_help_where_they_are_known():
     row = next_runs(cost_s_per_day=40.0, reason="its input is twice as large", help="no_spare", help_share=-0.25)
     assert next_words(row.iloc[0]).endswith(
-        "; its input is twice as large; no_spare would take 25 % off what 95 % of the runs stay under"
+        "; its input is twice as large; no_spare would take 25.0 % off what 95 % of the runs stay under"
     )

@@ -421,9 +421,9 @@ def heard_of(at):
 
 
 def test_the_limit_of_a_running_run_is_that_of_the_model_which_knows_its_input(source):
-    # job 7 takes 100 s times its input: 20 min may well be for the one and are far too long for the other
+    # job 7 takes 100 s times its input: 10 min may well be for the one and are far too long for the other
     warehouse = source(
-        going("large", "job 7", size=6.0), going("small", "job 7", size=0.2), heard_of(minutes_later(20))
+        going("large", "job 7", size=6.0), going("small", "job 7", size=0.2), heard_of(minutes_later(10))
     )
     found = found_by_model(warehouse, per_day=1e3)  # capped at one run in twenty: job 0 has drifted, and ranks high
     assert "large" not in found

@@ -15,17 +15,17 @@ from tasks.workloads.champions import KIND, WORD
 from tasks.workloads.identification_rows import latest_labelled_run
 from tasks.workloads.identifying import identify_runs
 from tasks.workloads.params import WorkloadsParams
-from tasks.workloads.quick_training_params import quick
 from tasks.workloads.stored import fetch_runs
 
 if TYPE_CHECKING:
     from tasks.workloads.identify.identification import Identification
 
+N_NEAREST = 3
 UNDISTURBED = "runs-*.parquet"  # beside them lie the runs that something disturbed
 
 
 class Near(TypedDict):
-    """A known workload near a run. distance: to its nearest run, in multiples of what is usual between its own runs."""
+    """A known workload near a run. distance: mean squared deviation of its counters from it."""
 
     workload: str
     distance: float
@@ -71,8 +71,8 @@ def tell_workload(warehouse: Warehouse, workloads: WorkloadsParams, source: str)
             workloads_train,
             WorkloadTrainParams(
                 source=source,
-                identify=quick(workloads.identify),
-                train=workloads.train.model_copy(update={"with_machine": False}),
+                identify=workloads.identify,
+                train=workloads.train,
                 left_out=[run_id],
                 report=workloads.report,
                 warehouse=warehouse,
@@ -85,8 +85,8 @@ def tell_workload(warehouse: Warehouse, workloads: WorkloadsParams, source: str)
     asked = identify_runs(warehouse, source, fetch_runs(warehouse, source, [run_id]))
     if asked.refused:
         raise asked.refused[0]
-    [(model_id, one)] = asked.found
-    return _told(one, label, read_card(warehouse.models, WORD, model_id), found["report"])
+    [one] = asked.found
+    return _told(one, label, read_card(warehouse.models, WORD, asked.model_id), found["report"])
 
 
 def _told(one: "Identification", label: str, card: ModelCard, report: str) -> WorkloadTold:
@@ -95,7 +95,7 @@ def _told(one: "Identification", label: str, card: ModelCard, report: str) -> Wo
         label=label,
         workload=one.workload if one.is_known else None,
         confidence=one.confidence,
-        nearest=[Near(workload=near.workload, distance=near.distance) for near in one.nearest],
+        nearest=[Near(workload=near.workload, distance=near.distance) for near in one.nearest[:N_NEAREST]],
         reasons=list(one.reasons),
         model_id=card.model_id,
         accuracy=card.metrics["held_out.accuracy"],

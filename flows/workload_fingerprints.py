@@ -41,7 +41,6 @@ def workloads_fingerprint(params: FingerprintFlowParams) -> Fingerprinted:
         n_done=plan["n_done"],
         n_parts=len(plan["parts"]),
         data_version=plan["data_version"],
-        scale=plan["scale"],
         report=write_report(warehouse, source, params.report, f"{plan['data_version']} {plan['parts']}"),
     )
     publish_figures(warehouse, source, params.report)

@@ -10,6 +10,7 @@ from flows.shown import counted, runs_or_windows
 from flows.workload_pages import MAX_ROWS, rest
 from tasks.markdown import plain
 from tasks.quantities import digits, number, share
+from tasks.workloads.choices import said
 from tasks.workloads.model_steps import IdentifiedRuns, TrainedModel
 
 SHARES = (
@@ -114,7 +115,7 @@ def _table_of(rows: pd.DataFrame) -> str:
     cells = [
         (
             row["run_id"],
-            row["workload"] if row["is_known"] else "unknown",
+            said(row),
             share(row["confidence"]),
             row["nearest"],
             digits(row["nearest_distance"], 3),

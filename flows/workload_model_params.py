@@ -11,11 +11,10 @@ from tasks.report.workloads_params import WorkloadsReportParams
 from tasks.source_names import ONLY_SOURCE
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.evaluate.params import EvaluateParams
-from tasks.workloads.identify.params import IdentifyParams
+from tasks.workloads.identify.params import IdentifyParams, TrainParams
 from tasks.workloads.reader_names import AUTO, TelemetryReader
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.record.params import RecordParams
-from tasks.workloads.training_params import TrainParams
 from tasks.workloads.watch_params import WatchParams
 
 Which = Literal["new", "unlabelled", "all"]
@@ -65,8 +64,7 @@ class WorkloadEvaluateParams(Params):
     )
     reader: TelemetryReader = Field(AUTO, description="Format of these files; auto looks into each")
     read: ReadParams = Field(ReadParams(), description="How these files are read, and where labels come from")
-    evaluate: EvaluateParams = Field(
-        EvaluateParams(), description="How runs are split, workloads learned, and what is measured"
-    )
+    evaluate: EvaluateParams = Field(EvaluateParams(), description="How runs are split, and what is measured")
+    identify: IdentifyParams = Field(IdentifyParams(), description="How workloads are learned and identified")
     report: WorkloadsReportParams = Field(WorkloadsReportParams(), description=REPORT)
     warehouse: Warehouse = Field(description=WAREHOUSE)

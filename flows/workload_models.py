@@ -70,10 +70,10 @@ def workloads_evaluate(params: WorkloadEvaluateParams) -> dict[str, Any]:
     folder = str(warehouse.home / "reports" / f"workloads-evaluation-{str(flow_run.id)[:8]}")
     if params.telemetry or params.read.manifest:
         reader = reader_asked_for(params.reader)
-        figures = evaluate_files(params.telemetry, reader, params.read, params.evaluate, folder)
+        figures = evaluate_files(params.telemetry, reader, params.read, params.evaluate, params.identify, folder)
         what, key = files_or_source("telemetry"), "files"
     else:
-        figures = evaluate_source(warehouse, source, params.evaluate, folder)
+        figures = evaluate_source(warehouse, source, params.evaluate, params.identify, folder)
         write_report(warehouse, source, params.report, str(flow_run.id))
         what, key = f"source {source}", source
     page = joined([evaluation_page(what, figures, drawn_evaluation(folder)), report_part(figures["report"])])

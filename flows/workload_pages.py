@@ -56,7 +56,6 @@ def telemetry_page(source: str, batches: Sequence[Batch], refused: Sequence[str]
 
 def fingerprints_page(warehouse: Warehouse, source: str, found: Fingerprinted) -> str:
     """How many runs were cut, and the phases by workload."""
-    scale = f"those of {found['scale']}" if found["scale"] else "learned from the runs of the source"
     rows = [
         (workload, int(n_runs), number(n_phases), number(per_counter), int(n_counters))
         for workload, n_runs, n_phases, per_counter, n_counters in fetch(
@@ -68,7 +67,7 @@ def fingerprints_page(warehouse: Warehouse, source: str, found: Fingerprinted) -
         [
             f"# The phases of the runs of source {plain(source)}",
             f"{counted(found['n_new'], 'run')} of {found['n_runs']:,} cut now, in {counted(found['n_parts'], 'part')}; "
-            f"{found['n_done']:,} had their phases. Counters and scale: {plain(scale)}.",
+            f"{found['n_done']:,} had their phases.",
             table(header, rows[:MAX_ROWS]) + rest(len(rows)) if rows else "",
             report_part(found["report"]),
         ]

@@ -46,7 +46,7 @@ class FingerprintFlowParams(Params):
 
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     identify: IdentifyParams = Field(
-        IdentifyParams(), description="Its part fingerprint says which counters count, and how runs are cut into phases"
+        IdentifyParams(), description="Its part fingerprint says how runs are cut into phases"
     )
     fan_out: FanOutParams = Field(FanOutParams(), description="How the runs are shared out")
     report: WorkloadsReportParams = Field(WorkloadsReportParams(), description=REPORT)

@@ -19,14 +19,13 @@ class TelemetryIngested(TypedDict):
 class Fingerprinted(TypedDict):
     """What a fingerprinting found. n_new: runs that were cut; n_done: that had the same phases already.
 
-    scale: model whose counters and scale are used, empty where they were learned; report: path of the page."""
+    report: path of the page."""
 
     n_runs: int
     n_new: int
     n_done: int
     n_parts: int
     data_version: str
-    scale: str
     report: str
 
 

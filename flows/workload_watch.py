@@ -87,5 +87,5 @@ def _require_sight(source: str, found: IdentifiedRuns) -> None:
             f"source {source!r}",
             f"the model in use cannot see what runs: {found['refused'][0]}",
             "the counters that it was trained on",
-            "train on what is recorded here, with train.with_machine for recordings of the whole machine",
+            "train on what is recorded here",
         )

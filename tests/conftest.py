@@ -256,13 +256,8 @@ def drawn_telemetry(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., P
 
 @pytest.fixture(scope="session")
 def quick_identify() -> IdentifyParams:
-    """The parameters of a model of a few small trees."""
-    from tasks.workloads.quick_training_params import quick
-
-    params = quick(IdentifyParams())
-    trees = params.trees.model_copy(update={"rounds": 15, "feature_fraction": 0.5})
-    open_set = params.open_set.model_copy(update={"most_left_out": 2, "folds": 2})
-    return params.model_copy(update={"trees": trees, "open_set": open_set})
+    """The parameters of a model of workloads."""
+    return IdentifyParams()
 
 
 @pytest.fixture(scope="session")
@@ -292,14 +287,14 @@ def workloads_log(tmp_path: Path, workloads_home: Path) -> Warehouse:
 def identifying_home(
     tmp_path_factory: pytest.TempPathFactory, workloads_home: Path, quick_identify: IdentifyParams
 ) -> Path:
-    """The same with a model in use and its twin on the machine's counters, made once: tests copy it."""
-    from tasks.workloads import steps
-    from tasks.workloads.training_params import TrainParams
+    """The same with a model in use, made once: tests copy it."""
+    from tasks.workloads import model_steps
+    from tasks.workloads.identify.params import TrainParams
 
     home = tmp_path_factory.mktemp("identifying") / "home"
     shutil.copytree(workloads_home, home)
     warehouse = Warehouse(home=home, memory_mb=256, threads=1)
-    steps.train(warehouse, "log", quick_identify, TrainParams(), [], "first-run")
+    model_steps.train(warehouse, "log", quick_identify, TrainParams(), [], "first-run")
     return home
 
 

@@ -22,6 +22,16 @@ COLUMNS = (
     Column("recall", "recall", share, kind="number"),
     Column("macro_f1", "F1", share, kind="number"),
 )
+SHARED = (
+    Column("condition", "condition", kind="name"),
+    Column("view", "counters", kind="name"),
+    Column("method", "method", kind="name"),
+    Column("measure", "measure", lambda measure: measure.replace("_", " "), kind="name"),
+    Column("value", "share", share, kind="number"),
+    Column("low", "from", share, kind="number"),
+    Column("high", "to", share, kind="number"),
+    Column("n", "runs", number, kind="number"),
+)
 
 
 def evaluate(
@@ -57,22 +67,24 @@ def evaluate(
     invocation = invocation_of(context)
     read = read_flags(label_from, manifest, renamed, example="run_id=trace")
     windows = {key: value for key, value in (("width_s", window), ("step_s", step)) if value is not None}
-    seeds = {"seed": seed, "identify": {"seed": seed}} if seed is not None else {}
-    asked = {**({"windows": windows} if windows else {}), **seeds}
-    settings = invocation.resolved({"workloads": {"read": read, "evaluate": asked}}).settings.workloads
+    seeds = {"seed": seed} if seed is not None else {}
+    asked = {"evaluate": {**({"windows": windows} if windows else {}), **seeds}, "identify": seeds}
+    settings = invocation.resolved({"workloads": {"read": read, **asked}}).settings.workloads
     if not paths and not settings.read.manifest:
         raise typer.BadParameter("name telemetry, or a --manifest of it", param_hint="PATH")
     from flows.progress_bar import progress_bar
-    from tasks.workloads.evaluating import evaluate_read
+    from tasks.workloads.evaluate.protocol import evaluate_read
     from tasks.workloads.model_steps import write_evaluation
 
     absolute = absolute_paths(paths)
     with progress_bar(invocation, first="reading telemetry"):
-        evaluated = evaluate_read(absolute, settings.read, settings.evaluate, reader_asked_for(reader))
+        evaluated = evaluate_read(
+            absolute, settings.read, settings.evaluate, settings.identify, reader_asked_for(reader)
+        )
         found = evaluated.evaluation
         if out is not None:
             name = ", ".join(Path(path).name for path in absolute[:3]) or "telemetry"
-            page = write_evaluation(found, evaluated.runs, settings.evaluate, name, str(out))
+            page = write_evaluation(found, evaluated.runs, settings.evaluate, settings.identify, name, str(out))
     if out is not None:
         invocation.note(f"tables: {out}; page: {page}")
     if as_json:
@@ -85,6 +97,10 @@ def evaluate(
     show_facts(_facts(found.figures))
     print()
     show_table(known_table(found.figures), COLUMNS)
+    if len(found.tables["shared"]):
+        print()
+        shown = found.tables["shared"]
+        show_table(shown[shown["measure"] != "names"].to_dict("records"), SHARED)
 
 
 def _facts(figures: dict[str, Any]) -> dict[str, str]:

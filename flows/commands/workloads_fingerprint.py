@@ -54,7 +54,6 @@ def fingerprint(
             "runs": f"{found['n_runs']:,}",
             "cut now": f"{found['n_new']:,}",
             "had their phases": f"{found['n_done']:,}",
-            "counters and scale": found["scale"] or "learned from the runs of the source",
         }
     )
     print(f"report: {found['report']}")

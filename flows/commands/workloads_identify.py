@@ -51,7 +51,7 @@ def identify(
     """Say which workload it is, how sure that is, and why; an unknown one is told with what it is nearest to.
 
     By the model in use of the source. Nothing is kept; the flow workloads-identify keeps what it finds."""
-    from tasks.workloads.champions import models_in_use
+    from tasks.workloads.champions import model_in_use
     from tasks.workloads.identifying import identify_each
 
     if (what is None) == (not live):
@@ -59,15 +59,15 @@ def identify(
     invocation = invocation_of(context)
     settings = invocation.resolved({"workloads": {"read": read_flags(label_from, None, renamed)}}).settings
     chosen = source_with_model(settings.warehouse, source)
-    models = models_in_use(settings.warehouse, chosen)  # before anything is recorded for it
+    card, model = model_in_use(settings.warehouse, chosen)  # before anything is recorded for it
     if what is None:
         runs = [_live(invocation, settings, subject, seconds)]
     else:
         runs = _runs(settings, chosen, what, reader_asked_for(reader))
-    found = identify_each(runs, models)
+    found = identify_each(runs, card, model)
     if found.refused and not found.found:
         raise found.refused[0]
-    rows = as_records(found, runs, models, public)
+    rows = as_records(found, runs, public)
     if as_json:
         from flows.machine_output import show_json
 

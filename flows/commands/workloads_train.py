@@ -82,13 +82,11 @@ def _facts(found: "WorkloadTrained", figures: dict[str, Any]) -> dict[str, str]:
     )
     champion = found["champion_id"]
     in_use = "this model" if champion == found["model_id"] else f"{champion}: no worse on the same runs, so it stays"
-    facts = {
+    return {
         "model": found["model_id"],
         "in use": in_use,
         "learned": f"{learned} of {count(figures['trained.classes'])} workloads",
         "held out": f"{held_out} ({found['held_out']}), which the figures below are of",
         **{words: share(figures[key]) for key, words in SHARES.items()},
+        "data version": found["data_version"],
     }
-    if found["machine_id"]:
-        facts["without an own group"] = f"{found['machine_id']}, on the counters of the machine alone"
-    return facts | {"data version": found["data_version"]}

@@ -14,8 +14,7 @@ from tasks.report.workloads_levels import draw_key, draw_row
 from tasks.report.workloads_moved import movement, pick_counters
 from tasks.report.workloads_run_phases import RunPhases, on_counters
 from tasks.report.workloads_units import short_number, time_unit
-from tasks.workloads.similarity.params import SimilarityParams
-from tasks.workloads.similarity.subsequence import match_phases
+from tasks.workloads.similarity.distances import Measure, match_phases
 from tasks.workloads.telemetry import OWN_PREFIX, FloatArray
 
 N_ROWS, PER_FAMILY = 10, 2
@@ -26,7 +25,7 @@ NAME_CHARS, RUN_CHARS = {False: 29, True: 18}, {False: 80, True: 41}
 MOST_PHASES = {False: 18, True: 9}
 BEFORE = 2  # phases shown before the first that is compared, where not all fit
 TICK_IN, NUMBER_IN = 0.32, 0.5
-DEFAULT = SimilarityParams()
+WORDS: dict[Measure, str] = {"ed": "Euclidean", "dtw": "DTW, manhattan cost", "dtw_squared": "DTW, squared cost"}
 
 
 @dataclass(frozen=True)
@@ -49,16 +48,15 @@ class Alignment:
         return f"n = {n} of {of} phase{'' if of == 1 else 's'} compared on {len(self.longer.counters):,} counters"
 
 
-def align(one: RunPhases, other: RunPhases, params: SimilarityParams = DEFAULT) -> Alignment | None:
+def align(one: RunPhases, other: RunPhases, measure: Measure = "dtw") -> Alignment | None:
     """Both runs on their common counters, at the offset with the smallest distance; None without a common one."""
     names = sorted(set(one.counters) & set(other.counters))
     if not names:
         return None
     one, other = on_counters(one, names), on_counters(other, names)
     longer, shorter = (one, other) if len(one.vectors) >= len(other.vectors) else (other, one)
-    match = match_phases(longer.vectors, shorter.vectors, params)
-    measure = "Euclidean" if params.distance == "euclidean" else f"DTW, {params.cost} cost"
-    return Alignment(longer, shorter, match.offset, match.phases, match.distance, measure)
+    match = match_phases(longer.vectors, shorter.vectors, measure)
+    return Alignment(longer, shorter, match.offset, match.phases, match.distance, WORDS[measure])
 
 
 def draw_alignment(data: Alignment, width_in: float) -> Figure | None:

@@ -17,8 +17,8 @@ from tasks.report.workloads_open_set import OpenSetScores
 from tasks.workloads.evaluate.protocol import Evaluation
 from tasks.workloads.similarity.thresholds import Spread
 
-METHOD, METHOD_WORDS = "trees", "boosted trees"
-ONLINE = {"trees": "first seconds", "whole": "whole runs"}  # what was learned from: as many seconds, or whole runs
+METHOD, METHOD_WORDS = "model", "the model"
+ONLINE = {"model": "first seconds", "whole": "whole runs"}  # what was learned from: as many seconds, or whole runs
 RULES = {
     "within": "its distance is within mean ± deviation (V-D)",
     "radius": "its distance is at most the mean (VI-C)",

@@ -14,15 +14,13 @@ from tasks.report.workloads_phases import PhasesOfRuns, phases_of_runs
 from tasks.report.workloads_run_phases import RunPhases, phases_of_fingerprint
 from tasks.report.workloads_series import CounterSeries, RunSeries
 from tasks.report.workloads_units import unit_words
-from tasks.workloads.evaluate.cohort import sampled
+from tasks.workloads.evaluate.items import cut, sampled
 from tasks.workloads.evaluate.params import EvaluateParams
-from tasks.workloads.evaluate.windows import cut
-from tasks.workloads.identify.cutting import cut_run
-from tasks.workloads.identify.fingerprinting import FingerprintMaker, fingerprints_of, learn_fingerprinting
-from tasks.workloads.identify.params import FingerprintParams
-from tasks.workloads.normalisation import columns_of, normalise
-from tasks.workloads.phase_parts import probabilities_of
-from tasks.workloads.telemetry import FloatArray, Telemetry
+from tasks.workloads.fingerprint_steps import probabilities_of
+from tasks.workloads.identify.counters import common_counters
+from tasks.workloads.identify.params import FingerprintParams, IdentifyParams
+from tasks.workloads.identify.phases import Scale, columns_of, fingerprints_of, learn_scale, on_scale
+from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
 N_COUNTERS = 5  # over time
 MOST_RUNS = 600  # that the typical ones are chosen among; of more, an even sample
@@ -37,7 +35,9 @@ class Examples:
     alignment: Alignment | None
 
 
-def examples_of(runs: Sequence[Telemetry], params: EvaluateParams, n_counters: int = N_COUNTERS) -> Examples | None:
+def examples_of(
+    runs: Sequence[Telemetry], params: EvaluateParams, identify: IdentifyParams, n_counters: int = N_COUNTERS
+) -> Examples | None:
     """The examples among labelled runs, long traces in windows; None where there is one workload alone.
 
     Raises BadInput if the runs have no counter in common."""
@@ -45,31 +45,27 @@ def examples_of(runs: Sequence[Telemetry], params: EvaluateParams, n_counters: i
     kept = [item.run for item in sampled(cut(labelled, params.windows).items, MOST_RUNS, params.seed)]
     if len({run.workload for run in kept}) < 2:
         return None
-    how, shown = learn_fingerprinting(kept, params.identify.fingerprint), on_levels(kept, params.identify.fingerprint)
+    counters = tuple(one for view in ("own", "machine") for one in common_counters(kept, view))
+    scale = learn_scale(kept, counters)
     names = sorted({str(run.workload) for run in kept})
-    chosen = typical_of_the_most_alike(kept, levels_of(kept, shown), kin_among(names) or list(combinations(names, 2)))
-    cuts = {run.run_id: cut_run(run, how.counters, how.params) for run in chosen}
-    fingerprints = fingerprints_of(chosen, shown, cuts=cuts)
+    pairs = kin_among(names) or list(combinations(names, 2))
+    chosen = typical_of_the_most_alike(kept, levels_of(kept, scale), pairs)
+    fingerprints = fingerprints_of(chosen, counters, identify.fingerprint, scale)
     cut_runs = [
         phases_of_fingerprint(found, run.interval_s, input_name=run.input)
         for found, run in zip(fingerprints, chosen, strict=True)
     ]
-    series = (_series(run, one, how, n_counters) for run, one in zip(chosen, cut_runs, strict=True))
-    one, other = cut_runs
-    return Examples(tuple(series), phases_of_runs(cut_runs), align(one, other, params.identify.similarity))
+    series = (
+        _series(run, one, counters, identify.fingerprint, n_counters) for run, one in zip(chosen, cut_runs, strict=True)
+    )
+    return Examples(tuple(series), phases_of_runs(cut_runs), align(*cut_runs))
 
 
-def on_levels(runs: Sequence[Telemetry], params: FingerprintParams) -> FingerprintMaker:
-    """The same fingerprints on a scale that is learned from all runs, whatever the normalisation: to show levels."""
-    learned = params.normalisation.model_copy(update={"normalisation": "training"})
-    return learn_fingerprinting(runs, params.model_copy(update={"normalisation": learned}))
-
-
-def levels_of(runs: Sequence[Telemetry], how: FingerprintMaker) -> FloatArray:
-    """Mean of each counter over each run, normalised as by `how`: (n_runs, n_counters).
+def levels_of(runs: Sequence[Telemetry], scale: Scale) -> FloatArray:
+    """Mean of each counter over each run, on a learned scale: (n_runs, n_counters).
 
     A counter without a value has the level 0: that of the mean."""
-    samples = (normalise(columns_of(run, how.names), how.params.normalisation, how.scale) for run in runs)
+    samples = (on_scale(columns_of(run, scale.counters), scale) for run in runs)
     return np.array([np.nanmean(_with_a_value(values), axis=0) for values in samples])
 
 
@@ -102,20 +98,22 @@ def typical_of_the_most_alike(
     return found
 
 
-def _series(run: Telemetry, phases: RunPhases, how: FingerprintMaker, n_counters: int) -> RunSeries:
+def _series(
+    run: Telemetry, phases: RunPhases, counters: Sequence[Counter], params: FingerprintParams, n_counters: int
+) -> RunSeries:
     """The counters of a run that moved most, with their change points."""
     moved = pick_counters(phases.counters, movement(phases.levels, phases.bounds), n_counters)
-    probabilities = probabilities_of(run, phases.bounds, how)
-    values = columns_of(run, how.names)
-    counters = [
+    probabilities = probabilities_of(run, counters, phases.bounds, params)
+    values = columns_of(run, phases.counters)
+    shown = [
         CounterSeries(
-            how.names[at],
-            unit_words(how.counters[at].unit, is_rate=how.counters[at].is_rate),
+            counters[at].name,
+            unit_words(counters[at].unit, is_rate=counters[at].is_rate),
             values[:, at],
             phases.bounds[at][1:-1],
             np.array(probabilities[at][1:], dtype=float),
         )
-        for at in moved or range(min(n_counters, len(how.names)))
+        for at in moved or range(min(n_counters, len(counters)))
     ]
     title = f"{phases.name} ({run.run_id})" if phases.name != run.run_id else run.run_id
-    return RunSeries(title, run.at_s, counters, len(run.counters))
+    return RunSeries(title, run.at_s, shown, len(run.counters))

@@ -12,22 +12,23 @@ SLICES = {
     "by_machine": "another machine",
 }
 METHODS = {
-    "model": "trees and distances together",
-    "trees": "boosted trees",
+    "model": "the model: sums of known fingerprints",
+    "trees": "boosted trees on phases",
     "ed": "distance of phases (ED)",
     "dtw": "distance of phases (DTW)",
-    "nearest": "nearest runs, scaled statistics",
+    "nearest": "nearest run, logarithm of means",
+    "nnls": "non-negative least squares on means",
     "forest": "random forest, no phases",
 }
 PART = "known."
-UNNAMED = "trees"  # what a key without a method is of
+UNNAMED = "model"  # what a key without a method is of
 
 
 def known_table(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A row a split and method that has figures: split, method, and each measure (None where there is none).
 
     figures: keys `known.<measure>.<split>[.<method>]`, in any order of the last two; without a method it is that of
-    the trees. Keys without a split repeat one of them and do not count."""
+    the model. Keys without a split repeat one of them and do not count."""
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for key, value in figures.items():
         read = _read(key)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tasks.workloads.phases import Bounds
+from tasks.workloads.identify.phases import Bounds
 from tasks.workloads.telemetry import OWN_PREFIX, FloatArray
 
 FAMILY = re.compile(r"[._]")

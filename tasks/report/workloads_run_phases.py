@@ -7,8 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from tasks.workloads.fingerprints import Fingerprint
-from tasks.workloads.phases import STATISTICS, Bounds
+from tasks.workloads.identify.phases import STATISTICS, Bounds, Fingerprint
 from tasks.workloads.telemetry import FloatArray
 
 MEAN = STATISTICS.index("mean")

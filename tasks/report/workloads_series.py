@@ -14,7 +14,7 @@ from tasks.report.direct_labels import INSIDE, spread_apart, write
 from tasks.report.style import BLUE, DENSITY, MUTED, ORANGE, is_narrow, new_figure, plain_label, whorl_style
 from tasks.report.workloads_thinned import thinned
 from tasks.report.workloads_units import tick_words, time_unit, whole_percent
-from tasks.workloads.phases import bounds_of
+from tasks.workloads.identify.phases import bounds_of
 from tasks.workloads.telemetry import FloatArray
 
 PANEL_IN, GAP_IN, HEAD_IN, FOOT_IN, LEFT_IN = 0.82, 0.36, 0.62, 0.56, 0.66

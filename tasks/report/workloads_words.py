@@ -5,6 +5,7 @@ from typing import Any
 
 from tasks.quantities import number, ratio, share
 from tasks.report.style import plain_label
+from tasks.workloads.choices import said
 
 REASONS_SHOWN = 4
 SENTENCE_CHARS = 600
@@ -34,7 +35,6 @@ FIGURES = {
     "trained.n_windows": ("of these windows of longer runs", whole),
     "trained.classes": ("workloads that it knows", whole),
     "unknown.auroc.least": ("the least AUROC of any two held-out workloads", ratio),
-    "unknown.auroc.trees": ("AUROC by the trees' probability alone", ratio),
     "unknown.auroc.nearest": ("AUROC by the distance to the nearest run alone", ratio),
     "unknown.said_known": ("unknown runs that the model's own limit calls known", share),
     "unknown.known_said_unknown": ("known runs that the model's own limit calls unknown", share),
@@ -57,7 +57,7 @@ ONLINE = "online.accuracy."
 def called(row: Mapping[Any, Any]) -> str:
     """What a run was called: its workload, or unknown with what it is most like."""
     if row["is_known"] and isinstance(row["workload"], str):
-        return plain_label(row["workload"], NAME_CHARS)
+        return plain_label(said(row), NAME_CHARS)
     return f"unknown, most like {plain_label(str(row['nearest']), NAME_CHARS)}"
 
 

@@ -12,26 +12,22 @@ if TYPE_CHECKING:
 
 WORD = "workloads"
 KIND = "identity"
-MACHINE_KIND = "identity-machine"  # on the machine's counters alone: for runs without a control group of their own
 
 
-def champion_of(warehouse: Warehouse, source: str, kind: str = KIND) -> "tuple[ModelCard, Model] | None":
+def champion_of(warehouse: Warehouse, source: str) -> "tuple[ModelCard, Model] | None":
     """The model in use for a source, loaded; None before the first training. Raises BadInput for broken files."""
-    from tasks.workloads.identify.saving import load_model
+    from tasks.workloads.identify.model import load_model
 
-    card = champion(warehouse.models, WORD, source, kind)
+    card = champion(warehouse.models, WORD, source, KIND)
     return (card, load_model(folder_of(warehouse.models, WORD, card.model_id))) if card else None
 
 
-def models_in_use(warehouse: Warehouse, source: str) -> "list[tuple[ModelCard, Model]]":
-    """The model in use for a source and, where there is one, its twin on the machine's counters alone.
-
-    Raises NotFound before the first training, BadInput if the files of one are broken."""
+def model_in_use(warehouse: Warehouse, source: str) -> "tuple[ModelCard, Model]":
+    """The model in use for a source. Raises NotFound before the first training, BadInput if its files are broken."""
     found = champion_of(warehouse, source)
     if found is None:
         raise NotFound(no_model(source))
-    twin = champion_of(warehouse, source, MACHINE_KIND)
-    return [found, twin] if twin else [found]
+    return found
 
 
 def sources_with_model(warehouse: Warehouse) -> list[str]:

@@ -1,6 +1,20 @@
-"""Choices that forms and flags offer by name: light, where the parameter models import pydantic."""
+"""Choices that forms and flags offer by name, and statements in words: light, where the rest imports arrays."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 ChangePointMethod = Literal["bayes", "pelt", "kernel", "binseg"]
 HoldOut = Literal["auto", "round", "time"]
+Statement = Literal["known", "known and something unknown", "unknown", "idle"]
+UNKNOWN = "unknown"
+
+
+def said(row: Mapping[Any, Any]) -> str:
+    """An identification in words: "redis", "redis + nginx, and something unknown", "unknown", "idle"."""
+    if not row["is_known"]:
+        return UNKNOWN
+    present = row.get("present")
+    is_listed = present is not None and len(present) > 0
+    names = [str(part["workload"]) for part in present] if is_listed else [str(row["workload"])]
+    rest = f", and something {UNKNOWN}" if row.get("statement") == "known and something unknown" else ""
+    return " + ".join(names) + rest

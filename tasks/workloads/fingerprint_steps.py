@@ -1,105 +1,144 @@
 """The steps of fingerprints: keys in, keys out. Only the first and the last touch the warehouse.
 
 What one step hands to the next are paths in the landing folder, so that the step between may run on any machine that
-reaches it. A run is done again only where its key has changed: its samples, or how they are cut."""
+reaches it. A run is done again only where its key has changed: its samples, or how they are cut.
+
+    part-<hash>.parquet      some runs with the same counters, with all that decides their phases
+    phases-<hash>.parquet    what was made of it, as workloads.phases has it; counter missing: phases of the workload
+
+The hash is that of the keys of the runs, and a key that of a run's samples and of how it is cut. So a part whose phases
+are there is not cut again."""
 
 import hashlib
+import io
+import json
 import logging
+import os
 import time
+import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypedDict
+from pathlib import Path
+from typing import Any, TypedDict
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tasks.errors import BadInput, NotFound
 from tasks.storage import storage_of
-from tasks.warehouse.connection import fetch, reading
+from tasks.warehouse.connection import Connection, fetch, reading, transaction, writing
+from tasks.warehouse.landing import is_local
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import champion
 from tasks.warehouse.versions import data_version
-from tasks.workloads.champions import KIND, WORD, champion_of
+from tasks.workloads.champions import WORD
 from tasks.workloads.fan_out_params import FanOutParams
+from tasks.workloads.giveaways import giveaway_of
 from tasks.workloads.identify.params import FingerprintParams
 from tasks.workloads.stored import fetch_runs
-from tasks.workloads.telemetry import Telemetry
-
-if TYPE_CHECKING:
-    from tasks.workloads.identify.fingerprinting import FingerprintMaker
+from tasks.workloads.telemetry import Counter, Telemetry
 
 logger = logging.getLogger(__name__)
 PARTS = "fingerprints"  # folder beside those of the words
 FOLDER_CHARS = 12
 LEFT_OVER_S = 7 * 86_400  # a killed run may still be continued for a week
+VERSION = 2  # raise it when the same samples give other phases
+KEY_CHARS = 16
+HOW = b"whorl.how"
+TABLES = ("workloads.phases", "workloads.run_phases")
+GONE = "run_id NOT IN (SELECT run_id FROM workloads.runs WHERE source = $source)"
 
 
 class Plan(TypedDict):
-    """What is to be done. parts: paths; n_runs: of the source; n_done: that have the phases of these parameters.
-
-    scale: model whose scale and counters are used, or empty where they were learned from the runs of the source."""
+    """What is to be done. parts: paths; n_runs: of the source; n_done: that have the phases of these parameters."""
 
     parts: list[str]
     n_runs: int
     n_done: int
     data_version: str
-    scale: str
 
 
 def plan_fingerprints(warehouse: Warehouse, source: str, fingerprint: FingerprintParams, fan_out: FanOutParams) -> Plan:
     """Find the runs of a source whose phases are missing or old, and write them into part files.
 
-    Raises NotFound for a source without runs, BadInput where the runs have no counter in common."""
-    from tasks.workloads.phase_parts import as_json, key_of, narrowed, write_part
-    from tasks.workloads.phase_rows import known_keys
-
+    A run is cut on all of its counters but the give-aways. Raises NotFound for a source without runs."""
     with reading(warehouse) as connection:
         version = data_version(connection, WORD, source)
     runs = fetch_runs(warehouse, source)
     if not runs:
         raise NotFound(no_runs(warehouse, source))
-    how, scale = _maker(warehouse, source, fingerprint, runs)
     known = known_keys(warehouse, source)
     folder = _folder(warehouse, source)
     _remove_kept(folder, set(known.values()))
-    waiting: dict[tuple[str, ...], list[tuple[str, Telemetry]]] = {}
-    told: dict[tuple[str, ...], str] = {}  # runs of one campaign have the same counters
+    waiting: dict[tuple[Counter, ...], list[tuple[str, Telemetry]]] = {}
+    n_waiting = 0
     for run in runs:
-        its_own = narrowed(how, run.names)
-        if not its_own.counters:
-            logger.warning("run %s has none of the counters that the others share: no fingerprint", run.run_id)
+        counters = tuple(one for one in run.counters if not giveaway_of(one))
+        if not counters:
+            logger.warning("run %s has no counter but give-aways: no fingerprint", run.run_id)
             continue
-        if its_own.names not in told:
-            told[its_own.names] = as_json(its_own)
-        key = key_of(run, its_own, told[its_own.names])
+        key = key_of(run, counters, fingerprint)
         if known.get(run.run_id) != key:
-            waiting.setdefault(its_own.names, []).append((key, run))
+            waiting.setdefault(counters, []).append((key, run))
+            n_waiting += 1
     parts = [
-        write_part(folder, some, narrowed(how, names))
-        for names, all_of_them in waiting.items()
+        _write_part(folder, some, counters, fingerprint)
+        for counters, all_of_them in waiting.items()
         for some in _in_parts(all_of_them, fan_out.runs_per_part)
     ]
-    n_waiting = sum(map(len, waiting.values()))
     logger.info("%d of %d runs of source %s have no fingerprint yet", n_waiting, len(runs), source)
-    return Plan(parts=parts, n_runs=len(runs), n_done=len(runs) - n_waiting, data_version=version, scale=scale)
+    return Plan(parts=parts, n_runs=len(runs), n_done=len(runs) - n_waiting, data_version=version)
 
 
 def cut_phases(part: str) -> str:
-    """Find the phases of the runs of a part; returns the path of the file with them. Needs no warehouse."""
-    from tasks.workloads.phase_parts import cut_part
+    """Find and summarise the phases of the runs of a part; returns the path of the file that holds them.
 
+    Needs no warehouse; phases that are there already are not found again. Raises BadInput for a part that is gone or
+    damaged."""
     started = time.perf_counter()
-    path = cut_part(part)
-    logger.info("cut %s in %.1f s", part.rpartition("/")[2], time.perf_counter() - started)
-    return path
+    folder, _, name = part.rpartition("/")
+    target = f"{folder}/{name.replace('part-', 'phases-', 1)}"
+    fs, there = storage_of(target)
+    if not fs.exists(there):
+        table = read_part_file(part)
+        how = json.loads(table.schema.metadata[HOW])
+        counters, params = tuple(Counter(**one) for one in how["counters"]), how["params"]
+        rows: list[dict[str, Any]] = []
+        for row in range(table.num_rows):
+            run_id, key = table["run_id"][row].as_py(), table["key"][row].as_py()
+            samples = table["values"][row].values.to_numpy(zero_copy_only=False).reshape(-1, len(counters))
+            run = Telemetry(run_id, counters, np.arange(float(len(samples))), samples)
+            cut = phases_of(run, counters, FingerprintParams.model_validate(params))
+            rows += [{"run_id": run_id, "key": key, **phase} for phase in cut]
+        _write(target, pa.Table.from_pylist(rows, schema=phases_schema()))
+    logger.info("cut %s in %.1f s", name, time.perf_counter() - started)
+    return target
 
 
 def keep_phases(warehouse: Warehouse, source: str, path: str) -> int:
-    """Write the phases of a part to the warehouse; returns how many runs they are of."""
-    from tasks.workloads.phase_parts import read_part_file
-    from tasks.workloads.phase_rows import write_phases
+    """Write the phases of a part to the warehouse, in the place of those that the runs had; returns how many runs.
 
-    n_runs = write_phases(warehouse, source, read_part_file(path))
-    logger.info("the phases of %d runs of source %s are in the warehouse", n_runs, source)
-    return n_runs
+    Phases of runs that the source does not have any more go as well."""
+    rows = read_part_file(path)
+    run_ids = sorted(set(rows["run_id"].to_pylist()))
+    with writing(warehouse) as connection, transaction(connection):
+        _forget(connection, source, run_ids)
+        connection.register("new_rows", rows)
+        connection.execute(
+            "INSERT INTO workloads.phases BY NAME SELECT $source AS source, * FROM new_rows "
+            "WHERE counter IS NOT NULL ORDER BY run_id, counter, phase",
+            {"source": source},
+        ).fetchall()
+        connection.execute(
+            "INSERT INTO workloads.run_phases BY NAME "
+            "SELECT $source AS source, run_id, key, phase, start_sample, end_sample FROM new_rows "
+            "WHERE counter IS NULL ORDER BY run_id, phase",
+            {"source": source},
+        ).fetchall()
+        connection.unregister("new_rows")
+    logger.info("the phases of %d runs of source %s are in the warehouse", len(run_ids), source)
+    return len(run_ids)
 
 
 def clear_parts(parts: Sequence[str]) -> int:
@@ -122,33 +161,140 @@ def no_runs(warehouse: Warehouse, source: str) -> str:
     return f"source {source!r} has no runs of workloads; sources that have some: {some}"
 
 
-def _maker(
-    warehouse: Warehouse, source: str, params: FingerprintParams, runs: Sequence[Telemetry]
-) -> "tuple[FingerprintMaker, str]":
-    """How runs are cut: as the model in use does it, or, without one of these parameters, as all runs together say.
+def known_keys(warehouse: Warehouse, source: str) -> dict[str, str]:
+    """By run of a source the key of the phases that it has."""
+    found = fetch(
+        warehouse,
+        "SELECT DISTINCT run_id, key FROM workloads.run_phases WHERE source = $source ORDER BY run_id",
+        {"source": source},
+    )
+    return dict(zip(found["run_id"], found["key"], strict=True))
 
-    Phases that are summarised on a learned scale: with a model it stays while runs come; without one each new run
-    changes it, and all are done again."""
-    how, model_id = _maker_of(warehouse, source, params, runs)
-    return (how if params.normalisation.normalisation == "training" else replace(how, scale=None)), model_id
+
+def key_of(run: Telemetry, counters: Sequence[Counter], params: FingerprintParams) -> str:
+    """Hash of the samples of a run and of how it is cut: what its phases depend on."""
+    from tasks.workloads.identify.phases import columns_of
+
+    digest = hashlib.sha256(_as_json(counters, params).encode())
+    digest.update(np.ascontiguousarray(columns_of(run, [one.name for one in counters])).tobytes())
+    return digest.hexdigest()[:KEY_CHARS]
 
 
-def _maker_of(
-    warehouse: Warehouse, source: str, params: FingerprintParams, runs: Sequence[Telemetry]
-) -> "tuple[FingerprintMaker, str]":
-    card = champion(warehouse.models, WORD, source, KIND)
-    if card and card.parameters.get("identify", {}).get("fingerprint") == params.model_dump(mode="json"):
-        try:
-            found = champion_of(warehouse, source)
-        except BadInput as error:  # it says: train again
-            logger.warning("the model in use cannot be read: %s", error)
-            found = None
-        if found:
-            return found[1].maker, card.model_id
-    from tasks.workloads.identify.fingerprinting import learn_fingerprinting
+def phases_of(run: Telemetry, counters: Sequence[Counter], params: FingerprintParams) -> list[dict[str, Any]]:
+    """The phases of a run, those of its counters and those of the workload: rows without run and key."""
+    from tasks.workloads.identify.phases import ADF, STATISTICS, UNDETERMINED, fingerprints_of
 
-    labelled = [run for run in runs if run.workload is not None]
-    return learn_fingerprinting(labelled or runs, params), ""
+    [made] = fingerprints_of([run], counters, params)
+    probabilities = probabilities_of(run, counters, made.bounds, params)
+    rows = []
+    for counter, bounds, summaries, changes in zip(
+        made.counters, made.bounds, made.summaries, probabilities, strict=True
+    ):
+        for at, summary in enumerate(summaries.tolist()):
+            told = dict(zip(STATISTICS, summary, strict=True))
+            told["adf"] = None if summary[ADF] == UNDETERMINED else summary[ADF]
+            rows.append(_phase(at, bounds) | {"counter": counter, "probability": changes[at], **told})
+    return [*rows, *(_phase(at, made.workload_bounds) for at in range(len(made.workload_bounds) - 1))]
+
+
+def probabilities_of(
+    run: Telemetry, counters: Sequence[Counter], bounds: "Sequence[np.ndarray[Any, Any]]", params: FingerprintParams
+) -> list[list[float | None]]:
+    """Of each counter the probability of the change that begins each of its phases; none for the first."""
+    from tasks.workloads.changepoints.finding import find_changepoints
+    from tasks.workloads.identify.phases import columns_of, logarithm_of_rates
+
+    values = columns_of(run, [one.name for one in counters])
+    values = logarithm_of_rates(values, [one.is_rate for one in counters])
+    shared = find_changepoints(values, params.changepoints) if params.mode == "shared" else None
+    found: list[list[float | None]] = []
+    for own, column in zip(bounds, values.T, strict=True):
+        places: dict[int, float] = {}
+        if len(own) > 2:
+            changes = shared or find_changepoints(column[:, None], params.changepoints)
+            places = dict(zip(changes.indices.tolist(), changes.probabilities.tolist(), strict=True))
+        found.append([None if np.isnan(p := places.get(start, np.nan)) else p for start in own[:-1].tolist()])
+    return found
+
+
+def phases_schema() -> pa.Schema:
+    """The columns of a file of phases."""
+    from tasks.workloads.identify.phases import STATISTICS
+
+    return pa.schema(
+        [
+            ("run_id", pa.string()), ("key", pa.string()), ("counter", pa.string()), ("phase", pa.int32()),
+            ("start_sample", pa.int64()), ("end_sample", pa.int64()), ("probability", pa.float64()),
+            *((name, pa.float64()) for name in STATISTICS),
+        ]
+    )  # fmt: skip
+
+
+def read_part_file(path: str) -> pa.Table:
+    """One file of either kind. Raises BadInput if it is not there, or damaged."""
+    fs, name = storage_of(path)
+    try:
+        with fs.open(name, "rb") as stream:
+            return pq.read_table(pa.BufferReader(stream.read()))
+    except (FileNotFoundError, pa.ArrowInvalid) as error:
+        raise BadInput(path, f"cannot be read ({error})", "a part of this run", "run it anew, not continued") from error
+
+
+def _as_json(counters: Sequence[Counter], params: FingerprintParams) -> str:
+    """All that decides the phases of a run beside its samples."""
+    told = [asdict(one) for one in counters]
+    return json.dumps({"version": VERSION, "params": params.model_dump(mode="json"), "counters": told})
+
+
+def _write_part(
+    folder: str, runs: Sequence[tuple[str, Telemetry]], counters: Sequence[Counter], params: FingerprintParams
+) -> str:
+    """Write runs that have these counters, with their keys; returns the path. Twice is the same as once."""
+    from tasks.workloads.identify.phases import columns_of
+
+    keys = [key for key, _ in runs]
+    path = f"{folder}/part-{hashlib.sha256(','.join(keys).encode()).hexdigest()[:KEY_CHARS]}.parquet"
+    fs, name = storage_of(path)
+    if not fs.exists(name):
+        names = [one.name for one in counters]
+        table = pa.table(
+            {
+                "run_id": pa.array([run.run_id for _, run in runs], pa.string()),
+                "key": pa.array(keys, pa.string()),
+                "values": [columns_of(run, names).ravel() for _, run in runs],
+            }
+        )
+        _write(path, table.replace_schema_metadata({HOW: _as_json(counters, params).encode()}))
+    return path
+
+
+def _phase(at: int, bounds: "np.ndarray[Any, Any]") -> dict[str, Any]:
+    return {"phase": at + 1, "start_sample": int(bounds[at]), "end_sample": int(bounds[at + 1])}
+
+
+def _write(path: str, table: pa.Table) -> None:
+    """A file that appears whole or not at all."""
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd")
+    fs, name = storage_of(path)
+    fs.makedirs(name.rpartition("/")[0], exist_ok=True)
+    if not is_local(fs):
+        fs.pipe_file(name, buffer.getvalue())
+        return
+    draft = Path(f"{name}.{uuid.uuid4().hex}.tmp")
+    with draft.open("wb") as handle:
+        handle.write(buffer.getvalue())
+        handle.flush()
+        os.fsync(handle.fileno())
+    draft.replace(name)
+
+
+def _forget(connection: Connection, source: str, run_ids: Sequence[str]) -> None:
+    for table in TABLES:
+        connection.execute(
+            f"DELETE FROM {table} WHERE source = $source AND (list_contains($run_ids, run_id) OR {GONE})",
+            {"source": source, "run_ids": list(run_ids)},
+        ).fetchall()
 
 
 def _folder(warehouse: Warehouse, source: str) -> str:
@@ -174,8 +320,6 @@ def _remove_kept(folder: str, keys: set[str]) -> None:
 
 def _keys_in(path: str) -> set[str]:
     """The keys of the runs of a part file; none of a damaged one, which goes."""
-    from tasks.workloads.phase_parts import read_part_file
-
     try:
         return set(read_part_file(path)["key"].to_pylist())
     except (BadInput, KeyError):

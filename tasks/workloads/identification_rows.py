@@ -21,6 +21,10 @@ SCHEMA = pa.schema(
         ("model_id", pa.string()), ("run_id", pa.string()), ("workload", pa.string()), ("is_known", pa.bool_()),
         ("confidence", pa.float64()), ("unknown_score", pa.float64()), ("nearest", pa.string()),
         ("nearest_distance", pa.float64()), ("reasons", pa.list_(pa.string())), ("proxy", pa.string()),
+        ("statement", pa.string()), ("view", pa.string()),
+        ("present", pa.list_(pa.struct([("workload", pa.string()), ("share", pa.float64()),
+                                        ("probability", pa.float64())]))),
+        ("foreign_share", pa.float64()), ("stolen_share", pa.float64()), ("surer", pa.list_(pa.string())),
     ]
 )  # fmt: skip
 ASKED = """
@@ -120,15 +124,20 @@ def read_identifications(warehouse: Warehouse, source: str, run_ids: Sequence[st
 
 
 def _row(one: "Identification") -> dict[str, object]:
-    nearest, distance, _ = one.nearest[0]
     return {
         "run_id": one.run_id,
-        "workload": one.workload if one.is_known else None,
-        "is_known": bool(one.is_known),
-        "confidence": float(one.confidence),
-        "unknown_score": float(one.unknown_score),
-        "nearest": nearest,
-        "nearest_distance": float(distance),
-        "reasons": [str(reason) for reason in one.reasons],
-        "proxy": str(one.proxy) if one.proxy else None,
+        "workload": one.workload,
+        "is_known": one.is_known,
+        "confidence": one.confidence,
+        "unknown_score": one.unknown_score,
+        "nearest": one.nearest[0].workload,
+        "nearest_distance": one.nearest[0].distance,
+        "reasons": list(one.reasons),
+        "proxy": one.proxy,
+        "statement": one.statement,
+        "view": one.view,
+        "present": [part._asdict() for part in one.present],
+        "foreign_share": one.foreign_share,
+        "stolen_share": one.stolen_share,
+        "surer": list(one.surer),
     }

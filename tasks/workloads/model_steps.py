@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.evaluate.params import EvaluateParams
 from tasks.workloads.identification_rows import Which, latest_runs
-from tasks.workloads.identify.params import IdentifyParams
+from tasks.workloads.identify.params import IdentifyParams, TrainParams
 from tasks.workloads.reading_params import ReadParams
-from tasks.workloads.training_params import TrainParams
 
 if TYPE_CHECKING:
     from tasks.workloads.evaluate.protocol import Evaluation
@@ -22,15 +21,13 @@ logger = logging.getLogger(__name__)
 class TrainedModel(TypedDict):
     """model_id: of the new model; champion_id: of the one in use now; accuracy: of the new one on held-out runs.
 
-    held_out: what was held out, such as `round 5`. machine_id: the twin on the machine's counters alone that is in use,
-    empty where there is none."""
+    held_out: what was held out, such as `round 5`."""
 
     model_id: str
     champion_id: str
     data_version: str
     accuracy: float
     held_out: str
-    machine_id: str
 
 
 class IdentifiedRuns(TypedDict):
@@ -56,18 +53,9 @@ def train(
 
     left_out: runs that it must not see. run_id: of the flow run; the same run, data and parameters make the same model
     once."""
-    from tasks.workloads.champions import MACHINE_KIND
     from tasks.workloads.figure_rows import write_training
-    from tasks.workloads.held_out_figures import METRIC
-    from tasks.workloads.training import has_own_counters, train_source
+    from tasks.workloads.training import METRIC, train_source
 
-    machine_id = ""
-    if train.with_machine and identify.fingerprint.scope != "machine" and has_own_counters(warehouse, source):
-        fingerprint = identify.fingerprint.model_copy(update={"scope": "machine"})
-        alone = identify.model_copy(update={"fingerprint": fingerprint})
-        twin = train_source(warehouse, source, alone, train, run_id=run_id, left_out=left_out, kind=MACHINE_KIND)
-        write_training(warehouse, source, twin.model_id, twin.figures, twin.confusion)
-        machine_id = twin.champion_id
     found = train_source(warehouse, source, identify, train, run_id=run_id, left_out=left_out)
     write_training(warehouse, source, found.model_id, found.figures, found.confusion)
     return TrainedModel(
@@ -76,7 +64,6 @@ def train(
         data_version=found.data_version,
         accuracy=float(found.figures[METRIC]),
         held_out=found.held_out,
-        machine_id=machine_id,
     )
 
 
@@ -89,11 +76,11 @@ def identify(warehouse: Warehouse, source: str, run_ids: list[str] | None, which
     found = identify_source(warehouse, source, run_ids, which)
     for error in found.refused:
         logger.warning("not identified: %s", error)
-    n_known = sum(one.is_known for _, one in found.found)
+    n_known = sum(one.is_known for one in found.found)
     logger.info("identified %d runs of source %s by %s, %d known", len(found.found), source, found.model_id, n_known)
     return IdentifiedRuns(
         model_id=found.model_id,
-        run_ids=[one.run_id for _, one in found.found],
+        run_ids=[one.run_id for one in found.found],
         n_runs=len(found.found),
         n_known=n_known,
         n_unknown=len(found.found) - n_known,
@@ -125,20 +112,22 @@ def require_model(warehouse: Warehouse, source: str) -> str:
 
 
 def evaluate_files(
-    paths: list[str], reader: str, read: ReadParams, evaluate: EvaluateParams, folder: str
+    paths: list[str], reader: str, read: ReadParams, evaluate: EvaluateParams, identify: IdentifyParams, folder: str
 ) -> dict[str, Any]:
     """The figures of an evaluation of labelled telemetry in files; `report`: path of its page.
 
     folder: where the page and the tables behind it are written."""
-    from tasks.workloads.evaluating import evaluate_read
+    from tasks.workloads.evaluate.protocol import evaluate_read
 
-    found = evaluate_read(paths, read, evaluate, reader)
+    found = evaluate_read(paths, read, evaluate, identify, reader)
     name = ", ".join(Path(path).name for path in paths[:3]) or Path(read.manifest).name
-    report = write_evaluation(found.evaluation, found.runs, evaluate, name, folder)
+    report = write_evaluation(found.evaluation, found.runs, evaluate, identify, name, folder)
     return {**found.evaluation.figures, "report": report}
 
 
-def evaluate_source(warehouse: Warehouse, source: str, evaluate: EvaluateParams, folder: str) -> dict[str, Any]:
+def evaluate_source(
+    warehouse: Warehouse, source: str, evaluate: EvaluateParams, identify: IdentifyParams, folder: str
+) -> dict[str, Any]:
     """The figures of an evaluation of the labelled runs of a source, which are kept. folder, `report`: as for files."""
     from tasks.warehouse.versions import code_version
     from tasks.workloads.evaluate.protocol import evaluate_runs
@@ -146,15 +135,20 @@ def evaluate_source(warehouse: Warehouse, source: str, evaluate: EvaluateParams,
     from tasks.workloads.training import labelled_runs
 
     runs, data_version = labelled_runs(warehouse, source)
-    found = evaluate_runs(runs, evaluate)
+    found = evaluate_runs(runs, evaluate, identify)
     found.figures.update(data_sha256=data_version, version=code_version())
     write_figures(warehouse, source, found.figures, data_version)
-    report = write_evaluation(found, runs, evaluate, f"source {source}", folder)
+    report = write_evaluation(found, runs, evaluate, identify, f"source {source}", folder)
     return {**found.figures, "report": report}
 
 
 def write_evaluation(
-    found: "Evaluation", runs: "Sequence[Telemetry]", evaluate: EvaluateParams, name: str, folder: str
+    found: "Evaluation",
+    runs: "Sequence[Telemetry]",
+    evaluate: EvaluateParams,
+    identify: IdentifyParams,
+    name: str,
+    folder: str,
 ) -> str:
     """Write the tables of an evaluation as Parquet, a page with its figures, and the same as markdown; returns the
     path of the page. runs: those evaluated, of which two are shown."""
@@ -162,10 +156,10 @@ def write_evaluation(
     from tasks.report.workloads_evaluation_page import render_workloads_evaluation
     from tasks.report.workloads_evaluation_tables import evaluated_workloads
     from tasks.report.workloads_examples import examples_of
-    from tasks.workloads.evaluate.tables import write_tables
+    from tasks.workloads.evaluate.protocol import write_tables
 
     write_tables(found, Path(folder))
-    shown = evaluated_workloads(found, name, examples_of(runs, evaluate))
+    shown = evaluated_workloads(found, name, examples_of(runs, evaluate, identify))
     markdown_of_evaluation(folder).write_text(evaluation_artifact(shown), encoding="utf-8")
     return str(render_workloads_evaluation(shown, Path(folder)))
 

@@ -4,10 +4,9 @@ from tasks.params import Params
 from tasks.report.workloads_params import WorkloadsReportParams
 from tasks.workloads.evaluate.params import EvaluateParams
 from tasks.workloads.fan_out_params import FanOutParams
-from tasks.workloads.identify.params import IdentifyParams
+from tasks.workloads.identify.params import IdentifyParams, TrainParams
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.record.params import RecordParams
-from tasks.workloads.training_params import TrainParams
 from tasks.workloads.watch_params import WatchParams
 
 

@@ -3,7 +3,9 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
@@ -14,17 +16,32 @@ from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import ModelCard, promote, register
 from tasks.warehouse.versions import data_version
 from tasks.workloads.champions import KIND, WORD, champion_of
-from tasks.workloads.held_out_figures import METRIC, Figures, accuracy_on, confusion, figures_of
-from tasks.workloads.holding_out import HeldOut, hold_out
-from tasks.workloads.identify.identification import identify_all
-from tasks.workloads.identify.model import Model, fit_model
-from tasks.workloads.identify.params import IdentifyParams
-from tasks.workloads.identify.saving import save_model
+from tasks.workloads.evaluate.items import Item, Split, Splits, cut, splits_of
+from tasks.workloads.evaluate.params import EvaluateParams
+from tasks.workloads.evaluate.scores import confusion_of, score_of
+from tasks.workloads.identify.identification import Identification, identify_all, view_of
+from tasks.workloads.identify.model import Model, fit_model, save_model
+from tasks.workloads.identify.params import IdentifyParams, TrainParams
 from tasks.workloads.stored import fetch_runs
 from tasks.workloads.telemetry import Telemetry
-from tasks.workloads.training_params import TrainParams
 
+METRIC = "held_out.accuracy"
+UNKNOWN = ""  # in confusions: none of the known workloads
+Figures = dict[str, Any]
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Runs, or windows of long traces, to learn from and to be measured on. name: of the split, such as `round 5`.
+
+    n_windows: windows among train; is_window: of each of test."""
+
+    train: list[Telemetry]
+    test: list[Telemetry]
+    name: str
+    n_windows: int
+    is_window: list[bool]
 
 
 @dataclass(frozen=True)
@@ -49,13 +66,12 @@ def train_source(
     *,
     run_id: str,
     left_out: Sequence[str] = (),
-    kind: str = KIND,
 ) -> Training:
     """Learn the labelled runs of a source, measure on those held out, register, promote if it is the better model.
 
     Better: more held-out runs identified, the present model being asked about the same ones as far as it has not
     learned them itself. run_id: of the flow run; the same one with the same data and parameters gives the same model.
-    left_out: runs that are neither learned nor measured. kind: of the model. Raises NotFound without labelled runs,
+    left_out: runs that are neither learned nor measured. Raises NotFound without labelled runs,
     BadInput where nothing can be held out."""
     runs, version = labelled_runs(warehouse, source, left_out)
     parameters = {"identify": identifying.model_dump(mode="json"), "train": params.model_dump(mode="json")}
@@ -67,7 +83,7 @@ def train_source(
     card = new_card(
         word=WORD,
         source=source,
-        kind=kind,
+        kind=KIND,
         run_id=run_id,
         data_version=version,
         seed=identifying.seed,
@@ -79,16 +95,6 @@ def train_source(
     in_use = _promoted(warehouse, card, model, parts)
     logger.info("trained %s of source %s: %s %.3f; in use: %s", card.model_id, source, METRIC, figures[METRIC], in_use)
     return Training(card.model_id, in_use, version, parts.name, figures, confusion(parts.test, told))
-
-
-def has_own_counters(warehouse: Warehouse, source: str) -> bool:
-    """Whether some run of a source has counters of its own control group."""
-    found = fetch(
-        warehouse,
-        "SELECT count(*) AS n FROM workloads.counters WHERE source = $source AND scope = 'workload'",
-        {"source": source},
-    )
-    return bool(found["n"].iloc[0])
 
 
 def labelled_runs(warehouse: Warehouse, source: str, left_out: Sequence[str] = ()) -> tuple[list[Telemetry], str]:
@@ -126,7 +132,7 @@ def _promoted(warehouse: Warehouse, card: ModelCard, model: Model, parts: HeldOu
     """The id of the model in use after the new one was compared with the one before it."""
     new, reason = card.metrics[METRIC], "first of its kind"
     try:
-        present = champion_of(warehouse, card.source, card.kind)
+        present = champion_of(warehouse, card.source)
     except BadInput as error:  # it says: train again
         present, reason = None, "the model in use before cannot be read"
         logger.warning("%s: %s", reason, error)
@@ -151,3 +157,119 @@ def _promoted(warehouse: Warehouse, card: ModelCard, model: Model, parts: HeldOu
         f"{METRIC} {new if new_score is None else new_score:.4g}, {old_card.model_id} {had}",
     )
     return card.model_id
+
+
+def hold_out(runs: Sequence[Telemetry], params: TrainParams) -> HeldOut:
+    """Split labelled runs; long traces are cut into windows first.
+
+    Raises BadInput where nothing can be held out: then nobody could say how good a model is."""
+    items = thinned(cut(runs, params.windows).items, params.max_windows)
+    found, reasons = _split(items, params)
+    if found is None:
+        raise BadInput(
+            f"{len(runs)} labelled runs",
+            f"none can be held out: {'; '.join(reasons)}",
+            "two rounds, or runs of each workload that say when they started",
+            "record or ingest more runs, or choose another train.hold_out",
+        )
+    train, test = ([items[at] for at in part] for part in (found.train, found.test))
+    n_windows, is_window = sum(item.is_window for item in train), [item.is_window for item in test]
+    return HeldOut([item.run for item in train], [item.run for item in test], found.name, n_windows, is_window)
+
+
+def thinned(items: Sequence[Item], most: int) -> list[Item]:
+    """At most so many windows of each trace, evenly spread over it; whole runs stay."""
+    windows: dict[str, list[int]] = {}
+    for at, item in enumerate(items):
+        if item.is_window:
+            windows.setdefault(item.trace, []).append(at)
+    left_out: set[int] = set()
+    for own in windows.values():
+        if len(own) > most:
+            left_out |= set(own) - {own[place] for place in np.linspace(0, len(own) - 1, most).astype(int)}
+    return [item for at, item in enumerate(items) if at not in left_out]
+
+
+def _split(items: Sequence[Item], params: TrainParams) -> tuple[Split | None, list[str]]:
+    protocol = EvaluateParams()
+    has_windows = any(item.is_window for item in items)
+    reasons = []
+    if params.hold_out != "time" and not (has_windows and params.hold_out == "auto"):
+        by_round = splits_of(items, "by_round", protocol)
+        if last := _usable(by_round):
+            return last, []
+        reasons.append(by_round.reason or "the last round holds no run of a workload that another round has")
+    if params.hold_out != "round":
+        by_time = splits_of(items, "by_time", protocol, earlier_share=1 - params.held_out_share)
+        if last := _usable(by_time):
+            return last, []
+        reasons.append(by_time.reason)
+    return None, reasons
+
+
+def _usable(found: Splits) -> Split | None:
+    """The last split, if it has something on both sides."""
+    last = found.splits[-1] if found.splits else None
+    return last if last and len(last.train) and len(last.test) else None
+
+
+def figures_of(parts: HeldOut, told: Sequence[Identification]) -> Figures:
+    """What identifying the held-out runs was worth; a run that is called unknown is not identified.
+
+    Workloads that only the held-out part has are not among them: they were to be called unknown."""
+    classes = {str(run.workload) for run in parts.train}
+    pairs = [(str(run.workload), one) for run, one in zip(parts.test, told, strict=True)]
+    ours = [(workload, one) for workload, one in pairs if workload in classes]
+    if not ours:
+        raise BadInput(parts.name, "no run of a workload that was learned", "runs of the same workloads", "record more")
+    score = score_of([workload for workload, _ in ours], [called(one) for _, one in ours])
+    nearest = [_nearest(one) for _, one in ours]
+    new = [one for workload, one in pairs if workload not in classes]
+    return {
+        METRIC: score.accuracy,
+        "held_out.macro_f1": score.macro_f1,
+        "held_out.false_unknown": sum(not one.is_known for _, one in ours) / len(ours),
+        "held_out.nearest_accuracy": sum(a == b for a, (b, _) in zip(nearest, ours, strict=True)) / len(ours),
+        "held_out.confidence": sum(one.confidence for _, one in ours) / len(ours),
+        "held_out.n": len(ours),
+        "held_out.n_windows": sum(
+            is_window for run, is_window in zip(parts.test, parts.is_window, strict=True) if run.workload in classes
+        ),
+        "held_out.n_new": len(new),
+        "held_out.n_new_unknown": sum(not one.is_known for one in new),
+        "trained.n": len(parts.train),
+        "trained.n_windows": parts.n_windows,
+        "trained.classes": len(classes),
+    }
+
+
+def confusion(runs: Sequence[Telemetry], told: Sequence[Identification]) -> pd.DataFrame:
+    """How often each workload was taken for which: workload, identified_as, n_runs."""
+    counted = confusion_of([str(run.workload) for run in runs], [called(one) for one in told])
+    return counted.rename(columns={"actual": "workload", "predicted": "identified_as", "n": "n_runs"})
+
+
+def called(one: Identification) -> str:
+    """What a run was taken for; UNKNOWN if for none of the known workloads."""
+    return one.workload if one.is_known and one.workload is not None else UNKNOWN
+
+
+def _nearest(one: Identification) -> str:
+    return one.nearest[0].workload if one.nearest else UNKNOWN
+
+
+def accuracy_on(model: Model, runs: Sequence[Telemetry]) -> float | None:
+    """Share of the runs that a model identifies; None without a run. One that lacks its counters is not identified."""
+    able = [run for run in runs if _is_comparable(run, model)]
+    told = identify_all(able, model, with_reasons=False)
+    n_right = sum(called(one) == run.workload for run, one in zip(able, told, strict=True))
+    return n_right / len(runs) if runs else None
+
+
+def _is_comparable(run: Telemetry, model: Model) -> bool:
+    try:
+        view_of(run, model)
+    except BadInput as error:
+        logger.info("%s", error)
+        return False
+    return True

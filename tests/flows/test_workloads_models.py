@@ -19,11 +19,10 @@ from tasks.warehouse.registry import cards
 from tasks.warehouse.runs import compare_runs, list_runs, read_run
 from tasks.workloads.evaluate.params import EvaluateParams
 from tasks.workloads.fan_out_params import FanOutParams
-from tasks.workloads.identify.params import IdentifyParams
-from tasks.workloads.training_params import TrainParams
+from tasks.workloads.identify.params import IdentifyParams, TrainParams
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
-ALONE = TrainParams(with_machine=False)
+ALONE = TrainParams()
 ROOT = Path(__file__).parents[2]
 
 

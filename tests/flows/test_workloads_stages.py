@@ -15,9 +15,8 @@ from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards, champion
 from tasks.workloads.fan_out_params import FanOutParams
-from tasks.workloads.identify.params import IdentifyParams
+from tasks.workloads.identify.params import IdentifyParams, TrainParams
 from tasks.workloads.stored import fetch_runs
-from tasks.workloads.training_params import TrainParams
 from tasks.workloads.watch_params import WatchParams
 
 pytestmark = [pytest.mark.usefixtures("prefect_server"), pytest.mark.slow]  # each stage starts a flow twice
@@ -83,7 +82,7 @@ def test_a_fingerprinting(after: Die, stage: str, workloads_log: Warehouse) -> N
 
 @pytest.mark.parametrize("stage", ["train", "write_report"])
 def test_a_training(after: Die, stage: str, workloads_log: Warehouse, quick_identify: IdentifyParams) -> None:
-    alone = TrainParams(with_machine=False)
+    alone = TrainParams()
     params = WorkloadTrainParams(source="log", identify=quick_identify, train=alone, warehouse=workloads_log)
     ended(after(workload_models, stage), lambda: workload_models.train_workloads(params))
     found = workload_models.train_workloads(params)

@@ -14,10 +14,9 @@ from tasks.warehouse.alarms import read_alarms, unannounced
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.workloads import model_steps, steps, watch_steps
-from tasks.workloads.identify.params import IdentifyParams
+from tasks.workloads.identify.params import IdentifyParams, TrainParams
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.stored import fetch_runs
-from tasks.workloads.training_params import TrainParams
 from tasks.workloads.watch_params import WatchParams
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
@@ -146,7 +145,7 @@ def test_a_recording_that_is_there_is_not_made_again(
 def test_a_machine_that_the_model_cannot_see_fails_the_watch_and_does_not_pass_for_quiet(
     workloads_log: Warehouse, quick_identify: IdentifyParams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model_steps.train(workloads_log, "log", quick_identify, TrainParams(with_machine=False), [], "run")
+    model_steps.train(workloads_log, "log", quick_identify, TrainParams(), [], "run")
     [run] = fetch_runs(workloads_log, "log", ["a-00"])
     kept = [at for at, one in enumerate(run.counters) if one.scope == "machine"]
     counters = tuple(run.counters[at] for at in kept)

@@ -8,10 +8,11 @@ import pytest
 from tasks.report.workloads_evaluated import figures_of_workloads
 from tasks.report.workloads_evaluation_page import evaluation_text
 from tasks.report.workloads_evaluation_tables import evaluated_workloads
-from tasks.report.workloads_examples import examples_of, kin_among, levels_of, on_levels, typical_of_the_most_alike
+from tasks.report.workloads_examples import examples_of, kin_among, levels_of, typical_of_the_most_alike
 from tasks.workloads.evaluate.params import EvaluateParams, WindowParams
 from tasks.workloads.evaluate.protocol import Evaluation
-from tasks.workloads.identify.params import FingerprintParams
+from tasks.workloads.identify.params import IdentifyParams
+from tasks.workloads.identify.phases import learn_scale
 from tasks.workloads.identify.synthetic import draw_kin, draw_run, draw_runs, draw_workload
 
 N_COUNTERS = 12
@@ -27,7 +28,7 @@ def runs():
 
 
 def test_the_two_workloads_that_are_most_alike_are_shown(runs):
-    found = examples_of(runs, EvaluateParams())
+    found = examples_of(runs, EvaluateParams(), IdentifyParams())
     assert [one.run.split(" ")[0] for one in found.series] == ["mariadb", "postgresql"]
     assert [run.workload for run in found.phases.runs] == ["mariadb", "postgresql"]
     assert {found.alignment.longer.workload, found.alignment.shorter.workload} == {"mariadb", "postgresql"}
@@ -53,7 +54,7 @@ def test_the_most_typical_run_stands_for_its_workload(runs):
     levels = np.array([[0.0], [5.0], [1.0], [1.2], [9.0]])
     named = [replace(runs[at], run_id=f"r{at}", workload=name) for at, name in enumerate("aabbb")]
     assert [run.run_id for run in typical_of_the_most_alike(named, levels, [("a", "b")])] == ["r0", "r3"]
-    chosen = examples_of([*runs, odd], EvaluateParams())
+    chosen = examples_of([*runs, odd], EvaluateParams(), IdentifyParams())
     assert "odd" not in [run.run_id for run in chosen.phases.runs]
 
 
@@ -61,7 +62,7 @@ def test_a_counter_that_a_run_never_measured_has_the_level_of_the_mean(runs):
     values = runs[0].values.copy()
     values[:, 3] = np.nan
     changed = [replace(runs[0], values=values), *runs[1:]]
-    levels = levels_of(changed, on_levels(changed, FingerprintParams()))
+    levels = levels_of(changed, learn_scale(changed, changed[0].counters))
     assert np.isfinite(levels).all()
 
 
@@ -69,18 +70,18 @@ def test_long_traces_are_shown_in_windows():
     rng = np.random.default_rng(3)
     drawn = [draw_workload(name, 6, 2, rng) for name in "ab"]
     traces = [draw_run(one, one.name, rng, n_samples=400) for one in drawn]
-    found = examples_of(traces, EvaluateParams(windows=WindowParams(width_s=40)))
+    found = examples_of(traces, EvaluateParams(windows=WindowParams(width_s=40)), IdentifyParams())
     assert [run.n_samples for run in found.phases.runs] == [40, 40]
 
 
 def test_one_workload_alone_has_no_examples(runs):
-    assert examples_of(runs[:5], EvaluateParams()) is None
-    assert examples_of([replace(run, workload=None) for run in runs], EvaluateParams()) is None
+    assert examples_of(runs[:5], EvaluateParams(), IdentifyParams()) is None
+    assert examples_of([replace(run, workload=None) for run in runs], EvaluateParams(), IdentifyParams()) is None
 
 
 def test_figures_2_and_4_stand_on_the_page_of_an_evaluation(runs, tags_of, words_of):
     found = Evaluation({"n": 20, "classes": 4, "seed": 0, "known.base": "random"}, {})
-    shown = evaluated_workloads(found, "drawn", examples_of(runs, EvaluateParams()))
+    shown = evaluated_workloads(found, "drawn", examples_of(runs, EvaluateParams(), IdentifyParams()))
     names = [figure.name for figure in figures_of_workloads(shown) if figure.draw]
     assert names == ["series-1", "series-2", "phases", "alignment"]
     page = evaluation_text(shown)

@@ -21,7 +21,7 @@ from tasks.report.workloads_phases import draw_phases, phases_of_runs
 from tasks.report.workloads_run_phases import RunPhases
 from tasks.report.workloads_series import CounterSeries, RunSeries, draw_series
 from tasks.report.workloads_timeline import draw_runs_over_time, runs_over_time
-from tasks.workloads.phases import bounds_of
+from tasks.workloads.identify.phases import bounds_of
 from tasks.workloads.similarity.thresholds import Spread
 
 LONG = "a_workload_with_quite_a_long_name_of_its_own"

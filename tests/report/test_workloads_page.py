@@ -174,7 +174,7 @@ def test_the_page_says_what_ran_what_it_was_called_and_why(filled, words_of):
     assert "box runs what is unknown 2026-03-01 12:00" in words
     assert "98.7 % of 7 held-out runs called right by the model" in words
     assert "part-1.parquet wide 180 180 0 No row is in quarantine" in words
-    assert "random runs boosted trees 93.0 %" in words
+    assert "random runs boosted trees on phases 93.0 %" in words
     assert "evaluation of data version 000000000000, not of the files of now · model m1" in words
     assert "held-out runs called right by the model 98.7 %" in words
     assert "held-out runs of workloads that it has never seen all were learned from" in words

@@ -27,26 +27,16 @@ from tasks.warehouse.connection import reading
 from tasks.warehouse.place import Warehouse
 from tasks.workloads import fingerprint_steps, model_steps, steps, watch_steps
 from tasks.workloads.fan_out_params import FanOutParams
-from tasks.workloads.identify.fingerprinting import fingerprints_of, learn_fingerprinting
-from tasks.workloads.identify.params import FingerprintParams, IdentifyParams
+from tasks.workloads.identify.params import FingerprintParams, IdentifyParams, TrainParams
+from tasks.workloads.identify.phases import fingerprints_of
 from tasks.workloads.identify.synthetic import draw_runs, draw_workload
-from tasks.workloads.quick_training_params import quick
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.record.parts import table_of, write_table
-from tasks.workloads.training_params import TrainParams
 from tasks.workloads.watch_params import WatchParams
 
 NOON = datetime(2026, 1, 1, 12)
 TIMES = {*kill_scenarios.TIMES, "trained_at", "identified_at", "fingerprinted_at", "evaluated_at", "raised_at"}
 TIMES |= {"landed_at", "ordered_at"}
-
-
-def identifying() -> IdentifyParams:
-    """A model of a few small trees."""
-    params = quick(IdentifyParams())
-    trees = params.trees.model_copy(update={"rounds": 3, "feature_fraction": 0.5})
-    open_set = params.open_set.model_copy(update={"most_left_out": 1, "folds": 2})
-    return params.model_copy(update={"trees": trees, "open_set": open_set})
 
 
 def telemetry(warehouse: Warehouse) -> str:
@@ -64,7 +54,7 @@ def compile_once() -> None:
     """Before any child: what numba compiles or loads is inherited."""
     rng = np.random.default_rng(1)
     runs = draw_runs([draw_workload("a", 4, 2, rng)], 1, rng)
-    fingerprints_of(runs, learn_fingerprinting(runs, FingerprintParams()))
+    fingerprints_of(runs, runs[0].counters, FingerprintParams())
 
 
 def ingest(warehouse: Warehouse) -> None:
@@ -79,7 +69,7 @@ def fingerprint(warehouse: Warehouse) -> None:
 
 
 def train(warehouse: Warehouse) -> None:
-    model_steps.train(warehouse, "log", identifying(), TrainParams(with_machine=False), [], "run")
+    model_steps.train(warehouse, "log", IdentifyParams(), TrainParams(), [], "run")
 
 
 def prepare_model(warehouse: Warehouse) -> None:

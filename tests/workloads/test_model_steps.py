@@ -10,14 +10,14 @@ from tasks.warehouse.hashes import hash_tables
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards, champion, decisions
 from tasks.workloads import model_steps, steps
-from tasks.workloads.champions import KIND, MACHINE_KIND, champion_of
+from tasks.workloads.champions import KIND, champion_of
 from tasks.workloads.evaluate.params import WindowParams
 from tasks.workloads.figure_rows import read_confusion, read_figures
 from tasks.workloads.identification_rows import read_identifications
+from tasks.workloads.identify.params import TrainParams
 from tasks.workloads.reading_params import ReadParams
-from tasks.workloads.training_params import TrainParams
 
-ALONE = TrainParams(with_machine=False)
+ALONE = TrainParams()
 
 
 def put(warehouse, path, source="log"):
@@ -45,19 +45,12 @@ def test_the_last_round_is_held_out_and_measured(identifying_log):
     assert {rounds[run_id] for run_id in known_to(model)} == {"1", "2"}
 
 
-def test_a_model_and_its_twin_on_the_machine_are_in_use(identifying_log):
-    main, twin = (champion(identifying_log.models, "workloads", "log", kind) for kind in (KIND, MACHINE_KIND))
-    assert main.run_id == twin.run_id == "first-run"
-    assert twin.parameters["identify"]["fingerprint"]["scope"] == "machine"
-    assert [one.kind for one in decisions(identifying_log.models, "workloads")] == [MACHINE_KIND, KIND]
-
-
 def test_the_same_run_trains_the_same_model_once(identifying_log, quick_identify):
     before = [card.model_id for card in cards(identifying_log.models)]
     found = model_steps.train(identifying_log, "log", quick_identify, TrainParams(), [], "first-run")
     assert [card.model_id for card in cards(identifying_log.models)] == before
     assert found["champion_id"] == found["model_id"]
-    assert len(decisions(identifying_log.models, "workloads")) == 2
+    assert len(decisions(identifying_log.models, "workloads")) == 1
 
 
 def test_a_model_that_is_no_better_on_the_same_data_does_not_come_into_use(identifying_log, quick_identify):
@@ -82,7 +75,7 @@ def test_runs_that_are_left_out_are_neither_learned_nor_measured(workloads_log, 
 
 
 def test_without_rounds_the_later_part_is_held_out(workloads_log, quick_identify):
-    by_time = TrainParams(hold_out="time", held_out_share=0.5, with_machine=False)
+    by_time = TrainParams(hold_out="time", held_out_share=0.5)
     found = model_steps.train(workloads_log, "log", quick_identify, by_time, [], "run")
     assert found["held_out"] == "by time"
     _, model = champion_of(workloads_log, "log")
@@ -102,8 +95,8 @@ def test_a_workload_of_the_held_out_part_alone_is_counted_apart(workloads_log, q
 
 
 def test_long_traces_are_learned_and_identified_in_windows(workloads_log, quick_identify):
-    windows = WindowParams(width_s=10, long_windows=2)
-    train = TrainParams(windows=windows, held_out_share=0.4, with_machine=False, hold_out="time")
+    windows = WindowParams(width_s=5)
+    train = TrainParams(windows=windows, held_out_share=0.4, hold_out="time")
     trained = model_steps.train(workloads_log, "log", quick_identify, train, [], "run")
     figures = read_figures(workloads_log, "log", trained["model_id"])
     for part in ("trained", "held_out"):  # windows, and no runs
@@ -165,26 +158,6 @@ def test_what_was_found_stands_in_the_warehouse_with_its_reasons(identifying_log
     assert len(row["reasons"]) >= 1
 
 
-def test_a_run_without_counters_of_its_own_is_identified_by_the_twin(identifying_log, drawn_telemetry):
-    put(identifying_log, drawn_telemetry("bare", workloads="b", n_runs=1, machine_only=True, prefix="bare-"))
-    found = model_steps.identify(identifying_log, "log", ["bare-b-00"], "all")
-    assert found["refused"] == []
-    [row] = read_identifications(identifying_log, "log", ["bare-b-00"]).to_dict("records")
-    assert row["model_id"].startswith("identity-machine-")
-    assert row["nearest"] == "b"
-
-
-def test_without_a_twin_it_is_refused_by_name_and_does_not_hold_up_others(
-    workloads_log, drawn_telemetry, quick_identify
-):
-    model_steps.train(workloads_log, "log", quick_identify, ALONE, [], "run")
-    put(workloads_log, drawn_telemetry("bare", workloads="b", n_runs=1, machine_only=True, prefix="bare-"))
-    found = model_steps.identify(workloads_log, "log", ["bare-b-00", "a-00"], "all")
-    assert found["run_ids"] == ["a-00"]
-    [line] = found["refused"]
-    assert line.startswith("run bare-b-00: lacks 3 of 9 counters: own.")
-
-
 def test_a_run_that_is_not_there_is_named_with_some_that_are(identifying_log):
     with pytest.raises(NotFound, match=r"run 'q': source 'log' has no such run; it has 24, such as a-00, a-01"):
         model_steps.identify(identifying_log, "log", ["q"], "all")
@@ -202,3 +175,21 @@ def test_simulated_runs_among_measured_ones_are_refused(workloads_log, quick_ide
     put(workloads_log, measured)
     with pytest.raises(BadInput, match="24 simulated runs stand among 1 measured ones"):
         model_steps.train(workloads_log, "log", quick_identify, ALONE, [], "run")
+
+
+def test_a_run_without_a_group_of_its_own_is_identified_by_the_machine(identifying_log, drawn_telemetry):
+    put(identifying_log, drawn_telemetry("bare", workloads="b", n_runs=1, machine_only=True, prefix="bare-"))
+    found = model_steps.identify(identifying_log, "log", ["bare-b-00", "a-00"], "all")
+    assert found["refused"] == []
+    rows = read_identifications(identifying_log, "log", ["a-00", "bare-b-00"]).to_dict("records")
+    assert [(row["view"], row["nearest"]) for row in rows] == [("own", "a"), ("machine", "b")]
+
+
+def test_a_run_without_the_counters_of_the_model_is_refused_and_does_not_hold_up_others(identifying_log, tmp_path):
+    other = tmp_path / "other.csv"
+    other.write_text("\n".join(["run_id,at_s,x.y", *(f"strange,{at},{at % 3}" for at in range(10))]) + "\n")
+    put(identifying_log, other)
+    found = model_steps.identify(identifying_log, "log", ["strange", "a-00"], "all")
+    assert found["run_ids"] == ["a-00"]
+    [line] = found["refused"]
+    assert line.startswith("run strange: lacks 6 of 6 counters: ")

@@ -10,16 +10,12 @@ from tasks.warehouse.connection import fetch
 from tasks.warehouse.hashes import hash_tables
 from tasks.workloads import fingerprint_steps, steps
 from tasks.workloads.fan_out_params import FanOutParams
-from tasks.workloads.identify.cutting import cut_run
-from tasks.workloads.identify.fingerprinting import fingerprints_of, learn_fingerprinting
 from tasks.workloads.identify.params import FingerprintParams
-from tasks.workloads.normalisation_params import NormalisationParams
-from tasks.workloads.phase_params import PhaseParams
-from tasks.workloads.phases import STATISTICS
+from tasks.workloads.identify.phases import STATISTICS, cut_run, fingerprints_of
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.stored import fetch_runs
 
-ALONE = FingerprintParams(normalisation=NormalisationParams(normalisation="zscore"))  # each run on its own scale
+ALONE = FingerprintParams()
 SMALL = FanOutParams(runs_per_part=7)
 
 
@@ -44,12 +40,12 @@ def phases(warehouse):
 
 @pytest.mark.parametrize("mode", ["counter", "shared"])
 def test_the_phases_in_the_warehouse_are_those_of_the_fingerprint(workloads_log, mode):
-    params = ALONE.model_copy(update={"phases": PhaseParams(mode=mode)})
+    params = ALONE.model_copy(update={"mode": mode})
     cut_and_keep(workloads_log, plan(workloads_log, params))
     runs = fetch_runs(workloads_log, "log")
-    maker = learn_fingerprinting(runs, params)
+    counters = runs[0].counters  # by name, and none gives the session away
     found = fetch(workloads_log, "SELECT * FROM workloads.phases ORDER BY run_id, counter, phase")
-    made = fingerprints_of(runs, maker)
+    made = fingerprints_of(runs, counters, params)
     assert found["adf"].isna().any()
     expected = np.concatenate([summary for one in made for summary in one.summaries])
     assert np.allclose(found[list(STATISTICS)].fillna(0).to_numpy(), expected)
@@ -59,7 +55,7 @@ def test_the_phases_in_the_warehouse_are_those_of_the_fingerprint(workloads_log,
     assert found.loc[is_first, "probability"].isna().all()
     assert found.loc[~is_first, "probability"].between(0, 1).all()
     whole = fetch(workloads_log, "SELECT start_sample FROM workloads.run_phases ORDER BY run_id, phase")
-    bounds = [cut_run(run, maker.counters, params).workload_bounds[:-1] for run in runs]
+    bounds = [cut_run(run, counters, params).workload_bounds[:-1] for run in runs]
     assert whole["start_sample"].to_list() == np.concatenate(bounds).tolist()
 
 
@@ -93,7 +89,7 @@ def test_the_second_time_nothing_is_left_to_do(workloads_log):
 
 def test_other_parameters_cut_every_run_anew(workloads_log):
     cut_and_keep(workloads_log, plan(workloads_log))
-    other = ALONE.model_copy(update={"phases": PhaseParams(vote_share=0.9)})
+    other = ALONE.model_copy(update={"mode": "shared"})
     assert plan(workloads_log, other)["n_done"] == 0
 
 
@@ -103,25 +99,6 @@ def test_only_a_run_whose_samples_have_changed_is_cut_again(workloads_log, drawn
     planned = plan(workloads_log)
     assert (len(planned["parts"]), planned["n_done"]) == (1, 23)
     assert cut_and_keep(workloads_log, planned) == 1
-
-
-def test_with_a_model_in_use_a_new_run_leaves_those_of_the_others_alone(
-    identifying_log, drawn_telemetry, quick_identify
-):
-    params = quick_identify.fingerprint
-    planned = plan(identifying_log, params)
-    assert planned["scale"].startswith("identity-")
-    cut_and_keep(identifying_log, planned)
-    put(identifying_log, drawn_telemetry("new", workloads="ab", n_runs=1, seed=3, prefix="new-"))
-    assert plan(identifying_log, params)["n_done"] == 24
-    assert plan(identifying_log)["scale"] == ""  # its parameters are others than those of the model
-
-
-def test_without_a_model_the_scale_is_that_of_all_runs(workloads_log, drawn_telemetry):
-    learned = FingerprintParams(normalisation=NormalisationParams(normalisation="training"))
-    cut_and_keep(workloads_log, plan(workloads_log, learned))
-    put(workloads_log, drawn_telemetry("new", workloads="ab", n_runs=1, seed=3, prefix="new-"))
-    assert plan(workloads_log, learned)["n_done"] == 0
 
 
 @pytest.mark.slow
@@ -150,7 +127,7 @@ def test_a_part_that_was_cut_is_not_cut_again(workloads_log, monkeypatch):
     def refuse(*_args):
         raise AssertionError("cut again")
 
-    monkeypatch.setattr("tasks.workloads.phase_parts.phases_of", refuse)
+    monkeypatch.setattr("tasks.workloads.fingerprint_steps.phases_of", refuse)
     assert [fingerprint_steps.cut_phases(part) for part in planned["parts"]] == paths
 
 
@@ -199,3 +176,9 @@ def test_parts_that_a_killed_run_left_behind_go_with_the_next_plan(workloads_log
 def test_a_source_without_runs_names_those_that_have_some(workloads_log):
     with pytest.raises(NotFound, match="'other' has no runs of workloads; sources that have some: 'log'"):
         fingerprint_steps.plan_fingerprints(workloads_log, "other", ALONE, SMALL)
+
+
+def test_a_new_run_leaves_the_phases_of_the_others_alone(workloads_log, drawn_telemetry):
+    cut_and_keep(workloads_log, plan(workloads_log))
+    put(workloads_log, drawn_telemetry("new", workloads="ab", n_runs=1, seed=3, prefix="new-"))
+    assert plan(workloads_log)["n_done"] == 24

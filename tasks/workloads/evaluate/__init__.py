@@ -1,6 +1,5 @@
-"""The protocol: how well workloads are told apart, and known from unknown, on anybody's labelled telemetry.
+"""How well workloads are told apart, known from unknown, on quiet and on shared machines: the protocol of `evaluate`.
 
-`reading` has the runs of files with their labels, `windows` cuts long traces, `splits` says what is learned from and
-what is tested, `segmented` keeps what does not depend on a split. `known`, `pairs`, `online`, `thresholds`, `unknown`
-and `paper_unknown` measure; `protocol` puts their figures under the keys of README.md, `tables` writes Parquet.
+`items` reads, cuts and splits, `known` scores methods beside plain baselines, `conditions` asks on shared machines and
+of unknown workloads, `paper` reproduces the paper, `protocol` puts all of it together.
 """

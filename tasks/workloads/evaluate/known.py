@@ -1,108 +1,212 @@
-"""Known workloads (RQ1): how often each method names the right one, over the splits of a slice."""
+"""Known workloads (RQ1): how often each method names the right one, over the splits of a slice, and from parts of runs.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, get_args
+Beside the model stand plain baselines, given the same counters and the same runs: the nearest run by L1 on the
+logarithm of means, non-negative least squares on means, a random forest on means and deviations; and the
+paper's methods."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from tasks.workloads.evaluate.cohort import Cohort
-from tasks.workloads.evaluate.distances import MEASURES, Measure, by_measure
-from tasks.workloads.evaluate.learned import Learned, Seen, learn, see
-from tasks.workloads.evaluate.scores import Score, score_of
-from tasks.workloads.evaluate.splits import Positions, Split
-from tasks.workloads.identify.forest import fit_forest
+from tasks.progress import report_progress
+from tasks.workloads.evaluate.items import LEAST_SAMPLES, Item, Positions, Slice, Split, part_of, span_s
+from tasks.workloads.evaluate.paper import DISTANCES, PaperModel, by_distance, fit_paper
+from tasks.workloads.evaluate.scores import MEASURES, Figures, Score, put, put_summary, score_of, summary_of
+from tasks.workloads.giveaways import giveaway_of
+from tasks.workloads.identify.counters import common_counters, means_of, unfit
+from tasks.workloads.identify.identification import Identification, identify_all
+from tasks.workloads.identify.model import VIEWS, Model, fit_model
 from tasks.workloads.identify.params import IdentifyParams
-from tasks.workloads.similarity.nearest_workload import nearest_workloads
-from tasks.workloads.telemetry import FloatArray, Telemetry
+from tasks.workloads.identify.phases import Cut, columns_of, cut_run
+from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
-Method = Literal["trees", "model", "ed", "dtw", "nearest", "forest"]
-METHODS: tuple[Method, ...] = get_args(Method)
+METHODS = ("model", "nearest", "nnls", "forest", "trees", "ed", "dtw")
+FIRST = "model"  # what a key without a method means: what `whorl workloads identify` says
+N_TREES = 300
+FLOOR_QUANTILE = 0.1  # of the means that are not 0: a counter below it is as good as 0
+ONLINE_S = (5.0, 10.0, 15.0, 20.0, 30.0)  # seconds after which runs are identified
+MIDDLE = (0.25, 0.75)  # of a run
+EDGE = 1e-6  # of an interval, against rounding
+NAMED = 20  # counters that a figure names; the table has all
+NOT_COMMON = "not in every run"
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """items and their labels, in the same order; counters: those that all have; cuts: phases by run id.
+
+    Change points are found in each run alone and on a scale of its own, so they serve every split."""
+
+    items: list[Item]
+    labels: Sequence[str]
+    counters: tuple[Counter, ...]
+    cuts: dict[str, Cut]
+
+    def runs(self, positions: Sequence[int] | Positions) -> list[Telemetry]:
+        """The runs at these positions."""
+        return [self.items[at].run for at in positions]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What was learned from one side of a split, and how the other looks to it.
-
-    test: positions of the tested items; runs: theirs; n_unseen: items left out, as none of their workload was learned
-    from."""
+    """What was learned from one side of a split, and the runs of the other. n_unseen: items left out, as none of their
+    workload was learned from."""
 
     split: Split
-    learned: Learned
-    seen: Seen
-    test: Positions
-    runs: list[Telemetry]
+    model: Model
+    paper: PaperModel
+    train: list[Telemetry]
+    test: list[Telemetry]
     n_unseen: int
 
     @property
     def truth(self) -> list[str]:
         """The workloads of the tested runs."""
-        return [str(run.workload) for run in self.runs]
+        return [str(run.workload) for run in self.test]
 
 
 @dataclass(frozen=True)
 class Told:
-    """What each method says of the tested runs of a split. confirmed: by measure, share that is named rightly and
-    lies within the threshold of its workload."""
+    """What each method says of the tested runs of a split. confirmed: by measure, share that is named rightly and lies
+    within the threshold of its workload. answers: the model's, unknown ones among them."""
 
     split: str
     run_ids: list[str]
     truth: list[str]
-    told: dict[Method, list[str]]
+    told: dict[str, list[str]]
     confirmed: dict[str, float]
+    answers: list[Identification]
     n_unseen: int
 
-    def score(self, method: Method) -> Score:
+    def score(self, method: str) -> Score:
         """How good one method was."""
         return score_of(self.truth, self.told[method])
+
+
+def cohort_of(items: Sequence[Item], params: IdentifyParams, counters: Sequence[Counter] = ()) -> Cohort:
+    """Leave each run its common counters alone, and find its phases, once.
+
+    counters: those to use; otherwise those that all runs have. Raises BadInput if there are none."""
+    runs = [item.run for item in items]
+    used = tuple(counters) or tuple(one for view in VIEWS for one in common_counters(runs, view))
+    if not used:
+        fit_model(runs, params)  # says why there is none
+    names = [counter.name for counter in used]
+    kept, cuts = [], {}
+    for done, item in enumerate(items):
+        report_progress("finding phases", done, len(items))
+        columns = [counter for counter in item.run.counters if counter.name in names or giveaway_of(counter) == ""]
+        run = replace(item.run, counters=tuple(columns), values=columns_of(item.run, [one.name for one in columns]))
+        kept.append(replace(item, run=run))
+        cuts[run.run_id] = cut_run(run, used, params.fingerprint)
+    return Cohort(kept, [item.workload for item in kept], used, cuts)
 
 
 def try_split(cohort: Cohort, split: Split, params: IdentifyParams, *, tested: Cohort | None = None) -> Trial | None:
     """Learn from one side of a split and look at the other; None where no tested workload was learned from.
 
     tested: the same items with other samples (such as their first seconds), to test instead."""
-    is_seen = np.isin(cohort.labels[split.test], cohort.labels[split.train])
-    test = split.test[is_seen]
-    if not len(test):
+    train = cohort.runs(split.train)
+    known = {str(run.workload) for run in train}
+    test = [run for run in (tested or cohort).runs(split.test) if run.workload in known]
+    if not test:
         return None
-    learned, asked = learn(cohort, split.train, params), tested or cohort
-    return Trial(split, learned, see(asked, test, learned), test, asked.runs(test), int((~is_seen).sum()))
+    model = fit_model(train, params)
+    paper = fit_paper(train, cohort.counters, params.fingerprint, params.seed, cohort.cuts)
+    return Trial(split, model, paper, train, test, len(split.test) - len(test))
 
 
-def most_probable(learned: Learned, probabilities: FloatArray) -> list[str]:
-    """The most probable workload of each run. probabilities: (n, n_classes)."""
-    return [learned.judge.classes[at] for at in probabilities.argmax(axis=1)]
-
-
-def told_of(trial: Trial) -> Told:
-    """Name the tested runs by every method."""
-    learned, seen = trial.learned, trial.seen
-    told: dict[Method, list[str]] = {
-        "trees": most_probable(learned, seen.of_trees),
-        "model": most_probable(learned, seen.probabilities),
-        "nearest": [learned.judge.classes[at] for at in seen.relative.argmin(axis=1)],
-        "forest": fit_forest(learned.runs, learned.maker.counters, learned.params.seed).workloads(trial.runs),
-    }
+def told_of(trial: Trial, cuts: Mapping[str, Cut]) -> Told:
+    """Name the tested runs by every method; of the model what it finds most likely, whether it says unknown or not."""
+    answers = identify_all(trial.test, trial.model, with_reasons=False)
+    described, features = trial.paper.describe(trial.test, cuts)
+    told = {"model": [closed_set(answer) for answer in answers], "trees": trial.paper.trees.workloads(features)}
+    told |= {name: fit(trial.train, trial.test) for name, fit in BASELINES.items()}
     confirmed: dict[str, float] = {}
-    for measure in MEASURES:
-        told[measure], is_confirmed = _by_distance(learned, seen, measure)
+    for measure in DISTANCES:
+        told[measure], is_confirmed = by_distance(trial.paper, described, measure)
         confirmed[measure] = float(((np.asarray(told[measure]) == np.asarray(trial.truth)) & is_confirmed).mean())
-    return Told(trial.split.name, [run.run_id for run in trial.runs], trial.truth, told, confirmed, trial.n_unseen)
+    run_ids = [run.run_id for run in trial.test]
+    return Told(trial.split.name, run_ids, trial.truth, told, confirmed, answers, trial.n_unseen)
 
 
-def _by_distance(learned: Learned, seen: Seen, measure: Measure) -> tuple[list[str], NDArray[np.bool_]]:
-    """The distance classifier of V-D: candidates by number of phases, the nearest of them, its threshold."""
-    verdicts = nearest_workloads(
-        seen.to_known[measure],
-        [len(one.workload_phases) for one in seen.fingerprints],
-        [len(one.workload_phases) for one in learned.known],
-        [str(run.workload) for run in learned.runs],
-        learned.spreads[measure],
-        by_measure(learned.params.similarity, measure),
-    )
-    return list(verdicts.workloads), verdicts.is_known
+def closed_set(answer: Identification) -> str:
+    """The most likely known workload, also of a run that is called unknown or idle."""
+    return answer.present[0].workload if answer.present else answer.nearest[0].workload
+
+
+def nearest_run(train: Sequence[Telemetry], test: Sequence[Telemetry]) -> list[str]:
+    """The workload of the nearest training run, by L1 on the logarithm of means."""
+    known, seen = _means(train, test)
+    floor = _floors(known)
+    logs = np.log(known + floor)
+    return [str(train[int(np.abs(logs - np.log(row + floor)).sum(axis=1).argmin())].workload) for row in seen]
+
+
+def least_squares(train: Sequence[Telemetry], test: Sequence[Telemetry]) -> list[str]:
+    """The workload with the largest part of a non-negative combination of training runs, by their means."""
+    names = sorted({str(run.workload) for run in train})
+    return [names[at] for at in nnls_shares(*_means(train, test), [str(run.workload) for run in train]).argmax(axis=1)]
+
+
+def nnls_shares(known: FloatArray, seen: FloatArray, labels: Sequence[str]) -> FloatArray:
+    """Part of each workload, by name, in each run, (n, n_classes). Counters in deviations over the training runs."""
+    from scipy.optimize import nnls
+
+    deviation = known.std(axis=0)
+    scale = np.where(deviation > 0, 1 / np.where(deviation > 0, deviation, 1), 0.0)
+    basis, told = (known * scale).T, np.asarray(labels)
+    sizes = (known * scale).sum(axis=1)
+    parts = np.array([nnls(basis, row * scale)[0] * sizes for row in seen])
+    return np.stack([parts[:, told == name].sum(axis=1) for name in sorted(set(labels))], axis=1)
+
+
+def random_forest(train: Sequence[Telemetry], test: Sequence[Telemetry]) -> list[str]:
+    """By a random forest on the mean and the deviation of each counter, with scikit-learn's own defaults but for the
+    number of trees; it has no format without code, so it is asked and dropped, never kept."""
+    from sklearn.ensemble import RandomForestClassifier  # type: ignore[import-untyped, unused-ignore]
+
+    counters = _counters(train)
+    ordered = sorted(train, key=lambda run: (str(run.workload), run.run_id))
+    forest = RandomForestClassifier(N_TREES, random_state=0, n_jobs=1)
+    forest.fit(_moments(ordered, counters), [str(run.workload) for run in ordered])
+    return [str(name) for name in forest.predict(_moments(test, counters))]
+
+
+BASELINES: dict[str, Callable[[Sequence[Telemetry], Sequence[Telemetry]], list[str]]] = {
+    "nearest": nearest_run,
+    "nnls": least_squares,
+    "forest": random_forest,
+}
+
+
+def known_figures(told: Mapping[Slice, Sequence[Told]], reasons: Mapping[Slice, str], base: Slice) -> Figures:
+    """`known.<measure>.<slice>.<method>`: means over the splits of each slice. Without a method: of the model; without
+    a slice: of the base slice."""
+    figures: Figures = {}
+    for slice_, splits in told.items():
+        figures[f"known.splits.{slice_}"] = len(splits)
+        figures[f"known.n.{slice_}"] = sum(len(one.truth) for one in splits)
+        figures[f"known.n_unseen.{slice_}"] = sum(one.n_unseen for one in splits)
+        reason = reasons.get(slice_) or "no tested run is of a workload that was learned from"
+        for method in METHODS:
+            scores = [one.score(method) for one in splits]
+            for measure in MEASURES:
+                values = [getattr(score, measure) for score in scores]
+                put_summary(figures, f"known.{measure}.{slice_}.{method}", summary_of(values), reason)
+        for name in DISTANCES:
+            values = [one.confirmed[name] for one in splits]
+            put_summary(figures, f"known.confirmed.{slice_}.{name}", summary_of(values), reason)
+        said_unknown = [float(np.mean([not answer.is_known for answer in one.answers])) for one in splits]
+        put_summary(figures, f"known.said_unknown.{slice_}", summary_of(said_unknown), reason)
+        for measure in MEASURES:
+            _same(figures, f"known.{measure}.{slice_}", f"known.{measure}.{slice_}.{FIRST}")
+    for measure in MEASURES:
+        _same(figures, f"known.{measure}", f"known.{measure}.{base}.{FIRST}")
+    figures["known.base"] = base
+    return figures
 
 
 def scores_table(told: Sequence[Told], slice_: str) -> pd.DataFrame:
@@ -111,20 +215,10 @@ def scores_table(told: Sequence[Told], slice_: str) -> pd.DataFrame:
     for one in told:
         for method in one.told:
             score = one.score(method)
-            rows.append(
-                {
-                    "slice": slice_,
-                    "split": one.split,
-                    "method": method,
-                    "accuracy": score.accuracy,
-                    "macro_f1": score.macro_f1,
-                    "precision": score.precision,
-                    "recall": score.recall,
-                    "confirmed": one.confirmed.get(method),
-                    "n": score.n,
-                    "n_unseen": one.n_unseen,
-                }
-            )
+            about = {"slice": slice_, "split": one.split, "method": method}
+            measures = {measure: getattr(score, measure) for measure in MEASURES}
+            confirmed = one.confirmed.get(method)
+            rows.append({**about, **measures, "confirmed": confirmed, "n": score.n, "n_unseen": one.n_unseen})
     return pd.DataFrame(rows)
 
 
@@ -132,8 +226,143 @@ def told_table(told: Sequence[Told], slice_: str) -> pd.DataFrame:
     """One row a split and tested run: slice, split, run_id, workload, and what each method said."""
     parts = [
         pd.DataFrame({"slice": slice_, "split": one.split, "run_id": one.run_ids, "workload": one.truth}).assign(
-            **{str(method): named for method, named in one.told.items()}
+            **one.told
         )
         for one in told
     ]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def counter_table(runs: Sequence[Telemetry], used: Sequence[Counter]) -> pd.DataFrame:
+    """One row a counter of any run, by name: counter, n_runs, is_used, reason (empty where it is used)."""
+    names = {counter.name for counter in used}
+    n_runs: dict[str, int] = {}
+    about: dict[str, Counter] = {}
+    for run in runs:
+        for counter in run.counters:
+            n_runs[counter.name] = n_runs.get(counter.name, 0) + 1
+            about.setdefault(counter.name, counter)
+    rows = [
+        {
+            "counter": name,
+            "n_runs": n,
+            "is_used": name in names,
+            "reason": "" if name in names else unfit(about[name]) or NOT_COMMON,
+        }
+        for name, n in sorted(n_runs.items())
+    ]
+    return pd.DataFrame(rows)
+
+
+def counter_figures(table: pd.DataFrame) -> Figures:
+    """counters.n, and how many were left out as unfit or because not every run has them, with the first names."""
+    is_missing = table["reason"] == NOT_COMMON
+    given = table[~table["is_used"] & ~is_missing]
+    return {
+        "counters.n": int(table["is_used"].sum()),
+        "counters.giveaways": len(given),
+        "counters.not_common": int(is_missing.sum()),
+        "counters.not_common.names": ", ".join(table["counter"][is_missing].head(NAMED)),
+        "counters.giveaways.names": ", ".join(given["counter"].head(NAMED)),
+    }
+
+
+def partial_results(
+    cohort: Cohort, trials: Sequence[Trial], params: IdentifyParams, reason: str
+) -> tuple[Figures, dict[str, pd.DataFrame]]:
+    """First seconds (`online.…`) and windows from the middle of runs (`window.…`): figures, and the tables `online` and
+    `windows`. reason: why there are no trials."""
+    figures: Figures = {}
+    tables = []
+    for seconds in ONLINE_S:
+        rows, why = _online(cohort, trials, seconds, params) if trials else ([], reason)
+        table = pd.DataFrame(rows, columns=["split", "method", "accuracy", "confidence", "n"])
+        for name, method, measure in (
+            ("accuracy.{}", "model", "accuracy"),
+            ("accuracy.{}.whole", "whole", "accuracy"),
+            ("confidence.{}", "model", "confidence"),
+        ):
+            values = table[table["method"] == method][measure].tolist()
+            put_summary(figures, f"online.{name.format(f'{seconds:g}s')}", summary_of(values), why)
+        tables.append(table.assign(seconds=seconds))
+    rows, why = _from_the_middle(cohort, trials) if trials else ([], reason)
+    middle = pd.DataFrame(rows, columns=["split", "method", "accuracy", "macro_f1", "n"])
+    for measure in ("accuracy", "macro_f1"):
+        for method in METHODS:
+            values = middle[middle["method"] == method][measure].tolist()
+            put_summary(figures, f"window.{measure}.{method}", summary_of(values), why)
+        _same(figures, f"window.{measure}", f"window.{measure}.{FIRST}")
+    return figures, {"online": pd.concat(tables, ignore_index=True), "windows": middle}
+
+
+def _online(
+    cohort: Cohort, trials: Sequence[Trial], seconds: float, params: IdentifyParams
+) -> tuple[list[dict[str, object]], str]:
+    """model: learned from the first seconds of the training runs; whole: from whole runs."""
+    runs = [item.run for item in cohort.items]
+    longest_s = max(span_s(run) for run in runs)
+    if longest_s < seconds - max(run.interval_s or 0.0 for run in runs) - EDGE:
+        return [], f"no run lasts {seconds:g} s; the longest {longest_s:g} s"
+    if np.median([run.interval_s or 0.0 for run in runs]) * LEAST_SAMPLES > seconds + EDGE:
+        return [], f"fewer than {LEAST_SAMPLES} samples in {seconds:g} s"
+    rows: list[dict[str, object]] = []
+    for trial in trials:
+        test = [first_seconds(run, seconds) for run in trial.test]
+        short = fit_model([first_seconds(run, seconds) for run in trial.train], params)
+        for method, model in (("model", short), ("whole", trial.model)):
+            answers = identify_all(test, model, with_reasons=False)
+            is_right = [closed_set(answer) == name for answer, name in zip(answers, trial.truth, strict=True)]
+            confidence = float(np.mean([answer.confidence for answer in answers]))
+            about = {"split": trial.split.name, "method": method, "n": len(test)}
+            rows.append({**about, "accuracy": float(np.mean(is_right)), "confidence": confidence})
+    return rows, ""
+
+
+def _from_the_middle(cohort: Cohort, trials: Sequence[Trial]) -> tuple[list[dict[str, object]], str]:
+    """The middle half of a run, named by what was learned from whole ones."""
+
+    def middle(run: Telemetry) -> Telemetry:
+        first, last = (round(share * run.n_samples) for share in MIDDLE)
+        return part_of(run, first, last)
+
+    if np.median([middle(item.run).n_samples for item in cohort.items]) < LEAST_SAMPLES:
+        return [], f"fewer than {LEAST_SAMPLES} samples in the middle of a run"
+    rows: list[dict[str, object]] = []
+    for trial in trials:
+        told = told_of(replace(trial, test=[middle(run) for run in trial.test]), {})
+        for method in told.told:
+            score = told.score(method)
+            about = {"split": told.split, "method": method, "n": score.n}
+            rows.append({**about, "accuracy": score.accuracy, "macro_f1": score.macro_f1})
+    return rows, ""
+
+
+def first_seconds(run: Telemetry, seconds: float) -> Telemetry:
+    """The samples whose intervals end within the first seconds, at least two; of a shorter run all."""
+    n_samples = int(np.floor(seconds / run.interval_s + EDGE)) if run.interval_s else run.n_samples
+    return part_of(run, 0, max(LEAST_SAMPLES, n_samples))
+
+
+def _same(figures: Figures, key: str, of: str) -> None:
+    put(figures, key, figures[of], str(figures.get(f"{of}.reason", "")))
+
+
+def _counters(runs: Sequence[Telemetry]) -> list[Counter]:
+    return [one for view in VIEWS for one in common_counters(runs, view)]
+
+
+def _means(train: Sequence[Telemetry], test: Sequence[Telemetry]) -> tuple[FloatArray, FloatArray]:
+    """Means of the counters that all training runs have, 0 where there is no value."""
+    counters = _counters(train)
+    return np.nan_to_num(np.abs(means_of(train, counters))), np.nan_to_num(np.abs(means_of(test, counters)))
+
+
+def _floors(means: FloatArray) -> FloatArray:
+    present = [column[column > 0] for column in means.T]
+    return np.array([np.quantile(one, FLOOR_QUANTILE) if len(one) else 1.0 for one in present])
+
+
+def _moments(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatArray:
+    names = [counter.name for counter in counters]
+    tables = [np.nan_to_num(columns_of(run, names)) for run in runs]
+    return np.array([np.concatenate([table.mean(axis=0), table.std(axis=0)]) for table in tables])

@@ -1,38 +1,67 @@
 """`whorl workloads evaluate`: the whole protocol on any readable labelled telemetry."""
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from tasks.errors import BadInput
 from tasks.progress import report_progress
 from tasks.warehouse.versions import code_version
-from tasks.workloads.evaluate.cohort import Cohort, cohort_of, sampled
-from tasks.workloads.evaluate.counter_use import counter_figures, counter_table
-from tasks.workloads.evaluate.figures import Figures
-from tasks.workloads.evaluate.known import Told, Trial, scores_table, told_of, told_table, try_split
-from tasks.workloads.evaluate.known_figures import known_figures
-from tasks.workloads.evaluate.pairs import pair_figures
-from tasks.workloads.evaluate.paper_unknown import table_iii
+from tasks.workloads.evaluate.conditions import shared_results, unknown_results
+from tasks.workloads.evaluate.items import (
+    SLICES,
+    Slice,
+    Split,
+    base_splits,
+    cut,
+    read_labelled,
+    sampled,
+    splits_of,
+)
+from tasks.workloads.evaluate.known import (
+    Cohort,
+    Told,
+    Trial,
+    cohort_of,
+    counter_figures,
+    counter_table,
+    known_figures,
+    partial_results,
+    scores_table,
+    told_of,
+    told_table,
+    try_split,
+)
+from tasks.workloads.evaluate.paper import (
+    fit_paper,
+    pair_figures,
+    pair_scores,
+    similarity_of,
+    table_iii,
+    table_iii_figures,
+    threshold_figures,
+    threshold_rows,
+)
 from tasks.workloads.evaluate.params import EvaluateParams
-from tasks.workloads.evaluate.partial_figures import partial_results
-from tasks.workloads.evaluate.reading import read_labelled
-from tasks.workloads.evaluate.scores import confusion_of
-from tasks.workloads.evaluate.similarity_figures import similarity_of
-from tasks.workloads.evaluate.splits import SLICES, Slice, Split, base_splits, splits_of
-from tasks.workloads.evaluate.thresholds import threshold_figures, threshold_table
-from tasks.workloads.evaluate.unknown import LEAST_WORKLOADS, held_out_pairs, unknown_tables
-from tasks.workloads.evaluate.unknown_figures import paper_figures, unknown_figures
-from tasks.workloads.evaluate.windows import cut
+from tasks.workloads.evaluate.scores import Figures, confusion_of
+from tasks.workloads.identify.counters import QUIET, condition_of
+from tasks.workloads.identify.identification import identify_all
+from tasks.workloads.identify.model import fit_model
+from tasks.workloads.identify.params import IdentifyParams
+from tasks.workloads.identify.phases import fingerprints_of, learn_scale
 from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.telemetry import Telemetry
 
-logger = logging.getLogger(__name__)
 ONE_WORKLOAD = "there is one workload; at least two are needed"
 NO_SPLIT = "nothing to learn from and to test; known.accuracy.reason says why"
+N_TRIALS = 3  # base splits that first seconds, windows, thresholds and pairs of runs are measured on
+PAPER_KNOWN = ("mariadb", "cnn", "redis", "wordpress")  # Table III: learned from
+PAPER_UNKNOWN = ("bayes", "postgresql")  # and never seen
 
 
 @dataclass(frozen=True)
@@ -43,13 +72,23 @@ class Evaluation:
     tables: dict[str, pd.DataFrame]
 
 
-def evaluate_telemetry(paths: Sequence[str], read: ReadParams, params: EvaluateParams, reader: str = "") -> Evaluation:
+@dataclass(frozen=True)
+class EvaluatedRuns:
+    """An evaluation, and the runs that it read."""
+
+    evaluation: Evaluation
+    runs: list[Telemetry]
+
+
+def evaluate_read(
+    paths: Sequence[str], read: ReadParams, params: EvaluateParams, identify: IdentifyParams, reader: str = ""
+) -> EvaluatedRuns:
     """Read the files into memory and evaluate their labelled runs.
 
     Raises BadInput for a file that is wrong as a whole, if no run has a label, and if the runs have no counter in
     common."""
     found = read_labelled(paths, read, reader)
-    evaluation = evaluate_runs(found.runs, params)
+    evaluation = evaluate_runs(found.runs, params, identify)
     evaluation.figures.update(
         {
             "n_unlabelled": found.n_unlabelled,
@@ -59,10 +98,10 @@ def evaluate_telemetry(paths: Sequence[str], read: ReadParams, params: EvaluateP
             "version": code_version(),
         }
     )
-    return evaluation
+    return EvaluatedRuns(evaluation, found.runs)
 
 
-def evaluate_runs(runs: Sequence[Telemetry], params: EvaluateParams) -> Evaluation:
+def evaluate_runs(runs: Sequence[Telemetry], params: EvaluateParams, identify: IdentifyParams) -> Evaluation:
     """Evaluate the runs that have a label, in one thread.
 
     Raises BadInput if none has one, and if they have no counter in common."""
@@ -72,40 +111,67 @@ def evaluate_runs(runs: Sequence[Telemetry], params: EvaluateParams) -> Evaluati
             f"{len(runs)} runs", "none has a label", "runs that say which workload they are of", "label some"
         )
     with threadpool_limits(1):
-        found = _evaluate(labelled, params)
-    found.figures["n_unlabelled"] = len(runs) - len(labelled)
-    return found
+        evaluation = _evaluate(labelled, params, identify)
+    evaluation.figures["n_unlabelled"] = len(runs) - len(labelled)
+    return evaluation
 
 
-def _evaluate(runs: Sequence[Telemetry], params: EvaluateParams) -> Evaluation:
-    cutting = cut(runs, params.windows)
-    items = sampled(cutting.items, params.sample.max_items, params.seed)
-    cohort = cohort_of(items, params.identify.fingerprint)
+def write_tables(evaluation: Evaluation, folder: Path) -> list[Path]:
+    """One Parquet file a table that has rows; returns their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, table in evaluation.tables.items():
+        if len(table):
+            path = folder / f"{name}.parquet"
+            table.to_parquet(path, index=False)
+            written.append(path)
+    return written
+
+
+def _evaluate(runs: Sequence[Telemetry], params: EvaluateParams, identify: IdentifyParams) -> Evaluation:
+    """Runs that were recorded on a machine that others used too are tested apart, and never learned from."""
+    shared = [run for run in runs if condition_of(run) not in QUIET]
+    quiet = [run for run in runs if condition_of(run) in QUIET] or list(runs)
+    cutting = cut(quiet, params.windows)
+    items = sampled(cutting.items, params.max_items, params.seed)
+    cohort = cohort_of(items, identify)
+    used = counter_table(runs, cohort.counters)
+    all_runs = cohort.runs(range(len(items)))
+    scale = learn_scale(all_runs, cohort.counters)  # of all runs: there is nothing to predict here
+    made = fingerprints_of(all_runs, cohort.counters, identify.fingerprint, scale, cohort.cuts)
+    similarity, tables = similarity_of(made)
     figures: Figures = {
         "n": len(items),
         "n_found": len(cutting.items),
         "n_windows": sum(item.is_window for item in items),
         "runs": len(runs),
         "traces": len({item.trace for item in items}),
-        "classes": len(set(cohort.labels.tolist())),
+        "classes": len(set(cohort.labels)),
         "samples.left_over": cutting.n_left_over,
         "seed": params.seed,
+        **counter_figures(used),
+        **similarity,
     }
-    used = counter_table(runs, cohort.counters)
-    similarity = similarity_of(cohort, params.identify)
-    figures |= counter_figures(used) | similarity.figures
-    tables = {"counters": used, "table_iv": similarity.table_iv, "phase_lengths": similarity.phase_lengths}
-    known, base, trials = _known(cohort, params)
-    for part in (known, _on_trials(cohort, base, trials, params), _unknown(cohort, base, params)):
+    tables["counters"] = used
+    known, base, trials = _known(cohort, params, identify)
+    reason = "" if trials else ONE_WORKLOAD if base else NO_SPLIT
+    rounds = splits_of(items, "by_round", params).splits or base
+    unknown, unknown_tables = unknown_results(cohort, base, identify, params.seed, "" if base else NO_SPLIT)
+    in_company, company = shared_results(cohort, shared, rounds, identify, params.seed, reason)
+    figures |= unknown | in_company
+    tables |= {**unknown_tables, "shared": company}
+    for part in (known, _on_trials(cohort, trials, identify, reason), _paper_unknown(cohort, identify)):
         figures |= part.figures
         tables |= part.tables
     return Evaluation(figures, tables)
 
 
-def _known(cohort: Cohort, params: EvaluateParams) -> tuple[Evaluation, list[Split], list[Trial]]:
+def _known(
+    cohort: Cohort, params: EvaluateParams, identify: IdentifyParams
+) -> tuple[Evaluation, list[Split], list[Trial]]:
     """Known workloads over all slices; the splits that the rest is measured on, and trials of the first of them."""
     base, base_found = base_splits(cohort.items, params)
-    is_one = len(set(cohort.labels.tolist())) < 2
+    is_one = len(set(cohort.labels)) < 2
     told: dict[Slice, list[Told]] = {}
     reasons: dict[Slice, str] = {}
     kept: list[Trial] = []
@@ -115,11 +181,11 @@ def _known(cohort: Cohort, params: EvaluateParams) -> tuple[Evaluation, list[Spl
         told[slice_] = []
         for done, split in enumerate([] if is_one else splits.splits):
             report_progress(f"known workloads, {slice_}", done, len(splits.splits))
-            trial = try_split(cohort, split, params.identify)
+            trial = try_split(cohort, split, identify)
             if trial is None:
                 continue
-            told[slice_].append(told_of(trial))
-            if slice_ == base and len(kept) < params.sample.online_repeats:
+            told[slice_].append(told_of(trial, cohort.cuts))
+            if slice_ == base and len(kept) < N_TRIALS:
                 kept.append(trial)
     tables = {
         "scores": pd.concat([scores_table(own, slice_) for slice_, own in told.items()], ignore_index=True),
@@ -140,28 +206,35 @@ def _confusions(told: dict[Slice, list[Told]]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
-def _on_trials(cohort: Cohort, splits: Sequence[Split], trials: Sequence[Trial], params: EvaluateParams) -> Evaluation:
+def _on_trials(cohort: Cohort, trials: Sequence[Trial], identify: IdentifyParams, reason: str) -> Evaluation:
     """Thresholds, pairs of runs, first seconds and windows, each on a few of the base splits."""
-    reason = (
-        "" if trials else ONE_WORKLOAD if splits else "nothing to learn from and to test; see known.accuracy.reason"
-    )
-    thresholds = threshold_table(trials)
-    partial = partial_results(cohort, trials, params, reason)
-    figures = threshold_figures(thresholds, params.identify.similarity, reason)
-    figures |= pair_figures(trials, params.sample.max_run_pairs, reason) | partial.figures
-    return Evaluation(figures, {"thresholds": thresholds, **partial.tables})
+    thresholds: list[dict[str, Any]] = []
+    pairs = []
+    for trial in trials:
+        described, features = trial.paper.describe(trial.test, cohort.cuts)
+        thresholds += [{"split": trial.split.name, **row} for row in threshold_rows(trial.paper, described)]
+        if (scores := pair_scores(trial.paper, features, trial.truth)) is not None:
+            pairs.append(scores)
+    table = pd.DataFrame(thresholds)
+    partial, tables = partial_results(cohort, trials, identify, reason)
+    figures = threshold_figures(table, reason) | pair_figures(pairs, reason) | partial
+    return Evaluation(figures, {"thresholds": table, **tables})
 
 
-def _unknown(cohort: Cohort, splits: Sequence[Split], params: EvaluateParams) -> Evaluation:
-    workloads = sorted(set(cohort.labels.tolist()))
-    pairs = held_out_pairs(workloads, params.sample.unknown_pairs, params.seed)
-    reason = ""
-    if len(workloads) < LEAST_WORKLOADS:
-        reason, pairs = f"{len(workloads)} workloads; at least {LEAST_WORKLOADS} are needed, to hold out two", []
-    elif not splits:
-        reason, pairs = NO_SPLIT, []
-    found = unknown_tables(cohort, splits, pairs, params.identify, params.known_recall)
-    n_choices = len(workloads) * (len(workloads) - 1) // 2
-    paper = table_iii(cohort, params.paper_known, params.paper_unknown, params.identify)
-    figures = unknown_figures(found.pairs, params.known_recall, n_choices, reason) | paper_figures(paper)
-    return Evaluation(figures, {"unknown": found.pairs, "unknown_scores": found.scores, "table_iii": paper.table})
+def _paper_unknown(cohort: Cohort, identify: IdentifyParams) -> Evaluation:
+    """The paper's second case study: learned from four workloads, which of them are two others taken for?"""
+    labels = np.asarray(cohort.labels)
+    missing = sorted({*PAPER_KNOWN, *PAPER_UNKNOWN} - set(cohort.labels))
+    if missing:
+        table, reason = pd.DataFrame(), f"no runs of {', '.join(missing)}"
+        return Evaluation(table_iii_figures(table, reason), {"table_iii": table})
+    train = cohort.runs(np.flatnonzero(np.isin(labels, PAPER_KNOWN)))
+    model = fit_model(train, identify)
+    paper = fit_paper(train, cohort.counters, identify.fingerprint, identify.seed, cohort.cuts)
+    named, said = {}, {}
+    for workload in PAPER_UNKNOWN:
+        runs = cohort.runs(np.flatnonzero(labels == workload))
+        named[workload] = paper.trees.workloads(paper.describe(runs, cohort.cuts)[1])
+        said[workload] = [not answer.is_known for answer in identify_all(runs, model, with_reasons=False)]
+    table = table_iii(named, PAPER_KNOWN, said)
+    return Evaluation(table_iii_figures(table), {"table_iii": table})

@@ -1,11 +1,19 @@
-"""How well labels were told: accuracy, and precision, recall and F1 averaged over workloads."""
+"""How well labels were told: accuracy, and precision, recall and F1 averaged over workloads; and figures by key.
 
+A figure is `<part>.<measure>[.<slice>]`, None with a reason beside it where it cannot be had."""
+
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tasks.workloads.telemetry import FloatArray
+
+Figures = dict[str, Any]
+ROUNDING = 1e-9  # of a number of runs
 MEASURES = ("accuracy", "macro_f1", "precision", "recall")
 
 
@@ -62,3 +70,33 @@ def confusion_of(truth: Sequence[str], told: Sequence[str]) -> pd.DataFrame:
     """Counts, one row for each pair of workloads that came up: actual, predicted, n."""
     pairs = pd.DataFrame({"actual": list(truth), "predicted": list(told)})
     return pairs.value_counts().rename("n").reset_index().sort_values(["actual", "predicted"], ignore_index=True)
+
+
+def put(figures: Figures, key: str, value: float | int | None, reason: str = "") -> None:
+    """A figure; None, or a value that is not finite, with its reason as `<key>.reason`."""
+    is_known = value is not None and bool(np.isfinite(value))
+    figures[key] = value if is_known else None
+    if not is_known:
+        figures[f"{key}.reason"] = reason or "not a number"
+
+
+def put_summary(figures: Figures, key: str, summary: Summary | None, reason: str = "") -> None:
+    """A mean over splits, and `<key>.deviation` where there is more than one."""
+    put(figures, key, summary.mean if summary else None, reason)
+    if summary and summary.deviation is not None:
+        figures[f"{key}.deviation"] = summary.deviation
+
+
+def auroc(known: FloatArray, unknown: FloatArray) -> float:
+    """Probability that an unknown run has a higher score than a known one, ties counting half."""
+    from scipy.stats import rankdata
+
+    ranks = rankdata(np.concatenate([known, unknown]))
+    n_unknown = len(unknown)
+    return float((ranks[len(known) :].sum() - n_unknown * (n_unknown + 1) / 2) / (len(known) * n_unknown))
+
+
+def false_known(known: FloatArray, unknown: FloatArray, recall: float) -> float:
+    """Share of unknown runs at or below the lowest score that at least `recall` of the known ones are at or below."""
+    place = math.ceil(recall * len(known) - ROUNDING) - 1
+    return float((unknown <= np.sort(known)[place]).mean())

@@ -1,7 +1,6 @@
-"""Which workload a run is of, known or not, and why: fingerprints, boosted trees and an open-set score (CWD, V, VI).
+"""Which workloads a run is of, known or not, how sure, and why.
 
-`model` learns from labelled runs, `identification` judges a run, `saving` keeps a model in files without code. On the
-way lie `counters` (what is compared), `cutting` and `summarising` (phases), `fingerprinting`, `levels` (whole-run
-statistics), `features` (the table that `trees` read), `neighbours` (how far runs lie apart), `evidence`, `calibration`
-and `open_set` (known or unknown). `forest` is the plain baseline.
+`counters` says what is compared, `mixture` explains a run by the fewest known fingerprints that add up to it, `model`
+learns and keeps them with what turns deviations into probabilities, `identification` says what a run is, `reasons` why.
+`phases` is the paper's fingerprint (CWD, V-A to V-C), for its pages and for `evaluate.paper`.
 """

@@ -1,31 +1,51 @@
-"""The counters that runs can be compared on."""
+"""The counters that runs are compared on, and their means over a run."""
 
+import re
+import warnings
 from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
 
 from tasks.errors import BadInput
 from tasks.workloads.giveaways import giveaway_of
-from tasks.workloads.identify.params import FingerprintParams, ScopeChoice
-from tasks.workloads.telemetry import Counter, Telemetry
+from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
 NAMED = 8  # missing counters that a message names
+MEMORY = "memory."  # levels of the whole machine's memory, as whorl records them
+QUIET = ("", "alone", "unlearned", "input", "idle")  # recorded conditions in which nothing else was meant to run
+CROWD = re.compile(r"(^|[._])(pressure|throttled|steal|idle|hypervisor|\w*migrations|rescheduling)")
 
 
-def common_counters(runs: Sequence[Telemetry], params: FingerprintParams) -> tuple[Counter, ...]:
-    """The counters that every run has, without those that give the session away, in the chosen scope, by name.
+def condition_of(run: Telemetry) -> str:
+    """The condition that a run was recorded in; empty where nobody says."""
+    return str(getattr(getattr(run, "conditions", None), "condition", None) or "")
 
-    Raises BadInput without a run, and if no counter is left."""
+
+def unfit(counter: Counter) -> str:
+    """Why a counter says nothing about what runs; empty if it does: give-aways, and those that tell how crowded the
+    machine is: what others leave, take or hold, not what a workload does."""
+    if reason := giveaway_of(counter):
+        return reason
+    if CROWD.search(counter.name):
+        return "how crowded the machine is"
+    is_level_of_machine = counter.scope == "machine" and not counter.is_rate and counter.name.startswith(MEMORY)
+    return "level of the machine's memory: others hold it as well" if is_level_of_machine else ""
+
+
+def common_counters(runs: Sequence[Telemetry], view: Literal["own", "machine"]) -> tuple[Counter, ...]:
+    """The counters of a view that every run has, by name, without those that are unfit; none where there is none.
+
+    Raises BadInput without a run."""
     if not runs:
         raise BadInput("runs", "none", "at least one run to learn from", "record or ingest some")
     shared = set(runs[0].names).intersection(*(run.names for run in runs[1:]))
-    chosen = [one for one in runs[0].counters if one.name in shared and _is_in(one, params.scope)]
-    found = tuple(sorted((one for one in chosen if not giveaway_of(one)), key=lambda one: one.name))
-    if not found:
-        problem = f"no counter in common ({len(shared)} with give-aways and of any scope, scope: {params.scope})"
-        raise BadInput(f"{len(runs)} runs", problem, "runs sampled in the same way", "leave out those that differ")
-    return found
+    scope = "workload" if view == "own" else "machine"
+    kept = [one for one in runs[0].counters if one.name in shared and one.scope == scope and not unfit(one)]
+    return tuple(sorted(kept, key=lambda one: one.name))
 
 
-def comparable(run: Telemetry, counters: Sequence[Counter], least_share: float = 1.0) -> tuple[str, ...]:
+def missing_counters(run: Telemetry, counters: Sequence[Counter], least_share: float) -> tuple[str, ...]:
     """The names of the counters that a run lacks, if it has at least `least_share` of them.
 
     Raises BadInput otherwise, naming what is missing."""
@@ -42,5 +62,15 @@ def comparable(run: Telemetry, counters: Sequence[Counter], least_share: float =
     return missing
 
 
-def _is_in(counter: Counter, scope: ScopeChoice) -> bool:
-    return scope == "both" or counter.scope == scope
+def means_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatArray:
+    """Mean of each counter over each run, in its own unit: (n_runs, n_counters); NaN: no value."""
+    table = np.full((len(runs), len(counters)), np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a counter without a value has no mean
+        for row, run in enumerate(runs):
+            means = np.nanmean(run.values, axis=0) if run.n_samples else np.full(len(run.counters), np.nan)
+            place = {name: at for at, name in enumerate(run.names)}
+            for column, counter in enumerate(counters):
+                if counter.name in place:
+                    table[row, column] = means[place[counter.name]]
+    return table

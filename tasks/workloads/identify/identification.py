@@ -1,28 +1,46 @@
-"""What a run is: a known workload, or an unknown one and what it is most like, how sure, and why."""
+"""What a run is: known workloads with their shares, something unknown, or nothing at all; how sure, and why."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from tasks.workloads.fingerprints import Fingerprint
-from tasks.workloads.identify.counters import comparable
-from tasks.workloads.identify.cutting import Cut
-from tasks.workloads.identify.model import Described, Model, describe
+from tasks.errors import BadInput
+from tasks.workloads.choices import Statement
+from tasks.workloads.identify.counters import means_of, missing_counters
+from tasks.workloads.identify.mixture import Sum, best_sum, sums_of
+from tasks.workloads.identify.model import VIEWS, Model, View, ViewName, presence_features, rest_features
 from tasks.workloads.identify.reasons import why
-from tasks.workloads.similarity.subsequence import distances_between
 from tasks.workloads.telemetry import FloatArray, Telemetry
 
-N_NEAREST = 3
+IDLE = "idle"
+LEAST_PROBABILITY = {False: 0.5, True: 0.6}  # from which on a part is named, by whether something unknown is there too
+LEAST_WEIGHT = 0.15  # of a part that is named beside another
+LEAST_SHARE = 1e-9
+IDLE_CORES = 0.03  # busy cores of a group, or of a machine for each of its cores, below which nothing runs
+CROWDED_SHARE = 0.1  # of the machine that others take, from which on the answer says what would make it surer
+SHORT_S = 15.0  # a run shorter than this is surer when it is longer
+BUSY = ("cpu.user_cores", "cpu.nice_cores", "cpu.system_cores", "cpu.irq_cores", "cpu.softirq_cores")
+IDLE_TIME = ("cpu.idle_cores", "cpu.iowait_cores")
+STOLEN = "cpu.steal_cores"
+OWN_BUSY = ("own.cpu.user_cores", "own.cpu.system_cores")
 
 
 class Nearest(NamedTuple):
-    """A known workload near a run. distance: to its nearest run, in multiples of what is usual between its own runs."""
+    """A known workload near a run. distance: mean squared deviation that it leaves unexplained by itself, in those
+    between runs of one workload."""
 
     workload: str
     distance: float
-    run_id: str
+
+
+class Present(NamedTuple):
+    """A known workload that is there. share: of what the known ones among them do; probability: that it is there."""
+
+    workload: str
+    share: float
+    probability: float
 
 
 @dataclass(frozen=True)
@@ -31,101 +49,165 @@ class Identification:
 
     Attributes:
         run_id: The run.
-        workload: What ran; None: no known workload.
-        confidence: Probability of what is said, 0 to 1: that it is this workload, or that it is unknown.
-        is_known: False: unknown, and `nearest` says what it is like.
-        unknown_score: How likely it is of no known workload, 0 to 1.
-        nearest: The nearest workloads, each by its nearest run.
-        reasons: Which counters in which phases matched best and worst, in words.
+        statement: Known, unknown, both, or idle.
+        workload: What ran, of several the largest; None: no known workload.
+        confidence: Probability of the statement, 0 to 1.
+        is_known: Whether `workload` is named.
+        unknown_score: Probability that something runs that is not known, 0 to 1.
+        present: All known workloads that are there, the one with the largest weight first.
+        nearest: All known workloads, each by itself, the nearest first.
+        reasons: Which counters matched best and worst, in words.
         proxy: For an unknown run the known workload that may stand for it; None for a known one.
-        probabilities: What the trees give each known workload.
+        view: Whose counters say so.
         missing: Counters of the model that the run lacks.
+        foreign_share, stolen_share: Of the machine, what others and the hypervisor took; None: not measured.
+        surer: What would make the answer surer, in words.
     """
 
     run_id: str
+    statement: Statement
     workload: str | None
     confidence: float
     is_known: bool
     unknown_score: float
+    present: tuple[Present, ...]
     nearest: tuple[Nearest, ...]
     reasons: tuple[str, ...]
     proxy: str | None
-    probabilities: dict[str, float]
+    view: ViewName
     missing: tuple[str, ...] = ()
+    foreign_share: float | None = None
+    stolen_share: float | None = None
+    surer: tuple[str, ...] = ()
 
 
-def identify(run: Telemetry, model: Model, *, cuts: Mapping[str, Cut] | None = None) -> Identification:
-    """Say what a run is. Raises BadInput if it lacks too many counters of the model, ValueError without a sample."""
-    return identify_all([run], model, cuts=cuts)[0]
+def view_of(run: Telemetry, model: Model) -> tuple[ViewName, tuple[str, ...]]:
+    """The first view of a model whose counters a run has, and the counters that it lacks of it.
+
+    Raises the BadInput of the last view tried if there is none."""
+    problem: BadInput | None = None
+    for name in VIEWS:
+        if name in model.views:
+            try:
+                return name, missing_counters(run, model.views[name].counters, model.params.least_common)
+            except BadInput as error:
+                problem = error
+    raise problem or BadInput(f"run {run.run_id}", "no view of it is known", "a model of its counters", "train again")
+
+
+def identify(run: Telemetry, model: Model) -> Identification:
+    """Say what a run is. Raises BadInput if it lacks too many counters of the model."""
+    return identify_all([run], model)[0]
 
 
 def identify_all(
-    runs: Sequence[Telemetry],
-    model: Model,
-    *,
-    cuts: Mapping[str, Cut] | None = None,
-    with_reasons: bool = True,
+    runs: Sequence[Telemetry], model: Model, *, view: ViewName | None = None, with_reasons: bool = True
 ) -> list[Identification]:
-    """Say what each run is; none depends on the others. Raises as `identify` does."""
-    if not runs:
-        return []
-    least = model.params.fingerprint.least_common
-    missing = [comparable(run, model.maker.counters, least) for run in runs]
-    described = describe(runs, model, cuts=cuts)
-    between = fingerprint_distances(described, model)
-    judgement = model.judge.judge(described.features, described.points, between)
-    scores = model.open_set.scores(judgement.evidence)
-    found = []
-    for at, run in enumerate(runs):
-        nearest = _nearest(judgement.gaps[at], model)
-        one = _verdict(run, judgement.probabilities[at], float(scores[at]), nearest, missing[at], model)
-        one = _with_reasons(one, run, described.fingerprints[at], model) if with_reasons else one
-        found.append(replace(one, nearest=one.nearest[:N_NEAREST]))
-    return found
+    """Say what each run is; none depends on the others. view: on these counters alone. Raises as `identify` does."""
+    answers = []
+    for run in runs:
+        name, missing = view_of(run, model) if view is None else (view, ())
+        chosen = model.views[name]
+        [seen] = means_of([run], chosen.counters)
+        answer = replace(judge(run.run_id, seen, chosen, name), missing=missing)
+        answer = _with_conditions(answer, run)
+        if with_reasons and answer.statement != IDLE:
+            reasons = why(seen, chosen, answer.workload or answer.nearest[0].workload, is_known=answer.is_known)
+            answer = replace(answer, reasons=reasons)
+        answers.append(answer)
+    return answers
 
 
-def fingerprint_distances(described: Described, model: Model) -> FloatArray:
-    """Distance of each run's phases to those of each known run, at the best offset (V-D): (n, n_known)."""
-    phases = [one.workload_phases for one in described.fingerprints]
-    return distances_between(phases, [one.workload_phases for one in model.known], model.params.similarity)
-
-
-def _nearest(gaps: FloatArray, model: Model) -> tuple[Nearest, ...]:
-    """The nearest run of each workload, nearest first. gaps: (n_known,)."""
-    labels = np.asarray(model.judge.labels)
-    found = []
-    for workload, usual in zip(model.workloads, model.judge.usual, strict=True):
-        own = np.flatnonzero(labels == workload)
-        best = own[gaps[own].argmin()]
-        found.append(Nearest(workload, float(gaps[best] / usual), model.known[best].run_id))
-    return tuple(sorted(found, key=lambda one: (one.distance, one.workload)))
-
-
-def _verdict(
-    run: Telemetry,
-    probabilities: FloatArray,
-    score: float,
-    nearest: tuple[Nearest, ...],
-    missing: tuple[str, ...],
-    model: Model,
-) -> Identification:
-    best = int(probabilities.argmax())
-    is_known = score <= model.open_set.limit
+def judge(run_id: str, seen: FloatArray, view: View, name: ViewName) -> Identification:
+    """What the means of a run, (n_counters,), say by one view: without reasons and conditions."""
+    sums = sums_of(seen, view.library)
+    nearest = _nearest(sums[0].cost, sums[0].rows[:, 0], view)
+    found = best_sum(sums, view.library)
+    if found is None or not found.parts:
+        return _unknown(run_id, 1.0, nearest, name)
+    rest = float(view.rest.probability(rest_features(found))[0])
+    probabilities = view.presence.probability(presence_features(found)).tolist()
+    has_rest = rest > view.rest_limit
+    present = _present(found, probabilities, has_rest=has_rest)
+    if not present:
+        return _unknown(run_id, rest if has_rest else 1 - max(probabilities), nearest, name)
+    main = present[0]
     return Identification(
-        run_id=run.run_id,
-        workload=model.workloads[best] if is_known else None,
-        confidence=float(probabilities[best]) * (1 - score) if is_known else score,
-        is_known=is_known,
-        unknown_score=score,
+        run_id=run_id,
+        statement="known and something unknown" if has_rest else "known",
+        workload=main.workload,
+        confidence=main.probability,
+        is_known=True,
+        unknown_score=rest,
+        present=present,
         nearest=nearest,
         reasons=(),
-        proxy=None if is_known else nearest[0].workload,
-        probabilities=dict(zip(model.workloads, probabilities.tolist(), strict=True)),
-        missing=missing,
+        proxy=None,
+        view=name,
     )
 
 
-def _with_reasons(one: Identification, run: Telemetry, seen: Fingerprint, model: Model) -> Identification:
-    """Against the nearest run of the named workload, or of all if it is unknown."""
-    near = next((near for near in one.nearest if near.workload == one.workload), one.nearest[0])
-    return replace(one, reasons=why(run, seen, model, near.run_id, is_known=one.is_known))
+def _present(found: Sum, probabilities: Sequence[float], *, has_rest: bool) -> tuple[Present, ...]:
+    """The parts that are named, the largest weight first; where nothing unknown is left, the first one always."""
+    total = max(sum(part.share for part in found.parts), LEAST_SHARE)
+    merged: dict[str, Present] = {}
+    for at, (part, probability) in enumerate(zip(found.parts, probabilities, strict=True)):
+        is_main = at == 0 and not has_rest
+        if is_main or (probability >= LEAST_PROBABILITY[has_rest] and part.weight >= LEAST_WEIGHT):
+            before = merged.get(part.workload, Present(part.workload, 0.0, 0.0))
+            share, surer = before.share + part.share / total, max(before.probability, probability)
+            merged[part.workload] = Present(part.workload, share, surer)
+    return tuple(merged.values())
+
+
+def _unknown(run_id: str, score: float, nearest: tuple[Nearest, ...], name: ViewName) -> Identification:
+    return Identification(
+        run_id, "unknown", None, score, False, score, (), nearest, (), nearest[0].workload if nearest else None, name
+    )
+
+
+def _nearest(cost: FloatArray, rows: FloatArray, view: View) -> tuple[Nearest, ...]:
+    names = np.asarray(view.library.workloads)[rows.astype(int)]
+    least = {name: float(cost[names == name].min()) / len(view.counters) for name in view.library.names}
+    ordered = sorted(least.items(), key=lambda item: (item[1], item[0]))
+    return tuple(Nearest(name, distance) for name, distance in ordered)
+
+
+def _with_conditions(answer: Identification, run: Telemetry) -> Identification:
+    """The answer with what others took of the machine, whether it is idle, and what would make it surer."""
+    means = {counter.name: float(value) for counter, value in zip(run.counters, _means(run), strict=True)}
+    busy, own = _total(means, BUSY), _total(means, OWN_BUSY)
+    stolen = means.get(STOLEN)
+    idle = _total(means, IDLE_TIME)
+    n_cores = busy + idle + (stolen or 0.0) if busy is not None and idle is not None else None
+    foreign_share = stolen_share = None
+    if n_cores:
+        foreign_share = max(0.0, busy - own) / n_cores if busy is not None and own is not None else None
+        stolen_share = stolen / n_cores if stolen is not None else None
+    works = own if answer.view == "own" else busy / n_cores if busy is not None and n_cores else None
+    if works is not None and works < IDLE_CORES and answer.workload != IDLE:
+        answer = replace(
+            answer, statement=IDLE, workload=IDLE, is_known=True, confidence=1 - works / IDLE_CORES / 2, present=(),
+            unknown_score=0.0, proxy=None,
+        )  # fmt: skip
+    elif answer.workload == IDLE and len(answer.present) == 1:
+        answer = replace(answer, statement=IDLE)
+    surer = []
+    if answer.view == "machine":
+        surer.append("the counters of the workload's own control group (--subject PID or CGROUP)")
+    if max(foreign_share or 0.0, stolen_share or 0.0) > CROWDED_SHARE:
+        surer.append("the same while others take less of the machine")
+    if run.n_samples and run.at_s[-1] - run.at_s[0] < SHORT_S:
+        surer.append(f"at least {SHORT_S:g} s of it")
+    if answer.statement in ("unknown", "known and something unknown"):
+        surer.append("labelled runs of it, if it is one of yours")
+    return replace(answer, foreign_share=foreign_share, stolen_share=stolen_share, surer=tuple(surer))
+
+
+def _means(run: Telemetry) -> FloatArray:
+    return means_of([run], run.counters)[0]
+
+
+def _total(means: dict[str, float], names: Sequence[str]) -> float | None:
+    there = [means[name] for name in names if np.isfinite(means.get(name, np.nan))]
+    return sum(there) if there else None

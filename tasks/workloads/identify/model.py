@@ -1,136 +1,347 @@
-"""What is learned from labelled runs: everything that identifies others later."""
+"""What is learned from labelled runs and kept: known fingerprints, and how far to trust what is said by them.
 
+There is a view on the counters of a workload's own control group, and one on those of the machine. In each, runs are
+explained by known fingerprints (`mixture`); two small logistic models turn what is left into probabilities: is this
+part there, and is there something else that nobody has learned? They learn from training runs that are superposed on
+each other, or slowed down, with their own workload or their partner's left out of what is known, rounds held out in
+turn: so from conditions like those of a shared machine, and from workloads that were not known.
+
+identify.json     parameters, counters, labels, and what the logistic models weigh
+arrays.parquet    one row an array: name, shape, values"""
+
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput
-from tasks.workloads.fingerprints import Fingerprint
-from tasks.workloads.identify.cutting import Cut
-from tasks.workloads.identify.features import features_of, phases_to_tell
-from tasks.workloads.identify.fingerprinting import FingerprintMaker, fingerprints_of, learn_fingerprinting
-from tasks.workloads.identify.folds import clusters_of, folds_of
-from tasks.workloads.identify.judge import Judge, TrainingTable, judge_with
-from tasks.workloads.identify.levels import LevelScale, filled, learn_levels, levels_of
-from tasks.workloads.identify.neighbours import compared
-from tasks.workloads.identify.open_set import OpenSet, learn_open_set
+from tasks.workloads.identify.counters import QUIET, common_counters, condition_of, means_of
+from tasks.workloads.identify.mixture import Library, Sum, best_sum, learn_library, sums_of, superpose
 from tasks.workloads.identify.params import IdentifyParams
-from tasks.workloads.identify.trees import fit_trees
-from tasks.workloads.normalisation import columns_of
-from tasks.workloads.phases import Bounds
-from tasks.workloads.similarity.subsequence import distances_of_pairs
-from tasks.workloads.telemetry import FloatArray, Telemetry
+from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
+
+ViewName = Literal["own", "machine"]
+VIEWS: tuple[ViewName, ...] = ("own", "machine")  # the first that a run has the counters for answers
+COMPANY = (0.1, 0.3, 1.0, 1.0)  # weights of a second workload on the machine, in training
+SPEEDS = (1.0, 0.5, 0.2)  # of a workload that gets less of the machine, in training
+REST_WEIGHT = 0.25  # of an unknown partner from which on there is something unknown besides
+MOST_CASES = 120  # training runs that are superposed
+N_FOLDS = 5
+LEAST_ROUNDS = 2
+MOST_IN_A_FOLD = 0.6  # share of the runs
+EVEN = 0.5
+LEAST_PROBABILITY, MOST_PROBABILITY = 1e-6, 1 - 1e-6  # whose odds are taken
+UNKNOWN_PASSED = 0.02  # share of unknown cases that may pass for known
+PENALTY = 0.02  # on the squared weights of a logistic model, beside the mean log loss
+MAIN, ARRAYS = "identify.json", "arrays.parquet"
+FORMAT, VERSION = "whorl.workloads.identify", 3
+SCHEMA = pa.schema([("name", pa.string()), ("shape", pa.list_(pa.int64())), ("values", pa.list_(pa.float64()))])
+LIBRARY_ARRAYS = ("rows", "floor", "spread", "idle", "is_scaled")
 
 
 @dataclass(frozen=True)
-class KnownRun:
-    """A training run that others are compared with. workload_phases: (n_phases, n_counters · k) (V-D).
+class Logistic:
+    """p = 1 / (1 + exp(−(weights · (x − centre) / deviation + intercept)))."""
 
-    phase_means: (n_phases, n_counters), raw values, for words about what matched."""
+    centre: FloatArray
+    deviation: FloatArray
+    weights: FloatArray
+    intercept: float
 
-    run_id: str
-    workload: str
-    input: str | None
-    workload_phases: FloatArray
-    phase_means: FloatArray
+    def probability(self, features: FloatArray) -> FloatArray:
+        """(n,). features: (n, f)."""
+        margin = (features - self.centre) / self.deviation @ self.weights + self.intercept
+        return np.asarray(0.5 * (1 + np.tanh(0.5 * margin)))
+
+
+@dataclass(frozen=True)
+class View:
+    """What is known on some counters. presence: of a part of a sum; rest: of something unknown; rest_limit: above it
+    there is said to be something unknown."""
+
+    counters: tuple[Counter, ...]
+    library: Library
+    presence: Logistic
+    rest: Logistic
+    rest_limit: float
 
 
 @dataclass(frozen=True)
 class Model:
-    """n_phases: q of the padded fingerprint. known: training runs, in the order of the judge's; of many runs of a
-    workload a sample. learned_ids: all training runs. judge and open_set: what decides."""
+    """views: by name, at least one. learned_ids: all training runs."""
 
     params: IdentifyParams
-    maker: FingerprintMaker
-    levels: LevelScale
-    n_phases: int
-    known: tuple[KnownRun, ...]
+    views: dict[ViewName, View]
     learned_ids: tuple[str, ...]
-    judge: Judge
-    open_set: OpenSet
 
     @property
     def workloads(self) -> tuple[str, ...]:
         """The known workloads, sorted."""
-        return self.judge.classes
+        return next(iter(self.views.values())).library.names
 
 
-@dataclass(frozen=True)
-class Described:
-    """Runs as a model sees them. features: (n, p), finite; points: (n, f), NaN: a counter that a run lacks."""
-
-    fingerprints: list[Fingerprint]
-    features: FloatArray
-    points: FloatArray
-
-
-def fit_model(runs: Sequence[Telemetry], params: IdentifyParams, *, cuts: Mapping[str, Cut] | None = None) -> Model:
+def fit_model(runs: Sequence[Telemetry], params: IdentifyParams, views: Sequence[ViewName] = VIEWS) -> Model:
     """Learn from labelled runs; their order, and that of their counters, changes nothing.
 
-    cuts: phases found before, by run id. Raises BadInput without a run, for one without a label, and if the runs have
-    no counter in common."""
+    Raises BadInput without a run, for one without a label, and if the runs have no counter in common."""
     ordered = sorted(runs, key=lambda run: (str(run.workload), run.run_id))
     for run in ordered:
         if run.workload is None:
             raise BadInput(f"run {run.run_id}", "has no workload", "labelled runs to learn from", "name what ran")
-    maker = learn_fingerprinting(ordered, params.fingerprint)
-    fingerprints = fingerprints_of(ordered, maker, cuts=cuts)
-    scale = learn_levels(ordered, maker.counters)
-    n_phases = phases_to_tell(fingerprints, params.features.max_phases)
-    levels = filled(levels_of(ordered, scale), scale)
-    features = features_of(fingerprints, n_phases, levels, params.features.parts)
-    labels = [str(run.workload) for run in ordered]
-    kept = _sample(labels, params.open_set.most_runs)
-    known = tuple(_known(ordered[at], fingerprints[at], maker) for at in kept)
-    table = TrainingTable(
-        features=features.values[kept],
-        views=features.views,
-        points=compared(levels[kept]),
-        fingerprint_distances=distances_of_pairs([one.workload_phases for one in known], params.similarity),
-        labels=tuple(one.workload for one in known),
-        clusters=tuple(clusters_of([ordered[at] for at in kept])),
-        folds=folds_of(ordered, params.open_set.folds)[kept],
+    quiet = [run for run in ordered if condition_of(run) in QUIET]
+    taught = {"own": ordered, "machine": quiet or ordered}  # the machine's counters are of all that runs on it
+    counters = {name: common_counters(ordered, name) for name in views}
+    if not any(counters.values()):
+        problem = "no counter in common that does not give the session away"
+        raise BadInput(f"{len(runs)} runs", problem, "runs sampled in the same way", "leave out those that differ")
+    learned = {name: _fit_view(taught[name], own, name, params) for name, own in counters.items() if own}
+    return Model(params, learned, tuple(run.run_id for run in ordered))
+
+
+def presence_features(found: Sum) -> FloatArray:
+    """What speaks for each part of a sum: (n_parts, 6)."""
+    return np.array(
+        [
+            [
+                np.log1p(max(part.gain, 0.0)),
+                np.log1p(found.cost),
+                part.share,
+                np.log1p(part.purity),
+                abs(np.log(max(part.weight, 1e-3))),
+                float(len(found.parts)),
+            ]
+            for part in found.parts
+        ]
+    ).reshape(len(found.parts), 6)
+
+
+def rest_features(found: Sum) -> FloatArray:
+    """What speaks for something unknown besides the parts of a sum: (1, 5)."""
+    purity = float(
+        np.average([part.purity for part in found.parts], weights=[part.share + 1e-6 for part in found.parts])
     )
-    trees = fit_trees(features.values, labels, params.trees, params.seed, features.views)
-    judge = judge_with(trees, table, params)
-    learned_ids = tuple(run.run_id for run in ordered)
-    return Model(params, maker, scale, n_phases, known, learned_ids, judge, learn_open_set(table, params))
+    costs = [found.cost, found.excess, found.lack, purity]
+    return np.array([[*np.log1p(costs), float(len(found.parts))]])
 
 
-def describe(runs: Sequence[Telemetry], model: Model, *, cuts: Mapping[str, Cut] | None = None) -> Described:
-    """Runs as the trees and the distances of a model read them. Raises ValueError for a run without samples."""
-    fingerprints = fingerprints_of(runs, model.maker, cuts=cuts)
-    levels = levels_of(runs, model.levels)
-    table = features_of(fingerprints, model.n_phases, filled(levels, model.levels), model.params.features.parts)
-    return Described(fingerprints, table.values, compared(levels))
+def folds_of(runs: Sequence[Telemetry], n_folds: int = N_FOLDS) -> NDArray[np.int64]:
+    """The block of each run that is held out with it, 0 to n_folds − 1: (n_runs,).
+
+    Runs of one round, and neighbouring windows of one trace, are more alike than runs that will be asked about later.
+    Blocks are whole rounds, in their order, where every run has one and no block holds most of the runs; elsewhere
+    stretches of each workload's runs in order of time, or of run id where there is no time."""
+    rounds = sorted({run.round for run in runs if run.round is not None}, key=lambda name: (len(name), name))
+    if len(rounds) >= LEAST_ROUNDS and all(run.round is not None for run in runs):
+        place = {name: at * n_folds // max(n_folds, len(rounds)) for at, name in enumerate(rounds)}
+        by_round = np.array([place[str(run.round)] for run in runs], dtype=np.int64)
+        if np.bincount(by_round).max() <= MOST_IN_A_FOLD * len(runs):
+            return by_round
+    folds = np.zeros(len(runs), dtype=np.int64)
+    for workload in {run.workload for run in runs}:
+        places = [at for at, run in enumerate(runs) if run.workload == workload]
+        for rank, at in enumerate(sorted(places, key=lambda at: _time_of(runs[at]))):
+            folds[at] = rank * n_folds // len(places)
+    return folds
 
 
-def phase_means(run: Telemetry, maker: FingerprintMaker, bounds: Bounds) -> FloatArray:
-    """Mean of each counter in each phase of the workload, in its own unit: (n_phases, n_counters); NaN: no value."""
-    values = columns_of(run, maker.names)
-    is_there = np.isfinite(values)
-    known = np.where(is_there, values, 0.0)
-    rows = []
-    for start, end in pairwise(bounds):
-        count = is_there[start:end].sum(axis=0)
-        rows.append(np.where(count > 0, known[start:end].sum(axis=0) / np.maximum(count, 1), np.nan))
-    return np.array(rows)
+def clusters_of(runs: Sequence[Telemetry]) -> list[str]:
+    """What runs must share to be repetitions of each other: workload, and input where it is told."""
+    return [f"{run.workload}\n{run.input or ''}" for run in runs]
 
 
-def _known(run: Telemetry, seen: Fingerprint, maker: FingerprintMaker) -> KnownRun:
-    means = phase_means(run, maker, seen.workload_bounds)
-    return KnownRun(run.run_id, str(run.workload), run.input, seen.workload_phases, means)
+def save_model(model: Model, folder: Path) -> None:
+    """Write a model into a folder, which is made if it is not there. No code is kept."""
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays: dict[str, FloatArray] = {}
+    views: dict[str, Any] = {}
+    for name, view in model.views.items():
+        arrays |= {f"{name}.{key}": np.asarray(getattr(view.library, key), dtype=float) for key in LIBRARY_ARRAYS}
+        for part in ("presence", "rest"):
+            logistic: Logistic = getattr(view, part)
+            arrays |= {f"{name}.{part}.{key}": getattr(logistic, key) for key in ("centre", "deviation", "weights")}
+        views[name] = {
+            "counters": [asdict(counter) for counter in view.counters],
+            "workloads": list(view.library.workloads),
+            "n_prototypes": view.library.n_prototypes,
+            "most_parts": view.library.most_parts,
+            "intercepts": [view.presence.intercept, view.rest.intercept],
+            "rest_limit": view.rest_limit,
+        }
+    rows = [
+        {"name": name, "shape": list(array.shape), "values": np.asarray(array, dtype=float).ravel()}
+        for name, array in sorted(arrays.items())
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), folder / ARRAYS, compression="zstd")
+    main = {"format": FORMAT, "version": VERSION, "params": model.params.model_dump(mode="json"), "views": views}
+    (folder / MAIN).write_text(json.dumps({**main, "learned": model.learned_ids}, indent=1), encoding="utf-8")
 
 
-def _sample(labels: Sequence[str], most: int) -> NDArray[np.int64]:
-    """Places of at most so many runs of each workload, evenly over their order, rising."""
-    names = np.asarray(labels)
-    kept = []
-    for workload in sorted(set(labels)):
-        own = np.flatnonzero(names == workload)
-        at = np.unique(np.linspace(0, len(own) - 1, min(len(own), most)).round().astype(np.int64))
-        kept.append(own[at])
-    return np.sort(np.concatenate(kept))
+def load_model(folder: Path) -> Model:
+    """What save_model wrote; it gives the same answers. Raises BadInput if a file is missing, damaged or foreign."""
+    try:
+        main = json.loads((folder / MAIN).read_text(encoding="utf-8"))
+        if not isinstance(main, dict) or main.get("format") != FORMAT:
+            raise ValueError(f"{MAIN} is not of the format {FORMAT}")
+        if main.get("version") != VERSION:
+            raise ValueError(f"version {main.get('version')} of the format, this whorl reads {VERSION}")
+        arrays = {
+            row["name"]: np.array(row["values"], dtype=float).reshape(row["shape"])
+            for row in pq.read_table(folder / ARRAYS, schema=SCHEMA).to_pylist()
+        }
+        params = IdentifyParams.model_validate(main["params"])
+        views = {name: _view_from(name, told, arrays) for name, told in main["views"].items() if name in VIEWS}
+        if not views:
+            raise ValueError("no view in it")
+        return Model(params, views, tuple(str(run_id) for run_id in main["learned"]))
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, pa.ArrowException) as error:
+        problem = f"no model of workloads ({type(error).__name__}: {' '.join(str(error).split())[:160]})"
+        raise BadInput(folder, problem, "the files of 'whorl workloads train'", "train again") from error
+
+
+def _view_from(name: ViewName, told: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> View:
+    counters = tuple(Counter(**counter) for counter in told["counters"])
+    rows, floor, spread, idle, is_scaled = (arrays[f"{name}.{key}"] for key in LIBRARY_ARRAYS)
+    workloads = tuple(str(workload) for workload in told["workloads"])
+    if rows.shape != (len(workloads), len(counters)) or any(
+        one.shape != (len(counters),) for one in (floor, spread, idle, is_scaled)
+    ):
+        raise ValueError(f"arrays of view {name} that do not fit its {len(counters)} counters")
+    library = Library(
+        rows, workloads, int(told["n_prototypes"]), floor, spread, idle, is_scaled > 0, int(told["most_parts"])
+    )
+    presence, rest = (
+        Logistic(*(arrays[f"{name}.{part}.{key}"] for key in ("centre", "deviation", "weights")), float(intercept))
+        for part, intercept in zip(("presence", "rest"), told["intercepts"], strict=True)
+    )
+    return View(counters, library, presence, rest, float(told["rest_limit"]))
+
+
+def _fit_view(runs: Sequence[Telemetry], counters: tuple[Counter, ...], name: ViewName, params: IdentifyParams) -> View:
+    means = means_of(runs, counters)
+    workloads, clusters = [str(run.workload) for run in runs], clusters_of(runs)
+    is_rate = np.array([counter.is_rate for counter in counters])
+    folds = folds_of(runs)
+    rng = np.random.default_rng(params.seed)
+
+    def library_of(places: NDArray[np.int64]) -> Library:
+        return learn_library(
+            means[places],
+            [workloads[at] for at in places],
+            [clusters[at] for at in places],
+            is_rate,
+            scales_levels=name == "machine",
+            most_parts=3 if name == "machine" else 1,
+        )
+
+    parts: list[FloatArray] = []
+    is_there: list[bool] = []
+    rests: list[FloatArray] = []
+    has_rest: list[bool] = []
+    names = np.asarray(workloads)
+    for fold in sorted(set(folds.tolist())):
+        inside, outside = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        if not len(outside):
+            continue
+        library = library_of(outside)
+        inside = inside[np.isin(names[inside], library.names)]
+        for at in _thinned(inside, MOST_CASES * len(inside) // max(1, len(runs)) + 1):
+            for seen, present, unknown in _cases(at, inside, means, names, library, name, rng):
+                sums = sums_of(seen, library)
+                for left_out in unknown:
+                    found = best_sum(sums, library, left_out)
+                    if found is None or not found.parts:
+                        continue
+                    known = {workload for workload in present if workload not in left_out}
+                    rests.append(rest_features(found)[0])
+                    has_rest.append(any(present[workload] >= REST_WEIGHT for workload in left_out))
+                    parts += list(presence_features(found))
+                    is_there += [part.workload in known for part in found.parts]
+    library = library_of(np.arange(len(runs)))
+    rest_table, has = np.array(rests).reshape(-1, 5), np.array(has_rest, dtype=bool)
+    rest = _fit_logistic(rest_table, has)
+    limit = _limit(rest.probability(rest_table[~has]), rest.probability(rest_table[has]), params.known_recall)
+    presence = _fit_logistic(np.array(parts).reshape(-1, 6), np.array(is_there, dtype=bool))
+    return View(counters, library, presence, rest, limit)
+
+
+def _cases(
+    at: int,
+    inside: NDArray[np.int64],
+    means: FloatArray,
+    names: NDArray[np.str_],
+    library: Library,
+    view: ViewName,
+    rng: np.random.Generator,
+) -> list[tuple[FloatArray, dict[str, float], list[tuple[str, ...]]]]:
+    """A held-out run alone, in company or slowed down: what is seen, the weight of each workload that is there, and
+    which of them are taken to be unknown in turn."""
+    workload = str(names[at])
+    cases = [(means[at], {workload: 1.0}, [(), (workload,)])]
+    if view == "own":
+        for speed in SPEEDS[1:]:
+            slow = np.where(library.is_scaled, speed * means[at], means[at])
+            cases.append((slow, {workload: 1.0}, [(), (workload,)]))
+        return cases
+    others = inside[names[inside] != workload]
+    if len(others):
+        other, weight = int(rng.choice(others)), float(rng.choice(COMPANY))
+        seen = superpose(means[at], means[other], weight, library.idle)
+        partner = str(names[other])
+        turns: list[tuple[str, ...]] = [(), (workload,), (partner,)]
+        cases.append((seen, {workload: 1.0, partner: weight}, turns if weight == 1 else turns[:2]))
+    return cases
+
+
+def _limit(known: FloatArray, unknown: FloatArray, known_recall: float) -> float:
+    """The probability of a rest from which on there is said to be one: that which the stated share of the known cases
+    stays at or below, or half way (in log odds) to where the unknown ones begin if that is farther. Conditions that
+    nobody has seen lie between the two."""
+    if not len(known):
+        return EVEN
+    least = float(np.quantile(known, known_recall, method="higher"))
+    first = float(np.quantile(unknown, UNKNOWN_PASSED)) if len(unknown) else least
+    odds = [np.log(one / (1 - one)) for one in np.clip([least, max(least, first)], LEAST_PROBABILITY, MOST_PROBABILITY)]
+    return float(1 / (1 + np.exp(-np.mean(odds))))
+
+
+def _fit_logistic(features: FloatArray, is_true: NDArray[np.bool_]) -> Logistic:
+    """By penalised likelihood, both answers weighing the same in sum; even odds where there is one answer alone."""
+    n_columns = features.shape[1]
+    centre = features.mean(axis=0) if len(features) else np.zeros(n_columns)
+    deviation = features.std(axis=0) if len(features) else np.ones(n_columns)
+    deviation = np.where(deviation > 1e-9, deviation, 1.0)
+    if not len(features) or is_true.all() or not is_true.any():
+        always = 3.0 if len(features) and is_true.all() else -3.0
+        return Logistic(centre, deviation, np.zeros(n_columns), always)
+    from scipy.optimize import minimize
+
+    table = np.column_stack([(features - centre) / deviation, np.ones(len(features))])
+    share = np.where(is_true, 0.5 / is_true.sum(), 0.5 / (~is_true).sum())
+    sign = np.where(is_true, 1.0, -1.0)
+    penalty = np.append(np.full(n_columns, PENALTY), 0.0)
+
+    def loss(weights: FloatArray) -> tuple[float, FloatArray]:
+        margin = sign * (table @ weights)
+        value = float(share @ np.logaddexp(0, -margin) + 0.5 * penalty @ weights**2)
+        slope = -(share * sign * 0.5 * (1 - np.tanh(0.5 * margin))) @ table + penalty * weights
+        return value, slope
+
+    weights = minimize(loss, np.zeros(n_columns + 1), jac=True, method="L-BFGS-B").x
+    return Logistic(centre, deviation, np.asarray(weights[:-1]), float(weights[-1]))
+
+
+def _thinned(places: NDArray[np.int64], most: int) -> list[int]:
+    kept = places if len(places) <= most else places[np.linspace(0, len(places) - 1, most).round().astype(int)]
+    return [int(at) for at in kept]
+
+
+def _time_of(run: Telemetry) -> tuple[str, str, float, str]:
+    started = run.started_at.isoformat() if run.started_at else ""
+    first_s = float(run.at_s[0]) if run.n_samples else 0.0
+    return str(run.machine or ""), started, first_s, run.run_id

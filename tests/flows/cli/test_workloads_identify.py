@@ -26,15 +26,15 @@ def test_a_run_is_named_with_confidence_neighbours_and_reasons(whorl: Whorl, ide
     assert 0 <= run["confidence"] <= 1
     assert run["nearest"][0]["workload"] == "a"
     assert run["reasons"]
-    assert sum(run["probabilities"].values()) == pytest.approx(1)
+    assert (run["statement"], run["view"], run["present"][0]["workload"]) == ("known", "own", "a")
+    assert run["present"][0]["probability"] == run["confidence"]
 
 
 def test_a_person_reads_facts_and_reasons(whorl: Whorl, identifying_log: Warehouse) -> None:
     ended = whorl("workloads", "identify", "a-00")
     facts = {line.split("  ")[0]: line for line in ended.out.splitlines() if line and not line.startswith("-")}
-    assert {"run", "workload", "sure", "nearest", "label", "model"} <= set(facts)
-    assert "a at " in facts["nearest"]
-    assert "the usual distance" in facts["nearest"]
+    assert {"run", "workload", "by the counters of", "nearest", "label", "model"} <= set(facts)
+    assert " % sure)" in facts["workload"] and "a at distance " in facts["nearest"]
     assert any(line.startswith("- ") for line in ended.out.splitlines())
 
 
@@ -97,7 +97,7 @@ def test_a_file_without_the_counters_of_the_model_says_which_are_missing(
     file.write_text("at_s,x,y\n" + "".join(f"{at},{at % 3},1\n" for at in range(30)))
     ended = whorl("workloads", "identify", file)
     assert (ended.code, ended.out) == (3, "")
-    assert "lacks 9 of 9 counters: cpu.tasks_01" in ended.err
+    assert "lacks 6 of 6 counters: cpu.tasks_01" in ended.err
 
 
 def test_without_a_model_it_says_how_to_make_one(whorl: Whorl, workloads_log: Warehouse) -> None:

@@ -9,8 +9,7 @@ import pytest
 from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.registry import champion
-from tasks.workloads.identify.params import IdentifyParams
-from tasks.workloads.training_params import TrainParams
+from tasks.workloads.identify.params import IdentifyParams, TrainParams
 
 pytestmark = pytest.mark.slow
 SOURCE = "served"
@@ -47,7 +46,7 @@ def test_telemetry_is_read_learned_identified_and_watched_by_the_worker(
     assert steps.count(("cut-phases", "Completed")) == 2
     assert "24 runs of 24 cut now, in 2 parts" in artifact(served, f"workloads-{SOURCE}-fingerprints")
 
-    alone = TrainParams(with_machine=False).model_dump(mode="json")
+    alone = TrainParams().model_dump(mode="json")
     done(served, "workloads-train", {"identify": identify, "train": alone})
     in_use = champion(served.warehouse.models, "workloads", SOURCE, "identity")
     assert in_use is not None

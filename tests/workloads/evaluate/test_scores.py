@@ -1,7 +1,7 @@
+import numpy as np
 import pytest
 
-from tasks.workloads.evaluate.figures import put, put_summary
-from tasks.workloads.evaluate.scores import confusion_of, score_of, summary_of
+from tasks.workloads.evaluate.scores import auroc, confusion_of, false_known, put, put_summary, score_of, summary_of
 
 
 def test_scores_by_hand():
@@ -52,3 +52,25 @@ def test_a_missing_figure_is_none_with_its_reason():
         "d": 1.0,
         "d.deviation": 0.0,
     }
+
+
+def test_auroc_by_hand():
+    """Of 2 × 3 pairs the unknown run has the higher score in 4, and one is a tie."""
+    assert auroc(np.array([1.0, 3.0]), np.array([2.0, 3.0, 4.0])) == pytest.approx(4.5 / 6)
+    assert auroc(np.array([0.0, 1.0]), np.array([2.0])) == 1
+    assert auroc(np.array([1.0]), np.array([1.0, 1.0])) == 0.5
+
+
+def test_auroc_is_that_of_scikit_learn():
+    from sklearn.metrics import roc_auc_score
+
+    rng = np.random.default_rng(0)
+    known, unknown = rng.normal(size=40).round(1), rng.normal(1, size=30).round(1)
+    expected = roc_auc_score([0] * 40 + [1] * 30, np.concatenate([known, unknown]))
+    assert auroc(known, unknown) == pytest.approx(expected)
+
+
+def test_the_false_known_rate_is_taken_where_enough_known_runs_are_known():
+    known = np.arange(1.0, 21.0)  # 19 of 20 are at or below 19
+    assert false_known(known, np.array([18.0, 19.0, 19.5, 30.0]), 0.95) == 0.5
+    assert false_known(known, np.array([20.0, 21.0]), 1.0) == 0.5

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from tasks.workloads.identify.model import Model, fit_model
-from tasks.workloads.identify.params import IdentifyParams, TreeParams
+from tasks.workloads.identify.params import IdentifyParams
 from tasks.workloads.identify.synthetic import DrawnWorkload, draw_kin, draw_runs, draw_workload
 from tasks.workloads.telemetry import Telemetry
 
 N_COUNTERS, N_RUNS, N_TRAIN = 15, 9, 6
-QUICK = IdentifyParams(trees=TreeParams(rounds=20, seeds=2, feature_fraction=0.3))
 
 
 @dataclass(frozen=True)
@@ -35,9 +34,4 @@ def case() -> Case:
     test = [run for run in runs if int(run.run_id[-2:]) >= N_TRAIN]
     strangers = draw_runs([draw_workload("bayes", N_COUNTERS, 3, rng)], N_RUNS, rng)
     kin = draw_runs([draw_kin(workloads[1], "postgresql", rng)], N_RUNS, rng)
-    return Case(train, test, strangers, kin, fit_model(train, QUICK), workloads)
-
-
-@pytest.fixture(scope="session")
-def quick() -> IdentifyParams:
-    return QUICK
+    return Case(train, test, strangers, kin, fit_model(train, IdentifyParams()), workloads)

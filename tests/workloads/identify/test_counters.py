@@ -2,11 +2,8 @@ import numpy as np
 import pytest
 
 from tasks.errors import BadInput
-from tasks.workloads.identify.counters import common_counters, comparable
-from tasks.workloads.identify.params import FingerprintParams
+from tasks.workloads.identify.counters import common_counters, means_of, missing_counters, unfit
 from tasks.workloads.telemetry import Counter, Telemetry
-
-PARAMS = FingerprintParams()
 
 
 def run(*counters):
@@ -20,33 +17,55 @@ FLUSHES = Counter("disk.flushes", is_rate=True)
 
 
 def test_only_counters_of_all_runs_are_compared_by_name():
-    found = common_counters([run(SWITCHES, OWN, FLUSHES), run(FLUSHES, SWITCHES)], PARAMS)
+    found = common_counters([run(SWITCHES, OWN, FLUSHES), run(FLUSHES, SWITCHES)], "machine")
     assert found == (SWITCHES, FLUSHES)
+    assert common_counters([run(SWITCHES), run(FLUSHES)], "machine") == ()
 
 
-def test_counters_that_give_the_session_away_are_left_out():
-    assert common_counters([run(SWITCHES, FREE)], PARAMS) == (SWITCHES,)
+@pytest.mark.parametrize(("view", "expected"), [("machine", (SWITCHES,)), ("own", (OWN,))])
+def test_a_view_is_on_the_machine_or_on_the_group_alone(view, expected):
+    assert common_counters([run(OWN, SWITCHES)], view) == expected
 
 
-@pytest.mark.parametrize(("scope", "expected"), [("machine", (SWITCHES,)), ("workload", (OWN,))])
-def test_the_scope_is_of_the_machine_or_of_the_workload_alone(scope, expected):
-    assert common_counters([run(OWN, SWITCHES)], FingerprintParams(scope=scope)) == expected
+@pytest.mark.parametrize(
+    "counter",
+    [
+        FREE,
+        Counter("memory.anonymous_bytes"),
+        Counter("cpu.idle_cores", is_rate=True),
+        Counter("cpu.steal_cores", is_rate=True),
+        Counter("own.pressure.cpu_some", is_rate=True, scope="workload"),
+        Counter("own.cpu.throttled_s", is_rate=True, scope="workload"),
+        Counter("own.perf.cpu_migrations", is_rate=True, scope="workload"),
+    ],
+)
+def test_what_others_leave_take_or_hold_says_nothing_about_a_workload(counter):
+    assert unfit(counter)
 
 
-def test_runs_without_a_common_counter_are_refused_in_one_line():
-    with pytest.raises(BadInput, match="2 runs: no counter in common"):
-        common_counters([run(SWITCHES), run(FLUSHES)], PARAMS)
+@pytest.mark.parametrize("counter", [SWITCHES, OWN, Counter("own.memory.anonymous_bytes", scope="workload")])
+def test_what_a_workload_does_is_compared(counter):
+    assert not unfit(counter)
+
+
+def test_there_is_nothing_to_compare_without_a_run():
     with pytest.raises(BadInput, match="runs: none"):
-        common_counters([], PARAMS)
+        common_counters([], "machine")
 
 
 def test_a_run_that_lacks_counters_is_refused_and_told_which():
     with pytest.raises(BadInput, match=r"run r1: lacks 2 of 3 counters: disk.flushes, own.cpu.user_cores"):
-        comparable(run(SWITCHES), [SWITCHES, FLUSHES, OWN])
+        missing_counters(run(SWITCHES), [SWITCHES, FLUSHES, OWN], 0.9)
     with pytest.raises(BadInput, match="c7 and 2 more"):
-        comparable(run(SWITCHES), [Counter(f"c{at}") for at in range(10)])
+        missing_counters(run(SWITCHES), [Counter(f"c{at}") for at in range(10)], 0.9)
 
 
 def test_a_few_counters_may_be_missing_where_that_is_allowed():
-    assert comparable(run(SWITCHES, OWN), [SWITCHES, FLUSHES, OWN], least_share=0.6) == ("disk.flushes",)
-    assert comparable(run(SWITCHES, OWN, FREE), [SWITCHES, OWN]) == ()
+    assert missing_counters(run(SWITCHES, OWN), [SWITCHES, FLUSHES, OWN], 0.6) == ("disk.flushes",)
+    assert missing_counters(run(SWITCHES, OWN, FREE), [SWITCHES, OWN], 1) == ()
+
+
+def test_means_leave_out_what_was_not_measured():
+    values = np.array([[1.0, np.nan], [3.0, np.nan], [np.nan, np.nan]])
+    one = Telemetry("r1", (SWITCHES, FLUSHES), np.arange(3.0), values)
+    np.testing.assert_array_equal(means_of([one], [FLUSHES, SWITCHES, OWN]), [[np.nan, 2, np.nan]])

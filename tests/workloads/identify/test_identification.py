@@ -3,121 +3,117 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.errors import BadInput, NotFound
-from tasks.workloads.identify.forest import fit_forest
+from tasks.errors import BadInput
+from tasks.workloads.evaluate.conditions import superposed
 from tasks.workloads.identify.identification import identify, identify_all
 from tasks.workloads.identify.model import fit_model
-from tasks.workloads.identify.params import FeatureParams
-from tasks.workloads.identify.proxies import find_proxies
+from tasks.workloads.identify.params import IdentifyParams
 from tasks.workloads.identify.synthetic import shuffled
+from tasks.workloads.telemetry import Counter, Telemetry
 
-
-def told(runs, model):
-    return [one.workload for one in identify_all(runs, model, with_reasons=False)]
+CORES = ("cpu.user_cores", "cpu.system_cores", "cpu.idle_cores", "cpu.steal_cores")
+OWN_CORES = ("own.cpu.user_cores", "own.cpu.system_cores")
 
 
 def numbers(runs, model):
     found = identify_all(runs, model, with_reasons=False)
-    return np.array([[*one.probabilities.values(), one.unknown_score, one.nearest[0].distance] for one in found])
+    return np.array([[one.confidence, one.unknown_score, one.nearest[0].distance] for one in found])
+
+
+def with_cores(run, machine, own):
+    """The run with counters of time on the processor: busy, system, idle and stolen cores; those of the group."""
+    counters = [Counter(name, "core-seconds", is_rate=True) for name in CORES]
+    counters += [Counter(name, "core-seconds", is_rate=True, scope="workload") for name in OWN_CORES]
+    columns = np.tile([*machine, *own], (run.n_samples, 1))
+    return replace(run, counters=(*run.counters, *counters), values=np.column_stack([run.values, columns]))
 
 
 def test_runs_of_known_workloads_are_named(case):
-    found = identify_all(case.test, case.model)
-    likely = [max(one.probabilities, key=one.probabilities.__getitem__) for one in found]
-    assert likely == [run.workload for run in case.test]
-    assert [one.nearest[0].workload for one in found] == likely
+    for run, one in zip(case.test, identify_all(case.test, case.model), strict=True):
+        assert (one.statement, one.workload, one.view) == ("known", run.workload, "own")
+        assert one.nearest[0].workload == run.workload
+        assert one.is_known and one.proxy is None and 0.5 < one.confidence <= 1
+        assert [part.workload for part in one.present] == [run.workload]
+
+
+def test_a_stranger_is_unknown_and_told_with_its_nearest(case):
+    found = identify_all(case.strangers, case.model)
+    assert np.mean([one.statement == "unknown" for one in found]) > 0.9
     for one in found:
-        assert one.workload in (None, likely[found.index(one)]) and (one.workload is None) == (not one.is_known)
-        assert (one.proxy is None) == one.is_known
-        assert 0 <= one.confidence <= 1
+        if one.statement == "unknown":
+            assert one.workload is None and one.confidence == one.unknown_score and one.present == ()
+            assert one.proxy == one.nearest[0].workload
+            assert "labelled runs of it" in one.surer[-1]
 
 
-@pytest.mark.parametrize("parts", ["phases", "levels"])
-def test_each_half_of_the_features_is_enough_for_workloads_that_differ(case, quick, parts):
-    model = fit_model(case.train, quick.model_copy(update={"features": FeatureParams(parts=parts, max_phases=3)}))
-    found = identify_all(case.test, model, with_reasons=False)
-    right = [max(one.probabilities, key=one.probabilities.__getitem__) for one in found]
-    assert np.mean([a == run.workload for a, run in zip(right, case.test, strict=True)]) >= 0.9
+def test_a_machine_without_a_group_is_asked_by_its_own_counters(case):
+    run = case.test[0]
+    kept = [at for at, counter in enumerate(run.counters) if counter.scope == "machine"]
+    alone = replace(run, counters=tuple(run.counters[at] for at in kept), values=run.values[:, kept])
+    one = identify(alone, case.model)
+    assert (one.view, one.workload) == ("machine", run.workload)
+    assert "control group" in one.surer[0]
 
 
-def test_an_unknown_run_is_named_by_what_it_is_most_like(case):
-    found = [one for one in identify_all(case.kin, case.model) if not one.is_known]
-    assert found
-    assert {one.proxy for one in found} == {"mariadb"} == {one.nearest[0].workload for one in found}
-    assert all(one.workload is None and one.confidence == one.unknown_score for one in found)
+def test_two_workloads_on_one_machine_are_both_named(case):
+    redis, nginx = (next(run for run in case.test if run.workload == name) for name in ("redis", "nginx"))
+    [one] = identify_all([superposed(redis, nginx, 1.0, {})], case.model, view="machine")
+    assert {part.workload for part in one.present} == {"redis", "nginx"}
+    assert sum(part.share for part in one.present) == pytest.approx(1)
+    assert one.confidence == one.present[0].probability
 
 
-def test_the_order_of_runs_and_counters_changes_nothing(case, quick):
+def test_others_on_the_machine_change_nothing_for_a_group(case):
+    redis, nginx = (next(run for run in case.test if run.workload == name) for name in ("redis", "nginx"))
+    one, other = (identify(run, case.model) for run in (redis, superposed(redis, nginx, 1.0, {})))
+    assert (one.workload, one.confidence) == (other.workload, other.confidence)
+
+
+def test_the_answer_says_what_others_and_the_hypervisor_took(case):
+    one = identify(with_cores(case.test[0], (1.5, 0.1, 1.9, 0.5), (0.7, 0.1)), case.model)
+    assert one.foreign_share == pytest.approx(0.8 / 4) and one.stolen_share == pytest.approx(0.5 / 4)
+    assert "the same while others take less of the machine" in one.surer
+    assert identify(case.test[0], case.model).foreign_share is None
+
+
+def test_a_group_that_does_nothing_is_idle(case):
+    one = identify(with_cores(case.strangers[0], (1.5, 0.1, 2.4, 0.0), (0.001, 0.0)), case.model)
+    assert (one.statement, one.workload, one.is_known, one.reasons) == ("idle", "idle", True, ())
+
+
+def test_the_order_of_runs_and_counters_changes_nothing(case):
     rng = np.random.default_rng(0)
-    other = fit_model(shuffled(case.train, rng), quick)
-    runs = shuffled(case.test, rng)
-    again = sorted(runs, key=lambda run: run.run_id)
-    np.testing.assert_allclose(
-        numbers(again, other), numbers(sorted(case.test, key=lambda run: run.run_id), case.model), rtol=1e-9, atol=1e-12
-    )
+    other = fit_model(shuffled(case.train, rng), IdentifyParams())
+    again = sorted(shuffled(case.test, rng), key=lambda run: run.run_id)
+    test = sorted(case.test, key=lambda run: run.run_id)
+    np.testing.assert_allclose(numbers(again, other), numbers(test, case.model), rtol=1e-9, atol=1e-12)
 
 
 def test_a_run_is_judged_the_same_alone_and_among_others(case):
     np.testing.assert_allclose(numbers(case.test[:1], case.model), numbers(case.test, case.model)[:1], rtol=1e-9)
 
 
-def test_a_counter_in_another_unit_changes_next_to_nothing(case, quick):
+def test_a_counter_in_another_unit_changes_next_to_nothing(case):
     def in_other_units(run):
         factors = np.where(np.arange(len(run.counters)) % 2 == 0, 1000.0, 1.0)
         return replace(run, values=run.values * factors)
 
-    other = fit_model([in_other_units(run) for run in case.train], quick)
+    other = fit_model([in_other_units(run) for run in case.train], IdentifyParams())
     runs = [in_other_units(run) for run in case.test]
-    assert [max(one.probabilities, key=one.probabilities.__getitem__) for one in identify_all(runs, other)] == [
-        run.workload for run in case.test
-    ]
-    np.testing.assert_allclose(numbers(runs, other)[:, -1], numbers(case.test, case.model)[:, -1], rtol=1e-6)
+    np.testing.assert_allclose(numbers(runs, other), numbers(case.test, case.model), rtol=1e-4)
 
 
-def test_the_same_seed_gives_the_same_answers(case, quick):
-    again = fit_model(case.train, quick)
-    np.testing.assert_array_equal(numbers(case.test, again), numbers(case.test, case.model))
+def test_a_run_without_the_counters_of_any_view_is_refused(case):
+    with pytest.raises(BadInput, match="lacks 10 of 10 counters"):
+        identify(Telemetry("r", (Counter("x"),), np.arange(3.0), np.ones((3, 1))), case.model)
 
 
-def test_a_run_that_lacks_many_counters_is_refused(case):
+def test_a_run_that_lacks_some_counters_is_identified_without_them(case):
     run = case.test[0]
-    with pytest.raises(BadInput, match="lacks 10 of 15 counters"):
-        identify(replace(run, counters=run.counters[:5], values=run.values[:, :5]), case.model)
-
-
-def test_a_run_that_lacks_one_counter_is_identified_without_it(case):
-    run = case.test[0]
-    found = identify(replace(run, counters=run.counters[1:], values=run.values[:, 1:]), case.model)
-    assert found.missing == (run.names[0],)
-    assert max(found.probabilities, key=found.probabilities.__getitem__) == run.workload
-
-
-def test_missing_samples_are_no_zeros(case):
-    run = case.test[0]
-    values = run.values.copy()
-    values[4:7] = np.nan
-    found = identify(replace(run, values=values), case.model)
-    assert max(found.probabilities, key=found.probabilities.__getitem__) == run.workload
-
-
-def test_a_run_without_a_label_cannot_be_learned(case, quick):
-    with pytest.raises(BadInput, match="has no workload"):
-        fit_model([*case.train, replace(case.test[0], workload=None)], quick)
-    with pytest.raises(BadInput, match="runs: none"):
-        fit_model([], quick)
-    assert identify_all([], case.model) == []
-
-
-def test_proxies_are_the_public_workloads_by_distance(case):
-    found = find_proxies(case.kin[0], case.model)
-    assert found[0].workload == "mariadb" and [one.distance for one in found] == sorted(one.distance for one in found)
-    public = find_proxies(case.kin[0], case.model, ["redis", "cnn"])
-    assert {one.workload for one in public} == {"redis", "cnn"} and not public[0].is_close
-    with pytest.raises(NotFound, match="workload mongodb: not in the model; it knows cnn, mariadb, nginx, redis"):
-        find_proxies(case.kin[0], case.model, ["mongodb"])
-
-
-def test_the_plain_baseline_names_workloads_that_differ(case):
-    forest = fit_forest(case.train, case.model.maker.counters, 0)
-    assert forest.workloads(case.test) == [run.workload for run in case.test]
-    assert forest.workloads([]) == []
+    lost = next(at for at, counter in enumerate(run.counters) if counter.scope == "workload")
+    kept = [at for at in range(len(run.counters)) if at != lost]
+    poorer = replace(run, counters=tuple(run.counters[at] for at in kept), values=run.values[:, kept])
+    one = identify(poorer, case.model)
+    assert (one.view, one.missing, one.workload) == ("own", (run.counters[lost].name,), run.workload)
+    strict = replace(case.model, params=IdentifyParams(least_common=0.9))
+    assert identify(poorer, strict).view == "machine"

@@ -1,0 +1,322 @@
+"""Unknown workloads (RQ2), and machines that others use as well: how right the answers stay, condition by condition.
+
+Superposed telemetry: the counters of the machine of two recorded runs added up (rates as they are, levels above those
+of an idle machine), the counters of the group left alone, since nothing touched them. Anybody's labelled runs can be
+superposed. Conditions that were recorded as such (two workloads at once, load of others, limits) stand beside them."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasks.progress import report_progress
+from tasks.workloads.evaluate.items import Split
+from tasks.workloads.evaluate.known import BASELINES, Cohort, nnls_shares
+from tasks.workloads.evaluate.scores import Figures, auroc, false_known, put, put_summary, summary_of
+from tasks.workloads.identify.counters import common_counters, condition_of, means_of
+from tasks.workloads.identify.identification import Identification, identify_all
+from tasks.workloads.identify.mixture import best_sum, sums_of
+from tasks.workloads.identify.model import VIEWS, Model, ViewName, fit_model
+from tasks.workloads.identify.params import IdentifyParams
+from tasks.workloads.telemetry import FloatArray, Telemetry
+
+LEAST_WORKLOADS = 3  # two held out, one known
+MOST_PAIRS = 12  # choices of two workloads that are held out; of more, a sample
+MOST_SPLITS = 5
+RECORDED_TURNS = 2  # each half of the recorded conditions is tested once
+KNOWN_RECALL = 0.95  # of known runs, where false ones are counted
+COMPANY = {"alone": 0.0, "tenth": 0.1, "third": 0.3, "pair": 1.0}  # weight of a second workload
+UNLEARNED = {"unlearned": 0.0, "unlearned tenth": 0.1, "pair unlearned": 1.0}
+INTERVAL = 1.96  # of the standard normal distribution, 95 %
+MEASURES = ("right", "false_names", "said_unknown", "names")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run in some condition. known: the learned workloads that are to be named, the largest first; beside: those that
+    are there too, in part; has_unlearned: whether one is there that was not learned."""
+
+    run: Telemetry
+    known: tuple[str, ...]
+    has_unlearned: bool
+    beside: tuple[str, ...] = ()
+
+
+def superposed(run: Telemetry, other: Telemetry, weight: float, idle: Mapping[str, float]) -> Telemetry:
+    """A run with so much of another's load on the machine: rates added, levels added above idle ones, by counter.
+
+    Counters of the group stay as they are, as do those that the other run lacks; the shorter run decides how long."""
+    n = min(run.n_samples, other.n_samples)
+    place = {counter.name: at for at, counter in enumerate(other.counters)}
+    values = run.values[:n].copy()  # noqa: PD011
+    for column, counter in enumerate(run.counters):
+        if counter.scope == "machine" and counter.name in place:
+            added = other.values[:n, place[counter.name]]  # noqa: PD011
+            values[:, column] += weight * (added if counter.is_rate else added - idle.get(counter.name, 0.0))
+    return replace(run, at_s=run.at_s[:n], values=values)
+
+
+def unknown_results(
+    cohort: Cohort, splits: Sequence[Split], params: IdentifyParams, seed: int, reason: str
+) -> tuple[Figures, dict[str, pd.DataFrame]]:
+    """Two workloads are held out, the others learned; how well does the score tell them apart? Figures `unknown.…`, and
+    the tables `unknown` (a row a pair) and `unknown_scores` (a row a run).
+
+    Known runs are those that a split tests, unknown ones all runs of the pair; the splits take turns."""
+    labels = np.asarray(cohort.labels)
+    pairs = list(combinations(sorted(set(cohort.labels)), 2))
+    n_choices = len(pairs)
+    if len(set(cohort.labels)) < LEAST_WORKLOADS:
+        n_there = len(set(cohort.labels))
+        reason, pairs = f"{n_there} workloads; at least {LEAST_WORKLOADS} are needed, to hold out two", []
+    if not splits:
+        pairs = []
+    if len(pairs) > MOST_PAIRS:
+        pairs = [pairs[at] for at in np.sort(np.random.default_rng(seed).permutation(len(pairs))[:MOST_PAIRS])]
+    rows, scores = [], []
+    for turn, pair in enumerate(pairs):
+        report_progress("holding out unknown workloads", turn, len(pairs))
+        split = splits[turn % len(splits)]
+        is_out = np.isin(labels, pair)
+        train = cohort.runs(split.train[~is_out[split.train]])
+        known = [run for run in cohort.runs(split.test) if run.workload in {one.workload for one in train}]
+        if not known:
+            continue
+        unknown = cohort.runs(np.flatnonzero(is_out))
+        model = fit_model(train, params)
+        answers = identify_all([*known, *unknown], model, with_reasons=False)
+        table = pd.DataFrame(
+            {
+                "run_id": [one.run_id for one in answers],
+                "workload": [str(run.workload) for run in (*known, *unknown)],
+                "is_unknown": np.repeat([False, True], [len(known), len(unknown)]),
+                "score": [one.unknown_score for one in answers],
+                "is_said": [one.statement == "unknown" for one in answers],
+            }
+        )
+        scores.append(table.assign(first=pair[0], second=pair[1]))
+        rows.append(
+            {"first": pair[0], "second": pair[1], "split": split.name, **_measured(table, train, known, unknown)}
+        )
+    found = pd.DataFrame(rows)
+    figures: Figures = {"unknown.pairs": len(found), "unknown.pairs_to_choose": n_choices}
+    why = reason or "no known run is left to test"
+    for column, key in {
+        "auroc": "unknown.auroc",
+        "auroc_nearest": "unknown.auroc.nearest",
+        "false_known": f"unknown.false_known_at_{100 * KNOWN_RECALL:g}",
+        "said_known": "unknown.said_known",
+        "said_unknown": "unknown.known_said_unknown",
+    }.items():
+        put_summary(figures, key, summary_of(found[column].tolist() if len(found) else []), why)
+    put(figures, "unknown.auroc.least", float(found["auroc"].min()) if len(found) else None, why)
+    each = pd.concat(scores, ignore_index=True) if scores else pd.DataFrame()
+    return figures, {"unknown": found, "unknown_scores": each}
+
+
+def _measured(
+    table: pd.DataFrame, train: Sequence[Telemetry], known: Sequence[Telemetry], unknown: Sequence[Telemetry]
+) -> dict[str, float]:
+    is_unknown = table["is_unknown"].to_numpy()
+    of_known, of_unknown = (table["score"].to_numpy(dtype=float)[kind] for kind in (~is_unknown, is_unknown))
+    far_known, far_unknown = nearest_distances(train, known), nearest_distances(train, unknown)
+    said = table["is_said"].to_numpy()
+    return {
+        "n_known": len(known),
+        "n_unknown": len(unknown),
+        "auroc": auroc(of_known, of_unknown),
+        "auroc_nearest": auroc(far_known, far_unknown),
+        "false_known": false_known(of_known, of_unknown, KNOWN_RECALL),
+        "said_known": float((~said[is_unknown]).mean()),
+        "said_unknown": float(said[~is_unknown].mean()),
+    }
+
+
+def nearest_distances(train: Sequence[Telemetry], test: Sequence[Telemetry]) -> FloatArray:
+    """L1 between the logarithms of means to the nearest training run: the plain score of the unknown, (n,)."""
+    counters = [one for view in VIEWS for one in common_counters(train, view)]
+    known, seen = (np.nan_to_num(np.abs(means_of(runs, counters))) for runs in (train, test))
+    floor = np.array([column[column > 0].min() if (column > 0).any() else 1.0 for column in known.T])
+    logs = np.log(known + floor)
+    return np.array([np.abs(logs - np.log(row + floor)).sum(axis=1).min() for row in seen])
+
+
+def shared_results(
+    cohort: Cohort, shared: Sequence[Telemetry], splits: Sequence[Split], params: IdentifyParams, seed: int, reason: str
+) -> tuple[Figures, pd.DataFrame]:
+    """How right the answers are in each condition, by view and method: figures
+    `shared.<measure>.<condition>.<view>.<method>`, and a table with a row each (measure, condition, view, method,
+    value, low, high, n; the interval is Wilson's).
+
+    shared: runs that were recorded while others ran as well: by rounds in turn, half of them are learned from (by the
+    view on the group alone) and the other half tested. In each split a part of the workloads is left out in turn, to be
+    what nobody has learned."""
+    names = sorted(set(cohort.labels))
+    rows: list[dict[str, Any]] = []
+    if len(names) < LEAST_WORKLOADS:
+        splits, reason = [], reason or f"{len(names)} workloads; at least {LEAST_WORKLOADS} are needed"
+    kept = list(splits)[:MOST_SPLITS]
+    for turn, split in enumerate(kept):
+        report_progress("shared machines", turn, len(kept))
+        rng = np.random.default_rng([seed, turn])
+        left_out = set(names[turn :: max(2, len(kept))][: len(names) - 2])
+        train, test = cohort.runs(split.train), cohort.runs(split.test)
+        rounds = sorted({str(run.round) for run in shared})
+        fitted = [run for run in shared if rounds.index(str(run.round)) % 2 != turn % 2 and run.workload in names]
+        full = [*train, *fitted]
+        less = [run for run in full if run.workload not in left_out]
+        for learned, company in ((full, COMPANY), (less, UNLEARNED)):
+            model = fit_model(learned, params)
+            cases = _superposed_cases(test, model, company, rng)
+            if learned is full and turn < RECORDED_TURNS:
+                seen = {run.run_id for run in fitted}
+                for run in (run for run in shared if run.run_id not in seen):
+                    cases.setdefault(f"recorded {condition_of(run)}", []).append(_recorded(run, model))
+            for view in model.views:
+                rows += _judged(cases, model, view, learned)
+    table = _summed(rows)
+    figures: Figures = {"shared.splits": len(kept)}
+    if table.empty:
+        put(figures, "shared.right", None, reason or "nothing to learn from and to test")
+    for row in table.to_dict("records"):
+        key = f"shared.{row['measure']}.{row['condition'].replace(' ', '_')}.{row['view']}.{row['method']}"
+        put(figures, key, row["value"])
+        figures |= {f"{key}.low": row["low"], f"{key}.high": row["high"], f"{key}.n": row["n"]}
+    return figures, table
+
+
+def _superposed_cases(
+    test: Sequence[Telemetry], model: Model, company: Mapping[str, float], rng: np.random.Generator
+) -> dict[str, list[Case]]:
+    idle = {
+        counter.name: float(level)
+        for view in model.views.values()
+        for counter, level in zip(view.counters, view.library.idle, strict=True)
+    }
+    learned = set(model.workloads)
+    known, unlearned = ([run for run in test if (run.workload in learned) == kind] for kind in (True, False))
+    cases: dict[str, list[Case]] = {}
+    for condition, weight in company.items():
+        is_pair, is_unlearned = weight == 1, company is UNLEARNED
+        for run in unlearned if is_unlearned and not is_pair else known:
+            others = [one for one in (unlearned if is_unlearned and is_pair else known) if one.workload != run.workload]
+            if not others:
+                continue
+            other = others[int(rng.integers(len(others)))]
+            seen = superposed(run, other, weight, idle) if weight else run
+            there = [str(run.workload)] if run.workload in learned else []
+            if is_pair and not is_unlearned:
+                there.append(str(other.workload))
+            beside = (str(other.workload),) if 0 < weight < 1 else ()
+            cases.setdefault(condition, []).append(Case(seen, tuple(there), is_unlearned, beside))
+    return cases
+
+
+def _recorded(run: Telemetry, model: Model) -> Case:
+    """What was there by the columns that say so: the run's own workload, and its partner."""
+    partner = getattr(getattr(run, "conditions", None), "partner", None)
+    there = [str(name) for name in (run.workload, partner) if name]
+    known = tuple(name for name in there if name in model.workloads)
+    return Case(run, known, len(known) < len([name for name in there if name != "idle"]))
+
+
+def _judged(
+    cases: Mapping[str, Sequence[Case]], model: Model, view: ViewName, train: Sequence[Telemetry]
+) -> list[dict[str, Any]]:
+    needed = {counter.name for counter in model.views[view].counters}
+    asked = [(condition, case) for condition, each in cases.items() for case in each if needed <= set(case.run.names)]
+    if view == "own":  # the group is one workload, whatever runs beside it
+        asked = [(condition, _alone(case)) for condition, case in asked]
+    runs = [_on_view(case.run, view) for _, case in asked]
+    learned = [_on_view(run, view) for run in train]
+    n_names = [max(1, len(case.known)) for _, case in asked]
+    answers = identify_all(runs, model, view=view, with_reasons=False)
+    named = {method: name_all(runs, n_names) for method, name_all in _baselines(learned).items()} if runs else {}
+    rows: list[dict[str, Any]] = []
+    named["model, number known"] = _number_known(runs, n_names, model, view)
+    for at, ((condition, case), answer) in enumerate(zip(asked, answers, strict=True)):
+        about = {"condition": condition, "view": view}
+        rows.append({**about, "method": "model", **_outcome(case, answer)})
+        if case.known:
+            known = set(case.known)
+            rows += [{**about, "method": method, "right": set(told[at]) == known} for method, told in named.items()]
+    return rows
+
+
+def _number_known(runs: Sequence[Telemetry], n_names: Sequence[int], model: Model, view: ViewName) -> list[list[str]]:
+    """The parts of the best sum of so many, whether known enough to be named or not."""
+    chosen = model.views[view]
+    names = []
+    for seen, n in zip(means_of(runs, chosen.counters), n_names, strict=True):
+        found = best_sum(sums_of(seen, chosen.library)[n - 1 : n], chosen.library)
+        names.append([part.workload for part in found.parts] if found else [])
+    return names
+
+
+def _alone(case: Case) -> Case:
+    known = case.known[:1] if case.run.workload in case.known else ()
+    return replace(case, known=known, has_unlearned=not known and case.run.workload != "idle")
+
+
+def _outcome(case: Case, answer: Identification) -> dict[str, Any]:
+    """right: the main workload is named, and of a pair both and no other; nothing where nothing known is there."""
+    named = {one.workload for one in answer.present}
+    has_rest = answer.statement in ("unknown", "known and something unknown")
+    is_right = named == set(case.known) if len(case.known) > 1 else answer.workload == next(iter(case.known), None)
+    return {
+        "right": is_right if not case.has_unlearned or not case.known else None,
+        "names": case.known[0] in named if case.known else None,
+        "false_names": bool(named - {*case.known, *case.beside, "idle"}),
+        "said_unknown": has_rest,
+    }
+
+
+def _baselines(
+    train: Sequence[Telemetry],
+) -> dict[str, Callable[[Sequence[Telemetry], Sequence[int]], list[list[str]]]]:
+    """Each names as many workloads as there are: their number is told, as plain ways cannot find it."""
+
+    def by_least_squares(runs: Sequence[Telemetry], n_names: Sequence[int]) -> list[list[str]]:
+        counters = [one for view in VIEWS for one in common_counters(train, view)]
+        known, seen = (np.nan_to_num(np.abs(means_of(some, counters))) for some in (train, runs))
+        labels = [str(run.workload) for run in train]
+        names, order = sorted(set(labels)), np.argsort(-nnls_shares(known, seen, labels), axis=1)
+        return [[names[at] for at in row[:n]] for row, n in zip(order, n_names, strict=True)]
+
+    def one_name(method: str) -> Callable[[Sequence[Telemetry], Sequence[int]], list[list[str]]]:
+        return lambda runs, _: [[name] for name in BASELINES[method](train, runs)]
+
+    return {"nnls": by_least_squares, "nearest": one_name("nearest"), "forest": one_name("forest")}
+
+
+def _on_view(run: Telemetry, view: ViewName) -> Telemetry:
+    scope = "workload" if view == "own" else "machine"
+    kept = [at for at, counter in enumerate(run.counters) if counter.scope == scope]
+    return replace(run, counters=tuple(run.counters[at] for at in kept), values=run.values[:, kept])  # noqa: PD011
+
+
+def _summed(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    table = pd.DataFrame(rows)
+    found: list[dict[str, Any]] = []
+    if table.empty:
+        return table
+    for (condition, view, method), part in table.groupby(["condition", "view", "method"], sort=False):
+        for measure in MEASURES:
+            values = part[measure].dropna().astype(float) if measure in part else pd.Series(dtype=float)
+            if len(values):
+                low, high = wilson(float(values.mean()), len(values))
+                about = {"measure": measure, "condition": condition, "view": view, "method": method}
+                found.append({**about, "value": float(values.mean()), "low": low, "high": high, "n": len(values)})
+    return pd.DataFrame(found)
+
+
+def wilson(share: float, n: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share out of n."""
+    square = INTERVAL**2
+    centre = (share + square / (2 * n)) / (1 + square / n)
+    half = INTERVAL * math.sqrt(share * (1 - share) / n + square / (4 * n * n)) / (1 + square / n)
+    return max(0.0, centre - half), min(1.0, centre + half)

@@ -1,0 +1,381 @@
+"""The paper's own method, so that it can be reproduced: boosted trees on padded fingerprints, distances between phases.
+
+Tables III and IV, the thresholds of V-D and VI-C, and RQ1 read as a binary question. What `whorl workloads identify`
+answers with is another method, which stands beside it in every table (`known`)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tasks.boosters import ONE_THREAD, booster_from, lightgbm_alone
+from tasks.workloads.evaluate.scores import Figures, put, put_summary, summary_of
+from tasks.workloads.identify.params import FingerprintParams
+from tasks.workloads.identify.phases import (
+    ADF,
+    STATISTICS,
+    UNDETERMINED,
+    Cut,
+    Fingerprint,
+    Scale,
+    fingerprints_of,
+    learn_scale,
+)
+from tasks.workloads.similarity.distances import Measure, distances_between, distances_of_pairs
+from tasks.workloads.similarity.thresholds import (
+    RADIUS,
+    RULES,
+    Spread,
+    is_within,
+    nearest_workloads,
+    phase_spreads,
+    similar_offset,
+    spread_by_workload,
+    spread_of,
+)
+from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
+
+DISTANCES: tuple[Measure, ...] = ("ed", "dtw")
+LEVELS = ("workload", "phase")
+COUNTS = ("n_own", "n_rejected", "n_other", "n_accepted")
+MOST_FOR_PHASES = 30  # known runs of a workload from whose pairs the spread of phases is learned
+MOST_RUNS = 600  # in Table IV; of more, an even sample
+MOST_PAIRS = 2_000  # pairs of runs to learn same or different from, half of them the same
+SAME, DIFFERENT = "same", "different"
+N_TREES = 60  # for each workload
+TREES = {
+    **ONE_THREAD,
+    "force_row_wise": False,
+    "force_col_wise": True,  # far more features than runs
+    "objective": "multiclass",
+    "learning_rate": 0.1,
+    "num_leaves": 7,
+    "min_data_in_leaf": 2,
+    "min_sum_hessian_in_leaf": 1e-6,
+    "feature_fraction": 0.1,
+    "bagging_fraction": 0.8,
+    "bagging_freq": 1,
+    "lambda_l2": 1.0,
+    "extra_trees": True,  # few runs and thousands of features: one random threshold of each
+    "max_bin": 63,
+    "min_data_in_bin": 1,
+    "feature_pre_filter": False,
+}
+Pairs = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Trees:
+    """classes: names of the workloads, sorted. booster: None where there is one class or no feature that varies."""
+
+    classes: tuple[str, ...]
+    booster: Any
+
+    def probabilities(self, features: FloatArray) -> FloatArray:
+        """(n_runs, n_classes), rows sum to 1. features: (n_runs, n_features), as in training."""
+        if self.booster is None or not len(features):
+            return np.full((len(features), len(self.classes)), 1 / len(self.classes))
+        told = self.booster.predict(np.ascontiguousarray(features), num_threads=1)
+        return np.asarray(told).reshape(len(features), -1)
+
+    def workloads(self, features: FloatArray) -> list[str]:
+        """The most probable workload of each run."""
+        return [self.classes[at] for at in self.probabilities(features).argmax(axis=1)]
+
+
+@dataclass(frozen=True)
+class PaperModel:
+    """counters and scale of the fingerprints; n_phases: q of the padded table; known: the training runs' fingerprints;
+    features: (n, p) of them; spreads: between runs of each workload (Table IV), by distance."""
+
+    counters: tuple[Counter, ...]
+    params: FingerprintParams
+    scale: Scale
+    n_phases: int
+    known: list[Fingerprint]
+    features: FloatArray
+    trees: Trees
+    spreads: dict[Measure, dict[str, Spread]]
+    seed: int
+
+    def describe(self, runs: Sequence[Telemetry], cuts: Mapping[str, Cut]) -> tuple[list[Fingerprint], FloatArray]:
+        """The fingerprints of runs, and the padded table that the trees read, (n, p)."""
+        made = fingerprints_of(runs, self.counters, self.params, self.scale, cuts)
+        return made, np.array([padded(one, self.n_phases) for one in made])
+
+
+def fit_paper(
+    runs: Sequence[Telemetry],
+    counters: tuple[Counter, ...],
+    params: FingerprintParams,
+    seed: int,
+    cuts: Mapping[str, Cut],
+) -> PaperModel:
+    """Learn from labelled runs, whose order changes nothing. Raises ValueError without a run."""
+    ordered = sorted(runs, key=lambda run: (str(run.workload), run.run_id))
+    scale = learn_scale(ordered, counters)
+    known = fingerprints_of(ordered, counters, params, scale, cuts)
+    n_phases = max(one.most_phases for one in known)
+    features = np.array([padded(one, n_phases) for one in known])
+    labels = [str(run.workload) for run in ordered]
+    spreads = {one: spread_by_workload(distances_of_pairs(phases_of(known), one), labels) for one in DISTANCES}
+    trees = fit_trees(features, labels, seed)
+    return PaperModel(counters, params, scale, n_phases, known, features, trees, spreads, seed)
+
+
+def padded(fingerprint: Fingerprint, n_phases: int) -> FloatArray:
+    """The fingerprint as the table n × q × k, flat: (n_counters · n_phases · n_statistics,).
+
+    Fewer phases are padded with zeros (V-C). A counter with more keeps its first n_phases − 1, and the mean of the
+    rest, weighted by their lengths, as the last: a run longer than those of the training loses detail and no sample."""
+    table = np.zeros((len(fingerprint.counters), n_phases, len(STATISTICS)))
+    for row, bounds, summaries in zip(table, fingerprint.bounds, fingerprint.summaries, strict=True):
+        if len(summaries) <= n_phases:
+            row[: len(summaries)] = summaries
+            continue
+        row[: n_phases - 1] = summaries[: n_phases - 1]
+        row[-1] = np.average(summaries[n_phases - 1 :], axis=0, weights=np.diff(bounds)[n_phases - 1 :])
+    return table.ravel()
+
+
+def phases_of(fingerprints: Sequence[Fingerprint]) -> list[FloatArray]:
+    """The sequence of phases of each run: (n_phases, n_counters · n_statistics)."""
+    return [one.workload_phases for one in fingerprints]
+
+
+def fit_trees(features: FloatArray, labels: Sequence[str], seed: int) -> Trees:
+    """Learn to tell workloads apart (RQ1), every workload weighing the same. features: (n_runs, n_features)."""
+    classes = tuple(sorted(set(labels)))
+    if len(classes) == 1 or not (features.min(axis=0) < features.max(axis=0)).any():
+        return Trees(classes, None)
+    lightgbm = lightgbm_alone()
+    numbers = np.array([classes.index(label) for label in labels])
+    counts = np.bincount(numbers, minlength=len(classes))
+    weight = len(numbers) / (len(classes) * counts[numbers])
+    data = lightgbm.Dataset(np.ascontiguousarray(features), numbers, weight=weight)
+    text = lightgbm.train({**TREES, "num_class": len(classes), "seed": seed}, data, N_TREES).model_to_string()
+    return Trees(classes, booster_from(text, features.shape[1]))
+
+
+def by_distance(
+    model: PaperModel, described: Sequence[Fingerprint], measure: Measure
+) -> tuple[list[str], NDArray[np.bool_]]:
+    """The distance classifier of V-D: the workload of each run, and whether its threshold confirms it."""
+    verdicts = nearest_workloads(
+        distances_between(phases_of(described), phases_of(model.known), measure),
+        [len(one.workload_phases) for one in described],
+        [len(one.workload_phases) for one in model.known],
+        [str(one.workload) for one in model.known],
+        model.spreads[measure],
+    )
+    return list(verdicts.workloads), verdicts.is_known
+
+
+def table_iii(
+    named: Mapping[str, Sequence[str]], known: Sequence[str], said_unknown: Mapping[str, Sequence[bool]]
+) -> pd.DataFrame:
+    """One row an unknown and a known workload: unknown, known, share (of its runs that the trees, which must choose,
+    call so), said_unknown (of its runs, by the model, which need not), n.
+
+    named, said_unknown: by unknown workload, of each of its runs."""
+    rows = [
+        {
+            "unknown": workload,
+            "known": name,
+            "share": list(names).count(name) / len(names),
+            "said_unknown": float(np.mean(said_unknown[workload])),
+            "n": len(names),
+        }
+        for workload, names in named.items()
+        for name in known
+    ]
+    return pd.DataFrame(rows)
+
+
+def table_iii_figures(table: pd.DataFrame, reason: str = "") -> Figures:
+    """`paper.share.<unknown>.<known>`, and how often the unknown ones were said to be unknown."""
+    figures: Figures = {}
+    if table.empty:
+        put(figures, "paper.share", None, reason)
+        put(figures, "paper.said_unknown", None, reason)
+        return figures
+    for row in table.to_dict("records"):
+        put(figures, f"paper.share.{row['unknown']}.{row['known']}", row["share"])
+        put(figures, f"paper.said_unknown.{row['unknown']}", row["said_unknown"])
+    each = table.drop_duplicates("unknown")
+    put(figures, "paper.said_unknown", float(each["said_unknown"].mean()))
+    return figures
+
+
+def similarity_of(fingerprints: Sequence[Fingerprint]) -> tuple[Figures, dict[str, pd.DataFrame]]:
+    """Table IV and the phases behind it, over fingerprints on one scale: figures, and the tables `table_iv` (a row a
+    workload and measure) and `phase_lengths` (phases of counters by their n_samples, and in how many the Dickey–Fuller
+    statistic is determined)."""
+    lengths = np.concatenate([np.diff(bounds) for run in fingerprints for bounds in run.bounds])
+    statistics = np.concatenate([one[:, ADF] for run in fingerprints for one in run.summaries])
+    told = pd.DataFrame({"n_samples": lengths, "is_determined": statistics != UNDETERMINED})
+    by_length = told.groupby("n_samples")["is_determined"].agg(n="size", n_determined="sum").reset_index()
+    figures: Figures = {
+        "adf.determined_share": float(told["is_determined"].mean()),
+        "phases.n": len(told),
+        "phases.mean": float(np.mean([len(one.workload_phases) for one in fingerprints])),
+        "phases.mean_of_counters": len(told) / sum(len(one.summaries) for one in fingerprints),
+        "phases.most": max(one.most_phases for one in fingerprints),
+    }
+    table = pd.DataFrame(_table_iv(fingerprints))
+    for row in table.to_dict("records"):
+        for name in ("mean", "deviation"):
+            reason = "one run of this workload: no pair"
+            put(figures, f"distance.{name}.{row['measure']}.{row['workload']}", row[name], reason)
+    return figures, {"table_iv": table, "phase_lengths": by_length}
+
+
+def _table_iv(fingerprints: Sequence[Fingerprint]) -> Iterator[dict[str, Any]]:
+    """workload, measure, mean, deviation, n_pairs of the distances between its own runs, and the same with `others_`
+    for those to runs of other workloads."""
+    kept = np.unique(np.linspace(0, len(fingerprints) - 1, min(len(fingerprints), MOST_RUNS)).astype(int))
+    labels = np.array([str(fingerprints[at].workload) for at in kept])
+    for measure in DISTANCES:
+        distances = distances_of_pairs(phases_of([fingerprints[at] for at in kept]), measure)
+        for workload in np.unique(labels):
+            is_it = labels == workload
+            inner = distances[np.ix_(is_it, is_it)]
+            yield {
+                "workload": str(workload),
+                "measure": measure,
+                **_described(spread_of(inner[np.triu_indices(len(inner), k=1)]), ""),
+                **_described(spread_of(distances[np.ix_(is_it, ~is_it)].ravel()), "others_"),
+            }
+
+
+def _described(spread: Spread | None, prefix: str) -> dict[str, float | int | None]:
+    return {
+        f"{prefix}mean": spread.mean if spread else None,
+        f"{prefix}deviation": spread.deviation if spread else None,
+        f"{prefix}n_pairs": spread.n if spread else 0,
+    }
+
+
+def threshold_rows(model: PaperModel, described: Sequence[Fingerprint]) -> Iterator[dict[str, Any]]:
+    """One row a measure, level and rule: n_own, n_rejected (tested runs that their own workload rejects), n_other,
+    n_accepted (a tested run and another workload that takes it for its own).
+
+    Whole runs: a run is of a workload if its distance to the nearest known run of it is one that runs of the workload
+    have. Phases: if at some offset every phase is like the one that it meets in that run."""
+    labels = np.array([str(one.workload) for one in model.known])
+    for measure in DISTANCES:
+        phase_level = _spreads_of_phases(model.known, measure)
+        counts = {(level, rule): [0, 0, 0, 0] for level in LEVELS for rule in RULES}
+        to_known = distances_between(phases_of(described), phases_of(model.known), measure)
+        for run, distances in zip(described, to_known, strict=True):
+            for workload in model.trees.classes:
+                places = np.flatnonzero(labels == workload)
+                at = int(places[distances[places].argmin()])
+                whole, phases = model.spreads[measure].get(workload), phase_level.get(workload)
+                first = 0 if workload == run.workload else 2
+                for (level, rule), count in counts.items():
+                    if level == "workload":
+                        is_taken = whole is not None and bool(is_within(distances[at], whole, rule))
+                    else:
+                        known = model.known[at].workload_phases
+                        is_taken = (
+                            phases is not None
+                            and similar_offset(run.workload_phases, known, phases, measure, rule) is not None
+                        )
+                    count[first] += 1
+                    count[first + 1] += is_taken if first else not is_taken
+        for (level, rule), n in counts.items():
+            yield {"measure": measure, "level": level, "rule": rule, **dict(zip(COUNTS, n, strict=True))}
+
+
+def _spreads_of_phases(known: Sequence[Fingerprint], measure: Measure) -> dict[str, Spread]:
+    """Spreads of single phases, from an even sample of the known runs of each workload."""
+    runs: list[FloatArray] = []
+    labels: list[str] = []
+    for workload in dict.fromkeys(str(one.workload) for one in known):
+        same = [one.workload_phases for one in known if one.workload == workload]
+        kept = np.unique(np.linspace(0, len(same) - 1, min(len(same), MOST_FOR_PHASES)).astype(int))
+        runs += [same[at] for at in kept]
+        labels += [workload] * len(kept)
+    return phase_spreads(runs, labels, measure)
+
+
+def threshold_figures(table: pd.DataFrame, reason: str = "") -> Figures:
+    """`threshold.false_reject` and `.false_accept` with `.<rule>.<level>.<measure>`, over all splits together; without
+    these: of the radius and DTW, for whole runs."""
+    figures: Figures = {}
+    for rule in RULES:
+        for level in LEVELS:
+            for measure in DISTANCES:
+                counts = dict.fromkeys(COUNTS, 0)
+                if not table.empty:
+                    rows = table[(table["rule"] == rule) & (table["level"] == level) & (table["measure"] == measure)]
+                    counts = {name: int(rows[name].sum()) for name in COUNTS}
+                for name, n, n_wrong in (
+                    ("false_reject", "n_own", "n_rejected"),
+                    ("false_accept", "n_other", "n_accepted"),
+                ):
+                    share = counts[n_wrong] / counts[n] if counts[n] else None
+                    why = reason or "no run to ask"
+                    put(figures, f"threshold.{name}.{rule}.{level}.{measure}", share, why)
+                    if (rule, level, measure) == (RADIUS, "workload", "dtw"):
+                        put(figures, f"threshold.{name}", share, why)
+    return figures
+
+
+def pair_scores(model: PaperModel, features: FloatArray, truth: Sequence[str]) -> dict[str, float] | None:
+    """RQ1 as a binary question: do two runs have the same workload? Learned from pairs of training runs, described by
+    how far they lie apart in each feature, asked of pairs of tested ones: accuracy, and precision, recall and F1 of
+    "same". None where one side has no pair of each kind."""
+    rng = np.random.default_rng([model.seed, len(truth)])
+    known = [str(one.workload) for one in model.known]
+    train, test = draw_pairs(known, MOST_PAIRS, rng), draw_pairs(truth, MOST_PAIRS, rng)
+    if not len(train) or not len(test):
+        return None
+    trees = fit_trees(_differences(model.features, train), _same_or_not(known, train), model.seed)
+    return binary_scores(_same_or_not(truth, test), trees.workloads(_differences(features, test)))
+
+
+def draw_pairs(labels: Sequence[str], n_most: int, rng: np.random.Generator) -> Pairs:
+    """Pairs of positions, (n, 2): of the same workload and of different ones, as many of each, at most n_most in all.
+
+    Empty where no workload has two runs, or there is only one workload."""
+    told = np.asarray(labels)
+    first, second = np.triu_indices(len(told), k=1)
+    is_same = told[first] == told[second]
+    n_each = min(int(is_same.sum()), int((~is_same).sum()), n_most // 2)
+    kept = np.sort(np.concatenate([rng.permutation(np.flatnonzero(kind))[:n_each] for kind in (is_same, ~is_same)]))
+    return np.stack([first[kept], second[kept]], axis=1)
+
+
+def binary_scores(truth: Sequence[str], told: Sequence[str]) -> dict[str, float]:
+    """accuracy, and precision, recall and F1 of `same`."""
+    is_same, said_same = np.asarray(truth) == SAME, np.asarray(told) == SAME
+    n_hit, n_said, n_true = int((is_same & said_same).sum()), int(said_same.sum()), int(is_same.sum())
+    return {
+        "accuracy": float((is_same == said_same).mean()),
+        "precision": n_hit / n_said if n_said else 0.0,
+        "recall": n_hit / n_true if n_true else 0.0,
+        "f1": 2 * n_hit / (n_said + n_true) if n_said + n_true else 0.0,
+    }
+
+
+def pair_figures(scores: Sequence[Mapping[str, float]], reason: str = "") -> Figures:
+    """`pairs.<measure>`: means over the splits."""
+    figures: Figures = {}
+    why = reason or "no two runs of one workload, and of two, on both sides of a split"
+    for measure in ("accuracy", "precision", "recall", "f1"):
+        put_summary(figures, f"pairs.{measure}", summary_of([one[measure] for one in scores]), why)
+    return figures
+
+
+def _differences(features: FloatArray, pairs: Pairs) -> FloatArray:
+    return np.asarray(np.abs(features[pairs[:, 0]] - features[pairs[:, 1]]))
+
+
+def _same_or_not(labels: Sequence[str], pairs: Pairs) -> list[str]:
+    told = np.asarray(labels)
+    return [SAME if same else DIFFERENT for same in told[pairs[:, 0]] == told[pairs[:, 1]]]

@@ -1,0 +1,281 @@
+"""What the counters of a machine are made of: the fewest known fingerprints that add up to them.
+
+A fingerprint is the mean of each counter over a run. Rates of several workloads on one machine add up, so a busy
+machine is a sum of fingerprints, each with a weight of its own: a workload that gets less of the machine does less of
+everything. Sums of one, two and three are fitted by non-negative least squares on relative deviations, and each is
+judged by the deviation that is left, in units of what runs of one workload differ by; a counter that is far off counts
+no more than one that is a little off, as there may always be something that nobody has learned."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.workloads.telemetry import FloatArray
+
+MOST_PARTS = 3
+PART_COST = 6.0  # squared deviations that a further part must take away
+MOST_COST = 16.0  # squared deviations that one counter counts at most
+# of the logarithm of a mean, between runs of one workload with one input: a group's counters are nobody else's, so
+# that they may differ more, as with another input, before they are another workload's
+LEAST_SPREAD = {True: 0.15, False: 0.4}  # by whether rows add up
+FLOOR_QUANTILE = 0.1  # of the means that are not 0: what is less is as good as nothing
+FLOORS = 3.0  # a counter says which workload it is of from so many floors on
+N_BEAM = 8  # best pairs that are tried with a third part
+MOST_PROTOTYPES = 60  # that take part in sums; of more, those that fit best alone
+MOST_EXEMPLARS = 60  # runs of a workload that are tried one by one, an even sample
+STEPS = 4  # of the reweighted least squares
+SWEEPS = 8  # of the coordinate descent inside a step
+ROBUST_DEVIATIONS = 3.0  # from which on a counter weighs less
+LEAST_GRAM = 1e-300
+WEIGHTS = np.exp(np.linspace(np.log(0.12), np.log(1.6), 15))  # of a fingerprint alone
+WEIGHT_SPREAD = 1.0  # of the logarithm of a weight: a workload seldom does three times or a third of what it did
+DOMINANT = 0.7  # share of a counter from which on a part answers for it
+
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Library:
+    """Known fingerprints on the same counters.
+
+    rows: (n, c), first the prototypes (means over the runs of a workload with one input), then single runs.
+    workloads: of each row. n_prototypes: rows that take part in sums. floor: (c,), below which a counter is as good as
+    0. spread: (c,), deviation of the logarithm between runs of one workload. idle: (c,), of levels what an idle machine
+    shows, 0 of rates. is_scaled: (c,), whether a counter shrinks with the weight; levels of a group do not."""
+
+    rows: FloatArray
+    workloads: tuple[str, ...]
+    n_prototypes: int
+    floor: FloatArray
+    spread: FloatArray
+    idle: FloatArray
+    is_scaled: NDArray[np.bool_]
+    most_parts: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The known workloads, sorted."""
+        return tuple(sorted(set(self.workloads)))
+
+
+@dataclass(frozen=True)
+class Part:
+    """One known workload in a sum. weight: of its fingerprint, 1 being what it was learned at. share: mean share of the
+    counters that is its. gain: squared deviations that are left without it, less those with it. purity: mean squared
+    deviation of the counters that it answers for, MOST_COST where there are none; n_dominant: how many."""
+
+    workload: str
+    row: int
+    weight: float
+    share: float
+    gain: float
+    purity: float
+    n_dominant: int
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The best sum. parts: by weight, the largest first. fitted: (c,). deviations: (c,), of the logarithm of what was
+    seen from that of the sum, in units of spread, NaN: not measured. cost: their squares, each at most MOST_COST,
+    summed; excess: of those where more was seen; lack: of those where less was."""
+
+    parts: tuple[Part, ...]
+    fitted: FloatArray
+    deviations: FloatArray
+    cost: float
+
+    @property
+    def excess(self) -> float:
+        """Cost of the counters of which there is more than the sum says."""
+        return float(np.where(np.nan_to_num(self.deviations) > 0, _cost(self.deviations), 0.0).sum())
+
+    @property
+    def lack(self) -> float:
+        """Cost of the counters of which there is less than the sum says."""
+        return self.cost - self.excess
+
+    @property
+    def misfit(self) -> float:
+        """Mean cost of a counter."""
+        return self.cost / len(self.deviations)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """All sums of one number of parts. rows: (n, m) places in the library; weights: (n, m); cost: (n,), with what the
+    parts cost; fitted, deviations: (n, c)."""
+
+    rows: Places
+    weights: FloatArray
+    fitted: FloatArray
+    deviations: FloatArray
+    cost: FloatArray
+
+
+def learn_library(
+    means: FloatArray,
+    workloads: Sequence[str],
+    clusters: Sequence[str],
+    is_rate: NDArray[np.bool_],
+    *,
+    scales_levels: bool,
+    most_parts: int = MOST_PARTS,
+) -> Library:
+    """From training runs: means (n, c), NaN: not measured; workload of each, and what its repetitions share.
+
+    scales_levels: whether levels shrink with the weight, as those of a machine do that add up."""
+    usual = np.nan_to_num(np.nanmedian(means, axis=0))
+    means = np.where(np.isfinite(means), means, usual)
+    floor = np.array([_floor(np.abs(column)) for column in means.T])
+    labels, names = np.asarray(clusters), np.asarray(workloads)
+    logs = np.log(np.maximum(means, 0) + floor)
+    groups = [np.flatnonzero(labels == cluster) for cluster in sorted(set(clusters))]
+    residuals = np.concatenate([logs[places] - logs[places].mean(axis=0) for places in groups])
+    freedom = max(1, len(means) - len(groups))
+    spread = np.maximum(LEAST_SPREAD[most_parts > 1], np.sqrt(np.sum(residuals**2, axis=0) / freedom))
+    prototypes = np.array([means[places].mean(axis=0) for places in groups])
+    kept = np.concatenate([_even(np.flatnonzero(names == name), MOST_EXEMPLARS) for name in sorted(set(workloads))])
+    return Library(
+        rows=np.maximum(np.concatenate([prototypes, means[kept]]), 0),
+        workloads=tuple(str(names[places[0]]) for places in groups) + tuple(str(names[at]) for at in kept),
+        n_prototypes=len(groups),
+        floor=floor,
+        spread=spread,
+        idle=np.where(is_rate, 0.0, means.min(axis=0)),
+        is_scaled=np.asarray(is_rate) | scales_levels,
+        most_parts=most_parts,
+    )
+
+
+def superpose(means: FloatArray, others: FloatArray, weight: float, idle: FloatArray) -> FloatArray:
+    """What a machine shows on which both run, the second with a weight: rates add up, levels above those of an idle
+    machine too. (n, c) or (c,)."""
+    return np.asarray(means + weight * (others - idle))
+
+
+def sums_of(seen: FloatArray, library: Library) -> list[Sums]:
+    """All sums of one, two, … known fingerprints fitted to a run. seen: (c,) means, NaN: not measured."""
+    singles = _fitted(seen, np.arange(len(library.rows))[:, None], library)
+    found = [singles]
+    places = np.arange(library.n_prototypes)
+    if len(places) > MOST_PROTOTYPES:
+        places = np.sort(np.argsort(singles.cost[: library.n_prototypes])[:MOST_PROTOTYPES])
+    if library.most_parts >= 2 and len(places) >= 2:
+        found.append(_fitted(seen, np.array(list(combinations(places.tolist(), 2))), library))
+    if library.most_parts >= 3 and len(places) >= 3:
+        best = found[-1].rows[np.argsort(found[-1].cost)[:N_BEAM]].tolist()
+        triples = {tuple(sorted((*pair, one))) for pair in best for one in places.tolist() if one not in pair}
+        found.append(_fitted(seen, np.array(sorted(triples)), library))
+    return found
+
+
+def best_sum(sums: Sequence[Sums], library: Library, without: Sequence[str] = ()) -> Sum | None:
+    """The cheapest sum, of workloads that are not left out; None where all are."""
+    names = np.asarray(library.workloads)
+    least = [np.where(np.isin(names[one.rows], list(without)).any(axis=1), np.inf, one.cost) for one in sums]
+    size = int(np.argmin([cost.min() for cost in least]))
+    at = int(least[size].argmin())
+    if not np.isfinite(least[size][at]):
+        return None
+    chosen, fitted = sums[size], sums[size].fitted[at]
+    squares = _cost(chosen.deviations[at])
+    is_sign = fitted > FLOORS * library.floor
+    parts = []
+    for row, weight in zip(chosen.rows[at].tolist(), chosen.weights[at].tolist(), strict=True):
+        if weight <= 0:
+            continue
+        of_part = np.where(library.is_scaled, weight, 1.0) * library.rows[row] / np.maximum(fitted, library.floor)
+        is_dominant = is_sign & (of_part > DOMINANT)
+        rest = [
+            np.where((names[one.rows] == names[row]).any(axis=1), np.inf, cost)
+            for one, cost in zip(sums, least, strict=True)
+        ]
+        parts.append(
+            Part(
+                workload=str(names[row]),
+                row=row,
+                weight=float(weight),
+                share=float(np.minimum(of_part, 1)[is_sign].mean()) if is_sign.any() else 0.0,
+                gain=float(min(min(cost.min() for cost in rest) - least[size][at], MOST_COST * len(fitted))),
+                purity=float(squares[is_dominant].mean()) if is_dominant.any() else MOST_COST,
+                n_dominant=int(is_dominant.sum()),
+            )
+        )
+    parts.sort(key=lambda part: (-part.weight, part.workload))
+    return Sum(tuple(parts), fitted, chosen.deviations[at], float(squares.sum()))
+
+
+def _fitted(seen: FloatArray, rows: Places, library: Library) -> Sums:
+    """Each sum with its best weights."""
+    is_there = np.isfinite(seen)
+    values, floor, spread = np.where(is_there, np.maximum(seen, 0), 0.0), library.floor, library.spread
+    parts = library.rows[rows]  # (n, m, c)
+    m = parts.shape[1]
+    free = library.is_scaled & is_there
+    fixed = np.where(library.is_scaled, 0.0, parts.sum(axis=1))  # (n, c)
+    if m == 1:
+        weights = _best_weights(values, parts[:, 0], library, is_there)
+        fitted = np.where(library.is_scaled, weights * parts[:, 0], parts[:, 0])
+        deviations = np.log((values + floor) / (fitted + floor)) / spread
+    else:
+        weights, fitted, deviations = _least_squares(values, parts, fixed, free, library)
+    deviations = np.where(is_there, deviations, np.nan)
+    unlikely = (np.log(np.maximum(weights, 1e-3)) / WEIGHT_SPREAD) ** 2
+    cost = _cost(deviations).sum(axis=1) + PART_COST * m + unlikely.sum(axis=1)
+    return Sums(rows, weights, fitted, deviations, cost)
+
+
+def _best_weights(values: FloatArray, parts: FloatArray, library: Library, is_there: NDArray[np.bool_]) -> FloatArray:
+    """The weight of each fingerprint alone, (n, 1), out of WEIGHTS: the one that costs least."""
+    logs = np.log(values + library.floor)
+    costs = []
+    for weight in WEIGHTS:
+        fitted = np.where(library.is_scaled, weight * parts, parts)
+        squares = ((logs - np.log(fitted + library.floor)) / library.spread) ** 2
+        unlikely = (np.log(weight) / WEIGHT_SPREAD) ** 2
+        costs.append(np.minimum(squares, MOST_COST)[:, is_there].sum(axis=1) + unlikely)
+    return np.asarray(WEIGHTS[np.argmin(costs, axis=0)][:, None])
+
+
+def _least_squares(
+    values: FloatArray, parts: FloatArray, fixed: FloatArray, free: NDArray[np.bool_], library: Library
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Non-negative weights (n, m), what they add up to and its deviations, (n, c) each: least squares, reweighted by
+    what each counter is expected to be and by how far off it is."""
+    floor, spread = library.floor, library.spread
+    n, m, _ = parts.shape
+    weights = np.full((n, m), 1.0 / m)
+    precision = np.broadcast_to(np.where(free, 1 / (spread * (values + FLOORS * floor)) ** 2, 0.0), fixed.shape)
+    fitted = deviations = fixed
+    for _ in range(STEPS):
+        weighted = parts * precision[:, None, :]
+        gram, slope = weighted @ parts.transpose(0, 2, 1), weighted @ values  # (n, m, m), (n, m)
+        for _ in range(SWEEPS):
+            for i in range(m):
+                left = slope[:, i] - (gram[:, i] * weights).sum(axis=1) + gram[:, i, i] * weights[:, i]
+                weights[:, i] = np.maximum(left / np.maximum(gram[:, i, i], LEAST_GRAM), 0)
+        fitted = fixed + np.where(library.is_scaled, (weights[:, None, :] @ parts)[:, 0], 0.0)
+        deviations = np.log((values + floor) / (fitted + floor)) / spread
+        robust = 1 / (1 + (deviations / ROBUST_DEVIATIONS) ** 2)
+        precision = np.where(free, robust / (spread * ((fitted + values) / 2 + FLOORS * floor)) ** 2, 0.0)
+    return weights, fitted, deviations
+
+
+def _cost(deviations: FloatArray) -> FloatArray:
+    """Squared deviations, each at most MOST_COST: (…, c). Where some counters were not measured the others stand for
+    them."""
+    is_there = np.isfinite(deviations)
+    share = np.maximum(is_there.mean(axis=-1, keepdims=True), 1 / deviations.shape[-1])
+    return np.asarray(np.minimum(np.nan_to_num(deviations) ** 2, MOST_COST) / share)
+
+
+def _floor(means: FloatArray) -> float:
+    present = means[means > 0]
+    return float(np.quantile(present, FLOOR_QUANTILE)) if len(present) else 1.0
+
+
+def _even(places: Places, most: int) -> Places:
+    return places if len(places) <= most else places[np.linspace(0, len(places) - 1, most).round().astype(int)]

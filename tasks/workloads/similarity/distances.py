@@ -1,0 +1,175 @@
+"""Distances between sequences of phases: Euclidean and dynamic time warping, at the best offset (CWD, III-C, V-D).
+
+Compiled by numba. The other sequence is read dimension by dimension, (d, m), so that the local costs of a whole row are
+made at once by vector instructions; what remains for each cell is two minima and a sum."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tasks.workloads.telemetry import FloatArray
+
+# ed: eq. 5; dtw: local cost |p − q| summed over dimensions (V-D); dtw_squared: (p − q)², no root (eq. 6)
+Measure = Literal["ed", "dtw", "dtw_squared"]
+MEASURES: tuple[Measure, ...] = get_args(Measure)
+KINDS: dict[Measure, int] = {"ed": -1, "dtw": 0, "dtw_squared": 1}
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Match:
+    """How two runs compare.
+
+    distance: of the runs, over the phases compared; offset: phases of the longer run before the shorter one begins;
+    phases: (n_compared,), distance of each pair of phases at that offset."""
+
+    distance: float
+    offset: int
+    phases: FloatArray
+
+
+def match_phases(one: FloatArray, other: FloatArray, measure: Measure = "dtw") -> Match:
+    """Compare two runs, phases (m, d) and (n, d); with m ≠ n the shorter one at its best offset in the longer one.
+
+    V-D: ∃ j ∈ ℕ with t_i ≈ t'_(i+j) for all i; every offset from 0 to |m − n| is tried, the smallest distance
+    counts, and of equal ones the smallest offset. m = n leaves offset 0 alone."""
+    longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
+    windows = [longer[offset : offset + len(shorter)] for offset in range(len(longer) - len(shorter) + 1)]
+    distances = [float(distances_between([window], [shorter], measure)[0, 0]) for window in windows]
+    offset = int(np.argmin(distances))
+    return Match(distances[offset], offset, phase_distances(windows[offset], shorter, measure))
+
+
+def phase_distances(one: FloatArray, other: FloatArray, measure: Measure) -> FloatArray:
+    """Distance of phase i of one to phase i of the other, both (p, d): (p,).
+
+    A phase is one vector, so warping has nothing to warp: with DTW this is its local cost."""
+    gaps = one - other
+    if measure == "dtw":
+        return np.asarray(np.sum(np.abs(gaps), axis=1))
+    squares = np.sum(gaps**2, axis=1)
+    return np.asarray(np.sqrt(squares) if measure == "ed" else squares)
+
+
+def distances_between(runs: Sequence[FloatArray], known: Sequence[FloatArray], measure: Measure = "dtw") -> FloatArray:
+    """Distance of every run, phases (m, d), to every known one, each at its best offset: (n_runs, n_known).
+
+    Raises ValueError for an empty run, unequal d, or a value that is not finite."""
+    one, other = _packed(runs), _packed(known)
+    return np.asarray(_matched_between(*one, *other, KINDS[measure]))
+
+
+def distances_of_pairs(runs: Sequence[FloatArray], measure: Measure = "dtw") -> FloatArray:
+    """Distance of every pair of runs, each at its best offset: (n, n), symmetric; each pair is computed once."""
+    return np.asarray(_matched_pairs(*_packed(runs), KINDS[measure]))
+
+
+def warping_distance(one: FloatArray, other: FloatArray, measure: Measure = "dtw") -> float:
+    """Least total local cost over all warping paths between (n, d) and (m, d), whatever their lengths."""
+    points, _ = _packed([one])
+    turned = np.ascontiguousarray(_packed([other])[0].T)
+    return float(_warp(points, turned, KINDS[measure], np.inf))
+
+
+def _packed(sequences: Sequence[FloatArray]) -> tuple[FloatArray, Indices]:
+    """Sequences one after another, (sum of lengths, d), C-contiguous, and where each begins, (n + 1,)."""
+    shaped = [np.asarray(sequence, dtype=np.float64) for sequence in sequences]
+    for position, sequence in enumerate(shaped):
+        if sequence.shape[0] == 0:
+            raise ValueError(f"sequence {position} is empty; a distance needs at least one phase")
+        if sequence.shape[1] != shaped[0].shape[1]:
+            raise ValueError(f"sequence {position} has {sequence.shape[1]} dimensions, the first {shaped[0].shape[1]}")
+        if not np.isfinite(sequence).all():
+            raise ValueError(f"sequence {position} holds a value that is not finite")
+    points = np.concatenate(shaped) if shaped else np.empty((0, 0))
+    starts = np.cumsum([0, *(len(sequence) for sequence in shaped)])
+    return np.ascontiguousarray(points), starts.astype(np.int64)
+
+
+@njit(cache=True, fastmath={"reassoc", "contract", "nsz", "arcp"}, boundscheck=False)
+def _row_of_costs(point: FloatArray, turned: FloatArray, kind: int, costs: FloatArray) -> None:
+    """costs[j] = sum over k of |point[k] − turned[k, j]|, or of its square."""
+    for j in range(costs.shape[0]):
+        costs[j] = 0.0
+    for k in range(point.shape[0]):
+        value = point[k]
+        if kind == 0:
+            for j in range(costs.shape[0]):
+                costs[j] += abs(value - turned[k, j])
+        else:
+            for j in range(costs.shape[0]):
+                costs[j] += (value - turned[k, j]) * (value - turned[k, j])
+
+
+@njit(cache=True, fastmath={"nnan"}, boundscheck=False)
+def _warp(one: FloatArray, turned: FloatArray, kind: int, ceiling: float) -> float:
+    """Least total cost over all warping paths of one: (n, d) and turned: (d, m), both C-contiguous.
+
+    w_k = (i, j) moves to (i+1, j), (i, j+1) or (i+1, j+1). Gives up with infinity as soon as no path can stay at or
+    below `ceiling`: every path crosses every row."""
+    n, m = one.shape[0], turned.shape[1]
+    row, costs, reached = np.full(m + 1, np.inf), np.empty(m), np.empty(m)
+    row[0] = 0.0
+    for i in range(n):
+        _row_of_costs(one[i], turned, kind, costs)
+        for j in range(m):
+            reached[j] = min(row[j], row[j + 1]) + costs[j]
+        row[0] = left = least = np.inf
+        for j in range(m):
+            left = min(reached[j], left + costs[j])
+            row[j + 1] = left
+            least = min(least, left)
+        if least > ceiling:
+            return np.inf
+    return float(row[m])
+
+
+@njit(cache=True, fastmath={"reassoc", "contract", "nsz", "arcp"}, boundscheck=False)
+def _straight(one: FloatArray, other: FloatArray) -> float:
+    """d = √(Σ (x_i − x_j)²) over all phases of two runs of equal shape (p, d) (eq. 5)."""
+    total = 0.0
+    for i in range(one.shape[0]):
+        for k in range(one.shape[1]):
+            total += (one[i, k] - other[i, k]) ** 2
+    return float(np.sqrt(total))
+
+
+@njit(cache=True, boundscheck=False)
+def _at_best_offset(one: FloatArray, other: FloatArray, kind: int) -> float:
+    """Smallest distance of the shorter run to any part of the longer one that has as many phases."""
+    longer, shorter = (one, other) if one.shape[0] >= other.shape[0] else (other, one)
+    n = shorter.shape[0]
+    turned = np.ascontiguousarray(shorter.T)
+    best = np.inf
+    for offset in range(longer.shape[0] - n + 1):
+        window = longer[offset : offset + n]
+        best = min(best, _straight(window, shorter) if kind < 0 else _warp(window, turned, kind, best))
+    return best
+
+
+@njit(cache=True, boundscheck=False)
+def _matched_pairs(points: FloatArray, starts: Indices, kind: int) -> FloatArray:
+    n = starts.shape[0] - 1
+    found = np.zeros((n, n))
+    for a in range(n):
+        for b in range(a + 1, n):
+            one, other = points[starts[a] : starts[a + 1]], points[starts[b] : starts[b + 1]]
+            found[a, b] = found[b, a] = _at_best_offset(one, other, kind)
+    return found
+
+
+@njit(cache=True, boundscheck=False)
+def _matched_between(
+    points: FloatArray, starts: Indices, others: FloatArray, other_starts: Indices, kind: int
+) -> FloatArray:
+    n, m = starts.shape[0] - 1, other_starts.shape[0] - 1
+    found = np.zeros((n, m))
+    for a in range(n):
+        for b in range(m):
+            one, other = points[starts[a] : starts[a + 1]], others[other_starts[b] : other_starts[b + 1]]
+            found[a, b] = _at_best_offset(one, other, kind)
+    return found

@@ -1,0 +1,101 @@
+"""The paper's method in numbers: pairs of runs, thresholds by hand, and the table that the trees read."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.workloads.evaluate.paper import (
+    DIFFERENT,
+    SAME,
+    binary_scores,
+    by_distance,
+    draw_pairs,
+    fit_paper,
+    table_iii,
+    table_iii_figures,
+    threshold_figures,
+    threshold_rows,
+)
+from tasks.workloads.identify.params import FingerprintParams
+from tasks.workloads.identify.phases import Fingerprint
+from tasks.workloads.similarity.thresholds import Spread
+
+
+def one_phase(workload, value):
+    """A run of one phase that is one number."""
+    phase = np.array([[float(value)]])
+    return Fingerprint(f"{workload}-{value}", workload, ("c",), (), (), np.array([0, 1]), phase)
+
+
+KNOWN = [one_phase("a", 0), one_phase("a", 2), one_phase("b", 10), one_phase("b", 14)]
+SPREADS = {"a": Spread(2, 0.5, 1), "b": Spread(4, 1, 1)}
+
+
+def rows(known, tested, spreads):
+    classes = tuple(sorted({one.workload for one in known}))
+    model = SimpleNamespace(
+        known=known, trees=SimpleNamespace(classes=classes), spreads={"ed": spreads, "dtw": spreads}
+    )
+    return pd.DataFrame(threshold_rows(model, tested))
+
+
+def test_workloads_that_differ_are_named_by_trees_and_distances(campaign):
+    runs = campaign(rounds=6)
+    model = fit_paper(runs[:24], runs[0].counters, FingerprintParams(), 0, {})
+    made_of, features = model.describe(runs[24:], {})
+    assert model.trees.workloads(features) == [run.workload for run in runs[24:]]
+    told, _ = by_distance(model, made_of, "dtw")
+    assert np.mean([a == run.workload for a, run in zip(told, runs[24:], strict=True)]) >= 0.8
+
+
+def test_the_three_rules_by_hand():
+    """a at 2.4 is 0.4 from a, 7.6 from b; a at 6 is 4 from both; b at 12.5 is 1.5 from b, 10.5 from a."""
+    table = rows(KNOWN, [one_phase("a", 2.4), one_phase("a", 6), one_phase("b", 12.5)], SPREADS)
+    own = table[(table["measure"] == "ed") & (table["level"] == "workload")].set_index("rule")
+    assert own["n_own"].tolist() == [3, 3, 3] and own["n_other"].tolist() == [3, 3, 3]
+    # within: 0.4 is too near a, 4 too far, 1.5 too near b; radius and one-sided (reach 3): only 4 is too far from a
+    assert own["n_rejected"].to_dict() == {"within": 3, "radius": 1, "one_sided": 1}
+    # others: b takes a at 6 (4 is its mean) by every rule
+    assert own["n_accepted"].to_dict() == {"within": 1, "radius": 1, "one_sided": 1}
+
+
+def test_a_workload_seen_once_takes_no_run():
+    table = rows([one_phase("a", 0), one_phase("b", 9)], [one_phase("a", 0)], {})
+    assert (table["n_rejected"] == 1).all() and (table["n_accepted"] == 0).all()
+
+
+def test_figures_add_up_over_splits_and_name_the_radius():
+    table = rows(KNOWN, [one_phase("a", 2.4), one_phase("a", 6), one_phase("b", 12.5)], SPREADS)
+    figures = threshold_figures(pd.concat([table, table]))
+    assert figures["threshold.false_reject.radius.workload.ed"] == pytest.approx(1 / 3)
+    assert figures["threshold.false_reject"] == figures["threshold.false_reject.radius.workload.dtw"]
+    missing = threshold_figures(pd.DataFrame(), "one workload")
+    assert missing["threshold.false_reject"] is None and missing["threshold.false_reject.reason"] == "one workload"
+
+
+def test_as_many_pairs_are_the_same_as_different_up_to_a_bound():
+    pairs = draw_pairs(list("aaabbc"), 100, np.random.default_rng(0))
+    told = np.array(list("aaabbc"))
+    assert (told[pairs[:, 0]] == told[pairs[:, 1]]).tolist().count(True) == 4 and len(pairs) == 8
+    assert (pairs[:, 0] < pairs[:, 1]).all()
+    assert len(draw_pairs(["a", "b"] * 50, 20, np.random.default_rng(0))) == 20
+
+
+@pytest.mark.parametrize("labels", [["a", "a"], ["a", "b"], ["a"]])
+def test_without_pairs_of_both_kinds_there_are_none(labels):
+    assert len(draw_pairs(labels, 10, np.random.default_rng(0))) == 0
+
+
+def test_binary_scores_by_hand():
+    found = binary_scores([SAME, SAME, DIFFERENT, DIFFERENT], [SAME, DIFFERENT, SAME, DIFFERENT])
+    assert found == {"accuracy": 0.5, "precision": 0.5, "recall": 0.5, "f1": 0.5}
+
+
+def test_table_iii_says_what_an_unknown_workload_was_taken_for():
+    table = table_iii({"bayes": ["cnn", "cnn", "redis"]}, ["cnn", "redis"], {"bayes": [True, True, False]})
+    figures = table_iii_figures(table)
+    assert figures["paper.share.bayes.cnn"] == pytest.approx(2 / 3)
+    assert figures["paper.said_unknown"] == pytest.approx(2 / 3)
+    assert table_iii_figures(pd.DataFrame(), "no runs of cnn")["paper.share.reason"] == "no runs of cnn"

@@ -1,0 +1,129 @@
+import json
+from dataclasses import replace
+from datetime import datetime
+
+import numpy as np
+import pytest
+
+from tasks.errors import BadInput
+from tasks.workloads.identify.identification import identify_all
+from tasks.workloads.identify.model import (
+    ARRAYS,
+    MAIN,
+    Logistic,
+    clusters_of,
+    fit_model,
+    folds_of,
+    load_model,
+    save_model,
+)
+from tasks.workloads.identify.params import IdentifyParams
+from tasks.workloads.telemetry import Counter, Telemetry
+
+
+def run(run_id, workload="redis", **labels):
+    return Telemetry(run_id, (Counter("a"),), np.arange(2.0), np.zeros((2, 1)), workload=workload, **labels)
+
+
+@pytest.fixture
+def folder(case, tmp_path):
+    save_model(case.model, tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_rounds_stay_together_in_their_order():
+    runs = [run(f"{name}{at}", name, round=str(at)) for at in (10, 9, 1, 2) for name in ("redis", "nginx")]
+    assert folds_of(runs, 2).tolist() == [1, 1, 1, 1, 0, 0, 0, 0]
+
+
+def test_without_rounds_neighbours_in_time_stay_together():
+    runs = [run(str(at), started_at=datetime(2026, 1, day)) for at, day in enumerate([5, 1, 4, 2, 3, 6])]
+    assert folds_of(runs, 3).tolist() == [2, 0, 1, 0, 1, 2]
+
+
+def test_a_round_with_most_of_the_runs_is_not_held_out_whole():
+    runs = [run(str(at), round="1" if at < 7 else "2") for at in range(9)]
+    assert folds_of(runs, 3).tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+
+
+def test_repetitions_share_workload_and_input():
+    found = clusters_of([run("1", input="small"), run("2", input="large"), run("3", input="small"), run("4")])
+    assert found[0] == found[2] and len(set(found)) == 3
+
+
+def test_a_probability_is_logistic():
+    one = Logistic(np.array([1.0]), np.array([2.0]), np.array([3.0]), -1.0)
+    assert one.probability(np.array([[1.0], [3.0]])).tolist() == pytest.approx([1 / (1 + np.e), 1 / (1 + np.exp(-2))])
+
+
+def test_a_run_without_a_label_is_refused(case):
+    with pytest.raises(BadInput, match="has no workload"):
+        fit_model([replace(case.train[0], workload=None)], IdentifyParams())
+
+
+def test_runs_without_a_common_counter_are_refused_in_one_line():
+    odd = replace(run("b"), counters=(Counter("b"),))
+    with pytest.raises(BadInput, match="2 runs: no counter in common"):
+        fit_model([run("a"), odd], IdentifyParams())
+
+
+def test_there_is_a_view_on_the_group_and_one_on_the_machine(case):
+    assert list(case.model.views) == ["own", "machine"]
+    assert {one.scope for one in case.model.views["own"].counters} == {"workload"}
+    assert case.model.workloads == ("cnn", "mariadb", "nginx", "redis")
+
+
+def test_a_higher_recall_of_known_runs_never_lowers_the_limit(case):
+    strict, lenient = (fit_model(case.train, IdentifyParams(known_recall=recall)) for recall in (0.5, 0.99))
+    assert all(strict.views[name].rest_limit <= lenient.views[name].rest_limit for name in ("own", "machine"))
+
+
+def test_one_known_workload_is_enough(case):
+    redis = [one for one in case.train if one.workload == "redis"]
+    model = fit_model(redis, IdentifyParams())
+    assert all(one.workload == "redis" for one in identify_all(redis, model))
+
+
+def test_a_loaded_model_gives_the_same_answers(case, folder):
+    runs = [*case.test, *case.strangers]
+    assert identify_all(runs, load_model(folder)) == identify_all(runs, case.model)
+    assert load_model(folder).learned_ids == case.model.learned_ids
+
+
+def test_saving_twice_writes_the_same_bytes_and_nothing_that_runs_code(case, folder, tmp_path):
+    save_model(case.model, tmp_path / "again")
+    for file in folder.iterdir():
+        assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes()
+    assert {file.suffix for file in folder.iterdir()} == {".json", ".parquet"}
+
+
+def test_a_file_that_is_missing_is_named(folder):
+    (folder / ARRAYS).unlink()
+    with pytest.raises(BadInput, match=r"no model of workloads .*arrays.parquet.*train again"):
+        load_model(folder)
+    with pytest.raises(BadInput, match="no model of workloads"):
+        load_model(folder / "elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("{", "JSONDecodeError"),
+        ("[]", "not of the format"),
+        ('{"format": "whorl.workloads.identify", "version": 99}', "version 99"),
+        ('{"format": "whorl.workloads.identify", "version": 3, "views": {}}', "no model of workloads"),
+    ],
+)
+def test_a_foreign_file_is_refused_in_one_line(folder, content, told):
+    (folder / MAIN).write_text(content)
+    with pytest.raises(BadInput, match=told) as error:
+        load_model(folder)
+    assert "\n" not in str(error.value)
+
+
+def test_a_part_that_does_not_fit_the_others_is_refused(folder):
+    main = json.loads((folder / MAIN).read_text())
+    main["views"]["own"]["counters"] = main["views"]["own"]["counters"][1:]
+    (folder / MAIN).write_text(json.dumps(main))
+    with pytest.raises(BadInput, match="that do not fit its 4 counters"):
+        load_model(folder)

@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from tasks.workloads.similarity.distances import (
+    MEASURES,
+    distances_between,
+    distances_of_pairs,
+    match_phases,
+    warping_distance,
+)
+
+
+def sequences(rng, n=8, d=3):
+    return [rng.normal(size=(int(rng.integers(1, 12)), d)) for _ in range(n)]
+
+
+def test_a_warping_worked_out_by_hand():
+    """0 1 2 against 0 2: match 0-0, 1-2 or 1-0 (cost 1), 2-2."""
+    one, other = np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [2.0]])
+    assert warping_distance(one, other) == 1.0
+    assert warping_distance(2 * one, 2 * other) == 2.0
+    assert warping_distance(2 * one, 2 * other, "dtw_squared") == 4.0
+
+
+def test_a_repeated_sample_costs_nothing():
+    one = np.array([[0.0, 1.0], [3.0, 1.0], [5.0, 2.0]])
+    assert warping_distance(one, np.repeat(one, 3, axis=0)) == 0.0
+
+
+@pytest.mark.parametrize(("measure", "expected"), [("ed", 5.0), ("dtw", 7.0), ("dtw_squared", 25.0)])
+def test_distances_by_hand(measure, expected):
+    """Manhattan sums over dimensions, squared squares each; warping finds nothing cheaper than phase by phase."""
+    one, other = np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([[3.0, 4.0], [1.0, 1.0]])
+    found = match_phases(one, other, measure)
+    assert found.distance == expected and found.phases.tolist() == [expected, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("measure", "library"),
+    [
+        pytest.param("dtw", "tslearn", marks=pytest.mark.slow),  # its first call compiles for half a minute
+        ("dtw_squared", "dtaidistance"),
+    ],
+)
+def test_the_own_kernel_agrees_with_libraries(measure, library):
+    pytest.importorskip(library)
+    some = sequences(np.random.default_rng(1))
+    if library == "tslearn":
+        from tslearn.metrics import dtw_path_from_metric
+
+        theirs = [[dtw_path_from_metric(a, b, metric="cityblock")[1] for b in some] for a in some]
+    else:
+        from dtaidistance import dtw_ndim
+
+        theirs = [[dtw_ndim.distance(a, b, use_c=True) ** 2 for b in some] for a in some]
+    ours = [[warping_distance(a, b, measure) for b in some] for a in some]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
+@given(arrays(float, (4, 2), elements=st.floats(-9, 9)), arrays(float, (6, 2), elements=st.floats(-9, 9)))
+@settings(deadline=None, max_examples=50)
+def test_dtw_is_symmetric_and_the_same_in_either_direction_of_time(one, other):
+    there = warping_distance(one, other)
+    assert there == pytest.approx(warping_distance(other, one), abs=1e-9)
+    assert there == pytest.approx(warping_distance(one[::-1], other[::-1]), abs=1e-9)
+    assert warping_distance(one, one) == 0
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_a_part_of_a_run_is_found_at_its_offset(measure):
+    run = np.array([[0.0], [5.0], [9.0], [2.0]])
+    match = match_phases(run[1:3], run, measure)
+    assert (match.distance, match.offset, match.phases.tolist()) == (0.0, 1, [0.0, 0.0])
+    assert match_phases(run, run[1:3], measure).offset == 1
+
+
+@pytest.mark.parametrize(("run", "part"), [([1.0, 5, 9], [1.0, 5]), ([1.0, 1, 1], [1.0])])
+def test_offset_0_counts_and_of_equal_offsets_the_smallest(run, part):
+    assert match_phases(np.array(part)[:, None], np.array(run)[:, None], "ed").offset == 0
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_distances_of_many_runs_are_those_one_by_one(measure):
+    runs = sequences(np.random.default_rng(4), n=9)
+    one_by_one = np.array([[match_phases(one, other, measure).distance for other in runs] for one in runs])
+    np.testing.assert_allclose(distances_of_pairs(runs, measure), one_by_one, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(distances_between(runs[:2], runs, measure), one_by_one[:2], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (np.empty((0, 2)), "sequence 1 is empty"),
+        (np.zeros((2, 3)), "sequence 1 has 3 dimensions, the first 2"),
+        (np.array([[0.0, np.nan]]), "sequence 1 holds a value that is not finite"),
+    ],
+)
+def test_what_has_no_distance_is_told(bad, message):
+    with pytest.raises(ValueError, match=message):
+        distances_of_pairs([np.zeros((2, 2)), bad])

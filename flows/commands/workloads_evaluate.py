@@ -99,8 +99,8 @@ def evaluate(
     show_table(known_table(found.figures), COLUMNS)
     if len(found.tables["shared"]):
         print()
-        shown = found.tables["shared"]
-        show_table(shown[shown["measure"] != "names"].to_dict("records"), SHARED)
+        rows: list[dict[str, Any]] = found.tables["shared"].to_dict("records")  # type: ignore[assignment]
+        show_table([row for row in rows if row["measure"] != "names"], SHARED)
 
 
 def _facts(figures: dict[str, Any]) -> dict[str, str]:

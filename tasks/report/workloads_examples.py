@@ -51,14 +51,15 @@ def examples_of(
     pairs = kin_among(names) or list(combinations(names, 2))
     chosen = typical_of_the_most_alike(kept, levels_of(kept, scale), pairs)
     fingerprints = fingerprints_of(chosen, counters, identify.fingerprint, scale)
-    cut_runs = [
+    one, other = (
         phases_of_fingerprint(found, run.interval_s, input_name=run.input)
         for found, run in zip(fingerprints, chosen, strict=True)
-    ]
-    series = (
-        _series(run, one, counters, identify.fingerprint, n_counters) for run, one in zip(chosen, cut_runs, strict=True)
     )
-    return Examples(tuple(series), phases_of_runs(cut_runs), align(*cut_runs))
+    series = tuple(
+        _series(run, cut_run, counters, identify.fingerprint, n_counters)
+        for run, cut_run in zip(chosen, (one, other), strict=True)
+    )
+    return Examples(series, phases_of_runs([one, other]), align(one, other))
 
 
 def levels_of(runs: Sequence[Telemetry], scale: Scale) -> FloatArray:

@@ -13,8 +13,7 @@ def said(row: Mapping[Any, Any]) -> str:
     """An identification in words: "redis", "redis + nginx, and something unknown", "unknown", "idle"."""
     if not row["is_known"]:
         return UNKNOWN
-    present = row.get("present")
-    is_listed = present is not None and len(present) > 0
-    names = [str(part["workload"]) for part in present] if is_listed else [str(row["workload"])]
+    present = row.get("present")  # missing where an older whorl said it
+    names = [str(part["workload"]) for part in ([] if present is None else present)] or [str(row["workload"])]
     rest = f", and something {UNKNOWN}" if row.get("statement") == "known and something unknown" else ""
     return " + ".join(names) + rest

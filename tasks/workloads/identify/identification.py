@@ -9,7 +9,7 @@ import numpy as np
 from tasks.errors import BadInput
 from tasks.workloads.choices import Statement
 from tasks.workloads.identify.counters import means_of, missing_counters
-from tasks.workloads.identify.mixture import Sum, best_sum, sums_of
+from tasks.workloads.identify.mixture import Sum, Sums, best_sum, sums_of
 from tasks.workloads.identify.model import VIEWS, Model, View, ViewName, presence_features, rest_features
 from tasks.workloads.identify.reasons import why
 from tasks.workloads.telemetry import FloatArray, Telemetry
@@ -121,7 +121,7 @@ def identify_all(
 def judge(run_id: str, seen: FloatArray, view: View, name: ViewName) -> Identification:
     """What the means of a run, (n_counters,), say by one view: without reasons and conditions."""
     sums = sums_of(seen, view.library)
-    nearest = _nearest(sums[0].cost, sums[0].rows[:, 0], view)
+    nearest = _nearest(sums[0], view)
     found = best_sum(sums, view.library)
     if found is None or not found.parts:
         return _unknown(run_id, 1.0, nearest, name)
@@ -166,19 +166,19 @@ def _unknown(run_id: str, score: float, nearest: tuple[Nearest, ...], name: View
     )
 
 
-def _nearest(cost: FloatArray, rows: FloatArray, view: View) -> tuple[Nearest, ...]:
-    names = np.asarray(view.library.workloads)[rows.astype(int)]
-    least = {name: float(cost[names == name].min()) / len(view.counters) for name in view.library.names}
+def _nearest(alone: Sums, view: View) -> tuple[Nearest, ...]:
+    names = np.asarray(view.library.workloads)[alone.rows[:, 0]]
+    least = {name: float(alone.cost[names == name].min()) / len(view.counters) for name in view.library.names}
     ordered = sorted(least.items(), key=lambda item: (item[1], item[0]))
     return tuple(Nearest(name, distance) for name, distance in ordered)
 
 
 def _with_conditions(answer: Identification, run: Telemetry) -> Identification:
     """The answer with what others took of the machine, whether it is idle, and what would make it surer."""
-    means = {counter.name: float(value) for counter, value in zip(run.counters, _means(run), strict=True)}
+    [measured] = means_of([run], run.counters)
+    means = {counter.name: float(value) for counter, value in zip(run.counters, measured, strict=True)}
     busy, own = _total(means, BUSY), _total(means, OWN_BUSY)
-    stolen = means.get(STOLEN)
-    idle = _total(means, IDLE_TIME)
+    idle, stolen = _total(means, IDLE_TIME), _total(means, (STOLEN,))
     n_cores = busy + idle + (stolen or 0.0) if busy is not None and idle is not None else None
     foreign_share = stolen_share = None
     if n_cores:
@@ -187,11 +187,11 @@ def _with_conditions(answer: Identification, run: Telemetry) -> Identification:
     works = own if answer.view == "own" else busy / n_cores if busy is not None and n_cores else None
     if works is not None and works < IDLE_CORES and answer.workload != IDLE:
         answer = replace(
-            answer, statement=IDLE, workload=IDLE, is_known=True, confidence=1 - works / IDLE_CORES / 2, present=(),
+            answer, statement="idle", workload=IDLE, is_known=True, confidence=1 - works / IDLE_CORES / 2, present=(),
             unknown_score=0.0, proxy=None,
         )  # fmt: skip
     elif answer.workload == IDLE and len(answer.present) == 1:
-        answer = replace(answer, statement=IDLE)
+        answer = replace(answer, statement="idle")
     surer = []
     if answer.view == "machine":
         surer.append("the counters of the workload's own control group (--subject PID or CGROUP)")
@@ -202,10 +202,6 @@ def _with_conditions(answer: Identification, run: Telemetry) -> Identification:
     if answer.statement in ("unknown", "known and something unknown"):
         surer.append("labelled runs of it, if it is one of yours")
     return replace(answer, foreign_share=foreign_share, stolen_share=stolen_share, surer=tuple(surer))
-
-
-def _means(run: Telemetry) -> FloatArray:
-    return means_of([run], run.counters)[0]
 
 
 def _total(means: dict[str, float], names: Sequence[str]) -> float | None:

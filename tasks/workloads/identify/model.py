@@ -216,7 +216,12 @@ def _view_from(name: ViewName, told: Mapping[str, Any], arrays: Mapping[str, Flo
         rows, workloads, int(told["n_prototypes"]), floor, spread, idle, is_scaled > 0, int(told["most_parts"])
     )
     presence, rest = (
-        Logistic(*(arrays[f"{name}.{part}.{key}"] for key in ("centre", "deviation", "weights")), float(intercept))
+        Logistic(
+            arrays[f"{name}.{part}.centre"],
+            arrays[f"{name}.{part}.deviation"],
+            arrays[f"{name}.{part}.weights"],
+            float(intercept),
+        )
         for part, intercept in zip(("presence", "rest"), told["intercepts"], strict=True)
     )
     return View(counters, library, presence, rest, float(told["rest_limit"]))

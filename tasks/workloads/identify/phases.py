@@ -138,8 +138,11 @@ def cut_run(run: Telemetry, counters: Sequence[Counter], params: FingerprintPara
     for column in values.T:
         present = column[np.isfinite(column)]
         is_constant = len(present) < 2 or bool((present == present[0]).all())
-        changes = [] if is_constant else find_changepoints(column[:, None], params.changepoints).indices
-        bounds.append(bounds_of(changes, run.n_samples))
+        if is_constant:
+            bounds.append(bounds_of([], run.n_samples))
+        else:
+            changes = find_changepoints(column[:, None], params.changepoints).indices
+            bounds.append(bounds_of(changes, run.n_samples))
     return Cut(names, tuple(bounds), shared_bounds(bounds))
 
 

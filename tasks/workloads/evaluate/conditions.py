@@ -218,7 +218,7 @@ def _superposed_cases(
 
 def _recorded(run: Telemetry, model: Model) -> Case:
     """What was there by the columns that say so: the run's own workload, and its partner."""
-    partner = getattr(getattr(run, "conditions", None), "partner", None)
+    partner = run.conditions.partner if run.conditions else None
     there = [str(name) for name in (run.workload, partner) if name]
     known = tuple(name for name in there if name in model.workloads)
     return Case(run, known, len(known) < len([name for name in there if name != "idle"]))

@@ -13,13 +13,20 @@ from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
 NAMED = 8  # missing counters that a message names
 MEMORY = "memory."  # levels of the whole machine's memory, as whorl records them
-QUIET = ("", "alone", "unlearned", "input", "idle")  # recorded conditions in which nothing else was meant to run
+QUIET = (
+    "",
+    "alone",
+    "unlearned",
+    "input",
+    "idle",
+    "live",
+)  # recorded conditions in which nothing else was meant to run
 CROWD = re.compile(r"(^|[._])(pressure|throttled|steal|idle|hypervisor|\w*migrations|rescheduling)")
 
 
 def condition_of(run: Telemetry) -> str:
     """The condition that a run was recorded in; empty where nobody says."""
-    return str(getattr(getattr(run, "conditions", None), "condition", None) or "")
+    return run.conditions.condition if run.conditions else ""
 
 
 def unfit(counter: Counter) -> str:

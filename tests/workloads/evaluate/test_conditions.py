@@ -10,7 +10,7 @@ from tasks.workloads.evaluate.items import cut, splits_of
 from tasks.workloads.evaluate.known import cohort_of
 from tasks.workloads.evaluate.params import EvaluateParams, WindowParams
 from tasks.workloads.identify.params import IdentifyParams
-from tasks.workloads.telemetry import Counter, Telemetry
+from tasks.workloads.telemetry import Conditions, Counter, Telemetry
 
 PARAMS = IdentifyParams()
 
@@ -74,10 +74,6 @@ def test_recorded_conditions_are_tested_and_never_learned(campaign):
     cohort = cohort_of(cut(runs, WindowParams()).items, PARAMS)
     splits = splits_of(cohort.items, "by_round", EvaluateParams()).splits
 
-    class Conditions:
-        condition, partner = "pair", "mysql"
-
-    shared = [replace(runs[0], round="shared1")]
-    object.__setattr__(shared[0], "conditions", Conditions())
+    shared = [replace(runs[0], round="shared1", conditions=Conditions("shared1-001", "pair", partner="mysql"))]
     _, table = shared_results(cohort, shared, splits, PARAMS, 0, "")
     assert "recorded pair" in set(table["condition"])

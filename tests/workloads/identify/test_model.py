@@ -18,7 +18,7 @@ from tasks.workloads.identify.model import (
     save_model,
 )
 from tasks.workloads.identify.params import IdentifyParams
-from tasks.workloads.telemetry import Counter, Telemetry
+from tasks.workloads.telemetry import Conditions, Counter, Telemetry
 
 
 def run(run_id, workload="redis", **labels):
@@ -76,6 +76,14 @@ def test_there_is_a_view_on_the_group_and_one_on_the_machine(case):
 def test_a_higher_recall_of_known_runs_never_lowers_the_limit(case):
     strict, lenient = (fit_model(case.train, IdentifyParams(known_recall=recall)) for recall in (0.5, 0.99))
     assert all(strict.views[name].rest_limit <= lenient.views[name].rest_limit for name in ("own", "machine"))
+
+
+def test_the_machine_is_learned_from_runs_that_had_it_to_themselves(case):
+    shared = replace(case.train[0], run_id="shared", values=1000 * case.train[0].values)
+    shared = replace(shared, conditions=Conditions("r1", "pair", partner="nginx"))
+    model, quiet = fit_model([*case.train, shared], IdentifyParams()), case.model
+    np.testing.assert_array_equal(model.views["machine"].library.rows, quiet.views["machine"].library.rows)
+    assert len(model.views["own"].library.rows) == len(quiet.views["own"].library.rows) + 1
 
 
 def test_one_known_workload_is_enough(case):

@@ -438,9 +438,8 @@ def fetch_drift_runs(connection: Connection, source: str, drift: DriftParams) ->
 
     Columns: group_key, submitted_at, runtime_s, and the same in every row, since_at (drift.since_days before the last
     submission) and until_at (the last submission)."""
-    asked = {"source": source, "kind": DRIFT, "statuses": list(FINISHED)}
+    asked: dict[str, Any] = {"source": source, "kind": DRIFT, "statuses": list(FINISHED), "max_runs": MAX_DRIFT_RUNS}
     asked |= {name: getattr(drift, name) for name in ("since_days", "before_days", "min_before", "min_after")}
-    asked["max_runs"] = MAX_DRIFT_RUNS
     return connection.execute(DRIFT_RUNS.read_text(), asked).df()
 
 

@@ -54,6 +54,11 @@ BLOCK = 100  # runs after which scores are ranked anew
 MOST_BLOCKS = 200
 MOST_SHARE = 0.05  # of the runs: a run that one in twenty exceeds is no alarm, however few runs there are a day
 STOPPED_SHARE = 0.2  # of the budget
+FEEDBACK_ALARMS, PRIOR_ALARMS, MOST_FEEDBACK = (
+    20.0,
+    10.0,
+    3.0,
+)  # that correct the share; as meant; factor
 LEAST_HISTORY, HISTORY_RUNS = 10, 50  # without a model: earlier runs that a job needs, and how many count
 MOST_SECONDS = 3e9  # a century: what a time can be moved by
 GAPS = 20  # of a job, the latest, which say its rhythm
@@ -125,31 +130,57 @@ def score_thresholds(
 
     scores, known_at: (m,) of runs that a prediction was made for before they were known, and when their ends were. With
     a day's rate r of the last RATE_RUNS known, p = per_day / r of the runs may be alarmed on: the threshold is the
-    score at rank p (n + 1) of the latest n, between two of them the line. Those known are counted in blocks, so a run
-    is judged the same however often it is looked at."""
+    score at rank q (n + 1) of the latest n, between two of them the line. q is p over how many alarms there would have
+    been for each that was meant, lately: a log that turns wilder or calmer keeps its rate (Gibbs & Candès 2021). Those
+    known are counted in blocks, so a run is judged the same however often it is looked at."""
     order = np.argsort(known_at, kind="stable")
     scores, known_at = scores[order], known_at[order]
     found = Thresholds(np.full(len(asked_at), np.inf), np.zeros(len(asked_at)))
     n_known = np.searchsorted(known_at, asked_at)
-    span = int(n_known.max(initial=0) - n_known.min(initial=0))
-    block = BLOCK * max(1, -(-span // (BLOCK * MOST_BLOCKS)))
+    block = BLOCK * max(1, -(-int(n_known.max(initial=0)) // (BLOCK * MOST_BLOCKS)))
     n_used = np.where(n_known >= BLOCK, n_known - n_known % block, n_known)
-    for n in np.unique(n_used[n_used > 1]):
-        first = max(0, n - RATE_RUNS)
-        days = (known_at[n - 1] - known_at[first]) / DAY
-        if not days > 0:
+    told: list[tuple[float, int]] = []  # of each block: alarms that were meant, and those that there would have been
+    before, score, share = 0, np.inf, 0.0
+    for n in np.union1d(np.arange(block, len(scores) + 1, block), n_used[n_used > 1]):
+        if n % block == 0 and np.isfinite(score):
+            told.append((share * (n - before), int((scores[before:n] > score).sum())))
+        rate = _rate(known_at[:n])
+        if rate is None:
             continue
-        rate = (n - first - 1) / days
-        p = min(per_day / rate, most_share)
-        ranked = np.sort(scores[max(0, n - max(RANKED_RUNS, int(np.ceil(TOP_RUNS / p)))) : n])[::-1]
-        rank = p * (len(ranked) + 1)
-        if rank < 1:  # not even the highest score is rare enough: the log is too short for so few alarms a day
-            continue
-        low, high = int(rank), min(int(rank) + 1, len(ranked))
-        score = ranked[low - 1] + (rank - low) * (ranked[high - 1] - ranked[low - 1])
+        share = min(per_day / rate, most_share)
+        asked_score = _score_at(scores[:n], min(share / _excess(told), most_share))
         is_now = n_used == n
-        found.score[is_now], found.per_day[is_now] = score, p * rate
+        found.score[is_now], found.per_day[is_now] = asked_score, share * rate
+        if n % block == 0:
+            before, score = n, asked_score
     return found
+
+
+def _rate(known_at: Times) -> float | None:
+    """Runs a day of the last RATE_RUNS; None where they ended at one moment."""
+    latest = known_at[-RATE_RUNS:]
+    days = (latest[-1] - latest[0]) / DAY
+    return (len(latest) - 1) / days if days > 0 else None
+
+
+def _excess(told: list[tuple[float, int]]) -> float:
+    """Alarms for each that was meant, over the latest blocks with FEEDBACK_ALARMS meant, and some more as meant."""
+    meant, were = 0.0, 0
+    for expected, alarms in reversed(told):
+        meant, were = meant + expected, were + alarms
+        if meant >= FEEDBACK_ALARMS:
+            break
+    return float(np.clip((were + PRIOR_ALARMS) / (meant + PRIOR_ALARMS), 1 / MOST_FEEDBACK, MOST_FEEDBACK))
+
+
+def _score_at(scores: Floats, share: float) -> float:
+    """The score that this share of the latest exceeds; infinite where not even the highest is rare enough."""
+    ranked = np.sort(scores[-max(RANKED_RUNS, int(np.ceil(TOP_RUNS / share))) :])[::-1]
+    rank = share * (len(ranked) + 1)
+    if rank < 1:
+        return float(np.inf)
+    low, high = int(rank), min(int(rank) + 1, len(ranked))
+    return float(ranked[low - 1] + (rank - low) * (ranked[high - 1] - ranked[low - 1]))
 
 
 def slow_runs(

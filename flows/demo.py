@@ -81,7 +81,7 @@ class Told(TypedDict):
     """What the demo found. n_files: that were read, by word; alarms: ids of the alarms of jobs that are new.
 
     riskiest: None where no job has enough runs; workload: what was made of the recording that no model has seen;
-    nodes: which is best, and what a model of them flags; model_id: of jobs; report, predictions_report: paths."""
+    nodes: which is best, and what a model of them flags; model_id: of jobs; report: path of the page."""
 
     source: str
     n_files: dict[str, int]
@@ -93,7 +93,6 @@ class Told(TypedDict):
     alarms: list[str]
     riskiest: Riskiest | None
     report: str
-    predictions_report: str
     model_id: str
     workload: WorkloadTold
     nodes: NodesTold
@@ -112,7 +111,6 @@ def whorl_demo(params: DemoParams) -> Told:
         read=jobs.read,
         group=jobs.group,
         summary=jobs.summary,
-        report=jobs.report,
         warehouse=params.warehouse,
     )
     found = call(jobs_ingest, asked)
@@ -138,20 +136,22 @@ def whorl_demo(params: DemoParams) -> Told:
         data_version=found["data_version"],
         alarms=watched["alarms"],
         riskiest=riskiest,
-        report=found["report"],
-        predictions_report=predicted["predictions_report"],
+        report=predicted["report"],
         model_id=predicted["model_id"],
         workload=workload,
         nodes=nodes,
-        advice=tell_advice(params.advice),
+        advice=tell_advice(params.warehouse, params.advice),
     )
 
 
-def tell_advice(params: AdviceParams) -> AdviceTold:
+def tell_advice(warehouse: Warehouse, params: AdviceParams) -> AdviceTold:
     """The cheapest machine type for a recorded job that is rarely late, checked with runs that were held back."""
-    from tasks.report.advice_results import story_checks
+    from tasks.report.advice import story_checks, story_result
+    from tasks.report.site import write_advice
 
     told = recorded_story(str(datasets.RECORDED / "advice"), params.choose)
+    again = "whorl advice choose --recording data/recorded/advice"
+    write_advice(warehouse, "advice-story", story_result(told, "recorded", again))
     return AdviceTold(
         answer=told.answer,
         sureness=told.sureness,

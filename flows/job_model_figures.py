@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from flows.pictures import picture_part
 from flows.policies import step
 from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.place import Warehouse
@@ -63,9 +62,8 @@ def _load(warehouse: Warehouse, model_id: str) -> "Trained":
 def _part(warehouse: Warehouse, source: str, trained: "Trained", job: str, next_run: pd.DataFrame | None) -> str:
     from tasks.jobs.predict.predicting import predict_rows
     from tasks.jobs.predict.rows import fetch_runs
-    from tasks.report.prediction_fan import COLUMNS, fan_of
-    from tasks.report.prediction_figures import fan_figure
-    from tasks.report.style import plain_label
+    from tasks.report.jobs_evaluation import COLUMNS, fan_figure, fan_of
+    from tasks.report.result import figure_markdown, one_line
 
     with reading(warehouse) as connection:
         past = fetch_runs(connection, source, group_key=job)
@@ -74,10 +72,10 @@ def _part(warehouse: Warehouse, source: str, trained: "Trained", job: str, next_
     if rows.empty:
         return ""
     before = past[~is_new][["submitted_at", "runtime_s"]]
-    fan = fan_of(plain_label(job, NAME_CHARS), rows, predict_rows(trained, rows, past), before)
+    fan = fan_of(one_line(job, NAME_CHARS), rows, predict_rows(trained, rows, past), before)
     told = f"The job: {job}."
     if next_run is not None:
         last = next_run.assign(submitted_at=next_run["predicted_at"], runtime_s=float("nan"))
         fan = replace(fan, runs=pd.concat([fan.runs, last[COLUMNS]], ignore_index=True))
         told += f" {NEXT}"
-    return picture_part(fan_figure(fan), f"{told} {NOT_LEARNT}")
+    return figure_markdown(fan_figure(fan), f"{told} {NOT_LEARNT}")

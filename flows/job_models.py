@@ -8,11 +8,11 @@ from flows.forms import call, flow
 from flows.job_model_figures import draw_largest_job, draw_riskiest_job
 from flows.job_model_pages import evaluation_page, predictions_page, training_page
 from flows.job_model_params import EvaluateFlowParams, PredictFlowParams, TrainFlowParams
-from flows.job_reports import fresh_page, page_part
 from flows.job_results import PredictedAndShown, TrainedAndShown
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.run_names import files_or_source, of_evaluation, of_source
+from flows.site_pages import report_part, write_report
 from tasks.jobs import steps
 from tasks.jobs.params import reader_asked_for
 from tasks.jobs.predict.training import read_figures
@@ -34,11 +34,11 @@ def jobs_train(params: TrainFlowParams) -> TrainedAndShown:
     the very same runs. Models stay until they are pruned, so 'whorl models rollback' brings the former one back."""
     warehouse, source = params.warehouse, params.source
     found = train(warehouse, source, params.evaluate, str(flow_run.id))
-    path = fresh_page(warehouse, source, found)
+    path = write_report(warehouse, WORD, source, f"{found}")
     page = training_page(source, found, read_figures(warehouse, source, found["model_id"]))
-    parts = [page, draw_largest_job(warehouse, source, found["model_id"]), page_part(path)]
+    parts = [page, draw_largest_job(warehouse, source, found["model_id"]), report_part(path)]
     publish(artifact_key(WORD, source, "model"), joined(parts), f"The model of the jobs of source {source}")
-    return TrainedAndShown(**found, predictions_report=path)
+    return TrainedAndShown(**found, report=path)
 
 
 @flow(name="jobs-predict", run_name=lambda: of_source("predict"), tags=TAGS)
@@ -48,13 +48,13 @@ def jobs_predict(params: PredictFlowParams) -> PredictedAndShown:
 
     warehouse, source, least = params.warehouse, params.source, params.summary.min_support
     found = predict(warehouse, source)
-    path = fresh_page(warehouse, source, found)
+    path = write_report(warehouse, WORD, source, f"{found}")
     riskiest = read_predictions(warehouse, source, min_before=least)
     page = predictions_page(source, found, riskiest, len(riskiest), least)
     figure = draw_riskiest_job(warehouse, source, found["model_id"], least, found["data_version"])
-    page = joined([page, figure, page_part(path)])
+    page = joined([page, figure, report_part(path)])
     publish(artifact_key(WORD, source, "predictions"), page, f"The next runs of source {source}")
-    return PredictedAndShown(**found, predictions_report=path)
+    return PredictedAndShown(**found, report=path)
 
 
 @flow(name="jobs-evaluate", run_name=lambda: of_evaluation("logs", "logs"), tags=TAGS)
@@ -71,7 +71,7 @@ def jobs_evaluate(params: EvaluateFlowParams) -> dict[str, Any]:
         figures = evaluate_source(params.warehouse, params.source, params.evaluate, folder)
         what = f"source {params.source}"
     shown = files_or_source("logs", "logs") if params.logs else what
-    page = joined([evaluation_page(shown, figures), page_part(figures["report"])])
+    page = joined([evaluation_page(shown, figures), report_part(figures["report"])])
     publish(artifact_key(WORD, "logs" if params.logs else params.source, "evaluation"), page, f"Evaluation of {what}")
     return figures
 

@@ -10,7 +10,6 @@ from tasks.jobs.params import (
     GroupParams,
     ReaderName,
     ReadParams,
-    ReportParams,
     SummaryParams,
     WatchParams,
 )
@@ -43,7 +42,6 @@ class IngestParams(Params):
     )
     read: ReadParams = Field(ReadParams(), description="How the logs are read")
     summary: SummaryParams = Field(SummaryParams(), description="What counts as a finished run and as an outlier")
-    report: ReportParams = Field(ReportParams(), description="What the report shows")
     warehouse: Warehouse = Field(description=WAREHOUSE)
     group: GroupParams = Field(GroupParams(), description="How runs are recognised as runs of the same job")
 
@@ -53,7 +51,6 @@ class SummaryFlowParams(Params):
 
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     summary: SummaryParams = Field(SummaryParams(), description="What counts as a finished run and as an outlier")
-    report: ReportParams = Field(ReportParams(), description="What the report shows")
     warehouse: Warehouse = Field(description=WAREHOUSE)
 
 

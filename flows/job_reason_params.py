@@ -22,11 +22,11 @@ class ExplainFlowParams(Params):
 class ReasonsFound(TypedDict):
     """What was explained. n_runs: past runs, n_next: next runs whose reasons stand in jobs.reasons now; n_reasons: its
     rows; mrr: mean reciprocal rank of the recorded cause among the reasons, None where no cause is recorded;
-    predictions_report: path of the page of what comes next."""
+    report: path of the page of the source."""
 
     model_id: str
     n_runs: int
     n_next: int
     n_reasons: int
     mrr: float | None
-    predictions_report: str
+    report: str

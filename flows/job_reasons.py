@@ -3,10 +3,10 @@
 from flows.forms import call, flow
 from flows.job_reason_pages import reasons_page
 from flows.job_reason_params import ExplainFlowParams, ReasonsFound
-from flows.job_reports import fresh_page, page_part
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.run_names import of_source
+from flows.site_pages import report_part, write_report
 from tasks.jobs import steps
 from tasks.jobs.explain.params import ExplainParams
 from tasks.warehouse.connection import fetch
@@ -37,9 +37,9 @@ def jobs_explain(params: ExplainFlowParams) -> ReasonsFound:
         for name in ("cause_families", "cause_checks", "insights")
     }
     reasons = fetch(warehouse, "SELECT * FROM jobs.reasons WHERE source = $source ORDER BY runtime_s DESC, rank", asked)
-    path = fresh_page(warehouse, source, {"model_id": model_id, "n_reasons": n_reasons})
+    path = write_report(warehouse, WORD, source, f"{model_id} {n_reasons}")
     page = reasons_page(source, reasons, tables["cause_families"], tables["cause_checks"], tables["insights"])
-    publish(artifact_key(WORD, source, "reasons"), joined([page, page_part(path)]), f"Why runs of {source} take long")
+    publish(artifact_key(WORD, source, "reasons"), joined([page, report_part(path)]), f"Why runs of {source} take long")
     checks = tables["cause_checks"]
     ours = checks[(checks["order_name"] == "reasons") & (checks["cause"] == "all")]["mrr"]
     return ReasonsFound(
@@ -48,7 +48,7 @@ def jobs_explain(params: ExplainFlowParams) -> ReasonsFound:
         n_next=int(reasons["group_key"][reasons["run_id"].isna()].nunique()),
         n_reasons=n_reasons,
         mrr=float(ours.iloc[0]) if len(ours) else None,
-        predictions_report=path,
+        report=path,
     )
 
 

@@ -11,50 +11,46 @@ from tasks.jobs.steps import (
 
 
 class Ingested(TypedDict):
-    """What an ingest found. batches: their ids; report: path of the page, empty without a summary.
-
-    predictions_report: path of the page of what comes next, empty while nothing stands on it."""
+    """What an ingest found. batches: their ids; report: path of the page, empty without a summary."""
 
     batches: list[str]
     n_rows: int
     n_quarantined: int
     data_version: str
     report: str
-    predictions_report: str
 
 
 class Summarised(TypedDict):
-    """What a summary found. data_version: the files that it saw; report, predictions_report: as for an ingest."""
+    """What a summary found. data_version: the files that it saw; report: as for an ingest."""
 
     data_version: str
     n_runs: int
     n_groups: int
     report: str
-    predictions_report: str
 
 
 class TrainedAndShown(TrainedModel):
-    """What a training found. predictions_report: path of the page of what comes next."""
+    """What a training found. report: path of the page of the source, empty without a summary."""
 
-    predictions_report: str
+    report: str
 
 
 class PredictedAndShown(Predicted):
-    """What a prediction found. predictions_report: path of the page of what comes next."""
+    """What a prediction found. report: path of the page of the source, empty without a summary."""
 
-    predictions_report: str
+    report: str
 
 
 class CharacterisedAndShown(Characterised):
-    """What a characterisation found. predictions_report: path of the page of what comes next."""
+    """What a characterisation found. report: path of the page of the source, empty without a summary."""
 
-    predictions_report: str
+    report: str
 
 
 class AskedAndShown(AskedWhatIf):
-    """What a what-if question found. predictions_report: path of the page of what comes next."""
+    """What a what-if question found. report: path of the page of the source, empty without a summary."""
 
-    predictions_report: str
+    report: str
 
 
 class Watched(TypedDict):

@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from flows.pictures import picture_part
 from flows.publish import joined, table
 from tasks.markdown import plain
 from tasks.quantities import MISSING, number, share
 
 if TYPE_CHECKING:
-    from tasks.report.predictions_data import AnsweredWhatIf
+    from tasks.report.jobs import AnsweredWhatIf
 
 PARTS = {
     "move_ratio": "Moves between shapes (ratio to the historic median)",
@@ -42,7 +41,7 @@ def whatif_page(source: str, answers: Sequence["AnsweredWhatIf"], refused: Mappi
 
 
 def _section(one: "AnsweredWhatIf") -> str:
-    from tasks.report.predictions_words import change_rows
+    from tasks.report.jobs import change_rows
 
     body = table(HEADER, [tuple(row.values()) for row in change_rows(one.changes)])
     parts = [f"## {plain(one.scenario)}", f"{plain(one.edits)}, by model {plain(one.model_id)}", body, _moves(one)]
@@ -56,10 +55,10 @@ def _moves(one: "AnsweredWhatIf") -> str:
     """From which shape to which the held-out runs move, as a figure; "" where shapes are not predicted."""
     if not one.moves.any():
         return ""
-    from tasks.report.whatif_figures import migration_figure  # matplotlib: a second that other flows need not pay
-    from tasks.report.whatif_migration import MigrationMap
+    from tasks.report.jobs_reasons import MigrationMap, migration_figure
+    from tasks.report.result import figure_markdown
 
-    return picture_part(migration_figure(MigrationMap(one.moves, one.scenario)), level=3)
+    return figure_markdown(migration_figure(MigrationMap(one.moves, one.scenario)), level=3)
 
 
 def pair_rows(pairs: Mapping[str, Any] | None) -> tuple[str, ...]:

@@ -9,20 +9,17 @@ from flows.file_intake import files_or_inbox, load_each, not_all_read
 from flows.forms import call, flow
 from flows.job_pages import alarms_page, ingest_page
 from flows.job_params import IngestParams, RecordFlowParams, SummaryFlowParams, WatchFlowParams
-from flows.job_reports import fresh_page, page_part
 from flows.job_results import Ingested, Recorded, Summarised, Watched
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.run_names import of_ingest, of_source
-from tasks.errors import NotFound
+from flows.site_pages import publish_summary, report_part, write_report
 from tasks.jobs import intake, steps
 from tasks.jobs.params import (
-    ReportParams,
     SummaryParams,
     reader_asked_for,
 )
 from tasks.jobs.summary import read_summary
-from tasks.settings import load_settings
 from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.landing import find_batch
 from tasks.warehouse.place import Warehouse
@@ -47,13 +44,6 @@ def summarise(warehouse: Warehouse, source: str, summary: SummaryParams, batches
     return steps.summarise(warehouse, source, summary)
 
 
-@step
-def report(warehouse: Warehouse, source: str, page: ReportParams, shown: str) -> str:
-    """Write the page of a source. shown: data version or alarms on it; a continued run with others writes it again."""
-    logger.info("the report of %s shows %s", source, shown)
-    return steps.report(warehouse, source, page)
-
-
 @flow(name="jobs-ingest", run_name=lambda: of_ingest("paths", "the inbox"), tags=TAGS)
 def jobs_ingest(params: IngestParams) -> Ingested:
     """Read job logs into the warehouse, and summarise their recurring jobs.
@@ -73,14 +63,13 @@ def jobs_ingest(params: IngestParams) -> Ingested:
     publish(artifact_key(WORD, source, "ingest"), page, f"Job logs read into source {source}")
     has_rows = any(batch.tables["runs"].n_rows for batch in batches)
     is_wanted = params.with_summary and has_rows
-    found = _summary(warehouse, source, params.summary, params.report, ids) if is_wanted else None
+    found = _summary(warehouse, source, params.summary, ids) if is_wanted else None
     result = Ingested(
         batches=ids,
         n_rows=sum(batch.tables["runs"].n_rows for batch in batches),
         n_quarantined=sum(batch.n_quarantined for batch in batches),
         data_version=found["data_version"] if found else "",
         report=found["report"] if found else "",
-        predictions_report=found["predictions_report"] if found else "",
     )
     if refused:
         raise not_all_read(refused, len(logs), "job logs", result)
@@ -90,7 +79,7 @@ def jobs_ingest(params: IngestParams) -> Ingested:
 @flow(name="jobs-summary", run_name=lambda: of_source("summarise"), tags=TAGS)
 def jobs_summary(params: SummaryFlowParams) -> Summarised:
     """Summarise the recurring jobs of a source: how often each runs and how much its runtime varies."""
-    return _summary(params.warehouse, params.source, params.summary, params.report, [])
+    return _summary(params.warehouse, params.source, params.summary, [])
 
 
 @flow(name="jobs-watch", run_name=lambda: of_source("watch"), tags=TAGS)
@@ -104,7 +93,7 @@ def jobs_watch(params: WatchFlowParams) -> Watched:
     path = _page_with_alarms(params.warehouse, params.source, ids)
     publish(
         artifact_key(WORD, params.source, "alarms"),
-        joined([alarms_page(params.source, alarms), page_part(path) if path else ""]),
+        joined([alarms_page(params.source, alarms), report_part(path) if path else ""]),
         f"Slow runs, stopped and drifting jobs of source {params.source}",
     )
     return Watched(alarms=ids, n_alarms=len(ids), report=path)
@@ -140,33 +129,14 @@ def record_jobs(params: RecordFlowParams) -> Recorded:
     return call(jobs_record, params)
 
 
-def _summary(
-    warehouse: Warehouse, source: str, summary: SummaryParams, page: ReportParams, batches: list[str]
-) -> Summarised:
+def _summary(warehouse: Warehouse, source: str, summary: SummaryParams, batches: list[str]) -> Summarised:
     version = summarise(warehouse, source, summary, batches)
-    path = report(warehouse, source, page, version)
-    from tasks.report.jobs_artifact import summary_artifact  # matplotlib: a second that other flows need not pay
-
-    text = summary_artifact(warehouse, source, page)
-    next_path = fresh_page(warehouse, source, {"data_version": version}, page)
-    text += f"\n{page_part(path, next_path)}\n"
-    publish(artifact_key(WORD, source, "summary"), text, f"How the runtimes of the jobs of source {source} vary")
+    path = write_report(warehouse, WORD, source, version)
+    publish_summary(warehouse, WORD, source, path)
     totals = read_summary(warehouse, source)
-    return Summarised(
-        data_version=version,
-        n_runs=totals["n_runs"],
-        n_groups=totals["n_groups"],
-        report=path,
-        predictions_report=next_path,
-    )
+    return Summarised(data_version=version, n_runs=totals["n_runs"], n_groups=totals["n_groups"], report=path)
 
 
 def _page_with_alarms(warehouse: Warehouse, source: str, ids: list[str]) -> str:
     """The page of a source, written anew if there are new alarms to stand on it; "" without any, or a summary."""
-    try:
-        read_summary(warehouse, source)
-    except NotFound:
-        return ""
-    if not ids:
-        return ""
-    return report(warehouse, source, load_settings().settings.jobs.report, ", ".join(ids))
+    return write_report(warehouse, WORD, source, ", ".join(ids)) if ids else ""

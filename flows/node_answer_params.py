@@ -3,14 +3,12 @@
 from pydantic import Field
 
 from flows.job_params import OF_SOURCE, WAREHOUSE, OfSource
-from flows.node_params import REPORT
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.params import ReadParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.reader_names import AUTO, NodeReader
 from tasks.params import Params
-from tasks.report.nodes_params import NodesReportParams
 from tasks.source_names import ONLY_SOURCE
 from tasks.warehouse.place import Warehouse
 
@@ -24,7 +22,6 @@ class NodePreprocessParams(Params):
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
     score: ScoreParams = Field(ScoreParams(), description=f"{SCORE}; its basis says what the reference is made of")
-    report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
     warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
@@ -36,7 +33,6 @@ class NodeRankParams(Params):
         PreprocessParams(), description=f"{PREPROCESS}, where the source was not preprocessed before"
     )
     score: ScoreParams = Field(ScoreParams(), description=SCORE)
-    report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
     warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
@@ -57,5 +53,4 @@ class NodeEvaluateParams(Params):
         description="Evaluate our preprocessing and the paper's on the same executions, whichever variant is chosen; "
         "figures of the paper's begin with paper_preprocessing",
     )
-    report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
     warehouse: Warehouse = Field(description=WAREHOUSE)

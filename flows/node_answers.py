@@ -7,11 +7,11 @@ from prefect.runtime import flow_run
 from flows.forms import call, flow
 from flows.node_answer_params import NodeEvaluateParams, NodePreprocessParams, NodeRankParams
 from flows.node_pages import decisions_page, evaluation_page, ranking_page
-from flows.node_reports import publish_figures, report_part, write_report
 from flows.node_results import NodesPreprocessed, NodesRanked
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.run_names import files_or_source, of_evaluation, of_source
+from flows.site_pages import publish_summary, report_part, write_report
 from tasks.nodes import answers, steps
 from tasks.nodes.answers import read_decisions, read_scores, read_watched
 from tasks.nodes.node_words import KIND, WORD
@@ -33,7 +33,7 @@ def nodes_preprocess(params: NodePreprocessParams) -> NodesPreprocessed:
     Scores are ratios to that reference: they can be compared until it is made anew, with other data or parameters."""
     warehouse, source = params.warehouse, params.source
     found = preprocess(warehouse, source, params.preprocess, params.score, str(flow_run.id))
-    path = write_report(warehouse, source, params.report, found["model_id"])
+    path = write_report(warehouse, WORD, source, found["model_id"])
     rows = read_decisions(warehouse, source, found["model_id"])
     page = joined([decisions_page(source, found, rows), report_part(path)])
     publish(artifact_key(WORD, source, "metrics"), page, f"The metrics of source {source}")
@@ -53,10 +53,10 @@ def nodes_rank(params: NodeRankParams) -> NodesRanked:
         else preprocess(warehouse, source, params.preprocess, params.score, str(flow_run.id))["model_id"]
     )
     found = rank(warehouse, source, params.score, model_id)
-    path = write_report(warehouse, source, params.report, f"{found}")
+    path = write_report(warehouse, WORD, source, f"{found}")
     scores, watched = read_scores(warehouse, source), read_watched(warehouse, source)
     page = joined([ranking_page(source, found, scores, watched), report_part(path)])
-    publish_figures(warehouse, source, params.report)
+    publish_summary(warehouse, WORD, source, path)
     publish(artifact_key(WORD, source, "ranking"), page, f"The ranking of the nodes of source {source}")
     return NodesRanked(**found, report=path)
 
@@ -75,7 +75,7 @@ def nodes_evaluate(params: NodeEvaluateParams) -> dict[str, Any]:
         what, key = files_or_source("results"), "files"
     else:
         figures = evaluate_source(warehouse, source, params.evaluate, folder, params.both_variants)
-        write_report(warehouse, source, params.report, str(flow_run.id))
+        write_report(warehouse, WORD, source, str(flow_run.id))
         what, key = f"source {source}", source
     page = joined([evaluation_page(what, figures), report_part(figures["report"])])
     publish(artifact_key(WORD, key, "evaluation"), page, f"Evaluation of {what}")

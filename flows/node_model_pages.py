@@ -13,7 +13,8 @@ from tasks.nodes.network_steps import FingerprintedNodes, TrainedNodes, TunedNod
 from tasks.nodes.node_words import called, interval
 from tasks.nodes.verdict_steps import Judged, LearnedVerdicts, WatchedNodes
 from tasks.quantities import number, ratio
-from tasks.report.nodes_watching import HEADS, cost_words, counted_states, excluded_nodes, state_values
+from tasks.report.nodes import cost_words, counted_states, excluded_nodes, states_table
+from tasks.report.result import table_markdown
 
 WORDS = {
     "auprc": "average precision",
@@ -131,8 +132,6 @@ def states_page(
     """Which nodes are degrading, what was told anew, and which fresh benchmarks were asked for.
 
     states: with is_emulated beside them."""
-    first = states.head(MAX_ROWS).to_dict("records")
-    rows = [(called(str(row["node"]), row["is_emulated"]), *state_values(row)) for row in first]
     excluded = "; ".join(excluded_nodes(states)) or "none"
     new = [f"- {plain(str(message))}" for message in alarms["message"]] if len(alarms) else []
     return joined(
@@ -146,8 +145,8 @@ def states_page(
             "them by hand."
             if cannot
             else "",
-            f"{counted_states(states)}. {plain(cost_words(states))}" if rows else "",
-            table(HEADS, rows) + rest(len(states)) if rows else "",
+            f"{counted_states(states)}. {plain(cost_words(states))}" if len(states) else "",
+            table_markdown(states_table(states)) if len(states) else "",
         ]
     )
 

@@ -6,14 +6,12 @@ from pydantic import Field
 
 from flows.job_params import OF_SOURCE, WAREHOUSE, OfSource
 from flows.node_answer_params import PREPROCESS, SCORE
-from flows.node_params import REPORT
 from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
 from tasks.nodes.params import NodesParams
 from tasks.nodes.perona.params import ModelParams, SearchParams, TrainParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
 from tasks.params import Params
-from tasks.report.nodes_params import NodesReportParams
 from tasks.source_names import ONLY_SOURCE
 from tasks.warehouse.place import Warehouse
 
@@ -33,7 +31,6 @@ class LearningParams(Params):
     train: TrainParams = Field(TrainParams(), description="What is learned, chosen by, and held out to be measured on")
     preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
     score: ScoreParams = Field(ScoreParams(), description=SCORE)
-    report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
     warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
@@ -77,7 +74,6 @@ class NodeFingerprintParams(Params):
 
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     score: ScoreParams = Field(ScoreParams(), description=SCORE)
-    report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
     warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
@@ -90,7 +86,6 @@ class NodeWatchParams(Params):
         True, description="A suspected node runs a fresh benchmark, by its deployment nodes-record/<node> on the server"
     )
     score: ScoreParams = Field(ScoreParams(), description=SCORE)
-    report: NodesReportParams = Field(NodesReportParams(), description=REPORT)
     warehouse: Warehouse = Field(description=WAREHOUSE)
 
 

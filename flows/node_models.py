@@ -7,10 +7,10 @@ from flows.forms import call, flow
 from flows.node_model_pages import detector_page, fingerprints_page, training_page, tuning_page, verdicts_page
 from flows.node_model_params import NodeFingerprintParams, NodeTrainParams, NodeTuneParams
 from flows.node_model_results import NodesDetector, NodesFingerprinted, NodesTrained, NodesTuned
-from flows.node_reports import fingerprints_part, report_part, write_report
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.run_names import of_source
+from flows.site_pages import FINGERPRINTS, report_part, sections_part, write_report
 from tasks.nodes import network_steps, verdict_steps
 from tasks.nodes.network_steps import TrainedNodes, read_fingerprint_scores
 from tasks.nodes.node_words import WORD
@@ -68,12 +68,12 @@ def nodes_fingerprint(params: NodeFingerprintParams) -> NodesFingerprinted:
     verdicts = judge(warehouse, source, params.score)
     has_network = network_steps.has_network(warehouse, source)
     found = fingerprint(warehouse, source, params.score) if has_network else None
-    path = write_report(warehouse, source, params.report, f"{verdicts}{found}")
+    path = write_report(warehouse, WORD, source, f"{verdicts}{found}")
     parts = [verdicts_page(source, verdicts)]
     if found is not None:
         scores = with_emulated(read_fingerprint_scores(warehouse, source), warehouse, source)
         parts.append(fingerprints_page(source, found, scores))
-    page = joined([*parts, fingerprints_part(warehouse, source, params.report), report_part(path)])
+    page = joined([*parts, sections_part(warehouse, WORD, source, FINGERPRINTS), report_part(path)])
     publish(
         artifact_key(WORD, source, "fingerprints"), page, f"Verdicts and fingerprints of the nodes of source {source}"
     )
@@ -119,7 +119,7 @@ def _trained(params: Learning, model: ModelParams, *, again: bool = False) -> Tr
 
 def _published(params: Learning, model_id: str, *pages: str) -> str:
     """Write the page of the source, show what was found as an artifact, and return the path of the page."""
-    path = write_report(params.warehouse, params.source, params.report, model_id)
+    path = write_report(params.warehouse, WORD, params.source, model_id)
     key = artifact_key(WORD, params.source, "model")
     publish(key, joined([*pages, report_part(path)]), f"The model of the nodes of source {params.source}")
     return path

@@ -26,8 +26,6 @@ from tasks.nodes.node_words import (
     standing_out,
 )
 from tasks.quantities import number, ratio
-from tasks.report.nodes_learned_evaluated import falls_short
-from tasks.report.nodes_verdict import summary_words, verdict_tables
 from tasks.warehouse.landing import Batch
 
 MAX_ROWS = 50
@@ -157,12 +155,11 @@ def evaluation_page(what: str, figures: Mapping[str, Any]) -> str:
     }
     keys = [key for key in figures if key != "report" and not _is_beside(key, figures)]
     rows = [(key, shown.get(key) or _figure(figures, key) or figures.get(f"{key}.reason") or "") for key in keys]
+    from tasks.report.nodes_evaluation import falls_short, summary_words, verdict_tables
+    from tasks.report.result import table_markdown
+
     short = falls_short(figures)
-    verdicts = [
-        part
-        for one in verdict_tables(figures)
-        for part in (f"### {one.title}", table((one.first, *one.heads), one.lines))
-    ]
+    verdicts = [part for one in verdict_tables(figures) for part in (f"### {one.title}", table_markdown(one))]
     return joined(
         [
             f"# Answers about the nodes of {plain(what)}",

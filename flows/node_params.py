@@ -13,7 +13,6 @@ from tasks.source_names import DEFAULT_SOURCE
 from tasks.warehouse.place import Warehouse
 
 INBOX = "inbox-nodes"  # in the home folder; job logs and telemetry have their own
-REPORT = "What the page of the source shows"
 
 
 class NodeRecordParams(Params):

@@ -7,10 +7,10 @@ from flows.fresh_benchmarks import ask_for_benchmarks, enough_for
 from flows.node_model_pages import states_page
 from flows.node_model_params import NodeWatchParams
 from flows.node_model_results import NodesWatched
-from flows.node_reports import report_part, write_report
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.run_names import of_source
+from flows.site_pages import report_part, write_report
 from tasks.nodes import verdict_steps
 from tasks.nodes.node_words import WORD
 from tasks.nodes.verdict_steps import read_states
@@ -37,7 +37,7 @@ def nodes_watch(params: NodeWatchParams) -> NodesWatched:
     least = enough_for(params.alarm)
     asked, cannot = ask(warehouse, source, found["suspected"], least) if params.asks_for_benchmarks else ([], [])
     alarms = read_alarms(warehouse, ids=found["alarms"], limit=max(1, len(found["alarms"])))
-    path = write_report(warehouse, source, params.report, f"{found}")
+    path = write_report(warehouse, WORD, source, f"{found}")
     states = with_emulated(read_states(warehouse, source), warehouse, source)
     page = joined([states_page(source, found, states, alarms, asked, cannot), report_part(path)])
     publish(artifact_key(WORD, source, "states"), page, f"Which nodes of source {source} are degrading")

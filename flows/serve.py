@@ -19,6 +19,7 @@ from flows.environment import child_environment
 from flows.home_server import LOOPBACK, api_url, free_port, page_host, server_environment, wait_until_healthy
 from flows.interruption import end_runs
 from flows.server_file import NoServer, key_file, load_key, read_server_file, remove_server_file, write_server_file
+from flows.site_server import serving_site
 from tasks.settings import Settings
 from tasks.warehouse.faults import check_home
 
@@ -36,13 +37,15 @@ def serve(
     *,
     host: str = LOOPBACK,
     port: int | None = None,
+    reports_port: int | None = None,
     limit: int = 2,
     say: Callable[[str], None] = print,
 ) -> None:
     """Run server and worker until this process is told to stop; then no process is left.
 
-    host: the address to listen on. port: by default that of the settings; 0: a free one. limit: flow runs at a time. A
-    worker that was killed is started again. say: takes each line about what is waited for, and how to log in.
+    host: the address to listen on. port: by default that of the settings; 0: a free one; reports_port: of the pages, in
+    the same way. limit: flow runs at a time. A worker that was killed is started again. say: takes
+    each line about what is waited for, and how to log in.
     Raises NoServer if the home is served already, if the port is taken, if a part does not start, or if the server ends
     by itself; BadSetting if the home cannot be written to, or its key is no key of its owner alone."""
     home = settings.warehouse.home
@@ -54,7 +57,9 @@ def serve(
     environment = child_environment(home, api_url=url, key=key)
     logs = home / "prefect" / "logs"
     page = f"http://{page_host(host)}:{chosen}"
-    with _stop_signals() as stopped:
+    wanted = (0 if port == 0 else settings.whorl.reports_port) if reports_port is None else reports_port
+    with _stop_signals() as stopped, serving_site(settings.warehouse, key, host, free_port(host, wanted)) as pages:
+        say(f"Reports: http://{page_host(host)}:{pages} (the same log-in; metrics at /metrics)")
         say(f"starting Prefect's server on {page} (logs in {logs})")
         command = _server_command(host, chosen)
         server = child.start("server", command, server_environment(home, host, chosen), logs / "server.log")

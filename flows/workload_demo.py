@@ -74,13 +74,12 @@ def tell_workload(warehouse: Warehouse, workloads: WorkloadsParams, source: str)
                 identify=workloads.identify,
                 train=workloads.train,
                 left_out=[run_id],
-                report=workloads.report,
                 warehouse=warehouse,
             ),
         )
     found = call(
         workloads_identify,
-        WorkloadIdentifyParams(source=source, run_ids=[run_id], report=workloads.report, warehouse=warehouse),
+        WorkloadIdentifyParams(source=source, run_ids=[run_id], warehouse=warehouse),
     )
     asked = identify_runs(warehouse, source, fetch_runs(warehouse, source, [run_id]))
     if asked.refused:

@@ -4,10 +4,10 @@ from flows.forms import call, flow
 from flows.policies import step
 from flows.publish import artifact_key, publish
 from flows.run_names import of_source
+from flows.site_pages import publish_summary, write_report
 from flows.workload_pages import fingerprints_page
 from flows.workload_params import FingerprintFlowParams
 from flows.workload_ray import fanned_out
-from flows.workload_reports import publish_figures, write_report
 from flows.workload_results import Fingerprinted
 from tasks.workloads import fingerprint_steps
 
@@ -41,9 +41,9 @@ def workloads_fingerprint(params: FingerprintFlowParams) -> Fingerprinted:
         n_done=plan["n_done"],
         n_parts=len(plan["parts"]),
         data_version=plan["data_version"],
-        report=write_report(warehouse, source, params.report, f"{plan['data_version']} {plan['parts']}"),
+        report=write_report(warehouse, WORD, source, f"{plan['data_version']} {plan['parts']}"),
     )
-    publish_figures(warehouse, source, params.report)
+    publish_summary(warehouse, WORD, source, found["report"])
     publish(artifact_key(WORD, source, "fingerprints"), fingerprints_page(warehouse, source, found), _title(source))
     return found
 

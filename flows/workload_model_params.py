@@ -5,9 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from flows.job_params import OF_SOURCE, WAREHOUSE, OfSource
-from flows.workload_params import REPORT
 from tasks.params import Params
-from tasks.report.workloads_params import WorkloadsReportParams
 from tasks.source_names import ONLY_SOURCE
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.evaluate.params import EvaluateParams
@@ -27,7 +25,6 @@ class WorkloadTrainParams(Params):
     identify: IdentifyParams = Field(IdentifyParams(), description="How workloads are learned and identified")
     train: TrainParams = Field(TrainParams(), description="Which runs are held out to be measured on")
     left_out: list[str] = Field([], description="Ids of runs that are neither learned nor measured")
-    report: WorkloadsReportParams = Field(WorkloadsReportParams(), description=REPORT)
     warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
@@ -39,7 +36,6 @@ class WorkloadIdentifyParams(Params):
     which: Which = Field(
         "new", description="new: runs that the model in use has not identified; unlabelled: those without a label; all"
     )
-    report: WorkloadsReportParams = Field(WorkloadsReportParams(), description=REPORT)
     warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
@@ -51,7 +47,6 @@ class WorkloadWatchParams(Params):
     record: RecordParams = Field(
         RecordParams(), description="Its interval_s, perf and machine say how what runs now is sampled"
     )
-    report: WorkloadsReportParams = Field(WorkloadsReportParams(), description=REPORT)
     warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
@@ -66,5 +61,4 @@ class WorkloadEvaluateParams(Params):
     read: ReadParams = Field(ReadParams(), description="How these files are read, and where labels come from")
     evaluate: EvaluateParams = Field(EvaluateParams(), description="How runs are split, and what is measured")
     identify: IdentifyParams = Field(IdentifyParams(), description="How workloads are learned and identified")
-    report: WorkloadsReportParams = Field(WorkloadsReportParams(), description=REPORT)
     warehouse: Warehouse = Field(description=WAREHOUSE)

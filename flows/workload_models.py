@@ -8,10 +8,9 @@ from flows.forms import call, flow
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.run_names import files_or_source, of_evaluation, of_source
+from flows.site_pages import confusion_part, publish_summary, report_part, timeline_part, write_report
 from flows.workload_model_pages import evaluation_page, identifications_page, training_page
 from flows.workload_model_params import WorkloadEvaluateParams, WorkloadIdentifyParams, WorkloadTrainParams
-from flows.workload_pictures import confusion_part, drawn_evaluation, timeline_part
-from flows.workload_reports import publish_figures, report_part, write_report
 from flows.workload_results import WorkloadsIdentified, WorkloadTrained
 from tasks.workloads import model_steps
 from tasks.workloads.figure_rows import read_confusion, read_figures
@@ -36,7 +35,7 @@ def workloads_train(params: WorkloadTrainParams) -> WorkloadTrained:
     'whorl models rollback' brings the former one back."""
     warehouse, source = params.warehouse, params.source
     found = train(warehouse, source, params.identify, params.train, params.left_out, str(flow_run.id))
-    path = write_report(warehouse, source, params.report, found["model_id"])
+    path = write_report(warehouse, WORD, source, found["model_id"])
     figures = read_figures(warehouse, source, found["model_id"])
     confusion = read_confusion(warehouse, source, found["model_id"])
     told = training_page(source, found, figures, confusion)
@@ -52,10 +51,10 @@ def workloads_identify(params: WorkloadIdentifyParams) -> WorkloadsIdentified:
     A run that lacks the counters of the model is listed, and does not hold up the others."""
     warehouse, source = params.warehouse, params.source
     found = identify(warehouse, source, params.run_ids or None, params.which)
-    path = write_report(warehouse, source, params.report, f"{found['model_id']} {found['run_ids']}")
+    path = write_report(warehouse, WORD, source, f"{found['model_id']} {found['run_ids']}")
     rows = read_identifications(warehouse, source, found["run_ids"])
     parts = [identifications_page(source, found, rows), timeline_part(rows), report_part(path)]
-    publish_figures(warehouse, source, params.report)
+    publish_summary(warehouse, WORD, source, path)
     publish(artifact_key(WORD, source, "identifications"), joined(parts), f"What ran in source {source}")
     return WorkloadsIdentified(**found, report=path)
 
@@ -74,9 +73,11 @@ def workloads_evaluate(params: WorkloadEvaluateParams) -> dict[str, Any]:
         what, key = files_or_source("telemetry"), "files"
     else:
         figures = evaluate_source(warehouse, source, params.evaluate, params.identify, folder)
-        write_report(warehouse, source, params.report, str(flow_run.id))
+        write_report(warehouse, WORD, source, str(flow_run.id))
         what, key = f"source {source}", source
-    page = joined([evaluation_page(what, figures, drawn_evaluation(folder)), report_part(figures["report"])])
+    page = joined(
+        [evaluation_page(what, figures, model_steps.drawn_evaluation(folder)), report_part(figures["report"])]
+    )
     publish(artifact_key(WORD, key, "evaluation"), page, f"Evaluation of {what}")
     return figures
 

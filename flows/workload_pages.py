@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from flows.publish import joined, table
 from flows.shown import counted
-from flows.workload_reports import report_part
+from flows.site_pages import report_part
 from flows.workload_results import Fingerprinted
 from tasks.markdown import plain
 from tasks.quantities import number

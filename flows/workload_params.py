@@ -4,7 +4,6 @@ from pydantic import Field
 
 from flows.job_params import OF_SOURCE, SOURCE, WAREHOUSE, OfSource, Source
 from tasks.params import Params
-from tasks.report.workloads_params import WorkloadsReportParams
 from tasks.source_names import DEFAULT_SOURCE, ONLY_SOURCE
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.fan_out_params import FanOutParams
@@ -14,7 +13,6 @@ from tasks.workloads.reading_params import ReadParams
 from tasks.workloads.record.params import RecordParams
 
 INBOX = "inbox-workloads"  # in the home folder; job logs have one of their own
-REPORT = "What the page of the source shows"
 
 
 class WorkloadRecordParams(Params):
@@ -49,5 +47,4 @@ class FingerprintFlowParams(Params):
         IdentifyParams(), description="Its part fingerprint says how runs are cut into phases"
     )
     fan_out: FanOutParams = Field(FanOutParams(), description="How the runs are shared out")
-    report: WorkloadsReportParams = Field(WorkloadsReportParams(), description=REPORT)
     warehouse: Warehouse = Field(description=WAREHOUSE)

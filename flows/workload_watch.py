@@ -7,10 +7,9 @@ from flows.forms import call, flow
 from flows.policies import step
 from flows.publish import artifact_key, joined, publish
 from flows.run_names import of_source
+from flows.site_pages import report_part, watched_part, write_report
 from flows.workload_model_pages import watch_page
 from flows.workload_model_params import WorkloadWatchParams
-from flows.workload_pictures import watched_part
-from flows.workload_reports import report_part, write_report
 from flows.workload_results import WorkloadsWatched
 from tasks.errors import BadInput
 from tasks.warehouse.alarms import read_alarms
@@ -53,7 +52,7 @@ def workloads_watch(params: WorkloadWatchParams) -> WorkloadsWatched:
     announce_alarms(warehouse, ids)
     alarms = read_alarms(warehouse, ids=ids, limit=max(1, len(ids)))
     rows = read_identifications(warehouse, source, found["run_ids"])
-    path = write_report(warehouse, source, params.report, ", ".join(ids)) if ids else ""
+    path = write_report(warehouse, WORD, source, ", ".join(ids)) if ids else ""
     picture = watched_part(warehouse, source, rows, params.watch.expected)
     parts = [watch_page(source, found, rows, alarms), picture, report_part(path)]
     publish(artifact_key(WORD, source, "alarms"), joined(parts), f"What runs in source {source}, and what should not")

@@ -44,6 +44,7 @@ class WhorlParams(Params):
     spill_mb: int = Field(20_000, ge=1, le=2**30, description=SPILL)
     query_limit_s: float = Field(30, ge=0, le=86_400, description=QUERY_LIMIT)
     port: int = Field(4200, ge=1024, le=65_535, description="Port of the Prefect server that 'whorl serve' starts")
+    reports_port: int = Field(4280, ge=1024, le=65_535, description="Port of the pages that 'whorl serve' serves")
     prune: PruneParams = PruneParams()
 
 

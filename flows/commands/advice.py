@@ -97,7 +97,7 @@ def search(
         None if max_runtime is None else seconds("--max-runtime", max_runtime),
         columns,
     )
-    from tasks.report.advice_results import next_run_result
+    from tasks.report.advice import next_run_result
 
     result = next_run_result(found, f"whorl advice search --history {history} --job {found.job}")
     tell(invocation, result, found, as_json=as_json, out=out, name=f"advice-search-{found.job}")
@@ -140,7 +140,7 @@ def evaluate(
         figures = steps.evaluate(
             path, machines, needs, scores, settings.advice.search, settings.advice.evaluate, columns, folder
         )
-    from tasks.report.advice_results import evaluation_result
+    from tasks.report.advice import evaluation_result
 
     result = evaluation_result(figures, Path(path).name, f"whorl advice evaluate {runs}")
     tell(invocation, result, figures, as_json=as_json, out=out, name="advice-evaluation")
@@ -184,7 +184,7 @@ def estimate(
 
     Tasks: from their runs on one machine, and scores of both. A job: from its stages, and what other jobs met there."""
     from tasks.advice import steps
-    from tasks.report import estimate_results
+    from tasks.report import advice as answers
 
     if bool(traces) == (job is not None):
         raise typer.BadParameter("expected --traces PATH or --job JOB, one of them")
@@ -196,8 +196,8 @@ def estimate(
         params = settings.advice.transfer
         named = one_source(settings.warehouse, source)
         told = steps.estimate_job(settings.warehouse, named, job, onto, params, start=start or "")
-        figures = estimate_results.transfer_figures(told, params.confidence, deadline_s)
-        result = estimate_results.transfer_result(told, params.confidence, deadline_s, f"{again} --job {job}")
+        figures = answers.transfer_figures(told, params.confidence, deadline_s)
+        result = answers.transfer_result(told, params.confidence, deadline_s, f"{again} --job {job}")
     else:
         columns = renamed_columns(renamed, "size=rchar")
         found = steps.estimate_traces(
@@ -210,8 +210,8 @@ def estimate(
             size_ratio=size_ratio,
             renamed=columns,
         )
-        figures = estimate_results.estimate_figures(found)
-        result = estimate_results.estimate_result(found, f"{again} --traces {' --traces '.join(traces or [])}")
+        figures = answers.estimate_figures(found)
+        result = answers.estimate_result(found, f"{again} --traces {' --traces '.join(traces or [])}")
     tell(invocation, result, figures, as_json=as_json, out=out, name=f"advice-estimate-{onto}")
 
 
@@ -252,7 +252,7 @@ def choose(
 
     With scores of all types it says how sure that is, why, and which run would tell most."""
     from tasks.advice import steps
-    from tasks.report.advice_results import choice_result, story_result
+    from tasks.report.advice import choice_result, story_result
 
     invocation = invocation_of(context)
     asked = {"choose": {"late_share": late_share}} if late_share is not None else {}
@@ -370,7 +370,7 @@ def tell(
 ) -> None:
     """Print a result for people, or its figures as JSON; out: a folder for its page, of this name."""
     if out is not None:
-        from tasks.report.result import write_result
+        from tasks.report.page import write_result
 
         invocation.note(f"page: {write_result(out.absolute(), name, result)}")
     if as_json:

@@ -56,7 +56,7 @@ def characterise(
         return
     from flows.commands.characterise_job import show_job
     from tasks.jobs.summary import find_group
-    from tasks.report.shapes_job import are_shapes_fresh
+    from tasks.report.jobs_shapes import are_shapes_fresh
 
     key = find_group(settings.warehouse, chosen, job)
     if not are_shapes_fresh(settings.warehouse, chosen, settings.jobs.evaluate.predict.characterise):
@@ -89,16 +89,12 @@ def _show_all(invocation: Invocation, settings: "Settings", source: str, out: Pa
 def _draw(
     invocation: Invocation, settings: "Settings", source: str, found: "dict[Kind, Characterisation]", out: Path
 ) -> None:
-    from tasks.report.figures_folder import Asked, write_figures
-    from tasks.report.predictions_shapes import figures_of_shapes
+    from tasks.report.jobs_shapes import shapes_result
+    from tasks.report.page import write_figures
 
-    version = next(iter(found.values())).table["data_version"].iloc[0]
-    figures = [figure for kind, one in found.items() for figure in figures_of_shapes(kind, one)]
     home = settings.warehouse.home
     again = as_command("whorl", "jobs", "characterise", "--home", home, "--source", source, "--out", out)
-    words = "The few typical distributions of runtimes that the jobs of the source follow, and how they were chosen."
-    asked = Asked(f"Typical distributions of runtimes: {source}", words, f"data version {version}", again)
-    page, *images = write_figures(out, f"jobs-{source}-shapes", figures, asked)
+    page, *images = write_figures(out, f"jobs-{source}-shapes", shapes_result(source, found, again))
     invocation.note(f"written: {page} and {count(len(images))} images beside it")
 
 

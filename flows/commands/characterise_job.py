@@ -10,7 +10,7 @@ from tasks.quantities import share
 
 if TYPE_CHECKING:
     from tasks.jobs.shape_params import Kind
-    from tasks.report.shapes_likelihood import JobAgainstShapes
+    from tasks.report.jobs_shapes import JobAgainstShapes
     from tasks.warehouse.place import Warehouse
 
 COLUMNS = (
@@ -35,7 +35,7 @@ def show_job(
 
     job: its whole key; numbers: of two shapes, or none for the two most likely."""
     from flows.machine_output import show_json
-    from tasks.report.shapes_job import job_against_shapes
+    from tasks.report.jobs_shapes import job_against_shapes
 
     found = job_against_shapes(warehouse, source, job, kind, (numbers[0], numbers[1]) if numbers else None)
     if out is not None:
@@ -57,15 +57,22 @@ def _rows(found: "JobAgainstShapes") -> list[dict[str, Any]]:
 
 
 def _written(out: Path, warehouse: "Warehouse", source: str, kind: "Kind", found: "JobAgainstShapes") -> list[Path]:
-    from tasks.report.figures_folder import Asked, write_figures
-    from tasks.report.shapes_figures import likelihood_figure
+    from tasks.report.jobs_shapes import METHOD, likelihood_figure
+    from tasks.report.page import write_figures
+    from tasks.report.result import Result
 
     one, other = found.numbers
     command = as_command(
         *("whorl", "jobs", "characterise", "--home", warehouse.home, "--source", source, "--job", found.group_key),
         *("--shapes", f"{one},{other}", "--normalisation", kind, "--out", out),
     )
-    words = f"The runs of one job of source {source} against two of its shapes ({kind})."
-    asked = Asked(f"Shapes {one} and {other} for {found.group_key}", words, f"source {source}", command)
     name = f"{kind}-{one}-{other}-{found.group_key}"
-    return write_figures(out, name, [likelihood_figure(found, name)], asked)
+    result = Result(
+        f"Shapes {one} and {other} for {found.group_key}",
+        f"The runs of one job of source {source} against two of its shapes ({kind}).",
+        figures=(likelihood_figure(found, name),),
+        made_of=f"source {source}",
+        again=command,
+        method=METHOD,
+    )
+    return write_figures(out, name, result)

@@ -110,9 +110,9 @@ def show_told(told: "Told", home: Path) -> None:
         print(question)
         show_facts({f"  {name}": value for name, value in facts.items()})
         print()
-    predicted = {"predictions": told["predictions_report"]}
+    index = str(Path(told["report"]).with_name("index.html"))
     show_facts(
-        {"reports": told["report"], **predicted, "workloads": workload["report"], "nodes": nodes["report"]},
+        {"all on one page": index, "jobs": told["report"], "workloads": workload["report"], "nodes": nodes["report"]}
     )
     print()
     show_facts(_read(told))

@@ -101,7 +101,6 @@ def _run(
     result = results(settings.warehouse, source, found["batches"]) | {
         "data_version": found["data_version"],
         "report": found["report"],
-        "predictions_report": found["predictions_report"],
         **not_loaded(failed),
     }
     if as_json:
@@ -111,8 +110,6 @@ def _run(
     else:
         show_files(result)
         print(f"report: {found['report']}")
-        if found["predictions_report"]:
-            print(f"what comes next: {found['predictions_report']}")
         invocation.note(f"next: {as_command('whorl', 'jobs', 'summary', '--source', source)}")
     if failed:
         raise failed
@@ -134,7 +131,6 @@ def _ingested(
                 read=jobs.read,
                 group=jobs.group,
                 summary=jobs.summary,
-                report=jobs.report,
                 warehouse=settings.warehouse,
             )
         )

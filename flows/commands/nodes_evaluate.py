@@ -118,7 +118,7 @@ def _write(invocation: Invocation, found: "Evaluation", name: str, out: Path, em
 
 
 def _show(figures: dict[str, Any], emulated: frozenset[str]) -> None:
-    from tasks.report.nodes_evaluated import figure_rows
+    from tasks.report.nodes_evaluation import figure_rows
 
     show_facts(_facts(figures, emulated))
     if rows := _detection(figures):
@@ -132,7 +132,7 @@ def _show(figures: dict[str, Any], emulated: frozenset[str]) -> None:
 
 def _detection(figures: dict[str, Any]) -> list[dict[str, Any]]:
     """A row a way of splitting and detector that has figures."""
-    from tasks.report.nodes_evaluated import detection_figures
+    from tasks.report.nodes_evaluation import detection_figures
 
     return [row for row in detection_figures(figures) if row.get("f1_outlier") is not None]
 

@@ -40,7 +40,6 @@ def preprocess(
                 source=chosen,
                 preprocess=nodes.preprocess,
                 score=nodes.score,
-                report=nodes.report,
                 warehouse=settings.warehouse,
             )
         )

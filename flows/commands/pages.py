@@ -1,20 +1,18 @@
-"""`whorl report`: the page that tells what is known of a source."""
+"""`whorl report`: the site of a home, or the page of one source."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from flows.commands.demo import demo
 from flows.commands.options import Json, Source, one_source
-from flows.commands.summaries import fresh_summary
 from flows.invocation import invocation_of
 from flows.progress_bar import progress_bar
+from flows.shown import as_command
 
 if TYPE_CHECKING:
     from flows.invocation import Invocation
-    from tasks.jobs.params import ReportParams
-    from tasks.warehouse.place import Warehouse
 
 Word = Literal["jobs", "workloads", "nodes"]
 Runs = Annotated[
@@ -45,70 +43,104 @@ def add_commands(app: typer.Typer) -> None:
 
 def report(
     context: typer.Context,
-    word: Annotated[Word, typer.Argument(help="What the page is about")] = "jobs",
+    word: Annotated[
+        Word | None, typer.Argument(help="Only the page of a source of this word", show_default=False)
+    ] = None,
     source: Source = None,
     run: Runs = None,
     counter: Counters = None,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """Write the page of a source and print its path.
+    """Write the site of the home and print where it begins.
 
-    The page is one HTML file that needs no network. Shapes, predictions, reasons and what-ifs of jobs have a second
-    page as soon as there are some. With --run, of workloads: runs over time with their change points, their phases side
-    by side, and each two at their best offset, as a page and as images."""
+    Its index says of each word what was found and what to do; each source has a page, and so has each job, workload and
+    node. It needs no network. With a word: the page of one source. With --run, of workloads: runs over time with their
+    change points, their phases, and each two at their best offset, as a page and as images."""
     from flows.machine_output import show_json
 
     invocation = invocation_of(context)
-    _check_options(word, run, counter, out)
-    if word == "nodes":
-        from flows.commands.nodes_report import show_report
-
-        show_report(invocation, source, as_json=as_json)
-        return
-    if word == "workloads":
-        from flows.commands.workload_pages import report_workloads
-
-        told = report_workloads(invocation, source, run or [], counter or [], out)
-        if as_json:
-            show_json({"word": word, **told})
-        else:
-            print(told["path"], *told.get("figures", []), sep="\n")
-        return
-    told = _report_jobs(invocation, source)
+    _check_options(word, source, run, counter, out)
+    told = _figures_of_runs(invocation, source, run, counter or [], out) if run else _pages(invocation, word, source)
     if as_json:
-        show_json({"word": word, **told})
+        show_json(told)
     else:
-        print(told["path"], *([told["predictions_path"]] if "predictions_path" in told else []), sep="\n")
+        print(told["path"], *told.get("figures", []), sep="\n")
 
 
-def _check_options(word: Word, runs: list[str] | None, counters: list[str] | None, out: Path | None) -> None:
-    """Raise BadSetting for options that only figures of runs have."""
+def _check_options(
+    word: Word | None, source: str | None, runs: list[str] | None, counters: list[str] | None, out: Path | None
+) -> None:
+    """Raise BadSetting for options that only a word, or figures of runs, have."""
     from tasks.errors import BadSetting
 
     if runs and word != "workloads":
         raise BadSetting(f"--run: figures of runs are of workloads; write 'whorl report workloads --run {runs[0]}'")
     if not runs and (counters or out):
         raise BadSetting(f"{'--counter' if counters else '--out'}: goes with --run, which names a run of workloads")
+    if source and word is None:
+        raise BadSetting(f"--source: goes with a word; write 'whorl report jobs --source {source}'")
 
 
-def _report_jobs(invocation: "Invocation", source: str | None) -> dict[str, str]:
-    """Write the pages about jobs; returns source and paths."""
-    from tasks.jobs import steps
+def _pages(invocation: "Invocation", word: Word | None, source: str | None) -> dict[str, Any]:
+    """Write the site, or the page of one source; returns source and path."""
+    from tasks.report.site import SiteParams, write_site, write_source
 
     settings = invocation.settings
-    chosen = one_source(settings.warehouse, source)
+    warehouse, params = settings.warehouse, SiteParams(jobs=settings.jobs.report, workloads=settings.workloads.report)
+    if word is None:
+        from tasks.warehouse.connection import require
+
+        require(warehouse)
+        with progress_bar(invocation):
+            return {"path": str(write_site(warehouse, params))}
+    chosen = _source_of(invocation, word, source)
     with progress_bar(invocation):
-        fresh_summary(settings.warehouse, chosen, settings.jobs.summary)
-        path = steps.report(settings.warehouse, chosen, settings.jobs.report)
-        predictions_path = _predictions_page(settings.warehouse, chosen, settings.jobs.report)
-    more = {} if predictions_path is None else {"predictions_path": predictions_path}
-    return {"source": chosen, "path": path, **more}
+        if word == "jobs":
+            from flows.commands.summaries import fresh_summary
+
+            fresh_summary(warehouse, chosen, settings.jobs.summary)
+        return {"word": word, "source": chosen, "path": str(write_source(warehouse, word, chosen, params))}
 
 
-def _predictions_page(warehouse: "Warehouse", source: str, params: "ReportParams") -> str | None:
-    """Write the second page, about shapes, predictions, reasons and what-ifs; None if there are none of them yet."""
-    from tasks.report.predictions_data import has_predictions
-    from tasks.report.predictions_page import render_predictions
+def _source_of(invocation: "Invocation", word: Word, source: str | None) -> str:
+    warehouse = invocation.warehouse
+    if word == "nodes":
+        from flows.commands.nodes_options import one_node_source
 
-    return str(render_predictions(warehouse, source, params)) if has_predictions(warehouse, source) else None
+        return one_node_source(warehouse, source)
+    if word == "workloads":
+        from flows.commands.workloads_options import one_workload_source
+
+        return one_workload_source(warehouse, source)
+    return one_source(warehouse, source)
+
+
+def _figures_of_runs(
+    invocation: "Invocation", source: str | None, runs: list[str], counters: list[str], out: Path | None
+) -> dict[str, Any]:
+    """Write figures of these runs; returns source, page and images."""
+    from tasks.report.page import write_figures
+    from tasks.report.result import Result
+    from tasks.report.workloads_measured import METHOD
+    from tasks.report.workloads_runs import run_figures
+
+    warehouse = invocation.warehouse
+    chosen = _source_of(invocation, "workloads", source)
+    named = [part for run in runs for part in ("--run", run)]
+    named += [part for one in counters for part in ("--counter", one)]
+    words = ("whorl", "report", "workloads", "--source", chosen, *named, *(("--out", out) if out else ()))
+    with progress_bar(invocation):
+        figures, version = run_figures(
+            warehouse, chosen, runs, counters, invocation.settings.workloads.report.n_counters
+        )
+        result = Result(
+            f"Runs of workloads: {chosen}",
+            ", ".join(runs),
+            figures=tuple(figures),
+            made_of=f"data version {version}",
+            again=as_command(*words),
+            method=METHOD,
+        )
+        page, *images = write_figures(out or warehouse.home / "reports", f"workloads-{chosen}-runs", result)
+    return {"word": "workloads", "source": chosen, "path": str(page), "figures": [str(image) for image in images]}

@@ -27,17 +27,23 @@ def serve(
     port: Annotated[
         int | None, typer.Option(min=0, max=65_535, help="Port, instead of whorl.port; 0: a free one")
     ] = None,
+    reports_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65_535, help="Port of the pages, instead of whorl.reports_port; 0: a free one"),
+    ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0: all, for workers elsewhere")] = "127.0.0.1",
     limit: Annotated[int, typer.Option(min=1, help="Flow runs at a time")] = 2,
 ) -> None:
     """Run Prefect's server, its UI and a worker.
 
-    With all flows registered, until Ctrl-C or SIGTERM. It answers only who shows the key in api.key of the home folder,
-    which also logs in to the UI."""
+    With all flows registered, and the site of the home with its metrics beside them, until Ctrl-C or SIGTERM. It
+    answers only who shows the key in api.key of the home folder, which also logs in to the UI."""
     from flows import serve as serving
 
     settings = invocation_of(context).settings
-    serving.serve(settings, host=host, port=port, limit=limit, say=lambda line: print(line, flush=True))
+    serving.serve(
+        settings, host=host, port=port, reports_port=reports_port, limit=limit, say=lambda line: print(line, flush=True)
+    )
 
 
 def deploy(

@@ -57,7 +57,8 @@ def train(
     show_facts(_facts(found, figures))
     print()
     show_table(predictor_rows(figures), COLUMNS)
-    print(f"what comes next: {found['predictions_report']}")
+    if found["report"]:
+        print(f"report: {found['report']}")
     invocation.note(f"next: {as_command('whorl', 'jobs', 'predict', '--source', chosen)}")
 
 

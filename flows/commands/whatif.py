@@ -83,23 +83,33 @@ def whatif(
 
 
 def _draw(invocation: Invocation, asked: "Ground", found: "Answer", flags: list[str], out: Path) -> None:
-    from tasks.report.figures_folder import Asked as AskedFigures
-    from tasks.report.figures_folder import write_figures
-    from tasks.report.whatif_asked import what_if_figures
+    from tasks.report.jobs_reasons import what_if_figures
+    from tasks.report.jobs_shapes import METHOD
+    from tasks.report.page import write_figures
+    from tasks.report.result import Result, Section
 
     home = invocation.warehouse.home
     again = as_command("whorl", "jobs", "whatif", "--home", home, "--source", asked.source, *flags, "--out", out)
     n_runs, n_jobs = len(found.outcome.before), int(found.outcome.changes["n_groups"].max())
-    tried = f"Tried on {counted(n_runs, 'run')} of {counted(n_jobs, 'job')} of source {asked.source}."
-    lists = {"What the figures support": found.claims.can, "What they do not": found.claims.cannot}
-    told = AskedFigures(f"What if: {found.scenario}", tried, f"model {asked.model_id}", again, lists)
+    result = Result(
+        f"What if: {found.scenario}",
+        f"Tried on {counted(n_runs, 'run')} of {counted(n_jobs, 'job')} of source {asked.source}.",
+        figures=tuple(what_if_figures(found)),
+        sections=(
+            Section("What the figures support", lines=tuple(found.claims.can), nothing="Nothing.", is_open=True),
+            Section("What they do not", lines=tuple(found.claims.cannot), nothing="Nothing.", is_open=True),
+        ),
+        made_of=f"model {asked.model_id}",
+        again=again,
+        method=METHOD,
+    )
     name = f"jobs-{asked.source}-what-if-{found.scenario}" + (f"-{asked.job}" if asked.job else "")
-    for path in write_figures(out, name, what_if_figures(found), told):
+    for path in write_figures(out, name, result):
         invocation.note(f"written: {path}")
 
 
 def _show(invocation: Invocation, found: "Answer", facts: dict[str, str]) -> None:
-    from tasks.report.predictions_words import change_rows
+    from tasks.report.jobs import change_rows
 
     outcome = found.outcome
     n_runs, n_jobs = len(outcome.before), int(outcome.changes["n_groups"].max())

@@ -92,7 +92,7 @@ def evaluate(
 
         show_json(found.figures)
         return
-    from tasks.report.workloads_known_table import known_table
+    from tasks.report.workloads_measured import known_table
 
     show_facts(_facts(found.figures))
     print()

@@ -41,7 +41,6 @@ def fingerprint(
             source=chosen,
             identify=workloads.identify,
             fan_out=workloads.fan_out,
-            report=workloads.report,
             warehouse=settings.warehouse,
         )
         found = fingerprint_workloads(asked)

@@ -70,7 +70,6 @@ def _trained(invocation: Invocation, settings: "Settings", source: str, left_out
                 identify=workloads.identify,
                 train=workloads.train,
                 left_out=left_out,
-                report=workloads.report,
                 warehouse=settings.warehouse,
             )
         )

@@ -77,7 +77,6 @@ def _watched(settings: "Settings", source: str) -> "WorkloadsWatched":
             source=source,
             watch=workloads.watch,
             record=workloads.record,
-            report=workloads.report,
             warehouse=settings.warehouse,
         )
     )

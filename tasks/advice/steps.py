@@ -231,7 +231,7 @@ class MachineGroups:
 
     def result(self) -> "Result":
         """The answer as it is told and drawn."""
-        from tasks.report.advice_results import groups_result
+        from tasks.report.advice import groups_result
 
         return groups_result(self.grouping, self.assigned, self.published, self.name, self.again)
 
@@ -276,7 +276,7 @@ def groups_page(
 ) -> dict[str, Any]:
     """As groups, with a page in the reports of the home; returns the answer as JSON, the page's path, and markdown."""
     found = groups(scores, source, warehouse, aspects, traces, params, renamed)
-    return found.as_json() | _page(warehouse.home / "reports", f"advice-groups-{found.name}", found.result())
+    return found.as_json() | _page(warehouse, f"advice-groups-{found.name}", found.result())
 
 
 def search_page(
@@ -290,13 +290,13 @@ def search_page(
     renamed: dict[str, str],
 ) -> dict[str, Any]:
     """As search, with a page in the reports of the home; returns its path, the answer in figures, and markdown."""
-    from tasks.report.advice_results import next_run_result
+    from tasks.report.advice import next_run_result
 
     found = search(history, job, machines, params, need, max_runtime_s, renamed)
     result = next_run_result(found, f"whorl advice search --history {history} --job {found.job}")
     keys = ("job", "certainty", "is_finished", "machine_type", "nodes", "n_candidates", "n_promising")
     told = {key: getattr(found, key) for key in keys}
-    return told | _page(warehouse.home / "reports", f"advice-search-{found.job}", result)
+    return told | _page(warehouse, f"advice-search-{found.job}", result)
 
 
 def evaluate_page(
@@ -310,11 +310,13 @@ def evaluate_page(
     out: str,
 ) -> dict[str, Any]:
     """As evaluate, with a page in the folder `out`; returns the figures, its path, and markdown."""
-    from tasks.report.advice_results import evaluation_result
+    from tasks.report.advice import evaluation_result
 
     figures = evaluate(runs, machines, needs, scores, search, params, renamed, out)
     result = evaluation_result(figures, Path(runs).name, f"whorl advice evaluate {runs} --out DIR")
-    return figures | _page(Path(out), "advice-evaluation", result)
+    from tasks.report.page import write_result
+
+    return figures | _told(write_result(Path(out), "advice-evaluation", result), result)
 
 
 def choose(
@@ -481,7 +483,7 @@ def traces_page(
     renamed: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """As estimate_traces with scores_for, with a page in the reports of the home: figures, its path, markdown."""
-    from tasks.report.estimate_results import estimate_figures, estimate_result
+    from tasks.report.advice import estimate_figures, estimate_result
 
     columns = dict(renamed or {})
     told = scores_for(scores, warehouse, scores_of, columns)
@@ -489,9 +491,7 @@ def traces_page(
         paths, onto, told, params, start=start, machine=machine, size_ratio=size_ratio, renamed=columns
     )
     again = f"whorl advice estimate --onto {onto} --traces {' --traces '.join(paths)}"
-    return estimate_figures(found) | _page(
-        warehouse.home / "reports", f"advice-estimate-{onto}", estimate_result(found, again)
-    )
+    return estimate_figures(found) | _page(warehouse, f"advice-estimate-{onto}", estimate_result(found, again))
 
 
 def job_page(
@@ -505,18 +505,24 @@ def job_page(
     deadline_s: float | None = None,
 ) -> dict[str, Any]:
     """As estimate_job, with a page in the reports of the home; returns figures, its path, markdown."""
-    from tasks.report.estimate_results import transfer_figures, transfer_result
+    from tasks.report.advice import transfer_figures, transfer_result
 
     found = estimate_job(warehouse, source, job, onto, params, start=start)
     again = f"whorl advice estimate --onto {onto} --job {found.job}"
     result = transfer_result(found, params.confidence, deadline_s, again)
     name = f"advice-estimate-{found.job}-{onto}"
-    return transfer_figures(found, params.confidence, deadline_s) | _page(warehouse.home / "reports", name, result)
+    return transfer_figures(found, params.confidence, deadline_s) | _page(warehouse, name, result)
 
 
-def _page(folder: Path, name: str, result: "Result") -> dict[str, str]:
-    """The answer, the path of its page, and its artifact."""
-    from tasks.report.result import as_markdown, write_result
+def _page(warehouse: Warehouse, name: str, result: "Result") -> dict[str, str]:
+    """The answer, the path of its page in the site of the home, and its artifact."""
+    from tasks.report.site import write_advice
 
-    path = write_result(folder, name, result)
-    return {"report": str(path), "answer": result.answer, "markdown": as_markdown(result)}
+    return _told(write_advice(warehouse, name, result), result)
+
+
+def _told(path: Path, result: "Result") -> dict[str, str]:
+    from tasks.report.result import as_markdown
+
+    drawn = [one.name for one in result.figures]
+    return {"report": str(path), "answer": result.answer, "markdown": as_markdown(result, pictures=drawn)}

@@ -212,9 +212,8 @@ class WatchParams(Params):
 class ReportParams(Params):
     """What the page about jobs shows."""
 
-    n_rows: int = Field(15, ge=1, le=1000, description="Rows of each table of jobs")
     min_support: int = Field(
-        3, ge=1, le=1_000_000, description="Finished runs that a job needs to stand in the tables of next runs"
+        3, ge=1, le=1_000_000, description="Finished runs that a job needs to be listed before those with fewer"
     )
     n_lines: int = Field(6, ge=1, le=12, description="Jobs in the figure of runtimes over time")
     max_points: int = Field(

@@ -1,6 +1,6 @@
 """The steps of `jobs`: keys in, keys and figures out. Flows wrap them; the command line may call those that only ask.
 
-What needs trees, matplotlib or a recorder is imported where it is used: seconds that other steps need not pay."""
+What needs trees, charts or a recorder is imported where it is used: seconds that other steps need not pay."""
 
 import logging
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from tasks.errors import BadInput
 from tasks.jobs import intake
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.explain.params import ExplainParams
-from tasks.jobs.params import DriftParams, GroupParams, ReadParams, ReportParams, SummaryParams, WatchParams
+from tasks.jobs.params import DriftParams, GroupParams, ReadParams, SummaryParams, WatchParams
 from tasks.jobs.predict.params import EvaluateParams
 from tasks.jobs.record.params import RecordParams
 from tasks.jobs.shape_params import CharacteriseParams
@@ -113,15 +113,6 @@ def watch(warehouse: Warehouse, source: str, watch: WatchParams, drift: DriftPar
     return unannounced(warehouse, intake.WORD, source) if warehouse.file.exists() else []
 
 
-def report(warehouse: Warehouse, source: str, report: ReportParams, after: str = "") -> str:
-    """Write the page of a source; returns its path. after: key of what this rests on (data version)."""
-    logger.debug("drawing %s after %s", source, after)
-    kind_of_runs(warehouse, source)
-    from tasks.report.jobs_page import render_report
-
-    return str(render_report(warehouse, source, report))
-
-
 def record(params: RecordParams, out_dir: str) -> Recording:
     """Run and record recurring jobs on this machine; returns the folder of the recording, and figures."""
     from tasks.jobs.record.campaign import record_jobs
@@ -214,10 +205,11 @@ def evaluate_source(warehouse: Warehouse, source: str, evaluate: EvaluateParams,
 def write_evaluation(found: "Evaluation", name: str, folder: str) -> str:
     """Write the tables of an evaluation as Parquet, and a page with its figures; returns the path of the page."""
     from tasks.jobs.evaluate import write_tables
-    from tasks.report.evaluation_page import render_evaluation
+    from tasks.report.jobs_evaluation import evaluation_result
+    from tasks.report.page import write_result
 
     write_tables(found, Path(folder))
-    return str(render_evaluation(found, name, Path(folder)))
+    return str(write_result(Path(folder), "jobs-evaluation", evaluation_result(found, name)))
 
 
 def explain_source(warehouse: Warehouse, source: str, explain: ExplainParams) -> str:

@@ -12,7 +12,6 @@ from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.record.params import RecordParams
 from tasks.params import Params
 from tasks.read_limits import ReadLimits
-from tasks.report.nodes_params import NodesReportParams
 from tasks.source_names import DEFAULT_SOURCE
 
 RESULT_BYTES = 8 * 2**30
@@ -82,4 +81,3 @@ class NodesParams(Params):
     search: SearchParams = SearchParams()
     alarm: AlarmParams = AlarmParams()
     fleet: FleetParams = FleetParams()
-    report: NodesReportParams = NodesReportParams()

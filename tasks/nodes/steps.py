@@ -245,7 +245,8 @@ def write_page(found: "Evaluation", name: str, folder: str, emulated: frozenset[
 
     emulated: nodes that are, and are called so on the page."""
     from tasks.nodes.evaluate.protocol import write_tables
-    from tasks.report.nodes_evaluation_page import render_nodes_evaluation
+    from tasks.report.nodes_evaluation import evaluation_result
+    from tasks.report.page import write_result
 
     write_tables(found, Path(folder))
-    return str(render_nodes_evaluation(found, name, Path(folder), emulated))
+    return str(write_result(Path(folder), "nodes-evaluation", evaluation_result(found, name, emulated)))

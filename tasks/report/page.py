@@ -1,64 +1,28 @@
-"""What the pages of all words share: templates that escape what comes from a log, files replaced in one step."""
+"""Results as web pages: a shell with the answer, the description as data in it, and the scripts beside it.
+
+A page needs no request outside its folder and runs under a strict content security policy, also from a file."""
 
 import hashlib
-import math
+import json
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from tasks.quantities import MISSING, duration, number, ratio, share
-from tasks.report.style import plain_label
+from tasks.report import charts
+from tasks.report.result import Cell, Column, Figure, Result, Section, Table, one_line, slug
+from tasks.warehouse.versions import code_version
 
 TEMPLATES = Path(__file__).parent / "templates"
-LINE_CHARS = 160
-STRIP_PX, STRIP_MARGIN_PX = 144, 3
+ASSETS = "assets"
 SLUG_CHARS = 80
-
-
-@dataclass(frozen=True)
-class TimeScale:
-    """A logarithmic scale of times from low_s to high_s, for small drawings in table cells."""
-
-    low_s: float
-    high_s: float
-
-
-def render(template: str, values: Mapping[str, Any]) -> str:
-    """The text of a page; everything in it is escaped unless it is Markup made by our own figures."""
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    environment.filters.update(
-        duration=duration,
-        number=number,
-        ratio=ratio,
-        share=share,
-        moment=moment,
-        one_line=lambda text: plain_label(str(text), LINE_CHARS),
-        file_name=lambda origin: str(origin).rstrip("/").rsplit("/", 1)[-1],
-        time_scale=time_scale,
-        place=_place,
-    )
-    style = Markup((TEMPLATES / "style.css").read_text())  # ours: holds no text of a log
-    return environment.get_template(template).render(**values, style=style)
-
-
-def write_page(folder: Path, name: str, text: str) -> Path:
-    """Write <folder>/<name>.html whole or not at all; characters that no file name should have are replaced."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{file_slug(name)}.html"
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
-    return path
+RAW_DIGITS = 6
 
 
 def file_slug(name: str) -> str:
@@ -67,22 +31,160 @@ def file_slug(name: str) -> str:
     return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def moment(time: datetime | None) -> str:
-    """Day and minute, as people write them: 1993-10-01 14:35."""
-    return MISSING if time is None or pd.isna(time) else f"{time:%Y-%m-%d %H:%M}"
+def describe(result: Result) -> dict[str, Any]:
+    """The result as site.js shows it: texts as they are written, numbers beside them, charts as Vega-Lite."""
+    return {
+        **{key: getattr(result, key) for key in ("title", "answer", "certainty", "action", "state", "again")},
+        "madeOf": result.made_of,
+        "method": result.method,
+        "reasons": list(result.reasons),
+        "notices": list(result.notices),
+        "facts": [{"key": one.key, "text": one.text, "words": one.words} for one in result.facts],
+        "sections": [_section(part) for part in result.parts],
+    }
 
 
-def time_scale(groups: pd.DataFrame) -> TimeScale:
-    """A scale that holds the 5 and 95 % quantiles of all the jobs of a table."""
-    ends = pd.concat([groups["p05_s"], groups["p95_s"]])
-    positive = ends[ends > 0]
-    if positive.empty:
-        return TimeScale(1, 1)
-    return TimeScale(float(positive.min()), float(positive.max()))
+def _section(part: Section) -> dict[str, Any]:
+    found = {
+        "id": slug(part.title),
+        "title": one_line(part.title),
+        "words": part.nothing if part.is_empty and part.nothing else part.words,
+        "evidence": part.evidence,
+        "open": part.is_open,
+        "empty": part.is_empty,
+        "lines": list(part.lines),
+        "tables": [_table(table) for table in part.tables if len(table.rows)],
+        "figures": [_figure(one) for one in part.figures],
+    }
+    return {key: value for key, value in found.items() if value not in ("", [], False)} | {"id": found["id"]}
 
 
-def _place(time_s: float, scale: TimeScale) -> str:
-    """Where a time stands on the strip of a table cell, in pixels; times below the scale stand at its start."""
-    span = math.log(scale.high_s / scale.low_s)
-    share_of_span = math.log(max(time_s, scale.low_s) / scale.low_s) / span if span else 0.5
-    return f"{STRIP_MARGIN_PX + share_of_span * (STRIP_PX - 2 * STRIP_MARGIN_PX):.1f}"
+def _figure(one: Figure) -> dict[str, Any]:
+    if one.data is not None:
+        rows = charts.tidy(one.data)
+        values = rows.astype(object).where(rows.notna(), None).to_numpy().tolist()
+        found = {key: getattr(one, key) for key in ("name", "title", "words", "evidence", "use")}
+        return found | {"columns": list(rows), "rows": values}
+    return {
+        **{key: getattr(one, key) for key in ("name", "title", "words", "evidence")},
+        "spec": charts.spec_of(one.chart()) if one.chart else None,
+    }
+
+
+def _table(table: Table) -> dict[str, Any]:
+    return {
+        "title": table.title,
+        "words": table.words,
+        "more": table.more,
+        "list": table.name,
+        "columns": [
+            {"key": one.key, "title": one.title, "num": one.is_number, "means": one.meaning, "link": one.link}
+            for one in table.columns
+        ],
+        "rows": [[_cell(column, row) for column in table.columns] for row in table.rows],
+    }
+
+
+def _cell(column: Column, row: Mapping[str, Any]) -> Any:
+    """A text; or text and number; or these with an address, notes and whether it is marked; missing ends are cut."""
+    value = row.get(column.key)
+    if isinstance(value, Cell):
+        return [value.text, value.value, None, list(value.notes), value.is_marked]
+    text, href = column.show(value), row.get(f"{column.key}.href")
+    if column.link and href is None and value is not None:
+        href = column.link + quote(str(value), safe="!'()*~")
+    raw = _raw(value) if column.is_number else None
+    if href is not None:
+        return [text, raw, href]
+    return text if raw is None else [text, raw]
+
+
+def _raw(value: Any) -> float | int | None:
+    """A number to sort by and to download; None for anything else."""
+    if hasattr(value, "timestamp"):
+        return None if value != value else int(value.timestamp())
+    if isinstance(value, str) or value is None or value != value:
+        return None
+    number = float(value)
+    return None if number in (float("inf"), float("-inf")) else float(f"{number:.{RAW_DIGITS}g}")
+
+
+def data_block(value: Any) -> Markup:
+    """A value as JSON inside a page or script: nothing in it ends the element that holds it."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=str)
+    for char, code in (
+        ("<", "\\u003c"),
+        (">", "\\u003e"),
+        ("&", "\\u0026"),
+        ("\u2028", "\\u2028"),
+        ("\u2029", "\\u2029"),
+    ):
+        text = text.replace(char, code)
+    return Markup(text)
+
+
+def page_text(description: Mapping[str, Any], *, kind: str = "result", parts: str = "") -> str:
+    """The HTML of a page. kind: what site.js makes of it (index, result, item); parts: folder of an item's data."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    return environment.get_template("page.html").render(
+        found=description,
+        kind=kind,
+        parts=parts,
+        data=data_block(description),
+        assets=ASSETS,
+        code_version=f"whorl {code_version()}",
+    )
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write a file whole or not at all; its folder is made if it is not there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)
+    return path
+
+
+def write_assets(folder: Path) -> None:
+    """Write what all pages of a folder share, where it is not there yet or is of another version."""
+    import vl_convert
+
+    for name in ("site.js", "site.css"):
+        text = (TEMPLATES / name).read_text(encoding="utf-8").replace('"PALETTE"', json.dumps(charts.PALETTE))
+        path = folder / ASSETS / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            write_text(path, text)
+    if not (folder / ASSETS / "nav.js").exists():
+        write_text(folder / ASSETS / "nav.js", "window.whorlNav=[];\n")
+    vega = folder / ASSETS / "vega.js"
+    head = f"// Vega, Vega-Lite and Vega-Embed as bundled by vl-convert {version('vl-convert-python')}\n"
+    if not vega.exists() or vega.open(encoding="utf-8").readline() != head:
+        write_text(vega, head + vl_convert.javascript_bundle())  # type: ignore[call-arg]  # its stub lacks the default
+
+
+def write_result(folder: Path, name: str, result: Result) -> Path:
+    """Write <folder>/<name>.html with the scripts that it needs, and return its path."""
+    write_assets(folder)
+    return write_text(folder / f"{file_slug(name)}.html", page_text(describe(result)))
+
+
+def write_images(folder: Path, figures: Sequence[Figure]) -> list[Path]:
+    """Write <figure>.png for each figure that has something to draw, whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for one in figures:
+        if one.chart is not None:
+            path = folder / f"{file_slug(one.name)}.png"
+            draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+            draft.write_bytes(one.png())
+            draft.replace(path)
+            paths.append(path)
+    return paths
+
+
+def write_figures(folder: Path, name: str, result: Result) -> list[Path]:
+    """Write the page of a result, and an image of each of its figures; the page comes first."""
+    figures = [*result.figures, *(one for part in result.sections for one in part.figures)]
+    return [write_result(folder, name, result), *write_images(folder, figures)]

@@ -1,68 +1,210 @@
-"""A result described once: the sentence that answers, how sure, why, and the tables and figures that it rests on.
+"""A result described once: the answer, how sure it is, why, what it rests on, and the tables and figures behind it.
 
-Terminal, JSON, Prefect artifact and page are renderings of the same description."""
+Terminal, JSON, Prefect artifact and web page are renderings of the same description. Light: charts are made when a
+rendering asks for them."""
 
+import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from markupsafe import Markup
-from matplotlib.figure import Figure as Drawing
+import pandas as pd
 
 from tasks.markdown import plain
 from tasks.quantities import MISSING
-from tasks.report.images import to_svg
-from tasks.report.page import render, write_page
-from tasks.report.style import NARROW_IN, WIDE_IN
-from tasks.warehouse.versions import code_version
+from tasks.report import charts
+
+State = Literal["good", "look", "unknown"]
+LINE_CHARS, SENTENCE_CHARS = 160, 600
+MARKDOWN_ROWS = 50
+MOST_PNG_BYTES = 100_000  # Prefect's page grows slow above
+
+
+def one_line(text: Any, limit: int = LINE_CHARS) -> str:
+    """A name from a log as one line: control characters gone, long ones cut in the middle."""
+    clean = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in str(text)).strip() or "(no name)"
+    if len(clean) <= limit:
+        return clean
+    half = (limit - 1) // 2
+    return f"{clean[:half]}…{clean[-half:]}"
+
+
+def sentence(text: Any) -> str:
+    """Words from elsewhere on one line."""
+    return one_line(text, SENTENCE_CHARS)
 
 
 def as_text(value: Any) -> str:
     """Any value in a cell: a dash for a missing one, yes and no for a claim."""
-    if value is None or value != value:
+    if value is None or value is pd.NA or value != value:
         return MISSING
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else one_line(value, SENTENCE_CHARS)
+
+
+def count(value: Any) -> str:
+    """A whole number with thousands separators; a dash for a missing one."""
+    return MISSING if value is None or pd.isna(value) else f"{value:,.0f}"
+
+
+def moment(value: Any) -> str:
+    """Day and minute, as people write them: 1993-10-01 14:35."""
+    return MISSING if value is None or pd.isna(value) else f"{value:%Y-%m-%d %H:%M}"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value with lines in small below it. is_marked: it stands out; value: what it is sorted by."""
+
+    text: str
+    notes: tuple[str, ...] = ()
+    is_marked: bool = False
+    value: float | None = None
+
+    @property
+    def line(self) -> str:
+        """The cell on one line, where there is nothing small."""
+        return f"{self.text} ({'; '.join(self.notes)})" if self.notes else self.text
+
+
+NOTHING = Cell(MISSING)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A name, what stands in small below it, and a cell a column."""
+
+    name: str
+    cells: tuple[Cell, ...]
+    below: str = ""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its key in the rows, its title, and how its values are written."""
+    """A column of a table: its key in the rows, its title, how its values are written, and what they mean.
+
+    link: what stands before the value in the address that a name leads to."""
 
     key: str
     title: str
     show: Callable[[Any], str] = as_text
     is_number: bool = False
+    unit: str = ""
+    meaning: str = ""
+    link: str = ""
+
+    def text(self, row: Mapping[str, Any]) -> str:
+        """The value of a row as it is written, on one line."""
+        value = row.get(self.key)
+        return value.line if isinstance(value, Cell) else self.show(value)
+
+
+def numbers(*columns: tuple[str, str, Callable[[Any], str]]) -> tuple[Column, ...]:
+    """Columns of numbers from key, title and how they are written."""
+    return tuple(Column(key, title, show, is_number=True) for key, title, show in columns)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows with their columns and the words that say what they are."""
+    """Rows with their columns and the words that say what they are.
+
+    name: of a list that pages make searchable; more: what of a longer table is left out, and where all of it is."""
 
     title: str
     words: str
     columns: tuple[Column, ...]
     rows: Sequence[Mapping[str, Any]]
+    name: str = ""
+    more: str = ""
 
     def cells(self) -> list[list[str]]:
         """The rows as they are written."""
-        return [[column.show(row.get(column.key)) for column in self.columns] for row in self.rows]
+        return [[column.text(row) for column in self.columns] for row in self.rows]
+
+
+def cell_table(
+    first: str,
+    heads: Sequence[str],
+    rows: Sequence[Row],
+    title: str = "",
+    words: str = "",
+    of_words: Sequence[int] = (),
+) -> Table:
+    """A table of named rows of cells. first: what the names are; of_words: columns, from 0, that hold no numbers."""
+    columns = [Column("name", first)]
+    columns += [Column(str(at), one_line(head), is_number=at not in of_words) for at, head in enumerate(heads)]
+    found = [
+        {"name": Cell(one_line(row.name), (row.below,) if row.below else ())}
+        | {str(at): cell for at, cell in enumerate(row.cells)}
+        for row in rows
+    ]
+    return Table(title, words, tuple(columns), found)
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure with its words; draw: makes it at a width in inches. evidence: what it stands for, with its n."""
+    """A chart with its words. evidence: what it stands for, with its n; chart: makes the one declarative chart, None
+    where `words` says why there is nothing to draw, or where many pages use one chart (`use`), each with its data."""
 
     name: str
     title: str
     words: str
     evidence: str
-    draw: Callable[[float], Drawing]
+    chart: Callable[[], charts.Chart] | None = None
+    use: str = ""
+    data: pd.DataFrame | None = None
+
+    def png(self) -> bytes:
+        """The chart as an image; empty where there is nothing to draw."""
+        return charts.to_png(charts.spec_of(self.chart())) if self.chart else b""
+
+
+def figure(
+    name: str, title: str, words: str, evidence: str, chart: Callable[[], charts.Chart] | None, nothing: str
+) -> Figure:
+    """A figure, or the words that say why there is none."""
+    return Figure(name, title, words, evidence, chart) if chart else Figure(name, title, nothing, "n = 0", None)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One number of a result: the measure that it is of, its value, and what it says. Equal keys print equally."""
+
+    key: str
+    value: Any
+    words: str
+    show: Callable[[Any], str] = as_text
+
+    @property
+    def text(self) -> str:
+        """The value as it is written."""
+        return self.show(self.value)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a result. evidence: n, data version and model of all in it; lines: a list of sentences; nothing: why
+    it is empty, and the command that fills it."""
+
+    title: str
+    words: str = ""
+    evidence: str = ""
+    lines: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    nothing: str = ""
+    is_open: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing in it but words."""
+        return not (self.lines or self.figures or any(len(table.rows) for table in self.tables))
 
 
 @dataclass(frozen=True)
 class Result:
-    """An answer. certainty: how sure; reasons: why; made_of: data and prices; again: the command that asks again."""
+    """An answer. certainty: how sure; reasons: why; notices: what a reader must know first (simulated, older data);
+    made_of: data, model and prices; again: the command that asks again; action: what to do, with its command."""
 
     title: str
     answer: str
@@ -72,46 +214,128 @@ class Result:
     figures: tuple[Figure, ...] = ()
     made_of: str = ""
     again: str = ""
+    facts: tuple[Fact, ...] = ()
+    notices: tuple[str, ...] = ()
+    sections: tuple[Section, ...] = ()
+    action: str = ""
+    state: State = "unknown"
+    method: str = ""
+
+    @property
+    def parts(self) -> tuple[Section, ...]:
+        """All tables and figures in sections: those that stand alone each make one."""
+        alone = [Section(one.title, one.words, figures=(replace(one, words=""),), is_open=True) for one in self.figures]
+        alone += [
+            Section(one.title, one.words, tables=(replace(one, title="", words=""),), is_open=True)
+            for one in self.tables
+            if len(one.rows)
+        ]
+        return (*alone, *self.sections)
 
 
-def as_markdown(result: Result) -> str:
-    """The result as an artifact; nothing from a file is read as markup."""
-    parts = [f"**{plain(result.answer)}**", plain(result.certainty)]
+def slug(title: str) -> str:
+    """A title as the name of a place on a page."""
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "part"
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame, by column."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def as_json(result: Result) -> dict[str, Any]:
+    """The result for machines: whole numbers with their keys, columns with units and meaning; no charts."""
+    return {
+        **{key: getattr(result, key) for key in ("title", "answer", "certainty", "action", "made_of", "again")},
+        "state": result.state,
+        "reasons": list(result.reasons),
+        "notices": list(result.notices),
+        "facts": [
+            {"key": fact.key, "value": fact.value, "text": fact.text, "words": fact.words} for fact in result.facts
+        ],
+        "sections": [
+            {
+                "title": part.title,
+                "evidence": part.evidence,
+                "lines": list(part.lines),
+                "nothing": part.nothing if part.is_empty else "",
+                "tables": [_table_json(table) for table in part.tables],
+                "figures": [
+                    {"name": one.name, "title": one.title, "words": one.words, "evidence": one.evidence}
+                    for one in part.figures
+                ],
+            }
+            for part in result.parts
+        ],
+    }
+
+
+def _table_json(table: Table) -> dict[str, Any]:
+    keys = [column.key for column in table.columns]
+    return {
+        "title": table.title,
+        "columns": [
+            {"key": one.key, "title": one.title, "unit": one.unit, "meaning": one.meaning} for one in table.columns
+        ],
+        "rows": [
+            {key: value.text if isinstance(value := row.get(key), Cell) else value for key in keys}
+            for row in table.rows
+        ],
+    }
+
+
+def as_markdown(result: Result, *, only: Sequence[str] = (), pictures: Sequence[str] = ()) -> str:
+    """The result as an artifact; nothing from a file is read as markup.
+
+    only: titles of the sections that are shown, none: all; pictures: names of the figures that are drawn."""
+    parts = [f"# {plain(result.title)}", f"**{plain(result.answer)}**", plain(result.certainty)]
+    parts += [f"**{plain(line)}**" for line in result.notices]
     parts.append("\n".join(f"- {plain(reason)}" for reason in result.reasons))
-    for table in result.tables:
-        header = [plain(column.title) for column in table.columns]
-        rule = ["---:" if column.is_number else "---" for column in table.columns]
-        lines = [header, rule, *([plain(cell) for cell in row] for row in table.cells())]
-        rows = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        parts += [f"### {plain(table.title)}", plain(table.words), rows]
-    parts.append(plain(result.made_of))
-    return "\n\n".join(part for part in parts if part)
+    parts.append("\n".join(f"- {plain(fact.text)} {plain(fact.words)}" for fact in result.facts))
+    for part in result.parts:
+        if not only or part.title in only:
+            parts.append(section_markdown(part, pictures))
+    parts += [plain(result.action), f"*{plain(result.made_of)}*" if result.made_of else ""]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
-@dataclass(frozen=True)
-class _Drawn:
-    """A figure as a template shows it, for a screen and for a phone."""
-
-    title: str
-    words: str
-    evidence: str
-    wide: Markup
-    narrow: Markup
-
-
-def write_result(folder: Path, name: str, result: Result) -> Path:
-    """Write <folder>/<name>.html, whole or not at all, and return its path."""
-    figures = [
-        _Drawn(
-            one.title,
-            one.words,
-            one.evidence,
-            *(
-                to_svg(one.draw(width), f"{one.name}-{size}", f"{one.title}; {one.evidence}")
-                for size, width in (("wide", WIDE_IN), ("narrow", NARROW_IN))
-            ),
-        )
-        for one in result.figures
+def section_markdown(part: Section, pictures: Sequence[str] = ()) -> str:
+    """One section, with the figures that `pictures` names drawn inside."""
+    parts = [f"## {plain(part.title)}", plain(part.nothing if part.is_empty and part.nothing else part.words)]
+    parts.append("\n".join(f"- {plain(line)}" for line in part.lines))
+    parts += [
+        text for table in part.tables if len(table.rows) for text in (_heading(table, part), table_markdown(table))
     ]
-    values = {"result": result, "figures": figures, "code_version": f"whorl {code_version()}"}
-    return write_page(folder, name, render("result.html", values))
+    for one in part.figures:
+        parts.append(figure_markdown(one, is_drawn=one.name in pictures, level=0 if one.title == part.title else 3))
+    if part.evidence:
+        parts.append(f"*{plain(part.evidence)}*")
+    return "\n\n".join(text for text in parts if text)
+
+
+def _heading(table: Table, part: Section) -> str:
+    title = f"### {plain(table.title)}" if table.title and table.title != part.title else ""
+    return "\n\n".join(text for text in (title, plain(table.words)) if text)
+
+
+def figure_markdown(one: Figure, more: str = "", *, is_drawn: bool = True, level: int = 2) -> str:
+    """Title, words and image of a figure, and what it stands for; more: after its words; level: of its heading, 0:
+    none.
+
+    A figure that there is nothing to draw of keeps its title and words, and so does one whose image is too large."""
+    parts = [f"{'#' * level} {plain(one.title)}" if level else "", f"{plain(one.words)} {plain(more)}".strip()]
+    png = one.png() if is_drawn else b""
+    if 0 < len(png) < MOST_PNG_BYTES:
+        parts.append(f"![{plain(one.title)}]({charts.data_uri(png)})")
+    return "\n\n".join(part for part in (*parts, f"*{plain(one.evidence)}*" if one.evidence else "") if part)
+
+
+def table_markdown(table: Table, most: int = MARKDOWN_ROWS) -> str:
+    """A table in markdown, at most so many rows; how many more there are is said."""
+    header = [plain(column.title) for column in table.columns]
+    rule = ["---:" if column.is_number else "---" for column in table.columns]
+    shown = replace(table, rows=list(table.rows)[:most])
+    lines = [header, rule, *([plain(cell) for cell in row] for row in shown.cells())]
+    more = len(table.rows) - most
+    rest = f"\n\n{more:,} more are in the warehouse." if more > 0 else ""
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + rest

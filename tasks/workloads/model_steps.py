@@ -152,18 +152,22 @@ def write_evaluation(
 ) -> str:
     """Write the tables of an evaluation as Parquet, a page with its figures, and the same as markdown; returns the
     path of the page. runs: those evaluated, of which two are shown."""
-    from tasks.report.workloads_artifact import evaluation_artifact
-    from tasks.report.workloads_evaluation_page import render_workloads_evaluation
-    from tasks.report.workloads_evaluation_tables import evaluated_workloads
-    from tasks.report.workloads_examples import examples_of
+    from tasks.report.page import write_result
+    from tasks.report.result import as_markdown
+    from tasks.report.workloads_evaluation import evaluated_workloads, evaluation_result, examples_of
     from tasks.workloads.evaluate.protocol import write_tables
 
     write_tables(found, Path(folder))
-    shown = evaluated_workloads(found, name, examples_of(runs, evaluate, identify))
-    markdown_of_evaluation(folder).write_text(evaluation_artifact(shown), encoding="utf-8")
-    return str(render_workloads_evaluation(shown, Path(folder)))
+    result = evaluation_result(evaluated_workloads(found, name, examples_of(runs, evaluate, identify)))
+    drawn = [one.name for part in result.sections for one in part.figures]
+    (Path(folder) / MARKDOWN).write_text(as_markdown(result, pictures=drawn), encoding="utf-8")
+    return str(write_result(Path(folder), "workloads-evaluation", result))
 
 
-def markdown_of_evaluation(folder: str) -> Path:
-    """Where the markdown of an evaluation is, with its figures inside."""
-    return Path(folder) / "workloads-evaluation.md"
+MARKDOWN = "workloads-evaluation.md"
+
+
+def drawn_evaluation(folder: str) -> str:
+    """The tables and figures of an evaluation, as its step has written them; "" where the folder is elsewhere."""
+    path = Path(folder) / MARKDOWN
+    return path.read_text(encoding="utf-8") if path.exists() else ""

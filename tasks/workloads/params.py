@@ -1,7 +1,7 @@
 """The parameters of the word `workloads`, as conf/workloads.yaml, flow forms and flags show them."""
 
 from tasks.params import Params
-from tasks.report.workloads_params import WorkloadsReportParams
+from tasks.report.params import WorkloadsReportParams
 from tasks.workloads.evaluate.params import EvaluateParams
 from tasks.workloads.fan_out_params import FanOutParams
 from tasks.workloads.identify.params import IdentifyParams, TrainParams

@@ -111,7 +111,7 @@ def test_a_page_of_a_job_says_how_often_it_is_late(warehouse: Warehouse) -> None
     assert told["late_ratio"] == told["late_ratio_high"] == 0
     assert "longer than 16.7 min in 0" in told["answer"]
     assert Path(told["report"]).read_text().count("job-a")
-    assert told["markdown"].startswith("**job")
+    assert told["markdown"].startswith("# job-a on new\n\n**job-a takes")
     assert [row["stage"] for row in told["stages"]] == ["map"]
 
 

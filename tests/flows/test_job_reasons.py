@@ -42,8 +42,8 @@ def test_the_longest_runs_and_the_riskiest_jobs_get_reasons(trained_log: Warehou
     assert "## Next runs of the riskiest jobs" in page
     assert "## What makes runs long or short" in page
     assert "need not be causes" in page
-    assert found["predictions_report"] in page.replace("\\", "")
-    assert "whorl jobs explain --source log" not in Path(found["predictions_report"]).read_text()  # nothing lacks
+    assert found["report"] in page.replace("\\", "")
+    assert "whorl jobs explain --source log" not in Path(found["report"]).read_text()  # nothing lacks
     assert explain_jobs(params) == found
     assert len(fetch(trained_log, "SELECT * FROM jobs.reasons")) == len(reasons)
 

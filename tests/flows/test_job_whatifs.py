@@ -14,8 +14,7 @@ from flows.job_whatifs import ask_jobs
 from tasks.errors import BadInput, NotFound
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.predict.params import EvaluateParams
-from tasks.report.predictions_data import fetch_what_ifs
-from tasks.report.predictions_words import change_rows
+from tasks.report.jobs import change_rows, fetch_what_ifs
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
 
@@ -83,8 +82,8 @@ def test_scenarios_are_answered_written_and_told_and_what_the_log_has_not_is_a_l
     assert "What they do not" in page
     assert "the log says nothing of kinds of machine" in page
     assert page.count("data:image/png;base64,") == 2  # who moves where, for each answer
-    assert found["predictions_report"] in page.replace("\\", "")
-    assert "spare_multiplier=1" in Path(found["predictions_report"]).read_text()
+    assert found["report"] in page.replace("\\", "")
+    assert "spare_multiplier=1" in Path(found["report"]).read_text()
     again = ask_jobs(params)
     assert again == found
     assert len(fetch(spare_log, "SELECT 1 FROM jobs.what_ifs")) == len(rows)

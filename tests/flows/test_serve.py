@@ -96,13 +96,14 @@ def test_while_it_runs_its_commands_find_it_and_afterwards_not(tmp_path: Path, s
     old = signal.getsignal(signal.SIGTERM)
     serve(settings_of(tmp_path), port=0, say=say)
     assert found[-1] is None and found[-2] is not None and found[-2].pid == os.getpid()
-    assert [line.partition(" on http://127.0.0.1:")[0] for line in said[:3]] == [
+    assert [line.partition(" on http://127.0.0.1:")[0] for line in said[1:4]] == [
         "starting Prefect's server",
         "registering the flows",
         "starting the worker",
     ]
-    assert re.fullmatch(rf"Prefect: http://127.0.0.1:\d+ \(log in with the line in {tmp_path}/api.key; .*", said[3])
-    assert said[4:] == ["stopping the worker", "stopping the server"]  # a worker without a server does not end
+    assert re.fullmatch(r"Reports: http://127.0.0.1:\d+ \(the same log-in; metrics at /metrics\)", said[0])
+    assert re.fullmatch(rf"Prefect: http://127.0.0.1:\d+ \(log in with the line in {tmp_path}/api.key; .*", said[4])
+    assert said[5:] == ["stopping the worker", "stopping the server"]  # a worker without a server does not end
     assert read_server_file(tmp_path) is None
     assert signal.getsignal(signal.SIGTERM) is old
 
@@ -111,7 +112,7 @@ def test_a_killed_worker_is_started_again(tmp_path: Path, stand_ins: Callable[..
     stand_ins(SERVER, KILLED_ONCE, str(tmp_path / "mark"))
     said: list[str] = []
     serve(settings_of(tmp_path), port=0, say=stopping_at(said, "the worker has ended (code -9)"))
-    assert said[4:] == [
+    assert said[5:] == [
         "the worker has ended (code -9); starting another",
         "stopping the worker",
         "stopping the server",

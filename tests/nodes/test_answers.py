@@ -10,11 +10,9 @@ from tasks.nodes import answers, steps
 from tasks.nodes.params import ReadParams
 from tasks.nodes.preprocess.params import PreprocessParams
 from tasks.nodes.ranking.params import ScoreParams
-from tasks.report.nodes_artifact import nodes_markdown
-from tasks.report.nodes_data import NodesData, fetch_nodes_data
-from tasks.report.nodes_page import nodes_text
-from tasks.report.nodes_params import NodesReportParams
-from tasks.warehouse.connection import fetch
+from tasks.report.nodes import NodesData, fetch_nodes, nodes_result
+from tasks.report.result import as_markdown
+from tasks.warehouse.connection import fetch, reading
 from tasks.warehouse.place import Warehouse
 
 QUICK = ScoreParams(resamples=100)
@@ -27,7 +25,8 @@ def ranked(warehouse: Warehouse, score: ScoreParams = QUICK) -> answers.Ranked:
 
 def shown(warehouse: Warehouse) -> NodesData:
     """What the page shows."""
-    return fetch_nodes_data(warehouse, "log", NodesReportParams())
+    with reading(warehouse) as connection:
+        return fetch_nodes(connection, "log")
 
 
 @pytest.fixture
@@ -48,14 +47,13 @@ def test_answers_of_older_data_say_so_until_it_is_ranked_again(
     steps.ingest_batch(preprocessed, steps.land_executions(preprocessed, path, "log", "", ReadParams()))
     then = shown(preprocessed)
     assert then.is_outdated and then.ranked_version == first.data_version != then.data_version
-    text = nodes_text(then)
-    assert "Older data:" in text and f"data version {first.data_version}" in text
-    assert f"**Older data:** the answers are of data version {first.data_version}" in nodes_markdown(then)
+    text = as_markdown(nodes_result(then))
+    assert f"**Older data: ranking and repeatability are of data version {first.data_version}" in text
 
     again = ranked(preprocessed)
     assert (again["n_executions"], again["n_left_out"]) == (363, 3)
     now = shown(preprocessed)
-    text = nodes_text(now)
+    text = as_markdown(nodes_result(now))
     assert not now.is_outdated and "Older data:" not in text
     assert "3 executions are left out: the preprocessing knows none of their metrics" in text
     answers.preprocess(preprocessed, "log", PreprocessParams(), QUICK, "")

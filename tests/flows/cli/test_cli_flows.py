@@ -71,7 +71,7 @@ def test_the_demo_answers_speaks_while_it_works_and_leaves_the_home_alone(
     assert "d-05, which was held out\n" in ended.out
     assert "60 executions of benchmarks on 3 nodes, 3 of them emulated, from 1 file\n" in ended.out
     pages = home / "demo" / "reports"
-    for name in ("jobs-recorded", "jobs-recorded-predictions", "workloads-recorded", "nodes-recorded"):
+    for name in ("index", "jobs-recorded", "workloads-recorded", "nodes-recorded"):
         assert f"{pages}/{name}.html\n" in ended.out
         assert (pages / f"{name}.html").exists()
     steps = ("jobs: land log", "jobs: predict", "workloads: identify", "nodes: train")

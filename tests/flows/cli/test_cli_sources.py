@@ -54,7 +54,7 @@ def test_the_next_command_after_an_ingest_can_be_pasted(
     source = "it's mine"
     warehouse = job_log([{"runtime_s": 1.0}], source=source)
     summarise(warehouse, source, SummaryParams())
-    ended = {"batches": [], "data_version": "0", "report": "r.html", "predictions_report": ""}
+    ended = {"batches": [], "data_version": "0", "report": "r.html"}
     monkeypatch.setattr(ingest, "_ingested", lambda *_: ended)
     (tmp_path / "log.csv").write_text("run_id,name,started_at,runtime_s\n")
     noted = whorl("jobs", "ingest", tmp_path / "log.csv", "--source", source).err

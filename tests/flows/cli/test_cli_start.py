@@ -15,7 +15,7 @@ from flows.app import hoisted
 from tasks.errors import NotFound
 
 ROOT = Path(__file__).parents[3]
-HEAVY = {"prefect", "pandas", "numpy", "duckdb", "pyarrow", "matplotlib", "httpx", "tasks.settings"}
+HEAVY = {"prefect", "pandas", "numpy", "duckdb", "pyarrow", "altair", "httpx", "tasks.settings"}
 
 
 def python(code: str, *, cwd: Path = ROOT, **environment: str) -> "subprocess.CompletedProcess[str]":

@@ -16,7 +16,7 @@ from tasks.warehouse.place import Warehouse
 Whorl = Callable[..., Any]
 ROOT = Path(__file__).parents[3]
 VERBS = ["train", "tune", "fingerprint", "watch"]
-HEAVY = {"prefect", "pandas", "numpy", "duckdb", "pyarrow", "matplotlib", "torch", "torch_geometric", "optuna", "ray"}
+HEAVY = {"prefect", "pandas", "numpy", "duckdb", "pyarrow", "altair", "torch", "torch_geometric", "optuna", "ray"}
 
 
 def never_started(monkeypatch: pytest.MonkeyPatch, verb: str) -> None:

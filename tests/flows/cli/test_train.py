@@ -45,7 +45,7 @@ def without_flows(monkeypatch: pytest.MonkeyPatch, quick_training: EvaluateParam
         "_trained",
         lambda _, settings, source: {
             **steps.train(settings.warehouse, source, quick_training, "r"),
-            "predictions_report": "/reports/next.html",
+            "report": "/reports/next.html",
         },
     )
     params = quick_training.predict.characterise
@@ -63,7 +63,7 @@ def test_a_training_shows_model_shapes_and_baselines(whorl: Whorl, trained_log: 
     assert f"{first.model_id}: no worse on the same runs, so it stays in use" in ended.out
     assert "144 later runs, which the figures below are of" in ended.out
     rows = [line.split("  ")[0] for line in ended.out.splitlines()]
-    assert rows[-1] == "what comes next: /reports/next.html"
+    assert rows[-1] == "report: /reports/next.html"
     assert rows[rows.index("predictor") + 1 : -1] == [
         "model",
         "the job's own runs",

@@ -13,7 +13,7 @@ from tasks.jobs.control.scenarios import apply, parse_scenario
 from tasks.jobs.evaluate import evaluate_runs
 from tasks.jobs.predict.predicting import predict_rows
 from tasks.jobs.predict.training import trained_of
-from tasks.report.predictions_data import fetch_what_ifs
+from tasks.report.jobs import fetch_what_ifs
 
 PARAMS = WhatIfParams()
 MINUTE = np.timedelta64(1, "m")

@@ -13,7 +13,7 @@ from tasks.nodes.evaluate.measures import MEASURES, THEIRS, their_figures
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.evaluate.protocol import evaluate_both, evaluate_history, sha256_of_history, with_variant, write_tables
 from tasks.nodes.ranking.params import ScoreParams
-from tasks.report.nodes_evaluated import figure_rows
+from tasks.report.nodes_evaluation import figure_rows
 from tests.nodes.synthetic import synthetic_history
 
 QUICK = EvaluateParams(score=ScoreParams(resamples=100), repeats=2, resamples=100)

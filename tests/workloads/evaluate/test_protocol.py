@@ -130,14 +130,14 @@ def test_tables_are_written_as_parquet(evaluated, tmp_path):
 
 
 def test_the_page_shows_what_the_tables_hold(evaluated):
-    from tasks.report.workloads_evaluation_page import evaluation_text
-    from tasks.report.workloads_evaluation_tables import evaluated_workloads
+    from tasks.report.workloads_evaluation import evaluated_workloads, evaluation_result
 
     shown = evaluated_workloads(evaluated, "drawn")
     assert shown.confusion.accuracy == evaluated.figures["known.accuracy.random.model"] == 1
     assert len(shown.scores.unknown) == 3 * 16
     assert shown.adf.share == pytest.approx(evaluated.figures["adf.determined_share"])
-    assert "<svg" in evaluation_text(shown)
+    drawn = {figure.name for part in evaluation_result(shown).sections for figure in part.figures if figure.chart}
+    assert drawn == {"confusion", "open-set", "online", "distances", "adf"}
 
 
 def wide_file(folder, name, runs):

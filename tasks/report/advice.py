@@ -1,0 +1,427 @@
+"""What `advice` answers, described once: where to run next, which machines are alike, how long runs take elsewhere."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tasks.advice.choice import Choice
+from tasks.advice.demands import Assignment
+from tasks.advice.estimate import Estimate
+from tasks.advice.groups import LEVEL_NAMES, Grouping
+from tasks.advice.next_run import NextRun
+from tasks.advice.replay import CHECKPOINTS, OURS, WORDS
+from tasks.advice.story import OURS as CHOICE
+from tasks.advice.story import STAY, LateCheck, Story, tell
+from tasks.advice.transfer import TransferredRuns
+from tasks.quantities import MISSING, duration, number, share
+from tasks.report import charts
+from tasks.report.charts import Axis
+from tasks.report.result import Column, Figure, Result, Table, records
+
+MOST_DRAWN = 40  # tasks in a figure, the longest
+MOST_STEPS = 300  # of a distribution in a figure
+RATIO = "{:.3f}".format
+FAILED = "failed or too slow"
+
+
+def ratio_text(value: float | None) -> str:
+    """A multiple of the optimum with three decimals."""
+    return "–" if value is None or value != value else RATIO(value)
+
+
+def next_run_result(found: NextRun, again: str) -> Result:
+    """What to run next, with the runs so far."""
+    columns = (
+        Column("machine_type", "machine type"),
+        Column("nodes", "nodes", str, is_number=True),
+        Column("runtime_s", "runtime", duration, is_number=True),
+        Column("cost", "cost", number, is_number=True),
+        Column("status", "ended"),
+    )
+    tried = Table("Runs so far", "In their order.", columns, [vars(run) for run in found.tried])
+    figures = (_cost_figure(found),) if len(found.tried) > 1 else ()
+    prices = f"prices of {found.priced_on}" if found.priced_on else "prices without a date"
+    made_of = f"{len(found.tried)} runs of {found.job}, {found.n_candidates} configurations, {prices}"
+    title = f"Where to run {found.job} next"
+    return Result(title, found.answer, found.certainty, found.reasons, (tried,), figures, made_of, again)
+
+
+def _cost_figure(found: NextRun) -> Figure:
+    rows = [
+        {"run": at, "cost": run.cost, "low": run.cost, "high": run.cost, "is": "will do" if run.is_valid else FAILED}
+        for at, run in enumerate(found.tried, 1)
+    ]
+    next_one = found.proposal
+    if next_one is not None and not found.is_finished and np.isfinite(next_one.cost):
+        rows.append({"run": len(rows) + 1, "cost": next_one.cost, "low": next_one.cost_low, "high": next_one.cost_high,
+                     "is": "proposed"})  # fmt: skip
+    for row in rows:
+        row["run"] = f"run {row['run']}"
+    colours = {"will do": charts.BLUE, FAILED: charts.ORANGE, "proposed": charts.MUTED}
+    draw = partial(charts.intervals, pd.DataFrame(rows), Axis("cost", "cost of a run", "count"), "run",
+                   tone="is", colours=colours)  # fmt: skip
+    words = "Each run so far, and what the next one is expected to cost."
+    return Figure("cost-by-run", "What runs cost", words, f"n = {len(found.tried)} runs", draw)
+
+
+def evaluation_result(figures: Mapping[str, Any], name: str, again: str) -> Result:
+    """How good each method is on a table of runs: the table and Figure 5 of Perona."""
+    tables, drawn = [], []
+    for candidates, words in (("completed", "configurations that completed"), ("all", "all configurations")):
+        for prefix, target in ((candidates, ""), (f"{candidates}.target", ", with a runtime target")):
+            rows = [_row(figures, prefix, method) for method in WORDS if f"{prefix}.{method}.n" in figures]
+            if rows:
+                tables.append(Table(f"Among {words}{target}", _TABLE_WORDS, _columns(rows), rows))
+        methods = [method for method in WORDS if f"{candidates}.{method}.n" in figures]
+        if methods:
+            drawn.append(_search_figure(figures, candidates, words, methods))
+    made_of = f"{name}: {figures['jobs']} jobs, {figures['n']:,} configurations, seed {figures['seed']}"
+    answer, certainty = _verdict(figures)
+    title = f"How well the cheapest configuration is found: {name}"
+    return Result(title, answer, certainty, (), tuple(tables), tuple(drawn), made_of, again)
+
+
+_TABLE_WORDS = (
+    "Cost of the best valid configuration after so many runs, as a multiple of the optimum: mean, median over "
+    "searches; no mean where searches had found nothing valid. Against ours: mean log difference after 6 runs, with a "
+    "90 % interval over jobs; above 0 ours is cheaper."
+)
+
+
+def _columns(rows: list[dict[str, Any]]) -> tuple[Column, ...]:
+    shown = [n for n in CHECKPOINTS if any(f"mean.{n}" in row for row in rows)]
+    return (
+        Column("words", "method"),
+        *(Column(f"after.{n}", f"{n} run" if n == 1 else f"{n} runs", is_number=True) for n in shown),
+        Column("valid.6", "valid in 6", share, is_number=True),
+        Column("hit.6", "optimum in 6", share, is_number=True),
+        Column("against", "against ours, 6"),
+        Column("spent.6", "spent in 6", number, is_number=True),
+        Column("cpu_s", "CPU of a search", duration, is_number=True),
+    )
+
+
+def _row(figures: Mapping[str, Any], prefix: str, method: str) -> dict[str, Any]:
+    start = f"{prefix}.{method}."
+    row = {key.removeprefix(start): value for key, value in figures.items() if key.startswith(start)}
+    if "minus_ours.6" in row:
+        low, high = row["minus_ours.6.low"], row["minus_ours.6.high"]
+        row["against"] = f"{row['minus_ours.6']:+.3f} ({low:+.3f} to {high:+.3f})"
+    for n in CHECKPOINTS:
+        row[f"after.{n}"] = f"{ratio_text(row.get(f'mean.{n}'))}, {ratio_text(row.get(f'median.{n}'))}"
+    return {**row, "words": WORDS[method]}
+
+
+def _verdict(figures: Mapping[str, Any]) -> tuple[str, str]:
+    key = next(
+        (f"completed.{ours}" for ours in (OURS[True], OURS[False]) if f"completed.{ours}.mean.6" in figures), None
+    )
+    if key is None:
+        return "Searches were too short to say what is found in six runs.", ""
+    mean, hit = figures[f"{key}.mean.6"], figures[f"{key}.hit.6"]
+    said = "nothing valid in some searches" if mean is None else f"{mean - 1:.1%} above the optimum on average"
+    rival = "ruya" if key.endswith("memory") else "cherrypick"
+    certainty = ""
+    if f"completed.{rival}.minus_ours.6" in figures:
+        low, high = (figures[f"completed.{rival}.minus_ours.6.{end}"] for end in ("low", "high"))
+        certainty = f"{WORDS[rival]} costs {low:+.1%} to {high:+.1%} against that (90 % interval over jobs)."
+    return f"After six runs: {said}, and the optimum itself in {share(hit)} of the searches.", certainty
+
+
+def _search_figure(figures: Mapping[str, Any], candidates: str, words: str, methods: list[str]) -> Figure:
+    shown = [name for name in ("random", "portfolio", "cherrypick", "ruya", *OURS.values()) if name in methods]
+    rows = [
+        {"runs": n, "cost": value, "method": WORDS[name]}
+        for name in shown
+        for n in CHECKPOINTS
+        if (value := figures.get(f"{candidates}.{name}.mean.{n}")) is not None
+    ]
+    draw = partial(charts.lines, pd.DataFrame(rows, columns=["runs", "cost", "method"]), Axis("runs", "profiling runs"),
+                   Axis("cost", "best cost / optimum (mean)"), series="method")  # fmt: skip
+    n = figures[f"{candidates}.{shown[0]}.n"]
+    text = "The best valid configuration so far, mean over searches (Figure 5 of Perona; searches without one count)."
+    return Figure(f"search-{candidates}", f"Cost after so many runs, {words}", text, f"n = {n:,} searches", draw)
+
+
+TYPES = (
+    Column("machine_type", "type"),
+    Column("verdict", "verdict"),
+    Column("late", "late", share, is_number=True),
+    Column("late_low", "from", share, is_number=True),
+    Column("late_high", "to", share, is_number=True),
+    Column("median_s", "median", duration, is_number=True),
+    Column("p95_s", "95 % within", duration, is_number=True),
+    Column("cost_1000_runs", "1,000 runs cost", number, is_number=True),
+    Column("bound", "bound by"),
+)
+JOBS = (
+    Column("job", "job"),
+    Column("deadline_s", "deadline", duration, is_number=True),
+    Column("answer", "answer"),
+    Column("said_late", "said late", share, is_number=True),
+    Column("late", "was late", share, is_number=True),
+    Column("best", "best type"),
+    Column("cost_ratio", "cost over the best's", RATIO, is_number=True),
+    Column("is_safe", "sure"),
+)
+RULES = (
+    Column("rule", "rule"),
+    Column("regret", "regret", share, is_number=True),
+    Column("regret_low", "from", share, is_number=True),
+    Column("regret_high", "to", share, is_number=True),
+    Column("misses", "jobs late too often", share, is_number=True),
+    Column("charged", "regret with these on the dearest type", share, is_number=True),
+    Column("late", "late runs", share, is_number=True),
+    Column("cost_ratio", "cost over the best's", RATIO, is_number=True),
+)
+RUNTIMES = (
+    Column("machine_type", "type"),
+    Column("median_error", "error of the median (log)", RATIO, is_number=True),
+    Column("below_p95", "runs within the said 95 %", share, is_number=True),
+)
+CALIBRATION = (
+    Column("low", "said from", share, is_number=True),
+    Column("high", "to", share, is_number=True),
+    Column("said", "said, mean", share, is_number=True),
+    Column("late", "was late", share, is_number=True),
+    Column("n", "jobs on types", str, is_number=True),
+)
+TYPES_WORDS = "Chance of being late with its interval, and what runs cost, as expected from the runs on one type."
+
+
+def choice_result(found: Choice, again: str) -> Result:
+    """The type for one job: what it is expected to do, and what to run next."""
+    told = tell(found)
+    made_of = f"{found.n_runs} runs of {found.job} on {found.source}, {len(found.estimates)} types"
+    return _story_of(told, f"A machine type for {found.job}", (), made_of, again)
+
+
+def story_result(told: Story, name: str, again: str, job: str | None = None) -> Result:
+    """The answers from a recording and their check with the runs that were held back; job: the answer for one."""
+    made_of = f"{name}: machine types are emulated, their prices invented"
+    checks = story_checks(told)
+    if job is not None:
+        return _story_of(told, f"A machine type for {job}", checks, made_of, again)
+    tables: list[Table] = []
+    if told.jobs is not None and told.rules is not None and told.runtimes is not None and told.calibration is not None:
+        tables = [
+            Table("Every job", "The answers beside what the held-back runs say.", JOBS, records(told.jobs)),
+            Table("Plain rules beside it", "Regret: cost over that of the best type.", RULES, records(told.rules)),
+            Table("Chances", "Every job on every type, by what was said.", CALIBRATION, records(told.calibration)),
+            Table("Runtimes", "Medians and tails on each type over all jobs.", RUNTIMES, records(told.runtimes)),
+        ]
+    answer, certainty, *reasons = checks or (told.answer,)
+    return Result("A machine type for each job", answer, certainty, tuple(reasons), tuple(tables), (), made_of, again)
+
+
+def story_checks(told: Story) -> tuple[str, ...]:
+    """The check of all answers in sentences: cost, and how often they are late; none without runs held back."""
+    if told.rules is None or told.chosen is None or told.everywhere is None:
+        return ()
+    rules = {str(row["rule"]): row for row in told.rules.to_dict("records")}
+    ours, stay = rules[CHOICE], rules[STAY]
+    n_jobs = told.chosen.jobs
+    return (
+        f"The chosen types cost {share(ours['regret'])} more than the cheapest that are rarely late "
+        f"(staying where a job is: {share(stay['regret'])}), and {round(ours['misses'] * n_jobs)} of {n_jobs} jobs "
+        f"are late too often ({round(stay['misses'] * n_jobs)} if they stay).",
+        _check("the chosen types", told.chosen),
+        _check("all types", told.everywhere),
+    )
+
+
+def _check(what: str, check: LateCheck) -> str:
+    verdict = "inside" if check.is_inside else "outside"
+    return (
+        f"Late on {what}: {share(check.late)} of {check.runs:,} held-back runs "
+        f"(90 % over jobs: {share(check.late_low)} to {share(check.late_high)}); "
+        f"said were {share(check.said)}, {share(check.said_low)} to {share(check.said_high)}: {verdict}."
+    )
+
+
+def _story_of(
+    told: Story, title: str, checks: tuple[str, ...], made_of: str, again: str, more: tuple[Table, ...] = ()
+) -> Result:
+    types = Table("Types", TYPES_WORDS, TYPES, records(told.types))
+    reasons = (told.reason, f"next: {told.next_run}", *checks)
+    return Result(title, told.answer, told.sureness, reasons, (types, *more), (), made_of, again)
+
+
+def groups_result(
+    grouping: Grouping, assigned: Sequence[Assignment], published: Mapping[str, int], name: str, again: str
+) -> Result:
+    """Groups of alike machines with their scores and labels, what is in doubt, and which tasks go where.
+
+    published: the group of each machine by Tarema's original, 1 the best; empty where it cannot group."""
+    aspects = tuple(grouping.noise_ratios)
+    columns = [Column("name", "group"), Column("n", "machines", str, is_number=True)]
+    for aspect in aspects:
+        columns += [Column(aspect, aspect, number, is_number=True), Column(f"{aspect} level", "level")]
+    rows = [
+        {"name": group.name, "n": len(group.machines), **group.scores}
+        | {f"{aspect} level": LEVEL_NAMES[group.levels[aspect]] for aspect in aspects}
+        for group in grouping.groups
+    ]
+    words = "Geometric means of the scores; levels by quartiles over groups that the aspect tells apart."
+    tables = [Table("Groups", words, tuple(columns), rows)]
+    machines = [
+        {"machine": machine, "group": of, "tarema": published.get(machine)} for machine, of in grouping.group_of.items()
+    ]
+    words = (
+        "The best group first. Beside it the group of Tarema's original, which always makes three, of unscaled scores."
+    )
+    tables.append(Table("Machines", words, _MACHINE_COLUMNS, machines))
+    if grouping.doubts:
+        words = "Machines that may belong elsewhere, given how much their scores vary."
+        tables.append(Table("In doubt", words, _DOUBT_COLUMNS, [vars(doubt) for doubt in grouping.doubts]))
+    if assigned:
+        words = "The least group that has what a task demands, so that the best stay free."
+        found = [{"task": one.task, "demands": one.demand_class, "group": one.group} for one in assigned]
+        tables.append(Table("Tasks", words, _TASK_COLUMNS, found))
+    made_of = f"{name}: scores of {len(machines)} machines in {len(aspects)} aspects ({', '.join(aspects)})"
+    certainty, reasons = grouping.certainty, grouping.reasons
+    return Result(
+        f"Kinds of machines: {name}", grouping.sentence, certainty, reasons, tuple(tables), (), made_of, again
+    )
+
+
+_MACHINE_COLUMNS = (
+    Column("machine", "machine"),
+    Column("group", "group"),
+    Column("tarema", "by the original", lambda group: MISSING if group is None else str(group), is_number=True),
+)
+_DOUBT_COLUMNS = (
+    Column("machine", "machine"),
+    Column("group", "group"),
+    Column("other", "or rather"),
+    Column("probability", "probability of its group", share, is_number=True),
+)
+_TASK_COLUMNS = (Column("task", "task"), Column("demands", "demands"), Column("group", "group"))
+
+
+RUNTIME = (
+    Column("runtime_s", "runtime", duration, is_number=True),
+    Column("low_s", "from", duration, is_number=True),
+    Column("high_s", "to", duration, is_number=True),
+)
+
+
+def estimate_figures(found: Estimate) -> dict[str, Any]:
+    """The answer as whole keys and numbers, for machines."""
+    return {
+        "source": found.source,
+        "target": found.target,
+        "score_ratio": found.score_ratio,
+        "aspect": found.aspect,
+        "confidence": found.calibration.confidence,
+        "rests_on": found.rests_on,
+        "workflows": records(found.workflows),
+        "tasks": records(found.tasks.drop(columns="spread")),
+    }
+
+
+def estimate_result(found: Estimate, again: str) -> Result:
+    """Each task and the whole workflow on another machine."""
+    sure = share(found.calibration.confidence)
+    said = [
+        f"{row['workflow']} takes {duration(row['runtime_s'])} on {found.target} "
+        f"({duration(row['low_s'])} to {duration(row['high_s'])}), its {row['n_tasks']} tasks one after the other"
+        for row in records(found.workflows)
+    ]
+    rows = records(found.tasks.sort_values("runtime_s", ascending=False))
+    columns = (
+        Column("workflow", "workflow"),
+        Column("task", "task"),
+        *RUNTIME,
+        Column("shape", "grows with its input"),
+        Column("n_runs", "runs", str, is_number=True),
+        Column("n_target_runs", "of them there", str, is_number=True),
+    )
+    whole = (Column("workflow", "workflow"), *RUNTIME, Column("n_tasks", "tasks", str, is_number=True))
+    reasons = (
+        f"One thread of {found.source} does {found.score_ratio:.3f} of the work of one of {found.target} "
+        f"in the same time ({found.aspect}).",
+    )
+    tables = (
+        Table("Workflows", "All tasks one after the other, one run of each.", whole, records(found.workflows)),
+        Table("Tasks", f"{sure} of the runs are expected between from and to.", columns, rows),
+    )
+    certainty = f"{sure} intervals, from {found.calibration.rests_on}."
+    title = f"Runtimes on {found.target}"
+    return Result(
+        title, "; ".join(said) + ".", certainty, reasons, tables, (_task_figure(found),), found.rests_on, again
+    )
+
+
+def _task_figure(found: Estimate) -> Figure:
+    rows = found.tasks.sort_values("runtime_s", ascending=False).head(MOST_DRAWN)
+    runtime = Axis("runtime_s", f"runtime on {found.target}", "seconds")
+    shown = rows[["task", "runtime_s", "low_s", "high_s"]]
+    draw = partial(charts.intervals, shown, runtime, "task", low="low_s", high="high_s")
+    words = f"Each task with its {share(found.calibration.confidence)} interval; the axis is logarithmic."
+    return Figure("tasks", "Longest tasks", words, f"n = {len(found.tasks)} tasks", draw)
+
+
+def transfer_figures(found: TransferredRuns, confidence: float, deadline_s: float | None) -> dict[str, Any]:
+    """The answer as whole keys and numbers, for machines. Quantiles are of a run on the target, in seconds."""
+    at = (0.05, 0.25, 0.5, 0.75, 0.95)
+    told: dict[str, Any] = {
+        "job": found.job,
+        "source": found.source,
+        "target": found.target,
+        "median_s": float(np.median(found.draws)),
+        "quantiles_s": {str(one): float(value) for one, value in zip(at, np.quantile(found.draws, at), strict=True)},
+        "low_s": found.low_s,
+        "high_s": found.high_s,
+        "confidence": confidence,
+        "rests_on": found.rests_on,
+        "stages": records(found.stages),
+    }
+    if deadline_s is not None:
+        chance, low, high = found.late_ratio(deadline_s)
+        told |= {"deadline_s": deadline_s, "late_ratio": chance, "late_ratio_low": low, "late_ratio_high": high}
+    return told
+
+
+def transfer_result(found: TransferredRuns, confidence: float, deadline_s: float | None, again: str) -> Result:
+    """The runtimes of a recurring job on another machine type, and the chance of being late."""
+    median = duration(float(np.median(found.draws)))
+    answer = f"{found.job} takes {median} on {found.target} in half of its runs"
+    if deadline_s is not None:
+        chance, low, high = found.late_ratio(deadline_s)
+        answer += f", and longer than {duration(deadline_s)} in {share(chance)} ({share(low)} to {share(high)})"
+    certainty = (
+        f"{share(confidence)} of its runs are expected from {duration(found.low_s)} to {duration(found.high_s)}."
+    )
+    columns = (
+        Column("stage", "stage"),
+        Column("median_s", "median", duration, is_number=True),
+        *RUNTIME[1:],
+        Column("n_runs", "runs", str, is_number=True),
+    )
+    reasons = (
+        f"CPU seconds for each token come from its runs on {found.source}, what slows them down from other jobs on "
+        f"{found.target}.",
+    )
+    words = f"A vertex of each stage on {found.target}."
+    tables = (Table("Stages", words, columns, records(found.stages)),)
+    drawn = (_runtime_figure(found, deadline_s),)
+    title = f"{found.job} on {found.target}"
+    return Result(title, f"{answer}.", certainty, reasons, tables, drawn, found.rests_on, again)
+
+
+def _runtime_figure(found: TransferredRuns, deadline_s: float | None) -> Figure:
+    values = np.sort(found.draws)
+    rows = charts.sampled(
+        pd.DataFrame({"runtime_s": values, "share": np.arange(1, len(values) + 1) / len(values)}), MOST_STEPS
+    )
+    rules = {"interval from": found.low_s, "median": float(np.median(values)), "to": found.high_s}
+    if deadline_s is not None:
+        rules["deadline"] = deadline_s
+    runtime = Axis("runtime_s", f"runtime on {found.target}", "seconds")
+    draw = partial(charts.lines, rows, runtime, Axis("share", "share of runs", "share"), rules=rules, steps=True)
+    words = "Share of runs that take at most so long, with the median, the interval and the deadline."
+    return Figure("runtimes", "Runtimes", words, f"n = {len(found.draws):,} draws", draw)

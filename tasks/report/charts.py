@@ -1,0 +1,614 @@
+"""The kinds of charts of all words: a tidy frame in, one declarative chart out (Vega-Altair).
+
+Colours are named (@blue), so that light, dark and print each have their own. A chart holds at most MOST_BYTES of data:
+more is binned or sampled before, and said beside it. Altair takes two seconds to import, so functions import it."""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from tasks.errors import WhorlError
+
+if TYPE_CHECKING:
+    import altair as alt
+
+Kind = Literal["number", "count", "share", "seconds", "log", "time", "name"]
+Chart: TypeAlias = "alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart"
+MOST_BYTES = 200_000
+WIDTH_PX, ROW_PX, HEIGHT_PX = 560, 24, 240
+DIGITS = 5
+SECONDS = (
+    *(step * 10.0**power for power in (-4, -3, -2, -1) for step in (1, 2, 5)),
+    *(1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800),
+    *(3_600, 7_200, 18_000, 36_000, 86_400, 172_800, 432_000, 864_000, 8_640_000),
+)
+SECOND_WORDS = (
+    "datum.value < 1 ? format(datum.value * 1000, '~r') + ' ms' : datum.value < 60 ? format(datum.value, '~r') + ' "
+    "s' : datum.value < 3600 ? format(datum.value / 60, '~r') + ' min' : datum.value < 86400 ? "
+    "format(datum.value / 3600, '~r') + ' h' : format(datum.value / 86400, '~r') + ' d'"
+)
+NUMBER_WORDS = "abs(datum.value) < 10000 ? format(datum.value, '~r') : format(datum.value, '~s')"
+TIMES = {"year": "%Y", "month": "%b %Y", "week": "%-d %b", "date": "%-d %b", "day": "%-d %b", "hours": "%H:%M",
+         "minutes": "%H:%M", "seconds": "%H:%M:%S"}  # fmt: skip
+BLUE, ORANGE, INK, MUTED, GRID, PALE, MIDDLE = "@blue", "@orange", "@ink", "@muted", "@grid", "@pale", "@middle"
+PALETTE = {
+    "light": {
+        **{"paper": "#ffffff", "ink": "#1b1f24", "muted": "#5b6571", "grid": "#d9dee4", "blue": "#0072b2"},
+        **{"orange": "#c24e00", "pale": "#c6dbef", "middle": "#6baed6", "green": "#00795a", "violet": "#7a5195"},
+    },
+    "dark": {
+        **{"paper": "#14181d", "ink": "#e8ebee", "muted": "#a3adb8", "grid": "#38424d", "blue": "#56b4e9"},
+        **{"orange": "#ff9a3c", "pale": "#1b3a57", "middle": "#2f78b4", "green": "#3fbf9b", "violet": "#b48ad1"},
+    },
+}
+SERIES = (BLUE, ORANGE, "@green", "@violet", INK, MUTED)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """field: the column; title: what it is, with its unit; kind: the scale, and how ticks are written."""
+
+    field: str
+    title: str
+    kind: Kind = "number"
+
+
+def spec_of(chart: Chart) -> dict[str, Any]:
+    """The chart as Vega-Lite. Raises WhorlError for one with more data than a page should carry."""
+    import altair as alt
+
+    alt.data_transformers.disable_max_rows()
+    spec: dict[str, Any] = chart.to_dict()
+    size = len(json.dumps(spec.get("datasets", {})))
+    if size > MOST_BYTES:
+        raise WhorlError(f"a chart holds {size:,} bytes of data; expected at most {MOST_BYTES:,}: bin or sample before")
+    for name in ("config", "$schema"):
+        spec.pop(name, None)
+    return spec
+
+
+def template_of(chart: Chart) -> dict[str, Any]:
+    """The chart without its data, for pages that each bring rows of their own."""
+    spec = spec_of(chart)
+    names = list(spec.pop("datasets"))
+    text = json.dumps(spec)
+    for name in names:
+        text = text.replace(f'"{name}"', '"rows"')
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def themed(spec: Mapping[str, Any], scheme: Literal["light", "dark"] = "light") -> dict[str, Any]:
+    """The chart with the colours of a scheme."""
+    text = json.dumps(spec)
+    for name, colour in PALETTE[scheme].items():
+        text = text.replace(f'"@{name}"', f'"{colour}"')
+    found: dict[str, Any] = json.loads(text)
+    colours = PALETTE[scheme]
+    words = {"labelColor": colours["ink"], "titleColor": colours["ink"]}
+    found["config"] = {
+        "background": colours["paper"],
+        "font": "sans-serif",
+        "view": {"stroke": None},
+        "axis": {**words, "gridColor": colours["grid"], "domainColor": colours["muted"], "tickColor": colours["muted"]},
+        "header": words,
+        "legend": words,
+        "title": {"color": colours["ink"]},
+        "text": {"color": colours["ink"]},
+    }
+    return found
+
+
+def to_png(spec: Mapping[str, Any], scale: float = 1.5) -> bytes:
+    """The chart as an image in light colours."""
+    import vl_convert
+
+    return bytes(vl_convert.vegalite_to_png(json.dumps(themed(spec)), scale=scale))
+
+
+def data_uri(png: bytes) -> str:
+    """An image as an address that needs no request."""
+    return f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"
+
+
+def tidy(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows as a chart holds them: times as milliseconds of UTC, numbers with five digits, the rest as text."""
+    found: dict[str, Any] = {}
+    for name, column in frame.items():
+        if pd.api.types.is_datetime64_any_dtype(column):
+            values: Any = (column - pd.Timestamp(0)) / pd.Timedelta(milliseconds=1)
+        elif pd.api.types.is_bool_dtype(column) or pd.api.types.is_integer_dtype(column):
+            values = column
+        elif pd.api.types.is_numeric_dtype(column):
+            values = column.astype(float).map(lambda value: float(f"{value:.{DIGITS}g}"))
+            values = values.where(np.isfinite(values))
+        else:
+            values = column.astype(str)
+        found[str(name)] = values
+    return pd.DataFrame(found)
+
+
+def _position(channel: Any, axis: Axis, **more: Any) -> Any:
+    """The encoding of an axis. channel: alt.X or alt.Y."""
+    import altair as alt
+
+    grid = more.pop("grid", True)
+    if axis.kind == "name":
+        return channel(f"{axis.field}:N", title=axis.title or None, sort=None, **more)
+    if axis.kind == "time":
+        scale, ticks = alt.Scale(type="utc"), alt.Axis(grid=grid, labelOverlap=True, format=TIMES)
+        return channel(f"{axis.field}:T", title=axis.title, scale=scale, axis=ticks, **more)
+    if axis.kind == "seconds":
+        ticks = alt.Axis(values=list(SECONDS), labelExpr=SECOND_WORDS, grid=grid, labelOverlap=True)
+        scale = alt.Scale(type="log", nice=False, padding=8)
+    elif axis.kind == "log":
+        ticks = alt.Axis(labelExpr=NUMBER_WORDS, grid=grid, labelOverlap=True)
+        scale = alt.Scale(type="log", nice=False, padding=8)
+    else:
+        words = {"share": "format(datum.value, '.0%')", "count": "format(datum.value, '~s')"}.get(
+            axis.kind, NUMBER_WORDS
+        )
+        ticks = alt.Axis(labelExpr=words, grid=grid, labelOverlap=True, tickCount=6)
+        scale = alt.Scale(zero=axis.kind in ("share", "count"), nice=axis.kind != "number", padding=4)
+    more.setdefault("scale", scale)
+    return channel(f"{axis.field}:Q", title=axis.title, axis=ticks, **more)
+
+
+def _colour(field: str, colours: Mapping[str, str]) -> Any:
+    import altair as alt
+
+    legend = alt.Legend(title=None, orient="top", columns=3, labelLimit=260) if len(colours) > 1 else None
+    return alt.Color(f"{field}:N", scale=alt.Scale(domain=list(colours), range=list(colours.values())), legend=legend)
+
+
+def _tips(frame: pd.DataFrame) -> list[Any]:
+    """What is said of a mark under the mouse: all columns of its row."""
+    import altair as alt
+
+    return [
+        alt.Tooltip(f"{name}:T", timeUnit="utcyearmonthdatehoursminutes", title=str(name).removesuffix("_at"))
+        if str(name).endswith("_at")
+        else alt.Tooltip(f"{name}:{'Q' if pd.api.types.is_numeric_dtype(frame[name]) else 'N'}", title=str(name))
+        for name in frame
+    ]
+
+
+def scatter(
+    frame: pd.DataFrame,
+    x: Axis,
+    y: Axis,
+    *,
+    colour: str = "",
+    colours: Mapping[str, str] | None = None,
+    count: str = "",
+    lines: Mapping[str, float] | None = None,
+    height: int = 360,
+) -> Chart:
+    """A mark a row. colour: column of names by `colours`; count: column of how many a mark stands for (stronger colour
+    where more); lines: words and how many times x they lie at y, on two axes alike."""
+    import altair as alt
+
+    rows = tidy(frame)
+    marks = alt.Chart(rows).mark_circle(size=34, opacity=0.65, color=BLUE)
+    encoding: dict[str, Any] = {"x": _position(alt.X, x), "y": _position(alt.Y, y), "tooltip": _tips(rows)}
+    if colour and colours:
+        encoding["color"] = _colour(colour, colours)
+    elif count and len(rows) and rows[count].max() > 1:
+        marks = alt.Chart(rows).mark_square(size=58)
+        scale = alt.Scale(type="log", range=[PALE, BLUE])
+        encoding["color"] = alt.Color(f"{count}:Q", scale=scale, legend=alt.Legend(title="how many", orient="top"))
+    layers: list[Any] = [marks.encode(**encoding)]
+    if lines and len(rows):
+        ends = [float(rows[x.field].min()), float(rows[x.field].max())]
+        guides = pd.DataFrame(
+            [{"line": name, x.field: at, y.field: at * k} for name, k in lines.items() for at in ends]
+        )
+        tones = dict(zip(lines, (MUTED, ORANGE), strict=False))
+        layers.append(
+            alt.Chart(guides)
+            .mark_line(strokeDash=[5, 3], strokeWidth=1.5)
+            .encode(x=f"{x.field}:Q", y=f"{y.field}:Q", color=_colour("line", tones))
+        )
+    layered = alt.layer(*layers).resolve_scale(color="independent")
+    return _zoomable(layered.properties(width=WIDTH_PX, height=height))
+
+
+def lines(
+    frame: pd.DataFrame,
+    x: Axis,
+    y: Axis,
+    *,
+    series: str = "",
+    panel: str = "",
+    rules: Mapping[str, float] | None = None,
+    steps: bool = False,
+    height: int = HEIGHT_PX,
+) -> Chart:
+    """A line a series, with points to hover; panel: column of names, a row of charts each with its own y; rules: words
+    of vertical lines and where on x they stand."""
+    import altair as alt
+
+    rows = tidy(frame)
+    names = list(dict.fromkeys(rows[series])) if series else []
+    tone = (
+        {"color": _colour(series, dict(zip(names, SERIES * 3, strict=False)))} if names else {"color": alt.value(BLUE)}
+    )
+    base = alt.Chart(rows).encode(x=_position(alt.X, x), y=_position(alt.Y, y), **tone)
+    layers: list[Any] = [base.mark_line(interpolate="step-after" if steps else "linear", strokeWidth=1.8)]
+    if len(rows) <= MANY:
+        layers.append(base.mark_circle(size=30).encode(tooltip=_tips(rows)))
+    for words, at in (rules or {}).items():
+        rule = alt.Chart(rows).mark_rule(color=ORANGE, strokeDash=[4, 3]).encode(x=alt.datum(at))
+        layers += [rule, alt.Chart(rows.head(1)).mark_text(
+            text=words, color=ORANGE, align="left", dx=4, y=8).encode(x=alt.datum(at))]  # fmt: skip
+    layered = alt.layer(*layers, data=rows).properties(width=WIDTH_PX, height=height)
+    return _in_panels(layered, rows, panel) if panel else _zoomable(layered)
+
+
+LEAST_SHARE = 1e-4  # at which bars on a logarithmic axis begin
+
+
+def _zoomable(chart: Any, encodings: Sequence[Literal["x", "y"]] = ("x", "y")) -> Chart:
+    """The chart with axes that ctrl and the wheel widen, and that the mouse drags; the wheel alone turns the page."""
+    import altair as alt
+
+    zoom = "wheel![event.ctrlKey]"
+    zoomable: Chart = chart.add_params(alt.selection_interval(bind="scales", encodings=list(encodings), zoom=zoom))
+    return zoomable
+
+
+MANY = 600  # points of a line that are drawn beside it
+
+
+def _in_panels(layered: Any, rows: pd.DataFrame, panel: str, *, is_shared: bool = False) -> Chart:
+    """A row of charts a panel, in the order of the frame, each with its own y."""
+    import altair as alt
+
+    header = alt.Header(title=None, labelAnchor="start", labelOrient="top", labelFontWeight="bold", labelLimit=520)
+    found: alt.FacetChart = layered.facet(
+        row=alt.Row(f"{panel}:N", sort=list(dict.fromkeys(rows[panel])), header=header), spacing=14
+    )
+    return found if is_shared else found.resolve_scale(y="independent")
+
+
+def bars(
+    frame: pd.DataFrame,
+    value: Axis,
+    row: str,
+    *,
+    series: str = "",
+    colours: Mapping[str, str] | None = None,
+    rule: tuple[str, float] | None = None,
+) -> Chart:
+    """A bar a row, in the order of the frame; series: column whose bars of a row lie behind each other."""
+    import altair as alt
+
+    rows = tidy(frame)
+    tone = {"color": _colour(series, colours)} if series and colours else {"color": alt.value(BLUE)}
+    base = alt.Chart(rows).encode(y=alt.Y(f"{row}:N", sort=None, title=None, axis=alt.Axis(labelLimit=230)))
+    offset: dict[str, Any] = {"yOffset": alt.YOffset(f"{series}:N", sort=None)} if series else {}
+    layers: list[Any] = [
+        base.mark_bar().encode(x=_position(alt.X, value, stack=None), tooltip=_tips(rows), **tone, **offset)
+    ]
+    if rule:
+        layers.append(alt.Chart(rows).mark_rule(color=ORANGE, strokeDash=[4, 3]).encode(x=alt.datum(rule[1])))
+    n = rows[row].nunique() * (rows[series].nunique() if series else 1)
+    return alt.layer(*layers).properties(width=WIDTH_PX, height=max(60, ROW_PX * n))
+
+
+def intervals(
+    frame: pd.DataFrame,
+    value: Axis,
+    row: str,
+    *,
+    low: str = "low",
+    high: str = "high",
+    series: str = "",
+    tone: str = "",
+    colours: Mapping[str, str] | None = None,
+    panel: str = "",
+) -> Chart:
+    """A dot with its interval a row. series: column whose dots of a row lie beneath each other, in its colours; tone:
+    column of colours alone."""
+    import altair as alt
+
+    rows = tidy(frame)
+    by = series or tone
+    colour = {"color": _colour(by, colours)} if by and colours else {"color": alt.value(BLUE)}
+    offset: dict[str, Any] = {"yOffset": alt.YOffset(f"{series}:N", sort=None)} if series else {}
+    axis = alt.Axis(labelLimit=200)
+    base = alt.Chart(rows).encode(y=alt.Y(f"{row}:N", sort=None, title=None, axis=axis), **colour, **offset)
+    bar = base.mark_rule(strokeWidth=3, opacity=0.45).encode(
+        x=_position(alt.X, Axis(low, value.title, value.kind)), x2=f"{high}:Q"
+    )
+    dot = base.mark_circle(size=70, opacity=1).encode(x=_position(alt.X, value), tooltip=_tips(rows))
+    n = rows[row].nunique() * (rows[series].nunique() if series else 1)
+    per = rows.groupby(panel)[row].nunique().max() if panel and len(rows) else n
+    layered = alt.layer(bar, dot, data=rows).properties(width=WIDTH_PX, height=max(50, ROW_PX * int(per)))
+    return _in_panels(layered, rows, panel).resolve_scale(x="independent", y="independent") if panel else layered
+
+
+def dots(
+    frame: pd.DataFrame, value: Axis, row: str, *, colour: str = "", colours: Mapping[str, str] | None = None,
+    low_to_high: str = "", mean: bool = True,
+) -> Chart:  # fmt: skip
+    """A dot a mark in its row, spread upwards and downwards where they are many; a tick at the mean of the row.
+
+    low_to_high: column of 0 to 1 that colours from blue to orange."""
+    import altair as alt
+
+    golden = 0.6180339887498949
+    rows = tidy(frame).assign(spread=[(at * golden) % 1 for at in range(len(frame))])
+    encoding: dict[str, Any] = {"tooltip": _tips(rows.drop(columns="spread"))}
+    if low_to_high:
+        scale = alt.Scale(range=[BLUE, GRID, ORANGE], domain=[0, 0.5, 1], interpolate="rgb")
+        encoding["color"] = alt.Color(f"{low_to_high}:Q", scale=scale, legend=alt.Legend(
+            title="value of the feature, low to high", orient="top", values=[0, 1]))  # fmt: skip
+    else:
+        encoding["color"] = _colour(colour, colours) if colour and colours else alt.value(BLUE)
+    base = alt.Chart(rows).encode(y=alt.Y(f"{row}:N", sort=None, title=None, axis=alt.Axis(labelLimit=230)))
+    offset = alt.YOffset("spread:Q", scale=alt.Scale(domain=[-0.6, 1.6]))
+    layers: list[Any] = [
+        base.mark_circle(size=22, opacity=0.6).encode(x=_position(alt.X, value), yOffset=offset, **encoding)
+    ]
+    if mean:
+        layers.append(base.mark_tick(color=INK, thickness=2, size=18).encode(x=f"mean({value.field}):Q"))
+    return alt.layer(*layers).properties(width=WIDTH_PX, height=max(60, 34 * rows[row].nunique()))
+
+
+def heatmap(frame: pd.DataFrame, row: Axis, column: Axis, share: str, *, most: int = 40) -> Chart:
+    """Cells of shares in percent of their row, with their number; the frame holds one row a cell that has any."""
+    import altair as alt
+
+    rows = tidy(frame)
+    n_rows, n_columns = rows[row.field].nunique(), rows[column.field].nunique()
+    base = alt.Chart(rows).encode(
+        x=alt.X(f"{column.field}:N", sort=None, title=column.title, axis=alt.Axis(orient="top", labelAngle=-40)),
+        y=alt.Y(f"{row.field}:N", sort=None, title=row.title, axis=alt.Axis(labelLimit=200)),
+        tooltip=_tips(rows),
+    )
+    cells = base.mark_rect().encode(
+        color=alt.Color(f"{share}:Q", scale=alt.Scale(domain=[0, 1], range=[PALE, BLUE]), legend=None)
+    )
+    light = alt.condition(alt.datum[share] > 0.6, alt.value("@paper"), alt.value(INK))
+    words = base.transform_filter(f"datum['{share}'] >= 0.005").mark_text(fontSize=10).encode(
+        text=alt.Text(f"{share}:Q", format=".0%"), color=light)  # fmt: skip
+    size = max(26, min(44, WIDTH_PX // max(n_columns, 1)))
+    return alt.layer(*((cells, words) if max(n_rows, n_columns) <= most else (cells,))).properties(
+        width=size * n_columns, height=max(24, size * 2 // 3) * n_rows)  # fmt: skip
+
+
+def histogram(
+    frame: pd.DataFrame,
+    x: Axis,
+    share: Axis,
+    *,
+    end: str = "end",
+    panel: str = "",
+    series: str = "",
+    colours: Mapping[str, str] | None = None,
+    rule: float | None = None,
+    overlay: str = "",
+    height: int = 90,
+) -> Chart:
+    """Bars from `x.field` to `end` of each bin; overlay: column of shares that a line shows above them."""
+    import altair as alt
+
+    rows = tidy(frame)
+    tone = {"color": _colour(series, colours)} if series and colours else {"color": alt.value(BLUE)}
+    base = alt.Chart(rows)
+    floor = LEAST_SHARE if share.kind == "log" else 0
+    layers: list[Any] = [
+        base.mark_bar(opacity=0.75).encode(
+            x=_position(alt.X, x, grid=False), x2=f"{end}:Q",
+            y=_position(alt.Y, share, stack=None), y2=alt.datum(floor), tooltip=_tips(rows), **tone,
+        )
+    ]  # fmt: skip
+    if overlay:
+        layers.append(
+            base.mark_line(interpolate="step-after", color=ORANGE, strokeWidth=2).encode(
+                x=_position(alt.X, x, grid=False), y=f"{overlay}:Q"
+            )
+        )
+    if rule is not None:
+        layers.append(base.mark_rule(color=ORANGE, strokeDash=[4, 3]).encode(x=alt.datum(rule)))
+    layered = alt.layer(*layers, data=rows).properties(width=WIDTH_PX, height=height)
+    return _in_panels(layered, rows, panel, is_shared=True) if panel else layered
+
+
+def strips(
+    frame: pd.DataFrame,
+    x: Axis,
+    y: Axis,
+    panel: str,
+    *,
+    marked: str = "",
+    words: tuple[str, str] = ("", ""),
+    high: str = "",
+    level: str = "",
+    change: str = "",
+    height: int = 84,
+) -> Chart:
+    """A strip a panel with an axis of its own: points over x. marked: column of truths, orange where true, with the
+    words for false and true; high: column up to which a bar joins; level: column of a line; change: column of
+    places on x with a dashed line."""
+    import altair as alt
+
+    rows = tidy(frame)
+    tone: dict[str, Any] = {"color": alt.value(BLUE)}
+    if marked:
+        rows[marked] = np.where(rows[marked].astype(bool), words[1], words[0])
+        tone = {"color": _colour(marked, {words[0]: BLUE, words[1]: ORANGE})}
+    base = alt.Chart(rows)
+    at = _position(alt.X, x, grid=False)
+    layers: list[Any] = []
+    if change:
+        layers.append(
+            base.mark_rule(color=ORANGE, strokeDash=[4, 3], opacity=0.8).encode(x=f"{change}:{at.shorthand[-1]}")
+        )
+    if level:
+        layers.append(
+            base.mark_line(color=MUTED, strokeWidth=1.4, interpolate="step-after").encode(x=at, y=f"{level}:Q")
+        )
+    if high:
+        layers.append(base.mark_rule(opacity=0.6).encode(x=at, y=_position(alt.Y, y), y2=f"{high}:Q", **tone))
+    layers.append(
+        base.mark_circle(size=16, opacity=0.8).encode(x=at, y=_position(alt.Y, y), tooltip=_tips(rows), **tone)
+    )
+    return _in_panels(alt.layer(*layers, data=rows).properties(width=WIDTH_PX, height=height), rows, panel)
+
+
+def fan(runs: pd.DataFrame, *, time: str = "submitted_at", actual: str = "runtime_s") -> Chart:
+    """What was predicted and what came. runs: p05_s, p25_s, p50_s, p75_s, p95_s (missing before the first
+    prediction), the actual runtime (missing for a run to come) and is_outside."""
+    import altair as alt
+
+    rows = tidy(runs.assign(is_outside=np.where(runs["is_outside"], "outside the 90 % interval", "inside it")))
+    base = alt.Chart(rows)
+    x = _position(alt.X, Axis(time, "submitted (UTC)", "time"))
+
+    def y(field: str) -> Any:
+        return _position(alt.Y, Axis(field, "runtime", "seconds"))
+
+    known = base.transform_filter("isValid(datum.p50_s)")
+    outside = _colour("is_outside", {"inside it": INK, "outside the 90 % interval": ORANGE})
+    return _zoomable(
+        alt.layer(
+            known.mark_area(color=PALE, interpolate="step", opacity=0.9).encode(x=x, y=y("p05_s"), y2="p95_s:Q"),
+            known.mark_area(color=MIDDLE, interpolate="step", opacity=0.6).encode(x=x, y=y("p25_s"), y2="p75_s:Q"),
+            known.mark_line(color=BLUE, interpolate="step", strokeWidth=1.6).encode(x=x, y=y("p50_s")),
+            base.transform_filter(f"isValid(datum.{actual})")
+            .mark_circle(size=26, opacity=0.85)
+            .encode(x=x, y=y(actual), color=outside, tooltip=_tips(rows)),
+        ).properties(width=WIDTH_PX, height=300)
+    )
+
+
+def history(rows: pd.DataFrame) -> Chart:
+    """The runs of a job over time, and the interval that its next run is expected in. rows: at, runtime_s (missing
+    for the next run), is (as usual, slow or next run), and p05_s, p25_s, p50_s, p75_s, p95_s of the next run."""
+    import altair as alt
+
+    found = tidy(rows)
+    base = alt.Chart(found)
+    x = _position(alt.X, Axis("submitted_at", "submitted (UTC)", "time"))
+
+    def y(field: str) -> Any:
+        return _position(alt.Y, Axis(field, "runtime", "seconds"))
+
+    tones = {"as usual": BLUE, "slow": ORANGE, "next run": INK}
+    return _zoomable(
+        alt.layer(
+            base.mark_circle(size=30, opacity=0.8).encode(
+                x=x, y=y("runtime_s"), color=_colour("is", tones), tooltip=_tips(found)
+            ),
+            base.mark_rule(strokeWidth=9, color=PALE).encode(x=x, y=y("p05_s"), y2="p95_s:Q"),
+            base.mark_rule(strokeWidth=9, color=MIDDLE).encode(x=x, y=y("p25_s"), y2="p75_s:Q"),
+            base.mark_tick(size=16, thickness=3, color=INK).encode(x=x, y=y("p50_s")),
+        ).properties(width=WIDTH_PX, height=260)
+    )
+
+
+def spans(
+    frame: pd.DataFrame,
+    x: Axis,
+    row: str,
+    *,
+    end: str = "end",
+    level: str = "",
+    reach: float = 4.0,
+    colour: str = "",
+    colours: Mapping[str, str] | None = None,
+    panel: str = "",
+    row_px: int = 20,
+) -> Chart:
+    """Bars from x to `end` in the row that each is of. level: column of deviations, blue below and orange above,
+    stronger up to `reach`; colour: column of names by `colours`."""
+    import altair as alt
+
+    rows = tidy(frame)
+    if level:
+        scale = alt.Scale(domain=[-reach, 0, reach], range=[BLUE, "@paper", ORANGE], clamp=True, interpolate="rgb")
+        tone: Any = alt.Color(
+            f"{level}:Q", scale=scale, legend=alt.Legend(title="deviations from the usual", orient="top")
+        )
+    else:
+        tone = _colour(colour, colours) if colour and colours else alt.value(BLUE)
+    layered = (
+        alt.Chart(rows)
+        .mark_bar(height={"band": 0.8})
+        .encode(
+            x=_position(alt.X, x, grid=False),
+            x2=f"{end}:Q",
+            y=alt.Y(f"{row}:N", sort=None, title=None, axis=alt.Axis(labelLimit=200)),
+            color=tone,
+            tooltip=_tips(rows),
+        )
+        .properties(width=WIDTH_PX, height=max(40, row_px * rows[row].nunique()))
+    )
+    if not panel:
+        return alt.layer(layered)
+    found: alt.FacetChart = _in_panels(layered, rows, panel, is_shared=True).resolve_scale(x="independent")
+    return found
+
+
+def timeline(frame: pd.DataFrame, x: Axis, row: str, *, marked: str, words: tuple[str, str], strength: str) -> Chart:
+    """A mark a happening in its row over time, stronger in colour by `strength` (0 to 1), orange where marked."""
+    import altair as alt
+
+    rows = tidy(frame.assign(**{marked: np.where(frame[marked], words[1], words[0])}))
+    return _zoomable(
+        alt.Chart(rows)
+        .mark_circle(size=70)
+        .encode(
+            x=_position(alt.X, x),
+            y=alt.Y(f"{row}:N", sort=None, title=None, axis=alt.Axis(labelLimit=200, grid=True)),
+            color=_colour(marked, {words[0]: BLUE, words[1]: ORANGE}),
+            opacity=alt.Opacity(f"{strength}:Q", scale=alt.Scale(domain=[0, 1], range=[0.25, 1]), legend=None),
+            tooltip=_tips(rows),
+        )
+        .properties(width=WIDTH_PX, height=max(60, ROW_PX * rows[row].nunique())),
+        ["x"],
+    )
+
+
+def beneath(*charts: Chart) -> Chart:
+    """Several charts beneath each other as one."""
+    import altair as alt
+
+    found: Chart = alt.vconcat(*charts, spacing=26).resolve_scale(color="independent")
+    return found
+
+
+def sampled(frame: pd.DataFrame, most: int) -> pd.DataFrame:
+    """At most so many rows, evenly over their order."""
+    if len(frame) <= most:
+        return frame
+    return frame.iloc[np.unique(np.linspace(0, len(frame) - 1, most).round().astype(int))]
+
+
+def row_shares(counts: Any) -> Any:
+    """Shares of each row of counts, (n_rows, n_columns); a row without any is all NaN."""
+    counts = np.asarray(counts)
+    sums = counts.sum(axis=1, keepdims=True)
+    return np.divide(counts, sums, out=np.full(counts.shape, np.nan), where=sums > 0)
+
+
+def cells_of(
+    counts: Any, rows: Sequence[str], columns: Sequence[str], *, of: str, to: str, what: str = "runs"
+) -> pd.DataFrame:
+    """The cells of a table of counts for a heat map: `of`, `to`, share of the row, and how many; every cell of a row
+    with any stands in it, so that rows and columns keep their order."""
+    counts = np.asarray(counts)
+    shares = row_shares(counts)
+    found = [
+        {of: rows[i], to: columns[j], "share": float(shares[i, j]), what: int(counts[i, j])}
+        for i, j in np.ndindex(*counts.shape)
+        if counts[i].sum()
+    ]
+    return pd.DataFrame(found, columns=[of, to, "share", what])

@@ -1,0 +1,375 @@
+"""The site of a home: an index with the verdict of each word, a page a word and source, and a page an item.
+
+Every flow that changes what a page shows writes that page and the index anew; `whorl report` writes all of it."""
+
+import json
+import logging
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pandas as pd
+
+from tasks.errors import NotFound
+from tasks.jobs.params import ReportParams
+from tasks.params import Params
+from tasks.report import charts, jobs, nodes, workloads
+from tasks.report.page import data_block, describe, file_slug, page_text, write_assets, write_result, write_text
+from tasks.report.params import WorkloadsReportParams
+from tasks.report.result import Column, Result, Section, Table, count, moment, numbers, one_line, records, sentence
+from tasks.warehouse.connection import Connection, reading
+from tasks.warehouse.place import Warehouse
+
+logger = logging.getLogger(__name__)
+WORDS = ("jobs", "workloads", "nodes", "advice")
+TITLES = {"jobs": "Jobs", "workloads": "Workloads", "nodes": "Nodes", "advice": "Advice"}
+ITEMS = {"jobs": "job", "workloads": "workload", "nodes": "node"}
+QUESTIONS = {
+    "jobs": ("How will the next runs of recurring jobs vary?", "whorl jobs ingest PATH"),
+    "workloads": ("What is running on these machines?", "whorl workloads ingest PATH"),
+    "nodes": ("How good is each node, and is it degrading?", "whorl nodes ingest PATH"),
+    "advice": ("Which machines should a job use?", "whorl advice choose --help"),
+}
+DATA, VERDICTS = "data", "data/verdicts"
+MOST_ITEMS, A_PART, MOST_PARTS = 20_000, 40, 500
+ALARM_DAYS, MOST_ALARMS = 7, 200
+FNV_START, FNV_PRIME, BITS = 0x811C9DC5, 0x01000193, 0xFFFFFFFF
+SOURCES = """
+SELECT word, source, count(*) AS n_files, max(landed_at) AS read_at, sum(n_kept) AS n_kept
+FROM ops.files WHERE word IN ('jobs', 'workloads', 'nodes') GROUP BY ALL ORDER BY word, source
+"""
+LATEST = """
+SELECT 'jobs' AS word, source, max(coalesce(submitted_at, started_at, ended_at)) AS latest_at FROM jobs.runs GROUP BY
+ALL UNION ALL SELECT 'workloads', source, max(started_at) FROM workloads.runs GROUP BY ALL
+UNION ALL SELECT 'nodes', source, max(started_at) FROM nodes.executions GROUP BY ALL
+"""
+WATCHED = """
+SELECT word, source, max(ended_at) AS watched_at FROM ops.runs WHERE flow LIKE '%-watch' AND status = 'COMPLETED'
+GROUP BY ALL
+"""
+ALARMS = """
+SELECT word, source, kind, subject, message, raised_at, coalesce(
+    json_extract_string(evidence, 'group_key'), json_extract_string(evidence, 'node'),
+    json_extract_string(evidence, 'workload')) AS item
+FROM ops.alarms WHERE raised_at >= (SELECT max(raised_at) FROM ops.alarms) - to_days($days)
+ORDER BY raised_at DESC, alarm_id LIMIT $most
+"""
+# What each word needs, in the order in which it is made: the question of whether it is there, and the data version that
+# it was made from where somebody kept it.
+MODEL = """
+SELECT arg_max(models.data_version, sequence) FROM ops.champions AS used JOIN ops.models AS models USING (model_id)
+WHERE used.word = '{word}' AND used.source = $source HAVING count(*) > 0
+"""
+VERSION = "SELECT any_value(data_version) FROM {table} WHERE source = $source HAVING count(*) > 0"
+ANY = "SELECT NULL FROM {table} WHERE source = $source LIMIT 1"
+NEEDS = {
+    "jobs": (
+        ("summary", VERSION.format(table="jobs.summaries"), "summary"),
+        ("typical distributions", VERSION.format(table="jobs.shapes"), "characterise"),
+        ("model", MODEL.format(word="jobs"), "train"),
+        ("predictions", VERSION.format(table="jobs.predictions"), "predict"),
+    ),
+    "workloads": (
+        ("phases", ANY.format(table="workloads.run_phases"), "fingerprint"),
+        ("model", MODEL.format(word="workloads"), "train"),
+        ("identifications", ANY.format(table="workloads.identifications"), "identify"),
+    ),
+    "nodes": (
+        ("ranking", VERSION.format(table="nodes.rankings"), "rank"),
+        ("verdicts", VERSION.format(table="nodes.judgings"), "fingerprint"),
+        ("states", ANY.format(table="nodes.states"), "watch"),
+    ),
+}
+
+
+class SiteParams(Params):
+    """What pages show, by word."""
+
+    jobs: ReportParams = ReportParams()
+    workloads: WorkloadsReportParams = WorkloadsReportParams()
+
+
+DEFAULTS = SiteParams()
+
+
+def reports(warehouse: Warehouse) -> Path:
+    """The folder of the site."""
+    return warehouse.home / "reports"
+
+
+def page_name(word: str, source: str) -> str:
+    """The file of the page of a source."""
+    return f"{file_slug(f'{word}-{source}')}.html"
+
+
+def item_address(word: str, source: str, key: str = "") -> str:
+    """Where the page of a job, workload or node is, relative to the site."""
+    page = f"{file_slug(f'{word}-{source}')}-{ITEMS[word]}.html"
+    return f"{page}#{quote(key, safe=SAFE)}" if key else page
+
+
+SAFE = "!'()*~"  # as encodeURIComponent leaves them
+
+
+def write_site(warehouse: Warehouse, params: SiteParams = DEFAULTS) -> Path:
+    """Write all pages of all sources, and the index; returns its path. A source that has nothing to show is left
+    out."""
+    with reading(warehouse) as connection:
+        sources = connection.execute(SOURCES).df()
+    for word, source in sources[["word", "source"]].itertuples(index=False):
+        try:
+            _write_source(warehouse, str(word), str(source), params)
+        except NotFound as error:
+            logger.info("no page of %s %s: %s", word, source, error)
+    return write_index(warehouse)
+
+
+def write_source(warehouse: Warehouse, word: str, source: str, params: SiteParams = DEFAULTS) -> Path:
+    """Write the page of a source and those of its items, and the index; returns the path of the first.
+
+    Raises NotFound if the source has nothing to show, BadInput if it mixes simulated with measured rows."""
+    path = _write_source(warehouse, word, source, params)
+    write_index(warehouse)
+    return path
+
+
+def result_of(
+    connection: Connection, word: str, source: str, params: SiteParams, item: str = ""
+) -> tuple[Result, Iterator[tuple[str, Result]]]:
+    """What is known of a source, and its items one by one. item: address of their page."""
+    if word == "jobs":
+        found = jobs.fetch_jobs(connection, source, params.jobs)
+        return jobs.jobs_result(found, item), jobs.job_items(connection, found)
+    if word == "workloads":
+        telemetry = workloads.fetch_workloads(connection, source, params.workloads)
+        return workloads.workloads_result(telemetry, item), workloads.workload_items(connection, telemetry)
+    benchmarks = nodes.fetch_nodes(connection, source)
+    return nodes.nodes_result(benchmarks, item), nodes.node_items(connection, benchmarks)
+
+
+def _write_source(warehouse: Warehouse, word: str, source: str, params: SiteParams) -> Path:
+    folder, item = reports(warehouse), item_address(word, source)
+    with reading(warehouse) as connection:
+        result, items = result_of(connection, word, source, params, item)
+        described = [(key, _compact(describe(one))) for key, one in items]
+    path = write_result(folder, f"{word}-{source}", result)
+    _write_items(folder, word, source, described)
+    _write_verdict(folder, word, source, result, page_name(word, source))
+    logger.info("wrote %s", path)
+    return path
+
+
+def _compact(description: dict[str, Any]) -> dict[str, Any]:
+    """What the page of an item needs of a description."""
+    kept = ("title", "answer", "certainty", "action", "state", "reasons", "facts", "sections")
+    return {key: description[key] for key in kept if description[key]}
+
+
+ITEM_CHARTS = {
+    "jobs": ("history", jobs.item_chart),
+    "workloads": ("runs", workloads.item_chart),
+    "nodes": ("verdicts", nodes.item_chart),
+}
+
+
+def _write_items(folder: Path, word: str, source: str, items: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+    """The page of the items of a source, which reads its part by the name of the item; a file can load scripts
+    alone."""
+    shown, n_parts = items[:MOST_ITEMS], min(MOST_PARTS, max(1, len(items) // A_PART))
+    name, draw = ITEM_CHARTS[word]
+    cut = f" The first {MOST_ITEMS:,} of {len(items):,} have a page." if len(items) > MOST_ITEMS else ""
+    description = {
+        "title": f"{TITLES[word]}: {source}",
+        "nothing": f"No {ITEMS[word]} of this name stands in this report.{cut}",
+        "parts": n_parts,
+        "specs": {name: charts.template_of(draw())} if items else {},
+        **{"answer": "", "certainty": "", "action": "", "state": "unknown", "reasons": [], "notices": [], "facts": []},
+        **{
+            "madeOf": f"source {source}",
+            "method": "",
+            "again": shlex.join(["whorl", "report", word, "--source", source]),
+        },
+    }
+    page = item_address(word, source)
+    place = f"{DATA}/{file_slug(f'{word}-{source}')}"
+    write_text(folder / page, page_text(description, kind="item", parts=place))
+    by_part: dict[int, dict[str, Any]] = {}
+    for key, one in shown:
+        by_part.setdefault(part_of(key, n_parts), {})[key] = one
+    for number, part in by_part.items():
+        write_text(folder / place / f"{number}.js", f"whorlPart({number},{data_block(part)});\n")
+    for old in (folder / place).glob("*.js"):
+        if int(old.stem) not in by_part:
+            old.unlink()
+
+
+def part_of(key: str, n_parts: int) -> int:
+    """Which part an item stands in: FNV-1a over its name, as site.js asks."""
+    found = FNV_START
+    for byte in key.encode():
+        found = ((found ^ byte) * FNV_PRIME) & BITS
+    return found % n_parts
+
+
+def _write_verdict(folder: Path, word: str, source: str, result: Result, href: str) -> None:
+    """Keep what the index says of a result."""
+    fact = result.facts[0] if result.facts else None
+    verdict = {
+        **{"word": word, "source": source, "title": result.title, "href": href, "state": result.state},
+        **{"answer": result.answer, "certainty": result.certainty, "action": result.action},
+        "fact": {"key": fact.key, "text": fact.text, "words": fact.words} if fact else None,
+        "written_at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    write_text(folder / VERDICTS / f"{file_slug(f'{word}-{source}')}.json", json.dumps(verdict, ensure_ascii=False))
+
+
+def write_advice(warehouse: Warehouse, name: str, result: Result) -> Path:
+    """Write the page of an answer of advice as part of the site, and the index where there is a warehouse."""
+    folder = reports(warehouse)
+    path = write_result(folder, name, result)
+    _write_verdict(folder, "advice", name.removeprefix("advice-"), result, path.name)
+    if warehouse.file.exists():
+        write_index(warehouse)
+    return path
+
+
+def write_index(warehouse: Warehouse) -> Path:
+    """Write index.html: four verdicts, the alarms of the last days, what is missing, and how fresh each source is."""
+    folder = reports(warehouse)
+    with reading(warehouse) as connection:
+        sources = connection.execute(SOURCES).df()
+        freshness = _freshness(connection, sources)
+        missing = _missing(connection, sources)
+        alarms = connection.execute(ALARMS, {"days": ALARM_DAYS, "most": MOST_ALARMS}).df()
+    verdicts = _verdicts(
+        folder, {(str(word), str(source)) for word, source in zip(sources["word"], sources["source"], strict=True)}
+    )
+    cards = [_card(word, [one for one in verdicts if one["word"] == word]) for word in WORDS]
+    looked = [word for word, card in zip(WORDS, cards, strict=True) if card["state"] == "look"]
+    result = Result(
+        "whorl",
+        f"Look at {' and '.join(looked)}." if looked else "Nothing needs looking at.",
+        made_of=f"{len(sources)} sources in {warehouse.home.name}",
+        again="whorl report",
+        sections=(_alarms_section(alarms), missing, _sources_section(verdicts), freshness),
+        state="look" if looked else "good",
+    )
+    write_assets(folder)
+    links = [
+        {"title": "Overview", "href": "index.html"},
+        *({"title": _link_title(one, verdicts), "href": one["href"]} for one in verdicts),
+    ]
+    write_text(folder / "assets" / "nav.js", f"window.whorlNav={data_block(links)};\n")
+    return write_text(folder / "index.html", page_text(describe(result) | {"cards": cards}, kind="index"))
+
+
+def _verdicts(folder: Path, known: set[tuple[str, str]]) -> list[dict[str, Any]]:
+    """The verdicts of sources that are still there and of all advice, by word, the latest of each first."""
+    found = []
+    for path in (folder / VERDICTS).glob("*.json"):
+        one = json.loads(path.read_text(encoding="utf-8"))
+        if one["word"] == "advice" or (one["word"], one["source"]) in known:
+            found.append(one)
+        else:
+            path.unlink()
+    found.sort(key=lambda one: one["written_at"], reverse=True)
+    return sorted(found, key=lambda one: WORDS.index(one["word"]))
+
+
+def _link_title(one: Mapping[str, Any], verdicts: Sequence[Mapping[str, Any]]) -> str:
+    is_alone = sum(other["word"] == one["word"] for other in verdicts) == 1
+    return TITLES[one["word"]] if is_alone else f"{TITLES[one['word']]}: {one_line(one['source'], 24)}"
+
+
+def _card(word: str, verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    question, command = QUESTIONS[word]
+    if not verdicts:
+        nothing = {"answer": "Nothing is known yet.", "action": f"Begin with: {command}", "state": "unknown"}
+        return {"title": f"{TITLES[word]} · {question}", "href": "", "certainty": "", "fact": None, **nothing}
+    first = next((one for one in verdicts if one["state"] == "look"), verdicts[0])
+    return {key: first[key] for key in ("href", "state", "answer", "certainty", "action", "fact")} | {
+        "title": f"{TITLES[word]} · {question}"
+    }
+
+
+def _alarms_section(alarms: pd.DataFrame) -> Section:
+    rows = []
+    for row in records(alarms):
+        has_item = isinstance(row["item"], str) and row["word"] in ITEMS
+        href = (
+            item_address(row["word"], row["source"], row["item"])
+            if has_item
+            else f"{page_name(row['word'], row['source'])}#alarms"
+        )
+        rows.append(row | {"message": sentence(row["message"]), "message.href": href})
+    columns = (
+        Column("message", "what happened"),
+        Column("word", "word"),
+        Column("source", "source"),
+        Column("kind", "kind"),
+        Column("raised_at", "raised (UTC)", moment),
+    )
+    table = Table("", "", columns, rows, name="alarms")
+    words = f"Of the {ALARM_DAYS} days up to the latest alarm."
+    nothing = "No alarm was raised: whorl jobs watch, whorl workloads watch and whorl nodes watch look for some."
+    return Section("Latest alarms", words, tables=(table,), nothing=nothing, is_open=bool(rows))
+
+
+def _missing(connection: Connection, sources: pd.DataFrame) -> Section:
+    """What a source lacks, or has of older data, with the command that makes it."""
+    from tasks.warehouse.versions import data_version
+
+    rows = []
+    for word, source in sources[["word", "source"]].itertuples(index=False):
+        now = data_version(connection, word, source)
+        for what, sql, verb in NEEDS[word]:
+            found = connection.execute(sql, {"source": source}).fetchone()
+            state = "missing" if found is None else "of older data" if found[0] not in (None, now) else ""
+            if state:
+                command = shlex.join(["whorl", word, verb, "--source", source])
+                rows.append({"word": word, "source": source, "what": what, "state": state, "command": command})
+    titles = {"what": "what", "state": "state", "word": "word", "source": "source", "command": "made by"}
+    columns = tuple(Column(key, words) for key, words in titles.items())
+    title = "What is missing or stale"
+    return Section(
+        title,
+        tables=(Table("", "", columns, rows),),
+        nothing="Nothing: all answers are of the files of now.",
+        is_open=bool(rows),
+    )
+
+
+def _freshness(connection: Connection, sources: pd.DataFrame) -> Section:
+    found = sources.merge(connection.execute(LATEST).df(), on=["word", "source"], how="left")
+    found = found.merge(connection.execute(WATCHED).df(), on=["word", "source"], how="left")
+    columns = (
+        Column("word", "word"),
+        Column("source", "source"),
+        *numbers(("n_files", "files", count), ("n_kept", "rows", count)),
+        Column("read_at", "last read (UTC)", moment),
+        Column("latest_at", "latest in it (UTC)", moment),
+        Column("watched_at", "last watched (UTC)", moment),
+    )
+    return Section(
+        "How fresh each source is",
+        tables=(Table("", "", columns, records(found)),),
+        nothing="No source yet.",
+        is_open=True,
+    )
+
+
+def _sources_section(verdicts: Sequence[Mapping[str, Any]]) -> Section:
+    rows = [
+        {
+            "title": one["title"],
+            "title.href": one["href"],
+            "answer": one["answer"],
+            "written": one["written_at"][:16].replace("T", " "),
+        }
+        for one in verdicts
+    ]
+    columns = (Column("title", "page"), Column("answer", "says"), Column("written", "written (UTC)"))
+    return Section("All pages", tables=(Table("", "", columns, rows),), nothing="None yet.")

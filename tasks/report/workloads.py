@@ -1,0 +1,473 @@
+"""What is known of the workloads of a source: what ran, what should not have, how sure that is, and how runs look."""
+
+import shlex
+from collections import Counter as Tally
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from tasks.errors import BadInput, NotFound
+from tasks.quantities import duration, number, ratio, share
+from tasks.report import charts
+from tasks.report.charts import Axis
+from tasks.report.intake import Intake, fetch_intake, intake_sections
+from tasks.report.params import WorkloadsReportParams
+from tasks.report.result import (
+    Column,
+    Fact,
+    Figure,
+    Result,
+    Section,
+    Table,
+    count,
+    figure,
+    moment,
+    numbers,
+    one_line,
+    records,
+)
+from tasks.report.workloads_measured import (
+    METHOD,
+    AdfShares,
+    Measured,
+    adf_figure,
+    called,
+    confusion_figure,
+    fetch_measured,
+    figures_table,
+    known_rows,
+    known_table,
+    other_figures,
+    reasons_of,
+)
+from tasks.report.workloads_runs import (
+    Alignment,
+    PhasesOfRuns,
+    RunSeries,
+    align,
+    alignment_figure,
+    fetch_cut_runs,
+    fetch_series,
+    partner_of,
+    phases_figure,
+    phases_of_runs,
+    series_figure,
+    typical_runs,
+)
+from tasks.warehouse.connection import Connection
+
+WORD = "workloads"
+UNKNOWN, OTHERS, NO_LABEL = "unknown", "others", "no label"
+MOST_RUNS, MOST_ROWS = 300, 14  # of the timeline: the latest runs, and rows of workloads
+MOST_OF_ITEM = 200
+TYPICAL = "Of each workload the run is shown whose levels are nearest to the medians over its workload."
+KINDS = """
+    SELECT count(*) FILTER (is_simulated), count(*) FILTER (NOT is_simulated)
+    FROM workloads.runs WHERE source = $source
+"""
+# Runs by what ran on what input. n_phases: of the workload as a whole; medians over the runs.
+GROUPS = """
+WITH counted AS (
+    SELECT run_id, count(*) AS n_counters FROM workloads.counters WHERE source = $source GROUP BY run_id
+),
+cut AS (SELECT run_id, count(*) AS n_phases FROM workloads.run_phases WHERE source = $source GROUP BY run_id)
+SELECT workload, input, count(*) AS n_runs, count(DISTINCT round) AS n_rounds,
+    count(DISTINCT machine) AS n_machines, median(duration_s) AS duration_s, sum(duration_s) AS total_s,
+    median(n_counters) AS n_counters, sum(n_missed) AS n_missed, sum(n_samples) AS n_samples,
+    median(n_phases) AS n_phases, count(n_phases) AS n_cut
+FROM workloads.runs LEFT JOIN counted USING (run_id) LEFT JOIN cut USING (run_id)
+WHERE source = $source GROUP BY workload, input
+ORDER BY workload NULLS LAST, input NULLS LAST
+"""
+LENGTHS = """
+    SELECT end_sample - start_sample AS n_samples, adf IS NOT NULL AS is_determined, count(*) AS n
+    FROM workloads.phases WHERE source = $source GROUP BY ALL ORDER BY ALL
+"""
+IDENTIFICATIONS = """
+SELECT identifications.*, runs.workload AS label, runs.input AS input, runs.machine, runs.started_at, runs.duration_s
+FROM workloads.identifications AS identifications LEFT JOIN workloads.runs AS runs USING (source, run_id)
+WHERE source = $source
+QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY identified_at DESC, model_id DESC) = 1
+ORDER BY identified_at DESC, started_at DESC NULLS LAST, run_id
+"""
+RUNS = """
+SELECT run_id, coalesce(workload, 'no label') AS workload, input, machine, started_at, duration_s, n_samples, n_missed
+FROM workloads.runs WHERE source = $source ORDER BY started_at DESC NULLS LAST, run_id
+"""
+
+
+@dataclass(frozen=True)
+class WorkloadsData:
+    """Tables and figures of one source; a figure is None where there are no phases yet.
+
+    groups: runs by workload and input; identifications: the latest of each run, the newest first."""
+
+    source: str
+    is_simulated: bool
+    groups: pd.DataFrame
+    runs: pd.DataFrame
+    phases: PhasesOfRuns | None
+    series: RunSeries | None
+    alignment: Alignment | None
+    adf: AdfShares
+    identifications: pd.DataFrame
+    measured: Measured
+    intake: Intake
+
+    @property
+    def data_version(self) -> str:
+        """Of the files that the source has now."""
+        return self.intake.data_version
+
+    @property
+    def n_runs(self) -> int:
+        """Runs of the source."""
+        return int(self.groups["n_runs"].sum())
+
+    def command(self, verb: str) -> str:
+        """The command that makes what is missing."""
+        return shlex.join(["whorl", WORD, verb, "--source", self.source])
+
+
+def fetch_workloads(connection: Connection, source: str, params: WorkloadsReportParams) -> WorkloadsData:
+    """Everything that the result needs.
+
+    Raises NotFound if the source has no runs, BadInput if it mixes simulated with measured ones."""
+    asked = {"source": source}
+    is_simulated = _kind(connection, source)
+    identifications = connection.execute(IDENTIFICATIONS, asked).df()
+    typical = fetch_cut_runs(connection, source, typical_runs(connection, source, params.n_workloads))
+    first = [run.run_id for run in typical.runs]
+    series, alignment = _one_run(connection, source, identifications, first, params)
+    lengths = connection.execute(LENGTHS, asked).df()
+    return WorkloadsData(
+        source=source,
+        is_simulated=is_simulated,
+        groups=connection.execute(GROUPS, asked).df(),
+        runs=connection.execute(RUNS, asked).df(),
+        phases=phases_of_runs(typical.runs) if typical.runs else None,
+        series=series,
+        alignment=alignment,
+        adf=AdfShares(
+            np.repeat(lengths["n_samples"].to_numpy(np.int64), lengths["n"]),
+            np.repeat(lengths["is_determined"].to_numpy(bool), lengths["n"]),
+        ),
+        identifications=identifications,
+        measured=fetch_measured(connection, source),
+        intake=fetch_intake(connection, WORD, source),
+    )
+
+
+def _kind(connection: Connection, source: str) -> bool:
+    """Whether the runs of a source are simulated: all of them or none."""
+    n_simulated, n_measured = connection.execute(KINDS, {"source": source}).fetchone() or (0, 0)
+    if not n_simulated + n_measured:
+        raise NotFound(f"source {source!r} has no runs of workloads; fill it with 'whorl workloads ingest PATH'")
+    if n_simulated and n_measured:
+        raise BadInput(
+            f"source {source!r}",
+            f"{n_simulated:,} simulated runs stand among {n_measured:,} measured ones",
+            "one kind only, so that no figure mixes them",
+            "ingest the simulated runs under a source of their own",
+        )
+    return bool(n_simulated)
+
+
+def _one_run(
+    connection: Connection,
+    source: str,
+    identifications: pd.DataFrame,
+    typical: list[str],
+    params: WorkloadsReportParams,
+) -> tuple[RunSeries | None, Alignment | None]:
+    """The run that was identified last, else a typical one: over time, and beside another of what it was called."""
+    wanted = [str(name) for name in identifications["run_id"].head(1)] + typical[:1]
+    named = [str(name) for name in identifications["nearest"].head(1)]
+    cut = fetch_cut_runs(connection, source, wanted)
+    if not cut.runs:
+        return None, None
+    shown = cut.runs[0]
+    series = fetch_series(connection, source, shown, cut.rows, params.n_counters)
+    other = partner_of(connection, source, shown.run_id, named[0] if named and shown.run_id == wanted[0] else None)
+    partner = fetch_cut_runs(connection, source, [other]).runs if other is not None else []
+    return series, align(shown, partner[0]) if partner else None
+
+
+def workloads_result(data: WorkloadsData, item: str = "") -> Result:
+    """All that is known of the workloads of a source. item: address of the pages of single workloads."""
+    answer, action, state = _answer(data)
+    return Result(
+        f"Workloads: {data.source}",
+        answer,
+        _certainty(data),
+        tuple(_reasons(data)),
+        made_of=f"source {data.source}, data version {data.data_version}, {data.n_runs:,} runs",
+        again=shlex.join(["whorl", "report", WORD, "--source", data.source]),
+        facts=tuple(_facts(data)),
+        notices=("Simulated: these runs were drawn, not measured.",) if data.is_simulated else (),
+        sections=tuple(_sections(data, item)),
+        action=action,
+        state=state,
+        method=METHOD,
+    )
+
+
+def _answer(data: WorkloadsData) -> tuple[str, str, Literal["good", "look", "unknown"]]:
+    """What ran, and whether somebody has to look."""
+    found = data.identifications
+    if found.empty:
+        ran = data.groups["workload"].dropna()
+        kinds = f"{ran.nunique():,} labelled workloads" if len(ran) else "runs without a label"
+        verb = "identify" if data.measured.model_id else "train"
+        return f"{data.n_runs:,} runs of {kinds}; none was identified yet.", f"Next: {data.command(verb)}.", "unknown"
+    odd = _is_odd(found)
+    latest = found.iloc[0].to_dict()
+    last = f"The latest run, {one_line(latest['run_id'], 60)}, is {called(latest)} ({share(latest['confidence'])} sure)"
+    if odd.any():
+        n_unknown = int((~found["is_known"].astype(bool)).sum())
+        told = (
+            f"{int(odd.sum()):,} of {len(found):,} identified runs are not what they should be, {n_unknown:,} unknown"
+        )
+        return f"{last}; {told}.", f"Look at the runs marked below; {data.command('watch')} raises alarms.", "look"
+    more = f"; all {len(found):,} identified runs are known and as labelled" if len(found) > 1 else ""
+    return f"{last}{more}.", "", "good"
+
+
+def _is_odd(found: pd.DataFrame) -> "pd.Series[bool]":
+    """Runs that are unknown, or that have another label than they were called."""
+    mislabelled = found["label"].notna() & (found["label"] != found["workload"])
+    return ~found["is_known"].astype(bool) | mislabelled
+
+
+def _certainty(data: WorkloadsData) -> str:
+    right, n = (data.measured.figures.get(f"held_out.{key}") for key in ("accuracy", "n"))
+    if right is None or not n:
+        return ""
+    return f"The model called {share(right)} of {n:,.0f} held-out runs right (model {data.measured.model_id})."
+
+
+def _reasons(data: WorkloadsData) -> Iterator[str]:
+    if len(data.identifications):
+        yield from reasons_of(data.identifications.iloc[0].to_dict())
+
+
+def _facts(data: WorkloadsData) -> Iterator[Fact]:
+    groups, found = data.groups, data.identifications
+    n_workloads, n_bare = int(groups["workload"].nunique()), int(groups.loc[groups["workload"].isna(), "n_runs"].sum())
+    words = f"runs of {n_workloads} workload{'' if n_workloads == 1 else 's'}"
+    yield Fact("workloads.n_runs", data.n_runs, words + (f", {n_bare:,} without a label" if n_bare else ""), count)
+    yield Fact("workloads.total_s", float(groups["total_s"].sum()), "of telemetry", duration)
+    if len(data.adf.lengths):
+        words = f"phases of counters, ADF in {share(data.adf.share)}"
+        yield Fact("workloads.n_phases", len(data.adf.lengths), words, count)
+    if len(found):
+        n_unknown = int((~found["is_known"].astype(bool)).sum())
+        yield Fact("workloads.n_identified", len(found), f"runs identified, {n_unknown:,} of them unknown", count)
+    right, n = (data.measured.figures.get(f"held_out.{key}") for key in ("accuracy", "n"))
+    if right is not None and n:
+        yield Fact("workloads.held_out.accuracy", right, f"of {n:,.0f} held-out runs called right by the model", share)
+    yield Fact("workloads.n_alarms", len(data.intake.alarms), "alarms", count)
+
+
+def _sections(data: WorkloadsData, item: str) -> Iterator[Section]:
+    version = f"data version {data.data_version}"
+    yield Section(
+        "What ran when",
+        figures=(timeline_figure(data.identifications, data.intake.alarms["subject"].astype(str)),),
+        is_open=bool(len(data.identifications)),
+    )
+    yield Section(
+        "Latest identifications",
+        "What each run was called, how sure the model is, and the counters and phases that speak for it or against "
+        "it. A run that is none of the known workloads is unknown; then the one that it is most like is named. Runs "
+        "that the model learned from may be among them: how good it is on others stands below.",
+        f"model {data.identifications['model_id'].iloc[0]}" if len(data.identifications) else "",
+        tables=(_identified_table(data.identifications),),
+        nothing=f"No run of this source was identified yet: {data.command('identify')} says what a run was.",
+        is_open=True,
+    )
+    yield _groups_section(data, item, version)
+    yield _alone(confusion_figure(data.measured.confusion), _measured_words(data))
+    if known := known_table(data.measured.evaluation):
+        yield Section(
+            "How well workloads are told apart",
+            "Of the last evaluation: means over the held-out runs of each kind of split.",
+            _measured_words(data),
+            tables=(known_rows(known),),
+        )
+    if others := other_figures({**data.measured.evaluation, **data.measured.figures}):
+        yield Section("What was measured", "", _measured_words(data), tables=(figures_table(others),))
+    fill = f" {data.command('fingerprint')} cuts them."
+    for one in (series_figure(data.series), phases_figure(data.phases, more=TYPICAL), alignment_figure(data.alignment)):
+        yield _alone(one, version, fill)
+    yield _alone(adf_figure(data.adf), version, fill)
+    yield from intake_sections(data.intake, "Nothing that ran has raised an alarm", data.command("watch"))
+
+
+def _alone(one: Figure, evidence: str = "", fill: str = "") -> Section:
+    if one.chart is None:
+        return Section(one.title, nothing=one.words + fill)
+    return Section(one.title, evidence=evidence, figures=(one,))
+
+
+def _measured_words(data: WorkloadsData) -> str:
+    """What measured the figures, and on which data."""
+    measured, parts = data.measured, []
+    if measured.evaluation:
+        old = ", not of the files of now" if measured.evaluated_version != data.data_version else ""
+        parts.append(f"evaluation of data version {measured.evaluated_version}{old}")
+    if measured.model_id:
+        parts.append(f"model {measured.model_id}")
+    return " · ".join(parts)
+
+
+def _identified_table(found: pd.DataFrame) -> Table:
+    columns = (
+        Column("run_id", "run"),
+        Column("called", "called"),
+        *numbers(("confidence", "sure", share), ("unknown_score", "unlike the known", ratio)),
+        Column("label", "label"),
+        Column("input", "input"),
+        Column("because", "because"),
+        Column("proxy", "proxy"),
+        Column("identified_at", "when (UTC)", moment),
+    )
+    rows = [row | {"called": called(row), "because": "; ".join(reasons_of(row))} for row in records(found)]
+    return Table("", "", columns, rows, name="identifications")
+
+
+def _groups_section(data: WorkloadsData, item: str, version: str) -> Section:
+    n_cut = int(data.groups["n_cut"].sum())
+    cut = (
+        f" No run has been cut into phases yet: {data.command('fingerprint')} does."
+        if not n_cut
+        else f" Phases of {n_cut:,} runs; the others have not been cut yet."
+        if n_cut < data.n_runs
+        else ""
+    )
+    columns = (
+        Column("workload", "workload", link=f"{item}#" if item else ""),
+        Column("input", "input"),
+        *numbers(("n_runs", "runs", count), ("n_rounds", "rounds", count), ("n_machines", "machines", count)),
+        *numbers(
+            ("duration_s", "length", duration), ("n_counters", "counters", number), ("n_phases", "phases", number)
+        ),
+        Column("missed", "samples missed", share, is_number=True),
+    )
+    rows = [
+        row
+        | {"workload": row["workload"] if isinstance(row["workload"], str) else NO_LABEL}
+        | {"missed": row["n_missed"] / row["n_samples"] if row["n_samples"] else None}
+        for row in records(data.groups)
+    ]
+    words = f"Length, counters, and phases of the workload as a whole: medians over the runs.{cut}"
+    evidence = f"n = {data.n_runs:,} runs · {version}"
+    table = Table("", "", columns, rows, name="list")
+    return Section("Runs by workload and input", words, evidence, tables=(table,), is_open=True)
+
+
+def timeline_figure(found: pd.DataFrame, odd: Collection[str] = ()) -> Figure:
+    """What ran when, as runs were identified: a row a workload, orange where it is not what it should be.
+
+    found: run_id, workload, is_known, confidence, label, started_at; odd: ids of runs that have raised an alarm."""
+    title, nothing = "What ran when", "No run was identified yet."
+    if found.empty:
+        return figure("timeline", title, "", "", None, nothing)
+    ordered = found.sort_values(["started_at", "run_id"], na_position="first", kind="stable").tail(MOST_RUNS)
+    names = ordered["workload"].where(ordered["is_known"].astype(bool), UNKNOWN).astype(str)
+    tally = Tally(name for name in names if name != UNKNOWN)
+    most = sorted(tally, key=lambda name: (-tally[name], name))[:MOST_ROWS]
+    rows = pd.DataFrame(
+        {
+            "called": [name if name in most or name == UNKNOWN else OTHERS for name in names],
+            "run": ordered["run_id"].astype(str).to_numpy(),
+            "confidence": ordered["confidence"].to_numpy(dtype=float),
+            "odd": (_is_odd(ordered) | ordered["run_id"].isin(list(odd))).to_numpy(dtype=bool),
+        }
+    )
+    at = ordered["started_at"]
+    has_times = bool(at.notna().all()) and len(set(at)) > 1
+    over = (
+        Axis("started_at", "started (UTC)", "time") if has_times else Axis("place", "identified runs, in their order")
+    )
+    rows[over.field] = at.to_numpy() if has_times else np.arange(1, len(rows) + 1)
+    order = [*sorted(most), OTHERS, UNKNOWN]
+    rows = rows.sort_values("called", key=lambda one: one.map(order.index), kind="stable")
+    words = (
+        "A mark is a run, in the row of what it was called, stronger in colour where the model is surer. Orange: it is "
+        "unknown, or is not what its label says or what should run."
+    )
+    evidence = f"n = {len(rows):,} identified runs, {int(rows['odd'].sum()):,} not what they should be"
+    said = ("as it should be", "not so, or unknown")
+    draw = partial(charts.timeline, rows, over, "called", marked="odd", words=said, strength="confidence")
+    return Figure("timeline", title, words, evidence, draw)
+
+
+def item_chart() -> charts.Chart:
+    """The chart of the runs of a workload over time, with one row that stands for all."""
+    row = {"started_at": pd.Timestamp(0), "called": "", "odd": False, "confidence": 0.5}
+    started, said = Axis("started_at", "started (UTC)", "time"), ("as it should be", "not so, or unknown")
+    return charts.timeline(pd.DataFrame([row]), started, "called", marked="odd", words=said, strength="confidence")
+
+
+def workload_items(connection: Connection, data: WorkloadsData) -> Iterator[tuple[str, Result]]:
+    """Each workload with its result: its runs over time, what they were called, and how it looks."""
+    del connection
+    called_as = data.identifications.set_index("run_id") if len(data.identifications) else data.identifications
+    for name, runs in data.runs.groupby("workload", sort=True):
+        own = [called_as.loc[run_id] for run_id in runs["run_id"] if run_id in called_as.index]
+        yield str(name), _item(str(name), runs, pd.DataFrame(own))
+
+
+def _item(name: str, runs: pd.DataFrame, found: pd.DataFrame) -> Result:
+    right = int((found["workload"] == name).sum()) if len(found) else 0
+    answer = f"{len(runs):,} runs of {one_line(name, 60)}"
+    answer += (
+        f"; {right:,} of {len(found):,} identified ones were called so." if len(found) else "; none was identified yet."
+    )
+    facts = (
+        Fact("workloads.item.n_runs", len(runs), "runs", count),
+        Fact("workloads.item.duration_s", float(runs["duration_s"].median()), "long in the middle", duration),
+    )
+    by_run = found.to_dict("index") if len(found) else {}
+    rows = [
+        row
+        | {"called": called(by_run[row["run_id"]]) if row["run_id"] in by_run else None}
+        | {"confidence": by_run[row["run_id"]]["confidence"] if row["run_id"] in by_run else None}
+        for row in records(runs.head(MOST_OF_ITEM))
+    ]
+    columns = (
+        Column("run_id", "run"),
+        Column("input", "input"),
+        Column("machine", "machine"),
+        Column("started_at", "started (UTC)", moment),
+        Column("duration_s", "length", duration, is_number=True),
+        Column("called", "called"),
+        Column("confidence", "sure", share, is_number=True),
+    )
+    more = f"The latest {MOST_OF_ITEM} of {len(runs):,}." if len(runs) > MOST_OF_ITEM else ""
+    sections = [Section("Runs", tables=(Table("", "", columns, rows, "runs", more),), is_open=True)]
+    timed = found[found["started_at"].notna()] if len(found) else found
+    if len(timed):
+        shown = pd.DataFrame(
+            {
+                "started_at": pd.to_datetime(timed["started_at"]).to_numpy(),
+                "called": [called(row) for row in records(timed)],
+                "odd": ["not so, or unknown" if odd else "as it should be" for odd in _is_odd(timed)],
+                "confidence": timed["confidence"].to_numpy(dtype=float),
+            }
+        )
+        one = Figure("runs", "Runs over time", "", f"n = {len(shown):,} identified runs", use="runs", data=shown)
+        sections.insert(0, Section("Runs over time", figures=(one,), is_open=True))
+    wrong = (
+        Tally(called(row) for row in records(found) if row["workload"] != name or not row["is_known"])
+        if len(found)
+        else Tally()
+    )
+    reasons = tuple(f"{n:,} called {words}" for words, n in wrong.most_common(5)) if wrong else ()
+    state: Literal["good", "look", "unknown"] = "look" if wrong else "good" if len(found) else "unknown"
+    return Result(one_line(name), answer, "", reasons, facts=facts, sections=tuple(sections), state=state)

@@ -1,0 +1,219 @@
+"""The jobs of a source in one result: who is likely to be late, why, and what is missing."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from tasks.errors import BadInput, NotFound
+from tasks.jobs.params import ReportParams
+from tasks.report.jobs import changes_table, fetch_jobs, job_items, jobs_result
+from tasks.report.result import as_json, as_markdown
+from tasks.warehouse.connection import reading, writing
+from tests.report import rows
+from tests.report.rows import HOSTILE, check, family, figures, insight, next_run, reason, what_if
+
+NAMES = ("job a", "job b")
+
+
+def result_of(warehouse, source="log", **params):
+    with reading(warehouse) as connection:
+        return jobs_result(fetch_jobs(connection, source, ReportParams(**params)), "job.html")
+
+
+@pytest.fixture
+def log(summarised):
+    """Two jobs of six runs each."""
+    runs = [{"runtime_s": 10.0 + at, "group_key": name} for name in NAMES for at in range(6)]
+    return summarised(runs)
+
+
+@pytest.fixture
+def keys(log):
+    with reading(log) as connection:
+        return [row[0] for row in connection.execute("SELECT group_key FROM jobs.groups ORDER BY ALL").fetchall()]
+
+
+@pytest.fixture
+def predicted(log, keys, put):
+    """The second job is likely to be late."""
+    risks = zip(keys, (0.02, 0.3), strict=True)
+    return put(
+        log,
+        predictions=[next_run(key, twice=twice, beyond=1.0, n_before=6) for key, twice in risks],
+        model_figures=figures(predict__n=30, predict__crps__model=1.5, predict__crps__history=2.0),
+    )
+
+
+def test_the_riskiest_job_is_the_answer_with_what_would_help(predicted, keys):
+    result = result_of(predicted)
+    assert result.answer == (
+        "1 of 2 jobs have a chance of 25.0 % or more to take over twice their usual time next, first "
+        f"{keys[1]} with 30.0 % (usually 50 s; 95 % under 95 s)."
+    )
+    assert result.state == "look"
+    assert "whorl jobs whatif" in result.action
+    assert result.certainty == (
+        "The model misses runtimes by 1.5 s on average (CRPS), 25.0 % less than the best beside it, the job's own "
+        "earlier runs (2 s)."
+    )
+
+
+def test_without_a_job_at_risk_all_is_well(log, keys, put):
+    put(log, predictions=[next_run(keys[0], twice=0.01, beyond=1.0)])
+    result = result_of(log)
+    assert result.answer.startswith("No job of log has a chance of 25.0 % or more")
+    assert result.state == "good"
+
+
+def test_before_any_step_each_part_says_which_command_gives_it(log, told):
+    words = told(result_of(log))
+    for verb in ("train", "characterise", "explain", "whatif", "watch"):
+        assert f"whorl jobs {verb} --source log" in words
+
+
+def test_jobs_with_few_runs_stand_last_whatever_their_risk(predicted, keys, rows_of):
+    assert [row["group_key"] for row in rows_of(result_of(predicted), "Jobs and their next runs")] == keys[::-1]
+    result = result_of(predicted, min_support=100)
+    assert result.answer.endswith("nothing is predicted yet.")
+
+
+def test_the_slow_share_of_the_tile_is_that_of_the_figure(summarised, varied_runs):
+    result = result_of(summarised(varied_runs))
+    tile = next(fact.text for fact in result.facts if fact.key == "jobs.slow_share")
+    figure = next(one for part in result.sections for one in part.figures if one.name == "against-median")
+    assert f"{tile} took at least" in figure.words
+
+
+def test_every_figure_that_a_log_can_fill_is_there_and_small_enough(summarised, varied_runs):
+    result = result_of(summarised(varied_runs))
+    drawn = {one.name for part in result.sections for one in part.figures if one.chart}
+    assert drawn >= {"over-time", "against-median", "cov-drift"}
+
+
+def test_a_run_has_its_first_reason_to_be_longer_even_after_one_to_be_shorter(log, put, rows_of):
+    shorter = reason("job a", "r1", "smaller input", factor=0.5)
+    longer = reason("job a", "r1", "fewer tokens", rank=2)
+    put(log, reasons=[shorter, longer, reason("job b", None, "its past", question="variation")])
+    result = result_of(log)
+    [row] = rows_of(result, "Why single runs were long")
+    assert (row["words"], row["runtime_s"], row["usual_s"]) == ("fewer tokens", "90 s", "10 s")
+    [row] = rows_of(result, "Why single runs were long", 1)
+    assert row["words"] == "its past"
+
+
+def test_families_checks_and_insights_stand_with_what_they_are_measured_against(log, put, rows_of):
+    put(
+        log,
+        cause_families=[family("runtime", "input", 0.6), family("ratio", "input", 0.2)],
+        cause_checks=[check("reasons", 0.8, 0.7, 0.9), check("random", 0.3, 0.4, 0.6)],
+        insights=[insight("larger inputs vary more", reason="too few inputs")],
+    )
+    result = result_of(log)
+    assert rows_of(result, "What makes runs long")[0]["ratio"] == "20.0 %"
+    checks = rows_of(result, "What makes runs long", 1)
+    assert [row["interval"] for row in checks] == ["0.70 to 0.90", "reasons lead by 0.40 to 0.60"]
+    [row] = rows_of(result, "The paper's insights here")
+    assert (row["verdict"], row["rho"], row["reason"]) == ("cannot be told", "–", "too few inputs")
+
+
+def test_a_what_if_has_predicted_beside_measured_and_what_it_can_and_cannot_claim(log, put, rows_of, told):
+    put(log, **what_if("no_spare"))
+    result = result_of(log)
+    [row] = rows_of(result, "What a change would do")
+    assert (row["predicted"], row["measured"], row["right_share"]) == ("1.65 ×", "1.00 ×", "75.0 %")
+    words = told(result)
+    assert "What the figures support: it supports no_spare" in words
+    assert "What they do not: it does not prove no_spare" in words
+    [change] = rows_of(result, "What if: no_spare")
+    assert change == {
+        "measure": "95th percentile, in seconds",
+        "before": "2 s",
+        "after": "3 s",
+        "change": "+1 s",
+        "interval": "+500 ms to +1.5 s",
+    }
+
+
+def test_a_change_without_a_figure_is_left_out_and_a_falling_one_has_its_sign():
+    nothing = {"before": None, "after": None, "change": None, "low": None, "high": None}
+    fallen = {"before": 0.5, "after": 0.25, "change": -0.25, "low": None, "high": None}
+    table = pd.DataFrame([nothing, fallen], index=pd.Index(["money", "outlier_share"]), dtype=float)
+    assert changes_table(table).cells() == [
+        ["probability of an outlier, over the ratio to the historic median", "50.0 %", "25.0 %", "−25.0 %", "–"]
+    ]
+
+
+def test_shapes_of_both_kinds_are_drawn_and_older_ones_are_called_so(log, put, told):
+    put(log, shapes=rows.SHAPES, shape_curve=rows.CURVE)
+    result = result_of(log)
+    drawn = {one.name for part in result.sections for one in part.figures if one.chart}
+    assert drawn >= {"shapes-ratio", "shapes-delta", "inertia-ratio"}
+    assert "data version older, not of the files of now" in told(result)
+
+
+def test_a_log_that_cannot_fill_a_part_says_why(summarised, told):
+    words = told(result_of(summarised([{"runtime_s": 1.0}])))
+    assert "No job of log has 3 finished runs, so there is no variation to report." in words
+    assert "so there is no line to draw" in words
+
+
+@pytest.mark.parametrize(
+    "runs", [[{"runtime_s": 5.0}] * 8, [{"runtime_s": 0.0}] * 8, [{"status": "failed", "runtime_s": None}] * 3]
+)
+def test_a_log_without_variation_is_a_result_too(summarised, told, runs):
+    assert "source log" in told(result_of(summarised(runs)))
+
+
+def test_a_summary_older_than_its_files_is_called_so(log, job_log):
+    job_log([{"runtime_s": 3.0}])
+    assert any("whorl jobs summary --source log" in line for line in result_of(log).notices)
+
+
+def test_a_source_without_summary_or_with_a_mixture_has_no_result(job_log, summarised):
+    with pytest.raises(NotFound, match="has no summary yet"):
+        result_of(job_log([{"runtime_s": 1.0}]))
+    warehouse = summarised([{"runtime_s": 1.0}], source="pure")
+    job_log([{"runtime_s": 1.0, "is_simulated": True}], source="pure")
+    with pytest.raises(BadInput, match="1 simulated runs stand among 1 measured ones"):
+        result_of(warehouse, "pure")
+
+
+def test_the_figures_are_of_the_model_in_use_not_of_the_latest(predicted, put):
+    put(predicted, model_figures=[{"model_id": "runtime-2-b", "key": "predict.crps.model", "value": 7.0}])
+    with writing(predicted) as connection:
+        connection.execute(
+            "INSERT INTO ops.champions (word, source, kind, sequence, model_id, reason, decided_at) "
+            "VALUES ('jobs', 'log', 'runtime', 1, $model, '', now()::TIMESTAMP)",
+            {"model": rows.MODEL},
+        ).fetchall()
+    with reading(predicted) as connection:
+        assert fetch_jobs(connection, "log", ReportParams()).model_id == rows.MODEL
+
+
+def test_every_job_has_a_page_with_its_history_and_its_next_run(predicted, keys):
+    with reading(predicted) as connection:
+        items = dict(job_items(connection, fetch_jobs(connection, "log", ReportParams())))
+    assert list(items) == keys[::-1]
+    late = items[keys[1]]
+    assert late.answer == (
+        "The next run takes over twice its usual 50 s with a chance of 30.0 %; it stays under 95 s with 95 %."
+    )
+    [history] = [figure for part in late.sections for figure in part.figures]
+    assert history.use == "history"
+    assert history.data["is"].tolist() == ["as usual"] * 6 + ["next run"]
+
+
+def test_the_artifact_takes_nothing_as_markup_and_json_holds_whole_numbers(log, put):
+    put(log, predictions=[next_run(HOSTILE, twice=0.5, beyond=1.0)], **what_if(HOSTILE))
+    text = as_markdown(result_of(log))
+    assert "<script" not in text
+    assert "<img" not in text
+    found = json.loads(json.dumps(as_json(result_of(log)), default=str))
+    assert isinstance(found, dict)
+    assert found["facts"][0] == {
+        "key": "jobs.n_finished",
+        "value": 12,
+        "text": "12",
+        "words": found["facts"][0]["words"],
+    }

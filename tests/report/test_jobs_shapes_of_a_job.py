@@ -1,0 +1,61 @@
+"""One job against two shapes: counted anew, its posterior is that which the characterisation wrote."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tasks.errors import BadSetting, NotFound
+from tasks.jobs import steps
+from tasks.report.jobs_shapes import are_shapes_fresh, job_against_shapes
+from tasks.warehouse.connection import fetch
+
+POSTERIORS = "SELECT kind, group_key, n_runs, posterior FROM jobs.group_shapes WHERE part = 'all' ORDER BY ALL"
+ROOT_KEYS = ("job00#00000000", "job05#00000005")
+
+
+@pytest.fixture
+def characterised(job_log, quick_training):
+    """A log of 6 jobs from its first part on and one that began later, its shapes, and what they were made with."""
+    rng, number = np.random.default_rng(3), np.arange(420) % 6
+    runtimes = (10.0 + number) * np.exp(rng.normal(0, np.where(number % 2, 0.6, 0.05)))
+    keys = [f"job{i:02}#{i:08x}" for i in number]
+    keys[300::10] = ["late#00000009"] * len(keys[300::10])
+    params = quick_training.predict.characterise
+    warehouse = job_log(pd.DataFrame({"group_key": keys, "runtime_s": runtimes}))
+    steps.characterise(warehouse, "log", params)
+    return warehouse, params
+
+
+def test_the_posterior_of_every_job_is_that_of_the_characterisation(characterised):
+    warehouse, _ = characterised
+    rows = fetch(warehouse, POSTERIORS, {})
+    assert "late#00000009" in set(rows["group_key"])  # its medians are those of its runs before
+    for row in rows.itertuples():
+        found = job_against_shapes(warehouse, "log", row.group_key, row.kind)
+        assert found.n_runs == row.n_runs
+        assert found.all_posteriors.tolist() == pytest.approx(list(row.posterior), rel=1e-9, abs=1e-12)
+
+
+def test_any_two_shapes_can_be_chosen_and_a_wrong_number_is_refused(characterised):
+    warehouse, _ = characterised
+    assert job_against_shapes(warehouse, "log", ROOT_KEYS[0], "delta", (1, 0)).numbers == (1, 0)
+    with pytest.raises(BadSetting, match=r"shapes 0 and 7: expected two different ones of the 2 shapes, from 0 to 1"):
+        job_against_shapes(warehouse, "log", ROOT_KEYS[0], "ratio", (0, 7))
+
+
+def test_a_job_or_a_source_without_anything_to_compare_is_said_in_one_line(characterised):
+    warehouse, _ = characterised
+    with pytest.raises(NotFound, match=r"job 'nobody' of source 'log': no finished run has a median"):
+        job_against_shapes(warehouse, "log", "nobody", "ratio")
+    with pytest.raises(NotFound, match="has no shapes yet"):
+        job_against_shapes(warehouse, "other", "nobody", "ratio")
+
+
+def test_shapes_are_fresh_until_files_or_parameters_change(characterised, job_log):
+    warehouse, params = characterised
+    assert are_shapes_fresh(warehouse, "log", params)
+    assert not are_shapes_fresh(warehouse, "other", params)
+    assert not are_shapes_fresh(warehouse, "log", params.model_copy(update={"label_support": 4}))
+    assert are_shapes_fresh(warehouse, "log", params.model_copy(update={"batch_runs": 7}))
+    job_log([{"runtime_s": 1.0}])
+    assert not are_shapes_fresh(warehouse, "log", params)

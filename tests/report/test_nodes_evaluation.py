@@ -1,0 +1,276 @@
+"""The tables of an evaluation say at once whether the detector is ahead of each simple detector, and where not."""
+
+import pandas as pd
+import pytest
+
+from tasks.nodes.evaluate import applications
+from tasks.nodes.evaluate.network import FIT_MEASURES
+from tasks.nodes.evaluate.protocol import Evaluation
+from tasks.report.nodes_evaluation import (
+    FITTED,
+    METHODS,
+    Told,
+    behind_lines,
+    comparisons,
+    detection_figures,
+    dose_tables,
+    evaluation_result,
+    falls_short,
+    figure_rows,
+    fitted_table,
+    injected_behind_lines,
+    injected_evidence,
+    injected_tables,
+    is_learned,
+    missing_lines,
+    paper_table,
+    rank_behind_lines,
+    rank_table,
+    short_lines,
+    summary_words,
+    told_of,
+    verdict_tables,
+)
+
+BASE = {"n": 1800, "n_nodes": 3, "n_types": 6, "n_stressed": 360, "seed": 0, "data_sha256": "0123456789abcdef"}
+F1 = "detect.f1_outlier"
+PLAIN = {
+    f"{F1}.zscore": 0.61, f"{F1}.zscore.dose_1": 0.31, f"{F1}.zscore.dose_3": 0.9, f"{F1}.zscore.from_dose_2": 0.8,
+    f"{F1}.forest": 0.5, f"{F1}.forest.dose_1": 0.45, f"{F1}.forest.dose_3": 0.7, f"{F1}.forest.from_dose_2": 0.6,
+    f"{F1}.zscore.random": 0.7, f"{F1}.zscore.random.deviation": 0.02, f"{F1}.zscore.random.dose_1": 0.4,
+    f"{F1}.zscore.left_node": None, f"{F1}.zscore.left_node.reason": "there is one node",
+}  # fmt: skip
+DETECTED = {
+    f"{F1}.detector": 0.8, f"{F1}.detector.low": 0.75, f"{F1}.detector.high": 0.85, f"{F1}.detector.deviation": 0.04,
+    f"{F1}.detector.dose_1": 0.4, f"{F1}.detector.dose_1.low": 0.3, f"{F1}.detector.dose_1.high": 0.5,
+    f"{F1}.detector.dose_3": 0.93, f"{F1}.detector.dose_3.low": 0.89, f"{F1}.detector.dose_3.high": 0.97,
+    f"{F1}.detector.from_dose_2": 0.801, f"{F1}.detector.random": 0.72, f"{F1}.detector.random.dose_1": 0.41,
+    f"{F1}.paper": 0.55, f"{F1}.detector.paper": 0.7, f"{F1}.zscore.paper": 0.72,
+}  # fmt: skip
+FIGURES = PLAIN | DETECTED
+
+
+def heads(table):
+    return tuple(column.title for column in table.columns[1:])
+
+
+def names(table):
+    return [row["name"].text for row in table.rows]
+
+
+def cells(table):
+    return [[cell for key, cell in row.items() if key != "name"] for row in table.rows]
+
+
+def texts(table):
+    return {name: [cell.text for cell in row] for name, row in zip(names(table), cells(table), strict=True)}
+
+
+def marked(table):
+    return {
+        (name, head)
+        for name, row in zip(names(table), cells(table), strict=True)
+        for head, cell in zip(heads(table), row, strict=True)
+        if cell.is_marked
+    }
+
+
+def test_keys_are_read_by_protocol_dose_and_end():
+    told = told_of(FIGURES, "f1_outlier")
+    assert told["", "any", "detector"] == Told(0.8, 0.75, 0.85)
+    assert told["", "dose_1", "forest"] == Told(0.45)
+    assert told["random", "dose_1", "zscore"] == Told(0.4)
+    assert told["paper", "any", "detector"] == Told(0.7) and told["", "any", "paper"] == Told(0.55)
+    assert told["", "from_dose_2", "detector"] == Told(0.801)
+    assert ("left_node", "any", "zscore") not in told
+    beside = (".low", ".high", ".deviation", ".reason")
+    assert len(told) == sum(value is not None and not key.endswith(beside) for key, value in FIGURES.items())
+
+
+def test_the_verdict_says_how_far_ahead_of_the_best_and_marks_where_it_is_behind():
+    [table] = verdict_tables(FIGURES)
+    assert heads(table) == ("all doses", "doses from 2 on", "dose 1", "dose 3")
+    found = texts(table)
+    assert found["later executions"] == ["+0.19", "level", "-0.05", "+0.03"]
+    assert found["random executions"] == ["+0.02", "–", "+0.01", "–"]
+    assert found["the paper's way"] == ["-0.02", "–", "–", "–"]
+    assert marked(table) == {("later executions", "dose 1"), ("the paper's way", "all doses")}
+    [later, *_] = table.rows
+    assert later["0"].notes == ("0.80 against 0.61", "robust z-scores")
+    assert later["2"].notes == ("0.40 against 0.45", "isolation forest")
+    assert later["3"].notes[-1] == "within its spread"  # 0.89 to 0.97 holds 0.90
+
+
+def test_the_summary_counts_places_and_the_lines_name_who_is_better():
+    assert "ahead of every simpler one in 4 of 7 places" in summary_words(FIGURES)
+    assert "level with the best of them in 1, behind in 2." in summary_words(FIGURES)
+    assert behind_lines(FIGURES) == [
+        "F1 of stressed, later executions, dose 1: 0.40; better: isolation forest 0.45",
+        "F1 of stressed, the paper's way, all doses: 0.70; better: robust z-scores 0.72",
+    ]
+
+
+def test_without_a_learned_model_there_is_no_verdict():
+    assert not is_learned(FIGURES) and is_learned(FITS)
+    assert verdict_tables(PLAIN) == [] and summary_words(PLAIN) == "" and falls_short(PLAIN) == []
+    assert comparisons(PLAIN, "f1_outlier") == []
+
+
+def test_detectors_by_dose_stand_with_the_best_on_top_and_the_best_of_each_dose_marked():
+    later, random = dose_tables(FIGURES)
+    assert names(later) == [
+        "the detector",
+        "robust z-scores",
+        "paper's variant",
+        "isolation forest",
+    ]
+    assert marked(later) == {
+        ("the detector", "all doses"), ("the detector", "doses from 2 on"), ("robust z-scores", "doses from 2 on"),
+        ("isolation forest", "dose 1"), ("the detector", "dose 3"),
+    }  # fmt: skip
+    rows = {row["name"].text: row for row in later.rows}
+    assert rows["the detector"]["0"].notes == ("0.75 to 0.85",)
+    assert rows["isolation forest"]["2"].notes == ("detector -0.05",)
+    assert rows["paper's variant"]["1"].text == "–"
+    assert random.title == "random executions"
+
+
+def test_the_rows_of_all_measures_are_sorted_within_each_way_of_splitting():
+    rows = [(row["split"], row["detector"], row["f1_outlier"]) for row in detection_figures(FIGURES)]
+    assert [row[1] for row in rows if row[0] == "later executions"] == [
+        "the detector", "robust z-scores", "paper's variant", "isolation forest",
+    ]  # fmt: skip
+    assert [row[0] for row in rows[-2:]] == ["the paper's way"] * 2
+    assert [row[1] for row in rows[-2:]] == ["robust z-scores", "the detector"]
+
+
+FITS = {
+    "type.accuracy.model": 1.0, "type.accuracy.model.paper": 0.98, "type.accuracy.paper.paper": 1.0,
+    "reconstruction.mse.model.paper": 0.3, "reconstruction.mse.paper.paper": 0.012,
+    "reconstruction.mse.own.model": 0.02, "reconstruction.mse.own.model.mean_predictor": 0.01,
+    "detect.f1_normal.paper.paper": 0.96, "detect.weighted_f1.paper.paper": 0.89,
+    "detect.f1_outlier.paper.paper": 0.8, "detect.f1_outlier.paper.paper.low": 0.7,
+    "detect.f1_outlier.paper.paper.high": 0.9, "fit.rounds.model": 5,
+}  # fmt: skip
+
+
+def test_every_measure_of_fits_has_a_column():
+    assert set(FIT_MEASURES.values()) <= set(FITTED)
+
+
+def test_fits_stand_beside_the_paper_with_their_intervals():
+    found = texts(paper_table(FITS))
+    assert found["types told rightly"] == ["98.0 %", "100.0 %", "100.0 %"]
+    assert found["error of all columns"] == ["–", "0.012", "0.01"]  # ours does not learn them
+    assert found["F1 of stressed"] == ["–", "0.80", "0.75"]
+    [row] = [row for row in paper_table(FITS).rows if row["name"].text == "F1 of stressed"]
+    assert row["1"].notes == ("0.70 to 0.90",)
+    assert {(row["name"].text, *row["name"].notes) for row in fitted_table(FITS).rows} == {
+        ("our variant", "later executions"),
+        ("our variant", "the paper's way"),
+        ("paper's variant", "the paper's way"),
+    }
+
+
+def test_what_falls_short_of_means_of_all_types_and_of_the_paper_is_told():
+    assert short_lines(FITS) == [
+        "error of own metrics, later executions: 0.02; the means of types make 0.01",
+        "types told rightly, the paper's way: 98.0 %",
+        "weighted F1 (probably its weighted accuracy), the paper's way: 0.89; the paper reports 0.90 of its own data",
+    ]
+
+
+INJECTED = {
+    "inject.nodes": 4, "inject.executions": 4000, "inject.types": 2, "inject.node_months": None,
+    "inject.shifted.auprc.zscore": 0.9, "inject.shifted.auprc.headline": 0.8, "inject.shifted.recall.headline": 0.7,
+    "inject.shifted.auprc.headline.low": 0.75, "inject.shifted.auprc.headline.high": 0.85,
+    "inject.unaltered.false_alarms_per_1000.zscore": 20.0, "inject.unaltered.false_alarms_per_1000.headline": 5.0,
+    "inject.replaced.auprc.headline": None, "inject.replaced.auprc.headline.reason": "one machine type",
+}  # fmt: skip
+
+
+def test_injected_degradation_has_the_surest_detector_on_top():
+    shifted, calm = injected_tables(INJECTED)
+    assert names(shifted) == ["robust z-scores", "headline metrics, without labels"]
+    assert names(calm) == ["headline metrics, without labels", "robust z-scores"]
+    assert shifted.rows[1]["0"].notes == ("0.75 to 0.85",)
+    assert injected_evidence(INJECTED) == "4,000 executions, 2 benchmarks, 4 long-lived nodes"
+    assert injected_behind_lines(INJECTED) == [
+        "area under precision over recall, later results made worse: 0.80; better: robust z-scores 0.90"
+    ]
+    assert missing_lines(INJECTED) == [
+        "the detector, later results replaced by those of another machine type: one machine type"
+    ]
+
+
+RANKED = {
+    "rank.nodes.d15": 20, "rank.nodes.d2": 30, "rank.series": 7,
+    "rank.spearman.d15": 0.4, "rank.spearman.d2": 0.5, "rank.spearman": 0.45, "rank.spearman.mean": 0.45,
+    "rank.best_oracle": 0.9, "rank.best_single": 0.3, "rank.best_single.d2": 0.7, "rank.pc1.d15": None,
+}  # fmt: skip
+
+
+def test_the_way_of_ranking_that_follows_applications_best_stands_on_top_and_hindsight_last():
+    table = rank_table(RANKED)
+    assert heads(table) == ("d15", "d2", "all together", "mean of machine types")
+    assert [row["2"].text for row in table.rows] == ["0.45", "0.30", "0.90"]
+    assert ("the one metric that did best on other nodes", "d2") in marked(table)
+    assert not any(cell.is_marked for cell in table.rows[-1].values())
+    assert rank_behind_lines(RANKED | {"rank.shared.d2": 0.55}) == [
+        "ranking beside applications, d2: 0.55; better: the one metric that did best on other nodes 0.70"
+    ]
+
+
+def test_every_way_of_ranking_that_is_measured_has_words_of_its_own():
+    assert set(METHODS) == set(applications.METHODS)
+    assert len(set(METHODS.values())) == len(METHODS)
+    assert names(rank_table({"rank.shared": 0.62, "rank.series": 7})) == [METHODS["shared"]]
+
+
+def result_of(figures):
+    return evaluation_result(Evaluation(BASE | figures, {"detection": pd.DataFrame()}), "campaign")
+
+
+def test_the_result_begins_with_the_verdict_and_what_falls_short():
+    result = result_of(FIGURES | FITS | INJECTED | RANKED)
+    titles = [part.title for part in result.sections]
+    order = [
+        "Is the detector ahead of simpler ones?",
+        "What falls short",
+        "Stressed executions found",
+        "F1 of stressed executions, by how strong the stress was",
+        "The paper's way of splitting, beside what the paper reports",
+        "What fingerprints hold",
+        "Later results made worse",
+    ]
+    assert [title for title in titles if title in order] == order
+    assert any("better: isolation forest 0.45" in line for line in result.sections[1].lines)
+    marked = [
+        cell for table in result.sections[0].tables for row in table.rows for cell in row.values() if cell.is_marked
+    ]
+    assert "-0.05" in {cell.text for cell in marked}
+
+
+def test_a_result_of_plain_detectors_says_nothing_of_a_network(told):
+    words = told(result_of(PLAIN))
+    assert "Answers about nodes: campaign" in words
+    for silent in ("our variant", "What falls short", "What fingerprints hold"):
+        assert silent not in words
+
+
+def test_a_model_that_is_nowhere_behind_is_told_so(told):
+    words = told(result_of({f"{F1}.zscore": 0.5, f"{F1}.detector": 0.9}))
+    assert "Nothing that was measured: it is behind no simple answer" in words
+
+
+def test_the_main_figures_hold_those_of_the_model():
+    rows = {row["words"]: row["value"] for row in figure_rows(BASE | FIGURES | FITS | RANKED)}
+    assert rows["our variant: types told rightly"] == "100.0 %"
+    assert rows["F1 of stressed, by paper's variant"] == "0.55"
+
+
+@pytest.mark.parametrize("figures", [{}, {f"{F1}.detector": None, f"{F1}.detector.reason": "no label"}])
+def test_figures_that_are_missing_give_empty_tables_and_no_error(figures):
+    assert verdict_tables(figures) == [] and dose_tables(figures) == [] and falls_short(figures) == []
+    assert not any(table(figures).rows for table in (fitted_table, paper_table, rank_table))
+    assert missing_lines(figures) == (["the detector, later executions: no label"] if figures else [])

@@ -45,7 +45,9 @@ def run(arguments: list[str]) -> int:
         return WRONG_INSTALLATION
     from flows.app import run_app  # not before the check: it imports what a stranger may hide
 
-    return _ending(lambda: run_app(arguments), is_verbose=bool({"-v", "--verbose"} & set(arguments)))
+    return _ending(
+        lambda: run_app(arguments), is_verbose=bool({"-v", "--verbose"} & set(arguments)), as_json="--json" in arguments
+    )
 
 
 def stranger_in_our_place() -> str | None:
@@ -62,12 +64,14 @@ def stranger_in_our_place() -> str | None:
     return None
 
 
-def _ending(command: Callable[[], None], *, is_verbose: bool) -> int:
-    """The exit code of the command, after its error was told and its output really written."""
+def _ending(command: Callable[[], None], *, is_verbose: bool, as_json: bool = False) -> int:
+    """The exit code of the command, after its error was told and its output really written.
+
+    as_json: a machine reads on: an error is told as an object too, unless an answer was printed before it."""
     from flows.shown import clean
     from tasks.errors import WhorlError
 
-    code = 0
+    code, said = 0, _n_printed()
     try:
         try:
             command()
@@ -78,6 +82,8 @@ def _ending(command: Callable[[], None], *, is_verbose: bool) -> int:
         except WhorlError as error:
             print(f"whorl: {clean(str(error))}", file=sys.stderr)
             code = error.exit_code
+            if as_json and _n_printed() == said:
+                _tell_machine(clean(str(error)), code)
             _let_go(error)
         sys.stdout.flush()  # a reader that has gone (`| head`) shows up only here
     except BrokenPipeError:
@@ -86,6 +92,18 @@ def _ending(command: Callable[[], None], *, is_verbose: bool) -> int:
         _tell_bug(error, is_verbose=is_verbose)
         return INTERNAL_ERROR
     return code
+
+
+def _n_printed() -> int:
+    """How many objects commands have printed; where none did, nothing is imported to say so."""
+    machine_output = sys.modules.get("flows.machine_output")
+    return int(machine_output.printed()) if machine_output else 0
+
+
+def _tell_machine(message: str, code: int) -> None:
+    from flows.machine_output import show_json
+
+    show_json({"error": {"message": message, "exit_code": code}})
 
 
 def _let_go(error: BaseException | None) -> None:

@@ -1,4 +1,4 @@
-"""One JSON value on stdout, for machines: whole keys, numbers as numbers, null for what is missing."""
+"""One JSON object on stdout, for machines: whole keys, numbers as numbers, null for what is missing."""
 
 import dataclasses
 import json
@@ -17,21 +17,36 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_n_printed = 0
+
+
+def printed() -> int:
+    """How many objects this process has printed, or begun to."""
+    return _n_printed
+
+
+def _count_one() -> None:
+    global _n_printed  # stdout is one for the process, and so is what was written to it
+    _n_printed += 1
+
+
 def show_json(value: Any) -> None:
-    """Print one value of dicts, lists, dataclasses, parameter models, numbers, texts and times."""
+    """Print one object of dicts, lists, dataclasses, parameter models, numbers, texts and times."""
+    _count_one()
     json.dump(plain(value), sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
     sys.stdout.write("\n")
 
 
 def show_rows(rows: Iterable[dict[str, Any]]) -> None:
-    """Print rows as one list, row by row: a million of them fit into memory."""
+    """Print rows as the list of an object, row by row: a million of them fit into memory."""
+    _count_one()
     first = True
-    sys.stdout.write("[")
+    sys.stdout.write('{"rows": [')
     for row in rows:
         sys.stdout.write("\n " if first else ",\n ")
         sys.stdout.write(_line(row))
         first = False
-    sys.stdout.write("]\n" if first else "\n]\n")
+    sys.stdout.write("]}\n" if first else "\n]}\n")
 
 
 def _line(row: dict[str, Any]) -> str:

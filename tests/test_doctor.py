@@ -147,7 +147,7 @@ def test_doctor_exits_with_0_though_tools_are_missing_and_1_if_something_is_brok
     monkeypatch.setenv("WHORL_HOME", str(tmp_path))
     monkeypatch.setattr(machine, "find_tool", lambda *names: None)
     assert run(["doctor", "--json"]) == 0
-    findings = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
+    findings = {one["name"]: one for one in json.loads(capsys.readouterr().out)["findings"]}
     assert findings["fio"]["state"] == "missing"
     assert findings["Prefect server"]["fix"] == "whorl serve"
     assert run(["doctor"]) == 0
@@ -164,5 +164,5 @@ def test_a_server_that_is_named_and_does_not_answer_is_broken(
     monkeypatch.setenv("WHORL_HOME", str(tmp_path))
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")  # the discard port: nobody listens
     assert run(["doctor", "--json"]) == 1
-    server = next(one for one in json.loads(capsys.readouterr().out) if one["name"] == "Prefect server")
+    server = next(one for one in json.loads(capsys.readouterr().out)["findings"] if one["name"] == "Prefect server")
     assert server["found"] == "http://127.0.0.1:9/api (PREFECT_API_URL) does not answer"

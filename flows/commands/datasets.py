@@ -37,7 +37,7 @@ def list_data_sets(context: typer.Context, as_json: Json = False) -> None:
     folder = _folder(invocation.settings)
     rows = [{**plain(one), "is_here": one.is_in(folder), "can_be_fetched": bool(one.sha256)} for one in DATA_SETS]
     if as_json:
-        show_json(rows)
+        show_json({"datasets": rows})
         return
     show_table(rows, LISTED, piped_width=PIPED)
     invocation.note(f"looked in {folder} (WHORL_DATASETS); 'whorl datasets fetch NAME' fetches or says where to look")

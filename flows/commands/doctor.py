@@ -44,7 +44,7 @@ def doctor(context: typer.Context, as_json: Json = False) -> None:
         findings.append(_server(invocation.settings.warehouse.home))
     findings.sort(key=lambda one: AREAS.index(one.area))
     if as_json:
-        show_json(findings)
+        show_json({"findings": findings})
     else:
         show_table(plain(findings), SHOWN)
         missing = [one.fix.split()[-1] for one in findings if one.area == "tools" and one.state == "missing"]

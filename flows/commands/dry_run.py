@@ -61,7 +61,7 @@ def _show(invocation: Invocation, previews: Sequence["Preview"], *, as_json: boo
 
     rows = plain(previews)
     if as_json:
-        show_json(rows)
+        show_json({"files": rows})
         return
     of_jobs = [column for column in JOB_COLUMNS if rows and column.key in rows[0]]
     show_table(rows, (*COLUMNS, *of_jobs))

@@ -40,7 +40,7 @@ def list_models(context: typer.Context, as_json: Json = False) -> None:
     champions = {card.model_id for card in in_use.values() if card}
     rows = [{**card.model_dump(exclude={"files"}), "is_champion": card.model_id in champions} for card in cards]
     if as_json:
-        show_json(rows)
+        show_json({"models": rows})
     elif rows:
         show_table(rows, LISTED)
     else:

@@ -54,7 +54,7 @@ def list_runs(
     invocation = invocation_of(context)
     rows = records(runs.list_runs(invocation.warehouse, limit=top))
     if as_json:
-        show_json(rows)
+        show_json({"runs": rows})
     elif rows:
         show_table(rows, LISTED)
     else:
@@ -92,7 +92,7 @@ def compare(context: typer.Context, first: RunId, second: RunId, as_json: Json =
     found = records(runs.compare_runs(invocation.warehouse, first, second))
     rows: list[dict[str, Any]] = [row for row in found if row["key"] != "run_id"]  # of two runs it always differs
     if as_json:
-        show_json(rows)
+        show_json({"first": first, "second": second, "differences": rows})
         return
     if not rows:
         invocation.note("the two runs differ in nothing")

@@ -203,6 +203,6 @@ def dictionary(as_json: Json = False) -> None:
     from tasks.warehouse.dictionary import data_dictionary, described_tables
 
     if as_json:
-        show_json(described_tables())
+        show_json({"tables": described_tables()})
         return
     print(data_dictionary(), end="")

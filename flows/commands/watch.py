@@ -39,7 +39,7 @@ def watch(context: typer.Context, source: Source = None, as_json: Json = False) 
         )
         found = watch_jobs(asked)
     if as_json:
-        show_json(_alarms(settings.warehouse, found["alarms"]))
+        show_json({"alarms": _alarms(settings.warehouse, found["alarms"])})
     else:
         show_alarms(invocation, settings.warehouse, found["alarms"])
 

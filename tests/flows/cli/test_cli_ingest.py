@@ -57,7 +57,7 @@ def test_a_log_is_ingested_once_watched_and_a_bad_file_does_not_hold_up_the_othe
     assert [table for table in before if before[table] != after[table]] == ["ops.runs"]
 
     watched = whorl(home, "jobs", "watch", "--json")
-    (alarm,) = json.loads(watched.stdout)
+    (alarm,) = json.loads(watched.stdout)["alarms"]
     assert alarm["subject"] == "r10"
     assert alarm["evidence"]["runtime_s"] == 6000
 
@@ -69,9 +69,11 @@ def test_a_log_is_ingested_once_watched_and_a_bad_file_does_not_hold_up_the_othe
     assert len(lines) == 1
     assert "b.csv" in lines[0]
     assert "Traceback" not in mixed.stderr
-    runs = json.loads(whorl(home, "runs", "list", "--json").stdout)
+    runs = json.loads(whorl(home, "runs", "list", "--json").stdout)["runs"]
     assert [run["status"] for run in runs] == ["failed", "completed", "completed", "completed"]
-    assert json.loads(whorl(home, "query", "SELECT count(*) AS n FROM jobs.runs", "--json").stdout) == [{"n": 11}]
+    assert json.loads(whorl(home, "query", "SELECT count(*) AS n FROM jobs.runs", "--json").stdout)["rows"] == [
+        {"n": 11}
+    ]
 
 
 SECRET = "zqsecretname"
@@ -112,6 +114,6 @@ def test_a_refused_file_leaves_nothing_of_it_and_the_result_of_the_others_is_pri
     rows = whorl(home, "query", f"SELECT * FROM {word}.{'executions' if word == 'nodes' else 'runs'}", "--json", *SLOW)
     kept = whorl(home, "query", "SELECT * FROM ops.runs", "--json", *SLOW)
     export.write_text(rows.stdout + kept.stdout + ended.stdout + ended.stderr)
-    assert json.loads(rows.stdout) and json.loads(kept.stdout)
+    assert json.loads(rows.stdout)["rows"] and json.loads(kept.stdout)["rows"]
     left = [path for path in [*home.rglob("*"), export] if path.is_file() and SECRET.encode() in path.read_bytes()]
     assert left == []

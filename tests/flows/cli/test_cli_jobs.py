@@ -175,7 +175,7 @@ LENIENT = ("--max-refused-share", "0.5")
 def test_a_dry_run_counts_and_keeps_nothing(whorl: Whorl, home: Path, tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text(LOG)
     ended = whorl("jobs", "ingest", tmp_path / "log.csv", "--map", "name=what", "--dry-run", "--json", *LENIENT)
-    (found,) = json.loads(ended.out)
+    (found,) = json.loads(ended.out)["files"]
     counted = (found["reader"], found["n_read"], found["n_kept"], found["n_refused"], found["n_groups"])
     assert counted == ("own", 3, 2, 1, 1)
     assert found["recurring_share"] == 1
@@ -229,7 +229,7 @@ def test_a_dry_run_looks_at_all_files_of_a_folder_and_tells_the_bad_ones(whorl: 
         f"whorl: {tmp_path}/c.csv: not loaded: 1 of 3 rows are refused, most of them (1, in line 4)"
     )
     shown = whorl("jobs", "ingest", tmp_path, "--dry-run", "--json")
-    assert (shown.code, len(json.loads(shown.out))) == (3, 1)
+    assert (shown.code, len(json.loads(shown.out)["files"])) == (3, 1)
 
 
 def test_a_mapping_of_values_or_a_unit_that_is_none_is_told(whorl: Whorl, tmp_path: Path) -> None:
@@ -257,5 +257,5 @@ def test_every_word_that_ingests_can_look_first(whorl: Whorl, home: Path, tmp_pa
     (tmp_path / "bad.csv").write_text(GOOD[word].splitlines()[0] + "\n")
     for flags in ((), ("--pseudonymise",)):
         ended = whorl(word, "ingest", tmp_path, "--dry-run", "--json", *flags)
-        assert (ended.code, [row["n_kept"] for row in json.loads(ended.out)]) == (3, [9]), ended.err
+        assert (ended.code, [row["n_kept"] for row in json.loads(ended.out)["files"]]) == (3, [9]), ended.err
         assert "bad.csv" in ended.err and not home.exists()

@@ -74,16 +74,16 @@ def test_a_table_stops_at_its_limit_and_says_so(whorl: Whorl, varied_log: Any) -
 
 def test_machines_get_all_rows_unless_they_ask_for_fewer(whorl: Whorl, varied_log: Any) -> None:
     sql = "SELECT range AS i FROM range(1000)"
-    assert len(json.loads(whorl("query", sql, "--json").out)) == 1000
+    assert len(json.loads(whorl("query", sql, "--json").out)["rows"]) == 1000
     cut = whorl("query", sql, "--json", "--limit", 3)
-    assert json.loads(cut.out) == [{"i": 0}, {"i": 1}, {"i": 2}]
+    assert json.loads(cut.out)["rows"] == [{"i": 0}, {"i": 1}, {"i": 2}]
     assert cut.err == "whorl: cut after 3 rows (--limit)\n"
 
 
 def test_json_has_numbers_times_and_nulls_and_one_key_a_column(whorl: Whorl, varied_log: Any) -> None:
     sql = """SELECT sum(range) AS a, 'NaN'::DOUBLE AS a, NULL AS b, TIMESTAMP '2026-01-02 03:04:05' AS t,
         [1, 2] AS list, {'x': 1.5} AS struct FROM range(3)"""
-    (row,) = json.loads(whorl("query", sql, "--json").out)
+    (row,) = json.loads(whorl("query", sql, "--json").out)["rows"]
     assert row == {"a": 3, "a_2": None, "b": None, "t": "2026-01-02T03:04:05Z", "list": [1, 2], "struct": {"x": 1.5}}
 
 
@@ -94,7 +94,7 @@ def test_csv_has_a_header_and_empty_fields_for_nothing(whorl: Whorl, varied_log:
 
 def test_a_long_question_comes_from_stdin(whorl: Whorl, varied_log: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("SELECT 7 AS seven"))
-    assert json.loads(whorl("query", "-", "--json").out) == [{"seven": 7}]
+    assert json.loads(whorl("query", "-", "--json").out)["rows"] == [{"seven": 7}]
 
 
 def test_brackets_are_no_markup(whorl: Whorl, varied_log: Any) -> None:
@@ -123,7 +123,7 @@ def test_values_beyond_those_of_python_are_shown_in_a_table(whorl: Whorl, varied
 
 
 def test_values_beyond_those_of_python_are_texts_in_json_and_csv(whorl: Whorl, varied_log: Any) -> None:
-    (row,) = json.loads(whorl("query", BEYOND, "--json").out)
+    (row,) = json.loads(whorl("query", BEYOND, "--json").out)["rows"]
     expected = {"t": "12000-01-01 00:00:00", "d": "12000-01-01", "i": "3 months 2 days", "h": HUGE}
     assert row == {**expected, "never": "infinity", "x": "inf"}
     ended = whorl("query", BEYOND, "--csv")
@@ -170,5 +170,5 @@ def test_a_long_list_is_cut_on_a_terminal_and_nowhere_else(
     monkeypatch.setenv("COLUMNS", "200")
     shown = whorl("query", LONG_LIST).out
     assert f"{whole[:59]}…" in shown and whole[:61] not in shown and "x" * 90 in shown
-    assert json.loads(whorl("query", LONG_LIST, "--json").out)[0]["numbers"] == list(range(100))
+    assert json.loads(whorl("query", LONG_LIST, "--json").out)["rows"][0]["numbers"] == list(range(100))
     assert whole in whorl("query", LONG_LIST, "--csv").out

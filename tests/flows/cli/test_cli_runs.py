@@ -39,8 +39,13 @@ def runs(job_log: Callable[..., Warehouse]) -> None:
 
 
 def test_runs_are_listed_the_latest_first(whorl: Whorl, runs: None) -> None:
-    assert [run["run_id"] for run in json.loads(whorl("runs", "list", "--json").out)] == ["bbbb2222", "aaaa1111"]
-    assert [run["run_id"] for run in json.loads(whorl("runs", "list", "--json", "--top", 1).out)] == ["bbbb2222"]
+    assert [run["run_id"] for run in json.loads(whorl("runs", "list", "--json").out)["runs"]] == [
+        "bbbb2222",
+        "aaaa1111",
+    ]
+    assert [run["run_id"] for run in json.loads(whorl("runs", "list", "--json", "--top", 1).out)["runs"]] == [
+        "bbbb2222"
+    ]
     shown = whorl("runs", "list").out.splitlines()[1]
     assert "2026-01-01 13:00:00" in shown
     assert "3.3 min" in shown
@@ -50,7 +55,7 @@ def test_a_home_without_runs_is_no_error(whorl: Whorl, job_log: Callable[..., Wa
     job_log([{"runtime_s": 1.0}])
     ended = whorl("runs", "list")
     assert (ended.code, ended.out, ended.err) == (0, "", "no flow has run yet in this home\n")
-    assert json.loads(whorl("runs", "list", "--json").out) == []
+    assert json.loads(whorl("runs", "list", "--json").out)["runs"] == []
 
 
 def test_a_run_is_shown_by_the_beginning_of_its_id(whorl: Whorl, runs: None) -> None:
@@ -98,7 +103,7 @@ def test_an_id_that_others_begin_with_is_found(whorl: Whorl, job_log: Callable[.
 
 
 def test_two_runs_are_compared_by_what_differs(whorl: Whorl, runs: None) -> None:
-    rows = {row["key"]: row for row in json.loads(whorl("runs", "compare", "aa", "bb", "--json").out)}
+    rows = {row["key"]: row for row in json.loads(whorl("runs", "compare", "aa", "bb", "--json").out)["differences"]}
     assert rows["figures.n_rows"] == {"key": "figures.n_rows", "first": 1000.0, "second": 2000.0, "ratio": 2.0}
     assert "source" not in rows
     shown = whorl("runs", "compare", "aa", "bb")
@@ -124,7 +129,9 @@ def test_a_comparison_of_long_values_fits_a_hundred_columns(
     assert [line.split() for line in lines[:2]] == [["first", ids[0]], ["second", ids[1]]]
     assert ["figures.n_rows", "1,000,000", "2,000,000", "2"] in [line.split() for line in lines]
     assert "run_id" not in ended.out
-    n_shown = sum(row["key"] != "run_id" for row in json.loads(whorl("runs", "compare", *ids, "--json").out))
+    n_shown = sum(
+        row["key"] != "run_id" for row in json.loads(whorl("runs", "compare", *ids, "--json").out)["differences"]
+    )
     assert ended.err == f"{n_shown} differences; ratio: second over first\n"
 
 
@@ -152,7 +159,7 @@ def models(job_log: Callable[..., Warehouse]) -> Warehouse:
 
 
 def in_use(whorl: Whorl) -> list[str]:
-    listed = json.loads(whorl("models", "list", "--json").out)
+    listed = json.loads(whorl("models", "list", "--json").out)["models"]
     return [model["model_id"] for model in listed if model["is_champion"]]
 
 

@@ -125,7 +125,7 @@ def test_machines_are_told_what_a_copy_is_and_where(whorl: Whorl, varied_log: Wa
 
 
 def test_machines_get_the_dictionary_table_by_table(whorl: Whorl) -> None:
-    told = json.loads(whorl("warehouse", "dictionary", "--json").out)
+    told = json.loads(whorl("warehouse", "dictionary", "--json").out)["tables"]
     assert set(told["jobs.runs"]) == {"meaning", "columns"}
     assert told["jobs.runs"]["columns"]["runtime_s"]["type"] == "DOUBLE"
     assert told["jobs.runs"]["columns"]["run_id"]["is_nullable"] is False

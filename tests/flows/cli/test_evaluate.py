@@ -110,7 +110,8 @@ def test_a_log_that_is_too_small_gets_one_line(whorl, quick, tmp_path, content, 
     path = tmp_path / "small.csv"
     path.write_text(content)
     ended = whorl("jobs", "evaluate", path, "--json")
-    assert ended.code == 3 and ended.out == ""
+    said = ended.err.strip().removeprefix("whorl: ")
+    assert json.loads(ended.out) == {"error": {"message": said, "exit_code": 3}} and ended.code == 3
     assert words in ended.err and ended.err.count("\n") == 1
 
 

@@ -49,7 +49,9 @@ def test_a_file_is_identified_run_by_run_and_nothing_is_kept(
     found = json.loads(whorl("workloads", "identify", file, "--json").out)
     assert [run["nearest"][0]["workload"] for run in found["runs"]] == ["a", "b"]
     assert len(fetch_runs(identifying_log, "log")) == 24
-    assert json.loads(whorl("query", "SELECT count(*) AS n FROM workloads.identifications", "--json").out) == [{"n": 0}]
+    assert json.loads(whorl("query", "SELECT count(*) AS n FROM workloads.identifications", "--json").out)["rows"] == [
+        {"n": 0}
+    ]
 
 
 def test_what_runs_now_is_recorded_and_identified(

@@ -3,13 +3,8 @@
 from pydantic import Field
 
 from flows.job_params import OF_SOURCE, WAREHOUSE, OfSource
-from tasks.jobs.params import (
-    AUTO,
-    GroupParams,
-    ReaderName,
-    ReadParams,
-    SummaryParams,
-)
+from tasks.jobs.offered_names import AUTO, ReaderName
+from tasks.jobs.params import GroupParams, ReadParams, SummaryParams
 from tasks.jobs.predict.params import EvaluateParams
 from tasks.params import Params
 from tasks.source_names import ONLY_SOURCE

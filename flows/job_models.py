@@ -14,7 +14,7 @@ from flows.publish import artifact_key, joined, publish
 from flows.run_names import files_or_source, of_evaluation, of_source
 from flows.site_pages import report_part, write_report
 from tasks.jobs import steps
-from tasks.jobs.params import reader_asked_for
+from tasks.jobs.offered_names import reader_asked_for
 from tasks.jobs.predict.training import read_figures
 
 WORD = "jobs"

@@ -4,15 +4,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from tasks.jobs.params import (
-    AUTO,
-    DriftParams,
-    GroupParams,
-    ReaderName,
-    ReadParams,
-    SummaryParams,
-    WatchParams,
-)
+from tasks.jobs.offered_names import AUTO, ReaderName
+from tasks.jobs.params import DriftParams, GroupParams, ReadParams, SummaryParams, WatchParams
 from tasks.jobs.record.params import RecordParams
 from tasks.params import Params
 from tasks.source_names import DEFAULT_SOURCE, MAX_SOURCE_CHARS, ONLY_SOURCE, checked_source

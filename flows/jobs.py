@@ -15,10 +15,8 @@ from flows.publish import artifact_key, joined, publish
 from flows.run_names import of_ingest, of_source
 from flows.site_pages import publish_summary, report_part, write_report
 from tasks.jobs import intake, steps
-from tasks.jobs.params import (
-    SummaryParams,
-    reader_asked_for,
-)
+from tasks.jobs.offered_names import reader_asked_for
+from tasks.jobs.params import SummaryParams
 from tasks.jobs.summary import read_summary
 from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.landing import find_batch

@@ -469,10 +469,7 @@ def read_job_log(sample: Sample, folder: Path, content: bytes) -> int:
         Intake,
         land_log,
     )
-    from tasks.jobs.params import (
-        GroupParams,
-        ReadParams,
-    )
+    from tasks.jobs.params import GroupParams, ReadParams
     from tasks.warehouse.place import Warehouse
 
     intake = Intake("log", "", ReadParams(**sample.params), GroupParams())

@@ -14,10 +14,7 @@ from tasks.jobs.intake import (
     find_logs,
     land_log,
 )
-from tasks.jobs.params import (
-    GroupParams,
-    ReadParams,
-)
+from tasks.jobs.params import GroupParams, ReadParams
 from tasks.read_limits import ReadLimits
 from tasks.reading import read_head
 from tasks.storage import narrow, private, remove_inside, storage_of
@@ -67,10 +64,7 @@ def test_a_home_with_two_colons_in_its_name_works_from_landing_to_restore(tmp_pa
         Intake,
         land_log,
     )
-    from tasks.jobs.params import (
-        GroupParams,
-        ReadParams,
-    )
+    from tasks.jobs.params import GroupParams, ReadParams
     from tasks.warehouse.ingest import ingest
     from tasks.warehouse.pruning import PruneParams, prune
 

@@ -13,10 +13,7 @@ from tasks.jobs.intake import (
     Intake,
     land_log,
 )
-from tasks.jobs.params import (
-    GroupParams,
-    ReadParams,
-)
+from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers.own import OwnReader
 from tasks.nodes.readers.vetting import times as times_of_nodes
 from tasks.times import (

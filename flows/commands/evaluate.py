@@ -22,11 +22,7 @@ from flows.commands.reading_options import (
 from flows.invocation import invocation_of
 from flows.predictor_words import predictor_rows
 from flows.tables import Column, show_facts, show_table
-from tasks.jobs.params import (
-    AUTO,
-    ReaderName,
-    reader_asked_for,
-)
+from tasks.jobs.offered_names import AUTO, ReaderName, reader_asked_for
 from tasks.quantities import duration, number, share
 
 LEFT_OUT = "own.left_out."

@@ -26,11 +26,7 @@ from flows.commands.reading_options import (
 from flows.invocation import Invocation, invocation_of
 from flows.running import flow_running
 from flows.shown import as_command
-from tasks.jobs.params import (
-    AUTO,
-    ReaderName,
-    reader_asked_for,
-)
+from tasks.jobs.offered_names import AUTO, ReaderName, reader_asked_for
 from tasks.source_names import DEFAULT_SOURCE, checked_source
 
 if TYPE_CHECKING:

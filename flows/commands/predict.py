@@ -11,10 +11,7 @@ from flows.commands.predict_others import show_costliest, show_running
 from flows.invocation import Invocation, invocation_of
 from flows.shown import count, counted, moment
 from flows.tables import Column, show_table
-from tasks.jobs.params import (
-    SORTED,
-    Risk,
-)
+from tasks.jobs.offered_names import SORTED, Risk
 from tasks.quantities import duration, share
 
 if TYPE_CHECKING:

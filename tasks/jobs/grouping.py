@@ -12,10 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.params import (
-    GroupParams,
-    KeyPart,
-)
+from tasks.jobs.params import GroupParams, KeyPart
 
 SIGNATURE_CHARS = 8
 MAX_KEY_CHARS = 200

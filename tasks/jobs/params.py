@@ -58,24 +58,6 @@ class CostParams(Params):
     seed: int = Field(0, ge=0, le=2**32 - 1, description="Seed of the resamples")
 
 
-ReaderName = Literal["auto", "own", "swf", "slurm", "spark", "airflow", "prefect-api"]
-AUTO: ReaderName = "auto"
-
-
-def reader_asked_for(name: ReaderName) -> str:
-    """The reader's name for an Intake: empty where the file decides."""
-    return "" if name == AUTO else name
-
-
-Risk = Literal["chance", "excess", "limit"]
-RISKS: dict[Risk, str] = {"chance": "exceeds_2x_share", "excess": "expected_excess_s", "limit": "p95_s"}
-SORTED: dict[Risk, str] = {
-    "chance": "most likely to take twice the usual first",
-    "excess": "most time beyond the usual first",
-    "limit": "longest first",
-}
-
-
 Measured = Literal[
     "wait_s", "runtime_s", "requested_runtime_s", "cpu_s", "requested_memory_bytes", "peak_memory_bytes", "input_bytes",
     "read_bytes", "temp_bytes",

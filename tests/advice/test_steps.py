@@ -10,10 +10,7 @@ from tasks.advice.params import CPU_ONE_THREAD, EstimateParams, TransferParams
 from tasks.advice.steps import estimate_job, estimate_traces, job_page, read_vertices, scores_for, traces_page
 from tasks.errors import BadInput, BadSetting, NotFound
 from tasks.jobs import steps
-from tasks.jobs.params import (
-    GroupParams,
-    ReadParams,
-)
+from tasks.jobs.params import GroupParams, ReadParams
 from tasks.warehouse.place import Warehouse
 
 PARAMS = TransferParams()

@@ -12,11 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.jobs.grouping import group_keys, normalise_name, normalise_names
-from tasks.jobs.params import (
-    GroupParams,
-    KeyPart,
-    ReadParams,
-)
+from tasks.jobs.params import GroupParams, KeyPart, ReadParams
 from tasks.jobs.readers.own import OwnReader
 
 RECORDED = sorted((Path(__file__).parents[2] / "data" / "recorded" / "jobs").glob("runs-*.parquet"))

@@ -35,10 +35,7 @@ from tasks.jobs.intake import (
     land_log,
     pseudonymise,
 )
-from tasks.jobs.params import (
-    GroupParams,
-    ReadParams,
-)
+from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS
 from tasks.pseudonyms import KEY_BYTES, KEY_FILE, load_key, without_names
 from tasks.read_limits import ReadLimits

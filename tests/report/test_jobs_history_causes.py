@@ -6,9 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks.jobs.params import (
-    SummaryParams,
-)
+from tasks.jobs.params import SummaryParams
 from tasks.report.jobs_history import causes_of, fetch_skyline, fetch_variance, sku_shares
 from tasks.warehouse.connection import reading
 

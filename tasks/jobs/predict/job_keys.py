@@ -7,10 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.jobs.grouping import group_keys
-from tasks.jobs.params import (
-    GroupParams,
-    KeyPart,
-)
+from tasks.jobs.params import GroupParams, KeyPart
 from tasks.jobs.predict.earlier import earlier_runs
 from tasks.jobs.predict.peers import LEAST_RUNTIME_S, MOST_RUNS
 from tasks.jobs.predict.pool import LEVELS, order_quantiles

@@ -14,6 +14,7 @@ from tasks.jobs.distribution import (
     gather_history,
 )
 from tasks.jobs.normalisation import quantiles
+from tasks.jobs.offered_names import RISKS, Risk
 from tasks.jobs.outlook import (
     Bound,
     PredictedChance,
@@ -24,12 +25,7 @@ from tasks.jobs.outlook import (
     mean_above,
     running_outlook,
 )
-from tasks.jobs.params import (
-    RISKS,
-    CostParams,
-    OutlookParams,
-    Risk,
-)
+from tasks.jobs.params import CostParams, OutlookParams
 from tasks.jobs.predict.outcomes import ENDED, outcome_features
 from tasks.jobs.predict.preparation import with_ends
 from tasks.jobs.predict.rows import fetch_runs, log_end, read_runs

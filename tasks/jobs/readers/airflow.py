@@ -26,10 +26,7 @@ from tasks.jobs.columns import (
     unknown_status,
     vet_runs,
 )
-from tasks.jobs.params import (
-    ReadParams,
-    Status,
-)
+from tasks.jobs.params import ReadParams, Status
 from tasks.jobs.readers.own_values import MISSING_WORDS
 from tasks.read_limits import ReadLimits
 from tasks.reading import Chunk, all_refusals, csv_fields, open_checked, read_lines, refusals

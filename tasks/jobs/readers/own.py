@@ -31,11 +31,7 @@ from tasks.jobs.columns import (
     MADE_COLUMNS,
     vet_runs,
 )
-from tasks.jobs.params import (
-    Measured,
-    ReadParams,
-    dimension_of,
-)
+from tasks.jobs.params import Measured, ReadParams, dimension_of
 from tasks.jobs.readers.own_values import FEATURE, check_type, is_feature, to_runs, unit_of
 from tasks.read_limits import ReadLimits
 from tasks.reading import (

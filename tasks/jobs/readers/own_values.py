@@ -26,11 +26,7 @@ from tasks.jobs.columns import (
     status_of_exit_code,
     unknown_status,
 )
-from tasks.jobs.params import (
-    Measured,
-    ReadParams,
-    dimension_of,
-)
+from tasks.jobs.params import Measured, ReadParams, dimension_of
 from tasks.quantities import SPELLINGS, factor_of, unit_in_name
 from tasks.times import LAST_S, utc_times
 

@@ -16,10 +16,7 @@ from tasks.jobs.columns import (
     status_of,
     vet_runs,
 )
-from tasks.jobs.params import (
-    ReadParams,
-    Status,
-)
+from tasks.jobs.params import ReadParams, Status
 from tasks.jobs.readers.slurm_table import (
     BAR,
     IDS,

@@ -13,10 +13,7 @@ from tasks.jobs.intake import (
     Intake,
     land_log,
 )
-from tasks.jobs.params import (
-    GroupParams,
-    ReadParams,
-)
+from tasks.jobs.params import GroupParams, ReadParams
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.hashes import hash_tables
 from tasks.warehouse.ingest import ingest

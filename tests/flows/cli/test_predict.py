@@ -6,11 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
-from tasks.jobs.params import (
-    RISKS,
-    SORTED,
-    Risk,
-)
+from tasks.jobs.offered_names import RISKS, SORTED, Risk
 from tasks.warehouse.connection import writing
 from tasks.warehouse.place import Warehouse
 

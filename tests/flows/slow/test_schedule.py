@@ -8,10 +8,7 @@ from tasks.jobs.intake import (
     Intake,
     land_log,
 )
-from tasks.jobs.params import (
-    GroupParams,
-    ReadParams,
-)
+from tasks.jobs.params import GroupParams, ReadParams
 from tasks.warehouse.ingest import ingest
 
 pytestmark = pytest.mark.slow

@@ -7,11 +7,7 @@ import pytest
 from tasks.errors import BadSetting, NotFound
 from tasks.jobs import steps
 from tasks.jobs.outlook import next_run
-from tasks.jobs.params import (
-    CostParams,
-    OutlookParams,
-    SummaryParams,
-)
+from tasks.jobs.params import CostParams, OutlookParams, SummaryParams
 from tasks.jobs.predict.predicting import costs_of_source, job_outlook, read_predictions, runs_going_on
 from tasks.warehouse.connection import fetch, writing
 

@@ -261,7 +261,8 @@ def table_of(executions: Sequence[Execution]) -> pa.Table:
     check_facts(executions)
     rows = [
         {
-            **_facts(one),
+            **DEFAULTS,
+            **one.facts,
             "missing_metrics": list(one.missing),
             "metrics": [{"metric": m.metric, "value": m.value, "unit": m.unit} for m in one.measured],
             "telemetry": [

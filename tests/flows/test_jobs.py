@@ -171,9 +171,9 @@ def test_nothing_but_the_error_reaches_a_terminal(warehouse: Warehouse) -> None:
 
 
 def test_a_slow_run_is_an_alarm_once_with_an_event_that_tells_it(
-    warehouse: Warehouse, csv_log: Path, events: list[Any]
+    warehouse: Warehouse, long_csv_log: Path, events: list[Any]
 ) -> None:
-    ingest_jobs(IngestParams(paths=[str(csv_log)], source="slow", with_summary=False, warehouse=warehouse))
+    ingest_jobs(IngestParams(paths=[str(long_csv_log)], source="slow", with_summary=False, warehouse=warehouse))
     params = WatchFlowParams(source="slow", warehouse=warehouse)
     assert watch_jobs(params)["n_alarms"] == 1
     [event] = emitted("whorl.jobs.alarm")

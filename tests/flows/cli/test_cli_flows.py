@@ -22,15 +22,16 @@ def _flows_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("prefect_server")
-def test_an_ingest_shows_files_reasons_and_what_recurs(whorl: Whorl, csv_log: Path, home: Path) -> None:
+def test_an_ingest_shows_files_reasons_and_what_recurs(whorl: Whorl, long_csv_log: Path, home: Path) -> None:
+    csv_log = long_csv_log
     with csv_log.open("a") as file:
         file.write("r11,nightly_load,2026-01-11T01:00:00,-1\n")
     ended = whorl("jobs", "ingest", csv_log, "--source", "mine")
     assert ended.code == 0, ended.err
     lines = [line.split() for line in ended.out.splitlines()]
-    assert ["runs.csv", "own", "11", "10", "1"] in lines
+    assert ["runs.csv", "own", "71", "70", "1"] in lines
     reason = lines[lines.index(["refused", "first", "in", "line", "because"]) + 1]
-    assert reason[:2] == ["1", "12"]
+    assert reason[:2] == ["1", "72"]
     assert "runtime" in " ".join(reason)
     assert "100.0 % of the runs are of a job that ran at least twice" in ended.out
     assert ended.out.endswith(f"report: {home}/reports/jobs-mine.html\n")
@@ -41,7 +42,7 @@ def test_an_ingest_shows_files_reasons_and_what_recurs(whorl: Whorl, csv_log: Pa
     assert "1 new alarm\n" in watched.err
     again = whorl("jobs", "watch")
     assert (again.code, again.out) == (0, "")
-    assert again.err.endswith("was unusually slow since the last watch, none is late, none has drifted\n")
+    assert again.err.endswith("no run is slower than predicted, no job has stopped, none has drifted\n")
 
 
 @pytest.mark.usefixtures("prefect_server")

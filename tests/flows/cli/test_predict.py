@@ -14,6 +14,11 @@ Whorl = Callable[..., Any]
 JOB = "job03#00000003"
 
 
+def table_of(ended: Any) -> list[str]:
+    """The rows of the table that stands below the sentences."""
+    return str(ended.out.split("\n\n")[-1]).splitlines()[1:]
+
+
 def test_every_order_has_its_words() -> None:
     assert set(get_args(Risk)) == set(RISKS) == set(SORTED)
 
@@ -22,7 +27,7 @@ def test_the_riskiest_job_comes_first(whorl: Whorl, trained_log: Warehouse) -> N
     ended = whorl("jobs", "predict", "--top", 3)
     assert ended.code == 0
     found = json.loads(whorl("jobs", "predict", "--json", "--top", 3).out)
-    assert [line.split()[0] for line in ended.out.splitlines()[1:]] == [job["group_key"] for job in found["jobs"]]
+    assert [line.split()[0] for line in table_of(ended)] == [job["group_key"] for job in found["jobs"]]
     chances = [job["exceeds_2x_share"] for job in found["jobs"]]
     assert chances == sorted(chances, reverse=True)
     assert "3 of 12 jobs with at least 3 finished runs, most likely to take twice the usual first" in ended.err
@@ -37,7 +42,7 @@ def test_jobs_that_ran_too_seldom_are_shown_on_demand(
     ended = whorl("jobs", "predict")
     assert (ended.code, ended.out) == (0, "")
     assert "no job has at least 100 finished runs (jobs.summary.min_support); --all shows every job" in ended.err
-    assert len(whorl("jobs", "predict", "--all").out.splitlines()) == 13
+    assert len(table_of(whorl("jobs", "predict", "--all"))) == 12
 
 
 def test_predictions_follow_the_files_without_being_told(whorl: Whorl, trained_log: Warehouse) -> None:

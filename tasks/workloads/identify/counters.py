@@ -1,4 +1,4 @@
-"""The counters that runs are compared on, and their means over a run."""
+"""The counters that runs are compared on, and their means and deviations over a run."""
 
 import re
 import warnings
@@ -71,13 +71,19 @@ def missing_counters(run: Telemetry, counters: Sequence[Counter], least_share: f
 
 def means_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatArray:
     """Mean of each counter over each run, in its own unit: (n_runs, n_counters); NaN: no value."""
-    table = np.full((len(runs), len(counters)), np.nan)
+    return moments_of(runs, counters)[:, : len(counters)]
+
+
+def moments_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatArray:
+    """Means and then standard deviations of the counters over each run: (n_runs, 2 n_counters); NaN: no value."""
+    table = np.full((len(runs), 2, len(counters)), np.nan)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a counter without a value has no mean
         for row, run in enumerate(runs):
-            means = np.nanmean(run.values, axis=0) if run.n_samples else np.full(len(run.counters), np.nan)
+            if not run.n_samples:
+                continue
+            moments = np.array([np.nanmean(run.values, axis=0), np.nanstd(run.values, axis=0)])
             place = {name: at for at, name in enumerate(run.names)}
-            for column, counter in enumerate(counters):
-                if counter.name in place:
-                    table[row, column] = means[place[counter.name]]
-    return table
+            there = [at for at, counter in enumerate(counters) if counter.name in place]
+            table[row][:, there] = moments[:, [place[counters[at].name] for at in there]]
+    return table.reshape(len(runs), -1)

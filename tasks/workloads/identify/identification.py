@@ -8,8 +8,8 @@ import numpy as np
 
 from tasks.errors import BadInput
 from tasks.workloads.choices import Statement
-from tasks.workloads.identify.counters import means_of, missing_counters
-from tasks.workloads.identify.mixture import Sum, Sums, best_sum, sums_of
+from tasks.workloads.identify.counters import means_of, missing_counters, moments_of
+from tasks.workloads.identify.mixture import Sum, best_sum, sums_of
 from tasks.workloads.identify.model import VIEWS, Model, View, ViewName, presence_features, rest_features
 from tasks.workloads.identify.reasons import why
 from tasks.workloads.telemetry import FloatArray, Telemetry
@@ -28,8 +28,7 @@ OWN_BUSY = ("own.cpu.user_cores", "own.cpu.system_cores")
 
 
 class Nearest(NamedTuple):
-    """A known workload near a run. distance: mean squared deviation that it leaves unexplained by itself, in those
-    between runs of one workload."""
+    """A known workload near a run. distance: to its nearest runs, in deviations between runs of one workload."""
 
     workload: str
     distance: float
@@ -108,20 +107,21 @@ def identify_all(
     for run in runs:
         name, missing = view_of(run, model) if view is None else (view, ())
         chosen = model.views[name]
-        [seen] = means_of([run], chosen.counters)
-        answer = replace(judge(run.run_id, seen, chosen, name), missing=missing)
+        [moments] = moments_of([run], chosen.counters)
+        answer = replace(judge(run.run_id, moments, chosen, name), missing=missing)
         answer = _with_conditions(answer, run)
         if with_reasons and answer.statement != IDLE:
+            seen = moments[: len(chosen.counters)]
             reasons = why(seen, chosen, answer.workload or answer.nearest[0].workload, is_known=answer.is_known)
             answer = replace(answer, reasons=reasons)
         answers.append(answer)
     return answers
 
 
-def judge(run_id: str, seen: FloatArray, view: View, name: ViewName) -> Identification:
-    """What the means of a run, (n_counters,), say by one view: without reasons and conditions."""
-    sums = sums_of(seen, view.library)
-    nearest = _nearest(sums[0], view)
+def judge(run_id: str, moments: FloatArray, view: View, name: ViewName) -> Identification:
+    """What the means and deviations of a run, (2 n_counters,), say by one view: without reasons and conditions."""
+    sums = sums_of(moments[: len(view.counters)], view.library)
+    nearest = tuple(Nearest(*one) for one in view.neighbours.distances(moments).items())
     found = best_sum(sums, view.library)
     if found is None or not found.parts:
         return _unknown(run_id, 1.0, nearest, name)
@@ -131,6 +131,8 @@ def judge(run_id: str, seen: FloatArray, view: View, name: ViewName) -> Identifi
     present = _present(found, probabilities, has_rest=has_rest)
     if not present:
         return _unknown(run_id, rest if has_rest else 1 - max(probabilities), nearest, name)
+    if len(found.parts) == 1:  # alone: single runs tell it better than fingerprints do
+        present = (present[0]._replace(workload=nearest[0].workload),)
     main = present[0]
     return Identification(
         run_id=run_id,
@@ -164,13 +166,6 @@ def _unknown(run_id: str, score: float, nearest: tuple[Nearest, ...], name: View
     return Identification(
         run_id, "unknown", None, score, False, score, (), nearest, (), nearest[0].workload if nearest else None, name
     )
-
-
-def _nearest(alone: Sums, view: View) -> tuple[Nearest, ...]:
-    names = np.asarray(view.library.workloads)[alone.rows[:, 0]]
-    least = {name: float(alone.cost[names == name].min()) / len(view.counters) for name in view.library.names}
-    ordered = sorted(least.items(), key=lambda item: (item[1], item[0]))
-    return tuple(Nearest(name, distance) for name, distance in ordered)
 
 
 def _with_conditions(answer: Identification, run: Telemetry) -> Identification:

@@ -1,10 +1,11 @@
 """What is learned from labelled runs and kept: known fingerprints, and how far to trust what is said by them.
 
 There is a view on the counters of a workload's own control group, and one on those of the machine. In each, runs are
-explained by known fingerprints (`mixture`); two small logistic models turn what is left into probabilities: is this
-part there, and is there something else that nobody has learned? They learn from training runs that are superposed on
-each other, or slowed down, with their own workload or their partner's left out of what is known, rounds held out in
-turn: so from conditions like those of a shared machine, and from workloads that were not known.
+explained by known fingerprints (`mixture`); what is alone is named by the known runs near it (`neighbours`); two small
+logistic models turn what is left into probabilities: is this part there, and is there something else that nobody has
+learned? They learn from training runs that are superposed on each other, or slowed down, with their own workload or
+their partner's left out of what is known, rounds held out in turn: so from conditions like those of a shared machine,
+and from workloads that were not known.
 
 identify.json     parameters, counters, labels, and what the logistic models weigh
 arrays.parquet    one row an array: name, shape, values"""
@@ -21,8 +22,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput
-from tasks.workloads.identify.counters import QUIET, common_counters, condition_of, means_of
+from tasks.workloads.identify.counters import QUIET, common_counters, condition_of, moments_of
 from tasks.workloads.identify.mixture import Library, Sum, best_sum, learn_library, sums_of, superpose
+from tasks.workloads.identify.neighbours import Neighbours, learn_neighbours
 from tasks.workloads.identify.params import IdentifyParams
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry
 
@@ -40,9 +42,10 @@ LEAST_PROBABILITY, MOST_PROBABILITY = 1e-6, 1 - 1e-6  # whose odds are taken
 UNKNOWN_PASSED = 0.02  # share of unknown cases that may pass for known
 PENALTY = 0.02  # on the squared weights of a logistic model, beside the mean log loss
 MAIN, ARRAYS = "identify.json", "arrays.parquet"
-FORMAT, VERSION = "whorl.workloads.identify", 3
+FORMAT, VERSION = "whorl.workloads.identify", 4
 SCHEMA = pa.schema([("name", pa.string()), ("shape", pa.list_(pa.int64())), ("values", pa.list_(pa.float64()))])
 LIBRARY_ARRAYS = ("rows", "floor", "spread", "idle", "is_scaled")
+NEIGHBOUR_ARRAYS = ("logs", "floor", "whitening")
 
 
 @dataclass(frozen=True)
@@ -62,11 +65,12 @@ class Logistic:
 
 @dataclass(frozen=True)
 class View:
-    """What is known on some counters. presence: of a part of a sum; rest: of something unknown; rest_limit: above it
-    there is said to be something unknown."""
+    """What is known on some counters. neighbours: known runs, by means and deviations of the counters. presence: of a
+    part of a sum; rest: of something unknown; rest_limit: above it there is said to be something unknown."""
 
     counters: tuple[Counter, ...]
     library: Library
+    neighbours: Neighbours
     presence: Logistic
     rest: Logistic
     rest_limit: float
@@ -162,12 +166,14 @@ def save_model(model: Model, folder: Path) -> None:
     views: dict[str, Any] = {}
     for name, view in model.views.items():
         arrays |= {f"{name}.{key}": np.asarray(getattr(view.library, key), dtype=float) for key in LIBRARY_ARRAYS}
+        arrays |= {f"{name}.neighbours.{key}": getattr(view.neighbours, key) for key in NEIGHBOUR_ARRAYS}
         for part in ("presence", "rest"):
             logistic: Logistic = getattr(view, part)
             arrays |= {f"{name}.{part}.{key}": getattr(logistic, key) for key in ("centre", "deviation", "weights")}
         views[name] = {
             "counters": [asdict(counter) for counter in view.counters],
             "workloads": list(view.library.workloads),
+            "neighbours": list(view.neighbours.workloads),
             "n_prototypes": view.library.n_prototypes,
             "most_parts": view.library.most_parts,
             "intercepts": [view.presence.intercept, view.rest.intercept],
@@ -215,6 +221,11 @@ def _view_from(name: ViewName, told: Mapping[str, Any], arrays: Mapping[str, Flo
     library = Library(
         rows, workloads, int(told["n_prototypes"]), floor, spread, idle, is_scaled > 0, int(told["most_parts"])
     )
+    logs, near_floor, whitening = (arrays[f"{name}.neighbours.{key}"] for key in NEIGHBOUR_ARRAYS)
+    neighbours = Neighbours(logs, tuple(str(workload) for workload in told["neighbours"]), near_floor, whitening)
+    m = 2 * len(counters)
+    if (logs.shape, near_floor.shape, whitening.shape) != ((len(neighbours.workloads), m), (m,), (m, m)):
+        raise ValueError(f"known runs of view {name} that do not fit its {len(counters)} counters")
     presence, rest = (
         Logistic(
             arrays[f"{name}.{part}.centre"],
@@ -224,11 +235,12 @@ def _view_from(name: ViewName, told: Mapping[str, Any], arrays: Mapping[str, Flo
         )
         for part, intercept in zip(("presence", "rest"), told["intercepts"], strict=True)
     )
-    return View(counters, library, presence, rest, float(told["rest_limit"]))
+    return View(counters, library, neighbours, presence, rest, float(told["rest_limit"]))
 
 
 def _fit_view(runs: Sequence[Telemetry], counters: tuple[Counter, ...], name: ViewName, params: IdentifyParams) -> View:
-    means = means_of(runs, counters)
+    moments = moments_of(runs, counters)
+    means = moments[:, : len(counters)]
     workloads, clusters = [str(run.workload) for run in runs], clusters_of(runs)
     is_rate = np.array([counter.is_rate for counter in counters])
     folds = folds_of(runs)
@@ -272,7 +284,7 @@ def _fit_view(runs: Sequence[Telemetry], counters: tuple[Counter, ...], name: Vi
     rest = _fit_logistic(rest_table, has)
     limit = _limit(rest.probability(rest_table[~has]), rest.probability(rest_table[has]), params.known_recall)
     presence = _fit_logistic(np.array(parts).reshape(-1, 6), np.array(is_there, dtype=bool))
-    return View(counters, library, presence, rest, limit)
+    return View(counters, library, learn_neighbours(moments, workloads), presence, rest, limit)
 
 
 def _cases(

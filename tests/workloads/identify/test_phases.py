@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.workloads.identify.counters import common_counters
@@ -183,6 +183,7 @@ def test_counters_that_never_change_do_not_vote():
     assert shared_bounds(bounds).tolist() == [0, 5, 9]
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(1, 19), max_size=5), min_size=1, max_size=8))
 def test_phases_of_the_workload_do_not_depend_on_the_order_of_its_counters(points):
     bounds = [bounds_of(one, 20) for one in points]

@@ -1,0 +1,55 @@
+"""Known runs that are near: the best way to name a workload that has the machine to itself.
+
+The distance is L1 between logarithms of means and deviations, whitened by what runs of one workload differ by among
+each other: counters that go together, as those of many cores do, count once, and what differs from session to session
+counts little. Runs are kept one by one, as a workload may be in many states, which no mean of them shows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.workloads.telemetry import FloatArray
+
+N_NEAREST = 3  # runs of a workload that decide together how near it is
+MOST_RUNS = 120  # of a workload, an even sample
+FLOOR_QUANTILE = 0.1  # of what is not 0: less is as good as nothing
+SHRINKAGE = 0.3  # of the covariance within workloads, towards its diagonal
+LEAST_VARIANCE = 0.01  # of a logarithm, within workloads
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """logs: (n, m) of known runs. workloads: of each. floor: (m,), added before the logarithm. whitening: (m, m), turns
+    differences of logs into ones that each vary by 1 within a workload."""
+
+    logs: FloatArray
+    workloads: tuple[str, ...]
+    floor: FloatArray
+    whitening: FloatArray
+
+    def distances(self, seen: FloatArray) -> dict[str, float]:
+        """Mean absolute whitened difference to the nearest runs of each workload, the nearest workload first.
+
+        seen: (m,), means and deviations; what is NaN counts as no difference."""
+        apart = np.nan_to_num(np.log(np.abs(seen) + self.floor) - self.logs)
+        each = np.abs(apart @ self.whitening).mean(axis=1)
+        names = np.asarray(self.workloads)
+        mean = {name: float(np.sort(each[names == name])[:N_NEAREST].mean()) for name in sorted(set(self.workloads))}
+        return dict(sorted(mean.items(), key=lambda item: (item[1], item[0])))
+
+
+def learn_neighbours(moments: FloatArray, workloads: Sequence[str]) -> Neighbours:
+    """From means and deviations of training runs, (n, m), NaN: not measured, and the workload of each."""
+    moments = np.abs(np.where(np.isfinite(moments), moments, np.nan_to_num(np.nanmedian(moments, axis=0))))
+    floor = np.array([np.quantile(one[one > 0], FLOOR_QUANTILE) if one.any() else 1.0 for one in moments.T])
+    logs, names = np.log(moments + floor), np.asarray(workloads)
+    groups = [np.flatnonzero(names == name) for name in sorted(set(workloads))]
+    residuals = np.concatenate([logs[places] - logs[places].mean(axis=0) for places in groups])
+    covariance = residuals.T @ residuals / max(1, len(residuals) - 1)
+    shrunken = (1 - SHRINKAGE) * covariance + np.diag(SHRINKAGE * np.diag(covariance) + LEAST_VARIANCE)
+    whitening = np.linalg.cholesky(np.linalg.inv(shrunken))
+    kept = np.concatenate(
+        [one[np.unique(np.linspace(0, len(one) - 1, min(len(one), MOST_RUNS)).astype(int))] for one in groups]
+    )
+    return Neighbours(logs[kept], tuple(str(names[at]) for at in kept), floor, np.asarray(whitening))

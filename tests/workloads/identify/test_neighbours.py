@@ -1,0 +1,37 @@
+"""Nearness of known runs: values worked out by hand, and what whitening is for."""
+
+import numpy as np
+import pytest
+
+from tasks.workloads.identify.neighbours import Neighbours, learn_neighbours
+
+
+def test_a_workload_is_as_near_as_its_three_nearest_runs():
+    logs = np.log(1 + np.array([[1.0], [2.0], [4.0], [90.0], [7.0]]))
+    known = Neighbours(logs, ("redis",) * 4 + ("nginx",), np.ones(1), np.array([[2.0]]))
+    expected = {"redis": 2 * np.mean([0, np.log(3 / 2), np.log(5 / 2)]), "nginx": 2 * np.log(4)}
+    assert known.distances(np.array([1.0])) == pytest.approx(expected)
+    assert list(known.distances(np.array([7.0]))) == ["nginx", "redis"]
+
+
+def test_what_was_not_measured_is_no_difference():
+    known = Neighbours(np.log([[2.0, 3.0]]), ("redis",), np.zeros(2), np.eye(2))
+    assert known.distances(np.array([2.0, np.nan])) == {"redis": 0}
+
+
+def test_counters_that_go_together_count_once():
+    rng = np.random.default_rng(1)
+    load = rng.normal(0, 1, 60)  # shows in nine counters alike; the tenth tells the workloads apart
+    is_nginx = np.repeat([False, True], 30)
+    logs = np.column_stack([load[:, None] + rng.normal(0, 0.05, (60, 9)), 1.5 * is_nginx + rng.normal(0, 0.1, 60)])
+    names = np.where(is_nginx, "nginx", "redis").tolist()
+    known = learn_neighbours(np.exp(logs), names)
+    seen = np.exp(np.append(np.full(9, 4.0), 1.5))  # under more load than ever
+    assert next(iter(known.distances(seen))) == "nginx"
+
+
+def test_the_order_of_runs_changes_nothing_and_one_run_a_workload_is_enough():
+    moments = np.array([[1.0, 0.0], [5.0, 2.0]])
+    first, second = learn_neighbours(moments, ["a", "b"]), learn_neighbours(moments[::-1], ["b", "a"])
+    assert first.distances(moments[1]) == pytest.approx(second.distances(moments[1]))
+    assert first.distances(moments[1])["b"] == 0

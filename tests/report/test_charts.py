@@ -67,3 +67,8 @@ def test_a_chart_becomes_an_image_without_a_browser():
     png = charts.to_png(spec(charts.bars(pd.DataFrame({"row": ["a"], "v": [0.5]}), Axis("v", "share", "share"), "row")))
     assert png.startswith(b"\x89PNG")
     assert charts.data_uri(png).startswith("data:image/png;base64,")
+
+
+def test_an_image_is_small_enough_for_an_artifact():
+    frame = pd.DataFrame({"x": range(200), "y": np.sin(np.arange(200) / 9)})
+    assert 1_000 < len(charts.to_png(spec(charts.scatter(frame, Axis("x", "x"), Axis("y", "y"))))) < 40_000

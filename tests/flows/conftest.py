@@ -63,6 +63,6 @@ def csv_log(tmp_path: Path) -> Path:
 @pytest.fixture
 def long_csv_log(csv_log: Path) -> Path:
     """The same with sixty nights before: enough to say how seldom a run takes as long as the last."""
-    nights = [f"n{i},nightly_load,2025-{11 + i // 30:02d}-{1 + i % 30:02d}T01:00:00,{60 + i % 9}" for i in range(60)]
+    nights = [f"n{i},nightly_load,2025-{11 + i // 30:02d}-{1 + i % 30:02d}T01:00:00,{61 + i % 9}" for i in range(60)]
     csv_log.write_text("\n".join([ROWS[0], *nights, *ROWS[1:]]) + "\n")
     return csv_log

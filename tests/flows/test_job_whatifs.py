@@ -123,7 +123,13 @@ def test_figures_get_their_unit_and_sign_and_what_is_unknown_is_left_out() -> No
         index=["outlier_share", "p95_s", "money"],
     )
     assert [tuple(row.values()) for row in change_rows(rows)] == [
-        ("outliers (ratio)", "2.0 %", "1.0 %", "−1.0 %", "−2.0 % to 0.0 %"),
+        (
+            "probability of an outlier, over the ratio to the historic median",
+            "2.0 %",
+            "1.0 %",
+            "−1.0 %",
+            "−2.0 % to 0.0 %",
+        ),
         ("95th percentile", "1.5 s", "3 s", "+1.5 s", "–"),
     ]
 

@@ -59,7 +59,8 @@ def test_a_slow_run_and_a_drifting_job_are_an_alarm_and_an_event_once(
     params = WatchFlowParams(source="log", warehouse=job_log(the_log()))
     n_alarms = watch_jobs(params)["n_alarms"]
     told = {event["payload"]["subject"]: event for event in events}
-    assert len(told) == len(events) == n_alarms
+    assert len(told) == len(events)
+    n_events = len(events)  # of many alarms the rest is one event
     assert told["going"]["resource"]["whorl.kind"] == "slow-run"
     assert told["going"]["payload"]["message"].startswith("hourly_copy: run going goes on since 1 h, ")
     [drift] = [event["payload"] for event in events if event["resource"]["whorl.kind"] == "drift"]
@@ -70,7 +71,7 @@ def test_a_slow_run_and_a_drifting_job_are_an_alarm_and_an_event_once(
     assert f"{n_alarms} new alarms" in page
     assert "goes on since 1 h" in page
     assert watch_jobs(params)["n_alarms"] == 0
-    assert len(events) == n_alarms
+    assert len(events) == n_events
     assert "No run was slow, and no job stopped or drifted" in artifact("jobs-log-alarms")
 
 
@@ -81,7 +82,7 @@ def test_what_a_killed_run_has_raised_is_announced_by_the_next(job_log: Fill, ev
     assert sorted(unannounced(warehouse, "jobs", "log")) == sorted(raised)
     found = watch_jobs(WatchFlowParams(source="log", warehouse=warehouse))
     assert sorted(found["alarms"]) == sorted(raised)
-    assert len(events) == len(raised)
+    assert 2 <= len(events) <= len(raised)
     assert unannounced(warehouse, "jobs", "log") == []
 
 

@@ -14,7 +14,7 @@ from tasks.params import Params
 from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse
 
-SHARED = ["train", "preprocess", "score", "report", "warehouse"]
+SHARED = ["train", "preprocess", "score", "warehouse"]
 OF_DETECTOR = ["detect", "budget", "alarm"]
 CHANGED = {
     "preprocess": {"variant": "paper"},
@@ -24,7 +24,6 @@ CHANGED = {
     "train": {"train_share": 0.5},
     "search": {"n_trials": 7},
     "alarm": {"flagged": 4},
-    "report": {"n_rows": 9},
     "model": {"fit": {"epochs": 3}},
 }
 

@@ -47,7 +47,7 @@ def test_a_detector_is_trained_asked_and_watched_by(nodes_log: Warehouse) -> Non
     assert "To be expected over this fleet: about" in artifact("nodes-log-model")
     told = fingerprint_nodes(NodeFingerprintParams(source="log", score=QUICK, warehouse=nodes_log))
     assert (told["model_id"], told["n_judged"], told["n_fingerprints"]) == (found["model_id"], 360, 0)
-    assert "## Flagged executions, and why" in artifact("nodes-log-fingerprints")
+    assert "Executions that look degraded, and why" in artifact("nodes-log-fingerprints")
     watching = NodeWatchParams(source="log", alarm=EAGER, score=QUICK, warehouse=nodes_log)
     seen = watch_nodes(watching)
     assert seen["alarms"]

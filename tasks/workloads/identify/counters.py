@@ -86,4 +86,4 @@ def moments_of(runs: Sequence[Telemetry], counters: Sequence[Counter]) -> FloatA
             place = {name: at for at, name in enumerate(run.names)}
             there = [at for at, counter in enumerate(counters) if counter.name in place]
             table[row][:, there] = moments[:, [place[counters[at].name] for at in there]]
-    return table.reshape(len(runs), -1)
+    return table.reshape(len(runs), 2 * len(counters))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tasks.errors import BadInput
-from tasks.workloads.identify.counters import common_counters, means_of, missing_counters, unfit
+from tasks.workloads.identify.counters import common_counters, means_of, missing_counters, moments_of, unfit
 from tasks.workloads.telemetry import Counter, Telemetry
 
 
@@ -69,3 +69,9 @@ def test_means_leave_out_what_was_not_measured():
     values = np.array([[1.0, np.nan], [3.0, np.nan], [np.nan, np.nan]])
     one = Telemetry("r1", (SWITCHES, FLUSHES), np.arange(3.0), values)
     np.testing.assert_array_equal(means_of([one], [FLUSHES, SWITCHES, OWN]), [[np.nan, 2, np.nan]])
+
+
+def test_means_come_before_deviations_and_no_runs_have_none():
+    found = moments_of([Telemetry("r1", (SWITCHES,), np.arange(2.0), np.array([[1.0], [5.0]]))], [SWITCHES, FREE])
+    assert np.array_equal(found, [[3, np.nan, 2, np.nan]], equal_nan=True)
+    assert moments_of([], [FREE]).shape == (0, 2)

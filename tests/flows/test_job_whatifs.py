@@ -130,7 +130,7 @@ def test_figures_get_their_unit_and_sign_and_what_is_unknown_is_left_out() -> No
             "−1.0 %",
             "−2.0 % to 0.0 %",
         ),
-        ("95th percentile", "1.5 s", "3 s", "+1.5 s", "–"),
+        ("95th percentile, in seconds", "1.5 s", "3 s", "+1.5 s", "–"),
     ]
 
 

@@ -6,6 +6,8 @@ from typing import Any
 PREDICTORS = {
     "model": "model",
     "history": "the job's own runs",
+    "user_request": "user with request",
+    "lightgbm": "boosted quantiles",
     "forest": "random forest",
     "global": "one shape for all",
     "hard_ratio": "paper: hard label, ratio",

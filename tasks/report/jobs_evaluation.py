@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 PREDICTORS = {
     "model": "the model",
     "history": "the job's own earlier runs",
+    "user_request": "its user's runs with the same request",
+    "lightgbm": "boosted quantiles",
     "forest": "random-forest regression",
     "global": "one shape for all jobs",
     "hard_ratio": "the paper's: most probable shape × median",

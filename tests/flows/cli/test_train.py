@@ -67,6 +67,7 @@ def test_a_training_shows_model_shapes_and_baselines(whorl: Whorl, trained_log: 
     assert rows[rows.index("predictor") + 1 : -1] == [
         "model",
         "the job's own runs",
+        "boosted quantiles",
         "random forest",
         "one shape for all",
         "paper: hard label, ratio",

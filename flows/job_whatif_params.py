@@ -3,8 +3,8 @@
 from pydantic import Field
 
 from flows.job_params import OF_SOURCE, WAREHOUSE, OfSource
-from tasks.jobs.control.named import Named
 from tasks.jobs.control.params import WhatIfParams
+from tasks.jobs.offered_names import Named
 from tasks.params import Params
 from tasks.source_names import ONLY_SOURCE
 from tasks.warehouse.place import Warehouse

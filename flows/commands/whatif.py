@@ -11,7 +11,7 @@ from flows.commands.shape_options import Out
 from flows.invocation import Invocation, invocation_of
 from flows.shown import as_command, count, counted
 from flows.tables import Column, show_facts, show_table
-from tasks.jobs.control.named import Named
+from tasks.jobs.offered_names import Named
 from tasks.quantities import number, share
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Names that forms and flags offer, of readers and of orders; nothing heavy is imported here, so help stays quick."""
+"""Names that forms and flags offer: readers, orders, changes; nothing heavy is imported here, so help stays quick."""
 
 from typing import Literal
 
@@ -18,3 +18,5 @@ SORTED: dict[Risk, str] = {
     "excess": "most time beyond the usual first",
     "limit": "longest first",
 }
+
+Named = Literal["no_spare", "newest_sku", "steady_load", "even_load"]  # changes that the paper tries, and one more

@@ -16,7 +16,6 @@ from tasks.jobs.control.claims import (
     make_claims,
     unlike_conditions,
 )
-from tasks.jobs.control.named import Named
 from tasks.jobs.control.outcomes import MAX_ROWS, Outcome, ShapeModel, assess, price_words
 from tasks.jobs.control.pairs import (
     Comparison,
@@ -34,6 +33,7 @@ from tasks.jobs.control.scenarios import EDITS, OFFERED, Scenario, apply, change
 from tasks.jobs.distribution import Empirical, Floats
 from tasks.jobs.explain.whole_source import held_out_places, training_places
 from tasks.jobs.normalisation import historic_medians, quantiles
+from tasks.jobs.offered_names import Named
 from tasks.jobs.predict.feature_words import feature_of
 from tasks.jobs.predict.features import BY_SKU
 from tasks.jobs.predict.peers import Histories

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
-from tasks.jobs.control.named import Named
+from tasks.jobs.offered_names import Named
 from tasks.jobs.predict.peers import INPUT_USUAL
 
 NAMED: tuple[Named, ...] = get_args(Named)

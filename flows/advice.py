@@ -4,106 +4,30 @@ from pathlib import Path
 from typing import Any
 
 from prefect.runtime import flow_run
-from pydantic import Field
 
-from flows.forms import call, flow
-from flows.job_params import WAREHOUSE
-from flows.policies import step
-from flows.publish import artifact_key, publish
+from flows.engine.artifacts import (
+    artifact_key,
+    publish,
+)
+from flows.engine.forms import (
+    call,
+    flow,
+)
+from flows.engine.steps import step
+from flows.parameters import (
+    HISTORY,
+    AdviceEvaluateParams,
+    AdviceRecordParams,
+    EstimateFlowParams,
+    GroupsFlowParams,
+    SearchFlowParams,
+)
 from tasks.advice import steps
-from tasks.advice.params import EstimateParams, GroupParams, ReplayParams, SearchParams, TransferParams
-from tasks.advice.record.plan import RecordParams
 from tasks.errors import BadSetting
-from tasks.params import Params
-from tasks.warehouse.place import Warehouse
 from tasks.warehouse.sources import source_of
 
 WORD = "advice"
 TAGS = [WORD]
-HISTORY = "advice-runs.csv"  # in the home folder
-MACHINES = "Table of machine types with vCPU, memory and price; empty: that of the settings"
-COLUMNS = "Columns of the table that have other names (ours: theirs)"
-
-
-class SearchFlowParams(Params):
-    """A search for the cheapest configuration of one job."""
-
-    history: str = Field(
-        "",
-        description="Table of runs so far: job, machine_type, nodes, runtime_s, status; "
-        f"empty: {HISTORY} in the home folder",
-    )
-    job: str = Field("", description="The job; empty: the only one of the table")
-    machines: str = Field("", description=MACHINES)
-    memory_gb: float | None = Field(
-        None, gt=0, le=1e9, description="Memory that the job needs over all nodes, in GB; empty: not known"
-    )
-    peaks_of: str = Field(
-        "", description="Source of job runs in the warehouse whose peaks say how much memory it needs"
-    )
-    max_runtime_s: float | None = Field(
-        None, gt=0, le=1e9, description="Longest runtime that will do, in seconds; empty: any"
-    )
-    columns: dict[str, str] = Field({}, description=COLUMNS)
-    search: SearchParams = Field(SearchParams(), description="Which configurations are considered")
-    warehouse: Warehouse = Field(description=WAREHOUSE)
-
-
-class AdviceEvaluateParams(Params):
-    """A replay of all search methods on a table of runs."""
-
-    runs: str = Field(
-        "",
-        description="Table of runs: jobs with a run on each of many configurations; "
-        f"empty: {HISTORY} in the home folder",
-    )
-    machines: str = Field("", description=MACHINES)
-    needs: str = Field("", description="Table of memory needs by job (job, need_gb); empty: not known")
-    scores: str = Field("", description="Table of scores (machine_type, aspect, score); empty: methods without scores")
-    columns: dict[str, str] = Field({}, description=COLUMNS)
-    search: SearchParams = Field(SearchParams(), description="Where machine types stand")
-    evaluate: ReplayParams = Field(ReplayParams(), description="How searches are replayed")
-    warehouse: Warehouse = Field(description=WAREHOUSE)
-
-
-class AdviceRecordParams(Params):
-    """A recording of recurring jobs on machine types that the worker's machine emulates."""
-
-    folder: str = Field(min_length=1, description="Folder for the recording; the next run with the same folder goes on")
-    record: RecordParams = Field(RecordParams(), description="Which jobs run how often on which machine types")
-
-
-class GroupsFlowParams(Params):
-    """Groups of alike machines."""
-
-    scores: str = Field("", description="Table of scores (machine, aspect, score, low, high); empty: those of nodes")
-    nodes_of: str = Field("", description="Source of nodes whose ranking says the scores; empty: the only one")
-    aspects: list[str] = Field([], description="Aspects that count; empty: all")
-    traces: str = Field("", description="Resource trace of a workflow, whose tasks are assigned; empty: none")
-    columns: dict[str, str] = Field({}, description=COLUMNS)
-    groups: GroupParams = Field(GroupParams(), description="When machines count as different")
-    warehouse: Warehouse = Field(description=WAREHOUSE)
-
-
-class EstimateFlowParams(Params):
-    """Runtimes on a machine that was not tried: of the tasks of traces, or of a recurring job."""
-
-    onto: str = Field("", description="The machine, or machine type, to estimate for; it has to be named")
-    traces: list[str] = Field([], description="Traces of a workflow (Nextflow's trace.txt, or tables); empty: a job")
-    job: str = Field("", description="A recurring job in the warehouse, by its key or a unique part of it")
-    jobs_source: str = Field("", description="Source of the job's runs; empty: the only one")
-    start: str = Field("", description="The machine that runs are taken from; empty: the only one, or the most used")
-    scores: str = Field("", description="With traces: table of scores: machine_type, aspect, score")
-    scores_of: str = Field("", description="With traces: source of node benchmarks that say the scores instead")
-    machine: str = Field("", description="Where traces ran that do not say it; empty: the name of their folder")
-    size_ratio: float = Field(1.0, gt=0, le=1_000_000, description="Size of the input, over the largest that has run")
-    deadline_s: float | None = Field(
-        None, gt=0, le=1e9, description="With a job: how often it would be late; empty: not asked"
-    )
-    columns: dict[str, str] = Field({}, description=COLUMNS)
-    estimate: EstimateParams = Field(EstimateParams(), description="How tasks are estimated")
-    transfer: TransferParams = Field(TransferParams(), description="How jobs are estimated")
-    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
 search = step(steps.search_page)

@@ -1,17 +1,52 @@
 """The whole story on the recordings that whorl ships: what jobs did and will do, what ran, how good nodes are."""
 
-from typing import TypedDict
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from pydantic import Field
+import pandas as pd
 
-from flows.forms import call, flow
-from flows.job_model_params import PredictFlowParams, TrainFlowParams
-from flows.job_models import jobs_predict, jobs_train
-from flows.job_params import WAREHOUSE, IngestParams, WatchFlowParams
-from flows.job_results import PredictedAndShown
-from flows.jobs import jobs_ingest, jobs_watch
-from flows.node_demo import NodesTold, tell_nodes
-from flows.workload_demo import WorkloadTold, tell_workload
+from flows.engine.forms import (
+    call,
+    flow,
+)
+from flows.jobs import (
+    PredictedAndShown,
+    jobs_ingest,
+    jobs_predict,
+    jobs_train,
+    jobs_watch,
+)
+from flows.nodes import (
+    nodes_fingerprint,
+    nodes_ingest,
+    nodes_preprocess,
+    nodes_rank,
+    nodes_train,
+    nodes_watch,
+)
+from flows.parameters import (
+    DemoParams,
+    IngestParams,
+    NodeFingerprintParams,
+    NodeIngestParams,
+    NodePreprocessParams,
+    NodeRankParams,
+    NodeTrainParams,
+    NodeWatchParams,
+    PredictFlowParams,
+    TrainFlowParams,
+    WatchFlowParams,
+    WorkloadIdentifyParams,
+    WorkloadIngestParams,
+    WorkloadTrainParams,
+    filled_in,
+)
+from flows.workloads import (
+    workloads_identify,
+    workloads_ingest,
+    workloads_train,
+)
 from tasks import datasets
 from tasks.advice.params import AdviceParams
 from tasks.advice.steps import recorded_story
@@ -24,13 +59,273 @@ from tasks.jobs.params import JobsParams
 from tasks.jobs.predict.params import quick
 from tasks.jobs.predict.predicting import read_predictions
 from tasks.jobs.summary import read_summary
+from tasks.nodes.answers import read_scores
+from tasks.nodes.aspects import is_stressed
+from tasks.nodes.node_words import KIND as NODES_KIND
+from tasks.nodes.node_words import called
 from tasks.nodes.params import NodesParams
-from tasks.params import Params
+from tasks.nodes.verdict_steps import read_states
 from tasks.quantities import duration
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.registry import champion
+from tasks.warehouse.registry import ModelCard, champion, read_card
+from tasks.workloads.champions import KIND as WORKLOADS_KIND
+from tasks.workloads.identification_rows import latest_labelled_run
+from tasks.workloads.identifying import identify_runs
 from tasks.workloads.params import WorkloadsParams
+from tasks.workloads.stored import fetch_runs
+
+if TYPE_CHECKING:
+    from tasks.workloads.identify.identification import Identification
+
+N_NEAREST = 3
+UNDISTURBED_RUNS = "runs-*.parquet"  # beside them lie the runs that something disturbed
+
+
+class Near(TypedDict):
+    """A known workload near a run. distance: mean squared deviation of its counters from it."""
+
+    workload: str
+    distance: float
+
+
+class WorkloadTold(TypedDict):
+    """What was found about the run that was held out: what it was, and what the model called it (None: unknown).
+
+    nearest: the known workloads that it is most like, nearest first; accuracy: of the model on the n_held_out runs of
+    the round that it held out; n_runs, n_workloads: that it has learned; report: path of the page."""
+
+    run_id: str
+    label: str
+    workload: str | None
+    confidence: float
+    nearest: list[Near]
+    reasons: list[str]
+    model_id: str
+    accuracy: float
+    n_held_out: int
+    n_runs: int
+    n_workloads: int
+    report: str
+
+
+def tell_workload(warehouse: Warehouse, workloads: WorkloadsParams, source: str) -> WorkloadTold:
+    """Read the recorded workloads, learn all runs but the last one, and say what that is. Raises WhorlError.
+
+    A model of these very data that has not seen the run is used again."""
+    recorded = datasets.RECORDED / "workloads"
+    paths = [str(path) for path in sorted(recorded.glob(UNDISTURBED_RUNS))]
+    if not paths:
+        raise BadInput(recorded, "no recording of workloads", UNDISTURBED_RUNS, "bring the files back")
+    read = call(
+        workloads_ingest,
+        WorkloadIngestParams(telemetry=paths, source=source, read=workloads.read, warehouse=warehouse),
+    )
+    run_id, label = latest_labelled_run(warehouse, source)
+    in_use = champion(warehouse.models, "workloads", source, WORKLOADS_KIND)
+    version, left_out = (in_use.data_version, in_use.parameters.get("left_out", [])) if in_use else ("", [])
+    if version != read["data_version"] or run_id not in left_out:
+        call(
+            workloads_train,
+            WorkloadTrainParams(
+                source=source,
+                identify=workloads.identify,
+                train=workloads.train,
+                left_out=[run_id],
+                warehouse=warehouse,
+            ),
+        )
+    found = call(
+        workloads_identify,
+        WorkloadIdentifyParams(source=source, run_ids=[run_id], warehouse=warehouse),
+    )
+    asked = identify_runs(warehouse, source, fetch_runs(warehouse, source, [run_id]))
+    if asked.refused:
+        raise asked.refused[0]
+    [one] = asked.found
+    return _told(one, label, read_card(warehouse.models, "workloads", asked.model_id), found["report"])
+
+
+def _told(one: "Identification", label: str, card: ModelCard, report: str) -> WorkloadTold:
+    return WorkloadTold(
+        run_id=one.run_id,
+        label=label,
+        workload=one.workload if one.is_known else None,
+        confidence=one.confidence,
+        nearest=[Near(workload=near.workload, distance=near.distance) for near in one.nearest[:N_NEAREST]],
+        reasons=list(one.reasons),
+        model_id=card.model_id,
+        accuracy=card.metrics["held_out.accuracy"],
+        n_held_out=int(card.metrics["held_out.n"]),
+        n_runs=int(card.metrics["trained.n"]),
+        n_workloads=int(card.metrics["trained.classes"]),
+        report=report,
+    )
+
+
+UNDISTURBED_EXECUTIONS = "executions-*.parquet"  # beside them may lie the executions that something disturbed
+HEALTHY, CLEARED = "healthy", "cleared"
+VERDICTS = """
+SELECT execution_id, executions.node, executions.aspect, own.is_flagged, executions.is_stressed
+FROM nodes.verdicts AS own JOIN nodes.executions AS executions USING (source, execution_id)
+WHERE source = $source ORDER BY executions.started_at NULLS LAST, execution_id
+"""
+EVIDENCE = "SELECT evidence FROM ops.alarms WHERE word = 'nodes' AND source = $source ORDER BY raised_at, alarm_id"
+
+
+class BestIn(TypedDict):
+    """The node at the first place of an aspect, or those that share it, by their names with the word for emulated ones.
+
+    score: of the first of them, as a ratio to the reference fleet."""
+
+    aspect: str
+    nodes: list[str]
+    score: float
+
+
+class Degrading(TypedDict):
+    """A node that looks degraded in an aspect, or did. state: confirmed, suspected or cleared, since that time (UTC).
+
+    n_flagged: executions behind the alarm; n_stressed: of them those under recorded stress; worst: the metric that
+    says so most often. 0 and empty for a cleared one; worst is empty where no metric alone says so."""
+
+    node: str
+    aspect: str
+    state: str
+    since: str
+    n_flagged: int
+    n_stressed: int
+    worst: str
+
+
+class VerdictsTold(TypedDict):
+    """What the detector says. n_judged: executions with a verdict; n_flagged: of them.
+
+    figures: of each execution by what others taught; empty where no stress is known. degrading: nodes and aspects,
+    those that need looking at first; cost_share: of the time of a node that its benchmarks took, at the pace of the
+    recording, where most; None where nobody knows."""
+
+    model_id: str
+    n_judged: int
+    n_flagged: int
+    figures: dict[str, float]
+    degrading: list[Degrading]
+    cost_share: float | None
+
+
+class NodesTold(TypedDict):
+    """What was found. best: by the one number first, then by aspect. verdicts: what the detector says, also which node
+    is degrading; model_id: of the preprocessing; report: path of the page."""
+
+    n_executions: int
+    n_nodes: int
+    n_emulated: int
+    best: list[BestIn]
+    verdicts: VerdictsTold
+    model_id: str
+    report: str
+
+
+def tell_nodes(warehouse: Warehouse, nodes: NodesParams, source: str) -> NodesTold:
+    """Read the recorded executions; rank their nodes, learn what is normal, say which look degraded. Raises WhorlError.
+
+    A preprocessing and a detector of these very data, and answers that rest on them, are used again."""
+    recorded = datasets.RECORDED / "nodes"
+    paths = [str(path) for path in sorted(recorded.glob(UNDISTURBED_EXECUTIONS))]
+    if not paths:
+        raise BadInput(recorded, "no recording of nodes", UNDISTURBED_EXECUTIONS, "bring the files back")
+    read = call(nodes_ingest, filled_in(NodeIngestParams, nodes, warehouse, source, results=paths))
+    in_use = champion(warehouse.models, "nodes", source, NODES_KIND)
+    if in_use is None or in_use.data_version != read["data_version"]:
+        call(nodes_preprocess, filled_in(NodePreprocessParams, nodes, warehouse, source))
+    ranked = call(nodes_rank, filled_in(NodeRankParams, nodes, warehouse, source))
+    rows = read_scores(warehouse, source).to_dict("records")
+    names = {str(row["node"]): called(str(row["node"]), row["is_emulated"]) for row in rows}
+    return NodesTold(
+        n_executions=ranked["n_executions"],
+        n_nodes=len(names),
+        n_emulated=len({row["node"] for row in rows if row["is_emulated"]}),
+        best=_best(rows, names),
+        verdicts=tell_verdicts(warehouse, nodes, source, names),
+        model_id=ranked["model_id"],
+        report=ranked["report"],
+    )
+
+
+def tell_verdicts(warehouse: Warehouse, nodes: NodesParams, source: str, names: Mapping[str, str]) -> VerdictsTold:
+    """Learn which executions of a source look degraded, judge them, and watch its nodes. Raises WhorlError.
+
+    A detector of these very data, parameters and code, and what it said, are used again. names: of the nodes, as they
+    are shown. No node is asked for a fresh benchmark: these are recordings."""
+    learned = call(nodes_train, filled_in(NodeTrainParams, nodes, warehouse, source))
+    judged = call(nodes_fingerprint, filled_in(NodeFingerprintParams, nodes, warehouse, source))
+    call(nodes_watch, filled_in(NodeWatchParams, nodes, warehouse, source, asks_for_benchmarks=False))
+    states = read_states(warehouse, source)
+    evidence = [json.loads(one) for one in fetch(warehouse, EVIDENCE, {"source": source})["evidence"]]
+    cost = states["cost_share"].max()
+    return VerdictsTold(
+        model_id=judged["model_id"],
+        n_judged=judged["n_judged"],
+        n_flagged=judged["n_flagged"],
+        figures=learned["figures"],
+        degrading=degrading(states, evidence, fetch(warehouse, VERDICTS, {"source": source}), names),
+        cost_share=None if pd.isna(cost) else float(cost),
+    )
+
+
+def degrading(
+    states: pd.DataFrame, evidence: Sequence[Mapping[str, Any]], verdicts: pd.DataFrame, names: Mapping[str, str]
+) -> list[Degrading]:
+    """The nodes and aspects with an alarm that goes on or was cleared, in the order of the states.
+
+    states: as read_states gives them. evidence: of the alarms of the source. verdicts: in time order, with node,
+    aspect, execution_id, is_flagged and is_stressed. names: of the nodes, as they are shown."""
+    found = []
+    for row in states[states["state"] != HEALTHY].to_dict("records"):
+        alarm = _alarm_of(row, evidence)
+        behind = _behind(verdicts, alarm) if alarm else verdicts.head(0)
+        found.append(
+            Degrading(
+                node=names.get(str(row["node"]), str(row["node"])),
+                aspect=str(row["aspect"]),
+                state=str(row["state"]),
+                since=f"{row['since']:%Y-%m-%d %H:%M}" if pd.notna(row["since"]) else "",
+                n_flagged=len(behind),
+                n_stressed=int(is_stressed(behind).sum()),
+                worst=str(next(iter(alarm["reasons"]), "")) if alarm else "",
+            )
+        )
+    return found
+
+
+def _best(rows: list[dict[Any, Any]], names: dict[str, str]) -> list[BestIn]:
+    """rows: of the ranking, by aspect, the one number and the best first."""
+    found = []
+    for aspect in dict.fromkeys(str(row["aspect"]) for row in rows):
+        first = [row for row in rows if row["aspect"] == aspect and row["rank"] == 1]
+        nodes = [names[str(row["node"])] for row in first]
+        found.append(BestIn(aspect=aspect, nodes=nodes, score=float(first[0]["score"])))
+    return found
+
+
+def _alarm_of(state: Mapping[Any, Any], evidence: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The evidence of the alarm that a state is of: by its first execution, or, told before by another model, the
+    latest of that node, aspect and state. None for a cleared one."""
+    if state["state"] == CLEARED:
+        return None
+    same = [one for one in evidence if all(one.get(name) == state[name] for name in ("node", "aspect", "state"))]
+    exact = [one for one in same if state["since_execution"] == one.get("first_execution")]
+    found = exact or same
+    return found[-1] if found else None
+
+
+def _behind(verdicts: pd.DataFrame, alarm: Mapping[str, Any]) -> pd.DataFrame:
+    """The flagged executions of the node and aspect of an alarm that goes on, from its first one on."""
+    own = verdicts[(verdicts["node"] == alarm["node"]) & (verdicts["aspect"] == alarm["aspect"])]
+    is_since = (own["execution_id"] == alarm["first_execution"]).cumsum() > 0
+    behind: pd.DataFrame = own[is_since & own["is_flagged"].astype(bool)]
+    return behind
+
 
 SOURCE = "recorded"
 KIND = "runtime"
@@ -42,16 +337,6 @@ CHANGES = {
 ALARMS_PER_DAY = 100.0  # the recording lasts some hours: at one a day there would be none to show
 MEASURE = "p95_s"
 FILES = "SELECT word, count(*) AS n_files FROM ops.files WHERE source = $source GROUP BY word ORDER BY word"
-
-
-class DemoParams(Params):
-    """Where the demo works, and with which settings."""
-
-    warehouse: Warehouse = Field(description=WAREHOUSE)
-    jobs: JobsParams = Field(JobsParams(), description="Settings of the word jobs")
-    workloads: WorkloadsParams = Field(WorkloadsParams(), description="Settings of the word workloads")
-    nodes: NodesParams = Field(NodesParams(), description="Settings of the word nodes")
-    advice: AdviceParams = Field(AdviceParams(), description="Settings of the word advice")
 
 
 class Riskiest(TypedDict):

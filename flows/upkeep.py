@@ -11,9 +11,13 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas import filters
 from prefect.settings import PREFECT_LOCAL_STORAGE_PATH
 
-from flows.forms import TAG, call, flow
-from flows.policies import step
-from flows.upkeep_params import UpkeepParams
+from flows.engine.forms import (
+    TAG,
+    call,
+    flow,
+)
+from flows.engine.steps import step
+from flows.parameters import UpkeepParams
 from tasks.storage import remove_inside
 from tasks.warehouse import copies, pruning
 from tasks.warehouse.kept_copies import backup_folders

@@ -11,7 +11,10 @@ import pydantic
 import pytest
 import typer
 
-from flows.app import build_app, hoisted
+from flows.cli.app import (
+    build_app,
+    hoisted,
+)
 from tasks.settings import Settings
 
 ROOT = Path(__file__).parents[1]

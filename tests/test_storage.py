@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.file_intake import load_each
+from flows.engine.file_intake import load_each
 from tasks.errors import BadInput, WhorlError
 from tasks.jobs.intake import (
     Intake,

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from flows import child
-from flows.home_server import start_own, wait_until_healthy
-from flows.server_file import load_key
+from flows.engine.processes import stop_child
+from flows.engine.servers import (
+    load_key,
+    start_own,
+    wait_until_healthy,
+)
 from tasks.warehouse.place import Warehouse
 
 ROWS = [
@@ -43,7 +46,7 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         with temporary_settings(changed):
             yield
     finally:
-        child.stop(server, patience_s=5)
+        stop_child(server, patience_s=5)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flows import alarms
+from flows.engine import alarms
 from tasks.warehouse.alarms import Alarm, raise_alarms
 from tasks.warehouse.connection import writing
 from tasks.warehouse.place import Warehouse

@@ -8,7 +8,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from flows import child
+from flows.engine.processes import (
+    Child,
+    start_child,
+    stop_child,
+)
 
 STUBBORN = (
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(600)"
@@ -20,7 +24,7 @@ import time; time.sleep(600)
 """
 
 
-def lines_of(one: child.Child, n_lines: int) -> list[str]:
+def lines_of(one: Child, n_lines: int) -> list[str]:
     """The first lines of its log, as soon as they are there."""
     while len(lines := one.log.read_text().split()) < n_lines:
         assert not one.has_ended
@@ -28,25 +32,25 @@ def lines_of(one: child.Child, n_lines: int) -> list[str]:
 
 
 def test_a_process_that_ignores_the_signal_and_its_child_are_ended(tmp_path: Path) -> None:
-    started = child.start("parent", [sys.executable, "-c", PARENT], os.environ, tmp_path / "log")
+    started = start_child("parent", [sys.executable, "-c", PARENT], os.environ, tmp_path / "log")
     pid = int(lines_of(started, 2)[0])
     assert psutil.pid_exists(pid)
-    child.stop(started, patience_s=1)
+    stop_child(started, patience_s=1)
     assert started.has_ended
     assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
 def test_stopping_what_has_ended_is_no_error(tmp_path: Path) -> None:
-    started = child.start("short", [sys.executable, "-c", "print('done')"], os.environ, tmp_path / "log")
+    started = start_child("short", [sys.executable, "-c", "print('done')"], os.environ, tmp_path / "log")
     started.process.wait(30)
-    child.stop(started, patience_s=1)
+    stop_child(started, patience_s=1)
     assert started.last_line() == "done"
     assert not started.was_killed
 
 
 def test_a_killed_process_is_told_from_one_that_gave_up(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"]
-    killed = child.start("killed", command, os.environ, tmp_path / "log")
+    killed = start_child("killed", command, os.environ, tmp_path / "log")
     killed.process.wait(30)
     assert killed.was_killed
     assert killed.last_line() == "its log is empty"
@@ -57,9 +61,9 @@ def test_a_process_dies_with_the_one_that_started_it(tmp_path: Path) -> None:
     starter = f"""
 import os, sys
 from pathlib import Path
-from flows import child
+from flows.engine.processes import start_child
 command = [sys.executable, "-c", "import time; time.sleep(600)"]
-one = child.start("left", command, os.environ, Path({str(tmp_path)!r}) / "log")
+one = start_child("left", command, os.environ, Path({str(tmp_path)!r}) / "log")
 print(one.process.pid, flush=True)
 os.kill(os.getpid(), 9)
 """

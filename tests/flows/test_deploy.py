@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
-from flows.deploy import deploy, deploy_settings
-from flows.deployment_file import read_deployments
-from flows.server_file import NoServer
+from flows.engine.deploying import (
+    deploy,
+    deploy_settings,
+    read_deployments,
+)
+from flows.engine.servers import NoServer
 from tasks.settings import Settings
 
 

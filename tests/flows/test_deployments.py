@@ -6,7 +6,10 @@ from pathlib import Path
 
 from prefect import Flow
 
-from flows.deployment_file import FILE, read_deployments
+from flows.engine.deploying import (
+    FILE,
+    read_deployments,
+)
 
 FLOWS = Path(__file__).parents[2] / "flows"
 

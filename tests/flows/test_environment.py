@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from flows import environment
-from flows.server_file import (
+from flows.engine import servers
+from flows.engine.servers import (
     key_file,
     load_key,
     read_server_file,
@@ -51,12 +51,12 @@ def api_url() -> Iterator[str]:
 @pytest.fixture
 def own_environment(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     variables: dict[str, str] = {}
-    monkeypatch.setattr(environment.os, "environ", variables)
+    monkeypatch.setattr(servers.os, "environ", variables)
     return variables
 
 
 def test_results_are_json_and_everything_lives_in_the_home(tmp_path: Path, own_environment: dict[str, str]) -> None:
-    assert environment.prepare(tmp_path) is None
+    assert servers.prepare(tmp_path) is None
     assert own_environment["PREFECT_HOME"] == str(tmp_path / "prefect")
     assert own_environment["PREFECT_RESULTS_DEFAULT_SERIALIZER"] == "json"
     assert own_environment["DO_NOT_TRACK"] == "1"
@@ -67,7 +67,7 @@ def test_flows_use_the_running_server_of_their_home(
     tmp_path: Path, own_environment: dict[str, str], api_url: str
 ) -> None:
     write_server_file(tmp_path, api_url, os.getpid())
-    assert environment.prepare(tmp_path) == api_url
+    assert servers.prepare(tmp_path) == api_url
     assert own_environment["PREFECT_API_URL"] == api_url
 
 
@@ -76,7 +76,7 @@ def test_a_server_that_the_user_names_comes_first(
 ) -> None:
     own_environment["PREFECT_API_URL"] = "http://prefect.example/api"
     write_server_file(tmp_path, api_url, os.getpid())
-    assert environment.prepare(tmp_path) == "http://prefect.example/api"
+    assert servers.prepare(tmp_path) == "http://prefect.example/api"
 
 
 def test_the_key_of_this_home_goes_to_its_own_server_and_that_of_the_user_to_others(
@@ -84,14 +84,14 @@ def test_the_key_of_this_home_goes_to_its_own_server_and_that_of_the_user_to_oth
 ) -> None:
     write_server_file(tmp_path, api_url, os.getpid())
     own_environment |= {"PREFECT_API_AUTH_STRING": "ada:secret", "PREFECT_API_KEY": "pnu_1"}
-    environment.prepare(tmp_path, api_url="http://prefect.example/api")
+    servers.prepare(tmp_path, api_url="http://prefect.example/api")
     assert (own_environment["PREFECT_API_AUTH_STRING"], own_environment["PREFECT_API_KEY"]) == ("ada:secret", "pnu_1")
     assert not key_file(tmp_path).exists()
-    environment.prepare(tmp_path, api_url=api_url.replace("127.0.0.1", "localhost"))
+    servers.prepare(tmp_path, api_url=api_url.replace("127.0.0.1", "localhost"))
     assert own_environment["PREFECT_API_AUTH_STRING"] == load_key(tmp_path)
     assert "PREFECT_API_KEY" not in own_environment  # it would come first
     assert own_environment["OTHER_PREFECT_API_AUTH_STRING"] == "ada:secret"
-    environment.prepare(tmp_path)
+    servers.prepare(tmp_path)
     assert own_environment["OTHER_PREFECT_API_AUTH_STRING"] == "ada:secret"
 
 
@@ -117,18 +117,18 @@ def test_a_key_that_others_may_read_or_that_is_none_is_refused(tmp_path: Path) -
 def test_a_worker_does_not_inherit_the_silence_of_the_command_line(
     tmp_path: Path, own_environment: dict[str, str]
 ) -> None:
-    environment.prepare(tmp_path, is_quiet=True)
+    servers.prepare(tmp_path, is_quiet=True)
     assert own_environment["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] == "CRITICAL"
     url = "http://127.0.0.1:1/api"
-    found = environment.child_environment(tmp_path, api_url=url, key="whorl:k", base=own_environment)
+    found = servers.child_environment(tmp_path, api_url=url, key="whorl:k", base=own_environment)
     assert "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL" not in found
     assert found["WHORL_HOME"] == str(tmp_path)
 
 
 def test_the_environment_is_set_without_importing_prefect(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from flows.environment import prepare; "
-        f"prepare(Path({str(tmp_path)!r})); import flows.serve; print('prefect' in sys.modules)"
+        "import sys; from pathlib import Path; from flows.engine.servers import prepare; "
+        f"prepare(Path({str(tmp_path)!r})); import flows.engine.serving; print('prefect' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

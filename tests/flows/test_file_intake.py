@@ -4,9 +4,16 @@ from typing import Any
 
 import pytest
 
-from flows import run_names
-from flows.file_intake import load_each, not_all_read
-from flows.run_names import in_short, of_evaluation, of_ingest
+from flows.engine import kept_runs
+from flows.engine.file_intake import (
+    load_each,
+    not_all_read,
+)
+from flows.engine.kept_runs import (
+    in_short,
+    of_evaluation,
+    of_ingest,
+)
 from tasks.errors import BadInput
 
 
@@ -52,6 +59,6 @@ def test_a_run_is_named_after_its_only_file_or_their_number(paths: list[str], to
 def test_a_run_says_what_it_reads_and_into_which_source(
     monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any], ingest: str, evaluation: str
 ) -> None:
-    monkeypatch.setattr(run_names, "flow_run", type("Run", (), {"parameters": asked}))
+    monkeypatch.setattr(kept_runs, "flow_run", type("Run", (), {"parameters": asked}))
     assert of_ingest("logs", "the inbox") == ingest
     assert of_evaluation("logs", "logs") == evaluation

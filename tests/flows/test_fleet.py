@@ -5,8 +5,12 @@ from typing import Any
 
 import pytest
 
-from flows.deploy import deploy
-from flows.fleet import POOL, fleet_entries, fleet_source
+from flows.engine.deploying import (
+    POOL,
+    deploy,
+    fleet_entries,
+    fleet_source,
+)
 from tasks.errors import BadSetting
 from tasks.settings import Settings
 

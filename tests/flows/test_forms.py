@@ -8,13 +8,19 @@ from typing import Any
 
 import pytest
 
-from flows.deployment_file import DeploymentEntry, read_deployments
-from flows.form_words import bounds_of, form_of, title_of
-from flows.forms import with_source
-from flows.job_model_params import EvaluateFlowParams
-from flows.job_params import IngestParams, SummaryFlowParams, WatchFlowParams
-from flows.resolved import first_parameters, resolved_parameters
-from flows.workload_params import FingerprintFlowParams
+from flows.engine.deploying import (
+    DeploymentEntry,
+    read_deployments,
+)
+from flows.engine.forms import (
+    bounds_of,
+    first_parameters,
+    form_of,
+    resolved_parameters,
+    title_of,
+    with_source,
+)
+from flows.parameters import EvaluateFlowParams, FingerprintFlowParams, IngestParams, SummaryFlowParams, WatchFlowParams
 from tasks.errors import BadSetting, NotFound
 from tasks.params import Params
 from tasks.settings import Settings

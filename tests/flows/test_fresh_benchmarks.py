@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
-from flows import fresh_benchmarks
-from flows.fresh_benchmarks import ask_for_benchmarks, enough_for
+from flows import nodes
+from flows.nodes import (
+    ask_for_benchmarks,
+    enough_for,
+)
 from tasks.nodes.detect.params import AlarmParams
 from tasks.warehouse.place import Warehouse
 
@@ -45,7 +48,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def made(*deployments: SimpleNamespace) -> Server:
         server = Server(*deployments)
-        monkeypatch.setattr(fresh_benchmarks, "get_client", lambda *, sync_client: server)
+        monkeypatch.setattr(nodes, "get_client", lambda *, sync_client: server)
         return server
 
     return made
@@ -93,5 +96,5 @@ def test_the_same_newest_execution_asks_once_and_a_newer_one_again(nodes_log: Wa
 
 
 def test_nobody_suspected_asks_no_server(nodes_log: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fresh_benchmarks, "get_client", lambda **_: pytest.fail("asked a server"))
+    monkeypatch.setattr(nodes, "get_client", lambda **_: pytest.fail("asked a server"))
     assert ask_for_benchmarks(nodes_log, "log", []) == ([], [])

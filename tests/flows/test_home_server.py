@@ -14,8 +14,11 @@ import httpx
 import psutil
 import pytest
 
-from flows.home_server import page_host, server_environment
-from flows.server_file import load_key
+from flows.engine.servers import (
+    load_key,
+    page_host,
+    server_environment,
+)
 from tasks.errors import BadSetting
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,10 @@ from typing import Any
 import psutil
 import pytest
 
-from flows.interruption import RUN_ID, end_runs
+from flows.engine.processes import (
+    RUN_ID,
+    end_runs,
+)
 
 KEY = "whorl:secret"
 WORKER = f"""

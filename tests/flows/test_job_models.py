@@ -6,11 +6,20 @@ from typing import Any
 
 import pytest
 
-from flows.job_model_params import CharacteriseFlowParams, EvaluateFlowParams, PredictFlowParams, TrainFlowParams
-from flows.job_models import evaluate_jobs, predict_jobs, train_jobs
-from flows.job_params import SummaryFlowParams
-from flows.job_shapes import characterise_jobs
-from flows.jobs import summarise_jobs
+from flows.jobs import (
+    characterise_jobs,
+    evaluate_jobs,
+    predict_jobs,
+    summarise_jobs,
+    train_jobs,
+)
+from flows.parameters import (
+    CharacteriseFlowParams,
+    EvaluateFlowParams,
+    PredictFlowParams,
+    SummaryFlowParams,
+    TrainFlowParams,
+)
 from tasks.errors import NotFound
 from tasks.jobs.predict.params import EvaluateParams
 from tasks.warehouse.connection import fetch, transaction, writing

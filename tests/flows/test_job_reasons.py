@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.job_reason_pages import reasons_page
-from flows.job_reason_params import ExplainFlowParams
+from flows.jobs import reasons_page
+from flows.parameters import ExplainFlowParams
 from tasks.errors import NotFound
 from tasks.jobs.explain.params import ExplainParams
 from tasks.warehouse.connection import fetch
@@ -27,7 +27,7 @@ def artifact(key: str) -> str:
 @pytest.mark.usefixtures("prefect_server")
 @pytest.mark.slow
 def test_the_longest_runs_and_the_riskiest_jobs_get_reasons(trained_log: Warehouse) -> None:
-    from flows.job_reasons import explain_jobs
+    from flows.jobs import explain_jobs
 
     params = ExplainFlowParams(source="log", explain=EXPLAIN, warehouse=trained_log)
     found = explain_jobs(params)
@@ -50,7 +50,7 @@ def test_the_longest_runs_and_the_riskiest_jobs_get_reasons(trained_log: Warehou
 
 @pytest.mark.usefixtures("prefect_server")
 def test_a_source_without_a_model_fails_with_one_line(trained_log: Warehouse) -> None:
-    from flows.job_reasons import explain_jobs
+    from flows.jobs import explain_jobs
 
     with pytest.raises(NotFound, match="source 'other' has no trained model yet; make one with whorl jobs train"):
         explain_jobs(ExplainFlowParams(source="other", explain=EXPLAIN, warehouse=trained_log))

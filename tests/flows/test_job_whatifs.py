@@ -8,9 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from flows.job_whatif_pages import pair_rows, whatif_page
-from flows.job_whatif_params import WhatIfFlowParams
-from flows.job_whatifs import ask_jobs
+from flows.jobs import (
+    ask_jobs,
+    pair_rows,
+    whatif_page,
+)
+from flows.parameters import WhatIfFlowParams
 from tasks.errors import BadInput, NotFound
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.predict.params import EvaluateParams

@@ -10,8 +10,13 @@ from typing import Any
 
 import pytest
 
-from flows.job_params import IngestParams, RecordFlowParams, SummaryFlowParams, WatchFlowParams
-from flows.jobs import ingest_jobs, record_jobs, summarise_jobs, watch_jobs
+from flows.jobs import (
+    ingest_jobs,
+    record_jobs,
+    summarise_jobs,
+    watch_jobs,
+)
+from flows.parameters import IngestParams, RecordFlowParams, SummaryFlowParams, WatchFlowParams
 from tasks.errors import BadInput, NotFound
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
@@ -156,8 +161,8 @@ def test_nothing_but_the_error_reaches_a_terminal(warehouse: Warehouse) -> None:
     from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL
 
     code = (
-        "import sys; from pathlib import Path; from flows.environment import prepare; home = Path(sys.argv[1]); "
-        "prepare(home); from flows.jobs import summarise_jobs; from flows.job_params import SummaryFlowParams; "
+        "import sys; from pathlib import Path; from flows.engine.servers import prepare; home = Path(sys.argv[1]); "
+        "prepare(home); from flows.jobs import summarise_jobs; from flows.parameters import SummaryFlowParams; "
         "from tasks.errors import NotFound; from tasks.warehouse.place import Warehouse\n"
         "try: summarise_jobs(SummaryFlowParams(source='nowhere', warehouse=Warehouse(home=home)))\n"
         "except NotFound as error: print(error)"

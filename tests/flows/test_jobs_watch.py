@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from flows.job_pages import alarms_page
-from flows.job_params import WatchFlowParams
-from flows.jobs import watch_jobs
+from flows.jobs import alarms_page, watch_jobs
+from flows.parameters import WatchFlowParams
 from tasks.jobs.params import DriftParams, WatchParams
 from tasks.jobs.watch import watch_source
 from tasks.warehouse.alarms import read_alarms, unannounced
@@ -24,7 +23,7 @@ Fill = Callable[..., Warehouse]
 def events(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """The events that flows emit about alarms while the test runs, as they are given to Prefect."""
     found: list[dict[str, Any]] = []
-    monkeypatch.setattr("flows.alarms.emit_event", lambda **event: found.append(event))
+    monkeypatch.setattr("flows.engine.alarms.emit_event", lambda **event: found.append(event))
     return found
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from flows import kept_runs
-from flows.job_params import IngestParams, SummaryFlowParams
+from flows.engine import kept_runs
+from flows.parameters import IngestParams, SummaryFlowParams
 from tasks.errors import BadInput, WarehouseBroken, WarehouseBusy, WhorlError
 from tasks.jobs.params import ReadParams
 from tasks.warehouse.place import Warehouse

@@ -7,8 +7,13 @@ from typing import Any
 
 import pytest
 
-from flows import network_turn as turns
-from flows.network_turn import LIMIT, make_limit, network_turn, take_back_turns
+from flows.engine import turns
+from flows.engine.turns import (
+    LIMIT,
+    make_limit,
+    network_turn,
+    take_back_turns,
+)
 from tasks.nodes.record.params import SHORT
 
 pytestmark = pytest.mark.usefixtures("prefect_server")

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
 
-from flows import network_turn as turns
-from flows.network_turn import NoTurn, network_turn
+from flows.engine import turns
+from flows.engine.turns import (
+    NoTurn,
+    network_turn,
+)
 from tasks.errors import WhorlError
 from tasks.nodes.record.params import SHORT
 

@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
-from flows.node_answer_params import NodeEvaluateParams, NodePreprocessParams, NodeRankParams
-from flows.node_answers import evaluate_nodes, preprocess_nodes, rank_nodes
+from flows.nodes import (
+    evaluate_nodes,
+    preprocess_nodes,
+    rank_nodes,
+)
+from flows.parameters import NodeEvaluateParams, NodePreprocessParams, NodeRankParams
 from tasks.errors import NotFound
 from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.ranking.params import ScoreParams

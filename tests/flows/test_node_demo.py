@@ -7,8 +7,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from flows import node_demo
-from flows.node_demo import Degrading, VerdictsTold, degrading
+from flows import demo
+from flows.demo import (
+    Degrading,
+    VerdictsTold,
+    degrading,
+)
 from tasks import datasets
 from tasks.errors import BadInput
 from tasks.nodes.params import NodesParams
@@ -27,7 +31,7 @@ VERDICTS = VerdictsTold(
     cost_share=0.1184,
 )
 NAMES = {"a": "a (emulated)", "b": "b (emulated)"}
-SHIPPED = bool(list((datasets.RECORDED / "nodes").glob(node_demo.UNDISTURBED)))
+SHIPPED = bool(list((datasets.RECORDED / "nodes").glob(demo.UNDISTURBED_EXECUTIONS)))
 
 
 def verdicts(flags: list[bool], stressed: list[bool], *, node: str = "a", aspect: str = "disk") -> pd.DataFrame:
@@ -68,11 +72,11 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn_executions: 
 @pytest.fixture
 def unlearned(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is learned: what the detector says is VERDICTS."""
-    monkeypatch.setattr(node_demo, "tell_verdicts", lambda *_: VERDICTS)
+    monkeypatch.setattr(demo, "tell_verdicts", lambda *_: VERDICTS)
 
 
 def test_the_best_nodes_are_named_and_called_emulated(warehouse: Warehouse, recorded: Path, unlearned: None) -> None:
-    told = node_demo.tell_nodes(warehouse, QUICK, "recorded")
+    told = demo.tell_nodes(warehouse, QUICK, "recorded")
     assert (told["n_executions"], told["n_nodes"], told["n_emulated"]) == (180, 3, 3)  # node-4 was disturbed
     best = {one["aspect"]: one["nodes"] for one in told["best"]}
     assert list(best) == ["all", "cpu", "disk", "memory"]
@@ -83,17 +87,17 @@ def test_the_best_nodes_are_named_and_called_emulated(warehouse: Warehouse, reco
 def test_told_again_it_ranks_and_learns_nothing_anew(
     warehouse: Warehouse, recorded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = node_demo.tell_nodes(warehouse, QUICK, "recorded")
+    first = demo.tell_nodes(warehouse, QUICK, "recorded")
     found = first["verdicts"]
     assert (found["n_judged"], found["figures"]) == (180, {})  # nobody knows of stress
     assert found["cost_share"] == pytest.approx(2 / 30, rel=0.01)  # 2 s of each 30 s, as drawn
     for work in ("answers.answer", "detect.verdicts.learn_verdicts", "detect.verdicts.judge_history"):
         monkeypatch.setattr(f"tasks.nodes.{work}", None)  # whoever did it again would fail
-    assert node_demo.tell_nodes(warehouse, QUICK, "recorded") == first
+    assert demo.tell_nodes(warehouse, QUICK, "recorded") == first
     assert sorted(card.kind for card in cards(warehouse.models)) == ["detector", "preprocessor"]
     monkeypatch.setattr("tasks.nodes.answers.code_version", lambda: "9.9")
     with pytest.raises(TypeError, match="not callable"):  # a detector of other code is not used again
-        node_demo.tell_nodes(warehouse, QUICK, "recorded")
+        demo.tell_nodes(warehouse, QUICK, "recorded")
 
 
 def test_without_a_recording_it_says_what_is_missing(
@@ -101,7 +105,7 @@ def test_without_a_recording_it_says_what_is_missing(
 ) -> None:
     monkeypatch.setattr("tasks.datasets.RECORDED", tmp_path / "none")
     with pytest.raises(BadInput, match=r"none/nodes: no recording of nodes; expected executions-\*\.parquet"):
-        node_demo.tell_nodes(warehouse, QUICK, "recorded")
+        demo.tell_nodes(warehouse, QUICK, "recorded")
 
 
 @pytest.mark.slow
@@ -109,7 +113,7 @@ def test_without_a_recording_it_says_what_is_missing(
 def test_the_recording_that_is_shipped_names_emulated_nodes_and_its_stress_is_found(
     warehouse: Warehouse,
 ) -> None:
-    told = node_demo.tell_nodes(warehouse, QUICK, "recorded")
+    told = demo.tell_nodes(warehouse, QUICK, "recorded")
     assert told["n_nodes"] == told["n_emulated"] >= 3
     assert all("emulated" in node for one in told["best"] for node in one["nodes"])
     figures = told["verdicts"]["figures"]

@@ -2,8 +2,11 @@
 
 import pandas as pd
 
-from flows.node_model_pages import fingerprints_page, states_page
-from flows.node_pages import evaluation_page
+from flows.nodes import (
+    evaluation_page,
+    fingerprints_page,
+    states_page,
+)
 from tasks.nodes.network_steps import FingerprintedNodes
 from tasks.nodes.verdict_steps import WatchedNodes
 

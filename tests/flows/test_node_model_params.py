@@ -4,9 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from flows.node_answer_params import NodePreprocessParams, NodeRankParams
-from flows.node_model_params import NodeFingerprintParams, NodeTrainParams, NodeTuneParams, NodeWatchParams, filled_in
-from flows.resolved import resolved_parameters
+from flows.engine.forms import resolved_parameters
+from flows.parameters import (
+    NodeFingerprintParams,
+    NodePreprocessParams,
+    NodeRankParams,
+    NodeTrainParams,
+    NodeTuneParams,
+    NodeWatchParams,
+    filled_in,
+)
 from tasks.errors import BadSetting
 from tasks.nodes.params import NodesParams
 from tasks.nodes.perona.params import FitParams, ModelParams

@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
-from flows.node_model_params import NodeFingerprintParams, NodeTrainParams, NodeWatchParams
-from flows.node_models import fingerprint_nodes, train_nodes
-from flows.node_watch import watch_nodes
+from flows.nodes import (
+    fingerprint_nodes,
+    train_nodes,
+    watch_nodes,
+)
+from flows.parameters import NodeFingerprintParams, NodeTrainParams, NodeWatchParams
 from tasks.errors import NotFound
 from tasks.nodes.detect.params import AlarmParams
 from tasks.nodes.perona.params import FitParams, GraphParams, ModelParams, NetworkParams
@@ -91,8 +94,8 @@ def test_a_suspected_node_with_a_deployment_is_asked_once_for_the_benchmarks_of_
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterTags
 
-    from flows.deploy import deploy
-    from flows.fresh_benchmarks import ask_for_benchmarks
+    from flows.engine.deploying import deploy
+    from flows.nodes import ask_for_benchmarks
 
     fleet = {"nodes": ["node-1"], "landing": "memory://landing", "source": "log"}
     deploy(Settings.model_validate({"whorl": {"home": str(nodes_log.home)}, "nodes": {"fleet": fleet}}))

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from flows import node_answers, nodes
-from flows.node_answer_params import NodePreprocessParams, NodeRankParams
-from flows.node_params import NodeIngestParams, NodeRecordParams
+from flows import nodes
+from flows.parameters import NodeIngestParams, NodePreprocessParams, NodeRankParams, NodeRecordParams
 from tasks.nodes.ranking.params import ScoreParams
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
@@ -94,8 +93,8 @@ def test_a_recording_that_dies_after_landing_lands_once(
 @pytest.mark.parametrize("stage", ["preprocess", "write_report"])
 def test_a_preprocessing(after: Die, stage: str, nodes_log: Warehouse) -> None:
     params = NodePreprocessParams(source="log", score=QUICK, warehouse=nodes_log)
-    ended(after(node_answers, stage), lambda: node_answers.preprocess_nodes(params))
-    found = node_answers.preprocess_nodes(params)
+    ended(after(nodes, stage), lambda: nodes.preprocess_nodes(params))
+    found = nodes.preprocess_nodes(params)
     in_use = champion(nodes_log.models, "nodes", "log", "preprocessor")
     assert in_use is not None
     assert in_use.model_id == found["model_id"]
@@ -107,7 +106,7 @@ def test_a_preprocessing(after: Die, stage: str, nodes_log: Warehouse) -> None:
 @pytest.mark.parametrize("stage", ["preprocess", "rank", "write_report"])
 def test_a_ranking(after: Die, stage: str, nodes_log: Warehouse) -> None:
     params = NodeRankParams(source="log", score=QUICK, warehouse=nodes_log)
-    ended(after(node_answers, stage), lambda: node_answers.rank_nodes(params))
-    assert node_answers.rank_nodes(params)["n_nodes"] == 3
+    ended(after(nodes, stage), lambda: nodes.rank_nodes(params))
+    assert nodes.rank_nodes(params)["n_nodes"] == 3
     counts = fetch(nodes_log, "SELECT count(*) AS n, count(DISTINCT (aspect, node)) AS m FROM nodes.scores")
     assert counts["n"].to_list() == counts["m"].to_list() == [15]  # all, cpu, memory, disk, network

@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from flows.node_params import NodeIngestParams, NodeRecordParams
-from flows.nodes import ingest_nodes, record_nodes
+from flows.nodes import (
+    ingest_nodes,
+    record_nodes,
+)
+from flows.parameters import NodeIngestParams, NodeRecordParams
 from tasks.errors import BadInput
 from tasks.nodes.steps import (
     land_recording,

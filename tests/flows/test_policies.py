@@ -9,8 +9,11 @@ from prefect import flow
 from prefect.settings import PREFECT_LOCAL_STORAGE_PATH
 from prefect.states import Failed
 
-from flows import policies
-from flows.policies import is_io_error, step
+from flows.engine import steps
+from flows.engine.steps import (
+    is_io_error,
+    step,
+)
 from tasks.errors import BadInput, NotFound, WarehouseBusy
 
 calls: list[str] = []
@@ -112,7 +115,7 @@ def test_changed_code_of_any_function_below_a_step_does_it_again(
     @flow
     def twice() -> None:
         look_at("a.csv")
-        monkeypatch.setattr(policies, "code_hash", lambda: "after the change")
+        monkeypatch.setattr(steps, "code_hash", lambda: "after the change")
         look_at("a.csv")
 
     twice()
@@ -123,10 +126,10 @@ def test_the_code_hash_sees_every_file_of_tasks(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "jobs").mkdir()
     (tmp_path / "__init__.py").write_text("")
     (tmp_path / "jobs" / "deep.sql").write_text("SELECT 1")
-    monkeypatch.setattr(policies.tasks, "__file__", str(tmp_path / "__init__.py"))
-    before = policies.code_hash.__wrapped__()
+    monkeypatch.setattr(steps.tasks, "__file__", str(tmp_path / "__init__.py"))
+    before = steps.code_hash.__wrapped__()
     (tmp_path / "jobs" / "deep.sql").write_text("SELECT 2")
-    assert policies.code_hash.__wrapped__() != before
+    assert steps.code_hash.__wrapped__() != before
 
 
 def test_what_a_step_keeps_is_its_key_as_json(prefect_server: None) -> None:

@@ -4,7 +4,10 @@ import re
 
 import pytest
 
-from flows.publish import artifact_key, table
+from flows.engine.artifacts import (
+    artifact_key,
+    table,
+)
 from tasks.markdown import plain
 
 

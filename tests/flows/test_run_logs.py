@@ -2,7 +2,11 @@
 
 import logging
 
-from flows.run_logs import OneLine, show_errors_in_one_line, show_steps
+from flows.engine.kept_runs import (
+    OneLine,
+    show_errors_in_one_line,
+    show_steps,
+)
 from tasks.errors import BadInput
 
 

@@ -10,9 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from flows import serve as serving
-from flows.serve import serve
-from flows.server_file import NoServer, read_server_file, server_file, write_server_file
+from flows.engine import serving
+from flows.engine.servers import (
+    NoServer,
+    read_server_file,
+    server_file,
+    write_server_file,
+)
+from flows.engine.serving import serve
 from tasks.settings import Settings
 
 SERVER = """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.site_server import serving_site
+from flows.engine.serving import serving_site
 from tasks.warehouse.place import Warehouse
 
 KEY = "whorl:a-secret"

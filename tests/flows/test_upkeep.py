@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from flows.job_params import IngestParams
+from flows.engine.forms import resolved_parameters
 from flows.jobs import ingest_jobs
-from flows.resolved import resolved_parameters
+from flows.parameters import IngestParams, UpkeepParams
 from flows.upkeep import keep_up, prune, remove_old_backups, remove_old_flow_runs, remove_old_results
-from flows.upkeep_params import UpkeepParams
 from tasks.settings import Settings, WhorlParams
 from tasks.warehouse.connection import fetch, writing
 from tasks.warehouse.copies import MANIFEST, restore

@@ -4,9 +4,12 @@ from datetime import timedelta
 
 from prefect.events.schemas.automations import EventTrigger
 
-from flows.environment import FLOW_VARIABLES
-from flows.forms import TAG
-from flows.watchdog import HEARTBEAT, dead_run_automation
+from flows.engine.deploying import (
+    HEARTBEAT,
+    dead_run_automation,
+)
+from flows.engine.forms import TAG
+from flows.engine.servers import FLOW_VARIABLES
 
 
 def trigger() -> EventTrigger:

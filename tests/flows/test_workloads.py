@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from flows.workload_params import WorkloadIngestParams, WorkloadRecordParams
-from flows.workloads import ingest_workloads, record_workloads
+from flows.parameters import WorkloadIngestParams, WorkloadRecordParams
+from flows.workloads import (
+    ingest_workloads,
+    record_workloads,
+)
 from tasks.errors import BadInput
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
@@ -92,7 +95,7 @@ def test_a_manifest_names_the_files_and_their_labels(warehouse: Warehouse, tmp_p
 def test_the_form_names_every_reader() -> None:
     from typing import get_args
 
-    from flows.workload_params import TelemetryReader
+    from flows.parameters import TelemetryReader
     from tasks.workloads.readers import READERS
 
     assert get_args(TelemetryReader) == ("auto", *READERS)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flows import workload_demo
+from flows import demo
 from tasks.errors import BadInput
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards
@@ -29,7 +29,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn_telemetry: C
 
 
 def test_the_held_out_run_is_named_with_confidence_and_reasons(warehouse: Warehouse, recorded: Path) -> None:
-    told = workload_demo.tell_workload(warehouse, WorkloadsParams(), "recorded")
+    told = demo.tell_workload(warehouse, WorkloadsParams(), "recorded")
     assert (told["run_id"], told["label"]) == ("d-05", "d")  # the last of those that nothing disturbed
     assert told["nearest"][0]["workload"] == "d"
     assert [near["distance"] for near in told["nearest"]] == sorted(near["distance"] for near in told["nearest"])
@@ -47,8 +47,8 @@ def test_the_held_out_run_is_named_with_confidence_and_reasons(warehouse: Wareho
 
 @pytest.mark.slow
 def test_told_again_it_trains_nothing_new(warehouse: Warehouse, recorded: Path) -> None:
-    first = workload_demo.tell_workload(warehouse, WorkloadsParams(), "recorded")
-    assert workload_demo.tell_workload(warehouse, WorkloadsParams(), "recorded") == first
+    first = demo.tell_workload(warehouse, WorkloadsParams(), "recorded")
+    assert demo.tell_workload(warehouse, WorkloadsParams(), "recorded") == first
     assert len(cards(warehouse.models)) == 1
 
 
@@ -57,4 +57,4 @@ def test_without_a_recording_it_says_what_is_missing(
 ) -> None:
     monkeypatch.setattr("tasks.datasets.RECORDED", tmp_path / "none")
     with pytest.raises(BadInput, match=r"none/workloads: no recording of workloads; expected runs-\*\.parquet"):
-        workload_demo.tell_workload(warehouse, WorkloadsParams(), "recorded")
+        demo.tell_workload(warehouse, WorkloadsParams(), "recorded")

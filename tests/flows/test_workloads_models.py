@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
-from flows.workload_fingerprints import fingerprint_workloads
-from flows.workload_model_params import WorkloadEvaluateParams, WorkloadIdentifyParams, WorkloadTrainParams
-from flows.workload_models import evaluate_workloads, identify_workloads, train_workloads
-from flows.workload_params import FingerprintFlowParams
+from flows.parameters import FingerprintFlowParams, WorkloadEvaluateParams, WorkloadIdentifyParams, WorkloadTrainParams
+from flows.workloads import (
+    evaluate_workloads,
+    fingerprint_workloads,
+    identify_workloads,
+    train_workloads,
+)
 from tasks.errors import MissingTool, NotFound
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse

@@ -2,8 +2,8 @@
 
 import pytest
 
-from flows.workload_fingerprints import fingerprint_workloads
-from flows.workload_params import FingerprintFlowParams
+from flows.parameters import FingerprintFlowParams
+from flows.workloads import fingerprint_workloads
 from tasks.warehouse.hashes import hash_tables
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.fan_out_params import FanOutParams

@@ -7,9 +7,14 @@ from typing import Any
 
 import pytest
 
-from flows import workload_fingerprints, workload_models, workload_watch, workloads
-from flows.workload_model_params import WorkloadIdentifyParams, WorkloadTrainParams, WorkloadWatchParams
-from flows.workload_params import FingerprintFlowParams, WorkloadIngestParams
+from flows import workloads
+from flows.parameters import (
+    FingerprintFlowParams,
+    WorkloadIdentifyParams,
+    WorkloadIngestParams,
+    WorkloadTrainParams,
+    WorkloadWatchParams,
+)
 from tasks.warehouse.alarms import read_alarms, unannounced
 from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
@@ -68,7 +73,7 @@ def test_an_ingest(after: Die, stage: str, warehouse: Warehouse, drawn_telemetry
 @pytest.mark.parametrize("stage", ["plan_fingerprints", "cut_phases", "keep_phases", "clear_parts", "write_report"])
 def test_a_fingerprinting(after: Die, stage: str, workloads_log: Warehouse) -> None:
     params = FingerprintFlowParams(source="log", fan_out=FanOutParams(runs_per_part=10), warehouse=workloads_log)
-    module = workload_fingerprints
+    module = workloads
     ended(after(module, stage), lambda: module.fingerprint_workloads(params))
     found = module.fingerprint_workloads(params)
     assert found["n_new"] + found["n_done"] == 24
@@ -84,8 +89,8 @@ def test_a_fingerprinting(after: Die, stage: str, workloads_log: Warehouse) -> N
 def test_a_training(after: Die, stage: str, workloads_log: Warehouse, quick_identify: IdentifyParams) -> None:
     alone = TrainParams()
     params = WorkloadTrainParams(source="log", identify=quick_identify, train=alone, warehouse=workloads_log)
-    ended(after(workload_models, stage), lambda: workload_models.train_workloads(params))
-    found = workload_models.train_workloads(params)
+    ended(after(workloads, stage), lambda: workloads.train_workloads(params))
+    found = workloads.train_workloads(params)
     in_use = champion(workloads_log.models, "workloads", "log", "identity")
     assert in_use is not None
     assert in_use.model_id == found["champion_id"]
@@ -96,8 +101,8 @@ def test_a_training(after: Die, stage: str, workloads_log: Warehouse, quick_iden
 @pytest.mark.parametrize("stage", ["identify", "write_report"])
 def test_an_identification(after: Die, stage: str, identifying_log: Warehouse) -> None:
     params = WorkloadIdentifyParams(source="log", warehouse=identifying_log)
-    ended(after(workload_models, stage), lambda: workload_models.identify_workloads(params))
-    assert workload_models.identify_workloads(params)["n_runs"] == 0  # they stand there already
+    ended(after(workloads, stage), lambda: workloads.identify_workloads(params))
+    assert workloads.identify_workloads(params)["n_runs"] == 0  # they stand there already
     kept = fetch(identifying_log, "SELECT count(*) AS n FROM workloads.identifications")
     assert kept["n"].to_list() == [24]
 
@@ -113,7 +118,7 @@ def test_a_watch(after: Die, stage: str, identifying_log: Warehouse, monkeypatch
     monkeypatch.setattr("tasks.workloads.record.live.record_live", lambda *_: live)
     watch = WatchParams(expected=["b"], min_confidence=0)
     params = WorkloadWatchParams(source="log", watch=watch, warehouse=identifying_log)
-    ended(after(workload_watch, stage), lambda: workload_watch.watch_workloads(params))
-    workload_watch.watch_workloads(params)
+    ended(after(workloads, stage), lambda: workloads.watch_workloads(params))
+    workloads.watch_workloads(params)
     assert len(read_alarms(identifying_log)) == 1
     assert unannounced(identifying_log, "workloads", "log") == []

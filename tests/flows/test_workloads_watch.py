@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from flows.workload_model_params import WorkloadWatchParams
-from flows.workload_watch import watch_workloads
+from flows.parameters import WorkloadWatchParams
+from flows.workloads import watch_workloads
 from tasks.errors import BadInput, NotFound
 from tasks.warehouse.alarms import read_alarms, unannounced
 from tasks.warehouse.connection import fetch, transaction, writing
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("prefect_server")
 def events(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """The events that flows emit about alarms while the test runs, as they are given to Prefect."""
     found: list[dict[str, Any]] = []
-    monkeypatch.setattr("flows.alarms.emit_event", lambda **event: found.append(event))
+    monkeypatch.setattr("flows.engine.alarms.emit_event", lambda **event: found.append(event))
     return found
 
 

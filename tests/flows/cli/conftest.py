@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from flows import app
-from flows.cli import run
+from flows.cli import app, run
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flows.invocation import Invocation
+from flows.cli.invocation import Invocation
 from tasks.errors import BadInput
 
 Whorl = Callable[..., Any]
@@ -132,7 +132,7 @@ def test_flags_of_a_recording_are_checked_like_settings(
 
 
 def test_serve_and_deploy_hand_over_what_was_asked(whorl: Whorl, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from flows.deploy import Registered
+    from flows.engine.deploying import Registered
 
     asked: dict[str, Any] = {}
 
@@ -144,8 +144,8 @@ def test_serve_and_deploy_hand_over_what_was_asked(whorl: Whorl, home: Path, mon
         asked["api_url"] = api_url
         return [Registered("deployment", "jobs-ingest", "created")]
 
-    monkeypatch.setattr("flows.serve.serve", serve)
-    monkeypatch.setattr("flows.deploy.deploy", deploy)
+    monkeypatch.setattr("flows.engine.serving.serve", serve)
+    monkeypatch.setattr("flows.engine.deploying.deploy", deploy)
     assert whorl("serve", "--port", 0, "--limit", 3).out == "Prefect: http://127.0.0.1:1\n"
     shown = whorl("deploy", "--api-url", "http://127.0.0.1:1/api").out
     assert shown.splitlines()[1].split() == ["deployment", "jobs-ingest", "created"]

@@ -12,10 +12,10 @@ Whorl = Callable[..., Any]
 
 
 def test_the_orders_of_the_command_line_are_those_of_the_code() -> None:
-    from flows.commands import summary
+    from flows.cli import jobs
     from tasks.jobs.summary import ORDERS
 
-    assert set(get_args(summary.Sort)) == set(ORDERS) == set(summary.SORTED)
+    assert set(get_args(jobs.Sort)) == set(ORDERS) == set(jobs.SORTED)
 
 
 def test_the_job_with_most_runs_comes_first(whorl: Whorl, varied_log: Any) -> None:
@@ -202,7 +202,7 @@ def test_a_mistyped_path_is_told_before_prefect_starts(
     def must_not_start(*_: Any, **__: Any) -> None:
         raise AssertionError("Prefect was set up")
 
-    monkeypatch.setattr("flows.environment.prepare", must_not_start)
+    monkeypatch.setattr("flows.engine.servers.prepare", must_not_start)
     ended = whorl("jobs", "ingest", tmp_path / "lgo.csv")
     assert ended.code == 3
     assert ended.err.startswith(f"whorl: {tmp_path}/lgo.csv: no such file or folder")

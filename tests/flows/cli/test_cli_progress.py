@@ -4,9 +4,7 @@ import sys
 
 import pytest
 
-from flows.invocation import Invocation
-from flows.progress_bar import progress_bar
-from flows.running import flow_running
+from flows.cli.invocation import Invocation, flow_running, progress_bar
 from tasks.progress import report_progress
 
 

@@ -47,7 +47,7 @@ def test_the_command_that_makes_a_summary_can_be_pasted_for_any_source(job_log: 
 def test_the_next_command_after_an_ingest_can_be_pasted(
     whorl: Whorl, job_log: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from flows.commands import ingest
+    from flows.cli import jobs
     from tasks.jobs.params import SummaryParams
     from tasks.jobs.summary import summarise
 
@@ -55,7 +55,7 @@ def test_the_next_command_after_an_ingest_can_be_pasted(
     warehouse = job_log([{"runtime_s": 1.0}], source=source)
     summarise(warehouse, source, SummaryParams())
     ended = {"batches": [], "data_version": "0", "report": "r.html"}
-    monkeypatch.setattr(ingest, "_ingested", lambda *_: ended)
+    monkeypatch.setattr(jobs, "_ingested", lambda *_: ended)
     (tmp_path / "log.csv").write_text("run_id,name,started_at,runtime_s\n")
     noted = whorl("jobs", "ingest", tmp_path / "log.csv", "--source", source).err
     assert noted.startswith("next: ")

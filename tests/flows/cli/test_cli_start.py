@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from flows.app import hoisted
+from flows.cli.app import hoisted
 from tasks.errors import NotFound
 
 ROOT = Path(__file__).parents[3]
@@ -29,7 +29,7 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     code = f"import sys; from flows.cli import run; run({arguments!r}); print(sorted(sys.modules), file=sys.stderr)"
     ended = python(code)
     loaded = set(re.findall(r"'([^']+)'", ended.stderr))
-    assert "flows.app" in loaded
+    assert "flows.cli.app" in loaded
     assert loaded & HEAVY == set()
     assert "pydantic" not in loaded or arguments != ["--help"]  # typer checks the values of options with it
 

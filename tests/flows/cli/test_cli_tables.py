@@ -10,9 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.machine_output import plain, show_json
-from flows.shown import clean, count, counted, figure, moment, setting, shorten, size, text
-from flows.tables import Column, fitted, show_facts, show_table
+from flows.cli.output import (
+    Column,
+    clean,
+    count,
+    counted,
+    figure,
+    fitted,
+    moment,
+    plain,
+    setting,
+    shorten,
+    show_facts,
+    show_json,
+    show_table,
+    size,
+    text,
+)
 
 WIDE = (
     Column("key", "job", kind="key"),

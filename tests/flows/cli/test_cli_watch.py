@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flows.invocation import Invocation
+from flows.cli.invocation import Invocation
 
 Whorl = Callable[..., Any]
 

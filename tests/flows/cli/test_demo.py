@@ -8,11 +8,19 @@ from typing import Any
 
 import pytest
 
-from flows.commands.demo import show_told
-from flows.demo import AdviceTold, Riskiest, Told
-from flows.invocation import Invocation
-from flows.node_demo import BestIn, Degrading, NodesTold, VerdictsTold
-from flows.workload_demo import Near, WorkloadTold
+from flows.cli.demo import show_told
+from flows.cli.invocation import Invocation
+from flows.demo import (
+    AdviceTold,
+    BestIn,
+    Degrading,
+    Near,
+    NodesTold,
+    Riskiest,
+    Told,
+    VerdictsTold,
+    WorkloadTold,
+)
 
 RISKIEST = Riskiest(
     group_key="load#1a2b3c4d",

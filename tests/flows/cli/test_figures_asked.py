@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from flows.commands import characterise
+from flows.cli import jobs
 from tasks.jobs import steps
 from tasks.jobs.predict.params import EvaluateParams
 from tasks.warehouse.connection import fetch
@@ -26,7 +26,7 @@ def calls(monkeypatch: pytest.MonkeyPatch, quick_training: EvaluateParams) -> li
         found.append(source)
         return steps.characterise(settings.warehouse, source, settings.jobs.evaluate.predict.characterise)
 
-    monkeypatch.setattr(characterise, "_written", characterised)
+    monkeypatch.setattr(jobs, "_written", characterised)
     monkeypatch.setenv("WHORL_JOBS__EVALUATE__PREDICT__CHARACTERISE__SHAPES__K", "2")
     return found
 

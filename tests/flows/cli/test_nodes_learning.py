@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from flows.invocation import Invocation
+from flows.cli.invocation import Invocation
 from tasks.nodes.answers import insert_rows
 from tasks.nodes.perona.params import FitParams, ModelParams, NetworkParams
 from tasks.warehouse.connection import transaction, writing
@@ -137,7 +137,7 @@ def asked_by(monkeypatch: pytest.MonkeyPatch, flow: str, found: dict[str, Any]) 
 def test_flags_of_a_training_reach_the_flow(
     whorl: Whorl, monkeypatch: pytest.MonkeyPatch, nodes_log: Warehouse
 ) -> None:
-    asked = asked_by(monkeypatch, "flows.node_models.train_nodes", TRAINED)
+    asked = asked_by(monkeypatch, "flows.nodes.train_nodes", TRAINED)
     for flags in ([], ["--variant", "paper", "--epochs", 3, "--seed", 5], ["--fresh"]):
         assert whorl("nodes", "train", *flags).code == 0
     assert [(one.as_in_use, one.trains_again) for one in asked] == [(True, False), (False, False), (False, True)]
@@ -152,7 +152,7 @@ def test_a_flag_changes_the_parameters_of_the_model_in_use_and_leaves_the_others
     whorl: Whorl, monkeypatch: pytest.MonkeyPatch, model_in_use: Warehouse
 ) -> None:
     """A search must not be lost to a training with another seed."""
-    asked = asked_by(monkeypatch, "flows.node_models.train_nodes", TRAINED)
+    asked = asked_by(monkeypatch, "flows.nodes.train_nodes", TRAINED)
     seeded = ["--variant", "ours", "--seed", 5]
     for flags in (seeded, [*seeded, "--fresh"], ["--variant", "paper"], ["--variant", "ours"]):
         assert whorl("nodes", "train", *flags).code == 0
@@ -173,7 +173,7 @@ def test_flags_of_the_network_are_refused_without_it(whorl: Whorl, nodes_log: Wa
 def test_a_detector_tells_what_it_found_and_what_its_threshold_costs(
     whorl: Whorl, monkeypatch: pytest.MonkeyPatch, nodes_log: Warehouse
 ) -> None:
-    asked_by(monkeypatch, "flows.node_models.train_nodes", DETECTED)
+    asked_by(monkeypatch, "flows.nodes.train_nodes", DETECTED)
     ended = whorl("nodes", "train")
     facts = facts_of(ended.out)
     assert facts["learned"] == "1,216 executions, 240 of them known to be stressed"
@@ -181,7 +181,7 @@ def test_a_detector_tells_what_it_found_and_what_its_threshold_costs(
     assert facts["false alarms"] == (
         "To be expected over this fleet: about 0.9 false alarms a day, at 2,880 executions a day."
     )
-    asked_by(monkeypatch, "flows.node_models.train_nodes", {**DETECTED, "n_stressed": 0, "figures": {}})
+    asked_by(monkeypatch, "flows.nodes.train_nodes", {**DETECTED, "n_stressed": 0, "figures": {}})
     facts = facts_of(whorl("nodes", "train").out)
     assert facts["verdicts by"] == "headline metrics alone, as no stress is known" and "recall" not in facts
 
@@ -198,9 +198,7 @@ def test_flags_of_a_search_reach_the_flow_and_what_it_found_is_told(
         "n_resumed": 2,
         "trials": "/searches/t.parquet",
     }
-    asked = asked_by(
-        monkeypatch, "flows.node_models.tune_nodes", {**found, "trained": TRAINED, "report": TRAINED["report"]}
-    )
+    asked = asked_by(monkeypatch, "flows.nodes.tune_nodes", {**found, "trained": TRAINED, "report": TRAINED["report"]})
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         ended = whorl("nodes", "tune", "--trials", 9, "--ray-address", address)
@@ -218,7 +216,7 @@ def test_flags_of_a_search_reach_the_flow_and_what_it_found_is_told(
 def test_a_training_tells_what_is_in_use_and_what_it_rests_on(
     whorl: Whorl, monkeypatch: pytest.MonkeyPatch, nodes_log: Warehouse
 ) -> None:
-    asked_by(monkeypatch, "flows.node_models.train_nodes", TRAINED)
+    asked_by(monkeypatch, "flows.nodes.train_nodes", TRAINED)
     ended = whorl("nodes", "train")
     facts = facts_of(ended.out)
     assert (facts["model"], facts["in use"]) == ("fingerprint-v-1", "this model")
@@ -230,7 +228,7 @@ def test_a_training_tells_what_is_in_use_and_what_it_rests_on(
     assert ended.out.endswith("report: /pages/nodes-log.html\n")
     assert "nothing was learned" not in ended.err
     other = {**TRAINED, "champion_id": "fingerprint-u-2", "is_from_before": True}
-    asked_by(monkeypatch, "flows.node_models.train_nodes", other)
+    asked_by(monkeypatch, "flows.nodes.train_nodes", other)
     again = whorl("nodes", "train")
     facts = facts_of(again.out)
     assert facts["in use"] == "fingerprint-u-2: this one was not found to be better"
@@ -242,7 +240,7 @@ def test_a_watch_asks_for_benchmarks_unless_told_not_to(
     whorl: Whorl, monkeypatch: pytest.MonkeyPatch, model_in_use: Warehouse
 ) -> None:
     found = {**WATCHED, "cannot_ask": ["node-1"], "report": "/pages/nodes-log.html"}
-    asked = asked_by(monkeypatch, "flows.node_watch.watch_nodes", found)
+    asked = asked_by(monkeypatch, "flows.nodes.watch_nodes", found)
     with writing(model_in_use) as connection, transaction(connection):
         insert_rows(connection, "nodes.states", STATES, {"source": "log", "model_id": "m"})
     ended = whorl("nodes", "watch")

@@ -21,7 +21,8 @@ HEAVY = {"prefect", "pandas", "numpy", "duckdb", "pyarrow", "altair", "torch", "
 
 def never_started(monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
     """Prefect takes 20 s to start: what can be told before is told before."""
-    monkeypatch.setattr(f"flows.commands.nodes_{verb}.flow_running", lambda _: pytest.fail("started"))
+    module = "nodes_verdicts" if verb in VERBS else "nodes"
+    monkeypatch.setattr(f"flows.cli.{module}.flow_running", lambda _: pytest.fail("started"))
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flows.invocation import Invocation
+from flows.cli.invocation import Invocation
 from tasks.warehouse.place import Warehouse
 
 Whorl = Callable[..., Any]

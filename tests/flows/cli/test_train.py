@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from flows.commands import characterise, train
+from flows.cli import jobs
 from tasks.jobs import steps
 from tasks.jobs.predict.params import EvaluateParams
 from tasks.warehouse.place import Warehouse
@@ -41,7 +41,7 @@ def run_whorl(home: Path, *arguments: object) -> "subprocess.CompletedProcess[st
 def without_flows(monkeypatch: pytest.MonkeyPatch, quick_training: EvaluateParams) -> None:
     """The steps alone, without a flow around them."""
     monkeypatch.setattr(
-        train,
+        jobs,
         "_trained",
         lambda _, settings, source: {
             **steps.train(settings.warehouse, source, quick_training, "r"),
@@ -50,7 +50,7 @@ def without_flows(monkeypatch: pytest.MonkeyPatch, quick_training: EvaluateParam
     )
     params = quick_training.predict.characterise
     monkeypatch.setattr(
-        characterise,
+        jobs,
         "_written",
         lambda _, settings, source: steps.characterise(settings.warehouse, source, params),
     )

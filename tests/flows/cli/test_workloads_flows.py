@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from flows.commands.workloads_options import one_workload_source
-from flows.invocation import Invocation
+from flows.cli.invocation import Invocation
+from flows.cli.workloads import one_workload_source
 from tasks.errors import BadInput
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
@@ -101,7 +101,7 @@ def test_an_ingest_of_nothing_is_wrong_usage(whorl: Whorl) -> None:
 
 
 def test_a_mistyped_path_is_told_before_prefect_is_started(whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flows.commands.workloads_ingest.flow_running", lambda _: pytest.fail("started"))
+    monkeypatch.setattr("flows.cli.workloads.flow_running", lambda _: pytest.fail("started"))
     ended = whorl("workloads", "ingest", "/nowhere.csv")
     assert (ended.code, "/nowhere.csv: no such file or folder" in ended.err) == (3, True)
 
@@ -115,7 +115,7 @@ def test_flags_of_a_watch_reach_the_flow(
         asked.append(params.watch)
         return {"run_ids": ["live"], "model_id": "m", "alarms": [], "n_alarms": 0, "report": ""}
 
-    monkeypatch.setattr("flows.workload_watch.watch_workloads", watch)
+    monkeypatch.setattr("flows.workloads.watch_workloads", watch)
     ended = whorl("workloads", "watch", "--expect", "a", "--expect", "b", "--seconds", 10, "--subject", 77)
     assert ended.err.endswith("looked at 1 run: no new alarm\n")
     [live] = asked

@@ -15,7 +15,10 @@ import httpx
 import psutil
 import pytest
 
-from flows.server_file import load_key, read_server_file
+from flows.engine.servers import (
+    load_key,
+    read_server_file,
+)
 from tasks.warehouse.place import Warehouse
 
 START_S = 240.0
@@ -23,7 +26,8 @@ STOP_S = 90.0
 LOOK_EVERY_S = 0.5
 BUSY, TRIES = 503, 20
 SERVE = (
-    "import sys; from pathlib import Path; from flows.serve import serve; from tasks.settings import load_settings; "
+    "import sys; from pathlib import Path; from flows.engine.serving import serve; "
+    "from tasks.settings import load_settings; "
     "serve(load_settings({'whorl': {'home': sys.argv[1]}}).settings, port=0, say=lambda line: print(line, flush=True))"
 )
 

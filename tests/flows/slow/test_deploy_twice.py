@@ -11,8 +11,8 @@ import pytest
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[3]
 DEPLOY = (
-    "import sys; from pathlib import Path; from flows.environment import prepare; prepare(Path(sys.argv[1])); "
-    "from flows.deploy import deploy; from tasks.settings import load_settings; "
+    "import sys; from pathlib import Path; from flows.engine.servers import prepare; prepare(Path(sys.argv[1])); "
+    "from flows.engine.deploying import deploy; from tasks.settings import load_settings; "
     "print(*sorted({one.change for one in deploy(load_settings({'whorl': {'home': sys.argv[1]}}).settings)}))"
 )
 

@@ -11,10 +11,8 @@ from typing import Any
 import psutil
 import pytest
 
-from flows.deploy import deploy
-from flows.environment import child_environment
-from flows.fleet import POOL
-from flows.server_file import load_key
+from flows.engine.deploying import POOL, deploy
+from flows.engine.servers import child_environment, load_key
 from tasks.settings import Settings
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse

@@ -7,7 +7,7 @@ from typing import Any
 import psutil
 import pytest
 
-from flows.server_file import server_file
+from flows.engine.servers import server_file
 from tasks.warehouse import lock
 
 pytestmark = pytest.mark.slow

@@ -1,0 +1,147 @@
+"""The program `whorl`: runs one command and turns every error into one line and an exit code."""
+
+import atexit
+import importlib.util
+import os
+import re
+import stat
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+WRONG_INSTALLATION = 8
+INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h
+INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+TRACEBACK = "whorl-error-"  # in the folder for temporary files
+TRACEBACK_NAME = re.compile(rf"^{TRACEBACK}[a-z0-9_]{{8}}\.txt$")
+MOST_TRACEBACKS, TRACEBACK_KEPT_S = 20, 7 * 86_400
+
+
+def main() -> None:
+    """Run the command line of this process and exit with its code."""
+    atexit.register(_say_no_more)  # first in, last out: after Prefect's own farewells
+    sys.exit(run(sys.argv[1:]))
+
+
+def _say_no_more() -> None:
+    """Close stderr's file for what follows: DuckDB's binding lists what Prefect and others hold until the very end."""
+    sys.stderr.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; returns the exit code: 0, that of a WhorlError, 2 for wrong usage, 130 after Ctrl-C."""
+    _remove_old_tracebacks()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a name that this terminal cannot write is no reason to stop
+    if stranger := stranger_in_our_place():
+        print(f"whorl: {stranger}", file=sys.stderr)
+        return WRONG_INSTALLATION
+    from flows.cli.app import run_app  # not before the check: it imports what a stranger may hide
+
+    return _ending(
+        lambda: run_app(arguments), is_verbose=bool({"-v", "--verbose"} & set(arguments)), as_json="--json" in arguments
+    )
+
+
+def stranger_in_our_place() -> str | None:
+    """What is wrong if Python finds another project's package under one of our two generic names."""
+    for name in ("flows", "tasks"):
+        spec = importlib.util.find_spec(name)
+        found = [Path(place).resolve() for place in (spec.submodule_search_locations or [] if spec else [])]
+        if found != [(ROOT / name).resolve()]:
+            stands = ", ".join(str(place) for place in found) or "nothing"
+            return (
+                f"Python finds {stands} as package {name!r} instead of {ROOT / name}; remove the other package, "
+                "or install whorl into a virtual environment of its own"
+            )
+    return None
+
+
+def _ending(command: Callable[[], None], *, is_verbose: bool, as_json: bool = False) -> int:
+    """The exit code of the command, after its error was told and its output really written.
+
+    as_json: a machine reads on: an error is told as an object too, unless an answer was printed before it."""
+    from flows.cli.output import clean
+    from tasks.errors import WhorlError
+
+    code, said = 0, _n_printed()
+    try:
+        try:
+            command()
+        except SystemExit as ending:
+            code = ending.code if isinstance(ending.code, int) else 1
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+        except WhorlError as error:
+            print(f"whorl: {clean(str(error))}", file=sys.stderr)
+            code = error.exit_code
+            if as_json and _n_printed() == said:
+                _tell_machine(clean(str(error)), code)
+            _let_go(error)
+        sys.stdout.flush()  # a reader that has gone (`| head`) shows up only here
+    except BrokenPipeError:
+        return _without_reader()
+    except Exception as error:
+        _tell_bug(error, is_verbose=is_verbose)
+        return INTERNAL_ERROR
+    return code
+
+
+def _n_printed() -> int:
+    """How many objects commands have printed; where none did, nothing is imported to say so."""
+    machine_output = sys.modules.get("flows.cli.output")
+    return int(machine_output.printed()) if machine_output else 0
+
+
+def _tell_machine(message: str, code: int) -> None:
+    from flows.cli.output import show_json
+
+    show_json({"error": {"message": message, "exit_code": code}})
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Cut an error that was told from where it came from: Prefect keeps it, and DuckDB would complain at the exit."""
+    while error is not None:
+        error.__traceback__ = None
+        following, error.__cause__ = error.__cause__ or error.__context__, None
+        error.__context__ = None
+        error = following
+
+
+def _without_reader() -> int:
+    """Nobody reads on: end quietly, also when Python writes out its buffers at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
+
+
+def _tell_bug(error: Exception, *, is_verbose: bool) -> None:
+    line = " ".join(str(error).split()) or "no message"
+    print(f"whorl: unexpected {type(error).__name__}: {line}", file=sys.stderr)
+    text = "".join(traceback.format_exception(error))
+    if is_verbose:
+        print(text, file=sys.stderr)
+        return
+    handle, name = tempfile.mkstemp(prefix=TRACEBACK, suffix=".txt")  # 0600
+    with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
+        file.write(text)
+    print(f"whorl: this is a fault of whorl; the traceback is in {name}, and -v shows it", file=sys.stderr)
+
+
+def _remove_old_tracebacks() -> None:
+    """Remove this user's tracebacks but for the latest few, and those that are older than a week."""
+    with suppress(OSError):  # somebody else may tidy up at the same time; a start never fails by this
+        found = [entry for entry in os.scandir(tempfile.gettempdir()) if TRACEBACK_NAME.match(entry.name)]
+        states = {entry.path: entry.stat(follow_symlinks=False) for entry in found}
+        ours = [path for path, state in states.items() if stat.S_ISREG(state.st_mode) and state.st_uid == os.geteuid()]
+        ours.sort(key=lambda path: states[path].st_mtime, reverse=True)
+        oldest_s = time.time() - TRACEBACK_KEPT_S
+        for at, path in enumerate(ours):
+            if at >= MOST_TRACEBACKS or states[path].st_mtime < oldest_s:
+                Path(path).unlink()

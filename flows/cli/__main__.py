@@ -1,0 +1,5 @@
+"""`python -m flows.cli`: the program `whorl`."""
+
+from flows.cli import main
+
+main()

@@ -1,0 +1,439 @@
+"""`whorl advice`: which machines and cluster sizes should I use?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from flows.cli.invocation import (
+    Invocation,
+    invocation_of,
+)
+from flows.cli.options import (
+    Json,
+    Renamed,
+    Seed,
+    Source,
+    absolute_paths,
+    one_source,
+    renamed_columns,
+)
+from flows.cli.output import (
+    Column,
+    show_table,
+)
+
+if TYPE_CHECKING:
+    from tasks.report.result import Result
+
+EXAMPLE = "job=workload"
+Machines = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Machine types with vCPU, memory and price; without it those of the settings"),
+]
+Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Write a page with figures, and tables, there")]
+
+
+def search(
+    context: typer.Context,
+    history: Annotated[
+        Path, typer.Option(metavar="FILE", help="Runs so far: job, machine_type, nodes, runtime_s, status")
+    ],
+    machines: Machines = None,
+    job: Annotated[str | None, typer.Option(help="The job; not needed while the table has only one")] = None,
+    nodes: Annotated[
+        str | None,
+        typer.Option(metavar="N,N…", help="Numbers of nodes to consider, such as 4,8,16", show_default=False),
+    ] = None,
+    max_vcpu: Annotated[
+        int | None, typer.Option(help="Largest cluster to consider, in vCPU", show_default=False)
+    ] = None,
+    memory_gb: Annotated[
+        float | None, typer.Option(min=0, help="Memory that the job needs over all nodes, in GB", show_default=False)
+    ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Runs with smaller inputs (job, input_bytes, peak_bytes) that say how much memory"
+        ),
+    ] = None,
+    input_gb: Annotated[
+        float | None, typer.Option(help="Size of the whole input, for --profile", show_default=False)
+    ] = None,
+    peaks_of: Annotated[
+        str | None, typer.Option(metavar="SOURCE", help="Source of job runs whose recorded peaks say how much memory")
+    ] = None,
+    max_runtime: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Longest runtime that will do, such as 30min", show_default=False)
+    ] = None,
+    ran: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TYPE:NODES", help="Add a run to the history first, such as m4.xlarge:8", show_default=False
+        ),
+    ] = None,
+    took: Annotated[str | None, typer.Option(metavar="TIME", help="How long that run took", show_default=False)] = None,
+    status: Annotated[Literal["completed", "failed", "killed"], typer.Option(help="How that run ended")] = "completed",
+    renamed: Renamed = None,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Say on which configuration to run next, and when to stop.
+
+    Ask, run it, and tell what came of it with --ran and --took: the table of runs is all that is remembered, and asking
+    again with the same table gives the same answer."""
+    from tasks.advice import steps
+
+    invocation = invocation_of(context)
+    asked = {"nodes": whole_numbers(nodes), "max_vcpu": max_vcpu}
+    flags = {"advice": {"search": {key: value for key, value in asked.items() if value is not None}}}
+    settings = invocation.resolved(flags).settings
+    columns = renamed_columns(renamed, EXAMPLE)
+    if ran is not None:
+        machine_type, n = parse_configuration(ran)
+        run = (machine_type, n, seconds("--took", took), status)
+        steps.tell(str(history.absolute()), job, machines, settings.advice.search, run, columns)
+    found = steps.search(
+        str(history.absolute()),
+        job,
+        machines,
+        settings.advice.search,
+        {
+            "memory_gb": memory_gb,
+            "profile": profile,
+            "input_gb": input_gb,
+            "recorded": peaks_of,
+            "warehouse": settings.warehouse if peaks_of else None,
+        },
+        None if max_runtime is None else seconds("--max-runtime", max_runtime),
+        columns,
+    )
+    from tasks.report.advice import next_run_result
+
+    result = next_run_result(found, f"whorl advice search --history {history} --job {found.job}")
+    tell(invocation, result, found, as_json=as_json, out=out, name=f"advice-search-{found.job}")
+
+
+def evaluate(
+    context: typer.Context,
+    runs: Annotated[
+        str, typer.Argument(metavar="RUNS", help="Table of jobs with a run on each of many configurations")
+    ],
+    machines: Machines = None,
+    needs: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Memory needs: job, need_gb (0: any will do, empty: not clear)")
+    ] = None,
+    scores: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Scores of machine types: machine_type, aspect, score")
+    ] = None,
+    searches: Annotated[
+        int | None, typer.Option(help="Searches of each method for each job", show_default=False)
+    ] = None,
+    seed: Seed = None,
+    renamed: Renamed = None,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Replay every search method on a table of runs, and say what each would have found.
+
+    With --out the searches are kept there, and a call that was interrupted goes on."""
+    from flows.cli.invocation import progress_bar
+    from tasks.advice import steps
+
+    invocation = invocation_of(context)
+    asked = {"searches": searches, "seed": seed}
+    flags = {"advice": {"evaluate": {key: value for key, value in asked.items() if value is not None}}}
+    settings = invocation.resolved(flags).settings
+    [path], columns = absolute_paths([runs]), renamed_columns(renamed, EXAMPLE)
+    folder = None if out is None else str(out.absolute())
+    with progress_bar(invocation):
+        figures = steps.evaluate(
+            path, machines, needs, scores, settings.advice.search, settings.advice.evaluate, columns, folder
+        )
+    from tasks.report.advice import evaluation_result
+
+    result = evaluation_result(figures, Path(path).name, f"whorl advice evaluate {runs}")
+    tell(invocation, result, figures, as_json=as_json, out=out, name="advice-evaluation")
+
+
+def estimate(
+    context: typer.Context,
+    onto: Annotated[str, typer.Option(metavar="MACHINE", help="The machine, or machine type, to estimate for")],
+    traces: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="Trace of a workflow (Nextflow's trace.txt, or a table); repeatable"),
+    ] = None,
+    job: Annotated[
+        str | None, typer.Option(help="A recurring job of `whorl jobs` in place of traces", show_default=False)
+    ] = None,
+    source: Source = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", metavar="MACHINE", help="The machine that runs are taken from", show_default=False),
+    ] = None,
+    scores: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Scores of machines: machine_type, aspect, score")
+    ] = None,
+    scores_of: Annotated[
+        str | None, typer.Option(metavar="SOURCE", help="Source of `whorl nodes` whose benchmarks say the scores")
+    ] = None,
+    machine: Annotated[
+        str | None,
+        typer.Option(help="Where traces ran that do not say it; else the name of their folder", show_default=False),
+    ] = None,
+    size_ratio: Annotated[float, typer.Option(help="Size of the input, over the largest that has run")] = 1.0,
+    deadline: Annotated[
+        str | None, typer.Option(metavar="TIME", help="With --job: how often it would be late", show_default=False)
+    ] = None,
+    renamed: Renamed = None,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Say how long tasks or a recurring job take on a machine that was not tried, and how sure that is.
+
+    Tasks: from their runs on one machine, and scores of both. A job: from its stages, and what other jobs met there."""
+    from tasks.advice import steps
+    from tasks.report import advice as answers
+
+    if bool(traces) == (job is not None):
+        raise typer.BadParameter("expected --traces PATH or --job JOB, one of them")
+    invocation = invocation_of(context)
+    settings = invocation.resolved().settings
+    again = f"whorl advice estimate --onto {onto}"
+    if job is not None:
+        deadline_s = None if deadline is None else seconds("--deadline", deadline)
+        params = settings.advice.transfer
+        named = one_source(settings.warehouse, source)
+        told = steps.estimate_job(settings.warehouse, named, job, onto, params, start=start or "")
+        figures = answers.transfer_figures(told, params.confidence, deadline_s)
+        result = answers.transfer_result(told, params.confidence, deadline_s, f"{again} --job {job}")
+    else:
+        columns = renamed_columns(renamed, "size=rchar")
+        found = steps.estimate_traces(
+            absolute_paths(traces),
+            onto,
+            steps.scores_for(scores, settings.warehouse, scores_of, columns),
+            settings.advice.estimate,
+            start=start or "",
+            machine=machine or "",
+            size_ratio=size_ratio,
+            renamed=columns,
+        )
+        figures = answers.estimate_figures(found)
+        result = answers.estimate_result(found, f"{again} --traces {' --traces '.join(traces or [])}")
+    tell(invocation, result, figures, as_json=as_json, out=out, name=f"advice-estimate-{onto}")
+
+
+def choose(
+    context: typer.Context,
+    history: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Runs on one type: job, machine_type, runtime_s, cpu_s, read_bytes, …"),
+    ] = None,
+    machines: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Types to choose from: their vCPU, memory_gb and price_per_h")
+    ] = None,
+    scores: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Scores of all types: machine_type, aspect (cpu_one_thread, cpu_all_threads, disk), score",
+        ),
+    ] = None,
+    job: Annotated[str | None, typer.Option(help="The job; not needed while the table has only one")] = None,
+    deadline: Annotated[
+        str | None, typer.Option(metavar="TIME", help="What takes longer is late, such as 30s", show_default=False)
+    ] = None,
+    late_share: Annotated[float | None, typer.Option(help="Share of runs that may be late", show_default=False)] = None,
+    source: Annotated[
+        str | None, typer.Option(metavar="TYPE", help="The type to go by where the job has run on several")
+    ] = None,
+    recording: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="A recording of advice record: answers, checked with what was held back"),
+    ] = None,
+    renamed: Renamed = None,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Say which machine type is the cheapest on which a job is rarely late, from its runs on one type.
+
+    With scores of all types it says how sure that is, why, and which run would tell most."""
+    from tasks.advice import steps
+    from tasks.report.advice import choice_result, story_result
+
+    invocation = invocation_of(context)
+    asked = {"choose": {"late_share": late_share}} if late_share is not None else {}
+    params = invocation.resolved({"advice": asked}).settings.advice.choose
+    if recording is not None:
+        if history or machines or scores or deadline:
+            raise typer.BadParameter("--recording has its own tables and deadlines; expected it alone, or with --job")
+        told = steps.recorded_story(str(recording.absolute()), params, job)
+        figures, name = steps.as_figures(told), "advice-story"
+        result = story_result(told, recording.name, f"whorl advice choose --recording {recording}", job)
+    else:
+        if history is None or machines is None:
+            raise typer.BadParameter("expected --history and --machines with --deadline, or --recording")
+        limit_s = seconds("--deadline", deadline)
+        columns = renamed_columns(renamed, EXAMPLE)
+        [table, kinds] = absolute_paths([str(history), machines])
+        found = steps.choose(table, job, kinds, scores, limit_s, params, columns, source)
+        figures, name = steps.as_figures(found), f"advice-choose-{found.job}"
+        again = f"whorl advice choose --history {history} --machines {machines} --job {found.job} --deadline {deadline}"
+        result = choice_result(found, again)
+    tell(invocation, result, figures, as_json=as_json, out=out, name=name)
+
+
+def record(
+    context: typer.Context,
+    minutes: Annotated[
+        float | None, typer.Option(help="How long runs are started; the next call with the same folder goes on")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Decides inputs, parameters and the order of runs")] = None,
+    blocks: Annotated[int | None, typer.Option(help="Stretches, each with every job on every type")] = None,
+    repeats: Annotated[int | None, typer.Option(help="How often disturbed runs are repeated, at the end")] = None,
+    out: Annotated[Path | None, typer.Option(help="Its folder; otherwise <home>/recordings/advice")] = None,
+    as_json: Json = False,
+) -> None:
+    """Run recurring jobs and benchmarks on machine types that this machine emulates, and record them.
+
+    Needs root for control groups, and sysbench, fio and ioping. Prices are invented."""
+    from flows.cli.invocation import flow_running
+    from tasks.advice.record.plan import RecordParams
+
+    invocation = invocation_of(context)
+    asked = {"minutes": minutes, "seed": seed, "blocks": blocks, "repeats": repeats}
+    params = RecordParams(**{key: value for key, value in asked.items() if value is not None})
+    settings = invocation.resolved({}).settings
+    folder = out.absolute() if out else settings.warehouse.home / "recordings" / "advice"
+    with flow_running(invocation):
+        from flows.advice import record_advice
+        from flows.parameters import AdviceRecordParams
+
+        found = record_advice(AdviceRecordParams(folder=str(folder), record=params))
+    if as_json:
+        from flows.cli.output import show_json
+
+        show_json(found)
+        return
+    print(found["folder"])
+    invocation.note(f"{found['n_done']:,} of {found['n_planned']:,} runs so far, {found['n_clean']:,} undisturbed")
+    invocation.note(f"next: whorl advice choose --recording {found['folder']}")
+
+
+def groups(
+    context: typer.Context,
+    scores: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Scores of machines: machine, aspect, score, low, high; without it those of nodes"
+        ),
+    ] = None,
+    source: Source = None,
+    aspects: Annotated[
+        str | None,
+        typer.Option(metavar="A,A…", help="Aspects that count; of a wide table, its columns", show_default=False),
+    ] = None,
+    traces: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Resource trace of a workflow, whose tasks are assigned")
+    ] = None,
+    kubectl: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a script there that labels the nodes of a cluster")
+    ] = None,
+    seed: Seed = None,
+    renamed: Renamed = None,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Say which machines are alike, which differ by more than their scores vary, and which tasks belong where."""
+    from tasks.advice import steps
+    from tasks.advice.groups import kubectl_script
+
+    invocation = invocation_of(context)
+    flags = {"advice": {"groups": {"seed": seed}}} if seed is not None else {}
+    settings = invocation.resolved(flags).settings
+    if scores is None:
+        from flows.cli.nodes import one_node_source
+
+        source = one_node_source(settings.warehouse, source)
+    found = steps.groups(
+        None if scores is None else str(scores.absolute()),
+        source,
+        settings.warehouse,
+        [part.strip() for part in aspects.split(",")] if aspects else [],
+        None if traces is None else str(traces.absolute()),
+        settings.advice.groups,
+        renamed_columns(renamed, "machine=host"),
+    )
+    if kubectl is not None:
+        kubectl.write_text(kubectl_script(found.grouping))
+        invocation.note(f"script: {kubectl}")
+    name = f"advice-groups-{found.name}"
+    tell(invocation, found.result(), found.as_json(), as_json=as_json, out=out, name=name)
+
+
+def tell(
+    invocation: Invocation, result: "Result", figures: object, *, as_json: bool, out: Path | None, name: str
+) -> None:
+    """Print a result for people, or its figures as JSON; out: a folder for its page, of this name."""
+    if out is not None:
+        from tasks.report.page import write_result
+
+        invocation.note(f"page: {write_result(out.absolute(), name, result)}")
+    if as_json:
+        from flows.cli.output import show_json
+
+        show_json(figures)
+    else:
+        show_result(result)
+
+
+def show_result(result: "Result") -> None:
+    """Print a result: the answer, how sure, why, then its tables."""
+    print(result.answer)
+    if result.certainty:
+        print(result.certainty)
+    for reason in result.reasons:
+        print(f"- {reason}")
+    for table in result.tables:
+        if table.rows:
+            print(f"\n{table.title}")
+            kinds = {True: "number", False: "text"}
+            columns = [Column(one.key, one.title, one.show, kind=kinds[one.is_number]) for one in table.columns]  # type: ignore[arg-type]
+            show_table(table.rows, columns)
+    if result.made_of:
+        print(f"\n{result.made_of}")
+
+
+def whole_numbers(text: str | None) -> list[int] | None:
+    """Numbers of nodes from 4,8,16. Raises BadParameter."""
+    if text is None:
+        return None
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise typer.BadParameter(f"--nodes {text!r}: expected whole numbers such as 4,8,16") from error
+    if min(numbers) < 1:
+        raise typer.BadParameter(f"--nodes {text!r}: expected numbers from 1")
+    return numbers
+
+
+def parse_configuration(text: str) -> tuple[str, int]:
+    """Machine type and number of nodes from m4.xlarge:8. Raises BadParameter."""
+    machine_type, _, n = text.rpartition(":")
+    if not machine_type or not n.isdecimal() or int(n) < 1:
+        raise typer.BadParameter(f"--ran {text!r}: expected TYPE:NODES, such as m4.xlarge:8")
+    return machine_type, int(n)
+
+
+def seconds(option: str, text: str | None) -> float:
+    """A time from 90s, 30min or 1.5h; a bare number is seconds. Raises BadParameter."""
+    import re
+
+    from tasks.quantities import factor_of
+
+    matched = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*", text or "")
+    factor = factor_of({"": "s", "m": "min"}.get(matched[2], matched[2]), "s") if matched else None
+    if matched is None or factor is None or float(matched[1]) <= 0:
+        raise typer.BadParameter(f"{option} {text!r}: expected a time above 0, such as 90s, 30min or 1.5h")
+    return float(matched[1]) * factor

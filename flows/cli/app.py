@@ -1,0 +1,220 @@
+"""The tree of commands: `whorl <word> <verb>`. It imports neither settings nor prefect: a verb does, when it runs."""
+
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer.core import TyperArgument, TyperGroup
+
+from flows.cli import admin, advice, data, demo, jobs, jobs_answers, nodes, nodes_verdicts, runs, workloads
+from flows.cli.invocation import Invocation
+
+if TYPE_CHECKING:
+    from typer._click import Command, Context, HelpFormatter
+
+WITH_VALUE, WITHOUT_VALUE = ("--home",), ("-q", "--quiet", "-v", "--verbose")
+TITLE = "Fingerprints for big-data infrastructure: nodes, workloads, recurring jobs, and advice on machines."
+EPILOG = "Every setting has its place in conf/; 'whorl config' shows each of them and where its value came from."
+LOG_FORMAT = "%(name)s: %(message)s"
+WRONG_USAGE = 2
+WHOLE = 1_000  # characters of a sentence, none of which is cut
+
+VERBS: dict[str, Callable[..., None]] = {
+    "demo": demo.demo,
+    "report": admin.report,
+    "query": data.query,
+    "config": data.config,
+    "doctor": admin.doctor,
+    "serve": admin.serve,
+    "deploy": admin.deploy,
+}
+GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
+    "jobs": (
+        "Recurring jobs: how will the next run vary, why, and what would reduce it?",
+        {
+            "ingest": jobs.ingest,
+            "summary": jobs.summary,
+            "watch": jobs.watch,
+            "characterise": jobs.characterise,
+            "train": jobs.train,
+            "predict": jobs_answers.predict,
+            "explain": jobs_answers.explain,
+            "whatif": jobs_answers.whatif,
+            "evaluate": jobs.evaluate,
+            "record": jobs.record,
+        },
+    ),
+    "workloads": (
+        "Workloads: what is running on this machine, known or unknown?",
+        {
+            "ingest": workloads.ingest,
+            "fingerprint": workloads.fingerprint,
+            "train": workloads.train,
+            "identify": workloads.identify,
+            "watch": workloads.watch,
+            "changepoints": workloads.changepoints,
+            "evaluate": workloads.evaluate,
+            "record": workloads.record,
+        },
+    ),
+    "nodes": (
+        "Nodes: how good is each in each resource, and is it degrading?",
+        {
+            "record": nodes.record,
+            "ingest": nodes.ingest,
+            "summary": nodes.summary,
+            "preprocess": nodes.preprocess,
+            "metrics": nodes.metrics,
+            "rank": nodes.rank,
+            "train": nodes_verdicts.train,
+            "tune": nodes_verdicts.tune,
+            "fingerprint": nodes_verdicts.fingerprint,
+            "watch": nodes_verdicts.watch,
+            "explain": nodes_verdicts.explain,
+            "evaluate": nodes_verdicts.evaluate,
+            "report": nodes.report,
+        },
+    ),
+    "advice": (
+        "Advice: which machines and cluster sizes should I use?",
+        {
+            "search": advice.search,
+            "evaluate": advice.evaluate,
+            "estimate": advice.estimate,
+            "choose": advice.choose,
+            "record": advice.record,
+            "groups": advice.groups,
+        },
+    ),
+    "runs": (
+        "Runs of flows: what was asked, what was found",
+        {"list": runs.list_runs, "show": runs.show, "compare": runs.compare},
+    ),
+    "models": (
+        "Trained models, and which of them is in use",
+        {"list": runs.list_models, "promote": runs.promote, "rollback": runs.rollback},
+    ),
+    "warehouse": (
+        "Copies of the warehouse, rebuilding, tidying up",
+        {
+            "snapshot": data.snapshot,
+            "rebuild": data.rebuild,
+            "backup": data.backup,
+            "restore": data.restore,
+            "prune": data.prune,
+            "hashes": data.hashes,
+            "dictionary": data.dictionary,
+        },
+    ),
+    "datasets": ("Public reference data, and fetching it", {"list": data.list_data_sets, "fetch": data.fetch}),
+}
+
+
+def run_app(arguments: list[str]) -> None:
+    """Run one command; ends with SystemExit, or with the error of the command."""
+    app = build_app(is_rich=sys.stdout.isatty() and sys.stderr.isatty())
+    app(args=hoisted(arguments), prog_name="whorl")
+
+
+def hoisted(arguments: list[str]) -> list[str]:
+    """The shared options first, wherever the user wrote them: `whorl runs list --home X` works as well."""
+    ours: list[str] = []
+    rest: list[str] = []
+    waiting = list(arguments)
+    while waiting and waiting[0] != "--":
+        argument = waiting.pop(0)
+        if argument in WITHOUT_VALUE or argument.startswith("--home="):
+            ours.append(argument)
+        elif argument in WITH_VALUE and waiting:
+            ours += [argument, waiting.pop(0)]
+        else:
+            rest.append(argument)
+    return [*ours, *rest, *waiting]
+
+
+def build_app(*, is_rich: bool = False) -> typer.Typer:
+    """All commands; help and usage errors are drawn with rich on a terminal and are plain elsewhere."""
+    app = typer.Typer(
+        name="whorl",
+        cls=Group,
+        help=TITLE,
+        epilog=EPILOG,
+        invoke_without_command=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich" if is_rich else None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(help=TITLE, epilog=EPILOG)(shared_options)
+    for name, (title, verbs) in GROUPS.items():
+        group = typer.Typer(help=title, no_args_is_help=True)
+        for verb, function in verbs.items():
+            group.command(verb)(function)
+        app.add_typer(group, name=name, cls=Group)
+    for verb, function in VERBS.items():
+        app.command(verb)(function)
+    return app
+
+
+class Group(TyperGroup):
+    """Commands with the whole first sentence of their help, and arguments without the type that Python has for them."""
+
+    def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:
+        """Write the list of commands; a sentence that is longer than the line goes on in the next one."""
+        named = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, found.get_short_help_str(WHOLE)) for name, found in named if found])
+
+    def get_command(self, ctx: "Context", cmd_name: str) -> "Command | None":
+        """The command of that name."""
+        found = super().get_command(ctx, cmd_name)
+        for one in found.params if found else ():
+            if isinstance(one, TyperArgument) and one.metavar:
+                one.display_type_rich = lambda **_: None  # type: ignore[method-assign]  # the metavar says it
+        return found
+
+
+def shared_options(
+    context: typer.Context,
+    home: Annotated[Path | None, typer.Option(help="Home folder, instead of WHORL_HOME and conf/whorl.yaml")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only results and errors: no notes, no bars")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the log of the work, and tracebacks")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit")] = False,
+) -> None:
+    """Take the options that all verbs share; they may stand before or after the verb."""
+    if version:
+        show_version()
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+        raise typer.Exit(WRONG_USAGE)
+    place = Path.cwd() / home.expanduser() if home else None
+    context.obj = Invocation(home=place, is_quiet=quiet, is_verbose=verbose)
+    show_log(logging.INFO if verbose else logging.ERROR if quiet else logging.WARNING)
+
+
+def show_log(level: int) -> None:
+    """Print what whorl's own code logs on stderr, from this level on; what libraries log is left as it is."""
+    handler = StderrHandler(level)
+    handler.setFormatter(logging.Formatter(LOG_FORMAT))
+    for package in ("tasks", "flows"):
+        logger = logging.getLogger(package)
+        logger.handlers = [old for old in logger.handlers if not isinstance(old, StderrHandler)] + [handler]
+        logger.setLevel(min(level, logging.WARNING))
+
+
+class StderrHandler(logging.Handler):
+    """Prints to what sys.stderr is at that moment."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one record."""
+        print(self.format(record), file=sys.stderr)
+
+
+def show_version() -> None:
+    """Print `whorl` and its version."""
+    from importlib import metadata
+
+    print(f"whorl {metadata.version('whorl')}")

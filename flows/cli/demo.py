@@ -1,0 +1,246 @@
+"""`whorl demo`: the whole story on recorded data, as five short answers."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import typer
+
+from flows.cli.invocation import flow_running, invocation_of
+from flows.cli.options import Json
+from flows.cli.output import (
+    as_command,
+    clean,
+    counted,
+    show_facts,
+)
+from tasks.quantities import duration, ratio, share
+
+if TYPE_CHECKING:
+    from flows.demo import (
+        AdviceTold,
+        BestIn,
+        Degrading,
+        NodesTold,
+        Riskiest,
+        Told,
+        VerdictsTold,
+        WorkloadTold,
+    )
+    from tasks.settings import Settings
+
+KEPT = "demo.json"
+NO_RISK = "none: no job has enough runs for a prediction"
+UNKNOWN = "an unknown workload"
+GOING_ON = ("confirmed", "suspected")
+NEVER = "none: no node was flagged often enough for an alarm"
+ALARMS = "SELECT word, raised_at, message FROM ops.alarms"
+
+
+def demo(context: typer.Context, as_json: Json = False) -> None:
+    """Tell the whole story on recorded jobs, workloads, nodes and machine types.
+
+    The log that whorl ships is read, summarised, watched and predicted, a recorded run of a workload that was held out
+    is named, recorded nodes are ranked, and a job gets a machine type, in a home of its own: --home, or demo/ in the
+    home folder. The same demo again adds nothing, and answers at once while recordings, settings, code and that home
+    are as they were."""
+    from flows.cli.output import show_json
+
+    invocation = invocation_of(context)
+    if invocation.home is None:
+        invocation = replace(invocation, home=invocation.warehouse.home / "demo")
+    settings = invocation.settings
+    told = _kept(settings)
+    if told is None:
+        with flow_running(invocation):
+            from flows.demo import tell_demo
+            from flows.parameters import DemoParams
+
+            told = tell_demo(
+                DemoParams(
+                    warehouse=settings.warehouse,
+                    jobs=settings.jobs,
+                    workloads=settings.workloads,
+                    nodes=settings.nodes,
+                    advice=settings.advice,
+                )
+            )
+        _keep(settings, told)
+    if as_json:
+        show_json(told)
+    else:
+        show_told(told, settings.warehouse.home)
+
+
+def _kept(settings: "Settings") -> "Told | None":
+    """What the last demo told, if all that it rests on is as it was. An ending that nobody can read is none."""
+    try:
+        found = json.loads((settings.warehouse.home / KEPT).read_text(encoding="utf-8"))
+        return cast("Told", found["told"]) if found["state"] == _state(settings) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _keep(settings: "Settings", told: "Told") -> None:
+    """Write down what was told, without alarms: told again, none of them is new."""
+    file = settings.warehouse.home / KEPT
+    draft = file.with_name(f"{KEPT}.part")
+    draft.write_text(json.dumps({"state": _state(settings), "told": {**told, "alarms": []}}), encoding="utf-8")
+    draft.replace(file)
+
+
+def _state(settings: "Settings") -> str:
+    """Hash of all that the answers rest on: settings, code, recordings, and what the demo has made of them."""
+    from tasks import datasets
+    from tasks.warehouse.versions import CODE_SUFFIXES, ROOT, contents_hash
+
+    warehouse = settings.warehouse
+    log = warehouse.file.with_name(f"{warehouse.file.name}.wal")
+    made = (warehouse.file, log, warehouse.models, Path(warehouse.landing_folder), warehouse.home / "reports")
+    parts = (
+        settings.model_dump_json(),
+        contents_hash(ROOT / "flows", ROOT / "tasks", suffixes=CODE_SUFFIXES),
+        contents_hash(*(datasets.RECORDED / word for word in ("jobs", "workloads", "nodes", "advice"))),
+        contents_hash(*made),
+    )
+    return " ".join(parts)
+
+
+def show_told(told: "Told", home: Path) -> None:
+    """Print five answers, each with how sure it is and why; then where to look, and what was read."""
+    workload, nodes = told["workload"], told["nodes"]
+    answers = {
+        "Which job's next run is most at risk?": _risk(told["riskiest"]),
+        "What ran here?": _named(workload),
+        "Which node is best?": _best(nodes),
+        "Is a node degrading?": _health(nodes["verdicts"]),
+        "Which machine type should a job run on?": _advised(told["advice"]),
+    }
+    for question, facts in answers.items():
+        print(question)
+        show_facts({f"  {name}": value for name, value in facts.items()})
+        print()
+    index = str(Path(told["report"]).with_name("index.html"))
+    show_facts(
+        {"all on one page": index, "jobs": told["report"], "workloads": workload["report"], "nodes": nodes["report"]}
+    )
+    print()
+    show_facts(_read(told))
+    print()
+    ask = as_command("--home", home)
+    show_facts(
+        {
+            "look further": f"whorl jobs summary {ask}",
+            "all alarms": f"{as_command('whorl', 'query', ALARMS)} {ask}",
+        }
+    )
+
+
+def _read(told: "Told") -> dict[str, str]:
+    """What was read, a line a word."""
+    n_files, workload, nodes = told["n_files"], told["workload"], told["nodes"]
+    refused = f", {counted(told['n_quarantined'], 'row')} refused" if told["n_quarantined"] else ""
+    emulated = f", {nodes['n_emulated']:,} of them emulated" if nodes["n_emulated"] else ""
+    said = {
+        "jobs": f"{counted(told['n_runs'], 'run')} of {counted(told['n_jobs'], 'job')}{refused}",
+        "workloads": f"{counted(workload['n_runs'] + workload['n_held_out'] + 1, 'run')} of "
+        f"{counted(workload['n_workloads'], 'workload')}",
+        "nodes": f"{counted(nodes['n_executions'], 'execution')} of benchmarks on "
+        f"{counted(nodes['n_nodes'], 'node')}{emulated}",
+    }
+    return {f"read {word}": f"{line}, from {counted(n_files.get(word, 0), 'file')}" for word, line in said.items()}
+
+
+def _risk(found: "Riskiest | None") -> dict[str, str]:
+    if found is None:
+        return {"answer": NO_RISK}
+    chance, usual, bound = share(found["exceeds_2x_share"]), duration(found["usual_s"]), duration(found["p95_s"])
+    return {
+        "answer": found["group_key"],
+        "how sure": f"over twice its usual {usual} with probability {chance}; 95 % under {bound}",
+        "because": found["because"],
+        "would help": found["would_help"],
+    }
+
+
+def _named(told: "WorkloadTold") -> dict[str, str]:
+    """What the model made of the run that it has never seen, and the counters and phases that say so."""
+    named = f"{told['workload']}, a known workload" if told["workload"] else UNKNOWN
+    label = "so it is labelled" if told["workload"] == told["label"] else f"labelled {told['label']}, so that is wrong"
+    others = f"{share(told['accuracy'])} of {counted(told['n_held_out'], 'other run')} that it has not seen"
+    return {
+        "answer": f"{named} ({label}): {told['run_id']}, which was held out",
+        "how sure": f"{share(told['confidence'])}; the model is right for {others}",
+        "because": clean(next(iter(told["reasons"]), "no counter or phase stands out")),
+    }
+
+
+def _advised(told: "AdviceTold") -> dict[str, str]:
+    return {
+        "answer": told["answer"],
+        "how sure": told["sureness"],
+        "because": told["reason"],
+        "profile next": told["next_run"],
+        "held back": " ".join(told["checks"][:2]),
+    }
+
+
+def _best(told: "NodesTold") -> dict[str, str]:
+    overall, *aspects = told["best"]
+    same = [one["aspect"] for one in aspects if one["nodes"] == overall["nodes"]]
+    others = [f"{_nodes(one)} in {one['aspect']}" for one in aspects if one["nodes"] != overall["nodes"]]
+    first = [f"it is best in {', '.join(same)}"] if same else []
+    return {
+        "answer": f"{_nodes(overall)}, {ratio(overall['score'])} times the reference fleet",
+        "because": "; ".join(first + others),
+    }
+
+
+def _nodes(best: "BestIn") -> str:
+    return " and ".join(best["nodes"]) + (" (tied)" if len(best["nodes"]) > 1 else "")
+
+
+def _health(verdicts: "VerdictsTold") -> dict[str, str]:
+    """Which node is degrading, how far verdicts can be trusted, and what watching costs."""
+    flagged = f"{verdicts['n_flagged']:,} of {counted(verdicts['n_judged'], 'execution')} are flagged"
+    figures = verdicts["figures"]
+    unseen = (
+        f"; of those that it has not seen the detector finds {share(figures['recall'])} under recorded stress, "
+        f"and flags {figures['false_alarms_per_1000']:,.0f} of 1,000 others"
+        if "recall" in figures and "false_alarms_per_1000" in figures
+        else ""
+    )
+    return {
+        "answer": _degrading(verdicts["degrading"]),
+        "how sure": f"{flagged}{unseen}",
+        "costs": _cost(verdicts["cost_share"]),
+    }
+
+
+def _degrading(found: "list[Degrading]") -> str:
+    now = [one for one in found if one["state"] in GOING_ON]
+    if not now:
+        return _cleared(found)
+    first, *others = now
+    flags = f"{counted(first['n_flagged'], 'execution')} flagged, {first['n_stressed']:,} of them under recorded stress"
+    worst = f", most in {clean(first['worst'])}" if first["worst"] else ""
+    also = f"; also {', '.join(map(_place, others))}" if others else ""
+    return f"{_place(first)}: {flags}{worst}{also}"
+
+
+def _cleared(found: "list[Degrading]") -> str:
+    if not found:
+        return NEVER
+    last = max(found, key=lambda one: one["since"])
+    return f"none now; the last was {last['node']} in {last['aspect']}, cleared {last['since']} UTC"
+
+
+def _place(one: "Degrading") -> str:
+    return f"{one['node']} in {one['aspect']} ({one['state']})"
+
+
+def _cost(share_of_time: float | None) -> str:
+    if share_of_time is None:
+        return "not known"
+    return f"{share(share_of_time)} of a node's time at most, at the pace of the recording"

@@ -1,0 +1,188 @@
+"""What verbs that read files print: rows kept and refused, and why; with --dry-run what each file would give."""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from flows.cli.invocation import Invocation
+from flows.cli.output import (
+    Column,
+    clean,
+    count,
+    show_facts,
+    show_table,
+    text,
+)
+from tasks.quantities import share
+
+if TYPE_CHECKING:
+    from flows.engine.file_intake import NotAllRead
+    from tasks.tally import Preview
+    from tasks.warehouse.place import Warehouse
+
+Found = TypeVar("Found")
+MOST_REASONS = 5
+FILES = """
+    SELECT batch_id, origin AS path, reader, n_read, n_kept, n_quarantined
+    FROM ops.files WHERE source = $source AND ($ids IS NULL OR list_contains($ids, batch_id)) ORDER BY origin
+"""
+REASONS = """
+    SELECT reason, count(*) AS n_rows, min(place) AS first_place FROM ops.quarantine
+    WHERE source = $source AND ($ids IS NULL OR list_contains($ids, batch_id))
+    GROUP BY reason ORDER BY n_rows DESC, reason LIMIT $most
+"""
+JOBS_WITHOUT_USERS = """
+    SELECT count(DISTINCT coalesce(replace(group_key, ' · ' || user_name, ''), group_key)) AS n
+    FROM jobs.runs WHERE source = $source
+"""
+SHARES = ("recurring_share", "support_3_share", "support_20_share")
+FILE_COLUMNS = (
+    Column("path", "file", lambda path: text(PurePosixPath(str(path)).name or path), kind="key"),
+    Column("reader", "format", kind="name"),
+    Column("n_read", "rows", count, kind="number"),
+    Column("n_kept", "kept", count, kind="number"),
+    Column("n_quarantined", "refused", count, kind="number"),
+)
+REASON_COLUMNS = (
+    Column("n_rows", "refused", count, kind="number"),
+    Column("first_place", "first in line", count, kind="number"),
+    Column("reason", "because"),
+)
+
+
+def partly(ingested: Callable[[], Found]) -> tuple[Found, "NotAllRead | None"]:
+    """What a flow that reads files found, also if it could not read all of them: then with the error that says so."""
+    from flows.engine.file_intake import NotAllRead
+
+    try:
+        return ingested(), None
+    except NotAllRead as error:
+        return cast(Found, error.result), error
+
+
+def not_loaded(error: "NotAllRead | None") -> dict[str, list[str]]:
+    """The lines about files that are not loaded, as part of a result."""
+    return {"not_loaded": error.refused if error else []}
+
+
+def read_results(warehouse: "Warehouse", source: str, batches: list[str] | None) -> dict[str, Any]:
+    """Files and most frequent reasons of refusal. batches: only these files; None for all of the source."""
+    from flows.cli.output import records
+    from tasks.warehouse.connection import fetch
+
+    if not warehouse.file.exists():  # there was nothing to read
+        return {"source": source, "files": [], "refused": []}
+    files = records(fetch(warehouse, FILES, {"source": source, "ids": batches}))
+    reasons = records(fetch(warehouse, REASONS, {"source": source, "ids": batches, "most": MOST_REASONS}))
+    return {"source": source, "files": files, "refused": reasons}
+
+
+def file_results(warehouse: "Warehouse", source: str, batches: list[str] | None = None) -> dict[str, Any]:
+    """Files and most frequent reasons of refusal, and how much of the whole source recurs.
+
+    batches: only these files; by default all of the source."""
+    from tasks.jobs.summary import read_summary
+    from tasks.warehouse.connection import fetch
+
+    found, totals = read_results(warehouse, source, batches), read_summary(warehouse, source)
+    kept = ("n_runs", "n_groups", *SHARES)
+    without_users = int(fetch(warehouse, JOBS_WITHOUT_USERS, {"source": source})["n"].iloc[0])
+    return found | {key: totals[key] for key in kept} | {"n_groups_without_users": without_users}
+
+
+def show_read(result: dict[str, Any]) -> None:
+    """Print files and reasons of refusal."""
+    if result["files"]:
+        show_table(result["files"], FILE_COLUMNS)
+    if result["refused"]:
+        print()
+        show_table(result["refused"], REASON_COLUMNS)
+
+
+def show_files(result: dict[str, Any]) -> None:
+    """Print files, reasons of refusal, and how much of the source recurs."""
+    show_read(result)
+    print()
+    show_facts(recurrence_facts(result))
+    n_apart = result["n_groups"] - result["n_groups_without_users"]
+    if n_apart > 0:
+        print(
+            f"{count(n_apart)} of the jobs differ from another one by their user alone; runs of all users are one job "
+            "with group.by_user: false in conf/jobs.yaml"
+        )
+
+
+def recurrence_facts(totals: dict[str, Any]) -> dict[str, str]:
+    """How much of a source recurs, in words; totals: a row of jobs.summaries."""
+    twice, three, twenty = (share(totals[key]) for key in SHARES)
+    return {
+        "source": text(totals["source"]),
+        "runs": f"{count(totals['n_runs'])} of {count(totals['n_groups'])} jobs",
+        "recurring": f"{twice} of the runs are of a job that ran at least twice, {three} at least 3 times, "
+        f"{twenty} at least 20 times",
+    }
+
+
+PREVIEWED = (*FILE_COLUMNS[:-1], Column("n_refused", "refused", count, kind="number"))
+JOB_COLUMNS = (
+    Column("n_groups", "jobs", count, kind="number"),
+    Column("recurring_share", "recur", share, kind="number"),
+    Column("support_3_share", "3 or more", share, kind="number"),
+    Column("support_20_share", "20 or more", share, kind="number"),
+)
+PREVIEW_REASONS = (
+    Column("n_rows", "refused", count, kind="number"),
+    Column("places", "for instance in line"),
+    Column("reason", "because"),
+)
+
+
+def look(
+    invocation: Invocation,
+    files: Sequence[str],
+    preview: "Callable[[str], Preview]",
+    max_refused_share: float,
+    *,
+    as_json: bool,
+) -> None:
+    """Print what the files would give; keeps nothing. Raises BadInput at the end if one of them would not be loaded."""
+    from flows.cli.invocation import progress_bar
+    from tasks.errors import BadInput
+
+    previews, refused = [], []
+    with progress_bar(invocation):
+        for path in files:
+            try:
+                found = preview(path)
+                previews.append(found)
+                found.require(max_refused_share)
+            except BadInput as error:
+                refused.append(error)
+    if previews or as_json:
+        _show(invocation, previews, as_json=as_json)
+    for problem in refused[:-1]:
+        print(f"whorl: {clean(str(problem))}", file=sys.stderr)
+    if refused:
+        raise refused[-1]
+
+
+def _show(invocation: Invocation, previews: Sequence["Preview"], *, as_json: bool) -> None:
+    from flows.cli.output import (
+        plain,
+        show_json,
+    )
+
+    rows = plain(previews)
+    if as_json:
+        show_json({"files": rows})
+        return
+    of_jobs = [column for column in JOB_COLUMNS if rows and column.key in rows[0]]
+    show_table(rows, (*PREVIEWED, *of_jobs))
+    for row in rows:
+        if row["refused"]:
+            print()
+            if len(rows) > 1:
+                print(f"{row['path']}:")
+            show_table(row["refused"], PREVIEW_REASONS)
+    invocation.note("nothing was kept: this was a dry run")

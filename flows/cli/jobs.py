@@ -1,0 +1,790 @@
+"""`whorl jobs`: recurring jobs read, recorded, summarised, characterised, learned, watched, evaluated."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from flows.cli.files import (
+    file_results,
+    not_loaded,
+    partly,
+    read_results,
+    recurrence_facts,
+    show_files,
+    show_read,
+)
+from flows.cli.invocation import (
+    Invocation,
+    flow_running,
+    invocation_of,
+)
+from flows.cli.options import (
+    DryRun,
+    Features,
+    GroupBy,
+    Json,
+    KeptUnder,
+    KnownBefore,
+    MappedValues,
+    MaxRefusedShare,
+    Normalisation,
+    Out,
+    Pseudonymise,
+    Renamed,
+    Seed,
+    Source,
+    TablesOut,
+    Units,
+    absolute_paths,
+    intake_flags,
+    listed,
+    offered_job_keys,
+    one_source,
+    one_source_with_runs,
+    refuse_unreadable,
+    renamed_columns,
+    shape_numbers,
+    table_flags,
+)
+from flows.cli.output import (
+    MEASURES,
+    Column,
+    as_command,
+    clean,
+    count,
+    counted,
+    moment,
+    predictor_rows,
+    show_facts,
+    show_table,
+)
+from tasks.jobs.offered_names import AUTO, ReaderName, reader_asked_for
+from tasks.quantities import duration, number, ratio, share
+from tasks.source_names import DEFAULT_SOURCE, checked_source
+
+if TYPE_CHECKING:
+    from flows.jobs import Ingested, TrainedAndShown
+    from tasks.jobs.characterise import Characterisation
+    from tasks.jobs.outlook import NextRun
+    from tasks.jobs.params import SummaryParams
+    from tasks.jobs.shape_params import Kind
+    from tasks.jobs.steps import Characterised
+    from tasks.report.jobs_shapes import JobAgainstShapes
+    from tasks.settings import Settings
+    from tasks.warehouse.place import Warehouse
+
+
+def ingest(
+    context: typer.Context,
+    paths: Annotated[
+        list[str], typer.Argument(metavar="PATH", help="Job logs: files, folders, or the address of a Prefect API")
+    ],
+    source: KeptUnder = DEFAULT_SOURCE,
+    reader: Annotated[ReaderName, typer.Option(help="Format; auto looks into each file")] = AUTO,
+    time_zone: Annotated[
+        str | None, typer.Option(help="Time zone of logs that name none, such as Europe/Berlin", show_default=False)
+    ] = None,
+    renamed: Renamed = None,
+    statuses: MappedValues = None,
+    units: Units = None,
+    features: Features = None,
+    group_by: GroupBy = None,
+    max_refused_share: MaxRefusedShare = None,
+    pseudonymise: Pseudonymise = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Read job logs into the warehouse.
+
+    The recurring jobs of the source are summarised afterwards. The same file twice adds nothing."""
+    invocation, source = invocation_of(context), checked_source(source)
+    read = read_flags(time_zone, renamed, statuses, units) | intake_flags(max_refused_share, pseudonymise=pseudonymise)
+    flags = {"jobs": {"read": read | listed("features", features), "group": listed("by", group_by)}}
+    absolute = absolute_paths(paths)
+    if dry_run:
+        _look(invocation, absolute, reader, flags, as_json=as_json)
+    else:
+        _run(invocation, absolute, source, reader, flags, as_json=as_json)
+
+
+def read_flags(
+    time_zone: str | None, renamed: list[str] | None, statuses: list[str] | None, units: list[str] | None
+) -> dict[str, Any]:
+    """Flags of the command line as settings of jobs.read. Raises BadParameter for a --map and the like that is none."""
+    columns = renamed_columns(renamed, "run_id=job")
+    return {
+        **({"time_zone": time_zone} if time_zone is not None else {}),
+        **({"columns": columns} if columns else {}),
+        **table_flags(statuses, units),
+    }
+
+
+def _run(
+    invocation: Invocation, paths: list[str], source: str, reader: ReaderName, flags: dict[str, Any], *, as_json: bool
+) -> None:
+    from flows.cli.output import show_json
+    from tasks.jobs.intake import (
+        Intake,
+        begin_log,
+        find_logs,
+    )
+
+    settings = invocation.resolved(flags).settings
+    intake = Intake(source, reader_asked_for(reader), settings.jobs.read, settings.jobs.group)
+    refuse_unreadable(find_logs(paths), lambda path: begin_log(path, intake))
+    found, failed = partly(lambda: _ingested(invocation, settings, paths, source, reader))
+    results = file_results if found["data_version"] else read_results
+    result = results(settings.warehouse, source, found["batches"]) | {
+        "data_version": found["data_version"],
+        "report": found["report"],
+        **not_loaded(failed),
+    }
+    if as_json:
+        show_json(result)
+    elif not found["data_version"]:
+        show_read(result)
+    else:
+        show_files(result)
+        print(f"report: {found['report']}")
+        invocation.note(f"next: {as_command('whorl', 'jobs', 'summary', '--source', source)}")
+    if failed:
+        raise failed
+
+
+def _ingested(
+    invocation: Invocation, settings: "Settings", paths: list[str], source: str, reader: ReaderName
+) -> "Ingested":
+    jobs = settings.jobs
+    with flow_running(invocation):
+        from flows.jobs import ingest_jobs
+        from flows.parameters import IngestParams
+
+        return ingest_jobs(
+            IngestParams(
+                paths=paths,
+                source=source,
+                reader=reader,
+                read=jobs.read,
+                group=jobs.group,
+                summary=jobs.summary,
+                warehouse=settings.warehouse,
+            )
+        )
+
+
+def _look(
+    invocation: Invocation, paths: list[str], reader: ReaderName, flags: dict[str, Any], *, as_json: bool
+) -> None:
+    from flows.cli.files import look
+    from flows.engine.servers import prepare
+    from tasks.jobs.intake import (
+        Intake,
+        find_logs,
+        preview_log,
+    )
+
+    settings = invocation.resolved(flags).settings
+    intake = Intake("", reader_asked_for(reader), settings.jobs.read, settings.jobs.group)
+    logs = find_logs(paths)
+    if any("://" in log for log in logs):
+        prepare(invocation.warehouse.home)  # a server of this home wants to see its key
+    look(
+        invocation,
+        logs,
+        lambda path: preview_log(settings.warehouse.home, path, intake),
+        settings.jobs.read.limits.max_refused_share,
+        as_json=as_json,
+    )
+
+
+def fresh_summary(warehouse: "Warehouse", source: str, params: "SummaryParams") -> dict[str, Any]:
+    """The totals of a source as its files and these parameters have them now.
+
+    Raises NotFound if the source has no runs."""
+    from tasks.errors import NotFound
+    from tasks.jobs import steps
+    from tasks.jobs.summary import read_summary
+
+    try:
+        totals = read_summary(warehouse, source)
+        if not totals["is_stale"] and totals["parameters"] == params.model_dump(mode="json"):
+            return totals
+    except NotFound:
+        pass  # no summary yet; without runs the step says so
+    steps.summarise(warehouse, source, params)
+    return read_summary(warehouse, source)
+
+
+Sort = Literal["support", "cov", "p95", "waiting"]
+SORTED = {
+    "support": "most runs first",
+    "cov": "most variable first",
+    "p95": "longest first",
+    "waiting": "most time lost to variation first",
+}
+JOBS = (
+    Column("group_key", "job", kind="key"),
+    Column("n_finished", "runs", count, kind="number"),
+    Column("median_s", "median", duration, kind="number"),
+    Column("cov", "COV", ratio, kind="number"),
+    Column("p05_s", "5 %", duration, kind="number"),
+    Column("p95_s", "95 %", duration, kind="number"),
+    Column("outlier_share_ratio", "outliers", share, kind="number"),
+    Column("excess_s", "lost", duration, kind="number", is_extra=True),
+    Column("max_s", "longest", duration, kind="number", is_extra=True),
+    Column("n_failed", "failed", count, kind="number", is_extra=True),
+    Column("last_at", "last (UTC)", moment, kind="number", is_extra=True),
+)
+
+
+def summary(
+    context: typer.Context,
+    source: Source = None,
+    job: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="One job: its key or a part of it", autocompletion=offered_job_keys),
+    ] = None,
+    exceeds: Annotated[
+        float | None, typer.Option(metavar="SECONDS", min=0, help="With --job: chance that its next run takes longer")
+    ] = None,
+    sort: Annotated[Sort, typer.Option(help="What comes first")] = "support",
+    top: Annotated[int, typer.Option(min=1, help="How many jobs")] = 20,
+    every: Annotated[bool, typer.Option("--all", help="Every job, also those that ran too seldom")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show how the runtimes of recurring jobs vary.
+
+    With --job: what the next run of that job will be like, from its own runs."""
+    from flows.cli.output import (
+        plain,
+        show_json,
+    )
+
+    if exceeds is not None and job is None:
+        raise typer.BadParameter("say which job with --job KEY", param_hint="--exceeds")
+    invocation = invocation_of(context)
+    settings = invocation.settings
+    chosen = one_source(settings.warehouse, source)
+    if job is not None:
+        from tasks.jobs.outlook import next_run
+
+        found = next_run(settings.warehouse, chosen, job, settings.jobs.summary, time_s=exceeds)
+        if as_json:
+            show_json({"source": chosen, **plain(found)})
+        else:
+            show_next_run(found)
+        return
+    totals = fresh_summary(settings.warehouse, chosen, settings.jobs.summary)
+    most = None if every else top
+    if as_json:
+        show_json({**totals, "jobs": _jobs(invocation, totals, sort=sort, top=most)})
+        return
+    show_facts(_totals(totals))
+    print()
+    show_jobs(invocation, totals, sort=sort, top=most)
+
+
+def show_jobs(invocation: Invocation, totals: dict[str, Any], *, sort: Sort, top: int | None) -> None:
+    """Print the jobs of a source; top: None for all, also those below the minimum support."""
+    jobs = _jobs(invocation, totals, sort=sort, top=top)
+    least = totals["parameters"]["min_support"]
+    if not jobs:
+        invocation.note(f"no job has at least {least} finished runs (jobs.summary.min_support); --all shows every job")
+        return
+    show_table(jobs, JOBS)
+    n_jobs = count(totals["n_groups"] if top is None else totals["n_supported_groups"])
+    which = "jobs" if top is None else f"jobs with at least {least} finished runs"
+    invocation.note(f"{count(len(jobs))} of {n_jobs} {which}, {SORTED[sort]} (--sort, --top, --all)")
+
+
+def _jobs(invocation: Invocation, totals: dict[str, Any], *, sort: Sort, top: int | None) -> list[dict[str, Any]]:
+    from flows.cli.output import records
+    from tasks.jobs.summary import read_groups
+
+    least = 0 if top is None else None
+    return records(read_groups(invocation.warehouse, totals["source"], order=sort, min_support=least, limit=top))
+
+
+def _totals(totals: dict[str, Any]) -> dict[str, str]:
+    asked = totals["parameters"]
+    times, longer = number(asked["outlier_ratio"]), duration(asked["outlier_delta_s"])
+    n_finished, n_failed, n_ongoing = (count(totals[f"n_{what}"]) for what in ("finished", "failed", "ongoing"))
+    return {
+        **recurrence_facts(totals),
+        "finished": f"{n_finished} runs; {n_failed} failed, {n_ongoing} have not ended",
+        "variation": f"median COV {ratio(totals['median_cov'])} over {count(totals['n_supported_groups'])} jobs "
+        f"with at least {asked['min_support']} finished runs",
+        "outliers": f"{share(totals['outlier_share_ratio'])} of their runs take at least {times} times the median "
+        f"of their job{_left_out(totals)}, {share(totals['outlier_share_delta'])} more than {longer} beyond it",
+        "lost": f"{duration(totals['excess_s'])} of waiting beyond the medians",
+        "data version": str(totals["data_version"]),
+    }
+
+
+def _left_out(totals: dict[str, Any]) -> str:
+    n_jobs = totals["n_zero_median_groups"]
+    if not n_jobs:
+        return ""
+    are, n_runs = "is" if n_jobs == 1 else "are", totals["n_zero_median_runs"]
+    return f" ({counted(n_jobs, 'job')} with a median of 0 s {are} left out: {counted(n_runs, 'run')})"
+
+
+def show_next_run(found: "NextRun") -> None:
+    """Print what the runs of one job say of its next run."""
+    facts = {"job": found.group_key, "finished runs": count(found.n)}
+    quantiles = found.quantiles_s.items()
+    facts["quantiles"] = ", ".join(f"{100 * level:g} % {duration(time_s)}" for level, time_s in quantiles)
+    for bound in found.bounds:
+        missing = f"not known: needs {count(bound.n_needed)} finished runs"
+        facts[f"{100 * bound.level:g} % stay under"] = missing if bound.time_s is None else duration(bound.time_s)
+    if found.chance:
+        chance = found.chance
+        facts[f"longer than {duration(chance.time_s)}"] = (
+            f"{share(chance.share)} ({count(chance.k)} of {count(chance.n)} runs; "
+            f"90 % interval {share(chance.low)} to {share(chance.high)})"
+        )
+    show_facts(facts)
+
+
+MOST_SHOWN = 10
+ALL_ALARMS = "SELECT raised_at, message FROM ops.alarms"
+ALARMS = (Column("message", "slow, stopped or drifted"),)
+
+
+def watch(context: typer.Context, source: Source = None, as_json: Json = False) -> None:
+    """Raise an alarm for every slow run, stopped job and drifting job, once."""
+    from flows.cli.output import show_json
+
+    invocation = invocation_of(context)
+    settings = invocation.settings
+    chosen = one_source_with_runs(settings.warehouse, source)
+    with flow_running(invocation):
+        from flows.jobs import watch_jobs
+        from flows.parameters import WatchFlowParams
+
+        jobs = settings.jobs
+        asked = WatchFlowParams(
+            source=chosen,
+            watch=jobs.watch,
+            drift=jobs.drift,
+            warehouse=settings.warehouse,
+        )
+        found = watch_jobs(asked)
+    if as_json:
+        show_json({"alarms": _alarms(settings.warehouse, found["alarms"])})
+    else:
+        show_alarms(invocation, settings.warehouse, found["alarms"])
+
+
+def _alarms(warehouse: "Warehouse", ids: list[str]) -> list[dict[str, Any]]:
+    from flows.cli.output import records
+    from tasks.warehouse.alarms import read_alarms
+
+    rows = records(read_alarms(warehouse, ids=ids, limit=max(1, len(ids))))
+    return [{**row, "evidence": json.loads(row["evidence"])} for row in rows]
+
+
+def show_alarms(invocation: Invocation, warehouse: "Warehouse", ids: list[str]) -> None:
+    """Print these alarms."""
+    alarms = _alarms(warehouse, ids)
+    if not alarms:
+        invocation.note("no new alarm: no run is slower than predicted, no job has stopped, none has drifted")
+        return
+    show_table(alarms[:MOST_SHOWN], ALARMS)
+    more = f"; all: whorl query --limit 0 '{ALL_ALARMS}'" if len(alarms) > MOST_SHOWN else ""
+    invocation.note(f"{counted(len(alarms), 'new alarm')}{more}")
+
+
+LIKELIHOODS = (
+    Column("shape", "shape", kind="number"),
+    Column("log_likelihood", "log-likelihood", lambda value: f"{value:,.1f}", kind="number"),
+    Column("posterior", "posterior", share, kind="number"),
+)
+
+
+def show_job(
+    invocation: Invocation,
+    warehouse: "Warehouse",
+    source: str,
+    job: str,
+    *,
+    kind: "Kind",
+    numbers: tuple[int, ...],
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Print how likely the runs of a job are under each shape; with `out` draw them against two shapes.
+
+    job: its whole key; numbers: of two shapes, or none for the two most likely."""
+    from flows.cli.output import show_json
+    from tasks.report.jobs_shapes import job_against_shapes
+
+    found = job_against_shapes(warehouse, source, job, kind, (numbers[0], numbers[1]) if numbers else None)
+    if out is not None:
+        for path in _drawn(out, warehouse, source, kind, found):
+            invocation.note(f"written: {path}")
+    rows = _likelihoods(found)
+    if as_json:
+        show_json({"source": source, "job": job, "normalisation": kind, "n_runs": found.n_runs, "shapes": rows})
+        return
+    best = max(rows, key=lambda row: row["log_likelihood"])["shape"]
+    show_facts({"job": clean(job), "runs": count(found.n_runs), "most likely": f"shape {best} ({kind})"})
+    print()
+    show_table(rows, LIKELIHOODS)
+
+
+def _likelihoods(found: "JobAgainstShapes") -> list[dict[str, Any]]:
+    pairs = zip(found.all_log_likelihoods, found.all_posteriors, strict=True)
+    return [{"shape": k, "log_likelihood": float(log), "posterior": float(p)} for k, (log, p) in enumerate(pairs)]
+
+
+def _drawn(out: Path, warehouse: "Warehouse", source: str, kind: "Kind", found: "JobAgainstShapes") -> list[Path]:
+    from tasks.report.jobs_shapes import METHOD, likelihood_figure
+    from tasks.report.page import write_figures
+    from tasks.report.result import Result
+
+    one, other = found.numbers
+    command = as_command(
+        *("whorl", "jobs", "characterise", "--home", warehouse.home, "--source", source, "--job", found.group_key),
+        *("--shapes", f"{one},{other}", "--normalisation", kind, "--out", out),
+    )
+    name = f"{kind}-{one}-{other}-{found.group_key}"
+    result = Result(
+        f"Shapes {one} and {other} for {found.group_key}",
+        f"The runs of one job of source {source} against two of its shapes ({kind}).",
+        figures=(likelihood_figure(found, name),),
+        made_of=f"source {source}",
+        again=command,
+        method=METHOD,
+    )
+    return write_figures(out, name, result)
+
+
+def characterise(
+    context: typer.Context,
+    source: Source = None,
+    job: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="Only how one job fits the shapes: its key or a part",
+            autocompletion=offered_job_keys,
+        ),
+    ] = None,
+    shapes: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="With --job: draw it against these two; by default the most likely two"),
+    ] = None,
+    normalisation: Normalisation = "ratio",
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Find the few typical runtime distributions that the jobs of a source follow.
+
+    They are taken from the first part of the log, for runtimes over the historic median of the job (ratio) and minus
+    it (delta), and ranked by the gap between the 25 % and the 75 % quantile. With --job: how likely each shape makes
+    the runs of one job, and with --out the figure."""
+    if shapes is not None and job is None:
+        raise typer.BadParameter("say which job with --job KEY", param_hint="--shapes")
+    numbers = shape_numbers(shapes, least=2)
+    invocation = invocation_of(context)
+    settings = invocation.settings
+    chosen = one_source_with_runs(settings.warehouse, source)
+    if job is None:
+        _show_all(invocation, settings, chosen, out, as_json=as_json)
+        return
+    pass  # merged: imported itself
+    from tasks.jobs.summary import find_group
+    from tasks.report.jobs_shapes import are_shapes_fresh
+
+    key = find_group(settings.warehouse, chosen, job)
+    if not are_shapes_fresh(settings.warehouse, chosen, settings.jobs.evaluate.predict.characterise):
+        invocation.note("finding the shapes of the source; they are kept for the next time")
+        _written(invocation, settings, chosen)
+    warehouse = settings.warehouse
+    show_job(invocation, warehouse, chosen, key, kind=normalisation, numbers=numbers, out=out, as_json=as_json)
+
+
+def _show_all(invocation: Invocation, settings: "Settings", source: str, out: Path | None, *, as_json: bool) -> None:
+    from flows.cli.output import show_json
+    from tasks.jobs.characterise import (
+        read_characterised,
+        shape_words,
+    )
+
+    written = _written(invocation, settings, source)
+    found = read_characterised(settings.warehouse, source)
+    if out is not None:
+        _draw(invocation, settings, source, found, out)
+    if as_json:
+        show_json({**written, "source": source, **{kind: _plain(one) for kind, one in found.items()}})
+        return
+    for place, (kind, one) in enumerate(found.items()):
+        print(("\n" if place else "") + shape_words(kind, one))
+        show_table(_rows(one), _columns(kind))
+    invocation.note("the shape of each job: whorl query 'SELECT * FROM jobs.group_shapes'; of one: --job KEY")
+
+
+def _draw(
+    invocation: Invocation, settings: "Settings", source: str, found: "dict[Kind, Characterisation]", out: Path
+) -> None:
+    from tasks.report.jobs_shapes import shapes_result
+    from tasks.report.page import write_figures
+
+    home = settings.warehouse.home
+    again = as_command("whorl", "jobs", "characterise", "--home", home, "--source", source, "--out", out)
+    page, *images = write_figures(out, f"jobs-{source}-shapes", shapes_result(source, found, again))
+    invocation.note(f"written: {page} and {count(len(images))} images beside it")
+
+
+def _written(invocation: Invocation, settings: "Settings", source: str) -> "Characterised":
+    with flow_running(invocation):
+        from flows.jobs import characterise_jobs
+        from flows.parameters import CharacteriseFlowParams
+
+        return characterise_jobs(
+            CharacteriseFlowParams(source=source, evaluate=settings.jobs.evaluate, warehouse=settings.warehouse)
+        )
+
+
+def _columns(kind: str) -> tuple[Column, ...]:
+    value = number if kind == "ratio" else duration
+    return (
+        Column("shape", "shape", kind="number"),
+        Column("n_groups", "jobs", count, kind="number"),
+        Column("n_runs", "runs", count, kind="number"),
+        Column("outlier_share", "outliers", share, kind="number"),
+        Column("p25_p75", "25–75 % gap", value, kind="number"),
+        Column("p95", "95 %", value, kind="number"),
+        Column("std", "std", value, kind="number"),
+    )
+
+
+def _rows(found: Any) -> list[dict[str, Any]]:
+    from flows.cli.output import records
+
+    return records(found.table.assign(outlier_share=found.table["outlier_percent"] / 100))
+
+
+def _plain(found: Any) -> dict[str, Any]:
+    from flows.cli.output import records
+
+    columns = ["shape", "n_groups", "n_runs", "outlier_percent", "p25_p75", "p95", "std"]
+    return {
+        "k": len(found.table),
+        "elbow": found.curve.elbow,
+        "inertia": dict(zip(map(str, found.curve.ks), found.curve.inertias, strict=True)),
+        "shapes": records(found.table[columns]),
+        "rivals": records(found.rivals),
+        "bins": records(found.bins),
+    }
+
+
+SHOWN = {
+    "crps": ("CRPS", duration),
+    "log_score": ("log-score", number),
+    "coverage90": ("in 90 % interval", share),
+    "ks_group": ("KS by job", number),
+    "ks_pooled": ("KS pooled", number),
+}
+PREDICTORS = (
+    Column("name", "predictor", kind="name"),
+    *(Column(key, *SHOWN[key], kind="number") for key in MEASURES),
+)
+
+
+def train(
+    context: typer.Context,
+    source: Source = None,
+    known_before: KnownBefore = None,
+    seed: Seed = None,
+    as_json: Json = False,
+) -> None:
+    """Train a model that predicts how long the next runs take.
+
+    It learns from the earlier runs, is measured on the later ones, and is put into use if it is better than the model
+    before. 'whorl models list' shows all, 'whorl models rollback' brings the former one back."""
+    from flows.cli.output import show_json
+
+    invocation = invocation_of(context)
+    asked: dict[str, Any] = {"predict": listed("known_before", known_before)} | ({} if seed is None else {"seed": seed})
+    settings = invocation.resolved({"jobs": {"evaluate": asked}}).settings
+    chosen = one_source_with_runs(settings.warehouse, source)
+    found = _trained(invocation, settings, chosen)
+    from tasks.jobs.predict.training import read_figures  # not before: it imports seconds
+
+    figures = read_figures(settings.warehouse, chosen, found["model_id"])
+    if as_json:
+        show_json({**found, "source": chosen, "figures": figures})
+        return
+    show_facts(_training_facts(found, figures))
+    print()
+    show_table(predictor_rows(figures), PREDICTORS)
+    if found["report"]:
+        print(f"report: {found['report']}")
+    invocation.note(f"next: {as_command('whorl', 'jobs', 'predict', '--source', chosen)}")
+
+
+def _trained(invocation: Invocation, settings: "Settings", source: str) -> "TrainedAndShown":
+    with flow_running(invocation):
+        from flows.jobs import train_jobs
+        from flows.parameters import TrainFlowParams
+
+        return train_jobs(TrainFlowParams(source=source, evaluate=settings.jobs.evaluate, warehouse=settings.warehouse))
+
+
+def _training_facts(found: "TrainedAndShown", figures: dict[str, Any]) -> dict[str, str]:
+    champion = found["champion_id"]
+    in_use = (
+        "this model" if champion == found["model_id"] else f"{champion}: no worse on the same runs, so it stays in use"
+    )
+    return {
+        "model": found["model_id"],
+        "in use": in_use,
+        "shapes": ", ".join(found["shapes"].values()),
+        "held out": f"{count(figures['predict.n'])} later runs, which the figures below are of",
+        "data version": found["data_version"],
+    }
+
+
+LEFT_OUT = "own.left_out."
+PREDICTORS_EVALUATED = (
+    Column("name", "predictor", kind="name"),
+    Column("crps", "CRPS", duration, kind="number"),
+    Column("log_score", "log-score", number, kind="number"),
+    Column("coverage90", "in 90 % interval", share, kind="number"),
+    Column("ks_group", "KS by job", number, kind="number"),
+    Column("ks_pooled", "KS pooled", number, kind="number"),
+)
+
+
+def evaluate(
+    context: typer.Context,
+    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Job logs: files or folders")],
+    reader: Annotated[ReaderName, typer.Option(help="Format; auto looks into each file")] = AUTO,
+    time_zone: Annotated[
+        str | None, typer.Option(help="Time zone of logs that name none, such as Europe/Berlin", show_default=False)
+    ] = None,
+    renamed: Renamed = None,
+    statuses: MappedValues = None,
+    units: Units = None,
+    features: Features = None,
+    known_before: KnownBefore = None,
+    group_by: GroupBy = None,
+    max_refused_share: MaxRefusedShare = None,
+    seed: Seed = None,
+    out: TablesOut = None,
+    as_json: Json = False,
+) -> None:
+    """Measure on a job log how well runtimes are predicted.
+
+    Only the paths are read, into a temporary warehouse; nothing is kept."""
+    invocation = invocation_of(context)
+    read = read_flags(time_zone, renamed, statuses, units) | intake_flags(max_refused_share, pseudonymise=False)
+    flags = {
+        "read": read | listed("features", features),
+        "group": listed("by", group_by),
+        "evaluate": {"predict": listed("known_before", known_before)},
+    }
+    settings = invocation.resolved({"jobs": flags}).settings
+    from flows.cli.invocation import progress_bar
+    from tasks.jobs.evaluate import SOURCE, evaluate_logs
+    from tasks.jobs.intake import Intake
+
+    params = settings.jobs.evaluate if seed is None else settings.jobs.evaluate.model_copy(update={"seed": seed})
+    intake = Intake(SOURCE, reader_asked_for(reader), settings.jobs.read, settings.jobs.group)
+    absolute = absolute_paths(paths)
+    with progress_bar(invocation):
+        found = evaluate_logs(absolute, intake, params, settings.whorl.memory_mb)
+    if out is not None:
+        from tasks.jobs.steps import write_evaluation
+
+        page = write_evaluation(found, ", ".join(Path(path).name for path in absolute[:3]), str(out))
+        invocation.note(f"tables: {out}; page: {page}")
+    if as_json:
+        from flows.cli.output import show_json
+
+        show_json(found.figures)
+        return
+    show_facts(_evaluation_facts(found.figures))
+    print()
+    show_table(predictor_rows(found.figures), PREDICTORS_EVALUATED)
+
+
+def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:
+    facts = {
+        "runs": f"{figures['n']:,} of {figures['groups']:,} jobs; {figures['split.n.D3']:,} later ones are predicted",
+        "recurring": f"{share(figures['recurring_share'])} of the runs are of a job that ran at least twice",
+    }
+    if "group.by" in figures:
+        facts["a job is"] = f"{figures['group.by']}: {figures['group.reason']}"
+    if "own.used" in figures:
+        facts["own columns"] = f"predictions use {', '.join(figures['own.used']) or 'none'}"
+        left_out = [key for key in figures if key.startswith(LEFT_OUT)]
+        facts |= {f"not {key.removeprefix(LEFT_OUT)}": f"it {figures[key]} (--known-before)" for key in left_out}
+    for kind in ("ratio", "delta"):
+        right, ceiling, history = (
+            figures[f"label.{name}.{kind}"] for name in ("accuracy", "ceiling", "history_baseline")
+        )
+        if right is None:
+            facts[f"shapes ({kind})"] = figures[f"label.accuracy.{kind}.reason"]
+            continue
+        facts[f"shapes ({kind})"] = (
+            f"right for {share(right)} of the runs; an oracle would be for {share(ceiling)}, "
+            f"the job's history is for {share(history)}"
+        )
+    return facts
+
+
+NOTHING_RAN = "none"
+
+
+def record(
+    context: typer.Context,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            help="How long jobs are submitted; the next call with the same folder goes on", show_default=False
+        ),
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Number of recurring jobs", show_default=False)] = None,
+    seed: Annotated[int | None, typer.Option(help="Decides data, jobs and submit times", show_default=False)] = None,
+    isolation: Annotated[
+        str | None,
+        typer.Option(help="auto, cgroups (need root) or threads: what holds jobs to their tokens", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the recording; otherwise a new one in <home>/recordings")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run and record real jobs on this machine.
+
+    Prints the folder of the recording, for 'whorl jobs ingest'; what held the jobs to their tokens, and what the
+    recorder itself took, is said beside it."""
+    from flows.cli.output import show_json
+    from tasks.jobs.record.cluster import check_needs
+
+    invocation = invocation_of(context)
+    asked = {"minutes": minutes, "jobs": jobs, "seed": seed, "isolation": isolation}
+    flags = {"jobs": {"record": {key: value for key, value in asked.items() if value is not None}}}
+    settings = invocation.resolved(flags).settings
+    check_needs(settings.jobs.record)
+    folder = out.absolute() if out else settings.warehouse.home / "recordings" / "jobs-{run}"
+    with flow_running(invocation):
+        from flows.jobs import record_jobs
+        from flows.parameters import RecordFlowParams
+
+        found = record_jobs(RecordFlowParams(folder=str(folder), record=settings.jobs.record))
+    if as_json:
+        show_json(found)
+        return
+    print(found["folder"])
+    if found["isolation"] == NOTHING_RAN:
+        invocation.note("every run was recorded already")
+        return
+    runs, cost = counted(found["n_runs"], "run"), share(found["own_cores_ratio"])
+    invocation.note(f"recorded {runs}, held to their tokens by {found['isolation']}")
+    invocation.note(f"the recorder itself took {cost} of one core")

@@ -1,0 +1,631 @@
+"""`whorl nodes`: nodes recorded, read, summarised, preprocessed, ranked."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from flows.cli.files import (
+    not_loaded,
+    partly,
+    read_results,
+    show_read,
+)
+from flows.cli.invocation import (
+    Invocation,
+    flow_running,
+    invocation_of,
+    progress_bar,
+)
+from flows.cli.options import (
+    DryRun,
+    Json,
+    KeptUnder,
+    MaxRefusedShare,
+    Pseudonymise,
+    Renamed,
+    Source,
+    TimeZone,
+    absolute_paths,
+    intake_flags,
+    labelled_read_flags,
+    refuse_unreadable,
+)
+from flows.cli.output import (
+    Column,
+    as_command,
+    count,
+    counted,
+    moment,
+    show_facts,
+    show_table,
+    text,
+)
+from tasks.errors import NotFound
+from tasks.nodes.node_words import (
+    agreement,
+    agreement_without,
+    best_words,
+    called,
+    counts_as,
+    decision,
+    interval,
+    left_out,
+    placed_by,
+    shared_words,
+    standing_out,
+)
+from tasks.nodes.reader_names import AUTO, NodeReader, reader_asked_for
+from tasks.quantities import MISSING, duration, number, ratio, share
+from tasks.source_names import DEFAULT_SOURCE, checked_source
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from flows.nodes import ResultsIngested
+    from tasks.nodes.record.params import RecordParams
+    from tasks.settings import Settings
+    from tasks.warehouse.place import Warehouse
+
+LabelFrom = Annotated[
+    str | None,
+    typer.Option(metavar="stem|parent|column:NAME", help="Where the node of a file is written", show_default=False),
+]
+Manifest = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="CSV or JSONL: path, benchmark, node, machine_type, started_at, is_stressed, dose",
+        show_default=False,
+    ),
+]
+
+
+def read_flags(
+    label_from: str | None, manifest: Path | None, renamed: list[str] | None, time_zone: str | None = None
+) -> dict[str, Any]:
+    """Flags of the command line as settings of nodes.read. Raises BadParameter for a --map that is none."""
+    return labelled_read_flags(label_from, manifest, renamed, time_zone, example="node=hostname")
+
+
+def one_learning_source(warehouse: "Warehouse", source: str | None) -> str:
+    """As one_node_source; it must have executions, so that this is told before Prefect is started.
+
+    Raises BadInput if simulated executions stand among measured ones."""
+    from tasks.nodes.history import version_of
+
+    chosen = one_node_source(warehouse, source)
+    version_of(warehouse, chosen)
+    return chosen
+
+
+def one_trained_source(warehouse: "Warehouse", source: str | None) -> str:
+    """As one_learning_source; raises NotFound too if it has no detector."""
+    from tasks.nodes.verdict_steps import require_detector
+
+    chosen = one_learning_source(warehouse, source)
+    require_detector(warehouse, chosen)
+    return chosen
+
+
+def one_node_source(warehouse: "Warehouse", source: str | None) -> str:
+    """The named source, or the only one with executions of benchmarks. Raises as source_of."""
+    from tasks.warehouse.sources import source_of
+
+    return source_of(warehouse, "nodes", source)
+
+
+Place = Literal["local", "emulated"]
+Profile = Literal["short", "paper"]
+
+
+def record(
+    context: typer.Context,
+    node: Annotated[str | None, typer.Option(help="Name of this machine as a node; otherwise its host name")] = None,
+    benchmark: Annotated[
+        list[str] | None, typer.Option("--benchmark", "-b", metavar="NAME", help="Only this one; may be repeated")
+    ] = None,
+    runs: Annotated[
+        int | None,
+        typer.Option(help="A campaign: executions of each benchmark on each node; 0: what is lacking or stalest"),
+    ] = None,
+    executions: Annotated[int | None, typer.Option(help="Executions of this call without a campaign")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="How long executions are started; the next call with the same folder goes on")
+    ] = None,
+    place: Annotated[Place | None, typer.Option(help="This machine as it is, or emulated nodes on it")] = None,
+    profile: Annotated[Profile | None, typer.Option(help="short: 2 s a benchmark; paper: 30 s")] = None,
+    stressed: Annotated[
+        float | None, typer.Option(help="Share of a campaign's executions under stress, 0 to 0.5")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Decides the order of a campaign, and what is stressed")] = None,
+    source: Annotated[
+        str | None, typer.Option("--source", "-s", help="Put it into the landing folder under this name, for ingest")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the recording; otherwise <home>/recordings/nodes")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what a campaign would run")] = False,
+    as_json: Json = False,
+) -> None:
+    """Run standard benchmarks and record them with the machine's own metrics.
+
+    Without a campaign (--runs) it completes what the node lacks, then repeats what is doubtful or stalest. Needs the
+    six tools, and root for emulated nodes. Prints the folder of the recording."""
+    invocation = invocation_of(context)
+    asked = {
+        "node": node,
+        "benchmarks": benchmark,
+        "runs": runs,
+        "executions": executions,
+        "minutes": minutes,
+        "place": place,
+        "profile": profile,
+        "stressed_ratio": stressed,
+        "seed": seed,
+    }
+    flags = {"nodes": {"record": {key: value for key, value in asked.items() if value is not None}}}
+    settings = invocation.resolved(flags).settings
+    if dry_run:
+        show_plan(invocation, settings.nodes.record, as_json=as_json)
+        return
+    from tasks.nodes.record.campaign import runnable
+
+    runnable(settings.nodes.record)
+    told = {"source": checked_source(source)} if source is not None else {}
+    folder = out.absolute() if out else settings.warehouse.home / "recordings" / "nodes"
+    landing = settings.warehouse.landing_folder if source is not None else ""
+    with flow_running(invocation):
+        from flows.nodes import record_nodes
+        from flows.parameters import NodeRecordParams
+
+        found = record_nodes(
+            NodeRecordParams(folder=str(folder), record=settings.nodes.record, landing=landing, **told)
+        )
+    if as_json:
+        from flows.cli.output import show_json
+
+        show_json(found)
+        return
+    print(found["folder"])
+    done = f", {found['n_clean']:,} of {found['n_planned']:,} undisturbed so far" if found["n_planned"] else ""
+    invocation.note(f"recorded {counted(found['n_new'], 'execution')}{done}")
+    for name, faults in found["unavailable"].items():
+        invocation.note(f"{name}: {'; '.join(faults)}")
+    invocation.note(f"the sampler itself took {share(found['sampler_cores'])} of one core")
+    if found["n_failed"]:
+        invocation.note(f"{counted(found['n_failed'], 'execution')} could not be run; -v says why")
+    elif not found["n_new"] and found["n_clean"] < found["n_planned"]:
+        times = counted(settings.nodes.record.repeats, "time")
+        invocation.note(f"what is missing was disturbed, and repeated {times} already; raise nodes.record.repeats")
+    paths = () if source is not None else (found["folder"],)
+    invocation.note(
+        f"next: {as_command('whorl', 'nodes', 'ingest', *paths, *(('--source', source) if source else ()))}"
+    )
+
+
+def show_plan(invocation: Invocation, params: "RecordParams", *, as_json: bool) -> None:
+    """Print the executions of a campaign in order; without a campaign, what one call runs."""
+    from flows.cli.output import show_json
+    from tasks.nodes.record.campaign import check_parsers, planned
+    from tasks.nodes.record.plan import chosen_templates, lacking_stress
+    from tasks.nodes.tools import PARSERS
+
+    templates, has_groups = chosen_templates(params), params.isolation != "none"
+    check_parsers(templates, PARSERS, params.profile)
+    plan = planned(params, templates, has_groups=has_groups)
+    rows = [
+        {
+            "number": one.number,
+            "node": one.node,
+            "benchmark": one.benchmark,
+            "dose": one.dose,
+            "dose_level": one.dose_level,
+        }
+        for one in (plan.executions if plan else ())
+    ]
+    if as_json:
+        show_json({"n_executions": len(rows) if plan else params.executions, "executions": rows})
+        return
+    for row in rows:
+        print(f"{row['number']:>5}  {row['node']}  {row['benchmark']}  {row['dose']}".rstrip())
+    n_stressed = sum(one.stress_wanted for one in (plan.executions if plan else ()))
+    invocation.note(
+        f"{counted(len(rows), 'execution')}, {n_stressed:,} of them stressed"
+        if plan
+        else f"no campaign: {counted(params.executions, 'execution')} on each node of what it lacks, or what is stalest"
+    )
+    for line in lacking_stress(params, templates, has_groups=has_groups):
+        invocation.note(line)
+
+
+TOTALS = """
+SELECT count(*) AS n_executions, count(DISTINCT node) AS n_nodes, count(*) FILTER (is_stressed) AS n_stressed,
+    count(DISTINCT node) FILTER (is_emulated) AS n_emulated
+FROM nodes.executions WHERE source = $source
+"""
+
+
+def ingest(
+    context: typer.Context,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PATH",
+            help="Results: files or folders; without any, what recorders have put into the landing folder",
+            show_default=False,
+        ),
+    ] = None,
+    source: KeptUnder = DEFAULT_SOURCE,
+    reader: Annotated[NodeReader, typer.Option(help="Format; auto looks into each file")] = AUTO,
+    label_from: LabelFrom = None,
+    manifest: Manifest = None,
+    renamed: Renamed = None,
+    time_zone: TimeZone = None,
+    max_refused_share: MaxRefusedShare = None,
+    pseudonymise: Pseudonymise = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Read results of benchmarks into the warehouse.
+
+    The same file twice adds nothing. Which node a file is of, and whether it was stressed, is said by its columns, by
+    --label-from, or by a manifest, which may also name the files."""
+    from tasks.nodes.intake import Intake, begin_executions, find_files, tell_left_out
+
+    invocation, source = invocation_of(context), checked_source(source)
+    asked = intake_flags(max_refused_share, pseudonymise=pseudonymise)
+    read = read_flags(label_from, manifest, renamed, time_zone) | asked
+    settings = invocation.resolved({"nodes": {"read": read}}).settings
+    absolute = absolute_paths(paths)
+    if not absolute and not manifest and (pseudonymise or dry_run):
+        raise typer.BadParameter(
+            "name files: what recorders have landed is written already, with its names", param_hint="PATH"
+        )
+    if absolute or manifest:
+        files = find_files(absolute, settings.nodes.read.manifest)
+        if not dry_run:
+            intake = Intake(source, reader_asked_for(reader), settings.nodes.read)
+            refuse_unreadable(files, lambda path: begin_executions(path, intake))
+        if line := tell_left_out(absolute):
+            invocation.note(line)
+        if dry_run:
+            _look(invocation, settings, files, reader, as_json=as_json)
+            return
+    found, failed = partly(lambda: _ingested(invocation, settings, absolute, source, reader))
+    result = _results(settings.warehouse, source, found) | not_loaded(failed)
+    if as_json:
+        from flows.cli.output import show_json
+
+        show_json(result)
+    elif result["files"] or not failed:
+        show_read(result)
+        stressed = f", {result['n_stressed']:,} of them stressed" if result["n_stressed"] else ""
+        emulated = f" ({result['n_emulated']:,} of them emulated)" if result["n_emulated"] else ""
+        on = f"{counted(result['n_nodes'], 'node')}{emulated}"
+        told = f"{counted(result['n_executions'], 'execution')} on {on}{stressed}"
+        print(f"source {source}: {told}")
+        invocation.note(f"next: {as_command('whorl', 'nodes', 'rank', '--source', source)}")
+    if failed:
+        raise failed
+
+
+def _look(invocation: Invocation, settings: "Settings", files: list[str], reader: NodeReader, *, as_json: bool) -> None:
+    from flows.cli.files import look
+    from tasks.nodes.intake import Intake, preview_executions
+
+    intake = Intake("", reader_asked_for(reader), settings.nodes.read)
+    most = intake.read.limits.max_refused_share
+    home = settings.warehouse.home
+    look(invocation, files, lambda path: preview_executions(home, path, intake), most, as_json=as_json)
+
+
+def _ingested(
+    invocation: Invocation, settings: "Settings", paths: list[str], source: str, reader: NodeReader
+) -> "ResultsIngested":
+    with flow_running(invocation):
+        from flows.nodes import ingest_nodes
+        from flows.parameters import NodeIngestParams
+
+        return ingest_nodes(
+            NodeIngestParams(
+                results=paths,
+                source=source,
+                reader=reader,
+                read=settings.nodes.read,
+                warehouse=settings.warehouse,
+            )
+        )
+
+
+def _results(warehouse: "Warehouse", source: str, found: "ResultsIngested") -> dict[str, Any]:
+    """Files and most frequent reasons of refusal of this ingest, and what the whole source has."""
+    from tasks.warehouse.connection import fetch
+
+    if not warehouse.file.exists():  # there was nothing to read
+        counts = dict.fromkeys(("n_executions", "n_nodes", "n_stressed", "n_emulated"), 0)
+        return read_results(warehouse, source, []) | counts
+    [totals] = fetch(warehouse, TOTALS, {"source": source}).to_dict("records")
+    return read_results(warehouse, source, found["batches"]) | {str(key): int(value) for key, value in totals.items()}
+
+
+NODES = """
+SELECT node, any_value(machine_type) AS machine_type, coalesce(bool_or(is_emulated), false) AS is_emulated,
+    count(*) AS n_executions, count(*) FILTER (is_stressed) AS n_stressed,
+    count(*) FILTER (is_contaminated) AS n_contaminated, count(*) FILTER (status <> 'completed') AS n_not_completed,
+    min(started_at) AS first_at, max(started_at) AS last_at
+FROM nodes.executions WHERE source = $source GROUP BY node ORDER BY node
+"""
+BENCHMARKS = """
+WITH counted AS (
+    SELECT execution_id, count(DISTINCT metric) AS n_metrics
+    FROM nodes.metrics WHERE source = $source GROUP BY execution_id
+)
+SELECT benchmark || CASE WHEN coalesce(template_hash, '') = '' THEN '' ELSE '@' || template_hash[1:8] END AS benchmark,
+    aspect, count(*) AS n_executions, count(DISTINCT node) AS n_nodes, median(duration_s) AS duration_s,
+    max(counted.n_metrics) AS n_metrics
+FROM nodes.executions LEFT JOIN counted USING (execution_id) WHERE source = $source
+GROUP BY ALL ORDER BY aspect, benchmark
+"""
+NODE_COLUMNS = (
+    Column("name", "node", kind="key"),
+    Column("machine_type", "machine type", text, is_extra=True),
+    Column("n_executions", "executions", count, kind="number"),
+    Column("n_stressed", "stressed", count, kind="number"),
+    Column("n_contaminated", "disturbed", count, kind="number", is_extra=True),
+    Column("n_not_completed", "not completed", count, kind="number", is_extra=True),
+    Column("last_at", "last (UTC)", moment, kind="name"),
+)
+BENCHMARK_COLUMNS = (
+    Column("benchmark", "benchmark", kind="key"),
+    Column("aspect", "aspect", kind="name"),
+    Column("n_executions", "executions", count, kind="number"),
+    Column("n_nodes", "nodes", count, kind="number"),
+    Column("duration_s", "takes", duration, kind="number"),
+    Column("n_metrics", "metrics", count, kind="number"),
+)
+MOST_NODES = 50  # of a table for a person
+
+
+def summary(context: typer.Context, source: Source = None, as_json: Json = False) -> None:
+    """Show the nodes and benchmarks of a source, and how often each ran.
+
+    A benchmark with another template is another benchmark, and stands in a line of its own."""
+    from flows.cli.output import (
+        records,
+        show_json,
+    )
+    from tasks.warehouse.connection import fetch
+
+    invocation = invocation_of(context)
+    warehouse = invocation.warehouse
+    chosen = one_node_source(warehouse, source)
+    nodes = records(fetch(warehouse, NODES, {"source": chosen}))
+    benchmarks = records(fetch(warehouse, BENCHMARKS, {"source": chosen}))
+    if as_json:
+        show_json({"source": chosen, "nodes": nodes, "benchmarks": benchmarks})
+        return
+    show_table([_named(row) for row in nodes[:MOST_NODES]], NODE_COLUMNS)
+    if len(nodes) > MOST_NODES:
+        print(f"{len(nodes) - MOST_NODES:,} more nodes; --json shows all")
+    print()
+    show_table(benchmarks, BENCHMARK_COLUMNS)
+    n_executions = sum(int(row["n_executions"]) for row in nodes)
+    told = f"{counted(n_executions, 'execution')} on {counted(len(nodes), 'node')}"
+    invocation.note(f"source {chosen}: {told}; next: {as_command('whorl', 'nodes', 'rank', '--source', chosen)}")
+
+
+def _named(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "name": called(row["node"], row["is_emulated"])}
+
+
+def preprocess(
+    context: typer.Context,
+    source: Source = None,
+    variant: Annotated[
+        Literal["robust", "paper"] | None,
+        typer.Option(help="Whose rules hold: ours, or the paper's", show_default=False),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Decide which metrics count and which way, and freeze the reference that nodes are measured against.
+
+    Done again with other data or settings, scores are no longer comparable with those before. 'whorl models rollback'
+    brings the former reference back."""
+    from flows.cli.output import show_json
+
+    invocation = invocation_of(context)
+    flags: dict[str, Any] = {} if variant is None else {"nodes": {"preprocess": {"variant": variant}}}
+    settings = invocation.resolved(flags).settings
+    chosen, nodes = one_learning_source(settings.warehouse, source), settings.nodes
+    with flow_running(invocation):
+        from flows.nodes import preprocess_nodes
+        from flows.parameters import NodePreprocessParams
+
+        found = preprocess_nodes(
+            NodePreprocessParams(
+                source=chosen,
+                preprocess=nodes.preprocess,
+                score=nodes.score,
+                warehouse=settings.warehouse,
+            )
+        )
+    if as_json:
+        show_json({**found, "source": chosen})
+        return
+    show_facts(
+        {
+            "source": chosen,
+            "model": found["model_id"],
+            "executions": f"{found['n_executions']:,}",
+            "metrics kept": f"{found['n_kept']:,} of {found['n_recorded']:,} (the paper: 54 of 153)",
+            "the paper's rule contradicts": f"{found['n_disagree']:,} of them in what is declared",
+            "reference": found["reference"],
+        }
+    )
+    print(f"report: {found['report']}")
+    invocation.note(f"next: {as_command('whorl', 'nodes', 'metrics', '--source', chosen)}")
+
+
+METRICS = (
+    Column("benchmark_type", "benchmark", kind="key"),
+    Column("metric", "metric", kind="key"),
+    Column("unit", "unit", kind="name"),
+    Column("unit_written", "written", is_extra=True),
+    Column("n_values", "values", count, kind="number", is_extra=True),
+    Column("dispersion", "varies by", share, kind="number", is_extra=True),
+    Column("decision", "kept or dropped", style=lambda told: "" if told == "kept" else "dim"),
+    Column("counts_as", "counts as", kind="name"),
+    Column("orientation_from", "said by", kind="name", is_extra=True),
+    Column("rule", "paper's rule", kind="name", is_extra=True),
+    Column("without", "without stressed", kind="name", is_extra=True),
+)
+
+
+def metrics(
+    context: typer.Context,
+    source: Source = None,
+    benchmark: Annotated[
+        str | None, typer.Option("--benchmark", "-b", help="Only those of this benchmark", show_default=False)
+    ] = None,
+    kept: Annotated[bool, typer.Option("--kept", help="Only those that count")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show for each metric unit, kept or dropped and why, orientation, and whether the paper's rule agrees with that.
+
+    As decided by the preprocessing in use of the source. The rule is asked with and without the stressed ones."""
+    from flows.cli.output import (
+        records,
+        show_json,
+    )
+    from tasks.nodes.answers import read_decisions, require_model
+
+    invocation = invocation_of(context)
+    warehouse = invocation.warehouse
+    chosen = one_node_source(warehouse, source)
+    model_id = require_model(warehouse, chosen)
+    found = read_decisions(warehouse, chosen, model_id)
+    n_all, n_kept = len(found), int(found["is_kept"].sum())
+    if benchmark is not None:
+        found = found[found["benchmark_type"].str.partition("@")[0] == benchmark.partition("@")[0]]
+    rows = records(found[found["is_kept"]] if kept else found)
+    if as_json:
+        show_json({"source": chosen, "model_id": model_id, "n_recorded": n_all, "n_kept": n_kept, "metrics": rows})
+        return
+    show_table([_metric(row) for row in rows], METRICS)
+    invocation.note(f"{n_kept:,} of {n_all:,} metrics kept by {model_id}; the paper: 54 of 153")
+
+
+def _metric(row: dict[str, Any]) -> dict[str, Any]:
+    told = {"decision": text(decision(row)), "counts_as": counts_as(row)}
+    return {**row, **told, "rule": agreement(row["agrees"]), "without": agreement_without(row)}
+
+
+RANKED = (
+    Column("aspect", "aspect", kind="name"),
+    Column("rank", "place", count, kind="number"),
+    Column("name", "node", kind="key"),
+    Column("score", "score", ratio, kind="number"),
+    Column("interval", "interval", kind="name"),
+    Column("tied", "tied", kind="name"),
+    Column("n_executions", "executions", count, kind="number"),
+    Column("machine_type", "machine type", text, is_extra=True),
+    Column("pc1", "first component", number, kind="number", is_extra=True),
+)
+MOST_NAMED = 10
+SHARED = Column("shared_words", "shared component", kind="name")
+LACKS = Column("lacks", "did not run", text)
+
+
+def rank(
+    context: typer.Context,
+    source: Source = None,
+    node: Annotated[str | None, typer.Option(help="Only this node", show_default=False)] = None,
+    machine_type: Annotated[str | None, typer.Option(help="Only nodes of this type", show_default=False)] = None,
+    aspect: Annotated[str | None, typer.Option(help="Only this aspect, or all", show_default=False)] = None,
+    top: Annotated[int | None, typer.Option(min=1, help="Only the first of each aspect", show_default=False)] = None,
+    as_json: Json = False,
+) -> None:
+    """Rank the nodes of a source, as one number and by aspect.
+
+    A score is a ratio to the reference fleet: 1 is the reference, 2 is twice as good. Where ten nodes of a machine type
+    ran two tools or more, what tools say of them in common gives their order within it (--machine-type). Tied nodes
+    share their place: their executions do not tell them apart. A node that did not run an aspect that half of the
+    reference ran stands behind those that did. A source that was never preprocessed is so first."""
+    from flows.cli.output import (
+        records,
+        show_json,
+    )
+    from tasks.nodes import answers
+    from tasks.nodes.answers import read_scores, read_watched
+
+    invocation = invocation_of(context)
+    settings = invocation.settings
+    warehouse, nodes = settings.warehouse, settings.nodes
+    chosen = one_node_source(warehouse, source)
+    with progress_bar(invocation, first="reading executions"):
+        answers.preprocess_once(warehouse, chosen, nodes.preprocess, nodes.score)
+        found = answers.rank(warehouse, chosen, nodes.score, "")
+    scores, watched = read_scores(warehouse, chosen), read_watched(warehouse, chosen)
+    names = {str(row.node): called(str(row.node), bool(row.is_emulated)) for row in scores.itertuples()}
+    answer = {
+        "best": best_words(found["best"], found["n_nodes"], names),
+        "most_suspicious": standing_out(watched.to_dict("records"), names),
+    }
+    rows = records(_chosen(scores, node, machine_type, aspect, top))
+    if as_json:
+        show_json({"source": chosen, **found, "answer": answer, "scores": rows, "watched": records(watched)})
+        return
+    extra = [SHARED] if scores["shared"].notna().any() else []
+    extra += [LACKS] if any(row["lacks"] for row in rows) else []
+    show_table([_ranked(row) for row in rows], (*RANKED, *extra))
+    print()
+    print(f"places: {placed_by(scores)}")
+    if line := left_out(found["n_left_out"], chosen):
+        invocation.note(line)
+    print(f"best: {answer['best']}")
+    print(f"most suspicious: {answer['most_suspicious']}")
+    invocation.note(f"which executions look degraded: {as_command('whorl', 'nodes', 'train', '--source', chosen)}")
+
+
+def _chosen(
+    scores: "pd.DataFrame", node: str | None, machine_type: str | None, aspect: str | None, top: int | None
+) -> "pd.DataFrame":
+    """The rows that are asked for. Raises NotFound where there are none.
+
+    Places are those among all nodes; with a machine type that has a shared component, among its nodes by that."""
+    asked = {"node": node, "machine_type": machine_type, "aspect": aspect}
+    for column, value in asked.items():
+        if value is not None:
+            known = sorted(scores[column].dropna().unique())
+            if value not in known:
+                what = column.replace("_", " ")
+                raise NotFound(f"no {what} {value!r} in the ranking; expected one of {', '.join(known[:MOST_NAMED])}")
+            scores = scores[scores[column] == value]
+    if machine_type is not None and scores["shared_place"].notna().any():
+        is_placed = scores["shared_place"].notna()
+        rank = scores["rank"].where(~is_placed, scores["shared_place"]).astype(int)
+        n_there = scores.assign(rank=rank).groupby(["aspect", "rank"])["node"].transform("size")
+        scores = scores.assign(rank=rank, is_tied=scores["is_tied"].where(~is_placed, n_there > 1))
+        scores = scores.assign(is_aspect=scores["aspect"] != "all").sort_values(
+            ["is_aspect", "aspect", "rank"], kind="stable", ignore_index=True
+        )
+        scores = scores.drop(columns="is_aspect")
+    return scores if top is None else scores.groupby("aspect", sort=False).head(top)
+
+
+def _ranked(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        **row,
+        "name": called(row["node"], row["is_emulated"]),
+        "interval": interval(row) or MISSING,
+        "tied": "tied" if row["is_tied"] else "",
+        "shared_words": shared_words(row),
+    }
+
+
+def report(context: typer.Context, source: Source = None, as_json: Json = False) -> None:
+    """Write the page of a source and print its path.
+
+    Ranking, scores by aspect, verdicts, repeatability, and what became of each metric; each node has a page."""
+    from flows.cli.admin import report as report_page
+
+    report_page(context, "nodes", source, as_json=as_json)

@@ -1,0 +1,614 @@
+"""`whorl nodes train`, `tune`, `fingerprint`, `watch`, `explain`, `evaluate`: what is degraded."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+import typer
+
+from flows.cli.invocation import (
+    Invocation,
+    flow_running,
+    invocation_of,
+)
+from flows.cli.nodes import (
+    LabelFrom,
+    Manifest,
+    one_learning_source,
+    one_trained_source,
+    read_flags,
+)
+from flows.cli.options import (
+    Json,
+    Renamed,
+    Seed,
+    Source,
+    TablesOut,
+    TimeZone,
+    absolute_paths,
+)
+from flows.cli.output import (
+    Column,
+    as_command,
+    count,
+    counted,
+    moment,
+    show_facts,
+    show_table,
+)
+from tasks.nodes.node_words import called, called_all, interval
+from tasks.nodes.reader_names import AUTO, NodeReader, reader_asked_for
+from tasks.quantities import MISSING, number, ratio, share
+from tasks.quantities import share as shown_share
+
+if TYPE_CHECKING:
+    from flows.nodes import NodesTuned
+    from tasks.nodes.evaluate.params import EvaluateParams
+    from tasks.nodes.evaluate.protocol import Evaluation
+    from tasks.nodes.network_steps import TrainedNodes
+    from tasks.nodes.verdict_steps import Explained, LearnedVerdicts
+    from tasks.settings import Settings
+
+
+class Variant(StrEnum):
+    """What is trained."""
+
+    DETECTOR = "detector"
+    OURS = "ours"
+    PAPER = "paper"
+
+
+WORDS = {
+    "auprc": "average precision",
+    "f1_outlier": "F1, degraded",
+    "precision": "precision",
+    "recall": "recall",
+    "false_alarms_per_1000": "false alarms per 1,000",
+    "error_ratio": "error of own metrics, of the type's mean",
+    "mse_own": "squared error, own metrics",
+    "mse_own_mean_predictor": "the same of the type's mean",
+    "score_spearman": "scores follow performance",
+    "score_deviation": "their ratio varies by",
+}
+
+
+def train(
+    context: typer.Context,
+    source: Source = None,
+    variant: Annotated[
+        Variant, typer.Option(help="What tells verdicts; or Perona's network, ours or with its authors' choices")
+    ] = Variant.DETECTOR,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="Most passes over the training executions", show_default=False)
+    ] = None,
+    seed: Seed = None,
+    fresh: Annotated[
+        bool,
+        typer.Option(
+            "--fresh",
+            help="Parameters of conf/nodes.yaml instead of those of the model in use, and a training even of what was "
+            "trained before",
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Train what tells degraded executions; with --variant ours or paper the network that makes fingerprints.
+
+    The detector learns from all executions; its threshold keeps the budget of false alarms (nodes.budget), and its
+    figures are of each execution by what others taught. The network learns from the earlier executions, is measured on
+    the latest, and is used if it is better than the one before. Nothing is learned twice from the same data with the
+    same parameters. 'whorl models list' shows all, 'whorl models rollback' brings the former one back."""
+    from flows.cli.output import show_json
+
+    invocation = invocation_of(context)
+    fit = {key: value for key, value in {"epochs": epochs, "seed": seed}.items() if value is not None}
+    is_network = variant is not Variant.DETECTOR
+    if fit and not is_network:
+        raise typer.BadParameter("--epochs and --seed are of the network; name --variant ours or paper")
+    flags: dict[str, Any] = {"variant": variant.value, **({"fit": fit} if fit else {})} if is_network else {}
+    settings = invocation.resolved({"nodes": {"model": flags} if flags else {}}).settings
+    chosen = one_learning_source(settings.warehouse, source)
+    own: dict[str, Any] = {"as_in_use": not fresh, "trains_again": fresh, "variant": variant.value}
+    if flags and not fresh:
+        own |= asked_model(settings, chosen, flags)
+    with flow_running(invocation):
+        from flows.nodes import train_nodes
+        from flows.parameters import NodeTrainParams, filled_in
+
+        found = train_nodes(filled_in(NodeTrainParams, settings.nodes, settings.warehouse, chosen, **own))
+    if as_json:
+        show_json({**found, "source": chosen})
+        return
+    if "champion_id" in found:
+        show_facts(facts_of(cast("TrainedNodes", found)))
+    else:
+        show_facts(detector_facts(found))
+    print(f"report: {found['report']}")
+    if found["is_from_before"]:
+        invocation.note("nothing was learned: the same data, parameters and code made this model; --fresh trains again")
+    invocation.note(f"next: {as_command('whorl', 'nodes', 'fingerprint', '--source', chosen)}")
+
+
+def asked_model(settings: "Settings", source: str, flags: dict[str, Any]) -> dict[str, Any]:
+    """What a training is told where flags name some parameters: the others are those of the model in use.
+
+    They are those of the settings where no model of that variant is in use. Raises BadInput as network_steps.in_use."""
+    from tasks.nodes.network_steps import in_use
+    from tasks.nodes.perona.params import ModelParams
+
+    known = in_use(settings.warehouse, source)
+    if known is None or flags.get("variant", known["variant"]) != known["variant"]:
+        return {"as_in_use": False}
+    fit = {**known["fit"], **flags.get("fit", {})}
+    return {"as_in_use": False, "model": ModelParams.model_validate({**known, "fit": fit})}
+
+
+def detector_facts(found: "LearnedVerdicts") -> dict[str, str]:
+    """What the training of a detector came to, in words."""
+    from flows.nodes import budget_words
+
+    known = f"{count(found['n_learned'])} executions, {count(found['n_stressed'])} of them known to be stressed"
+    basis = "models that know stress" if found["n_stressed"] else "headline metrics alone, as no stress is known"
+    return {
+        "detector": found["model_id"],
+        "learned": f"{known}{', before' if found['is_from_before'] else ''}",
+        "verdicts by": basis,
+        **{words: number(found["figures"][key]) for key, words in WORDS.items() if key in found["figures"]},
+        "false alarms": budget_words(found),
+        "data version": found["data_version"],
+    }
+
+
+def facts_of(found: "TrainedNodes") -> dict[str, str]:
+    """What a training came to, in words."""
+    champion, figures = found["champion_id"], found["figures"]
+    in_use = "this model" if champion == found["model_id"] else f"{champion}: this one was not found to be better"
+    return {
+        "model": found["model_id"],
+        "in use": in_use,
+        "learned": f"{count(found['n_learned'])} executions{', before' if found['is_from_before'] else ''}",
+        "held out": f"{count(found['n_tested'])} executions, the latest, which the figures below are of",
+        **{words: number(figures[key]) for key, words in WORDS.items() if key in figures},
+        "data version": found["data_version"],
+    }
+
+
+def tune(
+    context: typer.Context,
+    source: Source = None,
+    trials: Annotated[
+        int | None, typer.Option(min=1, help="Configurations that are tried (paper: 100)", show_default=False)
+    ] = None,
+    ray_address: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Ray that runs the trials, such as ray://head:10001", show_default=False),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Search the parameters of the model with Optuna through Ray, and train with the best.
+
+    The latest executions, which models are measured on, have no part in it. A search of the same data that was stopped
+    goes on; asked for more trials it adds to them."""
+    from flows.cli.output import show_json
+    from tasks.nodes.perona.params import RAY_SETTING, WITHOUT_RAY
+    from tasks.ray_address import check_ray
+
+    invocation = invocation_of(context)
+    asked = {"n_trials": trials, "ray_address": ray_address}
+    flags: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
+    settings = invocation.resolved({"nodes": {"search": flags} if flags else {}}).settings
+    chosen = one_learning_source(settings.warehouse, source)
+    if settings.nodes.search.runner == "ray":
+        address = settings.nodes.search.ray_address  # before minutes of work that would end with this line
+        check_ray(address, setting=RAY_SETTING, otherwise=WITHOUT_RAY)
+    with flow_running(invocation):
+        from flows.nodes import tune_nodes
+        from flows.parameters import NodeTuneParams, filled_in
+
+        found = tune_nodes(filled_in(NodeTuneParams, settings.nodes, settings.warehouse, chosen))
+    if as_json:
+        show_json({**found, "source": chosen})
+        return
+    show_facts(_search_facts(found) | facts_of(found["trained"]))
+    print(f"report: {found['report']}")
+    invocation.note(f"next: {as_command('whorl', 'nodes', 'fingerprint', '--source', chosen)}")
+
+
+def _search_facts(found: "NodesTuned") -> dict[str, str]:
+    """What a search came to, in words."""
+    from tasks.nodes.perona.params import ModelParams
+    from tasks.nodes.perona.search import space_of
+
+    names = [name.split(".") for name in space_of(ModelParams.model_validate(found["best"]))]
+    values = [f"{key.replace('_', ' ')} {found['best'][part][key]}" for part, key in names]
+    before = f", {found['n_resumed']:,} of them from before" if found["n_resumed"] else ""
+    return {
+        "searched": f"{counted(found['n_trials'], 'trial')}{before}",
+        "least validation loss": number(found["validation_loss"]),
+        "best": ", ".join(values),
+        "trials": found["trials"],
+    }
+
+
+FINGERPRINTED = (
+    Column("aspect", "aspect", kind="name"),
+    Column("rank", "place", count, kind="number"),
+    Column("name", "node", kind="key"),
+    Column("score", "score", ratio, kind="number"),
+    Column("interval", "interval", kind="name"),
+    Column("tied", "tied", kind="name"),
+    Column("n_executions", "executions", count, kind="number"),
+)
+
+
+def fingerprint(context: typer.Context, source: Source = None, as_json: Json = False) -> None:
+    """Say which executions of a source were degraded; where a network was trained, fingerprint them and rank nodes.
+
+    A score of 1 is the reference fleet, 2 is twice as good. Verdicts stand in nodes.verdicts, the metrics that say so
+    in nodes.verdict_reasons, fingerprints in nodes.fingerprints."""
+    invocation = invocation_of(context)
+    settings = invocation.settings
+    chosen = one_trained_source(settings.warehouse, source)
+    with flow_running(invocation):
+        from flows.nodes import fingerprint_nodes
+        from flows.parameters import NodeFingerprintParams, filled_in
+
+        found = fingerprint_nodes(filled_in(NodeFingerprintParams, settings.nodes, settings.warehouse, chosen))
+    from flows.cli.output import (
+        records,
+        show_json,
+    )
+    from flows.nodes import with_emulated
+    from tasks.nodes.network_steps import read_fingerprint_scores
+
+    scores = read_fingerprint_scores(settings.warehouse, chosen) if found["network_id"] else None
+    rows = [] if scores is None else records(with_emulated(scores, settings.warehouse, chosen))
+    if as_json:
+        show_json({**found, "source": chosen, "scores": rows})
+        return
+    print(f"{found['n_flagged']:,} of {counted(found['n_judged'], 'execution')} look degraded")
+    if found["network_id"]:
+        print(f"{found['n_fingerprints']:,} of {counted(found['n_executions'], 'execution')} have a fingerprint")
+        print()
+        show_table([_shown(row) for row in rows], FINGERPRINTED)
+        names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
+        print(f"best by fingerprints: {', '.join(names[node] for node in found['best']) or 'none'}")
+    else:
+        invocation.note(
+            "without a trained network there are no fingerprints; whorl nodes train --variant ours makes one"
+        )
+    print(f"report: {found['report']}")
+    invocation.note(f"next: {as_command('whorl', 'nodes', 'watch', '--source', chosen)}")
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    told = {"interval": interval(row) or MISSING, "tied": "tied" if row["is_tied"] else ""}
+    return {**row, **told, "name": called(row["node"], row["is_emulated"])}
+
+
+WATCHED = (
+    Column("name", "node", kind="key"),
+    Column("aspect", "aspect", kind="name"),
+    Column("state", "state", kind="name"),
+    Column("since", "since (UTC)", moment, kind="name"),
+    Column("n_executions", "executions", count, kind="number"),
+    Column("n_recent_flagged", "flagged of the last", count, kind="number"),
+    Column("cost_share", "share of its time", share, kind="number"),
+)
+
+
+def watch(
+    context: typer.Context,
+    source: Source = None,
+    ask: Annotated[
+        bool, typer.Option("--ask/--no-ask", help="Ask suspected nodes for a fresh benchmark, by their deployments")
+    ] = True,
+    as_json: Json = False,
+) -> None:
+    """Say which nodes are degrading, by the model in use and stated rules, and raise an alarm for each.
+
+    One bad execution is no alarm, and an alarm that goes on is told once. What a suspected node runs next confirms the
+    alarm or clears it; a confirmed node is to be left out."""
+    invocation = invocation_of(context)
+    settings = invocation.settings
+    chosen = one_trained_source(settings.warehouse, source)
+    with flow_running(invocation):
+        from flows.nodes import watch_nodes
+        from flows.parameters import NodeWatchParams, filled_in
+
+        asked = filled_in(NodeWatchParams, settings.nodes, settings.warehouse, chosen, asks_for_benchmarks=ask)
+        found = watch_nodes(asked)
+    from flows.cli.output import (
+        records,
+        show_json,
+    )
+    from flows.nodes import with_emulated
+    from tasks.nodes.verdict_steps import open_messages, read_states
+    from tasks.warehouse.alarms import read_alarms
+
+    still = [one for name, one in open_messages(settings.warehouse, chosen).items() if name not in found["alarms"]]
+    rows = records(with_emulated(read_states(settings.warehouse, chosen), settings.warehouse, chosen))
+    if as_json:
+        show_json({**found, "source": chosen, "open": still, "states": rows})
+        return
+    names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
+    show_table([{**row, "name": names[row["node"]]} for row in rows], WATCHED)
+    print()
+    if found["alarms"]:
+        for message in read_alarms(settings.warehouse, ids=found["alarms"], limit=len(found["alarms"]))["message"]:
+            print(f"alarm: {message}")
+    else:
+        print("no new alarm")
+    for message in still:
+        print(f"open: {message}")
+    print(f"to be left out: {', '.join(names.get(node, node) for node in found['excluded']) or 'none'}")
+    print(f"report: {found['report']}")
+    for name in found["asked"]:
+        print(f"asked for a fresh benchmark: {name}")
+    if found["cannot_ask"]:
+        nodes_without = ", ".join(found["cannot_ask"])
+        invocation.note(f"no deployment nodes-record/<node> for {nodes_without}: run 'whorl nodes record' there")
+
+
+MOST = 5  # flagged executions of a node that are told one by one
+
+
+def explain(
+    context: typer.Context,
+    what: Annotated[str, typer.Argument(metavar="NODE|EXECUTION", help="A node, or the id of one of its executions")],
+    source: Source = None,
+    as_json: Json = False,
+) -> None:
+    """Say why an execution or a node looks degraded or does not, in the tool's own metrics and units.
+
+    Verdicts are those of the last 'whorl nodes fingerprint' or 'watch'; without any they are made now."""
+    from tasks.nodes.verdict_steps import explain as steps_explain
+
+    settings = invocation_of(context).settings
+    chosen = one_trained_source(settings.warehouse, source)
+    found = steps_explain(settings.warehouse, chosen, what, settings.nodes.score)
+    if as_json:
+        from flows.cli.output import show_json
+
+        show_json({**found, "source": chosen})
+        return
+    for line in _lines(found):
+        print(line)
+
+
+def _lines(found: "Explained") -> list[str]:
+    """The answer first, then each flagged execution with its reasons, the latest first."""
+    lines = [found["answer"], *found["states"]]
+    for one in found["executions"][:MOST]:
+        lines += ["", _head(one), *(f"  {reason}" for reason in one["reasons"] or ["no metric alone says so"])]
+    if len(found["executions"]) > MOST:
+        lines += ["", f"and {len(found['executions']) - MOST:,} more; --json has them all"]
+    return lines
+
+
+def _head(one: dict[str, Any]) -> str:
+    when = f" at {one['started_at'][:16].replace('T', ' ')} UTC" if one["started_at"] else ""
+    sure = "no verdict" if one["probability"] is None else f"probability {one['probability']:.2f}"
+    return (
+        f"{one['execution_id']} ({one['benchmark']}){when}: {'flagged' if one['is_flagged'] else 'not flagged'}, {sure}"
+    )
+
+
+BOTH = "both"
+LEARNED = {"ours": ("ours",), "paper": ("paper",), BOTH: ("ours", "paper"), "none": ()}
+
+EvaluatedVariant = Annotated[
+    Literal["robust", "paper", "both"] | None,
+    typer.Option(
+        help="Preprocessing: ours, the paper's, or ours with the figures of the paper's beside them", show_default=False
+    ),
+]
+Model = Annotated[
+    Literal["ours", "paper", "both", "none"] | None,
+    typer.Option(
+        help="Perona's network beside the plain answers: ours, the paper's, both or none; as in conf/, or else both",
+        show_default=False,
+    ),
+]
+Seeds = Annotated[
+    int | None, typer.Option(min=1, max=1000, help="Fits of the network in each split", show_default=False)
+]
+Protocols = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--protocol",
+        metavar="chronological|paper",
+        help="Way of splitting that it is fitted in; may be repeated",
+        show_default=False,
+    ),
+]
+Train = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--train",
+        metavar="PATH",
+        help="Results that are learned from alone: those of PATH are tested; may be repeated",
+        show_default=False,
+    ),
+]
+TestedHalf = Annotated[
+    Literal["development", "reported"] | None,
+    typer.Option(
+        "--half", help="With --train: the half of a recorded plan, by its stretches, that is tested", show_default=False
+    ),
+]
+Curve = Annotated[
+    bool, typer.Option("--curve", help="Measure as well what 0, 1, 2, 5, 10 and 20 known stressed executions teach")
+]
+WithoutLabels = Annotated[
+    bool,
+    typer.Option("--without-labels", help="Hide labels of stress from all that learns or chooses: they only measure"),
+]
+
+
+def asked_settings(
+    variant: str | None,
+    model: str | None,
+    seeds: int | None,
+    protocols: list[Any] | None,
+    seed: int | None,
+    *,
+    without_labels: bool,
+    half: str | None = None,
+    curve: bool = False,
+) -> dict[str, Any]:
+    """Flags of the command line as settings of nodes.evaluate; what was not given is not in it."""
+    learned: dict[str, Any] = {"seeds": seeds, "protocols": protocols or None}
+    learned["variants"] = None if model is None else LEARNED[model]
+    asked: dict[str, Any] = {}
+    if seed is not None:
+        asked = {"seed": seed, "score": {"seed": seed}}
+        learned["model"] = {"fit": {"seed": seed}}
+    if without_labels:
+        asked["without_labels"] = True
+    if half is not None:
+        asked["half"] = half
+    if curve:
+        asked["curve"] = True
+    if variant in ("robust", "paper"):
+        asked["preprocess"] = {"variant": variant}
+    return asked | {"learned": {name: value for name, value in learned.items() if value is not None}}
+
+
+def with_models(params: "EvaluateParams", model: str | None) -> "EvaluateParams":
+    """With both variants of the model, unless the command line or the settings name some."""
+    if model is not None or params.learned.variants:
+        return params
+    learned = params.learned.model_copy(update={"variants": LEARNED[BOTH]})
+    return params.model_copy(update={"learned": learned})
+
+
+DETECTION = (
+    Column("split", "tested on", kind="name"),
+    Column("detector", "told by", kind="name"),
+    Column("f1_outlier", "F1 of stressed", ratio, kind="number"),
+    Column("f1_normal", "F1 of others", ratio, kind="number"),
+    Column("auprc", "AUPRC", ratio, kind="number"),
+    Column("false_alarms_per_1000", "false alarms in 1,000", number, kind="number"),
+)
+BESIDE = (
+    Column("words", "figure"),
+    Column("value", "our preprocessing"),
+    Column("theirs", "the paper's"),
+)
+LEFT_OUT = {"n_refused": "refused row", "n_values_refused": "refused value", "n_replaced": "replaced execution"}
+
+
+def evaluate(
+    context: typer.Context,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PATH", help="Results: files or folders; not needed with --manifest"),
+    ] = None,
+    reader: Annotated[NodeReader, typer.Option(help="Format; auto looks into each file")] = AUTO,
+    label_from: LabelFrom = None,
+    manifest: Manifest = None,
+    renamed: Renamed = None,
+    time_zone: TimeZone = None,
+    variant: EvaluatedVariant = None,
+    model: Model = None,
+    seeds: Seeds = None,
+    protocols: Protocols = None,
+    without_labels: WithoutLabels = False,
+    train: Train = None,
+    half: TestedHalf = None,
+    curve: Curve = False,
+    seed: Seed = None,
+    out: TablesOut = None,
+    as_json: Json = False,
+) -> None:
+    """Measure on results of benchmarks how well stressed executions are found, and what scores of nodes are worth.
+
+    Only the paths are read, into memory; nothing is kept. tasks/nodes/README.md says what each figure means."""
+    invocation = invocation_of(context)
+    read = read_flags(label_from, manifest, renamed, time_zone)
+    asked = asked_settings(
+        variant, model, seeds, protocols, seed, without_labels=without_labels, half=half, curve=curve
+    )
+    settings = invocation.resolved({"nodes": {"read": read, "evaluate": asked}}).settings.nodes
+    if not paths and not settings.read.manifest:
+        raise typer.BadParameter("name results, or a --manifest of them", param_hint="PATH")
+    if half is not None and not train:
+        raise typer.BadParameter("halves are of results that are tested by what others taught", param_hint="--half")
+    from flows.cli.invocation import progress_bar
+    from tasks.nodes.intake import tell_left_out
+    from tasks.nodes.steps import evaluate_results
+
+    absolute = absolute_paths(paths)
+    with progress_bar(invocation, first="reading results"):
+        found, name, emulated = evaluate_results(
+            absolute,
+            reader_asked_for(reader),
+            settings.read,
+            with_models(settings.evaluate, model),
+            both=variant == BOTH,
+            train=absolute_paths(train),
+        )
+    if line := tell_left_out(absolute):
+        invocation.note(line)
+    if out is not None:
+        _write(invocation, found, name, out, emulated)
+    if as_json:
+        from flows.cli.output import show_json
+
+        show_json(found.figures)
+        return
+    _show(found.figures, emulated)
+
+
+def _write(invocation: Invocation, found: "Evaluation", name: str, out: Path, emulated: frozenset[str]) -> None:
+    from tasks.nodes.steps import write_page
+
+    page = write_page(found, name, str(out), emulated)
+    invocation.note(f"tables: {out}; page: {page}")
+
+
+def _show(figures: dict[str, Any], emulated: frozenset[str]) -> None:
+    from tasks.report.nodes_evaluation import figure_rows
+
+    show_facts(_evaluation_facts(figures, emulated))
+    if rows := _detection(figures):
+        print()
+        show_table(rows, DETECTION)
+    beside = [row for row in figure_rows(figures) if row["theirs"]]
+    if beside:
+        print()
+        show_table(beside, BESIDE)
+
+
+def _detection(figures: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row a way of splitting and detector that has figures."""
+    from tasks.report.nodes_evaluation import detection_figures
+
+    return [row for row in detection_figures(figures) if row.get("f1_outlier") is not None]
+
+
+def _evaluation_facts(figures: dict[str, Any], emulated: frozenset[str]) -> dict[str, str]:
+    """What was evaluated, and what is not in the table of detectors."""
+
+    def told(key: str, show: Any = ratio) -> str:
+        value = figures.get(key)
+        return str(figures.get(f"{key}.reason", "not measured")) if value is None else str(show(value))
+
+    def named(names: str) -> str:
+        return called_all(names, emulated)
+
+    of = f"{counted(figures['n'], 'execution')} on {counted(figures['n_nodes'], 'node')}"
+    of += f" ({len(emulated):,} of them emulated)" if emulated else ""
+    return {
+        "evaluated": f"{of}, {figures['n_stressed']:,} known to be stressed",
+        "left out": ", ".join(counted(figures[key], what) for key, what in LEFT_OUT.items()),
+        "metrics": f"{figures['metrics.kept']:,} of {figures['metrics.recorded']:,} kept",
+        "best node": told("nodes.best", named),
+        "best by first component": told("nodes.best.pc1", named),
+        "most suspicious": told("nodes.most_suspicious", named),
+        "score and applications": f"Spearman {told('rank.spearman')}; best single benchmark {told('rank.best_single')}",
+        "a rerun differs by": f"{told('repeatability.rerun_median', shown_share)} (median), "
+        f"{told('repeatability.rerun_p90', shown_share)} (one in ten)",
+        "stressed executions": told("detect.n", number) if figures.get("detect.n") is None else "see below",
+    }

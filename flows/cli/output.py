@@ -1,0 +1,352 @@
+"""What commands print: values and tables for people, one JSON object for machines.
+
+Rich knows the terminal; the rows are put together here, since rich takes half a second for a thousand of them."""
+
+import dataclasses
+import json
+import logging
+import math
+import os
+import shlex
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Literal
+
+from tasks import quantities
+from tasks.utc import utc_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+MISSING = quantities.MISSING
+SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
+UNPRINTABLE = "\N{REPLACEMENT CHARACTER}"
+STEP = 1024
+WHOLE_FROM = 100  # 512 MiB, but 5.1 GiB
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN and NaT."""
+    return value is None or bool(value != value)
+
+
+def text(value: Any) -> str:
+    """Any value as one line; a dash for a missing one."""
+    if isinstance(value, list | tuple):
+        return clean(", ".join(str(part) for part in value))
+    if is_missing(value):
+        return MISSING
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else clean(str(value))
+
+
+def count(value: Any) -> str:
+    """A whole number with thousands separators."""
+    return MISSING if is_missing(value) else f"{int(value):,}"
+
+
+def counted(n: int, what: str) -> str:
+    """A number of things: 1 file, 2 files."""
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
+def runs_or_windows(n: Any, n_windows: Any) -> str:
+    """What so many traces are, n_windows of them cut from longer runs: 12 runs, 84 windows, 90 runs and windows."""
+    n, n_windows = int(n or 0), int(n_windows or 0)
+    return counted(n, "run" if not n_windows else "window" if n_windows == n else "runs and window")
+
+
+def figure(value: Any) -> str:
+    """A number of a table that may hold numbers and texts."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return quantities.number(value) if is_number else text(value)
+
+
+def setting(value: Any) -> str:
+    """The value of a setting or parameter, so that one that is empty can be seen."""
+    if isinstance(value, dict | list | tuple) and not value:
+        return "none"
+    return text(value) if value != "" else "''"
+
+
+def moment(value: Any) -> str:
+    """A time to the second; the column's title says that it is UTC."""
+    return MISSING if is_missing(value) else f"{value:%Y-%m-%d %H:%M:%S}"
+
+
+def size(value: Any) -> str:
+    """Bytes in the unit that keeps the number short."""
+    if is_missing(value):
+        return MISSING
+    amount, step = float(value), 0
+    while abs(amount) >= STEP and step < len(SIZES) - 1:
+        amount, step = amount / STEP, step + 1
+    return f"{amount:,.0f} {SIZES[step]}" if step == 0 or amount >= WHOLE_FROM else f"{amount:,.1f} {SIZES[step]}"
+
+
+def clean(line: str) -> str:
+    """Without control characters: the name of a job must not move the cursor of a terminal or break a line."""
+    if line.isprintable():
+        return line
+    return "".join(char if char.isprintable() else " " if char.isspace() else UNPRINTABLE for char in line)
+
+
+def as_command(*words: object) -> str:
+    """The words as a command that can be pasted into a shell."""
+    return shlex.join(map(str, words))
+
+
+def shorten(key: str, width: int) -> str:
+    """The key with its middle left out: the two ends of a job's key tell it from its neighbours."""
+    if len(key) <= width:
+        return key
+    head = width // 2
+    return f"{key[:head]}…{key[len(key) - (width - head - 1) :]}"
+
+
+logger = logging.getLogger(__name__)
+GAP = "  "  # between two columns
+LEAST_KEY = 10  # a shortened key keeps at least so many characters
+LEAST_TEXT = 20  # wrapped text is at least so wide
+UNLIMITED = 10_000
+PIPED = 100  # of what is read by people alone, also where nobody looks at a terminal
+
+Kind = Literal["text", "key", "name", "number"]
+Painter = Callable[[str, str], str]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    kind: text is wrapped, a key is shortened in its middle, a name and a number (to the right) are never cut.
+    is_extra: left out where there is no room for it. style: the colour of a value, as rich names it."""
+
+    key: str
+    title: str
+    show: Callable[[Any], str] = text
+    kind: Kind = "text"
+    is_extra: bool = False
+    style: Callable[[Any], str] | None = None
+
+
+def show_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], *, piped_width: int = UNLIMITED) -> None:
+    """Print rows under the titles of the columns. Which columns a terminal has no room for is said on stderr."""
+    console = stdout_console()
+    paint = _painter(console)
+    cells = {column.key: [column.show(row.get(column.key)) for row in rows] for column in columns}
+    width = min(console.width, UNLIMITED if is_limited() else piped_width)
+    widths = fitted(columns, cells, width)
+    chosen = [column for column in columns if column.key in widths]
+    if gone := [column.title for column in columns if column.key not in widths]:
+        logger.warning("left out at a width of %d: %s (--json has all)", width, ", ".join(gone))
+    titles = [_lines(column, clean(column.title), widths[column.key]) for column in chosen]
+    bold = ["bold"] * len(chosen)
+    for line in _beside(chosen, titles, widths, bold, paint):
+        print(line)
+    for at, row in enumerate(rows):
+        styles = [column.style(row.get(column.key)) if column.style else "" for column in chosen]
+        parts = [_lines(column, cells[column.key][at], widths[column.key]) for column in chosen]
+        for line in _beside(chosen, parts, widths, styles, paint):
+            print(line)
+
+
+def show_facts(facts: Mapping[str, str]) -> None:
+    """Print names and values below each other."""
+    columns = (Column("name", "", kind="name"), Column("value", ""))
+    console = stdout_console()
+    paint = _painter(console)
+    cells = {"name": [clean(name) for name in facts], "value": [clean(value) for value in facts.values()]}
+    widths = fitted(columns, cells, console.width)
+    for name, value in zip(cells["name"], cells["value"], strict=True):
+        parts = [[name], _lines(columns[1], value, widths["value"])]
+        for line in _beside(columns, parts, widths, ["dim", ""], paint):
+            print(line)
+
+
+def fitted(columns: Sequence[Column], cells: Mapping[str, Sequence[str]], width: int) -> dict[str, int]:
+    """The widths of the columns that fit into `width`.
+
+    The titles of numbers are broken first, then extras go, keys shrink, and text is wrapped at last."""
+    found = {column.key: _natural([column.title, *cells[column.key]]) for column in columns}
+    if _total(found) > width:
+        numbers = [column for column in columns if column.kind == "number"]
+        found |= {column.key: _natural([*column.title.split(), *cells[column.key]]) for column in numbers}
+    for column in reversed([column for column in columns if column.is_extra]):
+        if _total(found) > width:
+            del found[column.key]
+    for kind, least in (("key", LEAST_KEY), ("text", LEAST_TEXT)):
+        elastic = [column.key for column in columns if column.kind == kind and column.key in found]
+        while _total(found) > width and (wide := [key for key in elastic if found[key] > least]):
+            found[max(wide, key=lambda key: found[key])] -= 1
+    return found
+
+
+def stdout_console() -> "Console":
+    """The console of results: the terminal's width, or no limit where the output goes to a file or a program."""
+    from rich.console import Console
+
+    return Console() if is_limited() else Console(width=UNLIMITED)
+
+
+def is_limited() -> bool:
+    """Whether somebody looks at the output on a terminal."""
+    return sys.stdout.isatty() or "COLUMNS" in os.environ
+
+
+def _natural(lines: Sequence[str]) -> int:
+    """The width that shows every line whole."""
+    return max(map(_width, lines), default=0)
+
+
+def _total(widths: Mapping[str, int]) -> int:
+    return sum(widths.values()) + len(GAP) * (len(widths) - 1)
+
+
+def _width(line: str) -> int:
+    """Columns of a terminal that the line takes; some letters take two."""
+    if line.isascii():
+        return len(line)
+    from rich.cells import cell_len
+
+    return cell_len(line)
+
+
+def _lines(column: Column, cell: str, width: int) -> list[str]:
+    if column.kind == "key":
+        return [shorten(cell, width)]
+    return [cell] if _width(cell) <= width else textwrap.wrap(cell, width)
+
+
+def _beside(
+    columns: Sequence[Column],
+    parts: Sequence[list[str]],
+    widths: Mapping[str, int],
+    styles: Sequence[str],
+    paint: Painter,
+) -> Iterator[str]:
+    """The lines of one row: the lines of its cells side by side."""
+    for cells in zip_longest(*parts, fillvalue=""):
+        padded = [
+            " " * (widths[column.key] - _width(cell)) + cell
+            if column.kind == "number"
+            else cell + " " * (widths[column.key] - _width(cell))
+            for column, cell in zip(columns, cells, strict=True)
+        ]
+        padded[-1] = padded[-1].rstrip()
+        yield GAP.join(paint(*pair) for pair in zip(padded, styles, strict=True)).rstrip()
+
+
+def _painter(console: "Console") -> Painter:
+    """What puts a style around a text: nothing without a terminal; with NO_COLOR only what is no colour."""
+    if console.color_system is None:
+        return lambda line, _: line
+    from rich.color import ColorSystem
+    from rich.style import Style
+
+    def paint(line: str, style: str) -> str:
+        parsed = Style.parse(style)
+        return (parsed.without_color if console.no_color else parsed).render(line, color_system=ColorSystem.STANDARD)
+
+    return paint
+
+
+_n_printed = 0
+
+
+def printed() -> int:
+    """How many objects this process has printed, or begun to."""
+    return _n_printed
+
+
+def _count_one() -> None:
+    global _n_printed  # stdout is one for the process, and so is what was written to it
+    _n_printed += 1
+
+
+def show_json(value: Any) -> None:
+    """Print one object of dicts, lists, dataclasses, parameter models, numbers, texts and times."""
+    _count_one()
+    json.dump(plain(value), sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def show_rows(rows: Iterable[dict[str, Any]]) -> None:
+    """Print rows as the list of an object, row by row: a million of them fit into memory."""
+    _count_one()
+    first = True
+    sys.stdout.write('{"rows": [')
+    for row in rows:
+        sys.stdout.write("\n " if first else ",\n ")
+        sys.stdout.write(_line(row))
+        first = False
+    sys.stdout.write("]}\n" if first else "\n]}\n")
+
+
+def _line(row: dict[str, Any]) -> str:
+    try:
+        return json.dumps(row, default=plain, ensure_ascii=False, allow_nan=False)
+    except ValueError:  # it has a NaN
+        return json.dumps(plain(row), ensure_ascii=False, allow_nan=False)
+
+
+def plain(value: Any) -> Any:
+    """The value in JSON's own types. Times without a zone are UTC in all of whorl and get a Z."""
+    if hasattr(value, "model_dump"):  # a parameter model; pydantic is not imported for its name alone
+        value = value.model_dump()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [plain(inner) for inner in value]
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if hasattr(value, "item") and not isinstance(value, datetime | date):  # a numpy number
+        return plain(value.item())
+    return _number_or_text(value)
+
+
+def _number_or_text(value: Any) -> Any:
+    if isinstance(value, float | Decimal):
+        is_whole = isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value()
+        return (int(value) if is_whole else float(value)) if math.isfinite(value) else None
+    if value != value:  # NaT
+        return None
+    if isinstance(value, datetime):
+        return utc_text(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def records(frame: "pd.DataFrame") -> list[dict[str, Any]]:
+    """The rows of a frame as dicts, in order."""
+    return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]
+
+
+PREDICTORS = {
+    "model": "model",
+    "history": "the job's own runs",
+    "user_request": "user with request",
+    "lightgbm": "boosted quantiles",
+    "forest": "random forest",
+    "global": "one shape for all",
+    "hard_ratio": "paper: hard label, ratio",
+    "hard_delta": "paper: hard label, delta",
+}
+MEASURES = ("crps", "log_score", "coverage90", "ks_group", "ks_pooled")
+
+
+def predictor_rows(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """One row a predictor: name, and each of MEASURES; missing ones are None."""
+    return [
+        {"name": words, **{measure: figures.get(f"predict.{measure}.{name}") for measure in MEASURES}}
+        for name, words in PREDICTORS.items()
+        if f"predict.crps.{name}" in figures
+    ]

@@ -1,0 +1,220 @@
+"""`whorl runs` and `whorl models`: what flows were asked and found, and which model is in use."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.cli.invocation import invocation_of
+from flows.cli.options import (
+    Json,
+    offered_model_ids,
+    offered_run_ids,
+    offered_sources,
+    offered_words,
+)
+from flows.cli.output import (
+    Column,
+    counted,
+    figure,
+    moment,
+    setting,
+    show_facts,
+    show_table,
+    text,
+)
+from tasks.quantities import duration
+from tasks.source_names import checked_source
+
+if TYPE_CHECKING:
+    from tasks.warehouse.place import Warehouse
+
+RunId = Annotated[str, typer.Argument(help="Id of a run, or its beginning", autocompletion=offered_run_ids)]
+RUNS = (
+    Column("run_id", "run", kind="key"),
+    Column("flow", "flow", kind="name"),
+    Column("source", "source", kind="key"),
+    Column("status", "status", kind="name", style=lambda status: "red" if status == "failed" else "green"),
+    Column("started_at", "started (UTC)", moment, kind="number"),
+    Column("runtime_s", "took", duration, kind="number"),
+    Column("data_version", "data version", kind="name", is_extra=True),
+    Column("code_version", "code version", kind="name", is_extra=True),
+)
+
+COMPARED = (
+    Column("key", "differs in"),
+    Column("first", "first", figure),
+    Column("second", "second", figure),
+    Column("ratio", "ratio", figure, kind="number"),
+)
+BEGIN_SO = """
+    SELECT run_id FROM ops.runs WHERE starts_with(run_id, $id) ORDER BY run_id <> $id, started_at DESC, run_id
+"""
+LATEST = "'whorl runs list' shows the latest"
+N_NAMED = 5  # ids that an error message names
+
+
+def list_runs(
+    context: typer.Context,
+    top: Annotated[int, typer.Option(min=1, help="How many, the latest first")] = 20,
+    as_json: Json = False,
+) -> None:
+    """List the latest runs."""
+    from flows.cli.output import (
+        records,
+        show_json,
+    )
+    from tasks.warehouse import runs
+
+    invocation = invocation_of(context)
+    rows = records(runs.list_runs(invocation.warehouse, limit=top))
+    if as_json:
+        show_json({"runs": rows})
+    elif rows:
+        show_table(rows, RUNS)
+    else:
+        invocation.note("no flow has run yet in this home")
+
+
+def show(context: typer.Context, run: RunId, as_json: Json = False) -> None:
+    """Show one run: parameters, figures, versions."""
+    from flows.cli.output import show_json
+    from tasks.settings import leaves
+    from tasks.warehouse import runs
+
+    warehouse = invocation_of(context).warehouse
+    found = runs.read_run(warehouse, one_run(warehouse, run))
+    if as_json:
+        show_json(found)
+        return
+    facts = {key: moment(value) if key.endswith("_at") else text(value) for key, value in found.items()}
+    facts["took"] = duration((found["ended_at"] - found["started_at"]).total_seconds())
+    for part, show_value in (("figures", figure), ("parameters", setting)):
+        del facts[part]
+        facts |= {f"{part}.{key}": show_value(value) for key, value in leaves(found[part]).items()}
+    show_facts(facts)
+
+
+def compare(context: typer.Context, first: RunId, second: RunId, as_json: Json = False) -> None:
+    """Show where two runs differ, and by how much."""
+    from flows.cli.output import (
+        records,
+        show_json,
+    )
+    from tasks.warehouse import runs
+
+    invocation = invocation_of(context)
+    first, second = (one_run(invocation.warehouse, run) for run in (first, second))
+    found = records(runs.compare_runs(invocation.warehouse, first, second))
+    rows: list[dict[str, Any]] = [row for row in found if row["key"] != "run_id"]  # of two runs it always differs
+    if as_json:
+        show_json({"first": first, "second": second, "differences": rows})
+        return
+    if not rows:
+        invocation.note("the two runs differ in nothing")
+        return
+    show_facts({"first": first, "second": second})
+    print()
+    show_table(rows, COMPARED)
+    invocation.note(f"{counted(len(rows), 'difference')}; ratio: second over first")
+
+
+def one_run(warehouse: "Warehouse", text: str) -> str:
+    """The id of the one run that is called so or whose id begins so.
+
+    Raises BadSetting if nothing is asked for, NotFound if no run or more than one fits."""
+    from tasks.errors import BadSetting, NotFound
+    from tasks.warehouse.connection import fetch
+
+    if not text.strip():
+        raise BadSetting(f"run {text!r}: expected its id or the beginning of it; {LATEST}")
+    found = fetch(warehouse, BEGIN_SO, {"id": text})["run_id"].to_list()
+    if not found:
+        raise NotFound(f"run {text!r}: no run of this home begins so; {LATEST}")
+    if len(found) > 1 and found[0] != text:
+        rest = f" and {len(found) - N_NAMED:,} more" if len(found) > N_NAMED else ""
+        names = ", ".join(found[:N_NAMED])
+        raise NotFound(f"run {text!r}: {len(found):,} runs begin so: {names}{rest}; give more of the id")
+    return str(found[0])
+
+
+ModelId = Annotated[str, typer.Argument(help="Id of a model", autocompletion=offered_model_ids)]
+MOST_METRICS = 3
+MODELS = (
+    Column("model_id", "model", kind="key"),
+    Column("word", "word", kind="name"),
+    Column("source", "source", kind="key"),
+    Column("kind", "kind", kind="key"),
+    Column("is_champion", "in use", lambda is_champion: "yes" if is_champion else "", style=lambda _: "green"),
+    Column("trained_at", "trained (UTC)", moment, kind="number", is_extra=True),
+    Column("metrics", "figures of its training", lambda all_: _first(all_)),
+    Column("data_version", "data version", kind="name", is_extra=True),
+)
+
+
+def list_models(context: typer.Context, as_json: Json = False) -> None:
+    """List all models; one of each word, source and kind is in use: the champion."""
+    from flows.cli.output import show_json
+    from tasks.warehouse import registry
+
+    invocation = invocation_of(context)
+    folder = invocation.warehouse.models
+    cards = registry.cards(folder)
+    in_use = {key: registry.champion(folder, *key) for key in {(one.word, one.source, one.kind) for one in cards}}
+    champions = {card.model_id for card in in_use.values() if card}
+    rows = [{**card.model_dump(exclude={"files"}), "is_champion": card.model_id in champions} for card in cards]
+    if as_json:
+        show_json({"models": rows})
+    elif rows:
+        show_table(rows, MODELS)
+    else:
+        invocation.note(f"{folder}: no model has been trained yet")
+
+
+def promote(
+    context: typer.Context,
+    model: ModelId,
+    reason: Annotated[str, typer.Option(help="Why, for those who read the list of champions later")] = "by hand",
+    as_json: Json = False,
+) -> None:
+    """Put a model into use; the one before it can be brought back with rollback."""
+    from tasks.errors import NotFound
+    from tasks.warehouse import registry
+
+    warehouse = invocation_of(context).warehouse
+    cards = registry.cards(warehouse.models)
+    word = next((card.word for card in cards if card.model_id == model), None)
+    if word is None:
+        known = ", ".join(card.model_id for card in cards) or "none"
+        raise NotFound(f"model {model!r}: not in {warehouse.models}; there are: {known}")
+    _tell(registry.promote(warehouse, word, model, reason).model_dump(), as_json=as_json)
+
+
+def rollback(
+    context: typer.Context,
+    word: Annotated[str, typer.Argument(help="Word, such as jobs", autocompletion=offered_words)],
+    kind: Annotated[str, typer.Argument(help="Kind of model, as 'whorl models list' shows it")],
+    source: Annotated[str, typer.Option("--source", "-s", help="Source", autocompletion=offered_sources)],
+    as_json: Json = False,
+) -> None:
+    """Bring back the model that was in use before the present one."""
+    from tasks.warehouse import registry
+
+    decision = registry.roll_back(invocation_of(context).warehouse, word, checked_source(source), kind)
+    _tell(decision.model_dump(), as_json=as_json)
+
+
+def _first(metrics: dict[str, float]) -> str:
+    """The first few of many metrics; a training puts those that matter most first."""
+    told = [f"{key} {metrics[key]:.4g}" for key in list(metrics)[:MOST_METRICS]]
+    more = len(metrics) - len(told)
+    return ", ".join([*told, *([f"{more:,} more"] if more > 0 else [])])
+
+
+def _tell(decision: dict[str, object], *, as_json: bool) -> None:
+    from flows.cli.output import show_json
+
+    if as_json:
+        show_json(decision)
+    else:
+        kind, source, model = (text(decision[key]) for key in ("kind", "source", "model_id"))
+        print(f"{kind} of source {source} is now {model} ({text(decision['reason'])})")

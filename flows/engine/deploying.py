@@ -1,0 +1,325 @@
+"""Register the flows with a Prefect server: deployments, pool, limits and automation. Twice is the same as once.
+
+deployments/prefect.yaml is the same file that `prefect deploy --all` takes. Each remote node has a deployment and a
+work queue of its name, in a pool of their own: a worker without a queue takes the runs of all queues of its pool."""
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from prefect import Flow
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.actions import DeploymentScheduleCreate, DeploymentUpdate, WorkPoolCreate
+from prefect.client.schemas.objects import ConcurrencyLimitStrategy, ConcurrencyOptions, StateType
+from prefect.client.schemas.responses import DeploymentResponse
+from prefect.client.schemas.schedules import CronSchedule
+from prefect.events.actions import ChangeFlowRunState
+from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
+from prefect.exceptions import ObjectNotFound
+from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
+from prefect.workers.process import ProcessWorker
+from pydantic import Field
+
+from flows.engine.forms import (
+    TAG,
+    first_parameters,
+    form_of,
+    resolved_parameters,
+)
+from flows.engine.servers import (
+    FLOW_VARIABLES,
+    NoServer,
+    is_healthy,
+    key_for,
+)
+from flows.engine.turns import (
+    LIMIT,
+    make_limit,
+)
+from tasks.errors import BadSetting
+from tasks.nodes.record.params import node_name
+from tasks.params import Params
+from tasks.settings import Settings
+
+FILE = Path(__file__).parents[2] / "deployments" / "prefect.yaml"
+
+
+class ScheduleEntry(Params):
+    """One schedule. slug: its name within the deployment, by which a later deploy knows it again."""
+
+    slug: str
+    cron: str
+    timezone: str = "UTC"
+    active: bool = False
+
+    def request(self) -> DeploymentScheduleCreate:
+        """What Prefect's API takes."""
+        schedule = CronSchedule(cron=self.cron, timezone=self.timezone)
+        return DeploymentScheduleCreate(schedule=schedule, slug=self.slug, active=self.active)
+
+
+class PoolEntry(Params):
+    """The work pool of a deployment, and its queue there; None: the default one."""
+
+    name: str
+    work_queue_name: str | None = None
+
+
+class LimitEntry(Params):
+    """How many runs of a deployment may be at work at once, and what becomes of one too many."""
+
+    limit: int = Field(ge=1)
+    collision_strategy: Literal["ENQUEUE", "CANCEL_NEW"] = "ENQUEUE"
+
+
+class DeploymentEntry(Params):
+    """One deployment: a flow by its module path, and when it may run."""
+
+    name: str
+    entrypoint: str
+    description: str
+    tags: list[str]
+    work_pool: PoolEntry
+    schedules: list[ScheduleEntry] = Field([])
+    concurrency_limit: LimitEntry | None = None
+
+    def load_flow(self) -> Flow[..., Any]:
+        """Import the flow in the plain way: Prefect's own loader hides a failed import."""
+        module, name = self.entrypoint.rsplit(".", 1)
+        found = getattr(importlib.import_module(module), name)
+        if not isinstance(found, Flow):
+            raise TypeError(f"{self.entrypoint}: a {type(found).__name__}; expected a flow")
+        return found
+
+
+def read_deployments(file: Path = FILE) -> list[DeploymentEntry]:
+    """All deployments of the file."""
+    content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return [DeploymentEntry(**entry) for entry in content["deployments"]]
+
+
+POOL = "whorl-nodes"
+DEPLOYED = "nodes-record"
+OF_NODES = "nodes-"  # how the names of deployments of nodes begin
+
+
+def fleet_entries(settings: Settings) -> list[tuple[DeploymentEntry, dict[str, Any]]]:
+    """A deployment for each remote node, with the parameters that its settings decide.
+
+    Raises BadSetting if nodes are named but no landing folder that they can reach, or two nodes whose executions would
+    stand under one name."""
+    fleet, own = settings.nodes.fleet, settings.whorl.landing
+    if not fleet.nodes:
+        return []
+    landing = fleet.landing or own
+    if not landing:
+        raise BadSetting(
+            "nodes.fleet.nodes names remote nodes, and no landing folder that they reach; set nodes.fleet.landing to "
+            "an address such as s3://bucket/landing, or to a folder that is mounted on all of them"
+        )
+    _check_names(fleet.nodes)
+    shipped = next(entry for entry in read_deployments() if entry.name == DEPLOYED)
+    return [(_entry(shipped, node), _parameters(settings, node, landing)) for node in fleet.nodes]
+
+
+def fleet_source(settings: Settings, name: str) -> dict[str, Any]:
+    """The source of a deployment of nodes, where remote nodes are named: what they land is loaded and ranked there."""
+    fleet = settings.nodes.fleet
+    return {"source": fleet.source} if fleet.nodes and name.startswith(OF_NODES) else {}
+
+
+def _check_names(nodes: Sequence[str]) -> None:
+    known = {DEPLOYED: DEPLOYED}
+    for node in nodes:
+        name = node_name(node)
+        if name in known:
+            raise BadSetting(
+                f"nodes.fleet.nodes: {node!r} cannot be the name of one node; executions would call it {name}, as "
+                f"{known[name]!r}; name each node differently"
+            )
+        known[name] = node
+
+
+def _entry(shipped: DeploymentEntry, node: str) -> DeploymentEntry:
+    pool = PoolEntry(name=POOL, work_queue_name=node)
+    about = f"Run benchmarks on the node {node}, by its own worker, and put the executions into the landing folder."
+    return shipped.model_copy(update={"name": node, "work_pool": pool, "description": about})
+
+
+def _parameters(settings: Settings, node: str, landing: str) -> dict[str, Any]:
+    fleet = settings.nodes.fleet
+    record = settings.nodes.record.model_copy(update={"node": node, "place": "local"})
+    return {
+        "folder": fleet.folder,
+        "record": record.model_dump(mode="json"),
+        "landing": landing,
+        "source": fleet.source,
+    }
+
+
+NAME = "whorl: mark runs that stopped without a word"
+SILENCE_S = 90  # three heartbeats, which come every 30 s
+HEARTBEAT = "prefect.flow-run.heartbeat"
+LAST_WORDS = [
+    "Completed",
+    "Failed",
+    "Cancelled",
+    "Crashed",
+    "Cancelling",
+    "AwaitingRetry",
+    "Paused",
+    "Suspended",
+]
+
+
+def dead_run_automation(silence_s: float = SILENCE_S) -> AutomationCore:
+    """Set a whorl run to Crashed if after a heartbeat neither another one nor its end comes within silence_s."""
+    return AutomationCore(
+        name=NAME,
+        description="A run whose process and worker were killed at once cannot say so. It becomes Crashed, so that it "
+        "can be retried; it then continues after its last finished step.",
+        tags=[TAG],
+        trigger=EventTrigger(
+            match={"prefect.resource.id": "prefect.flow-run.*"},
+            match_related={"prefect.resource.id": f"prefect.tag.{TAG}", "prefect.resource.role": "tag"},
+            for_each={"prefect.resource.id"},
+            after={HEARTBEAT},
+            expect={HEARTBEAT, *(f"prefect.flow-run.{state}" for state in LAST_WORDS)},
+            posture=Posture.Proactive,
+            threshold=1,
+            within=timedelta(seconds=silence_s),
+        ),
+        actions=[
+            ChangeFlowRunState(state=StateType.CRASHED, name="Crashed", message=f"No heartbeat for {silence_s:g} s")
+        ],
+    )
+
+
+Change = Literal["created", "updated", "unchanged"]
+DESCRIPTION = "Processes on the machines where 'whorl serve' or 'prefect worker start --pool whorl' runs"
+
+
+@dataclass(frozen=True)
+class Registered:
+    """One thing on the server, and what was done to it."""
+
+    kind: Literal["work pool", "automation", "concurrency limit", "deployment"]
+    name: str
+    change: Change
+
+
+def deploy(settings: Settings, api_url: str | None = None) -> list[Registered]:
+    """Bring the server in line with deployments/prefect.yaml and the settings; returns what was done.
+
+    api_url: by default PREFECT_API_URL. What an operator chose stays: switched schedules, schedules of their own,
+    parameters that no setting decides, limits. Raises NoServer if no server answers."""
+    url = api_url or PREFECT_API_URL.value()
+    if not url:
+        raise NoServer("no Prefect server: start one with 'whorl serve', or name one with PREFECT_API_URL")
+    if not is_healthy(url):
+        raise NoServer(f"{url}: no Prefect server answers here; start one with 'whorl serve', or mend PREFECT_API_URL")
+    entries, fleet = read_deployments(), fleet_entries(settings)
+    names = {entry.work_pool.name for entry in (*entries, *(entry for entry, _ in fleet))}
+    key = key_for(settings.warehouse.home, url)
+    server = {PREFECT_API_URL: url} | ({PREFECT_API_AUTH_STRING: key} if key else {})
+    with temporary_settings(server), get_client(sync_client=True) as client:
+        pools = [_pool(client, name) for name in sorted(names)]
+        limit = Registered("concurrency limit", LIMIT, "created" if make_limit() else "unchanged")
+        deployments = [_deployment(client, entry, settings, fleet_source(settings, entry.name)) for entry in entries]
+        remote = [_deployment(client, entry, settings, decided) for entry, decided in fleet]
+        return [*pools, limit, _automation(client), *deployments, *remote]
+
+
+def deploy_settings(settings: str) -> None:
+    """Deploy with settings given as JSON, to the server of this process's environment; prints what was done."""
+    for one in deploy(Settings.model_validate_json(settings)):
+        print(f"{one.kind} {one.name}: {one.change}")
+
+
+def _pool(client: SyncPrefectClient, name: str) -> Registered:
+    try:
+        client.read_work_pool(name)
+    except ObjectNotFound:
+        template = ProcessWorker.get_default_base_job_template()
+        wanted = WorkPoolCreate(name=name, type="process", description=DESCRIPTION, base_job_template=template)
+        client.create_work_pool(wanted)
+        return Registered("work pool", name, "created")
+    return Registered("work pool", name, "unchanged")
+
+
+def _automation(client: SyncPrefectClient) -> Registered:
+    wanted = dead_run_automation()
+    found = client.read_automations_by_name(wanted.name)
+    if not found:
+        client.create_automation(wanted)
+        return Registered("automation", wanted.name, "created")
+    ours = {"trigger", "actions", "description", "tags"}  # whether it is enabled is the operator's choice
+    if all(getattr(found[0], key) == getattr(wanted, key) for key in ours):
+        return Registered("automation", wanted.name, "unchanged")
+    client.update_automation(found[0].id, wanted.model_copy(update={"enabled": found[0].enabled}))
+    return Registered("automation", wanted.name, "updated")
+
+
+def _deployment(
+    client: SyncPrefectClient, entry: DeploymentEntry, settings: Settings, decided: Mapping[str, Any] | None = None
+) -> Registered:
+    """Register one deployment. decided: parameters that settings decide for this deployment alone."""
+    flow = entry.load_flow()
+    names = list(flow.parameters.properties)
+    resolved = resolved_parameters(settings, flow.name, names) | dict(decided or {})
+    wanted: dict[str, Any] = {
+        "description": entry.description,
+        "tags": entry.tags,
+        "entrypoint": entry.entrypoint,
+        "work_pool_name": entry.work_pool.name,
+        "parameter_openapi_schema": form_of(flow),
+        "enforce_parameter_schema": True,
+        "job_variables": {"env": FLOW_VARIABLES},
+    }
+    if entry.work_pool.work_queue_name:
+        wanted["work_queue_name"] = entry.work_pool.work_queue_name
+    try:
+        found = client.read_deployment_by_name(f"{flow.name}/{entry.name}")
+    except ObjectNotFound:
+        client.create_deployment(
+            flow_id=client.create_flow_from_name(flow.name),
+            name=entry.name,
+            parameters=first_parameters(settings, flow.name, names) | resolved,
+            schedules=[schedule.request() for schedule in entry.schedules],
+            **_limits(entry),
+            **wanted,
+        )
+        return Registered("deployment", entry.name, "created")
+    chosen = {name: value for name, value in found.parameters.items() if name in names}
+    wanted["parameters"] = first_parameters(settings, flow.name, names) | chosen | resolved
+    is_changed = _update(client, found, wanted)
+    has_more = _add_schedules(client, found, entry)
+    return Registered("deployment", entry.name, "updated" if is_changed or has_more else "unchanged")
+
+
+def _limits(entry: DeploymentEntry) -> dict[str, Any]:
+    asked = entry.concurrency_limit
+    if asked is None:
+        return {}
+    options = ConcurrencyOptions(collision_strategy=ConcurrencyLimitStrategy(asked.collision_strategy))
+    return {"concurrency_limit": asked.limit, "concurrency_options": options}
+
+
+def _update(client: SyncPrefectClient, found: DeploymentResponse, wanted: dict[str, Any]) -> bool:
+    changed = {key: value for key, value in wanted.items() if getattr(found, key) != value}
+    if changed:
+        client.update_deployment(found.id, DeploymentUpdate(**changed))
+    return bool(changed)
+
+
+def _add_schedules(client: SyncPrefectClient, found: DeploymentResponse, entry: DeploymentEntry) -> bool:
+    """Add the schedules whose slug the deployment does not have; those it has stay as they are, switched on or off."""
+    known = {schedule.slug for schedule in found.schedules}
+    missing = [schedule for schedule in entry.schedules if schedule.slug not in known]
+    if missing:
+        client.create_deployment_schedules(found.id, [schedule.request() for schedule in missing])
+    return bool(missing)

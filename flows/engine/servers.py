@@ -1,0 +1,272 @@
+"""A Prefect server of this home: its file, its key, the environment of what talks to it, and one for a single
+command, which is gone with the process that started it.
+
+Nothing here imports prefect."""
+
+import atexit
+import json
+import os
+import re
+import secrets
+import socket
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+from flows.engine.processes import (
+    Child,
+    start_child,
+    stop_child,
+)
+from tasks.errors import BadSetting, WhorlError
+from tasks.http_server import FOR_OTHER_SERVERS, is_same_server
+
+OK = 200
+HEALTH_TIMEOUT_S = 5.0
+CLOCK_SLACK_S = 1.0  # a start time read twice may differ by rounding
+USER, KEY_BYTES = "whorl", 32
+KEY = re.compile(USER + r":[\w-]{40,}")
+OTHERS = 0o077  # the rights of everybody but the owner
+
+
+class NoServer(WhorlError):
+    """There is no Prefect server to talk to, or it could not be started."""
+
+    exit_code = 9
+
+
+@dataclass(frozen=True)
+class ServerFile:
+    """One running server: its API, the process that keeps it, and when that process began (a pid is used again)."""
+
+    url: str
+    pid: int
+    process_started_s: float
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process that wrote the file still runs."""
+        try:
+            started_s = psutil.Process(self.pid).create_time()
+        except psutil.Error:
+            return False
+        return bool(abs(started_s - self.process_started_s) < CLOCK_SLACK_S)
+
+
+def server_file(home: Path) -> Path:
+    """Where the file is."""
+    return home / "server.json"
+
+
+def write_server_file(home: Path, url: str, pid: int) -> None:
+    """Say that process `pid` serves the API `url`; whole or not at all."""
+    content = ServerFile(url, pid, psutil.Process(pid).create_time())
+    unfinished = server_file(home).with_suffix(f".{pid}")
+    unfinished.write_text(json.dumps(asdict(content)), encoding="utf-8")
+    unfinished.replace(server_file(home))
+
+
+def read_server_file(home: Path) -> ServerFile | None:
+    """What the file says; None if there is none, if it is damaged, or if its process is gone."""
+    with suppress(OSError, ValueError, TypeError):
+        found = ServerFile(**json.loads(server_file(home).read_text(encoding="utf-8")))
+        return found if found.is_alive else None
+    return None
+
+
+def remove_server_file(home: Path) -> None:
+    """Forget the server."""
+    server_file(home).unlink(missing_ok=True)
+
+
+def key_file(home: Path) -> Path:
+    """Where the key is: the line to log in with."""
+    return home / "api.key"
+
+
+def load_key(home: Path) -> str:
+    """The key of this home's servers, `whorl:` and a secret; made on first use, readable by its owner only.
+
+    Raises BadSetting if others may read it, or if the file holds no key."""
+    from tasks.storage import make_private_file
+
+    path = key_file(home)
+    if not path.exists():
+        make_private_file(path, f"{USER}:{secrets.token_urlsafe(KEY_BYTES)}\n".encode())
+    if path.stat().st_mode & OTHERS:
+        raise BadSetting(f"{path}: others may read the key; expected a file of its owner alone; run chmod 600 on it")
+    key = path.read_text(encoding="utf-8", errors="replace").strip()
+    if not KEY.fullmatch(key):
+        raise BadSetting(f"{path}: holds no key of a server; expected {USER}:SECRET; delete it to get another one")
+    return key
+
+
+def key_for(home: Path, api_url: str) -> str | None:
+    """The key of this home if its own server answers at this address; None for any other: nobody else gets it.
+
+    Raises BadSetting as load_key."""
+    found = read_server_file(home)
+    return load_key(home) if found and is_same_server(found.url, api_url) else None
+
+
+def running_server(home: Path) -> str | None:
+    """The API of the `whorl serve` of this home, if it runs and answers."""
+    found = read_server_file(home)
+    return found.url if found and is_healthy(found.url) else None
+
+
+def is_healthy(api_url: str, timeout_s: float = HEALTH_TIMEOUT_S) -> bool:
+    """Whether a Prefect server answers at this address."""
+    try:
+        with urllib.request.urlopen(f"{api_url}/health", timeout=timeout_s) as answer:
+            return bool(answer.status == OK and answer.read().strip() == b"true")
+    except (urllib.error.URLError, OSError, ValueError):
+        return False
+
+
+FLOW_VARIABLES = {
+    "PREFECT_RESULTS_DEFAULT_SERIALIZER": "json",  # never pickle: nothing that executes code is loaded
+    "PREFECT_LOGGING_EXTRA_LOGGERS": "tasks,flows",  # what the steps log appears in the run's log
+    "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",  # the shortest that Prefect allows
+    "PREFECT_TELEMETRY_ENABLE_RESOURCE_METRICS": "false",
+    "DO_NOT_TRACK": "1",
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
+SERVER_VARIABLES = {
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
+    "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",  # Prefect would start one without a key that outlives a kill
+}
+QUIET = {"PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL"}  # the command line prints its own line
+
+
+def prefect_variables(home: Path, *, api_url: str | None = None) -> dict[str, str]:
+    """The variables that every Prefect process of this home runs with."""
+    place = {"PREFECT_HOME": str(home / "prefect")}
+    return place | FLOW_VARIABLES | SERVER_VARIABLES | ({"PREFECT_API_URL": api_url} if api_url else {})
+
+
+def prepare(home: Path, *, is_quiet: bool = True, api_url: str | None = None) -> str | None:
+    """Set this process up for flows and return the API that they will use; None: there is no server yet.
+
+    The API is api_url, else PREFECT_API_URL if it is set, else the running `whorl serve` of this home, which gets its
+    key; another server gets what the user has set. Call it before anything that imports prefect: what prefect has read
+    already stays as it is. Raises BadSetting for a key that cannot be used."""
+    url = api_url or os.environ.get("PREFECT_API_URL") or running_server(home)
+    os.environ.update(prefect_variables(home, api_url=url))
+    if is_quiet:
+        os.environ.update(QUIET)
+    if url and (key := key_for(home, url)):
+        use_key(os.environ, key)
+    return url
+
+
+def use_key(variables: MutableMapping[str, str], key: str) -> None:
+    """Let Prefect show this key to the server that the variables name; what the user has set is for other servers."""
+    for theirs, ours in FOR_OTHER_SERVERS.items():
+        variables.setdefault(ours, variables.get(theirs, ""))
+    variables.pop("PREFECT_API_KEY", None)
+    variables["PREFECT_API_AUTH_STRING"] = key
+
+
+def child_environment(home: Path, *, api_url: str, key: str, base: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The whole environment of a server or worker of this home. key: that of the server at api_url."""
+    inherited = {name: value for name, value in (base or os.environ).items() if name not in QUIET}
+    use_key(inherited, key)
+    return inherited | prefect_variables(home, api_url=api_url) | {"WHORL_HOME": str(home)}
+
+
+LOOPBACK = "127.0.0.1"
+ANY_ADDRESS = ("0.0.0.0", "::")
+START_WAIT_S = 180.0  # measured: healthy after 10 to 27 s on a busy machine with 2 cores, longer for a new database
+LOOK_EVERY_S = 0.1
+OWN_PATIENCE_S = 5.0
+FOR_ONE_COMMAND = {"PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1", "PREFECT_SERVER_UI_ENABLED": "false"}
+_own: list[Child] = []
+
+
+def server_environment(home: Path, host: str, port: int) -> dict[str, str]:
+    """The environment of a server of this home: it answers who shows its key, and to pages of no other server.
+
+    Raises BadSetting for a key that cannot be used."""
+    names = dict.fromkeys([page_host(host), *((LOOPBACK, "localhost") if host in (LOOPBACK, *ANY_ADDRESS) else ())])
+    key = load_key(home)
+    return child_environment(home, api_url=api_url(host, port), key=key) | {
+        "PREFECT_SERVER_API_AUTH_STRING": key,
+        "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": ",".join(f"http://{name}:{port}" for name in names),
+        "PREFECT_SERVER_UI_API_URL": f"http://{page_host(host)}:{port}/api",
+    }
+
+
+def api_url(host: str, port: int) -> str:
+    """Where processes of this machine reach a server that listens on this address."""
+    return f"http://{LOOPBACK if host in ANY_ADDRESS else host}:{port}/api"
+
+
+def page_host(host: str) -> str:
+    """The host in the address of the UI."""
+    return socket.getfqdn() if host in ANY_ADDRESS else host
+
+
+def free_port(host: str, wanted: int) -> int:
+    """The wanted port, or any free one for 0. Raises NoServer if another process listens there."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, wanted))
+        except OSError as error:
+            raise NoServer(
+                f"port {wanted} of {host} is taken ({error.strerror}); stop what listens there, or choose another "
+                "with --port or the setting whorl.port"
+            ) from error
+        return int(probe.getsockname()[1])
+
+
+def wait_until_healthy(server: Child, url: str, stopped: threading.Event | None = None) -> None:
+    """Return as soon as the server answers, or `stopped` is set. Raises NoServer if it ends, or does not answer."""
+    stopped = stopped or threading.Event()
+    deadline = time.monotonic() + START_WAIT_S
+    while not stopped.is_set() and not is_healthy(url):
+        if server.has_ended or time.monotonic() > deadline:
+            state = "ended" if server.has_ended else f"does not answer after {START_WAIT_S:g} s"
+            raise NoServer(f"Prefect's server {state}: {server.last_line()} (log: {server.log})")
+        stopped.wait(LOOK_EVERY_S)
+
+
+def has_own_server() -> bool:
+    """Whether this process works with a server that is its own, and nobody else's."""
+    return bool(_own)
+
+
+def ready_for_flows(home: Path, *, is_quiet: bool = True) -> None:
+    """Set this process up for flows: with the server that `prepare` names, else with one that ends when it ends.
+
+    Raises NoServer if that one does not start, and what `prepare` raises."""
+    if prepare(home, is_quiet=is_quiet):
+        return
+    server, url = start_own(home)
+    atexit.register(stop_child, server, patience_s=OWN_PATIENCE_S)  # first in, last out: Prefect sends until its exit
+    os.environ["PREFECT_API_URL"] = url
+    use_key(os.environ, load_key(home))
+    _own.append(server)
+    import flows.engine.forms  # noqa: F401  # prefect takes seconds to import, and the server as long to start
+
+    wait_until_healthy(server, url)
+
+
+def start_own(home: Path) -> tuple[Child, str]:
+    """A server without UI and schedules that dies with this process, and its API; it takes seconds until it answers."""
+    port = free_port(LOOPBACK, 0)
+    environment = server_environment(home, LOOPBACK, port) | FOR_ONE_COMMAND
+    command = [sys.executable, "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app"]
+    where = ["--host", LOOPBACK, "--port", str(port), "--log-level", "error", "--lifespan", "on"]
+    log = home / "prefect" / "logs" / "command.log"
+    return start_child("server", [*command, *where], environment, log), api_url(LOOPBACK, port)

@@ -1,0 +1,259 @@
+"""`whorl serve`: Prefect's server, the registered flows, a worker and the site of the home until Ctrl-C or SIGTERM.
+
+This process imports no prefect: it starts the parts, watches them, and stops the worker before the server, since a
+worker without a server does not end."""
+
+import base64
+import hmac
+import http.server
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from flows.engine.processes import (
+    Child,
+    end_runs,
+    start_child,
+    stop_child,
+)
+from flows.engine.servers import (
+    LOOPBACK,
+    NoServer,
+    api_url,
+    child_environment,
+    free_port,
+    key_file,
+    load_key,
+    page_host,
+    read_server_file,
+    remove_server_file,
+    server_environment,
+    wait_until_healthy,
+    write_server_file,
+)
+from tasks.errors import WhorlError
+from tasks.settings import Settings
+from tasks.warehouse.faults import check_home
+from tasks.warehouse.place import Warehouse
+
+logger = logging.getLogger(__name__)
+KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".png": "image/png", ".md": "text/plain"}
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "frame-ancestors 'none'"
+)
+METRICS = "text/plain; version=0.0.4"
+
+
+@contextmanager
+def serving_site(warehouse: Warehouse, key: str, host: str, port: int) -> Iterator[int]:
+    """Serve reports/ and /metrics in a thread for the duration of the block; gives the port. key: user:secret."""
+    folder, wanted = warehouse.home / "reports", f"Basic {base64.b64encode(key.encode()).decode()}"
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        """One request; nothing outside the folder, and no kind of file that pages do not need."""
+
+        server_version, sys_version = "whorl", ""
+
+        def do_GET(self) -> None:
+            shown = self.headers.get("Authorization", "")
+            if not hmac.compare_digest(shown.encode(), wanted.encode()):
+                self._answer(HTTPStatus.UNAUTHORIZED, b"log in with the line in api.key of the home folder\n")
+            elif urlsplit(self.path).path == "/metrics":
+                self._metrics()
+            elif (path := _file(folder, self.path)) is None:
+                self._answer(HTTPStatus.NOT_FOUND, b"no such page; whorl report writes them\n")
+            else:
+                self._answer(HTTPStatus.OK, path.read_bytes(), KINDS[path.suffix])
+
+        do_HEAD = do_GET  # noqa: N815
+
+        def _metrics(self) -> None:
+            from tasks.report.metrics import metrics_text
+
+            try:
+                self._answer(HTTPStatus.OK, metrics_text(warehouse), METRICS)
+            except WhorlError as error:
+                self._answer(HTTPStatus.SERVICE_UNAVAILABLE, f"{error}\n".encode())
+
+        def _answer(self, status: HTTPStatus, content: bytes, kind: str = "text/plain") -> None:
+            self.send_response(status)
+            if status == HTTPStatus.UNAUTHORIZED:
+                self.send_header("WWW-Authenticate", 'Basic realm="whorl", charset="UTF-8"')
+            self.send_header("Content-Type", f"{kind}; charset=utf-8" if kind.startswith("text/") else kind)
+            self.send_header("Content-Length", str(len(content)))
+            self.send_header("Content-Security-Policy", POLICY)
+            self.send_header("X-Content-Type-Options", "nosniff")
+            self.send_header("Cache-Control", "no-cache")
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(content)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            logger.debug(format, *args)
+
+    server = http.server.ThreadingHTTPServer((host, port), Handler)
+    thread = threading.Thread(target=server.serve_forever, name="site", daemon=True)
+    thread.start()
+    try:
+        yield int(server.server_address[1])
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _file(folder: Path, address: str) -> Path | None:
+    """The file of the site that an address names; None for any other. The first page is the index."""
+    name = unquote(urlsplit(address).path).lstrip("/") or "index.html"
+    if any(part.startswith(".") for part in name.split("/")) or "\0" in name:
+        return None
+    path = (folder / name).resolve()
+    is_ours = path.is_relative_to(folder.resolve()) and path.suffix in KINDS and path.is_file()
+    return path if is_ours else None
+
+
+POOL = "whorl"
+LOOK_EVERY_S = 0.5
+SHORT_LIFE_S = 30.0  # a worker that gives up sooner would give up again
+RUNS_PATIENCE_S = 20.0
+WORKER_PATIENCE_S = 20.0
+SERVER_PATIENCE_S = 20.0
+REGISTER = "import sys; from flows.engine.deploying import deploy_settings; deploy_settings(sys.stdin.read())"
+
+
+def serve(
+    settings: Settings,
+    *,
+    host: str = LOOPBACK,
+    port: int | None = None,
+    reports_port: int | None = None,
+    limit: int = 2,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Run server and worker until this process is told to stop; then no process is left.
+
+    host: the address to listen on. port: by default that of the settings; 0: a free one; reports_port: of the pages, in
+    the same way. limit: flow runs at a time. A worker that was killed is started again. say: takes
+    each line about what is waited for, and how to log in.
+    Raises NoServer if the home is served already, if the port is taken, if a part does not start, or if the server ends
+    by itself; BadSetting if the home cannot be written to, or its key is no key of its owner alone."""
+    home = settings.warehouse.home
+    check_home(home)
+    if other := read_server_file(home):
+        raise NoServer(f"{home}: process {other.pid} serves it already at {other.url}; stop that one first")
+    chosen = free_port(host, settings.whorl.port if port is None else port)
+    url, key = api_url(host, chosen), load_key(home)
+    environment = child_environment(home, api_url=url, key=key)
+    logs = home / "prefect" / "logs"
+    page = f"http://{page_host(host)}:{chosen}"
+    wanted = (0 if port == 0 else settings.whorl.reports_port) if reports_port is None else reports_port
+    with _stop_signals() as stopped, serving_site(settings.warehouse, key, host, free_port(host, wanted)) as pages:
+        say(f"Reports: http://{page_host(host)}:{pages} (the same log-in; metrics at /metrics)")
+        say(f"starting Prefect's server on {page} (logs in {logs})")
+        command = _server_command(host, chosen)
+        server = start_child("server", command, server_environment(home, host, chosen), logs / "server.log")
+        try:
+            wait_until_healthy(server, url, stopped)
+            write_server_file(home, url, os.getpid())
+            if not stopped.is_set():
+                say("registering the flows")
+            _register(settings, environment, logs / "deploy.log", stopped)
+            if not stopped.is_set():
+                say("starting the worker")
+                say(f"Prefect: {page} (log in with the line in {key_file(home)}; Ctrl-C stops)")
+                _work(server, url, key, lambda: _start_worker(limit, environment, logs), stopped, say)
+        finally:
+            remove_server_file(home)
+            say("stopping the server")
+            stop_child(server, patience_s=SERVER_PATIENCE_S)
+
+
+def _work(
+    server: Child,
+    url: str,
+    key: str,
+    start_worker: Callable[[], Child],
+    stopped: threading.Event,
+    say: Callable[[str], None],
+) -> None:
+    """Keep a worker until told to stop; raises NoServer if the server ends, or if no worker lives for long."""
+    worker, started_s = start_worker(), time.monotonic()
+    try:
+        while not stopped.wait(LOOK_EVERY_S):
+            gave_up = worker.has_ended and not worker.was_killed and time.monotonic() - started_s < SHORT_LIFE_S
+            if server.has_ended or gave_up:
+                part = server if server.has_ended else worker
+                raise NoServer(f"Prefect's {part.name} has ended: {part.last_line()} (log: {part.log})")
+            if worker.has_ended:
+                say(f"the worker has ended (code {worker.process.returncode}); starting another")
+                worker, started_s = start_worker(), time.monotonic()
+    finally:
+        say("stopping the worker")
+        _stop_worker(worker, url, key)
+
+
+def _start_worker(limit: int, environment: dict[str, str], logs: Path) -> Child:
+    return start_child("worker", _worker_command(limit), environment, logs / "worker.log")
+
+
+def _server_command(host: str, port: int) -> list[str]:
+    return [sys.executable, "-m", "prefect", "server", "start", "--host", host, "--port", str(port)]
+
+
+def _worker_command(limit: int) -> list[str]:
+    return [
+        sys.executable,
+        "-m",
+        "prefect",
+        "worker",
+        "start",
+        "--pool",
+        POOL,
+        "--type",
+        "process",
+        "--limit",
+        str(limit),
+    ]
+
+
+@contextmanager
+def _stop_signals() -> Iterator[threading.Event]:
+    """An event that Ctrl-C and SIGTERM set, for the duration of the block."""
+    stopped = threading.Event()
+
+    old = {number: signal.signal(number, lambda *_: stopped.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stopped
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
+def _register(settings: Settings, environment: dict[str, str], log: Path, stopped: threading.Event) -> None:
+    """Deploy in a process of its own, so that this one needs no prefect."""
+    if stopped.is_set():
+        return
+    command = [sys.executable, "-c", REGISTER]
+    done = subprocess.run(command, input=settings.model_dump_json(), env=environment, capture_output=True, text=True)
+    log.write_text(done.stdout + done.stderr, encoding="utf-8")
+    if done.returncode and not stopped.is_set():
+        lines = (done.stdout + done.stderr).strip().splitlines() or ["no message"]
+        raise NoServer(f"the flows could not be registered: {lines[-1]} (log: {log})")
+
+
+def _stop_worker(worker: Child, url: str, key: str) -> None:
+    """End the runs first and let that be written down; a run that has begun meanwhile is ended as well."""
+    while not worker.has_ended and end_runs(worker.process.pid, url, key, patience_s=RUNS_PATIENCE_S):
+        pass
+    stop_child(worker, patience_s=WORKER_PATIENCE_S)

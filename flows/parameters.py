@@ -1,0 +1,566 @@
+"""The parameters of all flows: what the forms of their deployments show. Nothing here imports prefect."""
+
+from typing import Annotated, Literal, TypedDict, TypeVar
+
+from pydantic import AfterValidator, Field
+
+from tasks.advice.params import AdviceParams, EstimateParams, ReplayParams, TransferParams
+from tasks.advice.params import GroupParams as AdviceGroupParams
+from tasks.advice.params import SearchParams as AdviceSearchParams
+from tasks.advice.record.plan import RecordParams as EmulationParams
+from tasks.jobs.control.params import WhatIfParams
+from tasks.jobs.explain.params import ExplainParams
+from tasks.jobs.offered_names import Named, ReaderName
+from tasks.jobs.params import DriftParams, JobsParams, SummaryParams
+from tasks.jobs.params import GroupParams as JobsGroupParams
+from tasks.jobs.params import ReadParams as JobsReadParams
+from tasks.jobs.params import WatchParams as JobsWatchParams
+from tasks.jobs.predict.params import EvaluateParams as JobsEvaluateParams
+from tasks.jobs.record.params import RecordParams as JobsRecordParams
+from tasks.nodes.detect.params import AlarmParams, BudgetParams, DetectorParams
+from tasks.nodes.evaluate.params import EvaluateParams as NodesEvaluateParams
+from tasks.nodes.params import NodesParams
+from tasks.nodes.params import ReadParams as NodesReadParams
+from tasks.nodes.perona.params import ModelParams
+from tasks.nodes.perona.params import SearchParams as NodesSearchParams
+from tasks.nodes.perona.params import TrainParams as NodesTrainParams
+from tasks.nodes.preprocess.params import PreprocessParams
+from tasks.nodes.ranking.params import ScoreParams
+from tasks.nodes.reader_names import NodeReader
+from tasks.nodes.record.params import RecordParams as NodesRecordParams
+from tasks.params import Params
+from tasks.source_names import DEFAULT_SOURCE, MAX_SOURCE_CHARS, ONLY_SOURCE, checked_source
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.prune_params import PruneParams
+from tasks.workloads.evaluate.params import EvaluateParams as WorkloadsEvaluateParams
+from tasks.workloads.fan_out_params import FanOutParams
+from tasks.workloads.identify.params import IdentifyParams
+from tasks.workloads.identify.params import TrainParams as WorkloadsTrainParams
+from tasks.workloads.params import WorkloadsParams
+from tasks.workloads.reader_names import TelemetryReader
+from tasks.workloads.reading_params import ReadParams as WorkloadsReadParams
+from tasks.workloads.record.params import RecordParams as WorkloadsRecordParams
+from tasks.workloads.watch_params import WatchParams as WorkloadsWatchParams
+
+SOURCE = "Name under which the rows are kept; rows of different sources never mix"
+OF_SOURCE = "Name under which the rows were kept when they were read; empty: the only source there is"
+WAREHOUSE = "Where the warehouse is, and what it may use of this machine"
+Source = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE_CHARS), AfterValidator(checked_source)]
+OfSource = Annotated[
+    str, Field(max_length=MAX_SOURCE_CHARS), AfterValidator(lambda name: checked_source(name) if name else ONLY_SOURCE)
+]
+
+
+class IngestParams(Params):
+    """Job logs into the warehouse."""
+
+    paths: list[str] = Field(
+        [],
+        description="Job logs to read: files, folders of them, or the address of a Prefect API; "
+        "empty: the inbox folder in the home folder",
+    )
+    source: Source = Field(DEFAULT_SOURCE, description=SOURCE)
+    reader: ReaderName = Field("auto", description="Format of the logs; auto looks into each file")
+    with_summary: bool = Field(
+        True, description="Summarise the recurring jobs of the source afterwards, and write its report"
+    )
+    read: JobsReadParams = Field(JobsReadParams(), description="How the logs are read")
+    summary: SummaryParams = Field(SummaryParams(), description="What counts as a finished run and as an outlier")
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+    group: JobsGroupParams = Field(JobsGroupParams(), description="How runs are recognised as runs of the same job")
+
+
+class SummaryFlowParams(Params):
+    """The summary of a source, its artifact and its report."""
+
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
+    summary: SummaryParams = Field(SummaryParams(), description="What counts as a finished run and as an outlier")
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class WatchFlowParams(Params):
+    """The check for runs that take longer than was predicted, and for jobs that have stopped or drift."""
+
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
+    watch: JobsWatchParams = Field(JobsWatchParams(), description="Which runs and jobs raise an alarm, and how many")
+    drift: DriftParams = Field(DriftParams(), description="When a job has drifted away from its earlier runs")
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class RecordFlowParams(Params):
+    """A recording of real recurring jobs on the machine of the worker."""
+
+    folder: str = Field(
+        min_length=1,
+        description="Folder for the recording; {run} in it stands for the id of the run, so that each run gets its own",
+    )
+    record: JobsRecordParams = Field(
+        JobsRecordParams(), description="Which jobs run, for how long, on which miniature cluster and under which load"
+    )
+
+
+PROTOCOL = "How the log is split, shapes are found, models are trained and measured"
+
+
+class TrainFlowParams(Params):
+    """The training of a model on a source."""
+
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
+    evaluate: JobsEvaluateParams = Field(JobsEvaluateParams(), description=PROTOCOL)
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class PredictFlowParams(Params):
+    """The next run of every job of a source."""
+
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
+    summary: SummaryParams = Field(
+        SummaryParams(), description="Its min_support says how many finished runs a job needs to be listed"
+    )
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class EvaluateFlowParams(Params):
+    """An experiment: how well runtimes of a source, or of job logs, are predicted with these parameters."""
+
+    source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; not looked at where logs are named")
+    logs: list[str] = Field(
+        [], description="Job logs to evaluate instead of the source: files or folders; they are not kept"
+    )
+    reader: ReaderName = Field("auto", description="Format of these logs; auto looks into each file")
+    read: JobsReadParams = Field(JobsReadParams(), description="How these logs are read")
+    group: JobsGroupParams = Field(
+        JobsGroupParams(), description="How their runs are recognised as runs of the same job"
+    )
+    evaluate: JobsEvaluateParams = Field(JobsEvaluateParams(), description=PROTOCOL)
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class CharacteriseFlowParams(Params):
+    """The typical runtime distributions of a source."""
+
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
+    evaluate: JobsEvaluateParams = Field(
+        JobsEvaluateParams(),
+        description="Its part predict.characterise says how shapes are found, here as in a training",
+    )
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class ExplainFlowParams(Params):
+    """The reasons of the runs of a source, and how far they can be trusted."""
+
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
+    explain: ExplainParams = Field(ExplainParams(), description="Which runs are explained, against what")
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class ReasonsFound(TypedDict):
+    """What was explained. n_runs: past runs, n_next: next runs whose reasons stand in jobs.reasons now; n_reasons: its
+    rows; mrr: mean reciprocal rank of the recorded cause among the reasons, None where no cause is recorded;
+    report: path of the page of the source."""
+
+    model_id: str
+    n_runs: int
+    n_next: int
+    n_reasons: int
+    mrr: float | None
+    report: str
+
+
+class WhatIfFlowParams(Params):
+    """Changes of the features of held-out runs, and what the model in use predicts to follow."""
+
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
+    scenarios: list[Named] = Field(
+        ["no_spare", "newest_sku", "steady_load"], description="Named changes, each by itself: those of the paper"
+    )
+    sets: list[str] = Field(
+        [], description="Features that get a value, NAME=VALUE or NAME=xFACTOR, such as spare_multiplier=1"
+    )
+    shifts: list[str] = Field([], description="Kinds of machine (SKUs) whose vertices move, FROM:TO")
+    stds: list[str] = Field([], description="Standard deviations that get a value, such as cpu_load=0")
+    whatif: WhatIfParams = Field(WhatIfParams(), description="What a change is measured by, and when it counts")
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+WORKLOADS_INBOX = "inbox-workloads"  # in the home folder; job logs have one of their own
+
+
+class WorkloadRecordParams(Params):
+    """A recording of real workloads on the machine of the worker."""
+
+    folder: str = Field(
+        min_length=1,
+        description="Folder for the recording; {run} in it stands for the id of the run, so that each run gets its own",
+    )
+    record: WorkloadsRecordParams = Field(
+        WorkloadsRecordParams(), description="Which workloads run how often, and how they are sampled"
+    )
+
+
+class WorkloadIngestParams(Params):
+    """Telemetry into the warehouse."""
+
+    telemetry: list[str] = Field(
+        [],
+        description="Telemetry to read: files, folders of them, or the address of a Prometheus server; empty: the "
+        f"files of read.manifest, or without one the folder {WORKLOADS_INBOX} in the home folder",
+    )
+    source: Source = Field(DEFAULT_SOURCE, description=SOURCE)
+    reader: TelemetryReader = Field("auto", description="Format of the files; auto looks into each")
+    read: WorkloadsReadParams = Field(
+        WorkloadsReadParams(), description="How telemetry is read, and where labels come from"
+    )
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class FingerprintFlowParams(Params):
+    """The phases of the runs of a source."""
+
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
+    identify: IdentifyParams = Field(
+        IdentifyParams(), description="Its part fingerprint says how runs are cut into phases"
+    )
+    fan_out: FanOutParams = Field(FanOutParams(), description="How the runs are shared out")
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+Which = Literal["new", "unlabelled", "all"]
+
+
+class WorkloadTrainParams(Params):
+    """The training of a model of the workloads of a source."""
+
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
+    identify: IdentifyParams = Field(IdentifyParams(), description="How workloads are learned and identified")
+    train: WorkloadsTrainParams = Field(WorkloadsTrainParams(), description="Which runs are held out to be measured on")
+    left_out: list[str] = Field([], description="Ids of runs that are neither learned nor measured")
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class WorkloadIdentifyParams(Params):
+    """The identification of runs of a source by its model in use."""
+
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
+    run_ids: list[str] = Field([], description="Ids of the runs to identify; empty: those that the next field names")
+    which: Which = Field(
+        "new", description="new: runs that the model in use has not identified; unlabelled: those without a label; all"
+    )
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class WorkloadWatchParams(Params):
+    """The check of what runs against what should run."""
+
+    source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; its model in use says what runs")
+    watch: WorkloadsWatchParams = Field(
+        WorkloadsWatchParams(), description="What is looked at, what should run, when there is an alarm"
+    )
+    record: WorkloadsRecordParams = Field(
+        WorkloadsRecordParams(), description="Its interval_s, perf and machine say how what runs now is sampled"
+    )
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class WorkloadEvaluateParams(Params):
+    """An experiment: how well workloads of a source, or of telemetry in files, are told apart."""
+
+    source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; not looked at where telemetry is named")
+    telemetry: list[str] = Field(
+        [], description="Labelled telemetry to evaluate instead of the source: files or folders; it is not kept"
+    )
+    reader: TelemetryReader = Field("auto", description="Format of these files; auto looks into each")
+    read: WorkloadsReadParams = Field(
+        WorkloadsReadParams(), description="How these files are read, and where labels come from"
+    )
+    evaluate: WorkloadsEvaluateParams = Field(
+        WorkloadsEvaluateParams(), description="How runs are split, and what is measured"
+    )
+    identify: IdentifyParams = Field(IdentifyParams(), description="How workloads are learned and identified")
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+NODES_INBOX = "inbox-nodes"  # in the home folder; job logs and telemetry have their own
+
+
+class NodeRecordParams(Params):
+    """A recording of benchmarks on the machine of the worker."""
+
+    folder: str = Field(
+        min_length=1,
+        description="Folder for the recording; the next run with the same folder goes on. {run} stands for the id of "
+        "the run, {home} for the home folder of the worker",
+    )
+    record: NodesRecordParams = Field(
+        NodesRecordParams(), description="Which benchmarks run on which nodes, how often, and under which stress"
+    )
+    landing: str = Field(
+        "",
+        description="Landing folder where the executions are put for nodes-ingest: a path or an fsspec address; empty: "
+        "they stay in the folder of the recording",
+    )
+    source: Source = Field(DEFAULT_SOURCE, description="Name under which they are put there")
+
+
+class NodeIngestParams(Params):
+    """Executions of benchmarks into the warehouse."""
+
+    results: list[str] = Field(
+        [],
+        description="Results to read: files, folders or addresses; empty: the files of read.manifest, or without one "
+        f"what recorders have put into the landing folder, and the folder {NODES_INBOX} in the home folder",
+    )
+    source: Source = Field(DEFAULT_SOURCE, description=SOURCE)
+    reader: NodeReader = Field("auto", description="Format of the files; auto looks into each")
+    read: NodesReadParams = Field(
+        NodesReadParams(), description="How results are read, and who says on which node they ran"
+    )
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+PREPROCESS = "How metrics are selected, oriented, imputed and scaled"
+SCORE = "How nodes are scored and ranked"
+
+
+class NodePreprocessParams(Params):
+    """The preprocessing of the metrics of a source."""
+
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
+    preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
+    score: ScoreParams = Field(ScoreParams(), description=f"{SCORE}; its basis says what the reference is made of")
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class NodeRankParams(Params):
+    """The ranking of the nodes of a source, and which of them stand out."""
+
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
+    preprocess: PreprocessParams = Field(
+        PreprocessParams(), description=f"{PREPROCESS}, where the source was not preprocessed before"
+    )
+    score: ScoreParams = Field(ScoreParams(), description=SCORE)
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class NodeEvaluateParams(Params):
+    """An experiment: how well plain answers find stressed executions and rank nodes, on a source or on files."""
+
+    source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; not looked at where results are named")
+    results: list[str] = Field(
+        [], description="Results to evaluate instead of the source: files or folders; they are not kept"
+    )
+    reader: NodeReader = Field("auto", description="Format of these files; auto looks into each")
+    read: NodesReadParams = Field(
+        NodesReadParams(), description="How these files are read, and who says on which node they ran"
+    )
+    evaluate: NodesEvaluateParams = Field(
+        NodesEvaluateParams(), description="What is learned from, what is tested, and how it is measured"
+    )
+    both_variants: bool = Field(
+        False,
+        description="Evaluate our preprocessing and the paper's on the same executions, whichever variant is chosen; "
+        "figures of the paper's begin with paper_preprocessing",
+    )
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+MODEL = "Graph, network, losses and fitting of the model"
+Trained = Literal["detector", "ours", "paper"]
+DETECT = "What is known beforehand of benchmarks that no tool here describes"
+BUDGET = "How many false alarms may be raised; the threshold of verdicts follows from it"
+ALARM = "When verdicts become an alarm, and what confirms or clears it"
+Asked = TypeVar("Asked", bound=Params)
+
+
+class LearningParams(Params):
+    """What a training and a search have in common: executions to learn from, what is made of them, and the page.
+
+    Forms show it after what is their own: of several bases, pydantic takes the fields of the last one first."""
+
+    train: NodesTrainParams = Field(
+        NodesTrainParams(), description="What is learned, chosen by, and held out to be measured on"
+    )
+    preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
+    score: ScoreParams = Field(ScoreParams(), description=SCORE)
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class InUseParams(Params):
+    """What is trained, and whose parameters a training of the network takes."""
+
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
+    variant: Trained = Field(
+        "detector", description="detector: what tells verdicts; ours, paper: Perona's network, which makes fingerprints"
+    )
+    detect: DetectorParams = Field(DetectorParams(), description=DETECT)
+    budget: BudgetParams = Field(BudgetParams(), description=BUDGET)
+    alarm: AlarmParams = Field(AlarmParams(), description=f"{ALARM}: false alarms are counted by these rules")
+    as_in_use: bool = Field(
+        True, description="Take graph, network, losses and fitting of the model in use, where there is one"
+    )
+    trains_again: bool = Field(
+        False, description="Train also where the same data, parameters and code have made a model before"
+    )
+    model: ModelParams = Field(ModelParams(), description=f"{MODEL}, where they are not taken from the one in use")
+
+
+class SearchedParams(Params):
+    """What is searched, and what stays as it is."""
+
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
+    search: NodesSearchParams = Field(
+        NodesSearchParams(), description="How many configurations are tried, where and how long"
+    )
+    model: ModelParams = Field(ModelParams(), description=f"{MODEL}: what is not searched")
+
+
+class NodeTrainParams(LearningParams, InUseParams):
+    """The training of a detector of degraded executions, or of the network that makes fingerprints."""
+
+
+class NodeTuneParams(LearningParams, SearchedParams):
+    """The search of the parameters of a source's model, and a training with the best of them."""
+
+
+class NodeFingerprintParams(Params):
+    """Fingerprints and verdicts of the executions of a source, and its nodes ranked by them."""
+
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
+    score: ScoreParams = Field(ScoreParams(), description=SCORE)
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class NodeWatchParams(Params):
+    """The check whether nodes of a source are degrading."""
+
+    source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
+    alarm: AlarmParams = Field(AlarmParams(), description=ALARM)
+    asks_for_benchmarks: bool = Field(
+        True, description="A suspected node runs a fresh benchmark, by its deployment nodes-record/<node> on the server"
+    )
+    score: ScoreParams = Field(ScoreParams(), description=SCORE)
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+def filled_in(asked: type[Asked], nodes: NodesParams, warehouse: Warehouse, source: str, **own: object) -> Asked:
+    """The parameters of a flow about nodes: of its own what is given, the settings of the same name for the rest.
+
+    A deployment is filled in by the same names (flows/engine/forms.py)."""
+    known = asked.model_fields.keys() & type(nodes).model_fields.keys()
+    given = {"source": source, "warehouse": warehouse, **own}
+    return asked.model_validate({name: getattr(nodes, name) for name in known} | given)
+
+
+class UpkeepParams(Params):
+    """What is backed up, and what is kept."""
+
+    with_backup: bool = Field(True, description="Back the warehouse up before anything is removed")
+    backup_folder: str = Field(
+        "", description="Folder for backups, best on another disk; empty: backups/ in the home folder"
+    )
+    backups_kept: int = Field(7, ge=1, le=10_000, description="Backups that are kept, the latest")
+    flow_runs_kept_days: float = Field(
+        90,
+        gt=0,
+        le=36_500,
+        description="Age at which flow runs are removed from Prefect, with the keys they kept, in days",
+    )
+    prune: PruneParams = Field(PruneParams(), description="What the warehouse keeps")
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+HISTORY = "advice-runs.csv"  # in the home folder
+MACHINES = "Table of machine types with vCPU, memory and price; empty: that of the settings"
+COLUMNS = "Columns of the table that have other names (ours: theirs)"
+
+
+class SearchFlowParams(Params):
+    """A search for the cheapest configuration of one job."""
+
+    history: str = Field(
+        "",
+        description="Table of runs so far: job, machine_type, nodes, runtime_s, status; "
+        f"empty: {HISTORY} in the home folder",
+    )
+    job: str = Field("", description="The job; empty: the only one of the table")
+    machines: str = Field("", description=MACHINES)
+    memory_gb: float | None = Field(
+        None, gt=0, le=1e9, description="Memory that the job needs over all nodes, in GB; empty: not known"
+    )
+    peaks_of: str = Field(
+        "", description="Source of job runs in the warehouse whose peaks say how much memory it needs"
+    )
+    max_runtime_s: float | None = Field(
+        None, gt=0, le=1e9, description="Longest runtime that will do, in seconds; empty: any"
+    )
+    columns: dict[str, str] = Field({}, description=COLUMNS)
+    search: AdviceSearchParams = Field(AdviceSearchParams(), description="Which configurations are considered")
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class AdviceEvaluateParams(Params):
+    """A replay of all search methods on a table of runs."""
+
+    runs: str = Field(
+        "",
+        description="Table of runs: jobs with a run on each of many configurations; "
+        f"empty: {HISTORY} in the home folder",
+    )
+    machines: str = Field("", description=MACHINES)
+    needs: str = Field("", description="Table of memory needs by job (job, need_gb); empty: not known")
+    scores: str = Field("", description="Table of scores (machine_type, aspect, score); empty: methods without scores")
+    columns: dict[str, str] = Field({}, description=COLUMNS)
+    search: AdviceSearchParams = Field(AdviceSearchParams(), description="Where machine types stand")
+    evaluate: ReplayParams = Field(ReplayParams(), description="How searches are replayed")
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class AdviceRecordParams(Params):
+    """A recording of recurring jobs on machine types that the worker's machine emulates."""
+
+    folder: str = Field(min_length=1, description="Folder for the recording; the next run with the same folder goes on")
+    record: EmulationParams = Field(EmulationParams(), description="Which jobs run how often on which machine types")
+
+
+class GroupsFlowParams(Params):
+    """Groups of alike machines."""
+
+    scores: str = Field("", description="Table of scores (machine, aspect, score, low, high); empty: those of nodes")
+    nodes_of: str = Field("", description="Source of nodes whose ranking says the scores; empty: the only one")
+    aspects: list[str] = Field([], description="Aspects that count; empty: all")
+    traces: str = Field("", description="Resource trace of a workflow, whose tasks are assigned; empty: none")
+    columns: dict[str, str] = Field({}, description=COLUMNS)
+    groups: AdviceGroupParams = Field(AdviceGroupParams(), description="When machines count as different")
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class EstimateFlowParams(Params):
+    """Runtimes on a machine that was not tried: of the tasks of traces, or of a recurring job."""
+
+    onto: str = Field("", description="The machine, or machine type, to estimate for; it has to be named")
+    traces: list[str] = Field([], description="Traces of a workflow (Nextflow's trace.txt, or tables); empty: a job")
+    job: str = Field("", description="A recurring job in the warehouse, by its key or a unique part of it")
+    jobs_source: str = Field("", description="Source of the job's runs; empty: the only one")
+    start: str = Field("", description="The machine that runs are taken from; empty: the only one, or the most used")
+    scores: str = Field("", description="With traces: table of scores: machine_type, aspect, score")
+    scores_of: str = Field("", description="With traces: source of node benchmarks that say the scores instead")
+    machine: str = Field("", description="Where traces ran that do not say it; empty: the name of their folder")
+    size_ratio: float = Field(1.0, gt=0, le=1_000_000, description="Size of the input, over the largest that has run")
+    deadline_s: float | None = Field(
+        None, gt=0, le=1e9, description="With a job: how often it would be late; empty: not asked"
+    )
+    columns: dict[str, str] = Field({}, description=COLUMNS)
+    estimate: EstimateParams = Field(EstimateParams(), description="How tasks are estimated")
+    transfer: TransferParams = Field(TransferParams(), description="How jobs are estimated")
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+
+
+class DemoParams(Params):
+    """Where the demo works, and with which settings."""
+
+    warehouse: Warehouse = Field(description=WAREHOUSE)
+    jobs: JobsParams = Field(JobsParams(), description="Settings of the word jobs")
+    workloads: WorkloadsParams = Field(WorkloadsParams(), description="Settings of the word workloads")
+    nodes: NodesParams = Field(NodesParams(), description="Settings of the word nodes")
+    advice: AdviceParams = Field(AdviceParams(), description="Settings of the word advice")

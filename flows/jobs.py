@@ -53,7 +53,6 @@ from tasks.jobs import intake, steps
 from tasks.jobs.explain.params import ExplainParams
 from tasks.jobs.offered_names import reader_asked_for
 from tasks.jobs.params import SummaryParams
-from tasks.jobs.predict.training import read_figures
 from tasks.jobs.steps import (
     AskedWhatIf,
     Characterised,
@@ -494,6 +493,8 @@ def jobs_train(params: TrainFlowParams) -> TrainedAndShown:
     warehouse, source = params.warehouse, params.source
     found = train(warehouse, source, params.evaluate, str(flow_run.id))
     path = write_report(warehouse, WORD, source, f"{found}")
+    from tasks.jobs.predict.training import read_figures  # not above: a second that other flows need not pay
+
     page = training_page(source, found, read_figures(warehouse, source, found["model_id"]))
     parts = [page, draw_largest_job(warehouse, source, found["model_id"]), report_part(path)]
     publish(artifact_key(WORD, source, "model"), joined(parts), f"The model of the jobs of source {source}")

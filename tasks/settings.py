@@ -29,6 +29,7 @@ SHORT = {"WHORL_HOME": "home", "WHORL_DATASETS": "datasets"}
 HOME = "Folder of warehouse, landing, models and reports; relative to the project's root (short: WHORL_HOME)"
 
 LANDING = "Landing folder, an fsspec address or a path relative to the project's root; empty: <home>/landing"
+SERVER_IDLE = "How long the server that commands share outlives the last of them, in minutes"
 QUERY_LIMIT = "Longest time for 'whorl query', in seconds, best below lock_wait_s: writers wait for it; 0: no limit"
 
 
@@ -45,6 +46,7 @@ class WhorlParams(Params):
     query_limit_s: float = Field(30, ge=0, le=86_400, description=QUERY_LIMIT)
     port: int = Field(4200, ge=1024, le=65_535, description="Port of the Prefect server that 'whorl serve' starts")
     reports_port: int = Field(4280, ge=1024, le=65_535, description="Port of the pages that 'whorl serve' serves")
+    server_idle_minutes: float = Field(5, ge=0, le=1440, description=SERVER_IDLE)
     prune: PruneParams = PruneParams()
 
 

@@ -1,6 +1,7 @@
 """What tests of several words share."""
 
 import logging
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -22,6 +23,7 @@ from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.identify.params import IdentifyParams
 
+os.environ.setdefault("WHORL_WHORL__SERVER_IDLE_MINUTES", "0")  # no server outlives the commands of a test
 MIDNIGHT = pd.Timestamp("2026-01-01")
 JobLog = Callable[..., Warehouse]
 

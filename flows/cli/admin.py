@@ -168,14 +168,22 @@ def serve(
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0: all, for workers elsewhere")] = "127.0.0.1",
     limit: Annotated[int, typer.Option(min=1, help="Flow runs at a time")] = 2,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="End what serves this home: whorl serve, or the server that commands share")
+    ] = False,
 ) -> None:
     """Run Prefect's server, its UI and a worker.
 
     With all flows registered, and the site of the home with its metrics beside them, until Ctrl-C or SIGTERM. It
     answers only who shows the key in api.key of the home folder, which also logs in to the UI."""
     from flows.engine.serving import serve as serve_home
+    from flows.engine.serving import stop_serving
 
     settings = invocation_of(context).settings
+    if stop:
+        ended = stop_serving(settings.warehouse.home)
+        print(f"stopped process {ended.pid}, which served {ended.url}")
+        return
     serve_home(
         settings, host=host, port=port, reports_port=reports_port, limit=limit, say=lambda line: print(line, flush=True)
     )
@@ -249,17 +257,17 @@ def doctor(context: typer.Context, as_json: Json = False) -> None:
 
 
 def _server(home: Path) -> "Finding":
-    from flows.engine.servers import (
-        is_healthy,
-        running_server,
-    )
+    from flows.engine.servers import is_healthy, read_server_file, running_server
     from tasks.doctor import Finding
 
     purpose = "schedules, and verbs that change something start faster"
     named = os.environ.get("PREFECT_API_URL")
     url = named if named and is_healthy(named) else None if named else running_server(home)
     if url:
-        return Finding("whorl", "Prefect server", "ok", url, purpose)
+        server = read_server_file(home)
+        is_shared = bool(server and server.is_shared and server.url == url)
+        what = f"{url}, which commands share, process {server.pid}; no schedules" if server and is_shared else url
+        return Finding("whorl", "Prefect server", "ok", what, purpose, "whorl serve" if is_shared else "")
     found = f"{named} (PREFECT_API_URL) does not answer" if named else "none runs for this home"
     fix = "mend or unset PREFECT_API_URL" if named else "whorl serve"
     return Finding("whorl", "Prefect server", "broken" if named else "missing", found, purpose, fix)

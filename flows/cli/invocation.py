@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tasks.settings import Resolved, Settings
     from tasks.warehouse.place import Warehouse
 
+MINUTE_S = 60.0
+
 
 @dataclass(frozen=True)
 class Invocation:
@@ -54,9 +56,10 @@ class Invocation:
         """Set Prefect up for this home, with a server; call it before importing a flow: prefect reads the environment.
 
         Raises what check_home does, before a server is started, and NoServer."""
-        from flows.engine.servers import ready_for_flows
+        from flows.engine.shared_server import ready_for_flows
 
-        ready_for_flows(self._writable_home(), is_quiet=not self.is_verbose)
+        idle_s = self.settings.whorl.server_idle_minutes * MINUTE_S
+        ready_for_flows(self._writable_home(), idle_s=idle_s, is_quiet=not self.is_verbose)
 
     def prepare_client(self, api_url: str | None = None) -> None:
         """Set Prefect up for a server that runs: that of api_url, PREFECT_API_URL or this home. Raises BadSetting."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from prefect.artifacts import create_markdown_artifact
 
+from flows.engine.shared_server import is_shared
 from flows.engine.steps import step
 from tasks.errors import NotFound
 from tasks.markdown import plain
@@ -152,13 +153,13 @@ def publish_summary(warehouse: Warehouse, word: str, source: str, path: str) -> 
 
 
 def sections_part(warehouse: Warehouse, word: str, source: str, sections: Sequence[str]) -> str:
-    """The answer about a source and some of its sections, for an artifact."""
+    """The answer about a source and some of its sections, for an artifact; figures only where a UI shows them."""
     from tasks.report.result import as_markdown
     from tasks.report.site import result_of
 
     with reading(warehouse) as connection:
         result, _ = result_of(connection, word, source, site_params())
-        return as_markdown(result, only=sections, pictures=PICTURES)
+        return as_markdown(result, only=sections, pictures=() if is_shared() else PICTURES)
 
 
 def confusion_part(confusion: pd.DataFrame, model_id: str) -> str:

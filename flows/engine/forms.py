@@ -22,7 +22,7 @@ from flows.engine.kept_runs import (
     show_errors_in_one_line,
     show_steps,
 )
-from flows.engine.servers import has_own_server
+from flows.engine.shared_server import is_shared
 from tasks.errors import WhorlError
 from tasks.params import Params
 from tasks.settings import Settings
@@ -77,7 +77,7 @@ def call(called: Flow[..., Result], params: Params) -> Result:
     The run carries the tags of the flow; a deployed run has those of its deployment. A run with a server of its own
     sends no heartbeats, since nobody would miss them: it ends a second sooner."""
     fields = {name: getattr(params, name) for name in type(params).model_fields}
-    changed = {PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None} if has_own_server() else {}
+    changed = {PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None} if is_shared() else {}
     try:
         with temporary_settings(changed), prefect.tags(*called.fn.tags):  # type: ignore[attr-defined]
             return cast(Result, called(**fields))

@@ -1,15 +1,12 @@
-"""A Prefect server of this home: its file, its key, the environment of what talks to it, and one for a single
-command, which is gone with the process that started it.
+"""Prefect servers of a home: the file that names the one that runs, its key, and the environment of what talks to it.
 
 Nothing here imports prefect."""
 
-import atexit
 import json
 import os
 import re
 import secrets
 import socket
-import sys
 import threading
 import time
 import urllib.error
@@ -21,11 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from flows.engine.processes import (
-    Child,
-    start_child,
-    stop_child,
-)
+from flows.engine.processes import Child
 from tasks.errors import BadSetting, WhorlError
 from tasks.http_server import FOR_OTHER_SERVERS, is_same_server
 
@@ -45,20 +38,25 @@ class NoServer(WhorlError):
 
 @dataclass(frozen=True)
 class ServerFile:
-    """One running server: its API, the process that keeps it, and when that process began (a pid is used again)."""
+    """One running server: its API, the process that keeps it, and when that process began (a pid is used again).
+
+    is_shared: whether commands have started it for themselves (see shared_server); version: of the whorl that did."""
 
     url: str
     pid: int
     process_started_s: float
+    is_shared: bool = False
+    version: str = ""
 
     @property
     def is_alive(self) -> bool:
         """Whether the process that wrote the file still runs."""
         try:
-            started_s = psutil.Process(self.pid).create_time()
+            process = psutil.Process(self.pid)
+            is_it = abs(process.create_time() - self.process_started_s) < CLOCK_SLACK_S
+            return bool(is_it and process.status() != psutil.STATUS_ZOMBIE)
         except psutil.Error:
             return False
-        return bool(abs(started_s - self.process_started_s) < CLOCK_SLACK_S)
 
 
 def server_file(home: Path) -> Path:
@@ -66,9 +64,9 @@ def server_file(home: Path) -> Path:
     return home / "server.json"
 
 
-def write_server_file(home: Path, url: str, pid: int) -> None:
+def write_server_file(home: Path, url: str, pid: int, *, is_shared: bool = False, version: str = "") -> None:
     """Say that process `pid` serves the API `url`; whole or not at all."""
-    content = ServerFile(url, pid, psutil.Process(pid).create_time())
+    content = ServerFile(url, pid, psutil.Process(pid).create_time(), is_shared, version)
     unfinished = server_file(home).with_suffix(f".{pid}")
     unfinished.write_text(json.dumps(asdict(content)), encoding="utf-8")
     unfinished.replace(server_file(home))
@@ -118,7 +116,7 @@ def key_for(home: Path, api_url: str) -> str | None:
 
 
 def running_server(home: Path) -> str | None:
-    """The API of the `whorl serve` of this home, if it runs and answers."""
+    """The API of the server of this home, if it runs and answers."""
     found = read_server_file(home)
     return found.url if found and is_healthy(found.url) else None
 
@@ -157,7 +155,7 @@ def prefect_variables(home: Path, *, api_url: str | None = None) -> dict[str, st
 def prepare(home: Path, *, is_quiet: bool = True, api_url: str | None = None) -> str | None:
     """Set this process up for flows and return the API that they will use; None: there is no server yet.
 
-    The API is api_url, else PREFECT_API_URL if it is set, else the running `whorl serve` of this home, which gets its
+    The API is api_url, else PREFECT_API_URL if it is set, else that of the running server of this home, which gets its
     key; another server gets what the user has set. Call it before anything that imports prefect: what prefect has read
     already stays as it is. Raises BadSetting for a key that cannot be used."""
     url = api_url or os.environ.get("PREFECT_API_URL") or running_server(home)
@@ -188,9 +186,6 @@ LOOPBACK = "127.0.0.1"
 ANY_ADDRESS = ("0.0.0.0", "::")
 START_WAIT_S = 180.0  # measured: healthy after 10 to 27 s on a busy machine with 2 cores, longer for a new database
 LOOK_EVERY_S = 0.1
-OWN_PATIENCE_S = 5.0
-FOR_ONE_COMMAND = {"PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1", "PREFECT_SERVER_UI_ENABLED": "false"}
-_own: list[Child] = []
 
 
 def server_environment(home: Path, host: str, port: int) -> dict[str, str]:
@@ -239,34 +234,3 @@ def wait_until_healthy(server: Child, url: str, stopped: threading.Event | None 
             state = "ended" if server.has_ended else f"does not answer after {START_WAIT_S:g} s"
             raise NoServer(f"Prefect's server {state}: {server.last_line()} (log: {server.log})")
         stopped.wait(LOOK_EVERY_S)
-
-
-def has_own_server() -> bool:
-    """Whether this process works with a server that is its own, and nobody else's."""
-    return bool(_own)
-
-
-def ready_for_flows(home: Path, *, is_quiet: bool = True) -> None:
-    """Set this process up for flows: with the server that `prepare` names, else with one that ends when it ends.
-
-    Raises NoServer if that one does not start, and what `prepare` raises."""
-    if prepare(home, is_quiet=is_quiet):
-        return
-    server, url = start_own(home)
-    atexit.register(stop_child, server, patience_s=OWN_PATIENCE_S)  # first in, last out: Prefect sends until its exit
-    os.environ["PREFECT_API_URL"] = url
-    use_key(os.environ, load_key(home))
-    _own.append(server)
-    import flows.engine.forms  # noqa: F401  # prefect takes seconds to import, and the server as long to start
-
-    wait_until_healthy(server, url)
-
-
-def start_own(home: Path) -> tuple[Child, str]:
-    """A server without UI and schedules that dies with this process, and its API; it takes seconds until it answers."""
-    port = free_port(LOOPBACK, 0)
-    environment = server_environment(home, LOOPBACK, port) | FOR_ONE_COMMAND
-    command = [sys.executable, "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app"]
-    where = ["--host", LOOPBACK, "--port", str(port), "--log-level", "error", "--lifespan", "on"]
-    log = home / "prefect" / "logs" / "command.log"
-    return start_child("server", [*command, *where], environment, log), api_url(LOOPBACK, port)

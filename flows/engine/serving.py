@@ -29,6 +29,7 @@ from flows.engine.processes import (
 from flows.engine.servers import (
     LOOPBACK,
     NoServer,
+    ServerFile,
     api_url,
     child_environment,
     free_port,
@@ -41,6 +42,7 @@ from flows.engine.servers import (
     wait_until_healthy,
     write_server_file,
 )
+from flows.engine.shared_server import end, taken_over
 from tasks.errors import WhorlError
 from tasks.settings import Settings
 from tasks.warehouse.faults import check_home
@@ -150,7 +152,7 @@ def serve(
     by itself; BadSetting if the home cannot be written to, or its key is no key of its owner alone."""
     home = settings.warehouse.home
     check_home(home)
-    if other := read_server_file(home):
+    if (other := read_server_file(home)) and not other.is_shared:
         raise NoServer(f"{home}: process {other.pid} serves it already at {other.url}; stop that one first")
     chosen = free_port(host, settings.whorl.port if port is None else port)
     url, key = api_url(host, chosen), load_key(home)
@@ -161,11 +163,12 @@ def serve(
     with _stop_signals() as stopped, serving_site(settings.warehouse, key, host, free_port(host, wanted)) as pages:
         say(f"Reports: http://{page_host(host)}:{pages} (the same log-in; metrics at /metrics)")
         say(f"starting Prefect's server on {page} (logs in {logs})")
-        command = _server_command(host, chosen)
-        server = start_child("server", command, server_environment(home, host, chosen), logs / "server.log")
+        with taken_over(home, stopped, say):
+            command, variables = _server_command(host, chosen), server_environment(home, host, chosen)
+            server = start_child("server", command, variables, logs / "server.log")
+            write_server_file(home, url, os.getpid())
         try:
             wait_until_healthy(server, url, stopped)
-            write_server_file(home, url, os.getpid())
             if not stopped.is_set():
                 say("registering the flows")
             _register(settings, environment, logs / "deploy.log", stopped)
@@ -177,6 +180,15 @@ def serve(
             remove_server_file(home)
             say("stopping the server")
             stop_child(server, patience_s=SERVER_PATIENCE_S)
+
+
+def stop_serving(home: Path) -> ServerFile:
+    """End what serves a home, `whorl serve` or the server that commands share; returns what it was. Raises NoServer."""
+    found = read_server_file(home)
+    if found is None:
+        raise NoServer(f"{home}: no server runs; nothing to stop")
+    end(found)
+    return found
 
 
 def _work(

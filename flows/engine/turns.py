@@ -14,7 +14,7 @@ from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate, GlobalC
 from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 
-from flows.engine.servers import has_own_server
+from flows.engine.shared_server import is_shared
 from tasks.errors import WhorlError
 from tasks.nodes.record.params import BenchmarkTemplate
 
@@ -39,7 +39,7 @@ def take_back_turns() -> int:
     """Give back the turns that killed recorders hold on a server of this process's own; returns how many.
 
     A shared server does so by itself when a lease ends, and there a turn may be another node's: nothing is touched."""
-    if not has_own_server():
+    if not is_shared():
         return 0
     with get_client(sync_client=True) as client:
         taken = client.read_global_concurrency_limit_by_name(LIMIT).active_slots

@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
-from scipy.stats import false_discovery_control
 
 from tasks.errors import BadInput
 from tasks.jobs.distribution import Floats
@@ -91,6 +90,8 @@ def find_drift(
     # so many that the smallest p-value is a tenth of what the strictest step of Benjamini-Hochberg asks for
     n_deals = min(MAX_PERMUTATIONS, int(np.ceil(RESOLUTION * len(sides) / params.false_discovery_rate)))
     table = pd.DataFrame([_measures(one, seed, n_deals) for one in sides], columns=list(MEASURES))
+    from scipy.stats import false_discovery_control  # not above: half a second that other steps need not pay
+
     table["q_value"] = false_discovery_control(table["p_value"].to_numpy()) if len(table) else np.zeros(0)
     table["has_changed"] = table["q_value"] <= params.false_discovery_rate
     table = pd.concat([table, _shapes(sides, shapes, medians_s or {}, empty_bin_prior)], axis=1)

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
 from tasks.errors import BadInput, BadSetting, NotFound
 from tasks.jobs.distribution import Floats, Predicted, checked_levels
@@ -121,6 +120,8 @@ def chance_to_exceed(runtimes_s: NDArray[np.float64], time_s: float, *, confiden
     if not (math.isfinite(time_s) and time_s >= 0):
         raise BadSetting(f"time {time_s:g} s: expected a number of seconds, 0 or more")
     n, k = len(runtimes_s), int(np.sum(runtimes_s > time_s))
+    from scipy.stats import binomtest  # not above: half a second that other steps need not pay
+
     interval = binomtest(k, n).proportion_ci(confidence, method="wilson")
     return Chance(time_s, k, n, k / n, float(interval.low), float(interval.high))
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from tasks.jobs.control.outcomes import MEASURES
+from tasks.jobs.control.params import MEASURES
 from tasks.jobs.normalisation import Counts
 from tasks.jobs.params import ReportParams, SummaryParams
 from tasks.jobs.shape_params import Kind

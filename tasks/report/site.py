@@ -7,6 +7,7 @@ import logging
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,7 +17,7 @@ import pandas as pd
 from tasks.errors import NotFound
 from tasks.jobs.params import ReportParams
 from tasks.params import Params
-from tasks.report import charts, jobs, nodes, workloads
+from tasks.report import charts
 from tasks.report.page import data_block, describe, file_slug, page_text, write_assets, write_result, write_text
 from tasks.report.params import WorkloadsReportParams
 from tasks.report.result import Column, Result, Section, Table, count, moment, numbers, one_line, records, sentence
@@ -141,11 +142,17 @@ def result_of(
 ) -> tuple[Result, Iterator[tuple[str, Result]]]:
     """What is known of a source, and its items one by one. item: address of their page."""
     if word == "jobs":
+        from tasks.report import jobs  # of the three words only the one that is shown: each takes a second to import
+
         found = jobs.fetch_jobs(connection, source, params.jobs)
         return jobs.jobs_result(found, item), jobs.job_items(connection, found)
     if word == "workloads":
+        from tasks.report import workloads
+
         telemetry = workloads.fetch_workloads(connection, source, params.workloads)
         return workloads.workloads_result(telemetry, item), workloads.workload_items(connection, telemetry)
+    from tasks.report import nodes
+
     benchmarks = nodes.fetch_nodes(connection, source)
     return nodes.nodes_result(benchmarks, item), nodes.node_items(connection, benchmarks)
 
@@ -168,18 +175,14 @@ def _compact(description: dict[str, Any]) -> dict[str, Any]:
     return {key: description[key] for key in kept if description[key]}
 
 
-ITEM_CHARTS = {
-    "jobs": ("history", jobs.item_chart),
-    "workloads": ("runs", workloads.item_chart),
-    "nodes": ("verdicts", nodes.item_chart),
-}
+ITEM_CHARTS = {"jobs": "history", "workloads": "runs", "nodes": "verdicts"}
 
 
 def _write_items(folder: Path, word: str, source: str, items: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
     """The page of the items of a source, which reads its part by the name of the item; a file can load scripts
     alone."""
     shown, n_parts = items[:MOST_ITEMS], min(MOST_PARTS, max(1, len(items) // A_PART))
-    name, draw = ITEM_CHARTS[word]
+    name, draw = ITEM_CHARTS[word], import_module(f"tasks.report.{word}").item_chart
     cut = f" The first {MOST_ITEMS:,} of {len(items):,} have a page." if len(items) > MOST_ITEMS else ""
     description = {
         "title": f"{TITLES[word]}: {source}",

@@ -6,11 +6,8 @@ from pathlib import Path
 import pytest
 
 from flows.engine.processes import stop_child
-from flows.engine.servers import (
-    load_key,
-    start_own,
-    wait_until_healthy,
-)
+from flows.engine.servers import LOOPBACK, api_url, free_port, load_key, wait_until_healthy
+from flows.engine.shared_server import start_server
 from tasks.warehouse.place import Warehouse
 
 ROWS = [
@@ -33,7 +30,8 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     )
 
     home = tmp_path_factory.mktemp("served")
-    server, url = start_own(home)
+    port = free_port(LOOPBACK, 0)
+    server, url = start_server(home, port), api_url(LOOPBACK, port)
     changed = {
         PREFECT_API_URL: url,
         PREFECT_API_AUTH_STRING: load_key(home),

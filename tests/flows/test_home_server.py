@@ -2,12 +2,7 @@
 
 import asyncio
 import json
-import os
-import signal
 import stat
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import httpx
@@ -98,51 +93,3 @@ def test_a_server_for_the_network_has_a_key_and_the_origin_of_its_own_pages(tmp_
     (tmp_path / "api.key").write_text("")
     with pytest.raises(BadSetting, match="holds no key of a server"):
         server_environment(tmp_path, "0.0.0.0", 4200)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux ends it")
-@pytest.mark.parametrize("moment", ["server started", "server answers", "flow at work"])
-def test_a_killed_command_leaves_no_process(tmp_path: Path, moment: str) -> None:
-    home, log = tmp_path / "home", tmp_path / "log.csv"
-    rows = [f"r{i},job{i % 7},2026-01-{1 + i % 28:02d}T01:00:00,{60 + i % 9}" for i in range(200_000)]
-    log.write_text("run_id,name,started_at,runtime_s\n" + "\n".join(rows) + "\n")
-    variables = {name: value for name, value in os.environ.items() if not name.startswith(("WHORL_", "PREFECT_"))}
-    command = [sys.executable, "-m", "flows.cli", "--home", str(home), "jobs", "ingest", str(log)]
-    process = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        parent, deadline = psutil.Process(process.pid), time.monotonic() + START_S
-        while not is_reached(moment, parent, home):
-            assert process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.05)
-        family = parent.children(recursive=True)
-        assert family
-        process.send_signal(signal.SIGKILL)
-        _, alive = psutil.wait_procs(family, timeout=ENDS_WITHIN_S)
-        assert [one for one in alive if one.status() != psutil.STATUS_ZOMBIE] == []
-        left = [one for one in psutil.process_iter(["environ"]) if belongs_to(home, one)]
-        assert left == []
-    finally:
-        process.kill()
-        process.wait()
-
-
-def is_reached(moment: str, parent: psutil.Process, home: Path) -> bool:
-    """Whether the command has come so far."""
-    if moment == "flow at work":
-        return (home / "landing").exists() or (home / "warehouse.duckdb").exists()
-    ports = [
-        argv[argv.index("--port") + 1] for argv in (one.cmdline() for one in parent.children()) if "--port" in argv
-    ]
-    if moment == "server started":
-        return bool(ports)
-    try:
-        return bool(ports) and httpx.get(f"http://127.0.0.1:{ports[0]}/api/health", trust_env=False).is_success
-    except httpx.HTTPError:
-        return False
-
-
-def belongs_to(home: Path, process: psutil.Process) -> bool:
-    """Whether a process that still runs was started for this home."""
-    found = (process.info["environ"] or {}).get("WHORL_HOME")  # type: ignore[attr-defined]
-    return found == str(home) and process.status() != psutil.STATUS_ZOMBIE

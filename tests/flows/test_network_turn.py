@@ -80,7 +80,7 @@ def take_for_ever() -> None:
 def test_what_a_killed_recorder_held_is_taken_back_on_a_server_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     make_limit()
     take_for_ever()
-    monkeypatch.setattr(turns, "has_own_server", lambda: True)
+    monkeypatch.setattr(turns, "is_shared", lambda: True)
     assert take_back_turns() == 1
     with network_turn(NETWORK):
         assert limit().active_slots == 1

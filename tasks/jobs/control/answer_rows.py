@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from tasks.jobs.control.answering import Answer, Measured
-from tasks.jobs.control.outcomes import MEASURES, Migration, Outcome, changes_by_group
-from tasks.jobs.control.params import WhatIfParams
+from tasks.jobs.control.outcomes import Migration, Outcome, changes_by_group
+from tasks.jobs.control.params import MEASURES, WhatIfParams
 from tasks.warehouse.connection import transaction, writing
 from tasks.warehouse.place import Warehouse
 

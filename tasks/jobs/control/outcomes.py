@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tasks.jobs.control.params import WhatIfParams
+from tasks.jobs.control.params import MEASURES, WhatIfParams
 from tasks.jobs.control.scenarios import Scenario, apply, changed_columns
 from tasks.jobs.distribution import Predicted
 from tasks.jobs.normalisation import (
@@ -28,20 +28,6 @@ LEVELS = (0.25, 0.5, 0.75, 0.95)
 SECONDS_PER_HOUR = 3600
 N_ATOMS = 100  # values that stand for a distribution in its mean and standard deviation
 OUTLIER_RATIO, OUTLIER_DELTA_S = 10.0, 900.0  # against the historic median. Source: footnote 3
-MEASURES: dict[str, str] = {  # name -> words, in the order of every table
-    "outlier_share": "probability of an outlier, over the ratio to the historic median",
-    "outlier_share_delta": "probability of an outlier, by seconds from the historic median",
-    "gap_s": "25th-75th gap, in seconds",
-    "gap_ratio": "25th-75th gap, over the historic median",
-    "p95_s": "95th percentile, in seconds",
-    "p95_ratio": "95th percentile, over the historic median",
-    "sd_s": "standard deviation, in seconds",
-    "sd_ratio": "standard deviation, over the historic median",
-    "median_s": "median runtime, in seconds",
-    "mean_s": "mean runtime, in seconds",
-    "token_s": "token-seconds, tokens times the mean runtime",
-    "money": "price of a run, at the price of a token-hour",
-}
 UNITS: dict[Kind, str] = {"ratio": "", "delta": " s"}
 OF_SHAPE = {"outlier_percent": "outliers", "p25_p75": "25th-75th gap", "p95": "95th percentile"}
 MOST_MOVES = 3

@@ -4,6 +4,21 @@ from pydantic import Field
 
 from tasks.params import Params
 
+MEASURES: dict[str, str] = {  # name -> words, in the order of every table
+    "outlier_share": "probability of an outlier, over the ratio to the historic median",
+    "outlier_share_delta": "probability of an outlier, by seconds from the historic median",
+    "gap_s": "25th-75th gap, in seconds",
+    "gap_ratio": "25th-75th gap, over the historic median",
+    "p95_s": "95th percentile, in seconds",
+    "p95_ratio": "95th percentile, over the historic median",
+    "sd_s": "standard deviation, in seconds",
+    "sd_ratio": "standard deviation, over the historic median",
+    "median_s": "median runtime, in seconds",
+    "mean_s": "mean runtime, in seconds",
+    "token_s": "token-seconds, tokens times the mean runtime",
+    "money": "price of a run, at the price of a token-hour",
+}
+
 
 class WhatIfParams(Params):
     """What money is measured by: tokens in use, at a price of a day."""

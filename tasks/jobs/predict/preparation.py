@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
-from scipy.stats import rankdata
 
 from tasks.errors import BadInput
 from tasks.jobs.normalisation import (
@@ -169,6 +168,8 @@ def _is_runtime(values: pd.Series, runtime_s: pd.Series) -> str:
     share = float((np.abs(ratio / np.median(ratio) - 1) <= NEAR).mean())
     if share >= SAME_SHARE:
         return f"is the runtime in {share:.1%} of the runs"
+    from scipy.stats import rankdata  # not above: it takes a second to import
+
     rank = float(np.corrcoef(rankdata(x), rankdata(y))[0, 1]) if np.ptp(x) and np.ptp(y) else 0.0
     return f"rises with the runtime (rank correlation {rank:.3f})" if abs(rank) >= SAME_RANK else ""
 

@@ -14,8 +14,9 @@ from tasks.jobs.control.claims import (
     make_claims,
     unlike_conditions,
 )
-from tasks.jobs.control.outcomes import COMPANION_COLUMNS, MEASURES, Support, changes
+from tasks.jobs.control.outcomes import COMPANION_COLUMNS, Support, changes
 from tasks.jobs.control.pairs import match_pairs, score_pairs
+from tasks.jobs.control.params import MEASURES
 from tests.jobs.control.synthetic import SimulatedChange, simulate_pairs
 
 WITHIN = Support(40, 0.0, 0.0, 0.0, {})

@@ -1,7 +1,6 @@
 """The flows of advice, run here and now as the command line and a worker run them."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,19 +18,11 @@ from tasks.advice.params import ReplayParams
 from tasks.errors import BadInput, BadSetting
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.runs import list_runs
+from tests.flows.artifacts import artifact
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 MACHINES = "machine_type,vcpu,memory_gb,price_per_h,priced_on\na,2,4,0.1,2026-01-01\nb,4,32,0.3,2026-01-01\n"
 HEADER = "job,machine_type,nodes,runtime_s,status\n"
-
-
-def artifact(key: str) -> str:
-    """The latest artifact under a key, as it reads."""
-    from prefect.artifacts import Artifact
-
-    found: Any = Artifact.get(key)
-    assert found is not None
-    return str(found.data).replace("\\", "")
 
 
 def written(path: Path, text: str) -> str:

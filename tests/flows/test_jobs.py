@@ -1,26 +1,57 @@
-"""The flows about jobs, run here and now as the command line runs them."""
+"""The flows of jobs, run here and now as the command line and a worker run them."""
 
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from flows.jobs import (
+    alarms_page,
+    ask_jobs,
+    characterise_jobs,
+    evaluate_jobs,
     ingest_jobs,
+    pair_rows,
+    predict_jobs,
+    reasons_page,
     record_jobs,
     summarise_jobs,
+    train_jobs,
     watch_jobs,
+    whatif_page,
 )
-from flows.parameters import IngestParams, RecordFlowParams, SummaryFlowParams, WatchFlowParams
+from flows.parameters import (
+    CharacteriseFlowParams,
+    EvaluateFlowParams,
+    ExplainFlowParams,
+    IngestParams,
+    PredictFlowParams,
+    RecordFlowParams,
+    SummaryFlowParams,
+    TrainFlowParams,
+    WatchFlowParams,
+    WhatIfFlowParams,
+)
 from tasks.errors import BadInput, NotFound
-from tasks.warehouse.connection import fetch
+from tasks.jobs.control.params import WhatIfParams
+from tasks.jobs.explain.params import ExplainParams
+from tasks.jobs.params import DriftParams, WatchParams
+from tasks.jobs.predict.params import EvaluateParams
+from tasks.jobs.watch import watch_source
+from tasks.report.jobs import change_rows, fetch_what_ifs
+from tasks.warehouse.alarms import read_alarms, unannounced
+from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.runs import list_runs, read_run
+from tasks.warehouse.registry import cards
+from tasks.warehouse.runs import compare_runs, list_runs, read_run
+from tests.flows.artifacts import artifact
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 
@@ -59,21 +90,11 @@ def flow_runs() -> list[Any]:
         return client.read_flow_runs(sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=5)
 
 
-def artifact(key: str) -> str:
-    """The latest artifact under a key."""
-    from prefect.artifacts import Artifact
-
-    found = Artifact.get(key)
-    assert found is not None
-    assert isinstance(found.data, str)
-    return found.data
-
-
 def test_an_ingest_returns_keys_and_figures_and_publishes_its_report(warehouse: Warehouse, csv_log: Path) -> None:
     found = ingest_jobs(IngestParams(paths=[str(csv_log)], source="night", warehouse=warehouse))
     assert (found["n_rows"], found["n_quarantined"], len(found["batches"])) == (10, 0, 1)
     assert Path(found["report"]).exists()
-    assert "runs.csv" in artifact("jobs-night-ingest").replace("\\", "")
+    assert "runs.csv" in artifact("jobs-night-ingest")
     summary = artifact("jobs-night-summary")
     assert "10 runs of 1 jobs" in summary
     assert "data:image/png;base64," in summary
@@ -202,3 +223,377 @@ def test_a_recording_gets_a_folder_of_its_own_run(monkeypatch: pytest.MonkeyPatc
     assert len(set(folders)) == 2
     assert all(json.dumps(folder) and "{" not in folder for folder in folders)
     assert flow_runs()[0].name == "record 5 minutes"
+
+
+def test_a_training_names_its_shapes_and_shows_its_figures_beside_the_baselines(
+    trained_log: Warehouse, quick_training: EvaluateParams
+) -> None:
+    first = cards(trained_log.models)[0]
+    found = train_jobs(TrainFlowParams(source="log", evaluate=quick_training, warehouse=trained_log))
+    assert found["champion_id"] == first.model_id != found["model_id"]
+    assert [name.rsplit("-", 1)[0] for name in found["shapes"].values()] == ["ratio-2", "delta-2"]
+    page = artifact("jobs-log-model")
+    assert found["model_id"] in page
+    assert f"{first.model_id} stays in use" in page
+    assert "the job's own runs" in page and "one shape for all" in page
+    assert "What was predicted, and what came" in page
+    assert page.count("data:image/png;base64,") == 1
+    assert found["report"] in page.replace("\\", "")
+    assert "Predictors side by side" in Path(found["report"]).read_text()
+    [run] = list_runs(trained_log).to_dict("records")
+    kept = read_run(trained_log, run["run_id"])
+    assert (kept["flow"], kept["figures"]["shapes"]) == ("jobs-train", found["shapes"])
+    assert cards(trained_log.models)[-1].run_id == run["run_id"]
+
+
+def test_predictions_are_written_and_the_riskiest_listed_first(trained_log: Warehouse) -> None:
+    found = predict_jobs(PredictFlowParams(source="log", warehouse=trained_log))
+    assert found["n_jobs"] == 12
+    rows = fetch(trained_log, "SELECT * FROM jobs.predictions ORDER BY exceeds_2x_share DESC")
+    assert set(rows["model_id"]) == {found["model_id"]}
+    page = artifact("jobs-log-predictions")
+    assert page.index(rows["group_key"].iloc[0]) < page.index(rows["group_key"].iloc[-1])
+    assert "Of the 12 jobs with at least 3 finished runs" in page
+    assert f"The job: {rows['group_key'].iloc[0]}. The last interval is that of the next run." in page
+    assert "n = 12 predicted runs of one job" in page  # those that the model had not seen: a fifth of its 60
+    assert page.count("data:image/png;base64,") == 1
+    assert found["report"] in page
+    assert found["model_id"] in Path(found["report"]).read_text()
+
+
+def test_a_prediction_without_a_model_says_how_to_make_one(job_log: Callable[..., Warehouse]) -> None:
+    warehouse = job_log([{"runtime_s": 1.0}])
+    with pytest.raises(NotFound, match="no trained model yet; make one with whorl jobs train --source log"):
+        predict_jobs(PredictFlowParams(source="log", warehouse=warehouse))
+
+
+@pytest.mark.slow
+def test_two_experiments_can_be_compared(trained_log: Warehouse, quick_training: EvaluateParams) -> None:
+    longer = quick_training.model_copy(update={"baseline_trees": 10})
+    for params in (quick_training, longer):
+        figures = evaluate_jobs(EvaluateFlowParams(source="log", evaluate=params, warehouse=trained_log))
+        assert figures["n"] == 720
+        assert "predicted" in Path(figures["report"]).read_text()
+    second, first = list_runs(trained_log)["run_id"]
+    rows = compare_runs(trained_log, first, second).set_index("key")
+    assert rows.loc["parameters.evaluate.baseline_trees", ["first", "second"]].tolist() == [5, 10]
+    assert "figures.predict.crps.forest" in rows.index
+    assert "figures.predict.crps.model" not in rows.index
+    assert "How well the runtimes of source log are predicted" in artifact("jobs-log-evaluation")
+    assert len(cards(trained_log.models)) == 1
+
+
+@pytest.mark.slow
+def test_logs_are_evaluated_without_being_kept(
+    warehouse: Warehouse, tmp_path: Path, varied_runs: Callable[..., Any], quick_training: EvaluateParams
+) -> None:
+    import pandas as pd
+
+    runs = varied_runs(240)
+    starts = pd.Timestamp("2026-01-01") + pd.to_timedelta(range(len(runs)), unit="min")
+    file = tmp_path / "night.csv"
+    runs.assign(run_id=range(len(runs)), started_at=starts).to_csv(file, index=False)
+    found = evaluate_jobs(EvaluateFlowParams(logs=[str(file)], evaluate=quick_training, warehouse=warehouse))
+    assert (found["n"], found["groups"]) == (240, 12)
+    assert "night.csv" in artifact("jobs-logs-evaluation")
+    assert list_runs(warehouse)["flow"].to_list() == ["jobs-evaluate"]
+    assert fetch(warehouse, "SELECT count(*) AS n FROM jobs.runs")["n"].to_list() == [0]
+
+
+def test_a_characterisation_shows_table_2_and_the_elbow(
+    job_log: Callable[..., Warehouse], varied_runs: Callable[..., Any], quick_training: EvaluateParams
+) -> None:
+    warehouse = job_log(varied_runs(), source="shaped")
+    found = characterise_jobs(CharacteriseFlowParams(source="shaped", evaluate=quick_training, warehouse=warehouse))
+    assert (found["n_groups"], found["k"]) == (12, {"ratio": 2, "delta": 2})
+    page = artifact("jobs-shaped-shapes")
+    assert "2 shapes (ratio) of 12 jobs with at least 10 runs in the history; the curve of inertia" in page
+    assert "| shape | jobs | runs | outliers |" in page
+    assert page.count("data:image/png;base64,") == 4
+    assert len(page) < 1_000_000
+    assert found["report"] in page
+    assert Path(found["report"]).exists()
+
+
+@pytest.mark.slow
+def test_a_new_summary_writes_the_page_of_what_comes_next_anew_once_something_stands_on_it(
+    trained_log: Warehouse,
+) -> None:
+    predicted = Path(predict_jobs(PredictFlowParams(source="log", warehouse=trained_log))["report"])
+    predicted.write_text("of the files of then")
+    found = summarise_jobs(SummaryFlowParams(source="log", warehouse=trained_log))
+    assert found["report"] == str(predicted)
+    assert found["data_version"] in predicted.read_text()
+
+
+def test_a_source_of_which_nothing_is_predicted_has_a_page_too(job_log: Callable[..., Warehouse]) -> None:
+    warehouse = job_log([{"runtime_s": float(i)} for i in range(1, 9)], source="plain")
+    found = summarise_jobs(SummaryFlowParams(source="plain", warehouse=warehouse))
+    assert found["report"] == str(warehouse.home / "reports" / "jobs-plain.html")
+    assert Path(found["report"]).exists()
+
+
+@pytest.mark.slow
+def test_a_model_that_has_seen_all_runs_of_the_riskiest_job_is_shown_without_a_figure(trained_log: Warehouse) -> None:
+    with writing(trained_log) as connection, transaction(connection):
+        connection.execute("DELETE FROM jobs.runs WHERE submitted_at >= TIMESTAMP '2026-01-01 09:00:00'")
+    predict_jobs(PredictFlowParams(source="log", warehouse=trained_log))
+    page = artifact("jobs-log-predictions")
+    assert "The next runs of source log" in page
+    assert "data:image" not in page
+
+
+EXPLAIN = ExplainParams(n_longest=4, n_riskiest=3)
+
+
+@pytest.mark.usefixtures("prefect_server")
+@pytest.mark.slow
+def test_the_longest_runs_and_the_riskiest_jobs_get_reasons(trained_log: Warehouse) -> None:
+    from flows.jobs import explain_jobs
+
+    params = ExplainFlowParams(source="log", explain=EXPLAIN, warehouse=trained_log)
+    found = explain_jobs(params)
+    reasons = fetch(trained_log, "SELECT * FROM jobs.reasons")
+    assert (found["n_runs"], found["n_next"], found["n_reasons"]) == (4, 3, len(reasons))
+    assert found["mrr"] is None  # nobody recorded a cause here
+    assert set(reasons["model_id"]) == {found["model_id"]}
+    past = reasons[reasons["run_id"].notna() & (reasons["question"] == "runtime") & (reasons["rank"] == 1)]
+    assert (past["runtime_s"] > past["usual_s"]).all()
+    page = artifact("jobs-log-reasons")
+    assert "## Longest runs of the last days" in page
+    assert "## Next runs of the riskiest jobs" in page
+    assert "## What makes runs long or short" in page
+    assert "need not be causes" in page
+    assert found["report"] in page.replace("\\", "")
+    assert "whorl jobs explain --source log" not in Path(found["report"]).read_text()  # nothing lacks
+    assert explain_jobs(params) == found
+    assert len(fetch(trained_log, "SELECT * FROM jobs.reasons")) == len(reasons)
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_a_source_without_a_model_fails_with_one_line(trained_log: Warehouse) -> None:
+    from flows.jobs import explain_jobs
+
+    with pytest.raises(NotFound, match="source 'other' has no trained model yet; make one with whorl jobs train"):
+        explain_jobs(ExplainFlowParams(source="other", explain=EXPLAIN, warehouse=trained_log))
+
+
+def test_a_long_run_that_nothing_explains_is_said_to_be_so(trained_log: Warehouse) -> None:
+    tables = [
+        fetch(trained_log, f"SELECT * FROM jobs.{name}") for name in ("cause_families", "cause_checks", "insights")
+    ]
+    reasons = fetch(
+        trained_log,
+        """SELECT 'r1' AS run_id, 'a' AS group_key, 'runtime' AS question, 1 AS rank, 0.5 AS factor,
+        'input of this run: 3 MB' AS words, 20.0 AS runtime_s, 10.0 AS usual_s, 5.0 AS expected_s""",
+    )
+    assert "| a: run r1 | 20 s | 10 s | 5 s | nothing that was known at submission |" in reasons_page(
+        "log", reasons, *tables
+    )
+
+
+def test_names_of_a_log_are_no_markup_on_the_page(trained_log: Warehouse) -> None:
+    empty = fetch(trained_log, "SELECT * FROM jobs.cause_families")
+    checks, insights = (fetch(trained_log, f"SELECT * FROM jobs.{name}") for name in ("cause_checks", "insights"))
+    reasons = fetch(
+        trained_log,
+        """SELECT 'log' AS source, 'r|1' AS run_id, 'a <b>' AS group_key, 'runtime' AS question, 1 AS rank,
+        1.9 AS factor, 'input of this run: 3 MB' AS words, 20.0 AS runtime_s, 10.0 AS usual_s, 19.0 AS expected_s""",
+    )
+    page = reasons_page("log", reasons, empty, checks, insights)
+    assert "| a &lt;b&gt;: run r\\|1 | 20 s | 10 s | 19 s | input of this run: 3 MB |" in page
+    assert "## What makes" not in page
+    assert "## The paper" not in page
+
+
+PARAMS = WhatIfParams()
+N_PAIRS = 24
+
+
+def with_spare(runs: pd.DataFrame) -> pd.DataFrame:
+    """The same runs, of which half find no spare tokens and take three times as long; then pairs of it."""
+    spare = np.where(np.random.default_rng(4).random(len(runs)) < 0.5, 3.0, 0.0)
+    log = runs.assign(requested_cpus=2.0, spare_tokens_available=spare, spare_tokens_used=spare / 2)
+    log = log.assign(runtime_s=log["runtime_s"] * np.where(spare > 0, 1, 3), run_id=[f"r{i}" for i in range(len(log))])
+    last = log[log["spare_tokens_available"] > 0].tail(N_PAIRS)
+    parts = [log]
+    for kind, factor, spare_tokens in (("baseline", 1.0, 3.0), ("no_spare", 3.0, 0.0)):
+        partner = last["run_id"] if kind == "baseline" else last["run_id"] + "-baseline"
+        changed = {"runtime_s": last["runtime_s"] * factor, "spare_tokens_available": spare_tokens}
+        parts.append(last.assign(what_if=kind, matched_run_id=partner, run_id=last["run_id"] + f"-{kind}", **changed))
+    frame = pd.concat(parts, ignore_index=True)
+    return frame.assign(submitted_at=pd.Timestamp("2026-01-01") + pd.to_timedelta(range(len(frame)), unit="min"))
+
+
+@pytest.fixture(scope="module")
+def spare_home(
+    tmp_path_factory: pytest.TempPathFactory,
+    job_log_at: Callable[[Path], Any],
+    varied_runs: Callable[..., pd.DataFrame],
+    quick_training: EvaluateParams,
+) -> Path:
+    """A source `log` with spare tokens, runs done again without them, and a model."""
+    from tasks.jobs.predict.training import train_source
+
+    home = tmp_path_factory.mktemp("spare") / "home"
+    train_source(job_log_at(home)(with_spare(varied_runs())), "log", quick_training, run_id="test")
+    return home
+
+
+@pytest.fixture
+def spare_log(spare_home: Path) -> Warehouse:
+    return Warehouse(home=spare_home, memory_mb=256, threads=1)
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_scenarios_are_answered_written_and_told_and_what_the_log_has_not_is_a_line(spare_log: Warehouse) -> None:
+    params = WhatIfFlowParams(source="log", whatif=PARAMS, sets=["spare_multiplier=1", "input=x2"], warehouse=spare_log)
+    found = ask_jobs(params)
+    assert found["scenarios"] == ["no_spare", "spare_multiplier=1, input_bytes=x2"]
+    assert set(found["refused"]) == {"newest_sku", "steady_load"}
+    assert found["right_share"]["no_spare"] == pytest.approx(1.0, abs=0.1)
+    rows = fetch(spare_log, "SELECT scenario, measure, model_id FROM jobs.what_ifs")
+    assert set(rows["scenario"]) == set(found["scenarios"])
+    assert set(rows["model_id"]) == {found["model_id"]}
+    page = artifact("jobs-log-whatif")
+    assert "What the figures support" in page
+    assert "What they do not" in page
+    assert "the log says nothing of kinds of machine" in page
+    assert page.count("data:image/png;base64,") == 2  # who moves where, for each answer
+    assert found["report"] in page.replace("\\", "")
+    assert "spare_multiplier=1" in Path(found["report"]).read_text()
+    again = ask_jobs(params)
+    assert again == found
+    assert len(fetch(spare_log, "SELECT 1 FROM jobs.what_ifs")) == len(rows)
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_a_log_that_no_scenario_fits_is_one_line(trained_log: Warehouse) -> None:
+    with pytest.raises(BadInput, match=r"^what-if spare_multiplier=0: the log says nothing of spare tokens"):
+        ask_jobs(WhatIfFlowParams(source="log", whatif=PARAMS, warehouse=trained_log))
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_a_source_without_a_model_is_told_how_to_get_one(spare_log: Warehouse) -> None:
+    with pytest.raises(NotFound, match="source 'other' has no trained model yet"):
+        ask_jobs(WhatIfFlowParams(source="other", whatif=PARAMS, warehouse=spare_log))
+
+
+def test_the_page_shows_what_was_measured_beside_what_was_foretold(spare_log: Warehouse) -> None:
+    from tasks.jobs.steps import ask_what_ifs
+
+    ask_what_ifs(spare_log, "log", ["no_spare"], [], [], [], PARAMS)
+    answers = [one for one in fetch_what_ifs(spare_log, "log") if one.scenario == "no_spare"]
+    page = whatif_page("log", answers, {"newest_sku": "no SKUs"})
+    assert f"| no_spare | {N_PAIRS} | 100.0 % (" in page.replace("\\", "")
+    assert "no SKUs" in page.replace("\\", "")
+
+
+def test_figures_get_their_unit_and_sign_and_what_is_unknown_is_left_out() -> None:
+    rows = pd.DataFrame(
+        {
+            "before": [0.02, 1.5, None],
+            "after": [0.01, 3.0, None],
+            "change": [-0.01, 1.5, None],
+            "low": [-0.02, None, None],
+            "high": [0.0, None, None],
+        },
+        index=["outlier_share", "p95_s", "money"],
+    )
+    assert [tuple(row.values()) for row in change_rows(rows)] == [
+        (
+            "probability of an outlier, over the ratio to the historic median",
+            "2.0 %",
+            "1.0 %",
+            "−1.0 %",
+            "−2.0 % to 0.0 %",
+        ),
+        ("95th percentile, in seconds", "1.5 s", "3 s", "+1.5 s", "–"),
+    ]
+
+
+def test_pairs_that_were_not_measured_say_why() -> None:
+    assert pair_rows({"n_pairs": 0, "reason": "no run"})[0] == "none: no run"
+
+
+START = pd.Timestamp("2026-01-01")
+Fill = Callable[..., Warehouse]
+
+
+@pytest.fixture
+def alarm_events(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The events that flows emit about alarms while the test runs, as they are given to Prefect."""
+    found: list[dict[str, Any]] = []
+    monkeypatch.setattr("flows.engine.alarms.emit_event", lambda **event: found.append(event))
+    return found
+
+
+def the_log() -> list[dict[str, Any]]:
+    """Four weeks: one job twice as slow in the last one, one steady, one run of it still going on after an hour."""
+    rng = np.random.default_rng(3)
+    rows = []
+    for job in ("nightly_load", "hourly_copy"):
+        for i in range(28 * 4):
+            is_slower = job == "nightly_load" and i >= 21 * 4
+            runtime_s = 100 * np.exp(0.05 * rng.normal()) * (2 if is_slower else 1)
+            at = START + pd.Timedelta(hours=6 * i)
+            rows.append({"run_id": f"{job}-{i}", "group_key": job, "submitted_at": at, "runtime_s": runtime_s})
+    at = START + pd.Timedelta(days=28)
+    going = {"run_id": "going", "group_key": "hourly_copy", "submitted_at": at, "status": "running"}
+    event = {"run_id": "event", "group_key": "other", "submitted_at": at + pd.Timedelta(hours=1), "runtime_s": 0.0}
+    return [*rows, going, event]
+
+
+def test_a_slow_run_and_a_drifting_job_are_an_alarm_and_an_event_once(
+    job_log: Fill, alarm_events: list[dict[str, Any]]
+) -> None:
+    params = WatchFlowParams(source="log", warehouse=job_log(the_log()))
+    n_alarms = watch_jobs(params)["n_alarms"]
+    told = {event["payload"]["subject"]: event for event in alarm_events}
+    assert len(told) == len(alarm_events)
+    n_events = len(alarm_events)  # of many alarms the rest is one event
+    assert told["going"]["resource"]["whorl.kind"] == "slow-run"
+    assert told["going"]["payload"]["message"].startswith("hourly_copy: run going goes on since 1 h, ")
+    [drift] = [event["payload"] for event in alarm_events if event["resource"]["whorl.kind"] == "drift"]
+    assert drift["message"].startswith("nightly_load: changed; median ")
+    slow = {subject for subject, event in told.items() if event["resource"]["whorl.kind"] == "slow-run"} - {"going"}
+    assert sum(subject.startswith("nightly_load-") for subject in slow) >= len(slow) - 2  # about two are false
+    page = artifact("jobs-log-alarms")
+    assert f"{n_alarms} new alarms" in page
+    assert "goes on since 1 h" in page
+    assert watch_jobs(params)["n_alarms"] == 0
+    assert len(alarm_events) == n_events
+    assert "No run was slow, and no job stopped or drifted" in artifact("jobs-log-alarms")
+
+
+def test_what_a_killed_run_has_raised_is_announced_by_the_next(
+    job_log: Fill, alarm_events: list[dict[str, Any]]
+) -> None:
+    warehouse = job_log(the_log())
+    raised = watch_source(warehouse, "log", WatchParams(), DriftParams())
+    assert len(raised) >= 2  # and the run was killed here
+    assert sorted(unannounced(warehouse, "jobs", "log")) == sorted(raised)
+    found = watch_jobs(WatchFlowParams(source="log", warehouse=warehouse))
+    assert sorted(found["alarms"]) == sorted(raised)
+    assert 2 <= len(alarm_events) <= len(raised)
+    assert unannounced(warehouse, "jobs", "log") == []
+
+
+def test_switched_off_the_watch_looks_for_slow_runs_alone(job_log: Fill) -> None:
+    off = WatchFlowParams(
+        source="log",
+        drift=DriftParams(is_watched=False),
+        warehouse=job_log(the_log()),
+    )
+    watch_jobs(off)
+    assert set(read_alarms(off.warehouse)["kind"]) == {"slow-run"}
+
+
+def test_the_page_says_of_each_alarm_its_kind_and_as_of_when(job_log: Fill) -> None:
+    slow = {"run_id": "slow", "group_key": "nightly_load", "submitted_at": START + pd.Timedelta(days=28)}
+    warehouse = job_log([*the_log(), {**slow, "runtime_s": 9000.0}])
+    watch_source(warehouse, "log", WatchParams(), DriftParams())
+    lines = alarms_page("log", read_alarms(warehouse)).replace("\\", "").splitlines()
+    ends = {kind: next(line for line in lines if f"| {kind} |" in line) for kind in ("slow-run", "drift")}
+    assert ends["slow-run"].endswith("| 2026-01-29 02:30 | 2.5 h |")
+    assert ends["drift"].endswith("| 2026-01-29 01:00 | 3.4 min |")

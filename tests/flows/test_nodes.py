@@ -1,24 +1,56 @@
-"""The flows about executions of benchmarks themselves: recording, files in."""
+"""The flows of nodes, run here and now as the command line and a worker run them."""
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 
+from flows import nodes
 from flows.nodes import (
+    ask_for_benchmarks,
+    enough_for,
+    evaluate_nodes,
+    evaluation_page,
+    fingerprint_nodes,
+    fingerprints_page,
     ingest_nodes,
+    preprocess_nodes,
+    rank_nodes,
     record_nodes,
+    states_page,
+    train_nodes,
+    watch_nodes,
 )
-from flows.parameters import NodeIngestParams, NodeRecordParams
-from tasks.errors import BadInput
+from flows.parameters import (
+    NodeEvaluateParams,
+    NodeFingerprintParams,
+    NodeIngestParams,
+    NodePreprocessParams,
+    NodeRankParams,
+    NodeRecordParams,
+    NodeTrainParams,
+    NodeWatchParams,
+)
+from tasks.errors import BadInput, NotFound
+from tasks.nodes.detect.params import AlarmParams
+from tasks.nodes.evaluate.params import EvaluateParams
+from tasks.nodes.network_steps import FingerprintedNodes
+from tasks.nodes.perona.params import FitParams, GraphParams, ModelParams, NetworkParams
+from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.steps import (
     land_recording,
     landed_batches,
 )
+from tasks.nodes.verdict_steps import WatchedNodes
+from tasks.settings import Settings
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.runs import list_runs, read_run
+from tasks.warehouse.registry import cards, champion
+from tasks.warehouse.runs import compare_runs, list_runs, read_run
+from tests.flows.artifacts import artifact
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 FIGURES = {
@@ -33,15 +65,6 @@ FIGURES = {
     "sampler_cores": 0.002,
 }
 Draw = Callable[..., Path]
-
-
-def artifact(key: str) -> str:
-    """The latest artifact under a key."""
-    from prefect.artifacts import Artifact
-
-    found: Any = Artifact.get(key)
-    assert found is not None
-    return str(found.data).replace("\\", "")
 
 
 def test_a_recording_stays_in_its_folder_unless_a_landing_folder_is_named(
@@ -156,3 +179,340 @@ def test_the_form_names_every_reader() -> None:
     from tasks.nodes.readers import READERS
 
     assert set(get_args(NodeReader)) == {"auto", *READERS}
+
+
+QUICK = ScoreParams(resamples=100)
+
+
+def test_a_preprocessing_is_registered_with_what_it_decided_of_each_metric(nodes_log: Warehouse) -> None:
+    params = NodePreprocessParams(source="log", score=QUICK, warehouse=nodes_log)
+    found = preprocess_nodes(params)
+    in_use = champion(nodes_log.models, "nodes", "log", "preprocessor")
+    assert in_use is not None
+    assert in_use.model_id == found["model_id"]
+    assert (nodes_log.models / "nodes" / found["model_id"] / "preprocessor.json").exists()
+    kept = fetch(nodes_log, "SELECT is_kept, why FROM nodes.decisions WHERE source = 'log'")
+    assert (len(kept), int(kept["is_kept"].sum())) == (found["n_recorded"], found["n_kept"])
+    assert kept.loc[~kept["is_kept"], "why"].ne("").all()
+    page = artifact("nodes-log-metrics")
+    assert f"{found['n_kept']} of {found['n_recorded']} metrics kept" in page
+    assert "the paper recorded 153 metrics of six benchmarks and kept 54" in page
+    again = preprocess_nodes(params)
+    assert again["model_id"] == found["model_id"]
+    assert len(cards(nodes_log.models)) == 1
+
+
+def test_a_ranking_is_kept_and_shown_with_intervals_and_ties(nodes_log: Warehouse) -> None:
+    found = rank_nodes(NodeRankParams(source="log", score=QUICK, warehouse=nodes_log))
+    assert (found["n_nodes"], found["n_executions"]) == (3, 360)
+    scores = fetch(nodes_log, "SELECT * FROM nodes.scores WHERE source = 'log' AND aspect = 'cpu' ORDER BY rank")
+    assert scores["node"].to_list() == ["node-1", "node-2", "node-3"]  # as drawn: 1, 0.8, 0.64
+    assert ((scores["low"] <= scores["score"]) & (scores["score"] <= scores["high"])).all()
+    assert scores["model_id"].unique().tolist() == [cards(nodes_log.models)[0].model_id]
+    page = artifact("nodes-log-ranking")
+    assert "| cpu | 1 | node-1 |" in page
+    assert "How good each node is" in artifact("nodes-log-summary")
+    assert Path(found["report"]).exists()
+    [run] = list_runs(nodes_log).to_dict("records")
+    assert read_run(nodes_log, run["run_id"])["figures"]["best"] == found["best"]
+
+
+@pytest.mark.slow
+def test_a_second_ranking_replaces_the_first_and_keeps_its_reference(nodes_log: Warehouse) -> None:
+    params = NodeRankParams(source="log", score=QUICK, warehouse=nodes_log)
+    first = rank_nodes(params)
+    second = rank_nodes(params)
+    assert first == second
+    counts = fetch(nodes_log, "SELECT count(*) AS n, count(DISTINCT (node, aspect)) AS m FROM nodes.scores")
+    assert counts["n"].to_list() == counts["m"].to_list()
+    assert len(cards(nodes_log.models)) == 1
+
+
+def test_a_source_without_executions_says_how_to_get_some(nodes_log: Warehouse) -> None:
+    with pytest.raises(NotFound, match="'nothing' has no executions of benchmarks; fill it with 'whorl nodes ingest"):
+        rank_nodes(NodeRankParams(source="nothing", warehouse=nodes_log))
+
+
+@pytest.fixture(scope="session")
+def quick_evaluation() -> EvaluateParams:
+    """The parameters of an evaluation of few splits."""
+    return EvaluateParams(score=QUICK, repeats=1, max_left_nodes=1, resamples=100)
+
+
+@pytest.mark.slow
+def test_two_experiments_on_a_source_can_be_compared(nodes_log: Warehouse, quick_evaluation: EvaluateParams) -> None:
+    for seed in (0, 1):
+        asked = quick_evaluation.model_copy(update={"seed": seed})
+        figures = evaluate_nodes(NodeEvaluateParams(source="log", evaluate=asked, warehouse=nodes_log))
+        assert (figures["n"], figures["n_nodes"]) == (360, 3)
+    second, first = list_runs(nodes_log)["run_id"]
+    rows = compare_runs(nodes_log, first, second).set_index("key")
+    assert rows.loc["parameters.evaluate.seed", ["first", "second"]].tolist() == [0, 1]
+    assert "Plain answers about the nodes of source log" in artifact("nodes-log-evaluation")
+    kept = fetch(nodes_log, "SELECT value FROM nodes.evaluation_figures WHERE key = 'detect.f1_outlier.zscore'")
+    assert kept["value"].to_list() == pytest.approx([figures["detect.f1_outlier.zscore"]])
+    assert cards(nodes_log.models) == []
+
+
+@pytest.mark.slow
+def test_files_are_evaluated_without_being_kept(
+    warehouse: Warehouse, drawn_executions: Callable[..., Path], quick_evaluation: EvaluateParams
+) -> None:
+    path = drawn_executions()
+    params = NodeEvaluateParams(results=[str(path)], evaluate=quick_evaluation, warehouse=warehouse)
+    found = evaluate_nodes(params)
+    assert (found["n"], found["n_refused"]) == (360, 0)
+    assert Path(found["report"]).exists()
+    assert path.name in artifact("nodes-files-evaluation")
+    assert fetch(warehouse, "SELECT count(*) AS n FROM nodes.executions")["n"].to_list() == [0]
+
+
+SMALL = ModelParams(
+    graph=GraphParams(node_metrics=False),
+    network=NetworkParams(hidden=8, intermediate=8, heads=1),
+    fit=FitParams(epochs=1, batch_size=64),
+)
+EAGER = AlarmParams(threshold=0.001, flagged=2, last=2, min_executions=2, confirm=500)  # what is judged at all alarms
+
+
+def trained(warehouse: Warehouse, **asked: Any) -> Any:
+    """A network."""
+    given = {"source": "log", "variant": "ours", "model": SMALL, "score": QUICK}
+    return train_nodes(NodeTrainParams(**{**given, **asked}, warehouse=warehouse))
+
+
+def test_a_detector_is_trained_asked_and_watched_by(nodes_log: Warehouse) -> None:
+    found = train_nodes(NodeTrainParams(source="log", score=QUICK, warehouse=nodes_log))
+    assert found["figures"]["recall"] > 0.3  # a third of the doses is one deviation
+    assert "To be expected over this fleet: about" in artifact("nodes-log-model")
+    told = fingerprint_nodes(NodeFingerprintParams(source="log", score=QUICK, warehouse=nodes_log))
+    assert (told["model_id"], told["n_judged"], told["n_fingerprints"]) == (found["model_id"], 360, 0)
+    assert "Executions that look degraded, and why" in artifact("nodes-log-fingerprints")
+    watching = NodeWatchParams(source="log", alarm=EAGER, score=QUICK, warehouse=nodes_log)
+    seen = watch_nodes(watching)
+    assert seen["alarms"]
+    assert seen["cannot_ask"] == sorted({node for node, _, _ in seen["suspected"]})
+    assert seen["asked"] == []
+    assert "suspected" in artifact("nodes-log-states")
+    assert Path(seen["report"]).exists()
+    assert watch_nodes(watching)["alarms"] == []
+
+
+def test_a_network_beside_it_makes_fingerprints(nodes_log: Warehouse) -> None:
+    detector = train_nodes(NodeTrainParams(source="log", score=QUICK, warehouse=nodes_log))
+    found = trained(nodes_log)
+    assert found["champion_id"] == found["model_id"]
+    assert f"the figures are of the latest {found['n_tested']:,}" in artifact("nodes-log-model")
+    told = fingerprint_nodes(NodeFingerprintParams(source="log", score=QUICK, warehouse=nodes_log))
+    assert (told["model_id"], told["network_id"]) == (detector["model_id"], found["model_id"])
+    assert told["n_fingerprints"] == 360
+    assert "| cpu | 1 |" in artifact("nodes-log-fingerprints")
+
+
+@pytest.mark.slow
+def test_the_next_training_takes_the_parameters_of_the_model_in_use(nodes_log: Warehouse) -> None:
+    first = trained(nodes_log)
+    other = SMALL.model_copy(update={"fit": FitParams(epochs=2, batch_size=32)})
+    second = trained(nodes_log, model=other)
+    assert second["is_from_before"] and second["model_id"] == first["model_id"]  # by the same parameters
+    assert "In use: this model; made before" in artifact("nodes-log-model")
+    third = trained(nodes_log, model=other, as_in_use=False)
+    assert not third["is_from_before"]
+    found = {card.model_id: card.parameters["model"]["fit"] for card in cards(nodes_log.models)}
+    assert (found[first["model_id"]]["epochs"], found[third["model_id"]]["epochs"]) == (1, 2)
+    fourth = trained(nodes_log, model=other, as_in_use=False, trains_again=True)
+    assert not fourth["is_from_before"] and fourth["model_id"] not in found
+
+
+@pytest.mark.slow
+def test_a_suspected_node_with_a_deployment_is_asked_once_for_the_benchmarks_of_the_aspect(
+    nodes_log: Warehouse,
+) -> None:
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterTags
+
+    from flows.engine.deploying import deploy
+    from flows.nodes import ask_for_benchmarks
+
+    fleet = {"nodes": ["node-1"], "landing": "memory://landing", "source": "log"}
+    deploy(Settings.model_validate({"whorl": {"home": str(nodes_log.home)}, "nodes": {"fleet": fleet}}))
+    suspected = [["node-1", "disk", "2026-01-05 10:00:00"], ["node-2", "cpu", "2026-01-05 10:00:00"]]
+    assert ask_for_benchmarks(nodes_log, "log", suspected) == (["nodes-record/node-1 (disk)"], ["node-2"])
+    ask_for_benchmarks(nodes_log, "log", suspected)  # the same newest execution: nothing new is asked
+    with get_client(sync_client=True) as client:
+        wanted = FlowRunFilter(tags=FlowRunFilterTags(all_=["fresh-benchmark"]))
+        [run] = client.read_flow_runs(flow_run_filter=wanted)
+    assert run.parameters["record"]["benchmarks"] == ["disk-fio", "disk-ioping"]
+    assert run.parameters["record"]["node"] == "node-1"
+    assert run.parameters["record"]["runs"] == 0
+
+
+def test_a_source_without_a_model_is_one_line(nodes_log: Warehouse) -> None:
+    with pytest.raises(NotFound, match="no trained model of nodes yet; make one with whorl nodes train"):
+        watch_nodes(NodeWatchParams(source="log", warehouse=nodes_log))
+
+
+PAGE = 2  # deployments that the server tells of at once
+
+
+def deployment(name: str, source: str = "log") -> SimpleNamespace:
+    parameters = {"record": {"node": name, "benchmarks": [], "runs": 100}, "source": source, "landing": "memory://"}
+    return SimpleNamespace(id=name, name=name, parameters=parameters)
+
+
+class Server:
+    """Holds deployments and notes which of them were started, with what."""
+
+    def __init__(self, *deployments: SimpleNamespace) -> None:
+        self.deployments, self.runs = list(deployments), {}
+
+    def __enter__(self) -> "Server":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is kept open."""
+
+    def read_deployments(self, *, flow_filter: Any, offset: int) -> list[SimpleNamespace]:
+        assert flow_filter.name.any_ == ["nodes-record"]
+        return self.deployments[offset : offset + PAGE]
+
+    def create_flow_run_from_deployment(self, of: str, *, parameters: Any, tags: Any, idempotency_key: str) -> None:
+        assert "fresh-benchmark" in tags
+        self.runs.setdefault(idempotency_key, (of, parameters))
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A function: deployments to the server that has them."""
+
+    def made(*deployments: SimpleNamespace) -> Server:
+        server = Server(*deployments)
+        monkeypatch.setattr(nodes, "get_client", lambda *, sync_client: server)
+        return server
+
+    return made
+
+
+def test_a_node_is_asked_for_enough_executions_to_decide_its_alarm(nodes_log: Warehouse, served: Any) -> None:
+    """One execution alone would neither confirm an alarm that needs two nor clear one that needs three."""
+    server = served(deployment("node-1"))
+    least = enough_for(AlarmParams(confirm=2, clear=3))
+    asked = ask_for_benchmarks(nodes_log, "log", [["node-1", "cpu", "2026-01-05 10:00:00"]], least)
+    assert asked == (["nodes-record/node-1 (cpu)"], [])
+    [(of, parameters)] = server.runs.values()
+    assert of == "node-1" and parameters["landing"] == "memory://"
+    wanted = {"node": "node-1", "benchmarks": ["cpu-sysbench"], "runs": 0, "executions": 3}
+    assert parameters["record"] == wanted
+
+
+def test_each_benchmark_of_the_aspect_runs_at_least_once(nodes_log: Warehouse, served: Any) -> None:
+    server = served(deployment("node-1"))
+    ask_for_benchmarks(nodes_log, "log", [["node-1", "disk", "2026-01-05 10:00:00"]])
+    [(_, parameters)] = server.runs.values()
+    assert parameters["record"]["benchmarks"] == ["disk-fio", "disk-ioping"]
+    assert parameters["record"]["executions"] == 2
+
+
+def test_a_deployment_is_found_behind_many_others(nodes_log: Warehouse, served: Any) -> None:
+    """The server tells of a page of deployments at once; the node's own stands on the third."""
+    server = served(*(deployment(f"other-{at}") for at in range(4)), deployment("node-2"))
+    started, without = ask_for_benchmarks(nodes_log, "log", [["node-2", "cpu", "now"], ["node-3", "cpu", "now"]])
+    assert started == ["nodes-record/node-2 (cpu)"] and without == ["node-3"]
+    assert len(server.runs) == 1
+
+
+def test_a_deployment_that_records_into_another_source_is_not_the_nodes_own(nodes_log: Warehouse, served: Any) -> None:
+    server = served(deployment("node-1", source="elsewhere"))
+    assert ask_for_benchmarks(nodes_log, "log", [["node-1", "cpu", "now"]]) == ([], ["node-1"])
+    assert server.runs == {}
+
+
+def test_the_same_newest_execution_asks_once_and_a_newer_one_again(nodes_log: Warehouse, served: Any) -> None:
+    server = served(deployment("node-1"))
+    for newest in ("10:00", "10:00", "10:05"):
+        ask_for_benchmarks(nodes_log, "log", [["node-1", "cpu", newest]])
+    assert len(server.runs) == 2
+
+
+def test_nobody_suspected_asks_no_server(nodes_log: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "get_client", lambda **_: pytest.fail("asked a server"))
+    assert ask_for_benchmarks(nodes_log, "log", []) == ([], [])
+
+
+NOW = pd.Timestamp("2026-01-06 12:00")
+WATCHED = WatchedNodes(model_id="model-1", n_nodes=2, alarms=[], suspected=[], excluded=["node-2"])
+STATES = pd.DataFrame(
+    {
+        "node": ["node-2", "node-1"],
+        "aspect": ["disk", "disk"],
+        "state": ["confirmed", "healthy"],
+        "since": [NOW, pd.NaT],
+        "n_executions": [1200, 40],
+        "n_recent_flagged": [4, 0],
+        "n_left_out": [1, 0],
+        "is_excluded": [True, False],
+        "cost_share": [0.05, float("nan")],
+        "is_emulated": [False, False],
+    }
+)
+MEASURED = {
+    "n": 1800,
+    "detect.f1_outlier.detector": 0.8,
+    "detect.f1_outlier.detector.low": 0.7,
+    "detect.f1_outlier.detector.high": 0.9,
+    "detect.f1_outlier.detector.deviation": 0.1,
+    "detect.f1_outlier.zscore": 0.85,
+    "detect.f1_outlier.zscore.random": 0.6,
+    "detect.f1_outlier.zscore.random.deviation": 0.02,
+    "detect.f1_outlier.paper": None,
+    "detect.f1_outlier.paper.reason": "no graph",
+}
+
+
+def plain(page: str) -> str:
+    return page.replace("\\", "")
+
+
+def test_states_say_who_is_to_be_left_out_and_what_watching_costs() -> None:
+    page = plain(states_page("log", WATCHED, STATES, pd.DataFrame({"message": []}), [], ["node-1"]))
+    assert "To be left out: node-2 (disk)." in page
+    assert "1 confirmed, 0 suspected, 0 cleared, 1 healthy." in page
+    assert "benchmarks take 5.0 % of a node's time (median of 1 node), 5.0 % at most (node-2)." in page
+    assert "| node-2 | disk | confirmed | 2026-01-06 12:00 | 1,200 | 4 | 1 | 5.0 % |" in page
+    assert "| node-1 | disk | healthy | – | 40 | 0 | 0 | – |" in page
+    assert "Record them by hand." in page
+
+
+def test_emulated_nodes_are_called_so() -> None:
+    states = STATES.assign(is_emulated=[True, False])
+    page = plain(states_page("log", WATCHED, states, pd.DataFrame({"message": []}), [], []))
+    assert "To be left out: node-2 (emulated) (disk)." in page
+    assert "| node-2 (emulated) | disk | confirmed |" in page and "| node-1 | disk | healthy |" in page
+    found = FingerprintedNodes(model_id="m", n_executions=9, n_fingerprints=9, best=["node-2"])
+    row = {"aspect": "all", "rank": 1, "score": 1.5, "low": 1.0, "high": 2.0, "is_tied": False, "n_executions": 9}
+    scores = pd.DataFrame([{**row, "node": "node-2", "is_emulated": True}])
+    page = plain(fingerprints_page("log", found, scores))
+    assert "Best: node-2 (emulated)." in page and "| all | 1 | node-2 (emulated) | 1.50 |" in page
+
+
+def test_without_states_nobody_is_left_out() -> None:
+    page = states_page("log", WATCHED, STATES.head(0), pd.DataFrame({"message": []}), [], [])
+    assert "To be left out: none." in page
+    assert "confirmed" not in page
+
+
+def test_an_evaluation_says_first_whether_the_detector_is_ahead() -> None:
+    page = plain(evaluation_page("source log", MEASURED))
+    assert page.startswith("# Answers about the nodes of source log")
+    assert "| later executions | -0.05 (0.80 against 0.85; robust z-scores) |" in page
+    assert "- F1 of stressed, later executions, all doses: 0.80; better: robust z-scores 0.85" in page
+    assert "| detect.f1_outlier.detector | 0.8 (0.7 to 0.9) |" in page
+    assert "| detect.f1_outlier.zscore.random | 0.6 ± 0.02 |" in page
+    assert "| detect.f1_outlier.paper | no graph |" in page
+    assert "detect.f1_outlier.detector.low" not in page
+
+
+def test_an_evaluation_of_plain_detectors_compares_nothing() -> None:
+    page = plain(evaluation_page("source log", {"n": 360, "detect.f1_outlier.zscore": 0.85}))
+    assert page.startswith("# Answers about the nodes of source log")
+    assert "learned" not in page and "falls short" not in page

@@ -1,34 +1,50 @@
-"""The flows about telemetry itself: recording, files in."""
+"""The flows of workloads, run here and now as the command line and a worker run them."""
 
+import re
+import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from flows.parameters import WorkloadIngestParams, WorkloadRecordParams
+from flows.parameters import (
+    FingerprintFlowParams,
+    WorkloadEvaluateParams,
+    WorkloadIdentifyParams,
+    WorkloadIngestParams,
+    WorkloadRecordParams,
+    WorkloadTrainParams,
+    WorkloadWatchParams,
+)
 from flows.workloads import (
+    evaluate_workloads,
+    fingerprint_workloads,
+    identify_workloads,
     ingest_workloads,
     record_workloads,
+    train_workloads,
+    watch_workloads,
 )
-from tasks.errors import BadInput
-from tasks.warehouse.connection import fetch
+from tasks.errors import BadInput, MissingTool, NotFound
+from tasks.warehouse.alarms import read_alarms, unannounced
+from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
-from tasks.warehouse.runs import list_runs, read_run
+from tasks.warehouse.registry import cards
+from tasks.warehouse.runs import compare_runs, list_runs, read_run
+from tasks.workloads import model_steps, steps, watch_steps
+from tasks.workloads.evaluate.params import EvaluateParams
+from tasks.workloads.fan_out_params import FanOutParams
+from tasks.workloads.identify.params import IdentifyParams, TrainParams
 from tasks.workloads.reading_params import ReadParams
+from tasks.workloads.stored import fetch_runs
+from tasks.workloads.watch_params import WatchParams
+from tests.flows.artifacts import artifact
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 FIGURES = {"isolation": "cgroups", "n_planned": 2, "n_clean": 2, "n_new": 2, "n_failed": 0, "sampler_cores": 0.002}
 Draw = Callable[..., Path]
-
-
-def artifact(key: str) -> str:
-    """The latest artifact under a key."""
-    from prefect.artifacts import Artifact
-
-    found: Any = Artifact.get(key)
-    assert found is not None
-    return str(found.data)
 
 
 def test_a_recording_gets_a_folder_of_its_own_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -48,7 +64,7 @@ def test_an_ingest_returns_keys_and_figures_and_publishes_what_it_read(
     path = drawn_telemetry("night", n_runs=2)
     found = ingest_workloads(WorkloadIngestParams(telemetry=[str(path)], source="night", warehouse=warehouse))
     assert (found["n_runs"], found["n_quarantined"], len(found["batches"])) == (8, 0, 1)
-    assert "night.parquet" in artifact("workloads-night-ingest").replace("\\", "")
+    assert "night.parquet" in artifact("workloads-night-ingest")
     [run] = list_runs(warehouse).to_dict("records")
     kept = read_run(warehouse, run["run_id"])
     assert (kept["flow"], kept["word"], kept["figures"]["n_runs"]) == ("workloads-ingest", "workloads", 8)
@@ -99,3 +115,269 @@ def test_the_form_names_every_reader() -> None:
     from tasks.workloads.readers import READERS
 
     assert get_args(TelemetryReader) == ("auto", *READERS)
+
+
+ALONE = TrainParams()
+ROOT = Path(__file__).parents[2]
+
+
+def pictures_in(page: str) -> int:
+    """How many images an artifact holds, each small enough for Prefect's page."""
+    found = re.findall(r"data:image/png;base64,([A-Za-z0-9+/=]+)", page)
+    assert all(len(picture) * 3 / 4 < 100_000 for picture in found)
+    return len(found)
+
+
+def steps_of_last_run() -> list[str]:
+    """The names of the steps that the latest flow run has run, in order."""
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
+    from prefect.client.schemas.sorting import FlowRunSort, TaskRunSort
+
+    with get_client(sync_client=True) as client:
+        [run] = client.read_flow_runs(sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=1)
+        of_it = FlowRunFilter(id=FlowRunFilterId(any_=[run.id]))
+        found = client.read_task_runs(flow_run_filter=of_it, sort=TaskRunSort.EXPECTED_START_TIME_ASC)
+    return [one.name.rsplit("-", 1)[0] for one in found]
+
+
+@pytest.mark.slow
+def test_the_second_fingerprinting_does_less_than_the_first(workloads_log: Warehouse) -> None:
+    params = FingerprintFlowParams(source="log", fan_out=FanOutParams(runs_per_part=10), warehouse=workloads_log)
+    first = fingerprint_workloads(params)
+    assert (first["n_runs"], first["n_new"], first["n_done"], first["n_parts"]) == (24, 24, 0, 3)
+    assert steps_of_last_run().count("cut-phases") == 3
+    page = artifact("workloads-log-fingerprints")
+    assert "24 runs of 24 cut now, in 3 parts; 0 had their phases" in page
+    assert "| a | 6 |" in page
+    assert Path(first["report"]).exists()
+    second = fingerprint_workloads(params)
+    assert (second["n_new"], second["n_done"], second["n_parts"]) == (0, 24, 0)
+    assert "cut-phases" not in steps_of_last_run()
+
+
+@pytest.mark.slow
+def test_no_part_file_is_left_after_a_fingerprinting(workloads_log: Warehouse) -> None:
+    fingerprint_workloads(FingerprintFlowParams(source="log", warehouse=workloads_log))
+    parts = Path(workloads_log.landing_folder) / "fingerprints"
+    assert [path for path in parts.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.slow
+def test_an_address_of_ray_without_prefect_ray_is_one_line(
+    workloads_log: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "prefect_ray", None)
+    fan_out = FanOutParams(ray_address="ray://head:10001")
+    told = r"'ray://head:10001', and the Python package prefect-ray is not installed; .*pip install .*\[ray\]"
+    with pytest.raises(MissingTool, match=told):
+        fingerprint_workloads(FingerprintFlowParams(source="log", fan_out=fan_out, warehouse=workloads_log))
+    found = fingerprint_workloads(FingerprintFlowParams(source="log", warehouse=workloads_log))
+    assert found["n_new"] == 24  # nothing was lost
+
+
+def test_the_extra_that_the_line_names_is_declared_and_pinned() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["ray"]
+    assert [line.split(">")[0] for line in declared] == ["prefect-ray"]
+    assert re.search(r"^prefect-ray==", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+
+
+def test_a_training_shows_what_it_made_of_the_held_out_runs(
+    workloads_log: Warehouse, quick_identify: IdentifyParams
+) -> None:
+    params = WorkloadTrainParams(source="log", identify=quick_identify, train=ALONE, warehouse=workloads_log)
+    found = train_workloads(params)
+    assert (found["champion_id"], found["held_out"]) == (found["model_id"], "round 3")
+    page = artifact("workloads-log-model")
+    assert "16 runs of 4 workloads. It is in use now." in page
+    assert "On 8 runs that were held out (round 3)" in page
+    assert "What runs were taken for" in page and pictures_in(page) == 1
+    assert Path(found["report"]).exists()
+    [run] = list_runs(workloads_log).to_dict("records")
+    assert read_run(workloads_log, run["run_id"])["figures"]["accuracy"] == found["accuracy"]
+    assert cards(workloads_log.models)[0].run_id == run["run_id"]
+
+
+def test_identifications_are_kept_and_shown_with_their_reasons(identifying_log: Warehouse) -> None:
+    params = WorkloadIdentifyParams(source="log", warehouse=identifying_log)
+    found = identify_workloads(params)
+    assert (found["n_runs"], found["n_known"] + found["n_unknown"]) == (24, 24)
+    assert fetch(identifying_log, "SELECT count(*) AS n FROM workloads.identifications")["n"].to_list() == [24]
+    page = artifact("workloads-log-identifications")
+    assert f"24 runs identified by {found['model_id']}" in page
+    assert "| a-00 | a |" in page
+    assert "What ran when" in page and pictures_in(page) == 1
+    assert pictures_in(artifact("workloads-log-summary")) >= 1
+    assert identify_workloads(params)["n_runs"] == 0
+    assert "No run that had not been identified before" in artifact("workloads-log-identifications")
+    one = identify_workloads(WorkloadIdentifyParams(source="log", run_ids=["b-01"], warehouse=identifying_log))
+    assert one["run_ids"] == ["b-01"]
+
+
+def test_an_identification_without_a_model_says_how_to_make_one(workloads_log: Warehouse) -> None:
+    with pytest.raises(NotFound, match="make one with whorl workloads train --source log"):
+        identify_workloads(WorkloadIdentifyParams(source="log", warehouse=workloads_log))
+
+
+@pytest.fixture(scope="session")
+def quick_evaluation(quick_identify: IdentifyParams) -> EvaluateParams:
+    """The parameters of an evaluation of few splits."""
+    params = EvaluateParams(identify=quick_identify, online_s=[10])
+    few = {"repeats": 1, "max_slices": 1, "unknown_pairs": 1, "online_repeats": 1, "max_run_pairs": 20}
+    return params.model_copy(update={"sample": params.sample.model_copy(update=few)})
+
+
+@pytest.mark.slow
+def test_two_experiments_on_a_source_can_be_compared(
+    workloads_log: Warehouse, quick_evaluation: EvaluateParams
+) -> None:
+    for seed in (0, 1):
+        asked = quick_evaluation.model_copy(update={"seed": seed})
+        figures = evaluate_workloads(WorkloadEvaluateParams(source="log", evaluate=asked, warehouse=workloads_log))
+        assert (figures["n"], figures["classes"]) == (24, 4)
+    second, first = list_runs(workloads_log)["run_id"]
+    rows = compare_runs(workloads_log, first, second).set_index("key")
+    assert rows.loc["parameters.evaluate.seed", ["first", "second"]].tolist() == [0, 1]
+    page = artifact("workloads-log-evaluation")
+    assert "How well workloads are told apart: source log" in page
+    assert "| known.accuracy |" in page
+    assert pictures_in(page) >= 6  # confusion, distances, over time twice, phases, determined phases and more
+    kept = fetch(workloads_log, "SELECT value FROM workloads.evaluation_figures WHERE key = 'known.accuracy'")
+    assert kept["value"].to_list() == pytest.approx([figures["known.accuracy"]])
+    assert cards(workloads_log.models) == []
+
+
+@pytest.mark.slow
+def test_files_are_evaluated_without_being_kept(
+    warehouse: Warehouse, drawn_telemetry: Callable[..., Path], quick_evaluation: EvaluateParams
+) -> None:
+    path = drawn_telemetry("evening")
+    params = WorkloadEvaluateParams(telemetry=[str(path)], evaluate=quick_evaluation, warehouse=warehouse)
+    assert evaluate_workloads(params)["n"] == 24
+    assert "evening.parquet" in artifact("workloads-files-evaluation")
+    assert fetch(warehouse, "SELECT count(*) AS n FROM workloads.runs")["n"].to_list() == [0]
+
+
+@pytest.fixture
+def events(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The events that flows emit about alarms while the test runs, as they are given to Prefect."""
+    found: list[dict[str, Any]] = []
+    monkeypatch.setattr("flows.engine.alarms.emit_event", lambda **event: found.append(event))
+    return found
+
+
+@pytest.fixture
+def identifying_log(identifying_log: Warehouse) -> Warehouse:
+    """The same, as if its runs had been measured: what runs now is."""
+    with writing(identifying_log) as connection, transaction(connection):
+        connection.execute("UPDATE workloads.runs SET is_simulated = false")
+    return identifying_log
+
+
+@pytest.fixture
+def runs_now(monkeypatch: pytest.MonkeyPatch, identifying_log: Warehouse) -> Callable[[str], None]:
+    """A function that says which known run is what a recording of now finds."""
+    known = {run.run_id: run for run in fetch_runs(identifying_log, "log")}
+
+    def now(run_id: str) -> None:
+        run = replace(known[run_id], run_id=f"live-{run_id}", workload=None, round=None)
+        monkeypatch.setattr("tasks.workloads.record.live.record_live", lambda *_: run)
+
+    return now
+
+
+@pytest.mark.slow
+def test_what_should_not_run_is_one_alarm_and_one_event_however_often_it_is_looked_at(
+    identifying_log: Warehouse, runs_now: Callable[[str], None], events: list[dict[str, Any]]
+) -> None:
+    params = WorkloadWatchParams(
+        source="log", watch=WatchParams(expected=["b"], min_confidence=0), warehouse=identifying_log
+    )
+    runs_now("b-00")
+    calm = watch_workloads(params)
+    assert (calm["n_alarms"], calm["run_ids"]) == (0, ["live-b-00"])
+    assert "Nothing runs that should not" in artifact("workloads-log-alarms")
+    runs_now("a-05")  # of the same minute as it was recorded in, later than b-00
+    found = watch_workloads(params)
+    assert found["n_alarms"] == 1
+    [event] = events
+    assert event["event"] == "whorl.workloads.alarm"
+    assert "1 new alarm" in artifact("workloads-log-alarms")
+    assert "What ran when" in artifact("workloads-log-alarms")
+    assert "data:image/png;base64," in artifact("workloads-log-alarms")
+    assert watch_workloads(params)["n_alarms"] == 0
+    assert len(events) == 1
+    assert len(read_alarms(identifying_log)) == 1
+
+
+def test_what_is_looked_at_is_kept_without_a_label(identifying_log: Warehouse, runs_now: Callable[[str], None]) -> None:
+    runs_now("b-00")
+    watch_workloads(WorkloadWatchParams(source="log", warehouse=identifying_log))
+    found = fetch(identifying_log, "SELECT workload FROM workloads.runs WHERE run_id = 'live-b-00'")
+    assert found["workload"].isna().to_list() == [True]
+    files = list((identifying_log.home / "recordings" / "workloads-live").iterdir())
+    assert len(files) == 1
+
+
+@pytest.mark.slow
+def test_the_newest_runs_of_a_source_are_looked_at_without_recording(
+    identifying_log: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise AssertionError("recorded")
+
+    monkeypatch.setattr("tasks.workloads.record.live.record_live", refuse)
+    watch = WatchParams(look_at="newest", newest=3, expected=["nothing"])
+    found = watch_workloads(WorkloadWatchParams(source="log", watch=watch, warehouse=identifying_log))
+    assert len(found["run_ids"]) == 3
+    assert found["n_alarms"] >= 1
+
+
+def test_what_a_killed_watch_has_raised_is_announced_by_the_next(
+    identifying_log: Warehouse, events: list[dict[str, Any]]
+) -> None:
+    watch = WatchParams(look_at="newest", newest=3, expected=["nothing"])
+    run_ids = model_steps.newest(identifying_log, "log", 3)
+    model_steps.identify(identifying_log, "log", run_ids, "all")
+    raised = watch_steps.watch(identifying_log, "log", run_ids, watch)
+    assert raised and events == []  # and it was killed here
+    found = watch_workloads(WorkloadWatchParams(source="log", watch=watch, warehouse=identifying_log))
+    assert sorted(found["alarms"]) == sorted(raised)
+    assert len(events) == len(raised)
+    assert unannounced(identifying_log, "workloads", "log") == []
+
+
+def test_nothing_is_recorded_that_nobody_can_identify(
+    workloads_log: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.workloads.record.live.record_live", lambda *_: pytest.fail("recorded"))
+    with pytest.raises(NotFound, match="has no model of workloads yet"):
+        watch_workloads(WorkloadWatchParams(source="log", warehouse=workloads_log))
+
+
+def test_a_recording_that_is_there_is_not_made_again(
+    identifying_log: Warehouse, runs_now: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs_now("b-00")
+    record = WorkloadWatchParams(source="log", warehouse=identifying_log).record
+    path = watch_steps.record_live(identifying_log, "machine", 30, record, "one")
+    monkeypatch.setattr("tasks.workloads.record.live.record_live", lambda *_: pytest.fail("recorded again"))
+    assert watch_steps.record_live(identifying_log, "machine", 30, record, "one") == path
+    batch = steps.land_telemetry(identifying_log, path, "log", "wide", ReadParams())
+    steps.ingest_batch(identifying_log, batch)
+    assert watch_steps.runs_of_batch(identifying_log, "log", batch) == ["live-b-00"]
+    assert Path(path).exists()
+
+
+def test_a_machine_that_the_model_cannot_see_fails_the_watch_and_does_not_pass_for_quiet(
+    workloads_log: Warehouse, quick_identify: IdentifyParams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model_steps.train(workloads_log, "log", quick_identify, TrainParams(), [], "run")
+    [run] = fetch_runs(workloads_log, "log", ["a-00"])
+    counters = tuple(replace(one, name=f"other.{one.name}") for one in run.counters)
+    bare = replace(run, run_id="live", workload=None, counters=counters)
+    monkeypatch.setattr("tasks.workloads.record.live.record_live", lambda *_: bare)
+    with pytest.raises(BadInput, match="the model in use cannot see what runs: run live: lacks 6 of 6 counters"):
+        watch_workloads(WorkloadWatchParams(source="log", warehouse=workloads_log))

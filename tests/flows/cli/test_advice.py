@@ -1,4 +1,4 @@
-"""`whorl advice` as somebody at a shell uses it: ask, tell, ask again; and what is refused, in one line."""
+"""`whorl advice`."""
 
 import json
 from pathlib import Path
@@ -145,3 +145,131 @@ def test_one_machine_is_refused_in_one_line(whorl, tmp_path) -> None:  # type: i
     refused = whorl("advice", "groups", "--scores", scores)
     assert refused.code == 3
     assert "scores: 1 machine; expected at least 2 machines" in refused.err
+
+
+RECORDED = Path(__file__).parents[3] / "data/recorded/advice"
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """Runs of a job that is bound by the CPU, with names of their own, and three types with scores."""
+    runtimes_s = 20 * np.exp(0.1 * np.random.default_rng(1).standard_normal(20))
+    runs = pd.DataFrame({"task": "nightly", "machine_type": "m5", "runtime_s": runtimes_s, "cpu_s": runtimes_s})
+    runs.to_csv(tmp_path / "runs.csv", index=False)
+    kinds = [("m5", 1, 4, 0.2), ("slow", 1, 4, 0.05), ("fast", 1, 4, 0.5)]
+    columns = ["machine_type", "vcpu", "memory_gb", "price_per_h"]
+    pd.DataFrame(kinds, columns=columns).to_csv(tmp_path / "machines.csv", index=False)
+    scores = [("m5", "cpu", 100), ("slow", "cpu", 50), ("fast", "cpu", 200)]
+    pd.DataFrame(scores, columns=["machine_type", "aspect", "score"]).to_csv(tmp_path / "scores.csv", index=False)
+    return tmp_path
+
+
+def choose(whorl, tables, *more, deadline="1min"):
+    asked = ("--history", tables / "runs.csv", "--machines", tables / "machines.csv", "--scores", tables / "scores.csv")
+    return whorl("advice", "choose", *asked, "--deadline", deadline, "--map", "job=task", *more)
+
+
+def test_the_answer_comes_first_then_how_sure_then_why(whorl, tables):
+    said = choose(whorl, tables)
+    assert said.code == 0
+    lines = said.out.splitlines()
+    assert lines[0].startswith("Run nightly on slow: late in") and "% cheaper a run than m5" in lines[0]
+    assert lines[1].startswith("80% interval of the chance")
+    assert "bound by CPU" in lines[2]
+    assert "safe, dearer" in said.out
+
+
+def test_as_json_the_figures_are_one_object(whorl, tables):
+    told = json.loads(choose(whorl, tables, "--json", deadline="18s").out)
+    assert (told["machine_type"], told["source"], told["deadline_s"], told["n_runs"]) == ("fast", "m5", 18, 20)
+    assert {one["machine_type"] for one in told["types"]} == {"m5", "slow", "fast"}
+
+
+def test_a_page_is_written_where_it_is_asked_for(whorl, tables):
+    said = choose(whorl, tables, "--out", tables / "pages")
+    assert said.code == 0
+    assert "Run nightly on slow" in (tables / "pages" / "advice-choose-nightly.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("more", "deadline", "said"),
+    [
+        (("--job", "other"), "30s", "other"),
+        (("--source", "m9"), "30s", "job 'nightly' has no runs on 'm9'"),
+        ((), "never", "expected a time above 0, such as 90s"),
+        (("--recording", "."), "30s", "--recording has its own tables"),
+    ],
+)
+def test_what_is_wrong_is_said_in_words(whorl, tables, more, deadline, said):
+    ended = choose(whorl, tables, *more, deadline=deadline)
+    assert ended.code != 0
+    assert said in " ".join(ended.err.replace("│", " ").split())
+
+
+def test_without_tables_what_is_expected_is_said(whorl):
+    ended = whorl("advice", "choose", "--deadline", "30s")
+    assert ended.code != 0
+    assert "expected --history and --machines" in ended.err
+
+
+def test_the_recording_answers_and_is_checked(whorl, tmp_path):
+    ended = whorl("advice", "choose", "--recording", RECORDED, "--json")
+    assert ended.code == 0
+    told = json.loads(ended.out)
+    assert len(told["jobs"]) == 20
+    assert {"choose", "stay on the source", "oracle (held-back runs)"} <= {one["rule"] for one in told["rules"]}
+    assert told["chosen"]["runs"] == 200 and told["everywhere"]["runs"] == 1200
+    named = whorl("advice", "choose", "--recording", RECORDED, "--job", "key_overlap")
+    assert named.out.startswith("Run key_overlap on ")
+    assert "no job 'nothing'" in whorl("advice", "choose", "--recording", RECORDED, "--job", "nothing").err
+
+
+TRACE = "task_id\tname\tstatus\trealtime\trchar\n" + "\n".join(
+    f"{at}\tALIGN (s{at})\tCOMPLETED\t{10 * size}s\t{size} GB" for at, size in enumerate((1, 2, 4, 8))
+)
+SCORES = "machine_type,score\nlocal,1\nn2-standard-4,2\nunknown,\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    """A trace in a folder `local`, and scores of one thread."""
+    (tmp_path / "local").mkdir()
+    trace, scores = tmp_path / "local" / "trace.txt", tmp_path / "scores.csv"
+    trace.write_text(TRACE)
+    scores.write_text(SCORES)
+    return {"trace": trace, "scores": scores}
+
+
+def test_tasks_and_workflow_are_told_on_another_machine(whorl, files, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    asked = ("advice", "estimate", "--traces", files["trace"], "--onto", "n2-standard-4", "--scores", files["scores"])
+    ended = whorl(*asked, "--out", tmp_path / "out")
+    assert ended.out.startswith("trace takes 40 s on n2-standard-4 (")
+    assert "4 runs of 1 tasks on local, times 0.500" in ended.out
+    [page] = (tmp_path / "out").glob("*.html")
+    assert str(page) in ended.err
+    found = json.loads(whorl(*asked, "--json", "--size-ratio", "2").out)
+    assert found["tasks"][0]["runtime_s"] == pytest.approx(80)
+    assert found["tasks"][0]["low_s"] < 80 < found["tasks"][0]["high_s"]
+    assert (found["source"], found["target"], found["confidence"]) == ("local", "n2-standard-4", 0.9)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "problem"),
+    [
+        (["--onto", "n2-standard-4"], 2, "no scores of the machines; expected --scores FILE or --scores-of SOURCE"),
+        (["--onto", "x", "--scores", "SCORES"], 4, "machine 'x' has no score of 'cpu_one_thread'"),
+        (["--onto", "unknown", "--scores", "SCORES"], 4, "machine 'unknown' has no score of 'cpu_one_thread'"),
+        (["--onto", "n2-standard-4", "--scores", "SCORES", "--from", "lab"], 4, "no run on machine 'lab'"),
+        (["--onto", "n2-standard-4", "--scores", "SCORES", "--size-ratio", "0"], 2, "expected a number above 0"),
+        (["--onto", "n2-standard-4", "--scores", "SCORES", "--map", "size=nothing"], 3, "no column 'nothing'"),
+        (["--onto", "n2-standard-4", "--job", "j"], 2, "expected --traces PATH or --job JOB, one of them"),
+    ],
+)
+def test_what_cannot_be_answered_is_one_line(  # type: ignore[no-untyped-def]
+    whorl, files, options: list[str], code: int, problem: str
+) -> None:
+    given = [str(files["scores"]) if option == "SCORES" else option for option in options]
+    ended = whorl("advice", "estimate", "--traces", files["trace"], *given)
+    assert ended.code == code
+    assert problem in " ".join(ended.err.split())
+    assert ended.out == ""

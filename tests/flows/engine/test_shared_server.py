@@ -18,7 +18,7 @@ from flows.engine.servers import NoServer, read_server_file, write_server_file
 from flows.engine.serving import stop_serving
 from flows.engine.shared_server import end, has_clients, join, taken_over
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ENDS_WITHIN_S = 30.0
 CLIENT = """
 import sys, time

@@ -1,17 +1,33 @@
-"""A flow of nodes that ends after any of its stages, as if it had been killed there: the next run loses nothing."""
+"""A flow that is killed after any of its stages goes on where it was."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from flows import nodes
-from flows.parameters import NodeIngestParams, NodePreprocessParams, NodeRankParams, NodeRecordParams
+from flows import nodes, workloads
+from flows.parameters import (
+    FingerprintFlowParams,
+    NodeIngestParams,
+    NodePreprocessParams,
+    NodeRankParams,
+    NodeRecordParams,
+    WorkloadIdentifyParams,
+    WorkloadIngestParams,
+    WorkloadTrainParams,
+    WorkloadWatchParams,
+)
 from tasks.nodes.ranking.params import ScoreParams
-from tasks.warehouse.connection import fetch
+from tasks.warehouse.alarms import read_alarms, unannounced
+from tasks.warehouse.connection import fetch, transaction, writing
 from tasks.warehouse.place import Warehouse
 from tasks.warehouse.registry import cards, champion
+from tasks.workloads.fan_out_params import FanOutParams
+from tasks.workloads.identify.params import IdentifyParams, TrainParams
+from tasks.workloads.stored import fetch_runs
+from tasks.workloads.watch_params import WatchParams
 
 pytestmark = [pytest.mark.usefixtures("prefect_server"), pytest.mark.slow]  # each stage starts a flow twice
 QUICK = ScoreParams(resamples=100)
@@ -110,3 +126,69 @@ def test_a_ranking(after: Die, stage: str, nodes_log: Warehouse) -> None:
     assert nodes.rank_nodes(params)["n_nodes"] == 3
     counts = fetch(nodes_log, "SELECT count(*) AS n, count(DISTINCT (aspect, node)) AS m FROM nodes.scores")
     assert counts["n"].to_list() == counts["m"].to_list() == [15]  # all, cpu, memory, disk, network
+
+
+@pytest.mark.parametrize("stage", ["find_files", "land_telemetry", "ingest_batch", "source_version"])
+def test_an_ingest_of_telemetry(
+    after: Die, stage: str, warehouse: Warehouse, drawn_telemetry: Callable[..., Path]
+) -> None:
+    paths = [str(drawn_telemetry(name, workloads=name, n_runs=2)) for name in "ab"]
+    params = WorkloadIngestParams(telemetry=paths, source="log", warehouse=warehouse)
+    ended(after(workloads, stage), lambda: workloads.ingest_workloads(params))
+    assert workloads.ingest_workloads(params)["n_runs"] == 4
+    assert fetch(warehouse, "SELECT count(*) AS n FROM workloads.runs")["n"].to_list() == [4]
+    assert fetch(warehouse, "SELECT count(*) AS n FROM workloads.counters")["n"].to_list() == [36]
+
+
+@pytest.mark.parametrize("stage", ["plan_fingerprints", "cut_phases", "keep_phases", "clear_parts", "write_report"])
+def test_a_fingerprinting(after: Die, stage: str, workloads_log: Warehouse) -> None:
+    params = FingerprintFlowParams(source="log", fan_out=FanOutParams(runs_per_part=10), warehouse=workloads_log)
+    module = workloads
+    ended(after(module, stage), lambda: module.fingerprint_workloads(params))
+    found = module.fingerprint_workloads(params)
+    assert found["n_new"] + found["n_done"] == 24
+    assert found["n_done"] == {"keep_phases": 10, "clear_parts": 24, "write_report": 24}.get(stage, 0)
+    kept = fetch(
+        workloads_log, "SELECT count(DISTINCT run_id) AS n, count(*) AS rows, sum(phase) AS s FROM workloads.phases"
+    )
+    assert kept["n"].to_list() == [24]
+    assert list((Path(workloads_log.landing_folder) / "fingerprints").rglob("*.parquet")) == []
+
+
+@pytest.mark.parametrize("stage", ["train", "write_report"])
+def test_a_training(after: Die, stage: str, workloads_log: Warehouse, quick_identify: IdentifyParams) -> None:
+    alone = TrainParams()
+    params = WorkloadTrainParams(source="log", identify=quick_identify, train=alone, warehouse=workloads_log)
+    ended(after(workloads, stage), lambda: workloads.train_workloads(params))
+    found = workloads.train_workloads(params)
+    in_use = champion(workloads_log.models, "workloads", "log", "identity")
+    assert in_use is not None
+    assert in_use.model_id == found["champion_id"]
+    figures = fetch(workloads_log, "SELECT count(DISTINCT model_id) AS n FROM workloads.model_figures")
+    assert figures["n"].to_list() == [len(cards(workloads_log.models))] == [2]
+
+
+@pytest.mark.parametrize("stage", ["identify", "write_report"])
+def test_an_identification(after: Die, stage: str, identifying_log: Warehouse) -> None:
+    params = WorkloadIdentifyParams(source="log", warehouse=identifying_log)
+    ended(after(workloads, stage), lambda: workloads.identify_workloads(params))
+    assert workloads.identify_workloads(params)["n_runs"] == 0  # they stand there already
+    kept = fetch(identifying_log, "SELECT count(*) AS n FROM workloads.identifications")
+    assert kept["n"].to_list() == [24]
+
+
+@pytest.mark.parametrize(
+    "stage", ["record_live", "land_telemetry", "ingest_batch", "runs_of_batch", "identify", "watch", "announce_alarms"]
+)
+def test_a_watch(after: Die, stage: str, identifying_log: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    with writing(identifying_log) as connection, transaction(connection):
+        connection.execute("UPDATE workloads.runs SET is_simulated = false")  # as what runs now is
+    [run] = fetch_runs(identifying_log, "log", ["a-00"])
+    live = replace(run, run_id="live", workload=None)
+    monkeypatch.setattr("tasks.workloads.record.live.record_live", lambda *_: live)
+    watch = WatchParams(expected=["b"], min_confidence=0)
+    params = WorkloadWatchParams(source="log", watch=watch, warehouse=identifying_log)
+    ended(after(workloads, stage), lambda: workloads.watch_workloads(params))
+    workloads.watch_workloads(params)
+    assert len(read_alarms(identifying_log)) == 1
+    assert unannounced(identifying_log, "workloads", "log") == []

@@ -1,4 +1,4 @@
-"""What every command has in common: a quick start, shared options, errors as one line, exit codes."""
+"""The command line: start, help, errors, completion, and what is refused before Prefect starts."""
 
 import os
 import re
@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from flows.cli.app import hoisted
+from flows.cli.invocation import Invocation
 from tasks.errors import NotFound
+from tasks.warehouse.place import Warehouse
 
 ROOT = Path(__file__).parents[3]
 HEAVY = {"prefect", "pandas", "numpy", "duckdb", "pyarrow", "altair", "httpx", "tasks.settings"}
@@ -188,3 +190,124 @@ def test_what_a_library_writes_after_the_last_word_is_not_shown() -> None:
     late = "import atexit, os, sys; atexit.register(os.write, 2, b'leaked 27 instances'); sys.argv[1:] = ['--version']"
     ended = python(f"{late}; from flows.cli import main; main()")
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+Whorl = Callable[..., Any]
+
+
+@pytest.fixture
+def offered(whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
+    """What is offered for a half-written line."""
+
+    def offer(line: str) -> list[str]:
+        monkeypatch.setenv("_WHORL_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+        ended = whorl()
+        assert (ended.code, ended.err) == (0, "")
+        return str(ended.out).split()
+
+    return offer
+
+
+def test_verbs_and_values_are_offered(offered: Callable[[str], list[str]]) -> None:
+    assert offered("whorl jo") == ["jobs"]
+    assert offered("whorl jobs summary --sort c") == ["cov"]
+    assert offered("whorl datasets fetch s") == ["swf", "slurm", "sparecores", "scout"]
+    assert offered("whorl config j") == ["jobs"]
+
+
+def test_names_of_the_warehouse_are_offered(offered: Callable[[str], list[str]], whorl: Whorl, varied_log: Any) -> None:
+    assert whorl("jobs", "summary").code == 0
+    assert offered("whorl jobs summary --source ") == ["log"]
+    assert offered("whorl jobs summary --job st") == ["steady_load#aaaaaaaa"]
+    assert offered("whorl jobs summary --source other --job st") == []
+
+
+@pytest.mark.parametrize("line", ["jobs summary --source ", "runs show ", "models promote "])
+def test_without_a_warehouse_nothing_is_offered_and_nothing_made(
+    offered: Callable[[str], list[str]], home: Path, line: str
+) -> None:
+    assert offered(f"whorl {line}") == []
+    assert not home.exists()
+
+
+def test_a_wrong_setting_does_not_disturb_the_line(
+    offered: Callable[[str], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WHORL_NONSENSE", "1")
+    assert offered("whorl jobs summary --source ") == []
+
+
+WITHOUT_ROWS = [
+    ("jobs", "watch"),
+    ("jobs", "train"),
+    ("jobs", "characterise"),
+    ("workloads", "train"),
+    ("workloads", "fingerprint"),
+    ("workloads", "watch"),
+    ("nodes", "preprocess"),
+    ("nodes", "train"),
+    ("nodes", "tune"),
+    ("nodes", "fingerprint"),
+    ("nodes", "watch"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _prefect_is_never_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Invocation, "prepare_flows", lambda self: pytest.fail("Prefect was started"))
+
+
+@pytest.mark.parametrize("word", ["jobs", "workloads", "nodes"])
+def test_files_of_which_none_can_be_read_are_each_told(whorl: Whorl, home: Path, tmp_path: Path, word: str) -> None:
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("colour,shape\nred,round\n")
+    ended = whorl(word, "ingest", tmp_path / "a.csv", tmp_path / "b.csv")
+    assert (ended.code, ended.out, ended.err.count("\n")) == (3, "", 2)
+    for line, name in zip(ended.err.splitlines(), ("a.csv", "b.csv"), strict=True):
+        assert line.startswith(f"whorl: {tmp_path / name}: ")
+    assert not home.exists()
+
+
+@pytest.mark.parametrize("word", ["jobs", "workloads", "nodes"])
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(("/nowhere.csv",), 3), (("a.csv", "--map", "oops"), 2), (("a.csv", "--reader", "theirs"), 2)],
+)
+def test_a_path_a_map_and_a_reader_that_are_none_are_refused(
+    whorl: Whorl, home: Path, word: str, arguments: tuple[str, ...], code: int
+) -> None:
+    assert whorl(word, "ingest", *arguments).code == code
+    assert not home.exists()
+
+
+@pytest.mark.parametrize("verb", WITHOUT_ROWS, ids=" ".join)
+def test_an_empty_home_and_an_unknown_source_are_refused(
+    whorl: Whorl, job_log: Callable[..., Warehouse], verb: tuple[str, str]
+) -> None:
+    empty = whorl(*verb)
+    assert (empty.code, empty.out, empty.err.count("\n")) == (4, "", 1)
+    job_log([{"group_key": "once#cccccccc", "runtime_s": 5.0}])
+    unknown = whorl(*verb, "--source", "nowhere")
+    assert (unknown.code, unknown.out, unknown.err.count("\n")) == (4, "", 1)
+    assert "source 'nowhere' has no" in unknown.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("jobs", "--isolation", "cgroups"), ("workloads", "-w", "redis"), ("nodes", "-b", "cpu-sysbench")],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_recording_without_its_tools_says_what_to_install(
+    whorl: Whorl, home: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    from tasks import machine
+
+    monkeypatch.setattr("tasks.jobs.record.cluster.read_cgroups", lambda: machine.Cgroups("none", [], []))
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(machine, "SYSTEM_FOLDERS", ())
+    monkeypatch.setattr(machine, "POSTGRES_FOLDERS", "/nowhere")
+    ended = whorl(arguments[0], "record", *arguments[1:])
+    assert (ended.code, ended.out, ended.err.count("\n")) == (7, "", 1)
+    assert not home.exists()

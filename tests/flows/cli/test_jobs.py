@@ -1,0 +1,611 @@
+"""`whorl jobs`: read, summarise, watch, characterise, train, evaluate."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from flows.cli import jobs
+from flows.cli.invocation import Invocation
+from tasks.jobs import steps
+from tasks.jobs.predict.params import EvaluateParams
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.registry import cards
+
+Whorl = Callable[..., Any]
+
+
+def test_the_orders_of_the_command_line_are_those_of_the_code() -> None:
+    from flows.cli import jobs
+    from tasks.jobs.summary import ORDERS
+
+    assert set(get_args(jobs.Sort)) == set(ORDERS) == set(jobs.SORTED)
+
+
+def test_the_job_with_most_runs_comes_first(whorl: Whorl, varied_log: Any) -> None:
+    ended = whorl("jobs", "summary")
+    rows = ended.out[ended.out.index("median  ") :].splitlines()
+    assert ended.code == 0
+    assert rows[1].split()[:4] == ["steady_load#aaaaaaaa", "30", "10", "s"]
+    assert rows[2].startswith("varied_export#bbbbbbbb")
+    assert "once#" not in ended.out
+    assert "2 of 2 jobs with at least 3 finished runs, most runs first" in ended.err
+
+
+def test_outliers_say_which_jobs_they_leave_out(whorl: Whorl, job_log: Callable[..., Any]) -> None:
+    rows = [{"group_key": "zero#aaaaaaaa", "runtime_s": 0.0} for _ in range(4)]
+    rows += [{"group_key": "load#bbbbbbbb", "runtime_s": float(x)} for x in (1, 1, 1, 10)]
+    rows += [{"group_key": "once#cccccccc", "runtime_s": 0.0}]  # has not run often enough to be counted at all
+    job_log(rows)
+    shown = " ".join(whorl("jobs", "summary").out.split())
+    assert "25.0 % of their runs take at least 10 times the median of their job (1 job with a median of 0" in shown
+    assert "is left out: 4 runs), 0.0 % more than 15 min beyond it" in shown
+    found = json.loads(whorl("jobs", "summary", "--json").out)
+    assert (found["n_zero_median_groups"], found["n_zero_median_runs"]) == (1, 4)
+
+
+def test_nothing_is_said_of_jobs_left_out_where_there_are_none(whorl: Whorl, varied_log: Any) -> None:
+    assert "left out" not in whorl("jobs", "summary").out
+
+
+def test_sorting_by_variation_turns_them_round(whorl: Whorl, varied_log: Any) -> None:
+    found = json.loads(whorl("jobs", "summary", "--sort", "cov", "--top", 1, "--json").out)
+    assert [job["group_key"] for job in found["jobs"]] == ["varied_export#bbbbbbbb"]
+    assert (found["source"], found["n_runs"], found["n_groups"]) == ("log", 41, 3)
+
+
+def test_runs_at_a_limit_fall_on_the_stated_side(
+    whorl: Whorl, job_log: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run at the split is history; 3 times the historic and 10 times the median count, 900 s above it do not."""
+    monkeypatch.setenv("WHORL_JOBS__SUMMARY__HISTORY_SHARE", "0.6")
+    runs = [*zip(["a"] * 5, (10.0, 10.0, 10.0, 30.0, 29.0), strict=True)]
+    runs += [*zip(["b"] * 5, (100.0, 100.0, 100.0, 1000.0, 999.0), strict=True)]
+    runs += [*zip(["c"] * 5, (1e3, 1e3, 1e3, 1900.0, 1900.5), strict=True)]
+    midnight, minute = pd.Timestamp("2026-01-01"), pd.Timedelta(minutes=1)
+    rows = [
+        {"group_key": f"{job}#0000000a", "runtime_s": runtime_s, "submitted_at": midnight + (i % 5) * minute}
+        for i, (job, runtime_s) in enumerate(runs)
+    ]
+    # neither when they started nor what did not finish moves the split: the third of the five
+    rows = [{**row, "started_at": midnight + pd.Timedelta(hours=1) - i * minute} for i, row in enumerate(rows)]
+    late = {"group_key": "d#0000000a", "runtime_s": 1.0, "submitted_at": midnight + pd.Timedelta(days=1)}
+    others = [("failed", 39), ("timeout", 1), ("cancelled", 2), ("running", 3)]
+    rows += [{**late, "status": status} for status, n in others for _ in range(n)]
+    job_log([*rows, *[{**late, "what_if": "baseline"}] * 40, {**late, "runtime_s": None}])
+    found = json.loads(whorl("jobs", "summary", "--json", "--all").out)
+    jobs = {job["group_key"][0]: job for job in found["jobs"]}
+    assert [(jobs[job]["n_history"], jobs[job]["n_new"]) for job in "abc"] == [(3, 2)] * 3
+    assert [jobs[job]["history_median_s"] for job in "abc"] == [10, 100, 1000]
+    assert [jobs[job]["slow_share"] for job in "abc"] == [0.5, 1, 0]
+    assert [jobs[job]["outlier_share_ratio"] for job in "abc"] == [0, 0.2, 0]
+    assert [jobs[job]["outlier_share_delta"] for job in "abc"] == [0, 0, 0.2]
+    assert [jobs["d"][f"n_{part}"] for part in ("failed", "cancelled", "ongoing", "finished")] == [40, 2, 3, 0]
+    assert [(jobs[job]["first_at"][11:16], jobs[job]["last_at"][11:16]) for job in "abc"] == [("00:00", "00:04")] * 3
+
+
+@pytest.mark.parametrize(("support", "has_figures"), [(2, True), (3, False)])
+def test_a_job_needs_just_so_many_runs_on_each_side_of_the_split(
+    whorl: Whorl, job_log: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, support: int, has_figures: bool
+) -> None:
+    monkeypatch.setenv("WHORL_JOBS__SUMMARY__MIN_SUPPORT", str(support))
+    job_log([{"runtime_s": float(x)} for x in (10, 30, 40, 80)])
+    (job,) = json.loads(whorl("jobs", "summary", "--json", "--all").out)["jobs"]
+    figures = [job[name] for name in ("history_median_s", "history_cov", "slow_share", "new_cov")]
+    # 20 ± 200 ** 0.5; 80 is three times 20 and more, 40 is not; 60 ± 800 ** 0.5
+    expected = [20, 0.5**0.5, 0.5, (2 / 9) ** 0.5] if has_figures else [None] * 4
+    assert figures == (pytest.approx(expected) if has_figures else expected)
+
+
+def test_all_shows_jobs_that_ran_once_as_well(whorl: Whorl, varied_log: Any) -> None:
+    found = json.loads(whorl("jobs", "summary", "--all", "--json").out)
+    assert len(found["jobs"]) == 3
+    once = next(job for job in found["jobs"] if job["group_key"] == "once#cccccccc")
+    assert once["cov"] is None
+
+
+def test_keys_are_shortened_for_a_narrow_terminal_but_never_in_json(
+    whorl: Whorl, job_log: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "a_very_long_name_of_a_recurring_job_that_somebody_chose_years_ago#0123abcd"
+    job_log([{"group_key": key, "runtime_s": 10.0} for _ in range(4)])
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = whorl("jobs", "summary").out
+    assert key not in shown
+    assert "ago#0123abcd" in shown  # both ends stay
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    assert json.loads(whorl("jobs", "summary", "--json").out)["jobs"][0]["group_key"] == key
+
+
+def test_a_summary_follows_the_files_without_being_told(whorl: Whorl, job_log: Callable[..., Any]) -> None:
+    job_log([{"runtime_s": 10.0} for _ in range(3)])
+    assert json.loads(whorl("jobs", "summary", "--json").out)["n_runs"] == 3
+    job_log([{"runtime_s": 10.0} for _ in range(2)])
+    assert json.loads(whorl("jobs", "summary", "--json").out)["n_runs"] == 5
+
+
+def test_a_summary_follows_its_parameters(whorl: Whorl, varied_log: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert json.loads(whorl("jobs", "summary", "--json").out)["n_supported_groups"] == 2
+    monkeypatch.setenv("WHORL_JOBS__SUMMARY__MIN_SUPPORT", "20")
+    assert json.loads(whorl("jobs", "summary", "--json").out)["n_supported_groups"] == 1
+
+
+def test_one_of_several_sources_must_be_named(whorl: Whorl, job_log: Callable[..., Any]) -> None:
+    job_log([{"runtime_s": 1.0}], source="a")
+    job_log([{"runtime_s": 1.0}], source="b")
+    ended = whorl("jobs", "summary")
+    assert ended.code == 4
+    assert ended.err == "whorl: there are 2 sources: a, b; choose one with --source, or in the field source of a form\n"
+    assert whorl("jobs", "summary", "--source", "b").code == 0
+
+
+def test_an_unknown_source_names_those_that_there_are(whorl: Whorl, varied_log: Any) -> None:
+    ended = whorl("jobs", "summary", "--source", "lag")
+    assert ended.code == 4
+    assert "source 'lag' has no job runs; sources that have some: 'log'" in ended.err
+
+
+def test_the_chance_that_the_next_run_takes_longer(whorl: Whorl, varied_log: Any) -> None:
+    found = json.loads(whorl("jobs", "summary", "--job", "varied", "--exceeds", 100, "--json").out)
+    assert found["group_key"] == "varied_export#bbbbbbbb"
+    assert (found["chance"]["k"], found["chance"]["n"], found["chance"]["share"]) == (5, 10, 0.5)
+    shown = whorl("jobs", "summary", "--job", "varied", "--exceeds", 100).out
+    assert "50.0 % (5 of 10 runs; 90 % interval" in shown
+    assert "99 % stay under    not known: needs 100 finished runs" in shown
+
+
+def test_a_chance_needs_a_job(whorl: Whorl, varied_log: Any) -> None:
+    ended = whorl("jobs", "summary", "--exceeds", 100)
+    assert ended.code == 2
+    assert "say which job with --job KEY" in ended.err
+
+
+def test_a_job_that_nobody_has_names_the_nearest(whorl: Whorl, varied_log: Any) -> None:
+    ended = whorl("jobs", "summary", "--job", "stedy_lod")
+    assert ended.code == 4
+    assert "no job of source 'log' is called so; nearest: 'steady_load#aaaaaaaa'" in ended.err
+
+
+LOG = """run_id,what,started_at,runtime_s
+r1,nightly,2026-01-01T01:00:00,60
+r2,nightly,2026-01-02T01:00:00,61
+r3,weekly,2026-01-03T01:00:00,-5
+"""
+
+
+LENIENT = ("--max-refused-share", "0.5")
+
+
+def test_a_dry_run_counts_and_keeps_nothing(whorl: Whorl, home: Path, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(LOG)
+    ended = whorl("jobs", "ingest", tmp_path / "log.csv", "--map", "name=what", "--dry-run", "--json", *LENIENT)
+    (found,) = json.loads(ended.out)["files"]
+    counted = (found["reader"], found["n_read"], found["n_kept"], found["n_refused"], found["n_groups"])
+    assert counted == ("own", 3, 2, 1, 1)
+    assert found["recurring_share"] == 1
+    assert found["refused"][0]["n_rows"] == 1
+    assert not home.exists()
+
+
+def test_a_dry_run_says_why_rows_are_refused(whorl: Whorl, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(LOG.replace("what", "name"))
+    ended = whorl("jobs", "ingest", tmp_path / "log.csv", "--dry-run", *LENIENT)
+    assert "runtime" in ended.out[ended.out.index("because") :]
+    assert ended.err == "nothing was kept: this was a dry run\n"
+
+
+def test_a_renaming_that_is_none_is_wrong_usage(whorl: Whorl, tmp_path: Path) -> None:
+    ended = whorl("jobs", "ingest", tmp_path, "--map", "name")
+    assert ended.code == 2
+    assert "'name' is not OURS=THEIRS, such as run_id=job" in ended.err
+
+
+def test_a_mistyped_path_is_told_before_prefect_starts(
+    whorl: Whorl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def must_not_start(*_: Any, **__: Any) -> None:
+        raise AssertionError("Prefect was set up")
+
+    monkeypatch.setattr("flows.engine.servers.prepare", must_not_start)
+    ended = whorl("jobs", "ingest", tmp_path / "lgo.csv")
+    assert ended.code == 3
+    assert ended.err.startswith(f"whorl: {tmp_path}/lgo.csv: no such file or folder")
+
+
+def test_a_report_is_written_and_its_path_printed(whorl: Whorl, varied_log: Any, home: Path) -> None:
+    ended = whorl("report", "jobs")
+    assert ended.out == f"{home}/reports/jobs-log.html\n"
+    assert "steady_load" in Path(ended.out.strip()).read_text()
+
+
+def test_a_dry_run_looks_at_all_files_of_a_folder_and_tells_the_bad_ones(whorl: Whorl, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("")
+    (tmp_path / "b.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "c.csv").write_text(LOG.replace("what", "name"))
+    ended = whorl("jobs", "ingest", tmp_path, "--dry-run")
+    assert ended.code == 3
+    assert "c.csv" in ended.out and "a.csv" not in ended.out
+    note, first, second, third = ended.err.splitlines()
+    assert note == "nothing was kept: this was a dry run"
+    assert first.startswith(f"whorl: {tmp_path}/a.csv: the file is empty; expected")
+    assert second.startswith(f"whorl: {tmp_path}/b.csv: no column run_id and no name or group_key")
+    assert third.startswith(
+        f"whorl: {tmp_path}/c.csv: not loaded: 1 of 3 rows are refused, most of them (1, in line 4)"
+    )
+    shown = whorl("jobs", "ingest", tmp_path, "--dry-run", "--json")
+    assert (shown.code, len(json.loads(shown.out)["files"])) == (3, 1)
+
+
+def test_a_mapping_of_values_or_a_unit_that_is_none_is_told(whorl: Whorl, tmp_path: Path) -> None:
+    for flags, said in (
+        (("--map-value", "queue:a=b"), "'queue:a=b': statuses alone can be mapped"),
+        (("--map-value", "status:green"), "'green' is not status:THEIRS=OURS, such as status:passed=completed"),
+        (("--map-value", "status:green=fine"), "statuses"),
+        (("--unit", "input_bytes"), "'input_bytes' is not OURS=UNIT, such as input_bytes=GB"),
+        (("--unit", "input_bytes=GX"), "'GX' is no unit of input_bytes; expected one of B, kB, MB"),
+    ):
+        ended = whorl("jobs", "ingest", tmp_path, *flags)
+        assert ended.code == 2 and said in ended.err, ended.err
+
+
+GOOD = {
+    "workloads": "run_id,workload,machine,at_s,cpu\n" + "".join(f"r,k,m,{n},{n % 5}\n" for n in range(9)),
+    "nodes": "execution_id,node,benchmark,metric,value,unit,started_at\n"
+    + "".join(f"e{n},m,cpu-x,speed,{n},1/s,2026-01-0{n}T00:00:00Z\n" for n in range(1, 10)),
+}
+
+
+@pytest.mark.parametrize("word", GOOD)
+def test_every_word_that_ingests_can_look_first(whorl: Whorl, home: Path, tmp_path: Path, word: str) -> None:
+    (tmp_path / "good.csv").write_text(GOOD[word])
+    (tmp_path / "bad.csv").write_text(GOOD[word].splitlines()[0] + "\n")
+    for flags in ((), ("--pseudonymise",)):
+        ended = whorl(word, "ingest", tmp_path, "--dry-run", "--json", *flags)
+        assert (ended.code, [row["n_kept"] for row in json.loads(ended.out)["files"]]) == (3, [9]), ended.err
+        assert "bad.csv" in ended.err and not home.exists()
+
+
+WRONG = ["", " log", "log\n", "a\tb", "x" * 101]
+EXPECTED = "not a name that everyone can type; expected 1 to 100 printable characters without blanks at the ends"
+
+
+@pytest.mark.parametrize("source", WRONG, ids=["empty", "blank", "line feed", "tab", "too long"])
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ("jobs", "ingest", "."),
+        ("jobs", "ingest", ".", "--dry-run"),
+        ("jobs", "summary"),
+        ("jobs", "watch"),
+        ("report", "jobs"),
+        ("models", "rollback", "jobs", "shapes"),
+    ],
+    ids=" ".join,
+)
+def test_a_source_that_cannot_be_one_is_one_clear_line_whatever_the_verb(
+    whorl: Whorl, verb: tuple[str, ...], source: str
+) -> None:
+    ended = whorl(*verb, "--source", source)
+    assert ended.code == 2
+    assert ended.err == f"whorl: source {source!r}: {EXPECTED}; choose another\n"
+    assert ended.out == ""
+
+
+def test_the_command_that_makes_a_summary_can_be_pasted_for_any_source(job_log: Callable[..., Any]) -> None:
+    from tasks.errors import NotFound
+    from tasks.jobs.summary import read_summary
+
+    warehouse = job_log([{"runtime_s": 1.0}], source="my log; reboot")
+    with pytest.raises(NotFound) as refusal:
+        read_summary(warehouse, "my log; reboot")
+    assert str(refusal.value).endswith("make one with whorl jobs summary --source 'my log; reboot'")
+
+
+def test_the_next_command_after_an_ingest_can_be_pasted(
+    whorl: Whorl, job_log: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flows.cli import jobs
+    from tasks.jobs.params import SummaryParams
+    from tasks.jobs.summary import summarise
+
+    source = "it's mine"
+    warehouse = job_log([{"runtime_s": 1.0}], source=source)
+    summarise(warehouse, source, SummaryParams())
+    ended = {"batches": [], "data_version": "0", "report": "r.html"}
+    monkeypatch.setattr(jobs, "_ingested", lambda *_: ended)
+    (tmp_path / "log.csv").write_text("run_id,name,started_at,runtime_s\n")
+    noted = whorl("jobs", "ingest", tmp_path / "log.csv", "--source", source).err
+    assert noted.startswith("next: ")
+    assert shlex.split(noted.removeprefix("next: ")) == ["whorl", "jobs", "summary", "--source", source]
+
+
+@pytest.mark.parametrize(
+    ("verb", "word"),
+    [
+        (("nodes", "rank"), "nodes"),
+        (("nodes", "summary"), "nodes"),
+        (("workloads", "train"), "workloads"),
+        (("report", "workloads"), "workloads"),
+        (("jobs", "summary"), "jobs"),
+    ],
+    ids=str,
+)
+def test_an_empty_home_is_filled_by_the_ingest_of_the_same_word(whorl: Whorl, verb: tuple[str, ...], word: str) -> None:
+    ended = whorl(*verb)
+    assert (ended.code, ended.out) == (4, "")
+    assert f"for instance with 'whorl {word} ingest FILE', or name another home" in ended.err
+
+
+def test_settings_of_alarms_and_drift_reach_the_flow(
+    whorl: Whorl, varied_log: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def watch(params: Any) -> dict[str, Any]:
+        asked.append(params)
+        return {"alarms": [], "n_alarms": 0}
+
+    monkeypatch.setattr(Invocation, "prepare_flows", lambda self: None)
+    monkeypatch.setattr("flows.jobs.watch_jobs", watch)
+    settings = {
+        "WHORL_JOBS__WATCH__LOOK_BACK_DAYS": "3",
+        "WHORL_JOBS__WATCH__ALARMS_PER_DAY": "0.5",
+        "WHORL_JOBS__DRIFT__IS_WATCHED": "false",
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    ended = whorl("jobs", "watch")
+    assert (ended.code, ended.out) == (0, "")
+    (params,) = asked
+    assert (params.watch.look_back_days, params.watch.alarms_per_day) == (3, 0.5)
+    assert not params.drift.is_watched
+
+
+ROOT = Path(__file__).parents[3]
+LIMIT_S = 300
+
+
+def run_whorl(home: Path, *arguments: object) -> "subprocess.CompletedProcess[str]":
+    """Run the program in a process of its own, away from the checkout, with small forests."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("WHORL_", "PREFECT_"))}
+    small = {"WHORL_JOBS__EVALUATE__WITH_RIVALS": "false", "WHORL_JOBS__EVALUATE__FOREST_TREES": "5"}
+    command = [sys.executable, "-c", "from flows.cli import main; main()", *map(str, arguments)]
+    return subprocess.run(
+        command,
+        cwd=home.parent,
+        env=environment | small | {"WHORL_HOME": str(home), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+
+
+@pytest.fixture
+def without_flows(monkeypatch: pytest.MonkeyPatch, quick_training: EvaluateParams) -> None:
+    """The steps alone, without a flow around them."""
+    monkeypatch.setattr(
+        jobs,
+        "_trained",
+        lambda _, settings, source: {
+            **steps.train(settings.warehouse, source, quick_training, "r"),
+            "report": "/reports/next.html",
+        },
+    )
+    params = quick_training.predict.characterise
+    monkeypatch.setattr(
+        jobs,
+        "_written",
+        lambda _, settings, source: steps.characterise(settings.warehouse, source, params),
+    )
+
+
+def test_a_training_shows_model_shapes_and_baselines(whorl: Whorl, trained_log: Warehouse, without_flows: None) -> None:
+    first = cards(trained_log.models)[0]
+    ended = whorl("jobs", "train")
+    assert ended.code == 0
+    assert f"{first.model_id}: no worse on the same runs, so it stays in use" in ended.out
+    assert "144 later runs, which the figures below are of" in ended.out
+    rows = [line.split("  ")[0] for line in ended.out.splitlines()]
+    assert rows[-1] == "report: /reports/next.html"
+    assert rows[rows.index("predictor") + 1 : -1] == [
+        "model",
+        "the job's own runs",
+        "boosted quantiles",
+        "random forest",
+        "one shape for all",
+        "paper: hard label, ratio",
+        "paper: hard label, delta",
+    ]
+    assert ended.err == "next: whorl jobs predict --source log\n"
+    found = json.loads(whorl("jobs", "train", "--json").out)
+    assert found["champion_id"] == first.model_id
+    assert found["figures"]["predict.crps.model"] == found["crps"]
+
+
+def test_shapes_are_told_as_table_2(
+    whorl: Whorl, job_log: Callable[..., Any], varied_runs: Callable[..., Any], without_flows: None
+) -> None:
+    job_log(varied_runs())
+    ended = whorl("jobs", "characterise")
+    assert ended.code == 0
+    first, header, *_ = ended.out.splitlines()
+    assert first.startswith("2 shapes (ratio) of 12 jobs with at least 10 runs in the history; the curve of inertia")
+    assert header.split()[:4] == ["shape", "jobs", "runs", "outliers"]
+    found = json.loads(whorl("jobs", "characterise", "--json").out)
+    assert [row["n_groups"] for row in found["ratio"]["shapes"]] == [6, 6]
+    assert set(found["ratio"]["inertia"]) == {"1", "2", "3", "4"} or found["ratio"]["k"] == 2
+    assert {row["n_bins"] for row in found["delta"]["bins"]} == {50, 100, 200, 500}
+
+
+def test_a_list_of_models_shows_the_first_of_their_figures(whorl: Whorl, trained_log: Warehouse) -> None:
+    shown = whorl("models", "list").out.splitlines()[1]
+    assert "predict.crps.model" in shown
+    assert len(shown) < 400
+
+
+def test_a_source_that_is_none_is_told_before_prefect_starts(whorl: Whorl, trained_log: Warehouse) -> None:
+    for verb in ("train", "characterise"):
+        ended = whorl("jobs", verb, "--source", " x")
+        assert ended.code == 2
+        assert "not a name that everyone can type" in ended.err
+
+
+@pytest.mark.slow
+def test_a_log_is_trained_on_and_its_next_runs_are_predicted(tmp_path: Path, varied_runs: Callable[..., Any]) -> None:
+    import pandas as pd
+
+    home, file = tmp_path / "home", tmp_path / "log.csv"
+    runs = varied_runs(360)
+    starts = pd.Timestamp("2026-01-01") + pd.to_timedelta(range(len(runs)), unit="min")
+    runs.assign(run_id=range(len(runs)), started_at=starts).to_csv(file, index=False)
+    assert run_whorl(home, "jobs", "ingest", file).returncode == 0
+    unknown = run_whorl(home, "jobs", "train", "--source", "nowhere")
+    assert unknown.returncode == 4
+    assert [line for line in unknown.stderr.splitlines() if line.startswith("whorl: ")] == [
+        "whorl: source 'nowhere' has no job runs; sources that have some: 'main'; fill it with 'whorl jobs ingest FILE'"
+    ]
+    trained = run_whorl(home, "jobs", "train", "--json")
+    assert trained.returncode == 0, trained.stderr
+    found = json.loads(trained.stdout)
+    assert found["model_id"] == found["champion_id"]
+    shapes = run_whorl(home, "jobs", "characterise", "--json")
+    assert json.loads(shapes.stdout)["n_groups"] == 12
+    predicted = json.loads(run_whorl(home, "jobs", "predict", "--json").stdout)
+    assert (predicted["model_id"], predicted["n_jobs"]) == (found["model_id"], 12)
+
+
+CONF = """
+evaluate:
+  baseline_trees: 5
+  predict: {n_rounds: 5, n_trees: 5}
+"""
+PARTS = ("model", "history", "forest", "global")
+
+
+@pytest.fixture
+def log(tmp_path):
+    rng = np.random.default_rng(1)
+    n = 1000
+    inputs = np.exp(rng.normal(0, 1, n))
+    submitted = pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(n) * 600, unit="s")
+    runtime = 10.0 * inputs * np.exp(rng.normal(0, 0.1, n)) * (1 + np.arange(n) % 10)
+    path = tmp_path / "log.parquet"
+    pd.DataFrame(
+        {
+            "run_id": [f"r{i:04}" for i in range(n)],
+            "name": [f"job{chr(97 + i % 10)}" for i in range(n)],
+            "submitted_at": submitted,
+            "started_at": submitted,
+            "runtime_s": runtime,
+            "status": "completed",
+            "input_bytes": 1e6 * inputs,
+        }
+    ).to_parquet(path, index=False)
+    return path
+
+
+@pytest.fixture
+def quick(tmp_path, monkeypatch):
+    """Settings with models of a few small trees."""
+    import yaml
+
+    for key, value in _flat(yaml.safe_load(CONF)["evaluate"], "WHORL_JOBS__EVALUATE"):
+        monkeypatch.setenv(key, json.dumps(value))
+
+
+def _flat(values, prefix):
+    for key, value in values.items():
+        name = f"{prefix}__{key.upper()}"
+        yield from _flat(value, name) if isinstance(value, dict) else [(name, value)]
+
+
+def test_one_json_object_holds_every_promised_figure(whorl, log, quick):
+    ended = whorl("jobs", "evaluate", log, "--json")
+    assert ended.code == 0, ended.err
+    found = json.loads(ended.out)
+    assert (found["n"], found["groups"], found["recurring_share"], found["seed"]) == (1000, 10, 1.0, 0)
+    assert len(found["data_sha256"]) == 64 and found["version"]
+    for kind in ("ratio", "delta"):
+        assert found[f"shapes.k.{kind}"] >= 1
+        for name in ("accuracy", "accuracy_group", "ceiling", "split_half", "history_baseline"):
+            assert 0 <= found[f"label.{name}.{kind}"] <= 1
+    for name in PARTS:
+        for measure in ("crps", "log_score", "coverage90", "ks_group", "ks_pooled"):
+            assert isinstance(found[f"predict.{measure}.{name}"], float), (measure, name)
+        assert found[f"unseen.crps.{name}"] is None and found[f"unseen.crps.{name}.reason"]
+    # what decides the runtime is known: the job's own runtimes cannot tell as well
+    assert found["predict.crps.model"] < 0.8 * found["predict.crps.history"]
+
+
+def test_a_person_sees_predictors_side_by_side(whorl, log, quick):
+    ended = whorl("jobs", "evaluate", log)
+    assert ended.code == 0, ended.err
+    assert "1,000 of 10 jobs; 200 later ones are predicted" in ended.out
+    assert all(words in ended.out for words in ("the job's own runs", "random forest", "one shape for all"))
+
+
+@pytest.mark.slow
+def test_nothing_is_kept_but_the_tables_and_the_page_that_were_asked_for(whorl, log, quick, home, tmp_path):
+    ended = whorl("jobs", "evaluate", log, "--out", tmp_path / "tables", "--json")
+    assert ended.code == 0, ended.err
+    assert not (home / "warehouse.duckdb").exists()
+    told = pd.read_parquet(tmp_path / "tables" / "predictions.parquet")
+    assert len(told) == 200 and (told["p05_s"] < told["p95_s"]).all()
+    page = (tmp_path / "tables" / "jobs-evaluation.html").read_text()
+    assert "log.parquet" in page and "1,000 runs of 10 jobs" in " ".join(page.split())
+    titles = ("Predictors side by side", "What was predicted, and what came", "Right labels")
+    assert all(title in page for title in titles)
+    assert page.count('"spec":{') >= 10
+
+
+@pytest.mark.slow
+def test_columns_with_other_names_are_mapped(whorl, log, quick, tmp_path):
+    other = tmp_path / "other.parquet"
+    pd.read_parquet(log).rename(columns={"runtime_s": "seconds"}).to_parquet(other, index=False)
+    ended = whorl("jobs", "evaluate", other, "--map", "runtime_s=seconds", "--json")
+    assert ended.code == 0, ended.err
+    assert json.loads(ended.out)["n"] == 1000
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("run_id,name,started_at,runtime_s\na,x,2026-01-01T00:00:00Z,5\n", "at least three"),
+        ("run_id,name,started_at,runtime_s,status\na,x,2026-01-01T00:00:00Z,,running\n", "no finished run"),
+    ],
+)
+def test_a_log_that_is_too_small_gets_one_line(whorl, quick, tmp_path, content, words):
+    path = tmp_path / "small.csv"
+    path.write_text(content)
+    ended = whorl("jobs", "evaluate", path, "--json")
+    said = ended.err.strip().removeprefix("whorl: ")
+    assert json.loads(ended.out) == {"error": {"message": said, "exit_code": 3}} and ended.code == 3
+    assert words in ended.err and ended.err.count("\n") == 1
+
+
+def test_of_all_columns_those_known_before_are_used_and_the_others_named(whorl, log, quick):
+    runs = pd.read_parquet(log)
+    runs.assign(took_ms=1000 * runs["runtime_s"], branch=np.where(runs.index % 3, "main", "dev")).to_parquet(log)
+    ended = whorl("jobs", "evaluate", log, "--features", "all", "--known-before", "branch", "--json")
+    assert ended.code == 0, ended.err
+    found = json.loads(ended.out)
+    assert found["own.used"] == ["branch"]
+    assert found["own.left_out.took_ms"] == "is the runtime in 100.0% of the runs"
+    assert found["predict.coverage90_tenth.model.1"] is None or "predict.coverage90_tenth.model.10" in found
+    assert found["group.by"] == "as the log is grouped" and found["group.crps.as the log is grouped"] > 0
+
+
+def test_what_a_job_is_can_be_set(whorl, log, quick):
+    ended = whorl("jobs", "evaluate", log, "--group-by", "queue,name", "--json")
+    assert ended.code == 0, ended.err
+    found = json.loads(ended.out)
+    assert (found["group.by"], found["group.reason"], found["groups"]) == ("queue,name", "as it was set", 10)

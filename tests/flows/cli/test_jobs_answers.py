@@ -1,0 +1,420 @@
+"""`whorl jobs predict`, `explain`, `whatif`, with their figures."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from flows.cli import jobs
+from tasks.jobs import steps
+from tasks.jobs.offered_names import RISKS, SORTED, Risk
+from tasks.jobs.predict.params import EvaluateParams
+from tasks.warehouse.connection import fetch, writing
+from tasks.warehouse.place import Warehouse
+
+Whorl = Callable[..., Any]
+JOB = "job03#00000003"
+
+
+def table_of(ended: Any) -> list[str]:
+    """The rows of the table that stands below the sentences."""
+    return str(ended.out.split("\n\n")[-1]).splitlines()[1:]
+
+
+def test_every_order_has_its_words() -> None:
+    assert set(get_args(Risk)) == set(RISKS) == set(SORTED)
+
+
+def test_the_riskiest_job_comes_first(whorl: Whorl, trained_log: Warehouse) -> None:
+    ended = whorl("jobs", "predict", "--top", 3)
+    assert ended.code == 0
+    found = json.loads(whorl("jobs", "predict", "--json", "--top", 3).out)
+    assert [line.split()[0] for line in table_of(ended)] == [job["group_key"] for job in found["jobs"]]
+    chances = [job["exceeds_2x_share"] for job in found["jobs"]]
+    assert chances == sorted(chances, reverse=True)
+    assert "3 of 12 jobs with at least 3 finished runs, most likely to take twice the usual first" in ended.err
+    assert f"predicted by {found['model_id']} as of 2026-01-01" in ended.err
+    assert (found["source"], found["n_jobs"]) == ("log", 12)
+
+
+def test_jobs_that_ran_too_seldom_are_shown_on_demand(
+    whorl: Whorl, trained_log: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WHORL_JOBS__SUMMARY__MIN_SUPPORT", "100")
+    ended = whorl("jobs", "predict")
+    assert (ended.code, ended.out) == (0, "")
+    assert "no job has at least 100 finished runs (jobs.summary.min_support); --all shows every job" in ended.err
+    assert len(table_of(whorl("jobs", "predict", "--all"))) == 12
+
+
+def test_predictions_follow_the_files_without_being_told(whorl: Whorl, trained_log: Warehouse) -> None:
+    before = json.loads(whorl("jobs", "predict", "--json").out)["jobs"]
+    with writing(trained_log) as connection:
+        connection.execute("DELETE FROM jobs.runs WHERE group_key = $job", {"job": JOB})
+        connection.execute("UPDATE ops.files SET batch_id = 'batch-001'")
+    after = json.loads(whorl("jobs", "predict", "--json").out)["jobs"]
+    assert {job["group_key"] for job in before} - {job["group_key"] for job in after} == {JOB}
+
+
+def test_one_job_is_told_beside_what_its_own_runs_say(whorl: Whorl, trained_log: Warehouse) -> None:
+    shown = whorl("jobs", "predict", "--job", "job03", "--exceeds", 30)
+    assert shown.code == 0
+    lines = {line.split("  ")[0]: line for line in shown.out.splitlines()}
+    assert "60, usually 1" in lines["finished runs"]
+    assert lines["99 %"].split()[-3:] == ["needs", "100", "runs"]
+    assert "% predicted;" in lines["longer than 30 s"] and "of its 60 runs did" in lines["longer than 30 s"]
+    assert "half of whose runs take" in lines["shape (ratio)"] and "times the median" in lines["shape (ratio)"]
+    found = json.loads(whorl("jobs", "predict", "--job", "job03", "--exceeds", 30, "--json").out)
+    assert [limit["level"] for limit in found["limits"]] == [0.5, 0.9, 0.95, 0.99]
+    assert found["limits"][3]["own"] == {"level": 0.99, "time_s": None, "n_needed": 100}
+    assert found["chances"][0]["history"]["n"] == 60
+    assert sum(shape["share"] for shape in found["shapes"]["ratio"]) == pytest.approx(1)
+
+
+def test_an_unknown_job_names_the_nearest(whorl: Whorl, trained_log: Warehouse) -> None:
+    ended = whorl("jobs", "predict", "--job", "jbo03")
+    assert ended.code == 4
+    assert "no job of source 'log' is called so; nearest: 'job0" in ended.err
+
+
+@pytest.mark.parametrize("asked", [(), ("--job", "x"), ("--running",), ("--costliest",)], ids=str)
+def test_without_a_model_one_line_says_how_to_make_one(
+    whorl: Whorl, job_log: Callable[..., Any], asked: tuple[str, ...]
+) -> None:
+    job_log([{"runtime_s": 1.0}])
+    ended = whorl("jobs", "predict", *asked)
+    assert ended.code == 4
+    expected = "whorl: source 'log' has no trained model yet; make one with whorl jobs train --source log\n"
+    assert (ended.out, ended.err) == ("", expected)
+
+
+def test_a_broken_model_is_one_line(whorl: Whorl, trained_log: Warehouse) -> None:
+    for file in trained_log.models.glob("jobs/*/forest.txt"):
+        file.write_text("")
+    for asked in ((), ("--job", "job03")):
+        ended = whorl("jobs", "predict", *asked)
+        assert ended.code == 3
+        assert ended.err.startswith(f"whorl: {trained_log.models}/jobs/")
+        assert "forest.txt: has changed since the model was registered" in ended.err
+        assert ended.err.endswith("or train again\n")
+
+
+def test_runs_that_go_on_are_told_as_of_the_end_of_the_log(whorl: Whorl, trained_log: Warehouse) -> None:
+    nothing = whorl("jobs", "predict", "--running")
+    assert (nothing.code, nothing.out) == (0, "")
+    assert nothing.err == "no run goes on as of 2026-01-01 11:59:20 UTC, the last moment in the log\n"
+    with writing(trained_log) as connection:
+        connection.execute(
+            "UPDATE jobs.runs SET status = 'running', runtime_s = NULL, ended_at = NULL "
+            "WHERE run_id IN (SELECT run_id FROM jobs.runs ORDER BY submitted_at DESC LIMIT 3)"
+        )
+    shown = whorl("jobs", "predict", "--running", "--exceeds", 90)
+    assert "longer than 90 s" in shown.out.splitlines()[0]
+    assert "3 runs as of 2026-01-01 11:59:00 UTC" in shown.err
+    found = json.loads(whorl("jobs", "predict", "--running", "--exceeds", 90, "--json").out)
+    assert [run["exceeds"] for run in found["runs"] if run["elapsed_s"] > 90] == [1.0]
+    assert json.loads(whorl("jobs", "predict", "--running", "--json").out)["runs"][0]["exceeds"] is None
+
+
+def test_the_costliest_jobs_are_the_varied_ones(whorl: Whorl, trained_log: Warehouse) -> None:
+    ended = whorl("jobs", "predict", "--costliest")
+    first = ended.out.splitlines()[1].split()[0]
+    assert int(first[3:5]) % 2 == 1
+    assert "time beyond the median of each job, over the 12 h of the log" in ended.err
+    found = json.loads(whorl("jobs", "predict", "--costliest", "--json").out)
+    assert (len(found["jobs"]), found["jobs"][0]["group_key"]) == (10, first)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (("--exceeds", "60"), "say which job with --job KEY, or use --running"),
+        (("--running", "--costliest"), "ask for one of them at a time"),
+        (("--job", "x", "--running"), "ask for one of them at a time"),
+    ],
+    ids=str,
+)
+def test_what_does_not_go_together_is_wrong_usage(
+    whorl: Whorl, trained_log: Warehouse, asked: tuple[str, ...], told: str
+) -> None:
+    ended = whorl("jobs", "predict", *asked)
+    assert ended.code == 2
+    assert told in " ".join(ended.err.split())
+
+
+@pytest.fixture
+def longest(trained_log: Warehouse) -> str:
+    """The run that took the longest."""
+    return str(fetch(trained_log, "SELECT run_id FROM jobs.runs ORDER BY runtime_s DESC LIMIT 1")["run_id"].iloc[0])
+
+
+def test_without_a_run_the_source_is_explained(whorl: Whorl, trained_log: Warehouse) -> None:
+    ended = whorl("jobs", "explain")
+    assert ended.code == 0, ended.err
+    assert "144 that the model did not learn from" in ended.out
+    assert "first reason of long runs" in ended.out
+    assert "more history gives better accuracy" in ended.out
+    assert "Window operators vary more" in ended.out
+    assert "recorded causes" not in ended.out  # this log has none
+    assert "need not be causes" in ended.err
+    assert "the answer is kept" in ended.err
+    again = whorl("jobs", "explain")
+    assert again.out == ended.out
+    assert "the answer is kept" not in again.err
+
+
+def test_the_reason_of_a_run_is_told_with_what_is_usual(whorl: Whorl, trained_log: Warehouse, longest: str) -> None:
+    ended = whorl("jobs", "explain", longest)
+    assert ended.code == 0, ended.err
+    lines = ended.out.splitlines()
+    assert lines[0].split() == ["run", longest]
+    assert "longer because of" in lines
+    first = lines[lines.index("longer because of") + 1]
+    assert first.startswith("input")
+    assert "usual" in first
+    assert first.endswith("times as long") or "more on input" in first
+    assert "the job has one of the more variable shapes, 1 of 0 (the steadiest) to 1, with probability" in ended.out
+
+
+def test_the_next_run_of_a_job_is_explained(whorl: Whorl, trained_log: Warehouse) -> None:
+    ended = whorl("jobs", "explain", "--job", "job03")
+    assert ended.code == 0, ended.err
+    assert "the next one" in ended.out
+    assert "as if it came under the conditions of its last 10" in ended.out
+
+
+def test_json_has_every_figure(whorl: Whorl, trained_log: Warehouse, longest: str) -> None:
+    found = json.loads(whorl("jobs", "explain", longest, "--json").out)
+    assert (found["source"], found["run_id"]) == ("log", longest)
+    first = found["runtime"]["reasons"][0]
+    assert {"family", "feature", "value", "typical", "contribution", "text"} <= set(first)
+    assert first["family"] == "input"
+    of_source = json.loads(whorl("jobs", "explain", "--json").out)
+    assert set(of_source) == {"source", "model_id", "data_version", "families", "checks", "insights"}
+    shares = [row["share"] for row in of_source["families"] if row["question"] == "runtime"]
+    assert sum(shares) == pytest.approx(1)
+
+
+@pytest.mark.slow
+def test_the_recorded_causes_are_told_where_there_are_some(whorl: Whorl, trained_log: Warehouse) -> None:
+    from tasks.warehouse.connection import writing
+
+    with writing(trained_log) as connection:
+        connection.execute("UPDATE jobs.runs SET recorded_cause = 'big_input' WHERE input_bytes > 1.4e6")
+    ended = whorl("jobs", "explain")
+    assert "mean reciprocal rank" in ended.out
+    assert "a random order" in ended.out
+    found = json.loads(whorl("jobs", "explain", "--json").out)
+    ours = [row["mrr"] for row in found["checks"] if (row["order_name"], row["cause"]) == ("reasons", "all")]
+    assert ours[0] > 0.5
+
+
+def test_a_run_and_a_job_at_once_is_wrong_usage(whorl: Whorl, trained_log: Warehouse) -> None:
+    ended = whorl("jobs", "explain", "r1", "--job", "job03")
+    assert ended.code == 2
+    assert "either a run or a job, not both" in ended.err
+
+
+def test_an_unknown_run_is_one_line(whorl: Whorl, trained_log: Warehouse) -> None:
+    ended = whorl("jobs", "explain", "r1")
+    assert ended.code == 4
+    assert ended.err.startswith("whorl: run 'r1': source 'log' has no run of this id; see the ids with whorl")
+    assert len(ended.err.splitlines()) == 1
+
+
+def test_a_source_without_a_model_says_how_to_make_one(whorl: Whorl, job_log: Callable[..., Any]) -> None:
+    job_log([{"runtime_s": 1.0}])
+    for arguments in ((), ("batch-000-000000",), ("--job", "job")):
+        ended = whorl("jobs", "explain", *arguments)
+        assert ended.code == 4
+        assert ended.err.splitlines()[-1].endswith("make one with whorl jobs train --source log")
+
+
+@pytest.mark.usefixtures("trained_log")
+def test_a_change_is_told_with_what_it_can_and_cannot_claim(whorl: Whorl) -> None:
+    ended = whorl("jobs", "whatif", "--set", "input=x2")
+    assert ended.code == 0, ended.err
+    shown = " ".join(ended.out.split())
+    assert "change input_bytes=x2" in shown
+    assert "of 12 jobs" in shown
+    assert "95th percentile" in shown
+    assert "What they do not - Nothing measured stands behind it" in shown
+    assert "not measured: runs were done again with no_spare, newest_sku, steady_load only, if at all" in ended.err
+
+
+@pytest.mark.usefixtures("trained_log")
+def test_a_program_gets_one_value_and_more_data_take_longer(whorl: Whorl) -> None:
+    ended = whorl("jobs", "whatif", "--set", "input=x2", "--json")
+    found = json.loads(ended.out)
+    assert (found["source"], found["job"], found["edits"]) == ("log", None, "input_bytes=x2")
+    assert found["features"] == ["input_bytes", "input_ratio", "input_usual"]
+    assert found["changes"]["median_s"]["change"] > 0
+    assert found["changes"]["token_s"]["before"] is None  # the log says nothing of tokens
+    assert found["pairs"] is None
+    assert len(found["jobs"]) == 10
+    assert set(found["moves"]) <= {"ratio", "delta"}
+
+
+@pytest.mark.usefixtures("trained_log")
+def test_one_job_is_asked_by_a_part_of_its_key(whorl: Whorl) -> None:
+    found = json.loads(whorl("jobs", "whatif", "--set", "input=x2", "--job", "job03", "--json").out)
+    assert found["job"] == "job03#00000003"
+    assert found["changes"]["median_s"]["n_groups"] == 1
+    assert [row["group_key"] for row in found["jobs"]] == ["job03#00000003"]
+
+
+@pytest.mark.usefixtures("trained_log")
+def test_nothing_is_written(whorl: Whorl, trained_log: Warehouse) -> None:
+    whorl("jobs", "whatif", "--set", "input=x2")
+    assert fetch(trained_log, "SELECT count(*) AS n FROM jobs.what_ifs")["n"].to_list() == [0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ([], "what-if: nothing is changed; expected at least one change"),
+        (["--scenario", "newest_sku"], "the log says nothing of kinds of machine (SKUs)"),
+        (["--set", "input=many"], "--set input=many: 'many' is not a number"),
+        (["--set", "inputs=x2"], "the log has no feature 'inputs'"),
+        (["--set-std", "cpu_load=0"], "the log has no standard deviation of 'cpu_load'"),
+        (["--set", "input=x2", "--job", "nowhere"], "'nowhere'"),
+        (["--set", "input=x2", "--source", "other"], "source 'other' has no trained model yet"),
+    ],
+)
+@pytest.mark.usefixtures("trained_log")
+def test_what_cannot_be_asked_is_one_line(whorl: Whorl, arguments: list[str], line: str) -> None:
+    ended = whorl("jobs", "whatif", *arguments)
+    assert ended.code != 0
+    assert line in ended.err
+    assert ended.out == ""
+    assert len(ended.err.strip().splitlines()) == 1
+
+
+POSTERIOR = "SELECT posterior FROM jobs.group_shapes WHERE kind = 'ratio' AND part = 'all' AND group_key LIKE 'job03%'"
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch, quick_training: EvaluateParams) -> list[str]:
+    """Characterising is the step alone, without a flow around it; each call is counted here."""
+    found: list[str] = []
+
+    def characterised(_: Any, settings: Any, source: str) -> Any:
+        found.append(source)
+        return steps.characterise(settings.warehouse, source, settings.jobs.evaluate.predict.characterise)
+
+    monkeypatch.setattr(jobs, "_written", characterised)
+    monkeypatch.setenv("WHORL_JOBS__EVALUATE__PREDICT__CHARACTERISE__SHAPES__K", "2")
+    return found
+
+
+def test_a_job_is_told_how_likely_each_shape_makes_its_runs(
+    whorl: Whorl, trained_log: Warehouse, calls: list[str]
+) -> None:
+    ended = whorl("jobs", "characterise", "--job", "job03", "--json")
+    assert ended.code == 0, ended.err
+    found = json.loads(ended.out)
+    assert (found["job"], found["normalisation"], found["n_runs"]) == ("job03#00000003", "ratio", 60)
+    kept = fetch(trained_log, POSTERIOR, {})["posterior"].iloc[0]
+    assert [row["posterior"] for row in found["shapes"]] == pytest.approx(list(kept), abs=1e-12)
+    shown = whorl("jobs", "characterise", "--job", "job03")
+    assert [line.split()[0] for line in shown.out.splitlines() if line] == ["job", "runs", "most", "shape", "0", "1"]
+    assert len(calls) <= 1  # the shapes of now are kept
+
+
+def test_any_two_shapes_are_drawn_against_a_job(
+    whorl: Whorl, trained_log: Warehouse, calls: list[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "figures"
+    asked = ("jobs", "characterise", "--job", "job03", "--shapes", "1,0", "--normalisation", "delta", "--out", out)
+    ended = whorl(*asked)
+    assert ended.code == 0, ended.err
+    page, image = sorted(path for path in out.iterdir() if path.is_file())
+    assert (page.suffix, image.suffix) == (".html", ".png")
+    assert f"written: {page}" in ended.err
+    assert "shape 1: log-likelihood" in page.read_text()  # the panel of the chart
+    assert "--shapes 1,0 --normalisation delta" in page.read_text()
+
+
+WRONG = (
+    (("--job", "nowhere"), 4, "job 'nowhere': no job of source 'log' is called so"),
+    (("--job", "job"), 4, "12 jobs of source 'log' fit"),
+    (("--job", "job03", "--shapes", "0,9"), 2, "shapes 0 and 9: expected two different ones of the 2 shapes"),
+    (("--job", "job03", "--shapes", "1,1"), 2, "shapes 1 and 1: expected two different ones"),
+    (("--job", "job03", "--shapes", "1"), 2, "'1'; expected two numbers of shapes, such as 0,3"),
+    (("--job", "job03", "--shapes", "a,b"), 2, "'a,b'; expected two numbers of shapes"),
+    (("--job", "job03", "--shapes", "-1,0"), 2, "'-1,0'; expected two numbers of shapes"),
+    (("--shapes", "0,1"), 2, "say which job with --job KEY"),
+)
+
+
+def test_a_job_or_shape_that_is_none_is_said_in_one_line(
+    whorl: Whorl, trained_log: Warehouse, calls: list[str]
+) -> None:
+    for arguments, code, line in WRONG:
+        ended = whorl("jobs", "characterise", *arguments)
+        assert (ended.code, ended.out) == (code, ""), arguments
+        told = [said for said in ended.err.splitlines() if line in said]
+        assert len(told) == 1, (arguments, ended.err)
+
+
+@pytest.mark.slow
+def test_the_shapes_of_a_source_are_drawn_with_bins_and_rivals(
+    whorl: Whorl, trained_log: Warehouse, calls: list[str], tmp_path: Path
+) -> None:
+    ended = whorl("jobs", "characterise", "--out", tmp_path / "figures")
+    assert ended.code == 0, ended.err
+    names = sorted(path.stem for path in (tmp_path / "figures").glob("*.png"))
+    kinds = ("delta", "ratio")
+    assert names == sorted(f"{name}-{kind}" for name in ("bins", "inertia", "rivals", "shapes") for kind in kinds)
+
+
+def test_what_speaks_for_shapes_is_drawn_for_any_of_them(whorl: Whorl, trained_log: Warehouse, tmp_path: Path) -> None:
+    out = tmp_path / "figures"
+    ended = whorl("jobs", "explain", "--out", out, "--shapes", "1,0", "--json")
+    assert ended.code == 0, ended.err
+    assert json.loads(ended.out)["source"] == "log"
+    assert sorted(path.stem for path in out.glob("*.png")) == [
+        "beeswarm-ratio-0", "beeswarm-ratio-1", "two-shapes-ratio-1-0",
+    ]  # fmt: skip
+    page = (out / "jobs-log-reasons-ratio-1-0.html").read_text()
+    assert "n = 144 runs" in page
+    assert "What tells shape 1 and shape 0 apart" in page
+
+
+def test_a_shape_that_the_model_does_not_know_is_said_in_one_line(
+    whorl: Whorl, trained_log: Warehouse, tmp_path: Path
+) -> None:
+    ended = whorl("jobs", "explain", "--out", tmp_path / "figures", "--shapes", "5")
+    assert (ended.code, ended.out) == (2, "")
+    assert "knows the ratio shapes 0, 1" in ended.err
+    assert not (tmp_path / "figures").exists()
+
+
+@pytest.mark.parametrize("arguments", [("--shapes", "1"), ("--shapes", "1", "--job", "job03", "--out", "x")])
+def test_shapes_need_a_folder_and_no_job(whorl: Whorl, trained_log: Warehouse, arguments: tuple[str, ...]) -> None:
+    ended = whorl("jobs", "explain", *arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert "it needs --out DIR, and neither a run nor a job" in ended.err
+
+
+def test_the_reasons_of_the_next_run_are_drawn(whorl: Whorl, trained_log: Warehouse, tmp_path: Path) -> None:
+    ended = whorl("jobs", "explain", "--job", "job03", "--out", tmp_path / "figures")
+    assert ended.code == 0, ended.err
+    (page,) = (tmp_path / "figures").glob("*.html")
+    assert "What speaks" not in page.read_text()
+    assert "Why this run is predicted so" in page.read_text()
+
+
+def test_a_what_if_is_drawn_and_says_why_nothing_was_measured(
+    whorl: Whorl, trained_log: Warehouse, tmp_path: Path
+) -> None:
+    ended = whorl("jobs", "whatif", "--set", "input=x2", "--out", tmp_path / "figures")
+    assert ended.code == 0, ended.err
+    (page,) = (tmp_path / "figures").glob("*.html")
+    text = page.read_text()
+    assert "No run was done again with this change, so nothing was measured." in text
+    assert "What would change: input_bytes=x2 (ratio)" in text
+    assert "--set input=x2 --out" in text
+    assert "What they do not" in text

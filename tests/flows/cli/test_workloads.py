@@ -1,0 +1,303 @@
+"""`whorl workloads`."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from flows.cli.invocation import Invocation
+from flows.cli.workloads import one_workload_source
+from tasks.errors import BadInput
+from tasks.warehouse.connection import transaction, writing
+from tasks.warehouse.place import Warehouse
+from tasks.workloads.stored import fetch_runs
+
+Whorl = Callable[..., Any]
+
+
+@pytest.fixture
+def series(tmp_path: Path) -> Path:
+    """Two columns: one jumps at row 40, both are missing in row 10, and line 21 is empty."""
+    rng = np.random.default_rng(1)
+    jumps, noise = rng.normal(0, 1, 80) + 20 * (np.arange(80) >= 40), rng.normal(5, 1, 80)
+    lines = ["jumps,noise", *(f"{a},{b}" for a, b in zip(jumps, noise, strict=True))]
+    lines[11], lines[20] = ",", ""
+    file = tmp_path / "series.csv"
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def test_one_json_value_holds_rows_and_probabilities(whorl: Whorl, series: Path) -> None:
+    ended = whorl("workloads", "changepoints", series, "--json")
+    assert (ended.code, ended.err) == (0, "")
+    found = json.loads(ended.out)
+    assert set(found) == {"changepoints", "probabilities"}
+    assert found["changepoints"] == [40]
+    assert 0.5 < found["probabilities"][0] <= 1
+
+
+def test_a_method_without_probabilities_has_null_in_their_place(whorl: Whorl, series: Path) -> None:
+    found = json.loads(whorl("workloads", "changepoints", series, "--method", "pelt", "--json").out)
+    assert 40 in found["changepoints"]
+    assert set(found["probabilities"]) == {None}
+
+
+def test_each_column_can_be_asked_for_alone(whorl: Whorl, series: Path) -> None:
+    found = json.loads(whorl("workloads", "changepoints", series, "--each", "--json").out)["counters"]
+    assert (found["jumps"]["changepoints"], found["noise"]["changepoints"]) == ([40], [])
+    lines = whorl("workloads", "changepoints", series, "--each").out.splitlines()
+    assert lines[0].split() == ["column", "row", "probability"]
+    assert [line.split()[:2] for line in lines[1:]] == [["jumps", "40"]]
+
+
+def test_a_person_sees_a_table_or_a_line_that_says_there_is_nothing(whorl: Whorl, tmp_path: Path, series: Path) -> None:
+    assert whorl("workloads", "changepoints", series).out.splitlines()[1].split()[0] == "40"
+    flat = tmp_path / "flat.csv"
+    flat.write_text("a\n" + "1\n" * 30)
+    ended = whorl("workloads", "changepoints", flat)
+    assert (ended.code, ended.out, ended.err) == (0, "", "no change in 30 samples\n")
+    assert json.loads(whorl("workloads", "changepoints", flat, "--json").out) == {
+        "changepoints": [],
+        "probabilities": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a,b\n1,2\n3\n", "line 3: 1 fields; the header has 2"),
+        ("a\n1\nx\n", "line 3: 'x' is no finite number"),
+        ("1,2\n3,4\n", "no header line"),
+        ("", "the file is empty"),
+    ],
+)
+def test_a_broken_file_is_one_line_with_its_place(whorl: Whorl, tmp_path: Path, text: str, told: str) -> None:
+    file = tmp_path / "broken.csv"
+    file.write_text(text)
+    ended = whorl("workloads", "changepoints", file, "--json")
+    assert ended.code == 3
+    assert told in json.loads(ended.out)["error"]["message"]
+    assert told in ended.err
+    assert ended.err.count("\n") == 1
+
+
+@pytest.fixture(autouse=True)
+def _flows_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment of Prefect stays that of the test session."""
+    monkeypatch.setattr(Invocation, "prepare_flows", lambda self: None)
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_an_ingest_shows_files_and_how_many_runs_have_a_label(
+    whorl: Whorl, drawn_telemetry: Callable[..., Path]
+) -> None:
+    file = drawn_telemetry("shown", n_runs=2)
+    ended = whorl("workloads", "ingest", file, "--source", "mine")
+    assert ended.code == 0, ended.err
+    lines = [line.split() for line in ended.out.splitlines()]
+    assert ["shown.parquet", "wide", "240", "240", "0"] in lines
+    assert ended.out.endswith("8 runs in source mine, 8 with a label\n")
+    assert "next: whorl workloads train --source mine" in ended.err
+    told = json.loads(whorl("workloads", "ingest", file, "--source", "mine", "--json").out)
+    assert (told["n_runs"], told["n_labelled"], told["refused"]) == (8, 8, [])
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_what_is_suggested_after_an_ingest_without_labels_works(
+    whorl: Whorl, identifying_log: Warehouse, drawn_telemetry: Callable[..., Path]
+) -> None:
+    file = drawn_telemetry("plain", workloads="a", n_runs=1, seed=8, unlabelled=True, prefix="p-")
+    ended = whorl("workloads", "ingest", file, "--source", "mine")
+    assert ended.out.endswith("1 run in source mine, 0 with a label\n")
+    suggested = ended.err.splitlines()[-1].removeprefix("next: ").replace("FILE", str(file)).split(" or ")
+    assert [one.split()[1:3] for one in suggested] == [["workloads", "fingerprint"], ["workloads", "identify"]]
+    for command in suggested:
+        went_on = whorl(*command.split()[1:])
+        assert went_on.code == 0, went_on.err
+        assert "next:" not in went_on.err  # source mine has no model to identify a run by
+    again = whorl("workloads", "ingest", file, "--source", "log")
+    assert again.err.endswith("next: whorl workloads train --source log\n")  # which has labelled runs
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("prefect_server")
+def test_a_source_is_fingerprinted_trained_and_watched_from_the_command_line(
+    whorl: Whorl, workloads_log: Warehouse
+) -> None:
+    found = json.loads(whorl("workloads", "fingerprint", "--json").out)
+    assert (found["source"], found["n_new"]) == ("log", 24)
+    assert "24" in whorl("workloads", "fingerprint").out
+    trained = whorl("workloads", "train", "--leave-out", "a-00", "--seed", 3)
+    assert trained.code == 0, trained.err
+    facts = dict(line.split("  ", 1) for line in trained.out.splitlines() if "  " in line)
+    assert facts["in use"].strip() == "this model"
+    assert facts["held out"].strip() == "8 runs (round 3), which the figures below are of"
+    watched = json.loads(whorl("workloads", "watch", "--newest", 2, "--expect", "nothing", "--json").out)
+    assert len(watched["run_ids"]) == 2
+    assert {alarm["kind"] for alarm in watched["alarms"]} <= {"unexpected-workload", "unknown-workload"}
+    again = whorl("workloads", "watch", "--newest", 2, "--expect", "nothing")
+    assert again.err.endswith("looked at 2 runs: no new alarm\n")
+
+
+def test_flags_of_an_ingest_reach_the_flow(whorl: Whorl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def refuse(params: Any) -> None:
+        asked.append(params)
+        raise BadInput("a.csv", "nothing in it", "telemetry")
+
+    monkeypatch.setattr("flows.workloads.ingest_workloads", refuse)
+    (tmp_path / "a.csv").write_text("t,a,b\n" + "".join(f"{i},2,{i % 3}\n" for i in range(60)))
+    (tmp_path / "m.csv").write_text("path,workload\na.csv,redis\n")
+    flags = ["--label-from", "parent", "--map", "at_s=t", "--time-zone", "Europe/Berlin"]
+    flags += ["--manifest", str(tmp_path / "m.csv")]
+    ended = whorl("workloads", "ingest", tmp_path / "a.csv", "-s", "mine", "--reader", "wide", *flags)
+    assert (ended.code, ended.err) == (3, "   0 s  starting Prefect\nwhorl: a.csv: nothing in it; expected telemetry\n")
+    [params] = asked
+    assert (params.telemetry, params.source, params.reader) == ([str(tmp_path / "a.csv")], "mine", "wide")
+    assert (params.read.label_from, params.read.columns) == ("parent", {"at_s": "t"})
+    assert (params.read.time_zone, params.read.manifest) == ("Europe/Berlin", str(tmp_path / "m.csv"))
+
+
+def test_an_ingest_of_nothing_is_wrong_usage(whorl: Whorl) -> None:
+    ended = whorl("workloads", "ingest")
+    assert ended.code == 2
+    assert "--manifest" in ended.err
+
+
+def test_a_mistyped_path_is_told_before_prefect_is_started(whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flows.cli.workloads.flow_running", lambda _: pytest.fail("started"))
+    ended = whorl("workloads", "ingest", "/nowhere.csv")
+    assert (ended.code, "/nowhere.csv: no such file or folder" in ended.err) == (3, True)
+
+
+def test_flags_of_a_watch_reach_the_flow(
+    whorl: Whorl, identifying_log: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def watch(params: Any) -> dict[str, Any]:
+        asked.append(params.watch)
+        return {"run_ids": ["live"], "model_id": "m", "alarms": [], "n_alarms": 0, "report": ""}
+
+    monkeypatch.setattr("flows.workloads.watch_workloads", watch)
+    ended = whorl("workloads", "watch", "--expect", "a", "--expect", "b", "--seconds", 10, "--subject", 77)
+    assert ended.err.endswith("looked at 1 run: no new alarm\n")
+    [live] = asked
+    assert (live.look_at, live.expected, live.seconds, live.subject) == ("live", ["a", "b"], 10, "77")
+    whorl("workloads", "watch", "--newest", 4)
+    assert (asked[1].look_at, asked[1].newest, asked[1].expected) == ("newest", 4, [])
+
+
+def test_sources_of_job_logs_do_not_stand_in_the_way(workloads_log: Warehouse) -> None:
+    with writing(workloads_log) as connection, transaction(connection):
+        connection.execute("CREATE TEMP TABLE one AS SELECT * FROM ops.files")
+        connection.execute(
+            "INSERT INTO ops.files SELECT * REPLACE ('jobs' AS word, 'nightly' AS source, 'other' AS batch_id) FROM one"
+        )
+    assert one_workload_source(workloads_log, None) == "log"
+
+
+Draw = Callable[..., Path]
+
+
+def test_a_run_is_named_with_confidence_neighbours_and_reasons(whorl: Whorl, identifying_log: Warehouse) -> None:
+    ended = whorl("workloads", "identify", "a-00", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    found = json.loads(ended.out)
+    [run] = found["runs"]
+    assert (found["source"], run["run_id"], run["label"]) == ("log", "a-00", "a")
+    assert run["workload"] in ("a", None)
+    assert run["is_known"] == (run["workload"] is not None)
+    assert 0 <= run["confidence"] <= 1
+    assert run["nearest"][0]["workload"] == "a"
+    assert run["reasons"]
+    assert (run["statement"], run["view"], run["present"][0]["workload"]) == ("known", "own", "a")
+    assert run["present"][0]["probability"] == run["confidence"]
+
+
+def test_a_person_reads_facts_and_reasons(whorl: Whorl, identifying_log: Warehouse) -> None:
+    ended = whorl("workloads", "identify", "a-00")
+    facts = {line.split("  ")[0]: line for line in ended.out.splitlines() if line and not line.startswith("-")}
+    assert {"run", "workload", "by the counters of", "nearest", "label", "model"} <= set(facts)
+    assert " % sure)" in facts["workload"] and "a at distance " in facts["nearest"]
+    assert any(line.startswith("- ") for line in ended.out.splitlines())
+
+
+def test_a_file_is_identified_run_by_run_and_nothing_is_kept(
+    whorl: Whorl, identifying_log: Warehouse, drawn_telemetry: Draw
+) -> None:
+    file = drawn_telemetry("other", workloads="ab", n_runs=1, seed=8, unlabelled=True, prefix="o-")
+    ended = whorl("workloads", "identify", file)
+    assert ended.code == 0, ended.err
+    lines = [line.split() for line in ended.out.splitlines()]
+    assert [line[0] for line in lines] == ["run", "o-a-00", "o-b-00"]
+    found = json.loads(whorl("workloads", "identify", file, "--json").out)
+    assert [run["nearest"][0]["workload"] for run in found["runs"]] == ["a", "b"]
+    assert len(fetch_runs(identifying_log, "log")) == 24
+    assert json.loads(whorl("query", "SELECT count(*) AS n FROM workloads.identifications", "--json").out)["rows"] == [
+        {"n": 0}
+    ]
+
+
+def test_what_runs_now_is_recorded_and_identified(
+    whorl: Whorl, identifying_log: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    [run] = fetch_runs(identifying_log, "log", ["b-01"])
+
+    def record(subject: str, seconds: float, params: Any) -> Any:
+        asked.append((subject, seconds))
+        return replace(run, run_id="live-now", workload=None)
+
+    monkeypatch.setattr("tasks.workloads.record.live.record_live", record)
+    ended = whorl("workloads", "identify", "--live", "--seconds", 12, "--subject", "system.slice/x.service", "--json")
+    assert asked == [("system.slice/x.service", 12.0)]
+    assert ended.err == "recording system.slice/x.service for 12 s\n"
+    [found] = json.loads(ended.out)["runs"]
+    assert (found["run_id"], found["nearest"][0]["workload"]) == ("live-now", "b")
+
+
+def test_public_workloads_that_may_stand_for_it_are_listed_with_their_distance(
+    whorl: Whorl, identifying_log: Warehouse
+) -> None:
+    flags = ["--public", "b", "--public", "c"]
+    [run] = json.loads(whorl("workloads", "identify", "a-00", *flags, "--json").out)["runs"]
+    assert sorted(one["workload"] for one in run["proxies"]) == ["b", "c"]
+    assert run["proxies"][0]["distance"] <= run["proxies"][1]["distance"]
+    assert "public workloads" in whorl("workloads", "identify", "a-00", *flags).out
+    wrong = whorl("workloads", "identify", "a-00", "--public", "q")
+    assert (wrong.code, "workload q: not in the model; it knows a, b, c, d" in wrong.err) == (4, True)
+
+
+def test_a_run_may_be_named_by_its_beginning(whorl: Whorl, identifying_log: Warehouse) -> None:
+    several = whorl("workloads", "identify", "a-")
+    assert several.code == 4
+    assert "run 'a-': 6 runs begin so: a-00, a-01, a-02, a-03, a-04 and 1 more" in several.err
+    none = whorl("workloads", "identify", "nowhere")
+    assert (none.code, none.err) == (4, "whorl: nowhere: no file, and no run of source 'log' begins so\n")
+
+
+def test_a_file_without_the_counters_of_the_model_says_which_are_missing(
+    whorl: Whorl, identifying_log: Warehouse, tmp_path: Path
+) -> None:
+    file = tmp_path / "other.csv"
+    file.write_text("at_s,x,y\n" + "".join(f"{at},{at % 3},1\n" for at in range(30)))
+    ended = whorl("workloads", "identify", file)
+    assert (ended.code, ended.out) == (3, "")
+    assert "lacks 6 of 6 counters: cpu.tasks_01" in ended.err
+
+
+def test_without_a_model_it_says_how_to_make_one(whorl: Whorl, workloads_log: Warehouse) -> None:
+    ended = whorl("workloads", "identify", "--live")
+    assert ended.code == 4
+    assert "no model of workloads yet; make one with 'whorl workloads train'" in ended.err
+
+
+@pytest.mark.parametrize("words", [[], ["a-00", "--live"]])
+def test_either_a_run_or_what_runs_now_is_asked_for(whorl: Whorl, words: list[str]) -> None:
+    assert whorl("workloads", "identify", *words).code == 2

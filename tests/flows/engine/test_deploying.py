@@ -1,0 +1,227 @@
+"""Deployments: the file, the server, remote nodes, the automation."""
+
+import importlib
+import json
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prefect import Flow
+from prefect.events.schemas.automations import EventTrigger
+
+from flows.engine.deploying import (
+    FILE,
+    HEARTBEAT,
+    POOL,
+    dead_run_automation,
+    deploy,
+    deploy_settings,
+    fleet_entries,
+    fleet_source,
+    read_deployments,
+)
+from flows.engine.forms import TAG
+from flows.engine.servers import FLOW_VARIABLES, NoServer
+from tasks.errors import BadSetting
+from tasks.settings import Settings
+
+FLOWS = Path(__file__).parents[3] / "flows"
+
+
+def test_every_flow_is_deployed_under_its_own_name() -> None:
+    text = "\n".join(path.read_text() for path in FLOWS.glob("*.py"))
+    written = set(re.findall(r'@flow\(\s*name="([a-z-]+)"', text))
+    assert written
+    assert {entry.name for entry in read_deployments()} == written
+    assert [entry.name for entry in read_deployments() if entry.load_flow().name != entry.name] == []
+
+
+def test_every_entrypoint_is_a_module_path_that_plain_importlib_finds() -> None:
+    for entry in read_deployments():
+        module, name = entry.entrypoint.rsplit(".", 1)
+        assert isinstance(getattr(importlib.import_module(module), name), Flow)
+        assert ":" not in entry.entrypoint  # a file path would put flows/ first on sys.path
+
+
+def test_schedules_are_shipped_inactive_and_named() -> None:
+    schedules = [schedule for entry in read_deployments() for schedule in entry.schedules]
+    assert schedules
+    assert not any(schedule.active for schedule in schedules)
+    for entry in read_deployments():
+        assert len({schedule.slug for schedule in entry.schedules}) == len(entry.schedules)
+
+
+def test_of_each_deployment_one_run_is_at_work_at_a_time_and_the_next_one_waits() -> None:
+    limits = {entry.name: entry.concurrency_limit for entry in read_deployments()}
+    assert {(found.limit, found.collision_strategy) if found else None for found in limits.values()} == {(1, "ENQUEUE")}
+
+
+def test_no_parameters_stand_in_the_file_where_they_would_hide_the_settings() -> None:
+    assert "parameters" not in {word.strip(" -:") for word in FILE.read_text().splitlines() if "#" not in word}
+
+
+def settings_of(home: Path, **jobs: Any) -> Settings:
+    return Settings.model_validate({"whorl": {"home": str(home)}, "jobs": jobs})
+
+
+def deployment(name: str) -> Any:
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        return client.read_deployment_by_name(f"{name}/{name}")
+
+
+@pytest.mark.slow
+def test_the_second_deploy_changes_nothing_and_the_form_shows_what_will_run(
+    prefect_server: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = settings_of(tmp_path, read={"time_zone": "Europe/Berlin"})
+    first = deploy(settings)
+    assert {one.name for one in first if one.kind == "deployment"} == {entry.name for entry in read_deployments()}
+    capsys.readouterr()
+    deploy_settings(settings.model_dump_json())  # as whorl serve does it
+    told = capsys.readouterr().out.splitlines()
+    assert {line.rpartition(": ")[2] for line in told} == {"unchanged"}
+    assert "deployment jobs-ingest: unchanged" in told
+    found = deployment("jobs-ingest")
+    assert found.parameters["read"]["time_zone"] == "Europe/Berlin"
+    assert found.parameters["warehouse"]["home"] == str(tmp_path)
+    assert found.parameters["paths"] == [str(tmp_path / "inbox")]
+    assert [schedule.active for schedule in found.schedules] == [False]
+    assert found.work_pool_name == "whorl"
+    assert found.global_concurrency_limit.limit == 1
+    assert found.concurrency_options.collision_strategy == "ENQUEUE"
+    assert json.loads(json.dumps(found.job_variables))["env"]["PREFECT_RESULTS_DEFAULT_SERIALIZER"] == "json"
+
+
+@pytest.mark.slow
+def test_a_changed_setting_is_an_update_and_nothing_else_is(prefect_server: None, tmp_path: Path) -> None:
+    deploy(settings_of(tmp_path))
+    done = deploy(settings_of(tmp_path, watch={"look_back_days": 3}))
+    assert {one.name for one in done if one.change == "updated"} <= {"jobs-watch", "whorl-demo"}
+    assert deployment("jobs-watch").parameters["watch"]["look_back_days"] == 3
+
+
+@pytest.mark.slow
+def test_what_an_operator_chose_stays(prefect_server: None, tmp_path: Path) -> None:
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.actions import DeploymentUpdate
+
+    deploy(settings_of(tmp_path))
+    found = deployment("jobs-watch")
+    with get_client(sync_client=True) as client:
+        client.update_deployment(found.id, DeploymentUpdate(parameters={**found.parameters, "source": "theirs"}))
+        client.update_deployment_schedule(found.id, found.schedules[0].id, active=True)
+    try:
+        deploy(settings_of(tmp_path))
+        again = deployment("jobs-watch")
+        assert again.parameters["source"] == "theirs"
+        assert [schedule.active for schedule in again.schedules] == [True]
+    finally:
+        with get_client(sync_client=True) as client:
+            client.update_deployment_schedule(found.id, found.schedules[0].id, active=False)
+
+
+@pytest.mark.slow
+def test_a_schedule_that_a_new_version_ships_is_added(prefect_server: None, tmp_path: Path) -> None:
+    from prefect.client.orchestration import get_client
+
+    deploy(settings_of(tmp_path))
+    found = deployment("whorl-upkeep")
+    with get_client(sync_client=True) as client:
+        client.delete_deployment_schedule(found.id, found.schedules[0].id)
+    assert [one.change for one in deploy(settings_of(tmp_path)) if one.name == "whorl-upkeep"] == ["updated"]
+    assert [schedule.slug for schedule in deployment("whorl-upkeep").schedules] == ["weekly"]
+
+
+def test_no_server_is_one_line_with_the_way_out(tmp_path: Path) -> None:
+    with pytest.raises(NoServer, match=r"http://127.0.0.1:9/api: no Prefect server answers here; .*'whorl serve'"):
+        deploy(settings_of(tmp_path), "http://127.0.0.1:9/api")
+
+
+def test_without_any_address_the_two_ways_to_a_server_are_named(tmp_path: Path) -> None:
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    with (
+        temporary_settings(restore_defaults={PREFECT_API_URL}),
+        pytest.raises(NoServer, match="start one with 'whorl serve', or name one with PREFECT_API_URL"),
+    ):
+        deploy(settings_of(tmp_path))
+
+
+def fleet_settings(home: Path, **fleet: Any) -> Settings:
+    return Settings.model_validate({"whorl": {"home": str(home)}, "nodes": {"fleet": fleet}})
+
+
+def test_without_nodes_there_is_nothing_to_register(tmp_path: Path) -> None:
+    assert fleet_entries(fleet_settings(tmp_path)) == []
+
+
+def test_nodes_without_a_landing_folder_that_they_reach_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match=r"no landing folder that they reach; set nodes.fleet.landing to an address"):
+        fleet_entries(fleet_settings(tmp_path, nodes=["a"]))
+
+
+@pytest.mark.parametrize("names", [["a", "a"], ["nodes-record"]])
+def test_a_name_that_is_taken_is_refused(tmp_path: Path, names: list[str]) -> None:
+    with pytest.raises(BadSetting, match=f"'{names[0]}' cannot be the name of one node"):
+        fleet_entries(fleet_settings(tmp_path, nodes=names, landing="s3://bucket/landing"))
+
+
+@pytest.mark.parametrize("names", [["rack1.a", "Rack1-A"], ["rack1_a", "rack1-a"]])
+def test_names_that_executions_would_not_tell_apart_are_refused(tmp_path: Path, names: list[str]) -> None:
+    with pytest.raises(BadSetting, match=f"'{names[1]}' cannot be the name of one node; .* rack1-a, as '{names[0]}'"):
+        fleet_entries(fleet_settings(tmp_path, nodes=names, landing="s3://bucket/landing"))
+
+
+def test_what_remote_nodes_land_is_loaded_and_ranked_under_their_source(tmp_path: Path) -> None:
+    settings = fleet_settings(tmp_path, nodes=["a"], landing="s3://bucket/landing", source="fleet")
+    for name in ("nodes-ingest", "nodes-rank", "nodes-record"):
+        assert fleet_source(settings, name) == {"source": "fleet"}
+    assert fleet_source(settings, "jobs-ingest") == {}
+    assert fleet_source(fleet_settings(tmp_path, source="fleet"), "nodes-ingest") == {}
+
+
+@pytest.mark.slow
+def test_each_node_gets_a_deployment_and_a_queue_of_its_name(prefect_server: None, tmp_path: Path) -> None:
+    from prefect.client.orchestration import get_client
+
+    settings = fleet_settings(tmp_path, nodes=["rack1-a", "rack1-b"], landing="memory://landing", source="fleet")
+    done = {one.name: one for one in deploy(settings)}
+    assert {"rack1-a", "rack1-b", POOL} <= set(done)
+    assert {one.change for one in deploy(settings)} == {"unchanged"}
+    with get_client(sync_client=True) as client:
+        for node in ("rack1-a", "rack1-b"):
+            found = client.read_deployment_by_name(f"nodes-record/{node}")
+            assert (found.work_pool_name, found.work_queue_name) == (POOL, node)
+            assert found.parameters["record"]["node"] == node
+            assert found.parameters["landing"] == "memory://landing"
+            assert found.parameters["source"] == "fleet"
+            assert not any(schedule.active for schedule in found.schedules)
+        ours = client.read_deployment_by_name("nodes-record/nodes-record")
+        assert ours.work_pool_name == "whorl"
+        assert ours.parameters["record"]["node"] == ""
+        assert client.read_deployment_by_name("nodes-ingest/nodes-ingest").parameters["source"] == "fleet"
+        assert client.read_deployment_by_name("nodes-rank/nodes-rank").parameters["source"] == "fleet"
+        assert "source" not in client.read_deployment_by_name("jobs-ingest/jobs-ingest").parameters
+
+
+def trigger() -> EventTrigger:
+    found = dead_run_automation().trigger
+    assert isinstance(found, EventTrigger)
+    return found
+
+
+def test_one_late_heartbeat_does_not_kill_a_run() -> None:
+    assert trigger().within > timedelta(seconds=2 * int(FLOW_VARIABLES["PREFECT_FLOWS_HEARTBEAT_FREQUENCY"]))
+
+
+def test_runs_of_other_projects_on_the_same_server_are_left_alone() -> None:
+    assert f"prefect.tag.{TAG}" in str(trigger().match_related)
+
+
+def test_a_run_that_ended_is_not_marked() -> None:
+    assert {HEARTBEAT, "prefect.flow-run.Completed", "prefect.flow-run.Failed"} <= trigger().expect
+    assert trigger().after == {HEARTBEAT}

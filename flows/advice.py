@@ -5,14 +5,8 @@ from typing import Any
 
 from prefect.runtime import flow_run
 
-from flows.engine.artifacts import (
-    artifact_key,
-    publish,
-)
-from flows.engine.forms import (
-    call,
-    flow,
-)
+from flows.engine.artifacts import artifact_key, publish
+from flows.engine.forms import flow
 from flows.engine.steps import step
 from flows.parameters import (
     HISTORY,
@@ -107,16 +101,6 @@ def advice_record(params: AdviceRecordParams) -> dict[str, Any]:
     return record(params.record, params.folder)
 
 
-def record_advice(params: AdviceRecordParams) -> dict[str, Any]:
-    """Run advice-record here and now. Raises WhorlError."""
-    return call(advice_record, params)
-
-
-def group_machines(params: GroupsFlowParams) -> dict[str, Any]:
-    """Run advice-groups here and now. Raises WhorlError."""
-    return call(advice_groups, params)
-
-
 @flow(name="advice-estimate", run_name=lambda: f"estimate for {flow_run.parameters['onto']}", tags=TAGS)
 def advice_estimate(params: EstimateFlowParams) -> dict[str, Any]:
     """Say how long tasks or a recurring job take on a machine that was not tried, and how sure that is."""
@@ -151,18 +135,3 @@ def advice_estimate(params: EstimateFlowParams) -> dict[str, Any]:
     title = f"Runtimes on {params.onto}"
     publish(artifact_key(WORD, params.job or "traces", params.onto, "estimate"), found.pop("markdown"), title)
     return found
-
-
-def estimate_runtimes(params: EstimateFlowParams) -> dict[str, Any]:
-    """Run advice-estimate here and now. Raises WhorlError."""
-    return call(advice_estimate, params)
-
-
-def search_configuration(params: SearchFlowParams) -> dict[str, Any]:
-    """Run advice-search here and now. Raises WhorlError."""
-    return call(advice_search, params)
-
-
-def evaluate_advice(params: AdviceEvaluateParams) -> dict[str, Any]:
-    """Run advice-evaluate here and now. Raises WhorlError."""
-    return call(advice_evaluate, params)

@@ -6,25 +6,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import pandas as pd
 
-from flows.engine.forms import (
-    call,
-    flow,
-)
-from flows.jobs import (
-    PredictedAndShown,
-    jobs_ingest,
-    jobs_predict,
-    jobs_train,
-    jobs_watch,
-)
-from flows.nodes import (
-    nodes_fingerprint,
-    nodes_ingest,
-    nodes_preprocess,
-    nodes_rank,
-    nodes_train,
-    nodes_watch,
-)
+from flows.engine.forms import call, filled_in, flow
+from flows.jobs import PredictedAndShown, jobs_ingest, jobs_predict, jobs_train, jobs_watch
+from flows.nodes import nodes_fingerprint, nodes_ingest, nodes_preprocess, nodes_rank, nodes_train, nodes_watch
 from flows.parameters import (
     DemoParams,
     IngestParams,
@@ -40,13 +24,8 @@ from flows.parameters import (
     WorkloadIdentifyParams,
     WorkloadIngestParams,
     WorkloadTrainParams,
-    filled_in,
 )
-from flows.workloads import (
-    workloads_identify,
-    workloads_ingest,
-    workloads_train,
-)
+from flows.workloads import workloads_identify, workloads_ingest, workloads_train
 from tasks import datasets
 from tasks.advice.params import AdviceParams
 from tasks.advice.steps import recorded_story
@@ -234,11 +213,12 @@ def tell_nodes(warehouse: Warehouse, nodes: NodesParams, source: str) -> NodesTo
     paths = [str(path) for path in sorted(recorded.glob(UNDISTURBED_EXECUTIONS))]
     if not paths:
         raise BadInput(recorded, "no recording of nodes", UNDISTURBED_EXECUTIONS, "bring the files back")
-    read = call(nodes_ingest, filled_in(NodeIngestParams, nodes, warehouse, source, results=paths))
+    known = {"source": source, "warehouse": warehouse, **dict(nodes)}
+    read = call(nodes_ingest, filled_in(NodeIngestParams, known, results=paths))
     in_use = champion(warehouse.models, "nodes", source, NODES_KIND)
     if in_use is None or in_use.data_version != read["data_version"]:
-        call(nodes_preprocess, filled_in(NodePreprocessParams, nodes, warehouse, source))
-    ranked = call(nodes_rank, filled_in(NodeRankParams, nodes, warehouse, source))
+        call(nodes_preprocess, filled_in(NodePreprocessParams, known))
+    ranked = call(nodes_rank, filled_in(NodeRankParams, known))
     rows = read_scores(warehouse, source).to_dict("records")
     names = {str(row["node"]): called(str(row["node"]), row["is_emulated"]) for row in rows}
     return NodesTold(
@@ -257,9 +237,10 @@ def tell_verdicts(warehouse: Warehouse, nodes: NodesParams, source: str, names: 
 
     A detector of these very data, parameters and code, and what it said, are used again. names: of the nodes, as they
     are shown. No node is asked for a fresh benchmark: these are recordings."""
-    learned = call(nodes_train, filled_in(NodeTrainParams, nodes, warehouse, source))
-    judged = call(nodes_fingerprint, filled_in(NodeFingerprintParams, nodes, warehouse, source))
-    call(nodes_watch, filled_in(NodeWatchParams, nodes, warehouse, source, asks_for_benchmarks=False))
+    known = {"source": source, "warehouse": warehouse, **dict(nodes)}
+    learned = call(nodes_train, filled_in(NodeTrainParams, known))
+    judged = call(nodes_fingerprint, filled_in(NodeFingerprintParams, known))
+    call(nodes_watch, filled_in(NodeWatchParams, known, asks_for_benchmarks=False))
     states = read_states(warehouse, source)
     evidence = [json.loads(one) for one in fetch(warehouse, EVIDENCE, {"source": source})["evidence"]]
     cost = states["cost_share"].max()
@@ -500,8 +481,3 @@ def _help(warehouse: Warehouse, key: str, jobs: JobsParams) -> str:
     if after >= before:
         return "none of the changes that were tried, by the model"
     return f"{CHANGES[best]}: 95 % under {duration(after)} in place of {duration(before)}, by the model"
-
-
-def tell_demo(params: DemoParams) -> Told:
-    """Run whorl-demo here and now. Raises WhorlError."""
-    return call(whorl_demo, params)

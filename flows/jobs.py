@@ -11,30 +11,10 @@ from prefect.runtime import flow_run
 
 from flows.cli.output import counted, predictor_rows
 from flows.engine.alarms import announce
-from flows.engine.artifacts import (
-    artifact_key,
-    joined,
-    publish,
-    publish_summary,
-    report_part,
-    table,
-    write_report,
-)
-from flows.engine.file_intake import (
-    files_or_inbox,
-    load_each,
-    not_all_read,
-)
-from flows.engine.forms import (
-    call,
-    flow,
-)
-from flows.engine.kept_runs import (
-    files_or_source,
-    of_evaluation,
-    of_ingest,
-    of_source,
-)
+from flows.engine.artifacts import artifact_key, joined, publish, publish_summary, report_part, table, write_report
+from flows.engine.file_intake import files_or_inbox, load_each, not_all_read
+from flows.engine.forms import flow
+from flows.engine.kept_runs import files_or_source, of_evaluation, of_ingest, of_source
 from flows.engine.steps import step
 from flows.parameters import (
     CharacteriseFlowParams,
@@ -53,12 +33,7 @@ from tasks.jobs import intake, steps
 from tasks.jobs.explain.params import ExplainParams
 from tasks.jobs.offered_names import reader_asked_for
 from tasks.jobs.params import SummaryParams
-from tasks.jobs.steps import (
-    AskedWhatIf,
-    Characterised,
-    Predicted,
-    TrainedModel,
-)
+from tasks.jobs.steps import AskedWhatIf, Characterised, Predicted, TrainedModel
 from tasks.jobs.summary import read_summary
 from tasks.markdown import plain
 from tasks.quantities import MISSING, duration, number, ratio, share
@@ -258,32 +233,12 @@ def jobs_watch(params: WatchFlowParams) -> Watched:
 
 @flow(
     name="jobs-record",
-    run_name=lambda: f"record {flow_run.parameters['record'].minutes:g} minutes",
+    run_name=lambda: f"record {flow_run.parameters['minutes']:g} minutes",
     tags=TAGS,
 )
 def jobs_record(params: RecordFlowParams) -> Recorded:
     """Run real recurring jobs on the worker's machine and record them; a run that is continued goes on where it was."""
     return Recorded(**record(params.record, params.folder.replace("{run}", str(flow_run.id)[:8])))
-
-
-def ingest_jobs(params: IngestParams) -> Ingested:
-    """Run jobs-ingest here and now. Raises WhorlError."""
-    return call(jobs_ingest, params)
-
-
-def summarise_jobs(params: SummaryFlowParams) -> Summarised:
-    """Run jobs-summary here and now. Raises WhorlError."""
-    return call(jobs_summary, params)
-
-
-def watch_jobs(params: WatchFlowParams) -> Watched:
-    """Run jobs-watch here and now. Raises WhorlError."""
-    return call(jobs_watch, params)
-
-
-def record_jobs(params: RecordFlowParams) -> Recorded:
-    """Run jobs-record here and now. Raises WhorlError."""
-    return call(jobs_record, params)
 
 
 def _summary(warehouse: Warehouse, source: str, summary: SummaryParams, batches: list[str]) -> Summarised:
@@ -317,11 +272,6 @@ def jobs_characterise(params: CharacteriseFlowParams) -> CharacterisedAndShown:
     text = f"{as_markdown(shown, pictures=drawn)}\n{report_part(path)}\n"
     publish(artifact_key(WORD, source, "shapes"), text, f"The typical runtime distributions of source {source}")
     return CharacterisedAndShown(**found, report=path)
-
-
-def characterise_jobs(params: CharacteriseFlowParams) -> CharacterisedAndShown:
-    """Run jobs-characterise here and now. Raises WhorlError."""
-    return call(jobs_characterise, params)
 
 
 MOST_RUNS = 150  # of the job in the figure, the latest
@@ -536,21 +486,6 @@ def jobs_evaluate(params: EvaluateFlowParams) -> dict[str, Any]:
     return figures
 
 
-def train_jobs(params: TrainFlowParams) -> TrainedAndShown:
-    """Run jobs-train here and now. Raises WhorlError."""
-    return call(jobs_train, params)
-
-
-def predict_jobs(params: PredictFlowParams) -> PredictedAndShown:
-    """Run jobs-predict here and now. Raises WhorlError."""
-    return call(jobs_predict, params)
-
-
-def evaluate_jobs(params: EvaluateFlowParams) -> dict[str, Any]:
-    """Run jobs-evaluate here and now. Raises WhorlError."""
-    return call(jobs_evaluate, params)
-
-
 MAX_RUNS = 30
 NONE = "nothing that was known at submission"
 NOT_CAUSES = "These are reasons of the model's predictions, which need not be causes of the runtimes."
@@ -680,11 +615,6 @@ def jobs_explain(params: ExplainFlowParams) -> ReasonsFound:
     )
 
 
-def explain_jobs(params: ExplainFlowParams) -> ReasonsFound:
-    """Run jobs-explain here and now. Raises WhorlError."""
-    return call(jobs_explain, params)
-
-
 PARTS = {
     "move_ratio": "Moves between shapes (ratio to the historic median)",
     "move_delta": "Moves between shapes (seconds from the historic median)",
@@ -763,8 +693,3 @@ def jobs_whatif(params: WhatIfFlowParams) -> AskedAndShown:
     page = joined([whatif_page(source, answers, found["refused"]), report_part(path)])
     publish(artifact_key(WORD, source, "whatif"), page, f"What would change the runtimes of the jobs of {source}")
     return AskedAndShown(**found, report=path)
-
-
-def ask_jobs(params: WhatIfFlowParams) -> AskedAndShown:
-    """Run jobs-whatif here and now. Raises WhorlError."""
-    return call(jobs_whatif, params)

@@ -24,27 +24,11 @@ from flows.engine.artifacts import (
     write_report,
 )
 from flows.engine.deploying import DEPLOYED
-from flows.engine.file_intake import (
-    files_or_inbox,
-    load_each,
-    not_all_read,
-)
-from flows.engine.forms import (
-    call,
-    flow,
-)
-from flows.engine.kept_runs import (
-    files_or_source,
-    of_evaluation,
-    of_ingest,
-    of_source,
-)
+from flows.engine.file_intake import files_or_inbox, load_each, not_all_read
+from flows.engine.forms import flow
+from flows.engine.kept_runs import files_or_source, of_evaluation, of_ingest, of_source
 from flows.engine.steps import step
-from flows.engine.turns import (
-    make_limit,
-    network_turn,
-    take_back_turns,
-)
+from flows.engine.turns import make_limit, network_turn, take_back_turns
 from flows.parameters import (
     NODES_INBOX,
     NodeEvaluateParams,
@@ -366,8 +350,9 @@ def record(params: RecordParams, folder: str) -> Recording:
 
 
 def _record_name() -> str:
-    asked = flow_run.parameters["record"]
-    return f"record benchmarks on {asked.node or 'this node'}" if asked.place == "local" else "record emulated nodes"
+    asked = flow_run.parameters
+    is_local = asked["place"] == "local"
+    return f"record benchmarks on {asked['node'] or 'this node'}" if is_local else "record emulated nodes"
 
 
 @flow(name="nodes-record", run_name=_record_name, tags=TAGS)
@@ -417,16 +402,6 @@ def nodes_ingest(params: NodeIngestParams) -> ResultsIngested:
     if refused:
         raise not_all_read(refused, len(files), "results of benchmarks", result)
     return result
-
-
-def record_nodes(params: NodeRecordParams) -> NodesRecorded:
-    """Run nodes-record here and now. Raises WhorlError."""
-    return call(nodes_record, params)
-
-
-def ingest_nodes(params: NodeIngestParams) -> ResultsIngested:
-    """Run nodes-ingest here and now. Raises WhorlError."""
-    return call(nodes_ingest, params)
 
 
 def _folder(asked: str) -> str:
@@ -497,21 +472,6 @@ def nodes_evaluate(params: NodeEvaluateParams) -> dict[str, Any]:
     page = joined([evaluation_page(what, figures), report_part(figures["report"])])
     publish(artifact_key(WORD, key, "evaluation"), page, f"Evaluation of {what}")
     return figures
-
-
-def preprocess_nodes(params: NodePreprocessParams) -> NodesPreprocessed:
-    """Run nodes-preprocess here and now. Raises WhorlError."""
-    return call(nodes_preprocess, params)
-
-
-def rank_nodes(params: NodeRankParams) -> NodesRanked:
-    """Run nodes-rank here and now. Raises WhorlError."""
-    return call(nodes_rank, params)
-
-
-def evaluate_nodes(params: NodeEvaluateParams) -> dict[str, Any]:
-    """Run nodes-evaluate here and now. Raises WhorlError."""
-    return call(nodes_evaluate, params)
 
 
 WORDS = {
@@ -725,21 +685,6 @@ def nodes_fingerprint(params: NodeFingerprintParams) -> NodesFingerprinted:
     )
 
 
-def train_nodes(params: NodeTrainParams) -> NodesTrained | NodesDetector:
-    """Run nodes-train here and now. Raises WhorlError."""
-    return call(nodes_train, params)
-
-
-def tune_nodes(params: NodeTuneParams) -> NodesTuned:
-    """Run nodes-tune here and now. Raises WhorlError."""
-    return call(nodes_tune, params)
-
-
-def fingerprint_nodes(params: NodeFingerprintParams) -> NodesFingerprinted:
-    """Run nodes-fingerprint here and now. Raises WhorlError."""
-    return call(nodes_fingerprint, params)
-
-
 def _detector(params: NodeTrainParams) -> NodesDetector:
     """A detector of degraded executions, with its page."""
     given = (params.preprocess, params.detect, params.budget, params.alarm, params.score)
@@ -791,10 +736,9 @@ def ask_for_benchmarks(
                 without.add(node)
                 continue
             asked = {"benchmarks": benchmarks, "runs": 0, "executions": max(len(benchmarks), least)}
-            own = deployment.parameters.get("record", {})
             client.create_flow_run_from_deployment(
                 deployment.id,
-                parameters={**deployment.parameters, "record": {**own, **asked}},
+                parameters={**deployment.parameters, **asked},
                 tags=ASKED_TAGS,
                 idempotency_key=f"whorl fresh benchmark {source} {node} {aspect} {newest}",
             )
@@ -843,8 +787,3 @@ def nodes_watch(params: NodeWatchParams) -> NodesWatched:
     page = joined([states_page(source, found, states, alarms, asked, cannot), report_part(path)])
     publish(artifact_key(WORD, source, "states"), page, f"Which nodes of source {source} are degrading")
     return NodesWatched(**found, asked=asked, cannot_ask=cannot, report=path)
-
-
-def watch_nodes(params: NodeWatchParams) -> NodesWatched:
-    """Run nodes-watch here and now. Raises WhorlError."""
-    return call(nodes_watch, params)

@@ -1,6 +1,6 @@
 """The parameters of all flows: what the forms of their deployments show. Nothing here imports prefect."""
 
-from typing import Annotated, Literal, TypedDict, TypeVar
+from typing import Annotated, ClassVar, Literal, TypedDict
 
 from pydantic import AfterValidator, Field
 
@@ -54,6 +54,13 @@ OfSource = Annotated[
 class IngestParams(Params):
     """Job logs into the warehouse."""
 
+    FIRST: ClassVar = {
+        "time_zone": "read.time_zone",
+        "columns": "read.columns",
+        "statuses": "read.statuses",
+        "units": "read.units",
+        "pseudonymise": "read.pseudonymise",
+    }
     paths: list[str] = Field(
         [],
         description="Job logs to read: files, folders of them, or the address of a Prefect API; "
@@ -73,6 +80,7 @@ class IngestParams(Params):
 class SummaryFlowParams(Params):
     """The summary of a source, its artifact and its report."""
 
+    FIRST: ClassVar = {"min_support": "summary.min_support"}
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     summary: SummaryParams = Field(SummaryParams(), description="What counts as a finished run and as an outlier")
     warehouse: Warehouse = Field(description=WAREHOUSE)
@@ -81,6 +89,11 @@ class SummaryFlowParams(Params):
 class WatchFlowParams(Params):
     """The check for runs that take longer than was predicted, and for jobs that have stopped or drift."""
 
+    FIRST: ClassVar = {
+        "alarms_per_day": "watch.alarms_per_day",
+        "look_back_days": "watch.look_back_days",
+        "watches_drift": "drift.is_watched",
+    }
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     watch: JobsWatchParams = Field(JobsWatchParams(), description="Which runs and jobs raise an alarm, and how many")
     drift: DriftParams = Field(DriftParams(), description="When a job has drifted away from its earlier runs")
@@ -90,6 +103,12 @@ class WatchFlowParams(Params):
 class RecordFlowParams(Params):
     """A recording of real recurring jobs on the machine of the worker."""
 
+    FIRST: ClassVar = {
+        "minutes": "record.minutes",
+        "jobs": "record.jobs",
+        "seed": "record.seed",
+        "isolation": "record.isolation",
+    }
     folder: str = Field(
         min_length=1,
         description="Folder for the recording; {run} in it stands for the id of the run, so that each run gets its own",
@@ -105,6 +124,11 @@ PROTOCOL = "How the log is split, shapes are found, models are trained and measu
 class TrainFlowParams(Params):
     """The training of a model on a source."""
 
+    FIRST: ClassVar = {
+        "known_before": "evaluate.predict.known_before",
+        "max_training_runs": "evaluate.max_training_runs",
+        "seed": "evaluate.seed",
+    }
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     evaluate: JobsEvaluateParams = Field(JobsEvaluateParams(), description=PROTOCOL)
     warehouse: Warehouse = Field(description=WAREHOUSE)
@@ -113,6 +137,7 @@ class TrainFlowParams(Params):
 class PredictFlowParams(Params):
     """The next run of every job of a source."""
 
+    FIRST: ClassVar = {"min_support": "summary.min_support"}
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     summary: SummaryParams = Field(
         SummaryParams(), description="Its min_support says how many finished runs a job needs to be listed"
@@ -123,6 +148,13 @@ class PredictFlowParams(Params):
 class EvaluateFlowParams(Params):
     """An experiment: how well runtimes of a source, or of job logs, are predicted with these parameters."""
 
+    FIRST: ClassVar = {
+        "time_zone": "read.time_zone",
+        "columns": "read.columns",
+        "group_by": "group.by",
+        "known_before": "evaluate.predict.known_before",
+        "seed": "evaluate.seed",
+    }
     source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; not looked at where logs are named")
     logs: list[str] = Field(
         [], description="Job logs to evaluate instead of the source: files or folders; they are not kept"
@@ -139,6 +171,7 @@ class EvaluateFlowParams(Params):
 class CharacteriseFlowParams(Params):
     """The typical runtime distributions of a source."""
 
+    FIRST: ClassVar = {"min_support": "evaluate.predict.characterise.shapes.min_support"}
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     evaluate: JobsEvaluateParams = Field(
         JobsEvaluateParams(),
@@ -150,6 +183,12 @@ class CharacteriseFlowParams(Params):
 class ExplainFlowParams(Params):
     """The reasons of the runs of a source, and how far they can be trusted."""
 
+    FIRST: ClassVar = {
+        "look_back_days": "explain.look_back_days",
+        "n_longest": "explain.n_longest",
+        "n_riskiest": "explain.n_riskiest",
+        "most_reasons": "explain.most_reasons",
+    }
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     explain: ExplainParams = Field(ExplainParams(), description="Which runs are explained, against what")
     warehouse: Warehouse = Field(description=WAREHOUSE)
@@ -190,6 +229,15 @@ WORKLOADS_INBOX = "inbox-workloads"  # in the home folder; job logs have one of 
 class WorkloadRecordParams(Params):
     """A recording of real workloads on the machine of the worker."""
 
+    FIRST: ClassVar = {
+        "minutes": "record.minutes",
+        "workloads": "record.workloads",
+        "rounds": "record.rounds",
+        "runs": "record.runs",
+        "conditions": "record.conditions",
+        "perf": "record.perf",
+        "seed": "record.seed",
+    }
     folder: str = Field(
         min_length=1,
         description="Folder for the recording; {run} in it stands for the id of the run, so that each run gets its own",
@@ -202,6 +250,13 @@ class WorkloadRecordParams(Params):
 class WorkloadIngestParams(Params):
     """Telemetry into the warehouse."""
 
+    FIRST: ClassVar = {
+        "label_from": "read.label_from",
+        "manifest": "read.manifest",
+        "columns": "read.columns",
+        "time_zone": "read.time_zone",
+        "pseudonymise": "read.pseudonymise",
+    }
     telemetry: list[str] = Field(
         [],
         description="Telemetry to read: files, folders of them, or the address of a Prometheus server; empty: the "
@@ -218,6 +273,7 @@ class WorkloadIngestParams(Params):
 class FingerprintFlowParams(Params):
     """The phases of the runs of a source."""
 
+    FIRST: ClassVar = {"ray_address": "fan_out.ray_address"}
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     identify: IdentifyParams = Field(
         IdentifyParams(), description="Its part fingerprint says how runs are cut into phases"
@@ -232,6 +288,7 @@ Which = Literal["new", "unlabelled", "all"]
 class WorkloadTrainParams(Params):
     """The training of a model of the workloads of a source."""
 
+    FIRST: ClassVar = {"hold_out": "train.hold_out", "known_recall": "identify.known_recall", "seed": "identify.seed"}
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     identify: IdentifyParams = Field(IdentifyParams(), description="How workloads are learned and identified")
     train: WorkloadsTrainParams = Field(WorkloadsTrainParams(), description="Which runs are held out to be measured on")
@@ -253,6 +310,13 @@ class WorkloadIdentifyParams(Params):
 class WorkloadWatchParams(Params):
     """The check of what runs against what should run."""
 
+    FIRST: ClassVar = {
+        "look_at": "watch.look_at",
+        "expected": "watch.expected",
+        "seconds": "watch.seconds",
+        "subject": "watch.subject",
+        "newest": "watch.newest",
+    }
     source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; its model in use says what runs")
     watch: WorkloadsWatchParams = Field(
         WorkloadsWatchParams(), description="What is looked at, what should run, when there is an alarm"
@@ -266,6 +330,13 @@ class WorkloadWatchParams(Params):
 class WorkloadEvaluateParams(Params):
     """An experiment: how well workloads of a source, or of telemetry in files, are told apart."""
 
+    FIRST: ClassVar = {
+        "label_from": "read.label_from",
+        "manifest": "read.manifest",
+        "columns": "read.columns",
+        "window_s": "evaluate.windows.width_s",
+        "seed": "evaluate.seed",
+    }
     source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; not looked at where telemetry is named")
     telemetry: list[str] = Field(
         [], description="Labelled telemetry to evaluate instead of the source: files or folders; it is not kept"
@@ -287,6 +358,15 @@ NODES_INBOX = "inbox-nodes"  # in the home folder; job logs and telemetry have t
 class NodeRecordParams(Params):
     """A recording of benchmarks on the machine of the worker."""
 
+    FIRST: ClassVar = {
+        "node": "record.node",
+        "benchmarks": "record.benchmarks",
+        "runs": "record.runs",
+        "executions": "record.executions",
+        "minutes": "record.minutes",
+        "place": "record.place",
+        "profile": "record.profile",
+    }
     folder: str = Field(
         min_length=1,
         description="Folder for the recording; the next run with the same folder goes on. {run} stands for the id of "
@@ -306,6 +386,13 @@ class NodeRecordParams(Params):
 class NodeIngestParams(Params):
     """Executions of benchmarks into the warehouse."""
 
+    FIRST: ClassVar = {
+        "label_from": "read.label_from",
+        "manifest": "read.manifest",
+        "columns": "read.columns",
+        "time_zone": "read.time_zone",
+        "pseudonymise": "read.pseudonymise",
+    }
     results: list[str] = Field(
         [],
         description="Results to read: files, folders or addresses; empty: the files of read.manifest, or without one "
@@ -335,6 +422,7 @@ class NodePreprocessParams(Params):
 class NodeRankParams(Params):
     """The ranking of the nodes of a source, and which of them stand out."""
 
+    FIRST: ClassVar = {"left_out_aspects": "score.left_out_aspects", "aspect_weights": "score.aspect_weights"}
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     preprocess: PreprocessParams = Field(
         PreprocessParams(), description=f"{PREPROCESS}, where the source was not preprocessed before"
@@ -346,6 +434,13 @@ class NodeRankParams(Params):
 class NodeEvaluateParams(Params):
     """An experiment: how well plain answers find stressed executions and rank nodes, on a source or on files."""
 
+    FIRST: ClassVar = {
+        "label_from": "read.label_from",
+        "manifest": "read.manifest",
+        "columns": "read.columns",
+        "without_labels": "evaluate.without_labels",
+        "seed": "evaluate.seed",
+    }
     source: OfSource = Field(ONLY_SOURCE, description=f"{OF_SOURCE}; not looked at where results are named")
     results: list[str] = Field(
         [], description="Results to evaluate instead of the source: files or folders; they are not kept"
@@ -367,28 +462,20 @@ class NodeEvaluateParams(Params):
 
 MODEL = "Graph, network, losses and fitting of the model"
 Trained = Literal["detector", "ours", "paper"]
+TRAIN = "What is learned, chosen by, and held out to be measured on"
 DETECT = "What is known beforehand of benchmarks that no tool here describes"
 BUDGET = "How many false alarms may be raised; the threshold of verdicts follows from it"
 ALARM = "When verdicts become an alarm, and what confirms or clears it"
-Asked = TypeVar("Asked", bound=Params)
 
 
-class LearningParams(Params):
-    """What a training and a search have in common: executions to learn from, what is made of them, and the page.
+class NodeTrainParams(Params):
+    """The training of a detector of degraded executions, or of the network that makes fingerprints."""
 
-    Forms show it after what is their own: of several bases, pydantic takes the fields of the last one first."""
-
-    train: NodesTrainParams = Field(
-        NodesTrainParams(), description="What is learned, chosen by, and held out to be measured on"
-    )
-    preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
-    score: ScoreParams = Field(ScoreParams(), description=SCORE)
-    warehouse: Warehouse = Field(description=WAREHOUSE)
-
-
-class InUseParams(Params):
-    """What is trained, and whose parameters a training of the network takes."""
-
+    FIRST: ClassVar = {
+        "alarms_per_day": "budget.alarms_per_day",
+        "epochs": "model.fit.epochs",
+        "seed": "model.fit.seed",
+    }
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     variant: Trained = Field(
         "detector", description="detector: what tells verdicts; ours, paper: Perona's network, which makes fingerprints"
@@ -403,24 +490,25 @@ class InUseParams(Params):
         False, description="Train also where the same data, parameters and code have made a model before"
     )
     model: ModelParams = Field(ModelParams(), description=f"{MODEL}, where they are not taken from the one in use")
+    train: NodesTrainParams = Field(NodesTrainParams(), description=TRAIN)
+    preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
+    score: ScoreParams = Field(ScoreParams(), description=SCORE)
+    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
-class SearchedParams(Params):
-    """What is searched, and what stays as it is."""
+class NodeTuneParams(Params):
+    """The search of the parameters of a source's model, and a training with the best of them."""
 
+    FIRST: ClassVar = {"n_trials": "search.n_trials", "ray_address": "search.ray_address", "runner": "search.runner"}
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     search: NodesSearchParams = Field(
-        NodesSearchParams(), description="How many configurations are tried, where and how long"
+        NodesSearchParams(), description="How many configurations are tried, where and how"
     )
     model: ModelParams = Field(ModelParams(), description=f"{MODEL}: what is not searched")
-
-
-class NodeTrainParams(LearningParams, InUseParams):
-    """The training of a detector of degraded executions, or of the network that makes fingerprints."""
-
-
-class NodeTuneParams(LearningParams, SearchedParams):
-    """The search of the parameters of a source's model, and a training with the best of them."""
+    train: NodesTrainParams = Field(NodesTrainParams(), description=TRAIN)
+    preprocess: PreprocessParams = Field(PreprocessParams(), description=PREPROCESS)
+    score: ScoreParams = Field(ScoreParams(), description=SCORE)
+    warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
 class NodeFingerprintParams(Params):
@@ -434,6 +522,7 @@ class NodeFingerprintParams(Params):
 class NodeWatchParams(Params):
     """The check whether nodes of a source are degrading."""
 
+    FIRST: ClassVar = {"flagged": "alarm.flagged", "last": "alarm.last"}
     source: OfSource = Field(ONLY_SOURCE, description=OF_SOURCE)
     alarm: AlarmParams = Field(AlarmParams(), description=ALARM)
     asks_for_benchmarks: bool = Field(
@@ -443,18 +532,10 @@ class NodeWatchParams(Params):
     warehouse: Warehouse = Field(description=WAREHOUSE)
 
 
-def filled_in(asked: type[Asked], nodes: NodesParams, warehouse: Warehouse, source: str, **own: object) -> Asked:
-    """The parameters of a flow about nodes: of its own what is given, the settings of the same name for the rest.
-
-    A deployment is filled in by the same names (flows/engine/forms.py)."""
-    known = asked.model_fields.keys() & type(nodes).model_fields.keys()
-    given = {"source": source, "warehouse": warehouse, **own}
-    return asked.model_validate({name: getattr(nodes, name) for name in known} | given)
-
-
 class UpkeepParams(Params):
     """What is backed up, and what is kept."""
 
+    FIRST: ClassVar = {"runs_kept_days": "prune.runs_kept_days", "models_kept": "prune.models_kept"}
     with_backup: bool = Field(True, description="Back the warehouse up before anything is removed")
     backup_folder: str = Field(
         "", description="Folder for backups, best on another disk; empty: backups/ in the home folder"
@@ -478,6 +559,7 @@ COLUMNS = "Columns of the table that have other names (ours: theirs)"
 class SearchFlowParams(Params):
     """A search for the cheapest configuration of one job."""
 
+    FIRST: ClassVar = {"nodes": "search.nodes", "max_vcpu": "search.max_vcpu"}
     history: str = Field(
         "",
         description="Table of runs so far: job, machine_type, nodes, runtime_s, status; "
@@ -502,6 +584,7 @@ class SearchFlowParams(Params):
 class AdviceEvaluateParams(Params):
     """A replay of all search methods on a table of runs."""
 
+    FIRST: ClassVar = {"searches": "evaluate.searches", "seed": "evaluate.seed"}
     runs: str = Field(
         "",
         description="Table of runs: jobs with a run on each of many configurations; "
@@ -519,6 +602,12 @@ class AdviceEvaluateParams(Params):
 class AdviceRecordParams(Params):
     """A recording of recurring jobs on machine types that the worker's machine emulates."""
 
+    FIRST: ClassVar = {
+        "minutes": "record.minutes",
+        "blocks": "record.blocks",
+        "repeats": "record.repeats",
+        "seed": "record.seed",
+    }
     folder: str = Field(min_length=1, description="Folder for the recording; the next run with the same folder goes on")
     record: EmulationParams = Field(EmulationParams(), description="Which jobs run how often on which machine types")
 
@@ -526,6 +615,7 @@ class AdviceRecordParams(Params):
 class GroupsFlowParams(Params):
     """Groups of alike machines."""
 
+    FIRST: ClassVar = {"confidence": "groups.confidence", "seed": "groups.seed"}
     scores: str = Field("", description="Table of scores (machine, aspect, score, low, high); empty: those of nodes")
     nodes_of: str = Field("", description="Source of nodes whose ranking says the scores; empty: the only one")
     aspects: list[str] = Field([], description="Aspects that count; empty: all")
@@ -538,6 +628,7 @@ class GroupsFlowParams(Params):
 class EstimateFlowParams(Params):
     """Runtimes on a machine that was not tried: of the tasks of traces, or of a recurring job."""
 
+    LATER: ClassVar = ("machine",)
     onto: str = Field("", description="The machine, or machine type, to estimate for; it has to be named")
     traces: list[str] = Field([], description="Traces of a workflow (Nextflow's trace.txt, or tables); empty: a job")
     job: str = Field("", description="A recurring job in the warehouse, by its key or a unique part of it")

@@ -11,11 +11,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas import filters
 from prefect.settings import PREFECT_LOCAL_STORAGE_PATH
 
-from flows.engine.forms import (
-    TAG,
-    call,
-    flow,
-)
+from flows.engine.forms import TAG, flow
 from flows.engine.steps import step
 from flows.parameters import UpkeepParams
 from tasks.storage import remove_inside
@@ -115,8 +111,3 @@ def whorl_upkeep(params: UpkeepParams) -> Kept:
         n_rows_removed=pruned["n_rows"],
         n_files_removed=pruned["n_files"],
     )
-
-
-def keep_up(params: UpkeepParams) -> Kept:
-    """Run whorl-upkeep here and now. Raises WhorlError."""
-    return call(whorl_upkeep, params)

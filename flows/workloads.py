@@ -8,10 +8,7 @@ import pandas as pd
 from prefect import Task
 from prefect.runtime import flow_run
 
-from flows.cli.output import (
-    counted,
-    runs_or_windows,
-)
+from flows.cli.output import counted, runs_or_windows
 from flows.engine.alarms import announce
 from flows.engine.artifacts import (
     artifact_key,
@@ -25,21 +22,9 @@ from flows.engine.artifacts import (
     watched_part,
     write_report,
 )
-from flows.engine.file_intake import (
-    files_or_inbox,
-    load_each,
-    not_all_read,
-)
-from flows.engine.forms import (
-    call,
-    flow,
-)
-from flows.engine.kept_runs import (
-    files_or_source,
-    of_evaluation,
-    of_ingest,
-    of_source,
-)
+from flows.engine.file_intake import files_or_inbox, load_each, not_all_read
+from flows.engine.forms import flow
+from flows.engine.kept_runs import files_or_source, of_evaluation, of_ingest, of_source
 from flows.engine.steps import step
 from flows.parameters import (
     WORKLOADS_INBOX,
@@ -197,7 +182,7 @@ source_version = step(steps.source_version)
 
 @flow(
     name="workloads-record",
-    run_name=lambda: f"record workloads for {flow_run.parameters['record'].minutes:g} minutes",
+    run_name=lambda: f"record workloads for {flow_run.parameters['minutes']:g} minutes",
     tags=TAGS,
 )
 def workloads_record(params: WorkloadRecordParams) -> Recording:
@@ -235,16 +220,6 @@ def workloads_ingest(params: WorkloadIngestParams) -> TelemetryIngested:
     if refused:
         raise not_all_read(refused, len(files), "telemetry", result)
     return result
-
-
-def record_workloads(params: WorkloadRecordParams) -> Recording:
-    """Run workloads-record here and now. Raises WhorlError."""
-    return call(workloads_record, params)
-
-
-def ingest_workloads(params: WorkloadIngestParams) -> TelemetryIngested:
-    """Run workloads-ingest here and now. Raises WhorlError."""
-    return call(workloads_ingest, params)
 
 
 LOCAL = "local"
@@ -321,11 +296,6 @@ def workloads_fingerprint(params: FingerprintFlowParams) -> Fingerprinted:
     publish_summary(warehouse, WORD, source, found["report"])
     publish(artifact_key(WORD, source, "fingerprints"), fingerprints_page(warehouse, source, found), _title(source))
     return found
-
-
-def fingerprint_workloads(params: FingerprintFlowParams) -> Fingerprinted:
-    """Run workloads-fingerprint here and now. Raises WhorlError."""
-    return call(workloads_fingerprint, params)
 
 
 def _title(source: str) -> str:
@@ -508,21 +478,6 @@ def workloads_evaluate(params: WorkloadEvaluateParams) -> dict[str, Any]:
     return figures
 
 
-def train_workloads(params: WorkloadTrainParams) -> WorkloadTrained:
-    """Run workloads-train here and now. Raises WhorlError."""
-    return call(workloads_train, params)
-
-
-def identify_workloads(params: WorkloadIdentifyParams) -> WorkloadsIdentified:
-    """Run workloads-identify here and now. Raises WhorlError."""
-    return call(workloads_identify, params)
-
-
-def evaluate_workloads(params: WorkloadEvaluateParams) -> dict[str, Any]:
-    """Run workloads-evaluate here and now. Raises WhorlError."""
-    return call(workloads_evaluate, params)
-
-
 RECORDED_AS = "wide"
 
 record_live = step(watch_steps.record_live)
@@ -559,11 +514,6 @@ def workloads_watch(params: WorkloadWatchParams) -> WorkloadsWatched:
     return WorkloadsWatched(
         run_ids=found["run_ids"], model_id=found["model_id"], alarms=ids, n_alarms=len(ids), report=path
     )
-
-
-def watch_workloads(params: WorkloadWatchParams) -> WorkloadsWatched:
-    """Run workloads-watch here and now. Raises WhorlError."""
-    return call(workloads_watch, params)
 
 
 def _looked_at(params: WorkloadWatchParams) -> list[str]:

@@ -11,10 +11,7 @@ import pydantic
 import pytest
 import typer
 
-from flows.cli.app import (
-    build_app,
-    hoisted,
-)
+from flows.cli.app import build_app, hoisted
 from tasks.settings import Settings
 
 ROOT = Path(__file__).parents[1]

@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from flows.cli.invocation import invocation_of, progress_bar
-from flows.cli.options import (
-    Json,
-    Source,
-    one_source,
-)
-from flows.cli.output import (
-    Column,
-    as_command,
-    show_table,
-)
+from flows.cli.options import Json, Source, one_source
+from flows.cli.output import Column, as_command, show_table
 
 if TYPE_CHECKING:
     from flows.cli.invocation import Invocation
@@ -200,10 +192,7 @@ def deploy(
     """Register the flows with a Prefect server.
 
     Schedules come inactive; pool, limits and automation come with them. Twice is the same as once."""
-    from flows.cli.output import (
-        plain,
-        show_json,
-    )
+    from flows.cli.output import plain, show_json
 
     invocation = invocation_of(context)
     invocation.prepare_client(api_url)
@@ -233,10 +222,7 @@ def doctor(context: typer.Context, as_json: Json = False) -> None:
     """Say what this machine has and lacks.
 
     Exits with 1 only if whorl itself cannot work."""
-    from flows.cli.output import (
-        plain,
-        show_json,
-    )
+    from flows.cli.output import plain, show_json
     from tasks.doctor import examine
     from tasks.errors import WhorlError
 

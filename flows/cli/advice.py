@@ -5,23 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from flows.cli.invocation import (
-    Invocation,
-    invocation_of,
-)
-from flows.cli.options import (
-    Json,
-    Renamed,
-    Seed,
-    Source,
-    absolute_paths,
-    one_source,
-    renamed_columns,
-)
-from flows.cli.output import (
-    Column,
-    show_table,
-)
+from flows.cli.invocation import Invocation, invocation_of
+from flows.cli.options import Json, Renamed, Seed, Source, absolute_paths, one_source, renamed_columns
+from flows.cli.output import Column, show_table
 
 if TYPE_CHECKING:
     from tasks.report.result import Result
@@ -298,7 +284,7 @@ def record(
     """Run recurring jobs and benchmarks on machine types that this machine emulates, and record them.
 
     Needs root for control groups, and sysbench, fio and ioping. Prices are invented."""
-    from flows.cli.invocation import flow_running
+    from flows.cli.invocation import run_flow
     from tasks.advice.record.plan import RecordParams
 
     invocation = invocation_of(context)
@@ -306,11 +292,7 @@ def record(
     params = RecordParams(**{key: value for key, value in asked.items() if value is not None})
     settings = invocation.resolved({}).settings
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "advice"
-    with flow_running(invocation):
-        from flows.advice import record_advice
-        from flows.parameters import AdviceRecordParams
-
-        found = record_advice(AdviceRecordParams(folder=str(folder), record=params))
+    found = run_flow(invocation, "advice-record", settings, folder=str(folder), record=params)
     if as_json:
         from flows.cli.output import show_json
 

@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.invocation import (
-    Invocation,
-    invocation_of,
-    progress_bar,
-)
+from flows.cli.invocation import Invocation, invocation_of, progress_bar
 from flows.cli.options import Json, offered_data_sets, offered_words
 from flows.cli.output import (
     PIPED,
@@ -326,10 +322,7 @@ def _show_pruned(pruned: "Pruned", *, is_dry: bool) -> None:
 
 def hashes(context: typer.Context, as_json: Json = False) -> None:
     """Show rows and a hash of every table: equal hashes, equal rows."""
-    from flows.cli.output import (
-        plain,
-        show_json,
-    )
+    from flows.cli.output import plain, show_json
     from tasks.warehouse.hashes import hash_tables
 
     rows = plain(hash_tables(invocation_of(context).warehouse))
@@ -363,10 +356,7 @@ LISTED = (
 
 def list_data_sets(context: typer.Context, as_json: Json = False) -> None:
     """List the data sets, and which of them this machine has."""
-    from flows.cli.output import (
-        plain,
-        show_json,
-    )
+    from flows.cli.output import plain, show_json
     from tasks.datasets import DATA_SETS
 
     invocation = invocation_of(context)

@@ -7,27 +7,13 @@ from typing import TYPE_CHECKING, cast
 
 import typer
 
-from flows.cli.invocation import flow_running, invocation_of
+from flows.cli.invocation import invocation_of, run_flow
 from flows.cli.options import Json
-from flows.cli.output import (
-    as_command,
-    clean,
-    counted,
-    show_facts,
-)
+from flows.cli.output import as_command, clean, counted, show_facts
 from tasks.quantities import duration, ratio, share
 
 if TYPE_CHECKING:
-    from flows.demo import (
-        AdviceTold,
-        BestIn,
-        Degrading,
-        NodesTold,
-        Riskiest,
-        Told,
-        VerdictsTold,
-        WorkloadTold,
-    )
+    from flows.demo import AdviceTold, BestIn, Degrading, NodesTold, Riskiest, Told, VerdictsTold, WorkloadTold
     from tasks.settings import Settings
 
 KEPT = "demo.json"
@@ -53,19 +39,7 @@ def demo(context: typer.Context, as_json: Json = False) -> None:
     settings = invocation.settings
     told = _kept(settings)
     if told is None:
-        with flow_running(invocation):
-            from flows.demo import tell_demo
-            from flows.parameters import DemoParams
-
-            told = tell_demo(
-                DemoParams(
-                    warehouse=settings.warehouse,
-                    jobs=settings.jobs,
-                    workloads=settings.workloads,
-                    nodes=settings.nodes,
-                    advice=settings.advice,
-                )
-            )
+        told = run_flow(invocation, "whorl-demo", settings)
         _keep(settings, told)
     if as_json:
         show_json(told)

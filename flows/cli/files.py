@@ -6,14 +6,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from flows.cli.invocation import Invocation
-from flows.cli.output import (
-    Column,
-    clean,
-    count,
-    show_facts,
-    show_table,
-    text,
-)
+from flows.cli.output import Column, clean, count, show_facts, show_table, text
 from tasks.quantities import share
 
 if TYPE_CHECKING:
@@ -168,10 +161,7 @@ def look(
 
 
 def _show(invocation: Invocation, previews: Sequence["Preview"], *, as_json: bool) -> None:
-    from flows.cli.output import (
-        plain,
-        show_json,
-    )
+    from flows.cli.output import plain, show_json
 
     rows = plain(previews)
     if as_json:

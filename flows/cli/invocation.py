@@ -138,10 +138,13 @@ def _amount(done: float, total: float | None) -> str:
     return f"{done:,.0f} of {total:,.0f}" if total and done else f"{done:,.0f}" if done else ""
 
 
-@contextmanager
-def flow_running(invocation: Invocation) -> Iterator[None]:
-    """A block that may import and run flows of this home; what it prints goes to stderr."""
+def run_flow(invocation: Invocation, name: str, settings: "Settings", /, **own: Any) -> Any:
+    """The result of a flow of this home, such as jobs-train; what it prints goes to stderr.
+
+    own: parameters; the others are those of the settings. Raises WhorlError."""
     with progress_bar(invocation), redirect_stdout(sys.stderr):
         report_progress("starting Prefect", 0)
         invocation.prepare_flows()
-        yield
+        from flows.engine import forms  # not before: prefect reads the environment when it is imported
+
+        return forms.run_flow(name, settings, **own)

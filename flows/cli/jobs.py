@@ -6,20 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from flows.cli.files import (
-    file_results,
-    not_loaded,
-    partly,
-    read_results,
-    recurrence_facts,
-    show_files,
-    show_read,
-)
-from flows.cli.invocation import (
-    Invocation,
-    flow_running,
-    invocation_of,
-)
+from flows.cli.files import file_results, not_loaded, partly, read_results, recurrence_facts, show_files, show_read
+from flows.cli.invocation import Invocation, invocation_of, run_flow
 from flows.cli.options import (
     DryRun,
     Features,
@@ -65,12 +53,11 @@ from tasks.quantities import duration, number, ratio, share
 from tasks.source_names import DEFAULT_SOURCE, checked_source
 
 if TYPE_CHECKING:
-    from flows.jobs import Ingested, TrainedAndShown
+    from flows.jobs import TrainedAndShown
     from tasks.jobs.characterise import Characterisation
     from tasks.jobs.outlook import NextRun
     from tasks.jobs.params import SummaryParams
     from tasks.jobs.shape_params import Kind
-    from tasks.jobs.steps import Characterised
     from tasks.report.jobs_shapes import JobAgainstShapes
     from tasks.settings import Settings
     from tasks.warehouse.place import Warehouse
@@ -125,16 +112,14 @@ def _run(
     invocation: Invocation, paths: list[str], source: str, reader: ReaderName, flags: dict[str, Any], *, as_json: bool
 ) -> None:
     from flows.cli.output import show_json
-    from tasks.jobs.intake import (
-        Intake,
-        begin_log,
-        find_logs,
-    )
+    from tasks.jobs.intake import Intake, begin_log, find_logs
 
     settings = invocation.resolved(flags).settings
     intake = Intake(source, reader_asked_for(reader), settings.jobs.read, settings.jobs.group)
     refuse_unreadable(find_logs(paths), lambda path: begin_log(path, intake))
-    found, failed = partly(lambda: _ingested(invocation, settings, paths, source, reader))
+    found, failed = partly(
+        lambda: run_flow(invocation, "jobs-ingest", settings, paths=paths, source=source, reader=reader)
+    )
     results = file_results if found["data_version"] else read_results
     result = results(settings.warehouse, source, found["batches"]) | {
         "data_version": found["data_version"],
@@ -153,37 +138,12 @@ def _run(
         raise failed
 
 
-def _ingested(
-    invocation: Invocation, settings: "Settings", paths: list[str], source: str, reader: ReaderName
-) -> "Ingested":
-    jobs = settings.jobs
-    with flow_running(invocation):
-        from flows.jobs import ingest_jobs
-        from flows.parameters import IngestParams
-
-        return ingest_jobs(
-            IngestParams(
-                paths=paths,
-                source=source,
-                reader=reader,
-                read=jobs.read,
-                group=jobs.group,
-                summary=jobs.summary,
-                warehouse=settings.warehouse,
-            )
-        )
-
-
 def _look(
     invocation: Invocation, paths: list[str], reader: ReaderName, flags: dict[str, Any], *, as_json: bool
 ) -> None:
     from flows.cli.files import look
     from flows.engine.servers import prepare
-    from tasks.jobs.intake import (
-        Intake,
-        find_logs,
-        preview_log,
-    )
+    from tasks.jobs.intake import Intake, find_logs, preview_log
 
     settings = invocation.resolved(flags).settings
     intake = Intake("", reader_asked_for(reader), settings.jobs.read, settings.jobs.group)
@@ -257,10 +217,7 @@ def summary(
     """Show how the runtimes of recurring jobs vary.
 
     With --job: what the next run of that job will be like, from its own runs."""
-    from flows.cli.output import (
-        plain,
-        show_json,
-    )
+    from flows.cli.output import plain, show_json
 
     if exceeds is not None and job is None:
         raise typer.BadParameter("say which job with --job KEY", param_hint="--exceeds")
@@ -360,18 +317,7 @@ def watch(context: typer.Context, source: Source = None, as_json: Json = False) 
     invocation = invocation_of(context)
     settings = invocation.settings
     chosen = one_source_with_runs(settings.warehouse, source)
-    with flow_running(invocation):
-        from flows.jobs import watch_jobs
-        from flows.parameters import WatchFlowParams
-
-        jobs = settings.jobs
-        asked = WatchFlowParams(
-            source=chosen,
-            watch=jobs.watch,
-            drift=jobs.drift,
-            warehouse=settings.warehouse,
-        )
-        found = watch_jobs(asked)
+    found = run_flow(invocation, "jobs-watch", settings, source=chosen)
     if as_json:
         show_json({"alarms": _alarms(settings.warehouse, found["alarms"])})
     else:
@@ -502,19 +448,16 @@ def characterise(
     key = find_group(settings.warehouse, chosen, job)
     if not are_shapes_fresh(settings.warehouse, chosen, settings.jobs.evaluate.predict.characterise):
         invocation.note("finding the shapes of the source; they are kept for the next time")
-        _written(invocation, settings, chosen)
+        run_flow(invocation, "jobs-characterise", settings, source=chosen)
     warehouse = settings.warehouse
     show_job(invocation, warehouse, chosen, key, kind=normalisation, numbers=numbers, out=out, as_json=as_json)
 
 
 def _show_all(invocation: Invocation, settings: "Settings", source: str, out: Path | None, *, as_json: bool) -> None:
     from flows.cli.output import show_json
-    from tasks.jobs.characterise import (
-        read_characterised,
-        shape_words,
-    )
+    from tasks.jobs.characterise import read_characterised, shape_words
 
-    written = _written(invocation, settings, source)
+    written = run_flow(invocation, "jobs-characterise", settings, source=source)
     found = read_characterised(settings.warehouse, source)
     if out is not None:
         _draw(invocation, settings, source, found, out)
@@ -537,16 +480,6 @@ def _draw(
     again = as_command("whorl", "jobs", "characterise", "--home", home, "--source", source, "--out", out)
     page, *images = write_figures(out, f"jobs-{source}-shapes", shapes_result(source, found, again))
     invocation.note(f"written: {page} and {count(len(images))} images beside it")
-
-
-def _written(invocation: Invocation, settings: "Settings", source: str) -> "Characterised":
-    with flow_running(invocation):
-        from flows.jobs import characterise_jobs
-        from flows.parameters import CharacteriseFlowParams
-
-        return characterise_jobs(
-            CharacteriseFlowParams(source=source, evaluate=settings.jobs.evaluate, warehouse=settings.warehouse)
-        )
 
 
 def _columns(kind: str) -> tuple[Column, ...]:
@@ -612,7 +545,7 @@ def train(
     asked: dict[str, Any] = {"predict": listed("known_before", known_before)} | ({} if seed is None else {"seed": seed})
     settings = invocation.resolved({"jobs": {"evaluate": asked}}).settings
     chosen = one_source_with_runs(settings.warehouse, source)
-    found = _trained(invocation, settings, chosen)
+    found = run_flow(invocation, "jobs-train", settings, source=chosen)
     from tasks.jobs.predict.training import read_figures  # not before: it imports seconds
 
     figures = read_figures(settings.warehouse, chosen, found["model_id"])
@@ -625,14 +558,6 @@ def train(
     if found["report"]:
         print(f"report: {found['report']}")
     invocation.note(f"next: {as_command('whorl', 'jobs', 'predict', '--source', chosen)}")
-
-
-def _trained(invocation: Invocation, settings: "Settings", source: str) -> "TrainedAndShown":
-    with flow_running(invocation):
-        from flows.jobs import train_jobs
-        from flows.parameters import TrainFlowParams
-
-        return train_jobs(TrainFlowParams(source=source, evaluate=settings.jobs.evaluate, warehouse=settings.warehouse))
 
 
 def _training_facts(found: "TrainedAndShown", figures: dict[str, Any]) -> dict[str, str]:
@@ -773,11 +698,7 @@ def record(
     settings = invocation.resolved(flags).settings
     check_needs(settings.jobs.record)
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "jobs-{run}"
-    with flow_running(invocation):
-        from flows.jobs import record_jobs
-        from flows.parameters import RecordFlowParams
-
-        found = record_jobs(RecordFlowParams(folder=str(folder), record=settings.jobs.record))
+    found = run_flow(invocation, "jobs-record", settings, folder=str(folder))
     if as_json:
         show_json(found)
         return

@@ -7,28 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.invocation import (
-    Invocation,
-    invocation_of,
-)
-from flows.cli.options import (
-    Json,
-    Normalisation,
-    Out,
-    Source,
-    offered_job_keys,
-    one_source,
-    shape_numbers,
-)
-from flows.cli.output import (
-    Column,
-    as_command,
-    count,
-    counted,
-    moment,
-    show_facts,
-    show_table,
-)
+from flows.cli.invocation import Invocation, invocation_of
+from flows.cli.options import Json, Normalisation, Out, Source, offered_job_keys, one_source, shape_numbers
+from flows.cli.output import Column, as_command, count, counted, moment, show_facts, show_table
 from tasks.jobs.offered_names import SORTED, Named, Risk
 from tasks.quantities import duration, number, ratio, share
 
@@ -59,10 +40,7 @@ def show_outlook(settings: "Settings", source: str, job: str, exceeds: float | N
     times_s = () if exceeds is None else (exceeds,)
     found = job_outlook(settings.warehouse, source, job, settings.jobs.outlook, times_s=times_s)
     if as_json:
-        from flows.cli.output import (
-            plain,
-            show_json,
-        )
+        from flows.cli.output import plain, show_json
 
         show_json({"source": source, **plain(found)})
         return
@@ -140,10 +118,7 @@ def show_running(
     invocation: Invocation, settings: "Settings", source: str, within_s: float | None, *, as_json: bool
 ) -> None:
     """Print, or give as JSON, how long each run that goes on still takes."""
-    from flows.cli.output import (
-        records,
-        show_json,
-    )
+    from flows.cli.output import records, show_json
     from tasks.jobs.predict.predicting import runs_going_on
 
     found = runs_going_on(settings.warehouse, source, settings.jobs.outlook, within_s=within_s)
@@ -175,10 +150,7 @@ def show_running(
 
 def show_costliest(invocation: Invocation, settings: "Settings", source: str, *, as_json: bool) -> None:
     """Print, or give as JSON, the jobs whose variation costs the most waiting."""
-    from flows.cli.output import (
-        records,
-        show_json,
-    )
+    from flows.cli.output import records, show_json
     from tasks.jobs.predict.predicting import costs_of_source
 
     found = costs_of_source(settings.warehouse, source, settings.jobs.cost)
@@ -258,10 +230,7 @@ def predict(
 def _show_all(
     invocation: Invocation, settings: "Settings", source: str, by: Risk, top: int | None, *, as_json: bool
 ) -> None:
-    from flows.cli.output import (
-        records,
-        show_json,
-    )
+    from flows.cli.output import records, show_json
     from tasks.jobs.outlook import with_answers
     from tasks.jobs.predict.predicting import read_predictions
 
@@ -296,11 +265,7 @@ def _up_to_date(settings: "Settings", source: str) -> str:
     from tasks.errors import NotFound
     from tasks.jobs import steps
     from tasks.jobs.predict.predicting import are_fresh
-    from tasks.jobs.predict.trained import (
-        KIND,
-        WORD,
-        no_model,
-    )
+    from tasks.jobs.predict.trained import KIND, WORD, no_model
     from tasks.warehouse.registry import champion
 
     card = champion(settings.warehouse.models, WORD, source, KIND)
@@ -515,10 +480,7 @@ def _fresh(invocation: Invocation, source: str, params: "ExplainParams") -> "Exp
     from tasks.errors import NotFound
     from tasks.jobs import steps
     from tasks.jobs.explain.tables import read_source
-    from tasks.jobs.predict.trained import (
-        KIND,
-        WORD,
-    )
+    from tasks.jobs.predict.trained import KIND, WORD
     from tasks.warehouse.registry import champion
 
     warehouse = invocation.settings.warehouse

@@ -5,18 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from flows.cli.files import (
-    not_loaded,
-    partly,
-    read_results,
-    show_read,
-)
-from flows.cli.invocation import (
-    Invocation,
-    flow_running,
-    invocation_of,
-    progress_bar,
-)
+from flows.cli.files import not_loaded, partly, read_results, show_read
+from flows.cli.invocation import Invocation, invocation_of, progress_bar, run_flow
 from flows.cli.options import (
     DryRun,
     Json,
@@ -31,16 +21,7 @@ from flows.cli.options import (
     labelled_read_flags,
     refuse_unreadable,
 )
-from flows.cli.output import (
-    Column,
-    as_command,
-    count,
-    counted,
-    moment,
-    show_facts,
-    show_table,
-    text,
-)
+from flows.cli.output import Column, as_command, count, counted, moment, show_facts, show_table, text
 from tasks.errors import NotFound
 from tasks.nodes.node_words import (
     agreement,
@@ -173,13 +154,7 @@ def record(
     told = {"source": checked_source(source)} if source is not None else {}
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "nodes"
     landing = settings.warehouse.landing_folder if source is not None else ""
-    with flow_running(invocation):
-        from flows.nodes import record_nodes
-        from flows.parameters import NodeRecordParams
-
-        found = record_nodes(
-            NodeRecordParams(folder=str(folder), record=settings.nodes.record, landing=landing, **told)
-        )
+    found = run_flow(invocation, "nodes-record", settings, folder=str(folder), landing=landing, **told)
     if as_json:
         from flows.cli.output import show_json
 
@@ -290,7 +265,9 @@ def ingest(
         if dry_run:
             _look(invocation, settings, files, reader, as_json=as_json)
             return
-    found, failed = partly(lambda: _ingested(invocation, settings, absolute, source, reader))
+    found, failed = partly(
+        lambda: run_flow(invocation, "nodes-ingest", settings, results=absolute, source=source, reader=reader)
+    )
     result = _results(settings.warehouse, source, found) | not_loaded(failed)
     if as_json:
         from flows.cli.output import show_json
@@ -316,24 +293,6 @@ def _look(invocation: Invocation, settings: "Settings", files: list[str], reader
     most = intake.read.limits.max_refused_share
     home = settings.warehouse.home
     look(invocation, files, lambda path: preview_executions(home, path, intake), most, as_json=as_json)
-
-
-def _ingested(
-    invocation: Invocation, settings: "Settings", paths: list[str], source: str, reader: NodeReader
-) -> "ResultsIngested":
-    with flow_running(invocation):
-        from flows.nodes import ingest_nodes
-        from flows.parameters import NodeIngestParams
-
-        return ingest_nodes(
-            NodeIngestParams(
-                results=paths,
-                source=source,
-                reader=reader,
-                read=settings.nodes.read,
-                warehouse=settings.warehouse,
-            )
-        )
 
 
 def _results(warehouse: "Warehouse", source: str, found: "ResultsIngested") -> dict[str, Any]:
@@ -389,10 +348,7 @@ def summary(context: typer.Context, source: Source = None, as_json: Json = False
     """Show the nodes and benchmarks of a source, and how often each ran.
 
     A benchmark with another template is another benchmark, and stands in a line of its own."""
-    from flows.cli.output import (
-        records,
-        show_json,
-    )
+    from flows.cli.output import records, show_json
     from tasks.warehouse.connection import fetch
 
     invocation = invocation_of(context)
@@ -435,19 +391,8 @@ def preprocess(
     invocation = invocation_of(context)
     flags: dict[str, Any] = {} if variant is None else {"nodes": {"preprocess": {"variant": variant}}}
     settings = invocation.resolved(flags).settings
-    chosen, nodes = one_learning_source(settings.warehouse, source), settings.nodes
-    with flow_running(invocation):
-        from flows.nodes import preprocess_nodes
-        from flows.parameters import NodePreprocessParams
-
-        found = preprocess_nodes(
-            NodePreprocessParams(
-                source=chosen,
-                preprocess=nodes.preprocess,
-                score=nodes.score,
-                warehouse=settings.warehouse,
-            )
-        )
+    chosen = one_learning_source(settings.warehouse, source)
+    found = run_flow(invocation, "nodes-preprocess", settings, source=chosen)
     if as_json:
         show_json({**found, "source": chosen})
         return
@@ -492,10 +437,7 @@ def metrics(
     """Show for each metric unit, kept or dropped and why, orientation, and whether the paper's rule agrees with that.
 
     As decided by the preprocessing in use of the source. The rule is asked with and without the stressed ones."""
-    from flows.cli.output import (
-        records,
-        show_json,
-    )
+    from flows.cli.output import records, show_json
     from tasks.nodes.answers import read_decisions, require_model
 
     invocation = invocation_of(context)
@@ -550,10 +492,7 @@ def rank(
     ran two tools or more, what tools say of them in common gives their order within it (--machine-type). Tied nodes
     share their place: their executions do not tell them apart. A node that did not run an aspect that half of the
     reference ran stands behind those that did. A source that was never preprocessed is so first."""
-    from flows.cli.output import (
-        records,
-        show_json,
-    )
+    from flows.cli.output import records, show_json
     from tasks.nodes import answers
     from tasks.nodes.answers import read_scores, read_watched
 

@@ -6,36 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
-from flows.cli.invocation import (
-    Invocation,
-    flow_running,
-    invocation_of,
-)
-from flows.cli.nodes import (
-    LabelFrom,
-    Manifest,
-    one_learning_source,
-    one_trained_source,
-    read_flags,
-)
-from flows.cli.options import (
-    Json,
-    Renamed,
-    Seed,
-    Source,
-    TablesOut,
-    TimeZone,
-    absolute_paths,
-)
-from flows.cli.output import (
-    Column,
-    as_command,
-    count,
-    counted,
-    moment,
-    show_facts,
-    show_table,
-)
+from flows.cli.invocation import Invocation, invocation_of, run_flow
+from flows.cli.nodes import LabelFrom, Manifest, one_learning_source, one_trained_source, read_flags
+from flows.cli.options import Json, Renamed, Seed, Source, TablesOut, TimeZone, absolute_paths
+from flows.cli.output import Column, as_command, count, counted, moment, show_facts, show_table
 from tasks.nodes.node_words import called, called_all, interval
 from tasks.nodes.reader_names import AUTO, NodeReader, reader_asked_for
 from tasks.quantities import MISSING, number, ratio, share
@@ -111,11 +85,7 @@ def train(
     own: dict[str, Any] = {"as_in_use": not fresh, "trains_again": fresh, "variant": variant.value}
     if flags and not fresh:
         own |= asked_model(settings, chosen, flags)
-    with flow_running(invocation):
-        from flows.nodes import train_nodes
-        from flows.parameters import NodeTrainParams, filled_in
-
-        found = train_nodes(filled_in(NodeTrainParams, settings.nodes, settings.warehouse, chosen, **own))
+    found = run_flow(invocation, "nodes-train", settings, source=chosen, **own)
     if as_json:
         show_json({**found, "source": chosen})
         return
@@ -201,11 +171,7 @@ def tune(
     if settings.nodes.search.runner == "ray":
         address = settings.nodes.search.ray_address  # before minutes of work that would end with this line
         check_ray(address, setting=RAY_SETTING, otherwise=WITHOUT_RAY)
-    with flow_running(invocation):
-        from flows.nodes import tune_nodes
-        from flows.parameters import NodeTuneParams, filled_in
-
-        found = tune_nodes(filled_in(NodeTuneParams, settings.nodes, settings.warehouse, chosen))
+    found = run_flow(invocation, "nodes-tune", settings, source=chosen)
     if as_json:
         show_json({**found, "source": chosen})
         return
@@ -249,15 +215,8 @@ def fingerprint(context: typer.Context, source: Source = None, as_json: Json = F
     invocation = invocation_of(context)
     settings = invocation.settings
     chosen = one_trained_source(settings.warehouse, source)
-    with flow_running(invocation):
-        from flows.nodes import fingerprint_nodes
-        from flows.parameters import NodeFingerprintParams, filled_in
-
-        found = fingerprint_nodes(filled_in(NodeFingerprintParams, settings.nodes, settings.warehouse, chosen))
-    from flows.cli.output import (
-        records,
-        show_json,
-    )
+    found = run_flow(invocation, "nodes-fingerprint", settings, source=chosen)
+    from flows.cli.output import records, show_json
     from flows.nodes import with_emulated
     from tasks.nodes.network_steps import read_fingerprint_scores
 
@@ -312,16 +271,8 @@ def watch(
     invocation = invocation_of(context)
     settings = invocation.settings
     chosen = one_trained_source(settings.warehouse, source)
-    with flow_running(invocation):
-        from flows.nodes import watch_nodes
-        from flows.parameters import NodeWatchParams, filled_in
-
-        asked = filled_in(NodeWatchParams, settings.nodes, settings.warehouse, chosen, asks_for_benchmarks=ask)
-        found = watch_nodes(asked)
-    from flows.cli.output import (
-        records,
-        show_json,
-    )
+    found = run_flow(invocation, "nodes-watch", settings, source=chosen, asks_for_benchmarks=ask)
+    from flows.cli.output import records, show_json
     from flows.nodes import with_emulated
     from tasks.nodes.verdict_steps import open_messages, read_states
     from tasks.warehouse.alarms import read_alarms

@@ -5,23 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli.invocation import invocation_of
-from flows.cli.options import (
-    Json,
-    offered_model_ids,
-    offered_run_ids,
-    offered_sources,
-    offered_words,
-)
-from flows.cli.output import (
-    Column,
-    counted,
-    figure,
-    moment,
-    setting,
-    show_facts,
-    show_table,
-    text,
-)
+from flows.cli.options import Json, offered_model_ids, offered_run_ids, offered_sources, offered_words
+from flows.cli.output import Column, counted, figure, moment, setting, show_facts, show_table, text
 from tasks.quantities import duration
 from tasks.source_names import checked_source
 
@@ -59,10 +44,7 @@ def list_runs(
     as_json: Json = False,
 ) -> None:
     """List the latest runs."""
-    from flows.cli.output import (
-        records,
-        show_json,
-    )
+    from flows.cli.output import records, show_json
     from tasks.warehouse import runs
 
     invocation = invocation_of(context)
@@ -96,10 +78,7 @@ def show(context: typer.Context, run: RunId, as_json: Json = False) -> None:
 
 def compare(context: typer.Context, first: RunId, second: RunId, as_json: Json = False) -> None:
     """Show where two runs differ, and by how much."""
-    from flows.cli.output import (
-        records,
-        show_json,
-    )
+    from flows.cli.output import records, show_json
     from tasks.warehouse import runs
 
     invocation = invocation_of(context)

@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from flows.cli.files import (
-    not_loaded,
-    partly,
-    read_results,
-    show_read,
-)
-from flows.cli.invocation import (
-    Invocation,
-    flow_running,
-    invocation_of,
-)
+from flows.cli.files import not_loaded, partly, read_results, show_read
+from flows.cli.invocation import Invocation, invocation_of, run_flow
 from flows.cli.options import (
     DryRun,
     Json,
@@ -34,24 +25,14 @@ from flows.cli.options import (
     labelled_read_flags,
     refuse_unreadable,
 )
-from flows.cli.output import (
-    Column,
-    as_command,
-    clean,
-    count,
-    counted,
-    runs_or_windows,
-    show_facts,
-    show_table,
-    text,
-)
+from flows.cli.output import Column, as_command, clean, count, counted, runs_or_windows, show_facts, show_table, text
 from tasks.quantities import number, share
 from tasks.source_names import DEFAULT_SOURCE, checked_source
 from tasks.workloads.choices import ChangePointMethod, HoldOut, said
 from tasks.workloads.reader_names import AUTO, TelemetryReader, reader_asked_for
 
 if TYPE_CHECKING:
-    from flows.workloads import TelemetryIngested, WorkloadsWatched, WorkloadTrained
+    from flows.workloads import TelemetryIngested, WorkloadTrained
     from tasks.settings import Settings
     from tasks.warehouse.place import Warehouse
     from tasks.workloads.changepoints.found import ChangePoints
@@ -153,7 +134,9 @@ def ingest(
         return
     intake = Intake(source, reader_asked_for(reader), settings.workloads.read)
     refuse_unreadable(files, lambda path: begin_telemetry(path, intake))
-    found, failed = partly(lambda: _ingested(invocation, settings, absolute, source, reader))
+    found, failed = partly(
+        lambda: run_flow(invocation, "workloads-ingest", settings, telemetry=absolute, source=source, reader=reader)
+    )
     result = _results(settings.warehouse, source, found) | not_loaded(failed)
     if as_json:
         from flows.cli.output import show_json
@@ -190,24 +173,6 @@ def _next(warehouse: "Warehouse", source: str, n_labelled: int) -> str:
         return as_command("whorl", "workloads", "identify", "RUN", "--source", source)
     others = [as_command("whorl", "workloads", "identify", "FILE", "--source", one) for one in models[:1]]
     return " or ".join([as_command("whorl", "workloads", "fingerprint", "--source", source), *others])
-
-
-def _ingested(
-    invocation: Invocation, settings: "Settings", paths: list[str], source: str, reader: TelemetryReader
-) -> "TelemetryIngested":
-    with flow_running(invocation):
-        from flows.parameters import WorkloadIngestParams
-        from flows.workloads import ingest_workloads
-
-        return ingest_workloads(
-            WorkloadIngestParams(
-                telemetry=paths,
-                source=source,
-                reader=reader,
-                read=settings.workloads.read,
-                warehouse=settings.warehouse,
-            )
-        )
 
 
 def _results(warehouse: "Warehouse", source: str, found: "TelemetryIngested") -> dict[str, Any]:
@@ -247,18 +212,8 @@ def fingerprint(
     invocation = invocation_of(context)
     flags = {} if ray is None else {"workloads": {"fan_out": {"ray_address": ray}}}
     settings = invocation.resolved(flags).settings
-    chosen, workloads = one_source_with_telemetry(settings.warehouse, source), settings.workloads
-    with flow_running(invocation):
-        from flows.parameters import FingerprintFlowParams
-        from flows.workloads import fingerprint_workloads
-
-        asked = FingerprintFlowParams(
-            source=chosen,
-            identify=workloads.identify,
-            fan_out=workloads.fan_out,
-            warehouse=settings.warehouse,
-        )
-        found = fingerprint_workloads(asked)
+    chosen = one_source_with_telemetry(settings.warehouse, source)
+    found = run_flow(invocation, "workloads-fingerprint", settings, source=chosen)
     if as_json:
         show_json({**found, "source": chosen})
         return
@@ -306,7 +261,7 @@ def train(
     flags |= {} if hold_out is None else {"train": {"hold_out": hold_out}}
     settings = invocation.resolved({"workloads": flags}).settings
     chosen = one_source_with_telemetry(settings.warehouse, source)
-    found = _trained(invocation, settings, chosen, leave_out or [])
+    found = run_flow(invocation, "workloads-train", settings, source=chosen, left_out=leave_out or [])
     figures = read_figures(settings.warehouse, chosen, found["model_id"])
     if as_json:
         show_json({**found, "source": chosen, "figures": figures})
@@ -314,23 +269,6 @@ def train(
     show_facts(_training_facts(found, figures))
     print(f"report: {found['report']}")
     invocation.note(f"next: {as_command('whorl', 'workloads', 'identify', '--live', '--source', chosen)}")
-
-
-def _trained(invocation: Invocation, settings: "Settings", source: str, left_out: list[str]) -> "WorkloadTrained":
-    with flow_running(invocation):
-        from flows.parameters import WorkloadTrainParams
-        from flows.workloads import train_workloads
-
-        workloads = settings.workloads
-        return train_workloads(
-            WorkloadTrainParams(
-                source=source,
-                identify=workloads.identify,
-                train=workloads.train,
-                left_out=left_out,
-                warehouse=settings.warehouse,
-            )
-        )
 
 
 def _training_facts(found: "WorkloadTrained", figures: dict[str, Any]) -> dict[str, str]:
@@ -589,8 +527,7 @@ def watch(
     flags |= {} if newest is None else {"look_at": "newest"}
     settings = invocation.resolved({"workloads": {"watch": flags}} if flags else {}).settings
     chosen = source_with_model(settings.warehouse, source)
-    with flow_running(invocation):
-        found = _watched(settings, chosen)
+    found = run_flow(invocation, "workloads-watch", settings, source=chosen)
     alarms = _alarms(settings.warehouse, found["alarms"])
     if as_json:
         show_json({**found, "source": chosen, "alarms": alarms})
@@ -599,21 +536,6 @@ def watch(
         show_table(alarms, ALARMS)
     new = counted(len(alarms), "new alarm") if alarms else "no new alarm"
     invocation.note(f"looked at {counted(len(found['run_ids']), 'run')}: {new}")
-
-
-def _watched(settings: "Settings", source: str) -> "WorkloadsWatched":
-    from flows.parameters import WorkloadWatchParams
-    from flows.workloads import watch_workloads
-
-    workloads = settings.workloads
-    return watch_workloads(
-        WorkloadWatchParams(
-            source=source,
-            watch=workloads.watch,
-            record=workloads.record,
-            warehouse=settings.warehouse,
-        )
-    )
 
 
 def _alarms(warehouse: "Warehouse", ids: list[str]) -> list[dict[str, Any]]:
@@ -848,11 +770,7 @@ def record(
         return
     runnable(settings.workloads.record)
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "workloads-{run}"
-    with flow_running(invocation):
-        from flows.parameters import WorkloadRecordParams
-        from flows.workloads import record_workloads
-
-        found = record_workloads(WorkloadRecordParams(folder=str(folder), record=settings.workloads.record))
+    found = run_flow(invocation, "workloads-record", settings, folder=str(folder))
     if as_json:
         show_json(found)
         return

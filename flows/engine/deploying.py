@@ -24,22 +24,10 @@ from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary
 from prefect.workers.process import ProcessWorker
 from pydantic import Field
 
-from flows.engine.forms import (
-    TAG,
-    first_parameters,
-    form_of,
-    resolved_parameters,
-)
-from flows.engine.servers import (
-    FLOW_VARIABLES,
-    NoServer,
-    is_healthy,
-    key_for,
-)
-from flows.engine.turns import (
-    LIMIT,
-    make_limit,
-)
+from flows.engine.forms import TAG, first_parameters, form_fields, form_of, resolved_parameters
+from flows.engine.servers import FLOW_VARIABLES, NoServer, is_healthy, key_for
+from flows.engine.turns import LIMIT, make_limit
+from flows.parameters import NodeRecordParams
 from tasks.errors import BadSetting
 from tasks.nodes.record.params import node_name
 from tasks.params import Params
@@ -153,12 +141,7 @@ def _entry(shipped: DeploymentEntry, node: str) -> DeploymentEntry:
 def _parameters(settings: Settings, node: str, landing: str) -> dict[str, Any]:
     fleet = settings.nodes.fleet
     record = settings.nodes.record.model_copy(update={"node": node, "place": "local"})
-    return {
-        "folder": fleet.folder,
-        "record": record.model_dump(mode="json"),
-        "landing": landing,
-        "source": fleet.source,
-    }
+    return form_fields(NodeRecordParams(folder=fleet.folder, record=record, landing=landing, source=fleet.source))
 
 
 NAME = "whorl: mark runs that stopped without a word"
@@ -269,8 +252,7 @@ def _deployment(
 ) -> Registered:
     """Register one deployment. decided: parameters that settings decide for this deployment alone."""
     flow = entry.load_flow()
-    names = list(flow.parameters.properties)
-    resolved = resolved_parameters(settings, flow.name, names) | dict(decided or {})
+    resolved = resolved_parameters(settings, flow) | dict(decided or {})
     wanted: dict[str, Any] = {
         "description": entry.description,
         "tags": entry.tags,
@@ -288,14 +270,14 @@ def _deployment(
         client.create_deployment(
             flow_id=client.create_flow_from_name(flow.name),
             name=entry.name,
-            parameters=first_parameters(settings, flow.name, names) | resolved,
+            parameters=first_parameters(settings, flow) | resolved,
             schedules=[schedule.request() for schedule in entry.schedules],
             **_limits(entry),
             **wanted,
         )
         return Registered("deployment", entry.name, "created")
-    chosen = {name: value for name, value in found.parameters.items() if name in names}
-    wanted["parameters"] = first_parameters(settings, flow.name, names) | chosen | resolved
+    chosen = {name: value for name, value in found.parameters.items() if name in flow.parameters.properties}
+    wanted["parameters"] = first_parameters(settings, flow) | chosen | resolved
     is_changed = _update(client, found, wanted)
     has_more = _add_schedules(client, found, entry)
     return Registered("deployment", entry.name, "updated" if is_changed or has_more else "unchanged")

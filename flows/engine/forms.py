@@ -1,13 +1,17 @@
-"""Flows whose parameters are one pydantic model, drawn by Prefect's form field by field.
+"""Flows whose parameters are one pydantic model, drawn by Prefect's form: what a person changes first, then `expert`.
 
 A flow with a single argument `params` would do, but overriding any part of it (a schedule's own paths, an automation,
 `prefect deployment run -p`) would then replace the whole model and silently drop the settings of the rest. So each
-field of the model becomes an argument of the flow, with its default, bounds and description."""
+plain field of the model becomes an argument of the flow, and so does what its FIRST names of its groups. All else
+stands in `expert`: dotted names and values, whose schema lets the server refuse a wrong one when the run is made."""
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from copy import copy, deepcopy
+from difflib import get_close_matches
+from importlib import import_module
 from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
 import prefect
@@ -15,30 +19,34 @@ from prefect import Flow
 from prefect.context import TagsContext
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from prefect.utilities.callables import parameter_schema
+from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import to_jsonable_python
 
-from flows.engine.kept_runs import (
-    kept,
-    show_errors_in_one_line,
-    show_steps,
-)
+from flows.engine.kept_runs import kept, show_errors_in_one_line, show_steps
 from flows.engine.shared_server import is_shared
-from tasks.errors import WhorlError
+from tasks.errors import BadSetting, WhorlError
 from tasks.params import Params
 from tasks.settings import Settings
+from tasks.settings_errors import explain
 from tasks.source_names import ONLY_SOURCE
 from tasks.warehouse.sources import source_of
 
 P = TypeVar("P", bound=Params)
 Result = TypeVar("Result", bound=Mapping[str, Any])
 TAG = "whorl"
+HOME, EXPERT, MOST_NEAR = "warehouse.home", "expert", 3
+ABOUT_EXPERT = (
+    'All other settings of this flow, by name, such as {"warehouse.memory_mb": 2048}; whorl config shows them all; a '
+    "wrong name or value is refused when the run is made"
+)
 INSTEAD = ("logs", "telemetry", "results")  # files to evaluate instead of a source
 
 
 def flow(
     *, name: str, run_name: Callable[[], str], tags: list[str]
 ) -> Callable[[Callable[[P], Result]], Flow[..., Result]]:
-    """Prefect's flow for a function of one parameter model: one argument for each of its fields.
+    """Prefect's flow for a function of one parameter model, with the arguments of arguments_of and `expert`.
 
     The run is kept in ops.runs with its result (keys and figures), and our own errors are logged as one line."""
 
@@ -49,12 +57,13 @@ def flow(
         def run(**fields: Any) -> Result:
             show_errors_in_one_line()
             show_steps()
-            params = with_source(name.split("-")[0], model(**fields))
+            params = with_source(name.split("-")[0], from_form(model, fields))
             with TagsContext(current_tags=set()):  # tags are for runs: each tag of a task costs it a request
                 return kept(name, params, lambda: body(params))
 
         run.__signature__ = _signature(model)  # type: ignore[attr-defined]  # what Prefect makes the form from
         run.__doc__ = _documentation(body, model)
+        run.model = model  # type: ignore[attr-defined]
         run.tags = [TAG, *tags]  # type: ignore[attr-defined]  # Prefect's flows have none; call() sets them
         made: Flow[..., Result] = prefect.flow(name=name, flow_run_name=run_name)(run)
         return made
@@ -76,11 +85,10 @@ def call(called: Flow[..., Result], params: Params) -> Result:
 
     The run carries the tags of the flow; a deployed run has those of its deployment. A run with a server of its own
     sends no heartbeats, since nobody would miss them: it ends a second sooner."""
-    fields = {name: getattr(params, name) for name in type(params).model_fields}
     changed = {PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None} if is_shared() else {}
     try:
         with temporary_settings(changed), prefect.tags(*called.fn.tags):  # type: ignore[attr-defined]
-            return cast(Result, called(**fields))
+            return cast(Result, called(**form_fields(params)))
     except WhorlError as error:
         told = copy(error)
         # Prefect keeps the error until the exit; with its frames DuckDB would complain there about leaked objects
@@ -88,21 +96,139 @@ def call(called: Flow[..., Result], params: Params) -> Result:
         raise told from None
 
 
+def run_flow(name: str, settings: Settings, /, **own: Any) -> Any:
+    """The result of a flow such as jobs-train, run here and now: own parameters as given, the others from settings."""
+    word, _, verb = name.partition("-")
+    called = getattr(import_module(f"flows.{verb if word == TAG else word}"), name.replace("-", "_"))
+    return call(called, filled_in(model_of(called), _settings_of(settings, word), **own))
+
+
+def filled_in(model: type[P], known: Mapping[str, Any], /, **own: Any) -> P:
+    """The parameters of a flow: its own, and of what is known, such as the groups of a word, that of the same names."""
+    return model.model_validate({name: known[name] for name in model.model_fields if name in known} | own)
+
+
+def model_of(called: Flow[..., Any]) -> type[Params]:
+    """The parameter model of a flow."""
+    model: type[Params] = called.fn.model  # type: ignore[attr-defined]
+    return model
+
+
+def arguments_of(model: type[Params]) -> dict[str, str]:
+    """The arguments of a flow and the parameter that each stands for, by its dotted name: plain fields, then FIRST.
+
+    Raises TypeError where FIRST names no parameter."""
+    known = _leaves(model)
+    found = {name: name for name in model.model_fields if name in known and name not in getattr(model, "LATER", ())}
+    found |= getattr(model, "FIRST", {})
+    found |= {"home": HOME} if HOME in known else {}
+    if missing := [path for path in found.values() if path not in known]:
+        raise TypeError(f"{model.__name__}.FIRST: {missing[0]} is no parameter of it")
+    return found
+
+
+def form_fields(params: Params) -> dict[str, Any]:
+    """Parameters as the arguments of their flow; expert: what differs from the defaults, as JSON."""
+    arguments = arguments_of(type(params))
+    given, usual = _values(params.model_dump(mode="json"), type(params)), _values(_defaults(type(params)), type(params))
+    expert = {
+        path: value
+        for path, value in given.items()
+        if path not in arguments.values() and (path not in usual or value != usual[path])
+    }
+    return {name: given[path] for name, path in arguments.items() if path in given} | (
+        {EXPERT: expert} if _has_expert(type(params)) else {}
+    )
+
+
+def from_form(model: type[P], fields: Mapping[str, Any]) -> P:
+    """The parameters that the arguments of a flow stand for. Raises BadSetting: one line with field and bounds."""
+    known, arguments, values = _leaves(model), arguments_of(model), _defaults(model)
+    expert = dict(fields.get(EXPERT) or {})
+    if unknown := [path for path in expert if path not in known or path in arguments.values()]:
+        near = get_close_matches(unknown[0], known) or sorted(set(known) - set(arguments.values()))
+        raise BadSetting(
+            f"expert: {unknown[0]}: no such parameter here; expected one such as {', '.join(near[:MOST_NEAR])}"
+        )
+    for path, value in ({arguments[name]: value for name, value in fields.items() if name != EXPERT} | expert).items():
+        *groups, last = path.split(".")
+        group = values
+        for name in groups:
+            group = group.setdefault(name, {})
+        group[last] = value
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise BadSetting(explain(error, model, {})) from error
+
+
+def _settings_of(settings: Settings, word: str) -> dict[str, Any]:
+    """What settings say to the flows of a word: the warehouse, whole words, and the groups of its own."""
+    return {"warehouse": settings.warehouse, **dict(settings), **dict(getattr(settings, word))}
+
+
+def _group(field: FieldInfo) -> type[Params] | None:
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, Params) else None
+
+
+def _leaves(model: type[Params], before: str = "") -> dict[str, FieldInfo]:
+    """Every parameter by its dotted name."""
+    found: dict[str, FieldInfo] = {}
+    for name, field in model.model_fields.items():
+        inner = _group(field)
+        found |= _leaves(inner, f"{before}{name}.") if inner else {f"{before}{name}": field}
+    return found
+
+
+def _values(dumped: Mapping[str, Any], model: type[Params], before: str = "") -> dict[str, Any]:
+    """The values of dumped parameters by dotted name, as far as there are any."""
+    found: dict[str, Any] = {}
+    for name, value in dumped.items():
+        inner = _group(model.model_fields[name])
+        found |= _values(value, inner, f"{before}{name}.") if inner else {f"{before}{name}": value}
+    return found
+
+
+def _defaults(model: type[Params]) -> dict[str, Any]:
+    """The defaults of the model as JSON; a group without one has those of its own fields."""
+    found = {}
+    for name, field in model.model_fields.items():
+        inner = _group(field)
+        if not field.is_required():
+            default = field.get_default()
+            found[name] = default.model_dump(mode="json") if inner else to_jsonable_python(default)
+        elif inner:
+            found[name] = _defaults(inner)
+    return found
+
+
+def _has_expert(model: type[Params]) -> bool:
+    return bool(_leaves(model).keys() - arguments_of(model).values())
+
+
 def _signature(model: type[Params]) -> inspect.Signature:
-    return inspect.Signature([_argument(name, field) for name, field in model.model_fields.items()])
+    known = _leaves(model)
+    arguments = [_argument(name, known[path], path, model) for name, path in arguments_of(model).items()]
+    if _has_expert(model):
+        kind = inspect.Parameter.KEYWORD_ONLY
+        arguments.append(inspect.Parameter(EXPERT, kind, default={}, annotation=dict[str, Any]))
+    return inspect.Signature(arguments)
 
 
-def _argument(name: str, field: FieldInfo) -> inspect.Parameter:
+def _argument(name: str, field: FieldInfo, path: str, model: type[Params]) -> inspect.Parameter:
     typed: Any = field.annotation
     for bound in field.metadata:
         typed = Annotated[typed, bound]
-    default = inspect.Parameter.empty if field.is_required() else field.get_default()
+    default = _values(_defaults(model), model).get(path, inspect.Parameter.empty)
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=typed)
 
 
 def _documentation(body: Callable[..., Any], model: type[Params]) -> str:
     """The docstring that Prefect takes the descriptions of flow and fields from."""
-    fields = [f"    {name}: {field.description}" for name, field in model.model_fields.items()]
+    known = _leaves(model)
+    fields = [f"    {name}: {known[path].description}" for name, path in arguments_of(model).items()]
+    fields += [f"    {EXPERT}: {ABOUT_EXPERT}"] if _has_expert(model) else []
     return "\n".join([inspect.cleandoc(body.__doc__ or ""), "", "Args:", *fields])
 
 
@@ -122,7 +248,23 @@ def form_of(flow: Flow[..., Any]) -> dict[str, Any]:
             field["title"] = title_of(name)
             if "description" in field:
                 field["description"] = _described(field)
+    if EXPERT in schema["properties"]:
+        schema["properties"][EXPERT] |= _expert_schema(model_of(flow), schema.setdefault("definitions", {}))
     return schema
+
+
+def _expert_schema(model: type[Params], definitions: dict[str, Any]) -> dict[str, Any]:
+    """What the mapping of experts may hold: names as patterns, which no form draws as fields, each with its bounds.
+
+    definitions: of the form; those of the values are added."""
+    named = {}
+    for path in sorted(_leaves(model).keys() - arguments_of(model).values()):
+        field = _leaves(model)[path]
+        typed: Any = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+        schema = TypeAdapter(typed).json_schema(ref_template="#/definitions/{model}")
+        definitions |= schema.pop("$defs", {})
+        named[f"^{re.escape(path)}$"] = schema
+    return {"patternProperties": named, "additionalProperties": False}
 
 
 def title_of(name: str) -> str:
@@ -178,27 +320,27 @@ def shown_whole(text: str) -> str:
 GO_ON = ("nodes", "advice")  # words whose next recording goes on in the folder of the one before
 
 
-def resolved_parameters(settings: Settings, flow_name: str, names: list[str]) -> dict[str, Any]:
-    """Those parameters of a flow that settings decide, as JSON: `read` of jobs-ingest is the setting jobs.read.
+def resolved_parameters(settings: Settings, flow: Flow[..., Any]) -> dict[str, Any]:
+    """Those arguments of a flow that settings decide, as JSON: `time_zone` of jobs-ingest is jobs.read.time_zone.
 
-    names: the parameters of the flow; the warehouse, whole words and the groups of its
-    own word are filled in, the rest is left out."""
-    word = flow_name.split("-")[0]
-    groups = {"warehouse": settings.warehouse, **dict(settings), **dict(getattr(settings, word))}
-    return {name: _json(groups[name]) for name in names if name in groups}
+    In expert stands what differs from the defaults; what no setting decides is left out."""
+    model, known = model_of(flow), _settings_of(settings, flow.name.split("-")[0])
+    decided = {name: known[name] for name in model.model_fields if name in known}
+    shown = form_fields(model.model_construct(**decided))
+    return {
+        name: value
+        for name, value in shown.items()
+        if name == EXPERT or arguments_of(model)[name].split(".")[0] in decided
+    }
 
 
-def first_parameters(settings: Settings, flow_name: str, names: list[str]) -> dict[str, Any]:
+def first_parameters(settings: Settings, flow: Flow[..., Any]) -> dict[str, Any]:
     """What a new deployment starts with beside the settings: places in the home folder. An operator may change them."""
-    home, word = settings.warehouse.home, flow_name.split("-")[0]
+    home, word = settings.warehouse.home, flow.name.split("-")[0]
     goes_on = word in GO_ON
     places: dict[str, Any] = {
         "paths": [str(home / "inbox")],
         "folder": str(home / "recordings" / (word if goes_on else f"{word}-{{run}}")),
         "landing": settings.warehouse.landing_folder,
     }
-    return {name: place for name, place in places.items() if name in names}
-
-
-def _json(value: Any) -> Any:
-    return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+    return {name: place for name, place in places.items() if name in flow.parameters.properties}

@@ -20,12 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from flows.engine.processes import (
-    Child,
-    end_runs,
-    start_child,
-    stop_child,
-)
+from flows.engine.processes import Child, end_runs, start_child, stop_child
 from flows.engine.servers import (
     LOOPBACK,
     NoServer,

@@ -9,11 +9,12 @@ from flows.advice import (
     EstimateFlowParams,
     GroupsFlowParams,
     SearchFlowParams,
-    estimate_runtimes,
-    evaluate_advice,
-    group_machines,
-    search_configuration,
+    advice_estimate,
+    advice_evaluate,
+    advice_groups,
+    advice_search,
 )
+from flows.engine.forms import call
 from tasks.advice.params import ReplayParams
 from tasks.errors import BadInput, BadSetting
 from tasks.warehouse.place import Warehouse
@@ -39,7 +40,7 @@ def test_a_search_is_kept_and_shown_with_its_answer_first(tmp_path: Path) -> Non
         max_runtime_s=7200,
         warehouse=warehouse,
     )
-    found = search_configuration(params)
+    found = call(advice_search, params)
     page = artifact("advice-sort-search")
     assert f"**{found['answer']}**" in page
     assert "| a | 4 | 1 h | 0.4 | completed |" in page
@@ -52,13 +53,14 @@ def test_a_search_is_kept_and_shown_with_its_answer_first(tmp_path: Path) -> Non
 def test_a_replay_keeps_its_figures_and_searches(tmp_path: Path) -> None:
     rows = [f"{job},{kind},{n},{600 / n},completed" for job in ("sort_1", "join_1") for kind in "ab" for n in (2, 4, 8)]
     warehouse = Warehouse(home=tmp_path / "home")
-    found = evaluate_advice(
+    found = call(
+        advice_evaluate,
         AdviceEvaluateParams(
             runs=written(tmp_path / "runs.csv", HEADER + "\n".join(rows)),
             machines=written(tmp_path / "machines.csv", MACHINES),
             evaluate=ReplayParams(searches=3, runs=6),
             warehouse=warehouse,
-        )
+        ),
     )
     assert found["completed.learned.hit.6"] == 1
     assert (found["jobs"], found["n"]) == (2, 12)
@@ -69,7 +71,7 @@ def test_a_replay_keeps_its_figures_and_searches(tmp_path: Path) -> None:
 def test_a_history_that_cannot_be_read_fails_in_one_line(tmp_path: Path) -> None:
     bad = written(tmp_path / "runs.csv", f"{HEADER}sort,a,four,3600,completed\n")
     with pytest.raises(BadInput, match="line 2: nodes is 'four'"):
-        search_configuration(SearchFlowParams(history=bad, warehouse=Warehouse(home=tmp_path / "home")))
+        call(advice_search, SearchFlowParams(history=bad, warehouse=Warehouse(home=tmp_path / "home")))
 
 
 def _hash(name: str) -> str:
@@ -82,7 +84,7 @@ def test_groups_of_machines_are_shown_with_their_answer_first(tmp_path: Path) ->
     rows = [f"{name}{n},{aspect},{score * (1 + n / 1000)}" for name, score in (("a", 1), ("b", 3)) for n in range(3)
             for aspect in ("cpu", "disk")]  # fmt: skip
     scores = written(tmp_path / "scores.csv", "machine,aspect,score\n" + "\n".join(rows))
-    found = group_machines(GroupsFlowParams(scores=scores, warehouse=Warehouse(home=tmp_path / "home")))
+    found = call(advice_groups, GroupsFlowParams(scores=scores, warehouse=Warehouse(home=tmp_path / "home")))
     assert sorted(sorted(one["machines"]) for one in found["groups"]) == [["a0", "a1", "a2"], ["b0", "b1", "b2"]]
     assert "**6 machines are of 2 kinds" in artifact(f"advice-scores-csv-{_hash('scores.csv')}-groups")
     assert Path(found["report"]).is_file()
@@ -92,9 +94,9 @@ def test_an_estimate_is_kept_and_shown_with_its_answer_first(tmp_path: Path) -> 
     warehouse = Warehouse(home=tmp_path / "home")
     trace = written(tmp_path / "trace.csv", "workflow,task,machine,size,runtime_s\nw,a,m,1,10\nw,a,m,2,20\n")
     scores = written(tmp_path / "scores.csv", "machine_type,score\nm,1\nn,2\n")
-    found = estimate_runtimes(EstimateFlowParams(onto="n", traces=[trace], scores=scores, warehouse=warehouse))
+    found = call(advice_estimate, EstimateFlowParams(onto="n", traces=[trace], scores=scores, warehouse=warehouse))
     assert f"**{found['answer']}**" in artifact("advice-traces-n-estimate")
     assert found["workflows"][0]["runtime_s"] == pytest.approx(10)
     assert Path(found["report"]).is_file()
     with pytest.raises(BadSetting, match="traces and job: expected one of them"):
-        estimate_runtimes(EstimateFlowParams(onto="n", warehouse=warehouse))
+        call(advice_estimate, EstimateFlowParams(onto="n", warehouse=warehouse))

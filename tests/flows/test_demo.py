@@ -8,11 +8,7 @@ import pandas as pd
 import pytest
 
 from flows import demo
-from flows.demo import (
-    Degrading,
-    VerdictsTold,
-    degrading,
-)
+from flows.demo import Degrading, VerdictsTold, degrading
 from tasks import datasets
 from tasks.errors import BadInput
 from tasks.nodes.params import NodesParams

@@ -12,19 +12,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from flows.engine.forms import call
 from flows.jobs import (
     alarms_page,
-    ask_jobs,
-    characterise_jobs,
-    evaluate_jobs,
-    ingest_jobs,
+    jobs_characterise,
+    jobs_evaluate,
+    jobs_ingest,
+    jobs_predict,
+    jobs_record,
+    jobs_summary,
+    jobs_train,
+    jobs_watch,
+    jobs_whatif,
     pair_rows,
-    predict_jobs,
     reasons_page,
-    record_jobs,
-    summarise_jobs,
-    train_jobs,
-    watch_jobs,
     whatif_page,
 )
 from flows.parameters import (
@@ -91,7 +92,7 @@ def flow_runs() -> list[Any]:
 
 
 def test_an_ingest_returns_keys_and_figures_and_publishes_its_report(warehouse: Warehouse, csv_log: Path) -> None:
-    found = ingest_jobs(IngestParams(paths=[str(csv_log)], source="night", warehouse=warehouse))
+    found = call(jobs_ingest, IngestParams(paths=[str(csv_log)], source="night", warehouse=warehouse))
     assert (found["n_rows"], found["n_quarantined"], len(found["batches"])) == (10, 0, 1)
     assert Path(found["report"]).exists()
     assert "runs.csv" in artifact("jobs-night-ingest")
@@ -102,14 +103,14 @@ def test_an_ingest_returns_keys_and_figures_and_publishes_its_report(warehouse: 
 
 
 def test_a_run_says_what_it_does_and_carries_its_tags(warehouse: Warehouse, csv_log: Path) -> None:
-    ingest_jobs(IngestParams(paths=[str(csv_log)], source="named", with_summary=False, warehouse=warehouse))
+    call(jobs_ingest, IngestParams(paths=[str(csv_log)], source="named", with_summary=False, warehouse=warehouse))
     run = flow_runs()[0]
     assert run.name == "ingest runs.csv into named"
     assert set(run.tags) == {"whorl", "jobs"}
 
 
 def test_an_ingest_is_kept_with_its_parameters_and_figures(warehouse: Warehouse, csv_log: Path) -> None:
-    ingest_jobs(IngestParams(paths=[str(csv_log)], source="kept", with_summary=False, warehouse=warehouse))
+    call(jobs_ingest, IngestParams(paths=[str(csv_log)], source="kept", with_summary=False, warehouse=warehouse))
     [run] = list_runs(warehouse).to_dict("records")
     kept = read_run(warehouse, run["run_id"])
     assert (kept["flow"], kept["word"], kept["source"], kept["status"]) == ("jobs-ingest", "jobs", "kept", "completed")
@@ -120,7 +121,7 @@ def test_an_ingest_is_kept_with_its_parameters_and_figures(warehouse: Warehouse,
 @pytest.mark.slow
 def test_the_same_log_twice_adds_nothing(warehouse: Warehouse, csv_log: Path) -> None:
     params = IngestParams(paths=[str(csv_log)], with_summary=False, warehouse=warehouse)
-    assert ingest_jobs(params)["batches"] == ingest_jobs(params)["batches"]
+    assert call(jobs_ingest, params)["batches"] == call(jobs_ingest, params)["batches"]
     assert fetch(warehouse, "SELECT count(*) AS n FROM jobs.runs")["n"].to_list() == [10]
 
 
@@ -131,7 +132,7 @@ def test_a_bad_file_is_one_line_and_does_not_hold_up_a_good_one(
     bad.write_text("no job log\n")
     params = IngestParams(paths=[str(csv_log), str(bad)], with_summary=False, reader="own", warehouse=warehouse)
     with pytest.raises(BadInput, match=r"zzz\.csv: .*; the other 1 of 2 files are loaded$") as raised:
-        ingest_jobs(params)
+        call(jobs_ingest, params)
     assert "\n" not in str(raised.value)
     assert fetch(warehouse, "SELECT count(*) AS n FROM jobs.runs")["n"].to_list() == [10]
     run = flow_runs()[0]
@@ -146,18 +147,18 @@ def test_several_bad_files_are_one_line_with_their_number(warehouse: Warehouse, 
         (tmp_path / f"{name}.csv").write_text("no job log\n")
     paths = [str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]
     with pytest.raises(BadInput, match=r"^2 of 2 files: could not be read, the first: .*a\.csv"):
-        ingest_jobs(IngestParams(paths=paths, reader="own", warehouse=warehouse))
+        call(jobs_ingest, IngestParams(paths=paths, reader="own", warehouse=warehouse))
 
 
 def test_a_mistyped_path_leaves_no_empty_warehouse(warehouse: Warehouse) -> None:
     with pytest.raises(BadInput, match=r"nowhere\.csv: no such file"):
-        ingest_jobs(IngestParams(paths=["/nowhere.csv"], warehouse=warehouse))
+        call(jobs_ingest, IngestParams(paths=["/nowhere.csv"], warehouse=warehouse))
     assert not warehouse.file.exists()
 
 
 def test_an_empty_inbox_is_no_error_on_a_schedule(warehouse: Warehouse) -> None:
     for paths in ([], [str(warehouse.home / "inbox")]):
-        found = ingest_jobs(IngestParams(paths=paths, warehouse=warehouse))
+        found = call(jobs_ingest, IngestParams(paths=paths, warehouse=warehouse))
         assert (found["batches"], found["report"]) == ([], "")
 
 
@@ -165,15 +166,15 @@ def test_what_lies_in_the_inbox_is_read(warehouse: Warehouse, csv_log: Path) -> 
     inbox = warehouse.home / "inbox"
     inbox.mkdir(parents=True)
     (inbox / "runs.csv").write_text(csv_log.read_text())
-    assert ingest_jobs(IngestParams(with_summary=False, warehouse=warehouse))["n_rows"] == 10
+    assert call(jobs_ingest, IngestParams(with_summary=False, warehouse=warehouse))["n_rows"] == 10
 
 
 @pytest.mark.slow
 def test_a_summary_of_nothing_names_the_sources_there_are(warehouse: Warehouse, csv_log: Path) -> None:
-    ingest_jobs(IngestParams(paths=[str(csv_log)], source="there", with_summary=False, warehouse=warehouse))
+    call(jobs_ingest, IngestParams(paths=[str(csv_log)], source="there", with_summary=False, warehouse=warehouse))
     with pytest.raises(NotFound, match="'elsewhere' has no job runs; sources that have some: 'there'"):
-        summarise_jobs(SummaryFlowParams(source="elsewhere", warehouse=warehouse))
-    found = summarise_jobs(SummaryFlowParams(source="there", warehouse=warehouse))
+        call(jobs_summary, SummaryFlowParams(source="elsewhere", warehouse=warehouse))
+    found = call(jobs_summary, SummaryFlowParams(source="there", warehouse=warehouse))
     assert (found["n_runs"], found["n_groups"]) == (10, 1)
 
 
@@ -183,9 +184,10 @@ def test_nothing_but_the_error_reaches_a_terminal(warehouse: Warehouse) -> None:
 
     code = (
         "import sys; from pathlib import Path; from flows.engine.servers import prepare; home = Path(sys.argv[1]); "
-        "prepare(home); from flows.jobs import summarise_jobs; from flows.parameters import SummaryFlowParams; "
+        "prepare(home); from flows.engine.forms import call; from flows.jobs import jobs_summary; "
+        "from flows.parameters import SummaryFlowParams; "
         "from tasks.errors import NotFound; from tasks.warehouse.place import Warehouse\n"
-        "try: summarise_jobs(SummaryFlowParams(source='nowhere', warehouse=Warehouse(home=home)))\n"
+        "try: call(jobs_summary, SummaryFlowParams(source='nowhere', warehouse=Warehouse(home=home)))\n"
         "except NotFound as error: print(error)"
     )
     server = {"PREFECT_API_URL": PREFECT_API_URL.value(), "PREFECT_API_AUTH_STRING": PREFECT_API_AUTH_STRING.value()}
@@ -199,15 +201,15 @@ def test_nothing_but_the_error_reaches_a_terminal(warehouse: Warehouse) -> None:
 def test_a_slow_run_is_an_alarm_once_with_an_event_that_tells_it(
     warehouse: Warehouse, long_csv_log: Path, events: list[Any]
 ) -> None:
-    ingest_jobs(IngestParams(paths=[str(long_csv_log)], source="slow", with_summary=False, warehouse=warehouse))
+    call(jobs_ingest, IngestParams(paths=[str(long_csv_log)], source="slow", with_summary=False, warehouse=warehouse))
     params = WatchFlowParams(source="slow", warehouse=warehouse)
-    assert watch_jobs(params)["n_alarms"] >= 1
+    assert call(jobs_watch, params)["n_alarms"] >= 1
     told = emitted("whorl.jobs.alarm")
     [event] = [one for one in told if "run r10 " in one.payload["message"]]
     assert event.payload["evidence"]["runtime_s"] == 6000
     assert event.resource["whorl.source"] == "slow"
     assert "r10" in artifact("jobs-slow-alarms")
-    assert watch_jobs(params)["n_alarms"] == 0
+    assert call(jobs_watch, params)["n_alarms"] == 0
     assert len(emitted("whorl.jobs.alarm")) == len(told)
     assert "No run was slow" in artifact("jobs-slow-alarms")
 
@@ -217,7 +219,7 @@ def test_a_recording_gets_a_folder_of_its_own_run(monkeypatch: pytest.MonkeyPatc
 
     figures = {"isolation": "threads", "n_runs": 3, "own_cores_ratio": 0.01}
     monkeypatch.setattr(jobs, "record", lambda params, folder: {"folder": folder} | figures)
-    found = [record_jobs(RecordFlowParams(folder=f"{tmp_path}/jobs-{{run}}")) for _ in range(2)]
+    found = [call(jobs_record, RecordFlowParams(folder=f"{tmp_path}/jobs-{{run}}")) for _ in range(2)]
     folders = [one["folder"] for one in found]
     assert found[0] == {"folder": folders[0]} | figures
     assert len(set(folders)) == 2
@@ -229,7 +231,7 @@ def test_a_training_names_its_shapes_and_shows_its_figures_beside_the_baselines(
     trained_log: Warehouse, quick_training: EvaluateParams
 ) -> None:
     first = cards(trained_log.models)[0]
-    found = train_jobs(TrainFlowParams(source="log", evaluate=quick_training, warehouse=trained_log))
+    found = call(jobs_train, TrainFlowParams(source="log", evaluate=quick_training, warehouse=trained_log))
     assert found["champion_id"] == first.model_id != found["model_id"]
     assert [name.rsplit("-", 1)[0] for name in found["shapes"].values()] == ["ratio-2", "delta-2"]
     page = artifact("jobs-log-model")
@@ -247,7 +249,7 @@ def test_a_training_names_its_shapes_and_shows_its_figures_beside_the_baselines(
 
 
 def test_predictions_are_written_and_the_riskiest_listed_first(trained_log: Warehouse) -> None:
-    found = predict_jobs(PredictFlowParams(source="log", warehouse=trained_log))
+    found = call(jobs_predict, PredictFlowParams(source="log", warehouse=trained_log))
     assert found["n_jobs"] == 12
     rows = fetch(trained_log, "SELECT * FROM jobs.predictions ORDER BY exceeds_2x_share DESC")
     assert set(rows["model_id"]) == {found["model_id"]}
@@ -264,14 +266,14 @@ def test_predictions_are_written_and_the_riskiest_listed_first(trained_log: Ware
 def test_a_prediction_without_a_model_says_how_to_make_one(job_log: Callable[..., Warehouse]) -> None:
     warehouse = job_log([{"runtime_s": 1.0}])
     with pytest.raises(NotFound, match="no trained model yet; make one with whorl jobs train --source log"):
-        predict_jobs(PredictFlowParams(source="log", warehouse=warehouse))
+        call(jobs_predict, PredictFlowParams(source="log", warehouse=warehouse))
 
 
 @pytest.mark.slow
 def test_two_experiments_can_be_compared(trained_log: Warehouse, quick_training: EvaluateParams) -> None:
     longer = quick_training.model_copy(update={"baseline_trees": 10})
     for params in (quick_training, longer):
-        figures = evaluate_jobs(EvaluateFlowParams(source="log", evaluate=params, warehouse=trained_log))
+        figures = call(jobs_evaluate, EvaluateFlowParams(source="log", evaluate=params, warehouse=trained_log))
         assert figures["n"] == 720
         assert "predicted" in Path(figures["report"]).read_text()
     second, first = list_runs(trained_log)["run_id"]
@@ -293,7 +295,7 @@ def test_logs_are_evaluated_without_being_kept(
     starts = pd.Timestamp("2026-01-01") + pd.to_timedelta(range(len(runs)), unit="min")
     file = tmp_path / "night.csv"
     runs.assign(run_id=range(len(runs)), started_at=starts).to_csv(file, index=False)
-    found = evaluate_jobs(EvaluateFlowParams(logs=[str(file)], evaluate=quick_training, warehouse=warehouse))
+    found = call(jobs_evaluate, EvaluateFlowParams(logs=[str(file)], evaluate=quick_training, warehouse=warehouse))
     assert (found["n"], found["groups"]) == (240, 12)
     assert "night.csv" in artifact("jobs-logs-evaluation")
     assert list_runs(warehouse)["flow"].to_list() == ["jobs-evaluate"]
@@ -304,7 +306,9 @@ def test_a_characterisation_shows_table_2_and_the_elbow(
     job_log: Callable[..., Warehouse], varied_runs: Callable[..., Any], quick_training: EvaluateParams
 ) -> None:
     warehouse = job_log(varied_runs(), source="shaped")
-    found = characterise_jobs(CharacteriseFlowParams(source="shaped", evaluate=quick_training, warehouse=warehouse))
+    found = call(
+        jobs_characterise, CharacteriseFlowParams(source="shaped", evaluate=quick_training, warehouse=warehouse)
+    )
     assert (found["n_groups"], found["k"]) == (12, {"ratio": 2, "delta": 2})
     page = artifact("jobs-shaped-shapes")
     assert "2 shapes (ratio) of 12 jobs with at least 10 runs in the history; the curve of inertia" in page
@@ -319,16 +323,16 @@ def test_a_characterisation_shows_table_2_and_the_elbow(
 def test_a_new_summary_writes_the_page_of_what_comes_next_anew_once_something_stands_on_it(
     trained_log: Warehouse,
 ) -> None:
-    predicted = Path(predict_jobs(PredictFlowParams(source="log", warehouse=trained_log))["report"])
+    predicted = Path(call(jobs_predict, PredictFlowParams(source="log", warehouse=trained_log))["report"])
     predicted.write_text("of the files of then")
-    found = summarise_jobs(SummaryFlowParams(source="log", warehouse=trained_log))
+    found = call(jobs_summary, SummaryFlowParams(source="log", warehouse=trained_log))
     assert found["report"] == str(predicted)
     assert found["data_version"] in predicted.read_text()
 
 
 def test_a_source_of_which_nothing_is_predicted_has_a_page_too(job_log: Callable[..., Warehouse]) -> None:
     warehouse = job_log([{"runtime_s": float(i)} for i in range(1, 9)], source="plain")
-    found = summarise_jobs(SummaryFlowParams(source="plain", warehouse=warehouse))
+    found = call(jobs_summary, SummaryFlowParams(source="plain", warehouse=warehouse))
     assert found["report"] == str(warehouse.home / "reports" / "jobs-plain.html")
     assert Path(found["report"]).exists()
 
@@ -337,7 +341,7 @@ def test_a_source_of_which_nothing_is_predicted_has_a_page_too(job_log: Callable
 def test_a_model_that_has_seen_all_runs_of_the_riskiest_job_is_shown_without_a_figure(trained_log: Warehouse) -> None:
     with writing(trained_log) as connection, transaction(connection):
         connection.execute("DELETE FROM jobs.runs WHERE submitted_at >= TIMESTAMP '2026-01-01 09:00:00'")
-    predict_jobs(PredictFlowParams(source="log", warehouse=trained_log))
+    call(jobs_predict, PredictFlowParams(source="log", warehouse=trained_log))
     page = artifact("jobs-log-predictions")
     assert "The next runs of source log" in page
     assert "data:image" not in page
@@ -349,10 +353,10 @@ EXPLAIN = ExplainParams(n_longest=4, n_riskiest=3)
 @pytest.mark.usefixtures("prefect_server")
 @pytest.mark.slow
 def test_the_longest_runs_and_the_riskiest_jobs_get_reasons(trained_log: Warehouse) -> None:
-    from flows.jobs import explain_jobs
+    from flows.jobs import jobs_explain
 
     params = ExplainFlowParams(source="log", explain=EXPLAIN, warehouse=trained_log)
-    found = explain_jobs(params)
+    found = call(jobs_explain, params)
     reasons = fetch(trained_log, "SELECT * FROM jobs.reasons")
     assert (found["n_runs"], found["n_next"], found["n_reasons"]) == (4, 3, len(reasons))
     assert found["mrr"] is None  # nobody recorded a cause here
@@ -366,16 +370,16 @@ def test_the_longest_runs_and_the_riskiest_jobs_get_reasons(trained_log: Warehou
     assert "need not be causes" in page
     assert found["report"] in page.replace("\\", "")
     assert "whorl jobs explain --source log" not in Path(found["report"]).read_text()  # nothing lacks
-    assert explain_jobs(params) == found
+    assert call(jobs_explain, params) == found
     assert len(fetch(trained_log, "SELECT * FROM jobs.reasons")) == len(reasons)
 
 
 @pytest.mark.usefixtures("prefect_server")
 def test_a_source_without_a_model_fails_with_one_line(trained_log: Warehouse) -> None:
-    from flows.jobs import explain_jobs
+    from flows.jobs import jobs_explain
 
     with pytest.raises(NotFound, match="source 'other' has no trained model yet; make one with whorl jobs train"):
-        explain_jobs(ExplainFlowParams(source="other", explain=EXPLAIN, warehouse=trained_log))
+        call(jobs_explain, ExplainFlowParams(source="other", explain=EXPLAIN, warehouse=trained_log))
 
 
 def test_a_long_run_that_nothing_explains_is_said_to_be_so(trained_log: Warehouse) -> None:
@@ -448,7 +452,7 @@ def spare_log(spare_home: Path) -> Warehouse:
 @pytest.mark.usefixtures("prefect_server")
 def test_scenarios_are_answered_written_and_told_and_what_the_log_has_not_is_a_line(spare_log: Warehouse) -> None:
     params = WhatIfFlowParams(source="log", whatif=PARAMS, sets=["spare_multiplier=1", "input=x2"], warehouse=spare_log)
-    found = ask_jobs(params)
+    found = call(jobs_whatif, params)
     assert found["scenarios"] == ["no_spare", "spare_multiplier=1, input_bytes=x2"]
     assert set(found["refused"]) == {"newest_sku", "steady_load"}
     assert found["right_share"]["no_spare"] == pytest.approx(1.0, abs=0.1)
@@ -462,7 +466,7 @@ def test_scenarios_are_answered_written_and_told_and_what_the_log_has_not_is_a_l
     assert page.count("data:image/png;base64,") == 2  # who moves where, for each answer
     assert found["report"] in page.replace("\\", "")
     assert "spare_multiplier=1" in Path(found["report"]).read_text()
-    again = ask_jobs(params)
+    again = call(jobs_whatif, params)
     assert again == found
     assert len(fetch(spare_log, "SELECT 1 FROM jobs.what_ifs")) == len(rows)
 
@@ -470,13 +474,13 @@ def test_scenarios_are_answered_written_and_told_and_what_the_log_has_not_is_a_l
 @pytest.mark.usefixtures("prefect_server")
 def test_a_log_that_no_scenario_fits_is_one_line(trained_log: Warehouse) -> None:
     with pytest.raises(BadInput, match=r"^what-if spare_multiplier=0: the log says nothing of spare tokens"):
-        ask_jobs(WhatIfFlowParams(source="log", whatif=PARAMS, warehouse=trained_log))
+        call(jobs_whatif, WhatIfFlowParams(source="log", whatif=PARAMS, warehouse=trained_log))
 
 
 @pytest.mark.usefixtures("prefect_server")
 def test_a_source_without_a_model_is_told_how_to_get_one(spare_log: Warehouse) -> None:
     with pytest.raises(NotFound, match="source 'other' has no trained model yet"):
-        ask_jobs(WhatIfFlowParams(source="other", whatif=PARAMS, warehouse=spare_log))
+        call(jobs_whatif, WhatIfFlowParams(source="other", whatif=PARAMS, warehouse=spare_log))
 
 
 def test_the_page_shows_what_was_measured_beside_what_was_foretold(spare_log: Warehouse) -> None:
@@ -548,7 +552,7 @@ def test_a_slow_run_and_a_drifting_job_are_an_alarm_and_an_event_once(
     job_log: Fill, alarm_events: list[dict[str, Any]]
 ) -> None:
     params = WatchFlowParams(source="log", warehouse=job_log(the_log()))
-    n_alarms = watch_jobs(params)["n_alarms"]
+    n_alarms = call(jobs_watch, params)["n_alarms"]
     told = {event["payload"]["subject"]: event for event in alarm_events}
     assert len(told) == len(alarm_events)
     n_events = len(alarm_events)  # of many alarms the rest is one event
@@ -561,7 +565,7 @@ def test_a_slow_run_and_a_drifting_job_are_an_alarm_and_an_event_once(
     page = artifact("jobs-log-alarms")
     assert f"{n_alarms} new alarms" in page
     assert "goes on since 1 h" in page
-    assert watch_jobs(params)["n_alarms"] == 0
+    assert call(jobs_watch, params)["n_alarms"] == 0
     assert len(alarm_events) == n_events
     assert "No run was slow, and no job stopped or drifted" in artifact("jobs-log-alarms")
 
@@ -573,7 +577,7 @@ def test_what_a_killed_run_has_raised_is_announced_by_the_next(
     raised = watch_source(warehouse, "log", WatchParams(), DriftParams())
     assert len(raised) >= 2  # and the run was killed here
     assert sorted(unannounced(warehouse, "jobs", "log")) == sorted(raised)
-    found = watch_jobs(WatchFlowParams(source="log", warehouse=warehouse))
+    found = call(jobs_watch, WatchFlowParams(source="log", warehouse=warehouse))
     assert sorted(found["alarms"]) == sorted(raised)
     assert 2 <= len(alarm_events) <= len(raised)
     assert unannounced(warehouse, "jobs", "log") == []
@@ -585,7 +589,7 @@ def test_switched_off_the_watch_looks_for_slow_runs_alone(job_log: Fill) -> None
         drift=DriftParams(is_watched=False),
         warehouse=job_log(the_log()),
     )
-    watch_jobs(off)
+    call(jobs_watch, off)
     assert set(read_alarms(off.warehouse)["kind"]) == {"slow-run"}
 
 

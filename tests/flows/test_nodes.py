@@ -9,20 +9,21 @@ import pandas as pd
 import pytest
 
 from flows import nodes
+from flows.engine.forms import call
 from flows.nodes import (
     ask_for_benchmarks,
     enough_for,
-    evaluate_nodes,
     evaluation_page,
-    fingerprint_nodes,
     fingerprints_page,
-    ingest_nodes,
-    preprocess_nodes,
-    rank_nodes,
-    record_nodes,
+    nodes_evaluate,
+    nodes_fingerprint,
+    nodes_ingest,
+    nodes_preprocess,
+    nodes_rank,
+    nodes_record,
+    nodes_train,
+    nodes_watch,
     states_page,
-    train_nodes,
-    watch_nodes,
 )
 from flows.parameters import (
     NodeEvaluateParams,
@@ -40,10 +41,7 @@ from tasks.nodes.evaluate.params import EvaluateParams
 from tasks.nodes.network_steps import FingerprintedNodes
 from tasks.nodes.perona.params import FitParams, GraphParams, ModelParams, NetworkParams
 from tasks.nodes.ranking.params import ScoreParams
-from tasks.nodes.steps import (
-    land_recording,
-    landed_batches,
-)
+from tasks.nodes.steps import land_recording, landed_batches
 from tasks.nodes.verdict_steps import WatchedNodes
 from tasks.settings import Settings
 from tasks.warehouse.connection import fetch
@@ -73,7 +71,7 @@ def test_a_recording_stays_in_its_folder_unless_a_landing_folder_is_named(
     from flows import nodes
 
     monkeypatch.setattr(nodes, "record", lambda params, folder: {"folder": folder} | FIGURES)
-    found = record_nodes(NodeRecordParams(folder=str(tmp_path / "nodes")))
+    found = call(nodes_record, NodeRecordParams(folder=str(tmp_path / "nodes")))
     assert found == {"folder": str(tmp_path / "nodes")} | FIGURES | {"batches": []}
 
 
@@ -82,7 +80,7 @@ def test_the_home_of_the_worker_stands_in_the_folder(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setenv("WHORL_HOME", str(tmp_path / "there"))
     monkeypatch.setattr(nodes, "record", lambda params, folder: {"folder": folder} | FIGURES)
-    found = record_nodes(NodeRecordParams(folder="{home}/recordings/{run}"))
+    found = call(nodes_record, NodeRecordParams(folder="{home}/recordings/{run}"))
     assert found["folder"].startswith(f"{tmp_path}/there/recordings/")
     assert "{" not in found["folder"]
 
@@ -95,14 +93,14 @@ def test_what_a_recorder_has_landed_is_loaded_by_the_next_ingest(
     part = drawn_executions(nodes=1, runs=2)
     monkeypatch.setattr(nodes, "record", lambda params, folder: {"folder": str(part.parent)} | FIGURES)
     params = NodeRecordParams(folder="anywhere", landing=warehouse.landing_folder, source="fleet")
-    landed = record_nodes(params)["batches"]
+    landed = call(nodes_record, params)["batches"]
     assert len(landed) == 1
-    assert record_nodes(params)["batches"] == landed
+    assert call(nodes_record, params)["batches"] == landed
     assert not warehouse.file.exists()  # recording never writes the warehouse
     asked = NodeIngestParams(source="fleet", warehouse=warehouse)
-    found = ingest_nodes(asked)
+    found = call(nodes_ingest, asked)
     assert (found["batches"], found["n_landed"], found["n_executions"]) == (landed, 1, 12)
-    assert ingest_nodes(asked)["batches"] == []
+    assert call(nodes_ingest, asked)["batches"] == []
     assert fetch(warehouse, "SELECT count(*) AS n FROM nodes.executions WHERE source = 'fleet'")["n"].to_list() == [12]
 
 
@@ -117,7 +115,7 @@ def test_two_nodes_share_a_landing_folder_without_touching_each_other(
         land_recording(folder, address, "other", 6)
     there = warehouse.model_copy(update={"landing": address})
     assert len(landed_batches(there, "fleet")) == 2
-    assert ingest_nodes(NodeIngestParams(source="fleet", warehouse=there))["n_landed"] == 2
+    assert call(nodes_ingest, NodeIngestParams(source="fleet", warehouse=there))["n_landed"] == 2
     assert landed_batches(there, "fleet") == []
     assert len(landed_batches(there, "other")) == 2
 
@@ -126,7 +124,7 @@ def test_an_ingest_returns_keys_and_figures_and_publishes_what_it_read(
     warehouse: Warehouse, drawn_executions: Draw
 ) -> None:
     path = drawn_executions(runs=2)
-    found = ingest_nodes(NodeIngestParams(results=[str(path)], source="night", warehouse=warehouse))
+    found = call(nodes_ingest, NodeIngestParams(results=[str(path)], source="night", warehouse=warehouse))
     assert (found["n_executions"], found["n_quarantined"], len(found["batches"])) == (36, 0, 1)
     assert path.name in artifact("nodes-night-ingest")
     [run] = list_runs(warehouse).to_dict("records")
@@ -137,7 +135,7 @@ def test_an_ingest_returns_keys_and_figures_and_publishes_what_it_read(
 @pytest.mark.slow
 def test_emulated_nodes_are_called_so_where_they_are_read(warehouse: Warehouse, drawn_executions: Draw) -> None:
     path = str(drawn_executions(runs=1, types=2, is_emulated=True))
-    ingest_nodes(NodeIngestParams(results=[path], source="limits", warehouse=warehouse))
+    call(nodes_ingest, NodeIngestParams(results=[path], source="limits", warehouse=warehouse))
     page = artifact("nodes-limits-ingest")
     assert "Emulated:" in page and "3 nodes of the source are made of limits on a larger machine" in page
 
@@ -145,7 +143,7 @@ def test_emulated_nodes_are_called_so_where_they_are_read(warehouse: Warehouse, 
 @pytest.mark.slow
 def test_the_same_file_twice_adds_nothing(warehouse: Warehouse, drawn_executions: Draw) -> None:
     params = NodeIngestParams(results=[str(drawn_executions(runs=1))], warehouse=warehouse)
-    assert ingest_nodes(params) == ingest_nodes(params)
+    assert call(nodes_ingest, params) == call(nodes_ingest, params)
     assert fetch(warehouse, "SELECT count(*) AS n FROM nodes.executions")["n"].to_list() == [18]
 
 
@@ -157,18 +155,18 @@ def test_a_bad_file_is_one_line_and_does_not_hold_up_a_good_one(
     bad.write_text("no,results\n")
     paths = [str(drawn_executions(runs=1)), str(bad)]
     with pytest.raises(BadInput, match=r"bad\.csv: .*the other 1 of 2 files are loaded$") as raised:
-        ingest_nodes(NodeIngestParams(results=paths, warehouse=warehouse))
+        call(nodes_ingest, NodeIngestParams(results=paths, warehouse=warehouse))
     assert "\n" not in str(raised.value)
     assert fetch(warehouse, "SELECT count(*) AS n FROM nodes.executions")["n"].to_list() == [18]
 
 
 def test_an_empty_inbox_is_no_error_and_what_lies_in_it_is_read(warehouse: Warehouse, drawn_executions: Draw) -> None:
     params = NodeIngestParams(warehouse=warehouse)
-    assert ingest_nodes(params)["batches"] == []
+    assert call(nodes_ingest, params)["batches"] == []
     inbox = warehouse.home / "inbox-nodes"
     inbox.mkdir(parents=True)
     (inbox / "executions-0001.parquet").write_bytes(drawn_executions(runs=1).read_bytes())
-    found = ingest_nodes(params)
+    found = call(nodes_ingest, params)
     assert (found["n_executions"], found["n_landed"]) == (18, 0)
 
 
@@ -186,7 +184,7 @@ QUICK = ScoreParams(resamples=100)
 
 def test_a_preprocessing_is_registered_with_what_it_decided_of_each_metric(nodes_log: Warehouse) -> None:
     params = NodePreprocessParams(source="log", score=QUICK, warehouse=nodes_log)
-    found = preprocess_nodes(params)
+    found = call(nodes_preprocess, params)
     in_use = champion(nodes_log.models, "nodes", "log", "preprocessor")
     assert in_use is not None
     assert in_use.model_id == found["model_id"]
@@ -197,13 +195,13 @@ def test_a_preprocessing_is_registered_with_what_it_decided_of_each_metric(nodes
     page = artifact("nodes-log-metrics")
     assert f"{found['n_kept']} of {found['n_recorded']} metrics kept" in page
     assert "the paper recorded 153 metrics of six benchmarks and kept 54" in page
-    again = preprocess_nodes(params)
+    again = call(nodes_preprocess, params)
     assert again["model_id"] == found["model_id"]
     assert len(cards(nodes_log.models)) == 1
 
 
 def test_a_ranking_is_kept_and_shown_with_intervals_and_ties(nodes_log: Warehouse) -> None:
-    found = rank_nodes(NodeRankParams(source="log", score=QUICK, warehouse=nodes_log))
+    found = call(nodes_rank, NodeRankParams(source="log", score=QUICK, warehouse=nodes_log))
     assert (found["n_nodes"], found["n_executions"]) == (3, 360)
     scores = fetch(nodes_log, "SELECT * FROM nodes.scores WHERE source = 'log' AND aspect = 'cpu' ORDER BY rank")
     assert scores["node"].to_list() == ["node-1", "node-2", "node-3"]  # as drawn: 1, 0.8, 0.64
@@ -220,8 +218,8 @@ def test_a_ranking_is_kept_and_shown_with_intervals_and_ties(nodes_log: Warehous
 @pytest.mark.slow
 def test_a_second_ranking_replaces_the_first_and_keeps_its_reference(nodes_log: Warehouse) -> None:
     params = NodeRankParams(source="log", score=QUICK, warehouse=nodes_log)
-    first = rank_nodes(params)
-    second = rank_nodes(params)
+    first = call(nodes_rank, params)
+    second = call(nodes_rank, params)
     assert first == second
     counts = fetch(nodes_log, "SELECT count(*) AS n, count(DISTINCT (node, aspect)) AS m FROM nodes.scores")
     assert counts["n"].to_list() == counts["m"].to_list()
@@ -230,7 +228,7 @@ def test_a_second_ranking_replaces_the_first_and_keeps_its_reference(nodes_log: 
 
 def test_a_source_without_executions_says_how_to_get_some(nodes_log: Warehouse) -> None:
     with pytest.raises(NotFound, match="'nothing' has no executions of benchmarks; fill it with 'whorl nodes ingest"):
-        rank_nodes(NodeRankParams(source="nothing", warehouse=nodes_log))
+        call(nodes_rank, NodeRankParams(source="nothing", warehouse=nodes_log))
 
 
 @pytest.fixture(scope="session")
@@ -243,7 +241,7 @@ def quick_evaluation() -> EvaluateParams:
 def test_two_experiments_on_a_source_can_be_compared(nodes_log: Warehouse, quick_evaluation: EvaluateParams) -> None:
     for seed in (0, 1):
         asked = quick_evaluation.model_copy(update={"seed": seed})
-        figures = evaluate_nodes(NodeEvaluateParams(source="log", evaluate=asked, warehouse=nodes_log))
+        figures = call(nodes_evaluate, NodeEvaluateParams(source="log", evaluate=asked, warehouse=nodes_log))
         assert (figures["n"], figures["n_nodes"]) == (360, 3)
     second, first = list_runs(nodes_log)["run_id"]
     rows = compare_runs(nodes_log, first, second).set_index("key")
@@ -260,7 +258,7 @@ def test_files_are_evaluated_without_being_kept(
 ) -> None:
     path = drawn_executions()
     params = NodeEvaluateParams(results=[str(path)], evaluate=quick_evaluation, warehouse=warehouse)
-    found = evaluate_nodes(params)
+    found = call(nodes_evaluate, params)
     assert (found["n"], found["n_refused"]) == (360, 0)
     assert Path(found["report"]).exists()
     assert path.name in artifact("nodes-files-evaluation")
@@ -278,32 +276,32 @@ EAGER = AlarmParams(threshold=0.001, flagged=2, last=2, min_executions=2, confir
 def trained(warehouse: Warehouse, **asked: Any) -> Any:
     """A network."""
     given = {"source": "log", "variant": "ours", "model": SMALL, "score": QUICK}
-    return train_nodes(NodeTrainParams(**{**given, **asked}, warehouse=warehouse))
+    return call(nodes_train, NodeTrainParams(**{**given, **asked}, warehouse=warehouse))
 
 
 def test_a_detector_is_trained_asked_and_watched_by(nodes_log: Warehouse) -> None:
-    found = train_nodes(NodeTrainParams(source="log", score=QUICK, warehouse=nodes_log))
+    found = call(nodes_train, NodeTrainParams(source="log", score=QUICK, warehouse=nodes_log))
     assert found["figures"]["recall"] > 0.3  # a third of the doses is one deviation
     assert "To be expected over this fleet: about" in artifact("nodes-log-model")
-    told = fingerprint_nodes(NodeFingerprintParams(source="log", score=QUICK, warehouse=nodes_log))
+    told = call(nodes_fingerprint, NodeFingerprintParams(source="log", score=QUICK, warehouse=nodes_log))
     assert (told["model_id"], told["n_judged"], told["n_fingerprints"]) == (found["model_id"], 360, 0)
     assert "Executions that look degraded, and why" in artifact("nodes-log-fingerprints")
     watching = NodeWatchParams(source="log", alarm=EAGER, score=QUICK, warehouse=nodes_log)
-    seen = watch_nodes(watching)
+    seen = call(nodes_watch, watching)
     assert seen["alarms"]
     assert seen["cannot_ask"] == sorted({node for node, _, _ in seen["suspected"]})
     assert seen["asked"] == []
     assert "suspected" in artifact("nodes-log-states")
     assert Path(seen["report"]).exists()
-    assert watch_nodes(watching)["alarms"] == []
+    assert call(nodes_watch, watching)["alarms"] == []
 
 
 def test_a_network_beside_it_makes_fingerprints(nodes_log: Warehouse) -> None:
-    detector = train_nodes(NodeTrainParams(source="log", score=QUICK, warehouse=nodes_log))
+    detector = call(nodes_train, NodeTrainParams(source="log", score=QUICK, warehouse=nodes_log))
     found = trained(nodes_log)
     assert found["champion_id"] == found["model_id"]
     assert f"the figures are of the latest {found['n_tested']:,}" in artifact("nodes-log-model")
-    told = fingerprint_nodes(NodeFingerprintParams(source="log", score=QUICK, warehouse=nodes_log))
+    told = call(nodes_fingerprint, NodeFingerprintParams(source="log", score=QUICK, warehouse=nodes_log))
     assert (told["model_id"], told["network_id"]) == (detector["model_id"], found["model_id"])
     assert told["n_fingerprints"] == 360
     assert "| cpu | 1 |" in artifact("nodes-log-fingerprints")
@@ -349,7 +347,7 @@ def test_a_suspected_node_with_a_deployment_is_asked_once_for_the_benchmarks_of_
 
 def test_a_source_without_a_model_is_one_line(nodes_log: Warehouse) -> None:
     with pytest.raises(NotFound, match="no trained model of nodes yet; make one with whorl nodes train"):
-        watch_nodes(NodeWatchParams(source="log", warehouse=nodes_log))
+        call(nodes_watch, NodeWatchParams(source="log", warehouse=nodes_log))
 
 
 PAGE = 2  # deployments that the server tells of at once

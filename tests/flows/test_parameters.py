@@ -1,10 +1,12 @@
-"""What the flows about Perona's model are asked: shared fields in their order, and how settings fill them in."""
+"""How settings fill in what the flows about nodes are asked."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from flows.engine.forms import resolved_parameters
+from flows.engine.deploying import read_deployments
+from flows.engine.forms import filled_in, from_form, resolved_parameters
 from flows.parameters import (
     NodeFingerprintParams,
     NodePreprocessParams,
@@ -12,7 +14,6 @@ from flows.parameters import (
     NodeTrainParams,
     NodeTuneParams,
     NodeWatchParams,
-    filled_in,
 )
 from tasks.errors import BadSetting
 from tasks.nodes.params import NodesParams
@@ -21,8 +22,6 @@ from tasks.params import Params
 from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse
 
-SHARED = ["train", "preprocess", "score", "warehouse"]
-OF_DETECTOR = ["detect", "budget", "alarm"]
 CHANGED = {
     "preprocess": {"variant": "paper"},
     "score": {"resamples": 123},
@@ -33,13 +32,6 @@ CHANGED = {
     "alarm": {"flagged": 4},
     "model": {"fit": {"epochs": 3}},
 }
-
-
-def test_forms_of_training_and_search_show_their_own_fields_first_and_share_the_rest() -> None:
-    assert list(NodeTrainParams.model_fields) == [
-        "source", "variant", *OF_DETECTOR, "as_in_use", "trains_again", "model", *SHARED,
-    ]  # fmt: skip
-    assert list(NodeTuneParams.model_fields) == ["source", "search", "model", *SHARED]
 
 
 @pytest.mark.parametrize(
@@ -55,21 +47,22 @@ def test_forms_of_training_and_search_show_their_own_fields_first_and_share_the_
 )
 def test_settings_fill_in_what_a_deployment_of_the_flow_shows(name: str, asked: type[Params], tmp_path: Path) -> None:
     settings = Settings.model_validate({"whorl": {"home": str(tmp_path)}, "nodes": CHANGED})
-    shown = resolved_parameters(settings, name, list(asked.model_fields))
-    found = filled_in(asked, settings.nodes, settings.warehouse, "log").model_dump(mode="json")
-    assert {key: found[key] for key in shown} == shown
-    assert found["source"] == "log"
+    [entry] = [entry for entry in read_deployments() if entry.name == name]
+    shown = resolved_parameters(settings, entry.load_flow())
+    found: Any = filled_in(asked, dict(settings.nodes), source="log", warehouse=settings.warehouse)
+    assert from_form(asked, {"source": "log", **shown}) == found
+    assert found.source == "log"
 
 
 def test_what_a_flow_is_given_wins_over_the_settings(tmp_path: Path) -> None:
     other = ModelParams(fit=FitParams(epochs=2))
-    warehouse = Warehouse(home=tmp_path)
-    found = filled_in(NodeTrainParams, NodesParams(), warehouse, "log", model=other, as_in_use=False)
+    known = {"source": "log", "warehouse": Warehouse(home=tmp_path), **dict(NodesParams())}
+    found = filled_in(NodeTrainParams, known, model=other, as_in_use=False)
     assert (found.model, found.as_in_use) == (other, False)
-    watching = filled_in(NodeWatchParams, NodesParams(), warehouse, "log", asks_for_benchmarks=False)
+    watching = filled_in(NodeWatchParams, known, asks_for_benchmarks=False)
     assert not watching.asks_for_benchmarks
 
 
 def test_a_source_that_cannot_be_one_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match=r"source ' main': not a name that everyone can type"):
-        filled_in(NodeTrainParams, NodesParams(), Warehouse(home=tmp_path), " main")
+        filled_in(NodeTrainParams, dict(NodesParams()), source=" main", warehouse=Warehouse(home=tmp_path))

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from flows.engine.forms import resolved_parameters
-from flows.jobs import ingest_jobs
+from flows.engine.forms import call, resolved_parameters
+from flows.jobs import jobs_ingest
 from flows.parameters import IngestParams, UpkeepParams
-from flows.upkeep import keep_up, prune, remove_old_backups, remove_old_flow_runs, remove_old_results
+from flows.upkeep import prune, remove_old_backups, remove_old_flow_runs, remove_old_results, whorl_upkeep
 from tasks.settings import Settings, WhorlParams
 from tasks.warehouse.connection import fetch, writing
 from tasks.warehouse.copies import MANIFEST, restore
@@ -82,15 +82,15 @@ def test_what_an_upkeep_prunes_is_what_the_settings_say() -> None:
 
 
 def test_an_upkeep_of_nothing_is_no_error(prefect_server: None, warehouse: Warehouse) -> None:
-    found = keep_up(UpkeepParams(warehouse=warehouse))
+    found = call(whorl_upkeep, UpkeepParams(warehouse=warehouse))
     assert (found["backup"], found["n_rows_removed"]) == ("", 0)
 
 
 def test_what_an_upkeep_backs_up_can_be_restored(
     prefect_server: None, warehouse: Warehouse, csv_log: Path, tmp_path: Path
 ) -> None:
-    ingest_jobs(IngestParams(paths=[str(csv_log)], with_summary=False, warehouse=warehouse))
-    found = keep_up(UpkeepParams(warehouse=warehouse))
+    call(jobs_ingest, IngestParams(paths=[str(csv_log)], with_summary=False, warehouse=warehouse))
+    found = call(whorl_upkeep, UpkeepParams(warehouse=warehouse))
     elsewhere = Warehouse(home=tmp_path / "elsewhere")
     elsewhere.home.mkdir()
     restore(elsewhere, Path(found["backup"]))
@@ -107,7 +107,7 @@ def test_flow_runs_go_when_they_are_old_and_whorls(prefect_server: None, warehou
         """A flow of another project on the same server."""
 
     theirs()
-    ingest_jobs(IngestParams(paths=[str(csv_log)], with_summary=False, warehouse=warehouse))
+    call(jobs_ingest, IngestParams(paths=[str(csv_log)], with_summary=False, warehouse=warehouse))
     assert remove_old_flow_runs.fn(90) == 0
     assert remove_old_flow_runs.fn(1e-9) >= 1
     with get_client(sync_client=True) as client:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from flows.engine.forms import call
 from flows.parameters import (
     FingerprintFlowParams,
     WorkloadEvaluateParams,
@@ -19,13 +20,13 @@ from flows.parameters import (
     WorkloadWatchParams,
 )
 from flows.workloads import (
-    evaluate_workloads,
-    fingerprint_workloads,
-    identify_workloads,
-    ingest_workloads,
-    record_workloads,
-    train_workloads,
-    watch_workloads,
+    workloads_evaluate,
+    workloads_fingerprint,
+    workloads_identify,
+    workloads_ingest,
+    workloads_record,
+    workloads_train,
+    workloads_watch,
 )
 from tasks.errors import BadInput, MissingTool, NotFound
 from tasks.warehouse.alarms import read_alarms, unannounced
@@ -51,7 +52,7 @@ def test_a_recording_gets_a_folder_of_its_own_run(monkeypatch: pytest.MonkeyPatc
     from flows import workloads
 
     monkeypatch.setattr(workloads, "record", lambda params, folder: {"folder": folder} | FIGURES)
-    found = [record_workloads(WorkloadRecordParams(folder=f"{tmp_path}/workloads-{{run}}")) for _ in range(2)]
+    found = [call(workloads_record, WorkloadRecordParams(folder=f"{tmp_path}/workloads-{{run}}")) for _ in range(2)]
     folders = [one["folder"] for one in found]
     assert found[0] == {"folder": folders[0]} | FIGURES
     assert len(set(folders)) == 2
@@ -62,7 +63,7 @@ def test_an_ingest_returns_keys_and_figures_and_publishes_what_it_read(
     warehouse: Warehouse, drawn_telemetry: Draw
 ) -> None:
     path = drawn_telemetry("night", n_runs=2)
-    found = ingest_workloads(WorkloadIngestParams(telemetry=[str(path)], source="night", warehouse=warehouse))
+    found = call(workloads_ingest, WorkloadIngestParams(telemetry=[str(path)], source="night", warehouse=warehouse))
     assert (found["n_runs"], found["n_quarantined"], len(found["batches"])) == (8, 0, 1)
     assert "night.parquet" in artifact("workloads-night-ingest")
     [run] = list_runs(warehouse).to_dict("records")
@@ -73,7 +74,7 @@ def test_an_ingest_returns_keys_and_figures_and_publishes_what_it_read(
 @pytest.mark.slow
 def test_the_same_file_twice_adds_nothing(warehouse: Warehouse, drawn_telemetry: Draw) -> None:
     params = WorkloadIngestParams(telemetry=[str(drawn_telemetry("twice", n_runs=1))], warehouse=warehouse)
-    assert ingest_workloads(params) == ingest_workloads(params)
+    assert call(workloads_ingest, params) == call(workloads_ingest, params)
     assert fetch(warehouse, "SELECT count(*) AS n FROM workloads.runs")["n"].to_list() == [4]
 
 
@@ -85,25 +86,25 @@ def test_a_bad_file_is_one_line_and_does_not_hold_up_a_good_one(
     bad.write_text("no,telemetry\n")
     paths = [str(drawn_telemetry("good", n_runs=1)), str(bad)]
     with pytest.raises(BadInput, match=r"bad\.csv: .*; the other 1 of 2 files are loaded$") as raised:
-        ingest_workloads(WorkloadIngestParams(telemetry=paths, warehouse=warehouse))
+        call(workloads_ingest, WorkloadIngestParams(telemetry=paths, warehouse=warehouse))
     assert "\n" not in str(raised.value)
     assert fetch(warehouse, "SELECT count(*) AS n FROM workloads.runs")["n"].to_list() == [4]
 
 
 def test_an_empty_inbox_is_no_error_and_what_lies_in_it_is_read(warehouse: Warehouse, drawn_telemetry: Draw) -> None:
     params = WorkloadIngestParams(warehouse=warehouse)
-    assert ingest_workloads(params)["batches"] == []
+    assert call(workloads_ingest, params)["batches"] == []
     inbox = warehouse.home / "inbox-workloads"
     inbox.mkdir(parents=True)
     (inbox / "runs.parquet").write_bytes(drawn_telemetry("inbox", n_runs=1).read_bytes())
-    assert ingest_workloads(params)["n_runs"] == 4
+    assert call(workloads_ingest, params)["n_runs"] == 4
 
 
 def test_a_manifest_names_the_files_and_their_labels(warehouse: Warehouse, tmp_path: Path) -> None:
     (tmp_path / "one.csv").write_text("at_s,a,b\n" + "".join(f"{at},{at % 2},1\n" for at in range(9)))
     (tmp_path / "all.csv").write_text("path,workload,round\none.csv,redis,2\n")
     read = ReadParams(manifest=str(tmp_path / "all.csv"))
-    assert ingest_workloads(WorkloadIngestParams(read=read, warehouse=warehouse))["n_runs"] == 1
+    assert call(workloads_ingest, WorkloadIngestParams(read=read, warehouse=warehouse))["n_runs"] == 1
     found = fetch(warehouse, "SELECT workload, round FROM workloads.runs").to_dict("records")
     assert found == [{"workload": "redis", "round": "2"}]
 
@@ -144,21 +145,21 @@ def steps_of_last_run() -> list[str]:
 @pytest.mark.slow
 def test_the_second_fingerprinting_does_less_than_the_first(workloads_log: Warehouse) -> None:
     params = FingerprintFlowParams(source="log", fan_out=FanOutParams(runs_per_part=10), warehouse=workloads_log)
-    first = fingerprint_workloads(params)
+    first = call(workloads_fingerprint, params)
     assert (first["n_runs"], first["n_new"], first["n_done"], first["n_parts"]) == (24, 24, 0, 3)
     assert steps_of_last_run().count("cut-phases") == 3
     page = artifact("workloads-log-fingerprints")
     assert "24 runs of 24 cut now, in 3 parts; 0 had their phases" in page
     assert "| a | 6 |" in page
     assert Path(first["report"]).exists()
-    second = fingerprint_workloads(params)
+    second = call(workloads_fingerprint, params)
     assert (second["n_new"], second["n_done"], second["n_parts"]) == (0, 24, 0)
     assert "cut-phases" not in steps_of_last_run()
 
 
 @pytest.mark.slow
 def test_no_part_file_is_left_after_a_fingerprinting(workloads_log: Warehouse) -> None:
-    fingerprint_workloads(FingerprintFlowParams(source="log", warehouse=workloads_log))
+    call(workloads_fingerprint, FingerprintFlowParams(source="log", warehouse=workloads_log))
     parts = Path(workloads_log.landing_folder) / "fingerprints"
     assert [path for path in parts.rglob("*") if path.is_file()] == []
 
@@ -173,8 +174,8 @@ def test_an_address_of_ray_without_prefect_ray_is_one_line(
     fan_out = FanOutParams(ray_address="ray://head:10001")
     told = r"'ray://head:10001', and the Python package prefect-ray is not installed; .*pip install .*\[ray\]"
     with pytest.raises(MissingTool, match=told):
-        fingerprint_workloads(FingerprintFlowParams(source="log", fan_out=fan_out, warehouse=workloads_log))
-    found = fingerprint_workloads(FingerprintFlowParams(source="log", warehouse=workloads_log))
+        call(workloads_fingerprint, FingerprintFlowParams(source="log", fan_out=fan_out, warehouse=workloads_log))
+    found = call(workloads_fingerprint, FingerprintFlowParams(source="log", warehouse=workloads_log))
     assert found["n_new"] == 24  # nothing was lost
 
 
@@ -188,7 +189,7 @@ def test_a_training_shows_what_it_made_of_the_held_out_runs(
     workloads_log: Warehouse, quick_identify: IdentifyParams
 ) -> None:
     params = WorkloadTrainParams(source="log", identify=quick_identify, train=ALONE, warehouse=workloads_log)
-    found = train_workloads(params)
+    found = call(workloads_train, params)
     assert (found["champion_id"], found["held_out"]) == (found["model_id"], "round 3")
     page = artifact("workloads-log-model")
     assert "16 runs of 4 workloads. It is in use now." in page
@@ -202,7 +203,7 @@ def test_a_training_shows_what_it_made_of_the_held_out_runs(
 
 def test_identifications_are_kept_and_shown_with_their_reasons(identifying_log: Warehouse) -> None:
     params = WorkloadIdentifyParams(source="log", warehouse=identifying_log)
-    found = identify_workloads(params)
+    found = call(workloads_identify, params)
     assert (found["n_runs"], found["n_known"] + found["n_unknown"]) == (24, 24)
     assert fetch(identifying_log, "SELECT count(*) AS n FROM workloads.identifications")["n"].to_list() == [24]
     page = artifact("workloads-log-identifications")
@@ -210,15 +211,15 @@ def test_identifications_are_kept_and_shown_with_their_reasons(identifying_log: 
     assert "| a-00 | a |" in page
     assert "What ran when" in page and pictures_in(page) == 1
     assert pictures_in(artifact("workloads-log-summary")) >= 1
-    assert identify_workloads(params)["n_runs"] == 0
+    assert call(workloads_identify, params)["n_runs"] == 0
     assert "No run that had not been identified before" in artifact("workloads-log-identifications")
-    one = identify_workloads(WorkloadIdentifyParams(source="log", run_ids=["b-01"], warehouse=identifying_log))
+    one = call(workloads_identify, WorkloadIdentifyParams(source="log", run_ids=["b-01"], warehouse=identifying_log))
     assert one["run_ids"] == ["b-01"]
 
 
 def test_an_identification_without_a_model_says_how_to_make_one(workloads_log: Warehouse) -> None:
     with pytest.raises(NotFound, match="make one with whorl workloads train --source log"):
-        identify_workloads(WorkloadIdentifyParams(source="log", warehouse=workloads_log))
+        call(workloads_identify, WorkloadIdentifyParams(source="log", warehouse=workloads_log))
 
 
 @pytest.fixture(scope="session")
@@ -235,7 +236,9 @@ def test_two_experiments_on_a_source_can_be_compared(
 ) -> None:
     for seed in (0, 1):
         asked = quick_evaluation.model_copy(update={"seed": seed})
-        figures = evaluate_workloads(WorkloadEvaluateParams(source="log", evaluate=asked, warehouse=workloads_log))
+        figures = call(
+            workloads_evaluate, WorkloadEvaluateParams(source="log", evaluate=asked, warehouse=workloads_log)
+        )
         assert (figures["n"], figures["classes"]) == (24, 4)
     second, first = list_runs(workloads_log)["run_id"]
     rows = compare_runs(workloads_log, first, second).set_index("key")
@@ -255,7 +258,7 @@ def test_files_are_evaluated_without_being_kept(
 ) -> None:
     path = drawn_telemetry("evening")
     params = WorkloadEvaluateParams(telemetry=[str(path)], evaluate=quick_evaluation, warehouse=warehouse)
-    assert evaluate_workloads(params)["n"] == 24
+    assert call(workloads_evaluate, params)["n"] == 24
     assert "evening.parquet" in artifact("workloads-files-evaluation")
     assert fetch(warehouse, "SELECT count(*) AS n FROM workloads.runs")["n"].to_list() == [0]
 
@@ -296,25 +299,25 @@ def test_what_should_not_run_is_one_alarm_and_one_event_however_often_it_is_look
         source="log", watch=WatchParams(expected=["b"], min_confidence=0), warehouse=identifying_log
     )
     runs_now("b-00")
-    calm = watch_workloads(params)
+    calm = call(workloads_watch, params)
     assert (calm["n_alarms"], calm["run_ids"]) == (0, ["live-b-00"])
     assert "Nothing runs that should not" in artifact("workloads-log-alarms")
     runs_now("a-05")  # of the same minute as it was recorded in, later than b-00
-    found = watch_workloads(params)
+    found = call(workloads_watch, params)
     assert found["n_alarms"] == 1
     [event] = events
     assert event["event"] == "whorl.workloads.alarm"
     assert "1 new alarm" in artifact("workloads-log-alarms")
     assert "What ran when" in artifact("workloads-log-alarms")
     assert "data:image/png;base64," in artifact("workloads-log-alarms")
-    assert watch_workloads(params)["n_alarms"] == 0
+    assert call(workloads_watch, params)["n_alarms"] == 0
     assert len(events) == 1
     assert len(read_alarms(identifying_log)) == 1
 
 
 def test_what_is_looked_at_is_kept_without_a_label(identifying_log: Warehouse, runs_now: Callable[[str], None]) -> None:
     runs_now("b-00")
-    watch_workloads(WorkloadWatchParams(source="log", warehouse=identifying_log))
+    call(workloads_watch, WorkloadWatchParams(source="log", warehouse=identifying_log))
     found = fetch(identifying_log, "SELECT workload FROM workloads.runs WHERE run_id = 'live-b-00'")
     assert found["workload"].isna().to_list() == [True]
     files = list((identifying_log.home / "recordings" / "workloads-live").iterdir())
@@ -330,7 +333,7 @@ def test_the_newest_runs_of_a_source_are_looked_at_without_recording(
 
     monkeypatch.setattr("tasks.workloads.record.live.record_live", refuse)
     watch = WatchParams(look_at="newest", newest=3, expected=["nothing"])
-    found = watch_workloads(WorkloadWatchParams(source="log", watch=watch, warehouse=identifying_log))
+    found = call(workloads_watch, WorkloadWatchParams(source="log", watch=watch, warehouse=identifying_log))
     assert len(found["run_ids"]) == 3
     assert found["n_alarms"] >= 1
 
@@ -343,7 +346,7 @@ def test_what_a_killed_watch_has_raised_is_announced_by_the_next(
     model_steps.identify(identifying_log, "log", run_ids, "all")
     raised = watch_steps.watch(identifying_log, "log", run_ids, watch)
     assert raised and events == []  # and it was killed here
-    found = watch_workloads(WorkloadWatchParams(source="log", watch=watch, warehouse=identifying_log))
+    found = call(workloads_watch, WorkloadWatchParams(source="log", watch=watch, warehouse=identifying_log))
     assert sorted(found["alarms"]) == sorted(raised)
     assert len(events) == len(raised)
     assert unannounced(identifying_log, "workloads", "log") == []
@@ -354,7 +357,7 @@ def test_nothing_is_recorded_that_nobody_can_identify(
 ) -> None:
     monkeypatch.setattr("tasks.workloads.record.live.record_live", lambda *_: pytest.fail("recorded"))
     with pytest.raises(NotFound, match="has no model of workloads yet"):
-        watch_workloads(WorkloadWatchParams(source="log", warehouse=workloads_log))
+        call(workloads_watch, WorkloadWatchParams(source="log", warehouse=workloads_log))
 
 
 def test_a_recording_that_is_there_is_not_made_again(
@@ -380,4 +383,4 @@ def test_a_machine_that_the_model_cannot_see_fails_the_watch_and_does_not_pass_f
     bare = replace(run, run_id="live", workload=None, counters=counters)
     monkeypatch.setattr("tasks.workloads.record.live.record_live", lambda *_: bare)
     with pytest.raises(BadInput, match="the model in use cannot see what runs: run live: lacks 6 of 6 counters"):
-        watch_workloads(WorkloadWatchParams(source="log", warehouse=workloads_log))
+        call(workloads_watch, WorkloadWatchParams(source="log", warehouse=workloads_log))

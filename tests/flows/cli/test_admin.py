@@ -138,7 +138,7 @@ def test_the_demo_answers_speaks_while_it_works_and_leaves_the_home_alone(
     steps = ("jobs: land log", "jobs: predict", "workloads: identify", "nodes: train")
     assert all(f" s  {step}\n" in ended.err for step in steps), ended.err
     assert [path.name for path in home.iterdir()] == ["demo"]
-    monkeypatch.setattr("flows.demo.tell_demo", None)  # what asks again fails
+    monkeypatch.setattr("flows.engine.forms.call", None)  # what asks again fails
     again = whorl("demo")
     assert (again.code, again.out, again.err) == (0, ended.out, "")
 
@@ -151,7 +151,7 @@ def test_flags_of_an_ingest_reach_the_flow(whorl: Whorl, csv_log: Path, monkeypa
         asked.append(params)
         raise BadInput("a.csv", "nothing in it", "rows")
 
-    monkeypatch.setattr("flows.jobs.ingest_jobs", refuse)
+    monkeypatch.setattr("flows.engine.forms.call", lambda _, params: refuse(params))
     flags = ["--time-zone", "Europe/Berlin", "--map", "run_id=id", "--map", "name=a=b", "--pseudonymise"]
     ended = whorl("jobs", "ingest", csv_log, "-s", "mine", "--reader", "own", *flags)
     assert ended.code == 3
@@ -173,7 +173,7 @@ def test_flags_of_a_recording_are_checked_like_settings(
         asked.append(params)
         return {"folder": params.folder} | found
 
-    monkeypatch.setattr("flows.jobs.record_jobs", record)
+    monkeypatch.setattr("flows.engine.forms.call", lambda _, params: record(params))
     flags = ["--minutes", 2, "--jobs", 9, "--isolation", "threads"]
     ended = whorl("jobs", "record", *flags, "--out", tmp_path / "out")
     assert ended.out == f"{tmp_path}/out\n"
@@ -230,7 +230,7 @@ def test_flags_of_a_recording_of_workloads_are_checked_like_settings(
         asked.append(params)
         return {"folder": params.folder} | found
 
-    monkeypatch.setattr("flows.workloads.record_workloads", record)
+    monkeypatch.setattr("flows.engine.forms.call", lambda _, params: record(params))
     monkeypatch.setattr("tasks.workloads.record.campaign.missing_needs", lambda programs: [])
     ended = whorl("workloads", "record", "--minutes", 9, "-w", "redis", "-w", "nginx", "--out", tmp_path / "out")
     assert ended.out == f"{tmp_path}/out\n"

@@ -11,10 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from tasks.jobs.intake import (
-    Intake,
-    land_log,
-)
+from tasks.jobs.intake import Intake, land_log
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.hashes import hash_tables

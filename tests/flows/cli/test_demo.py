@@ -10,17 +10,7 @@ import pytest
 
 from flows.cli.demo import show_told
 from flows.cli.invocation import Invocation
-from flows.demo import (
-    AdviceTold,
-    BestIn,
-    Degrading,
-    Near,
-    NodesTold,
-    Riskiest,
-    Told,
-    VerdictsTold,
-    WorkloadTold,
-)
+from flows.demo import AdviceTold, BestIn, Degrading, Near, NodesTold, Riskiest, Told, VerdictsTold, WorkloadTold
 
 RISKIEST = Riskiest(
     group_key="load#1a2b3c4d",
@@ -209,7 +199,7 @@ def runs_of_the_flow(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             (home / "demo" / name).write_text(f"made of {params.jobs.summary.min_support}")
         return TOLD
 
-    monkeypatch.setattr("flows.demo.tell_demo", tell)
+    monkeypatch.setattr("flows.engine.forms.call", lambda _, params: tell(params))
     return asked
 
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from flows.cli.invocation import Invocation, flow_running, progress_bar
+from flows.cli.invocation import Invocation, progress_bar, run_flow
 from tasks.progress import report_progress
 
 
@@ -65,7 +65,7 @@ def test_what_a_flow_prints_does_not_reach_stdout(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Invocation, "prepare_flows", lambda self: None)
-    with flow_running(Invocation()):
+    with run_flow(Invocation()):
         print("a chatty library")
     written = capsys.readouterr()
     assert (written.out, written.err) == ("", "   0 s  starting Prefect\na chatty library\n")

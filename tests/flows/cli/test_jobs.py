@@ -320,7 +320,7 @@ def test_the_next_command_after_an_ingest_can_be_pasted(
     warehouse = job_log([{"runtime_s": 1.0}], source=source)
     summarise(warehouse, source, SummaryParams())
     ended = {"batches": [], "data_version": "0", "report": "r.html"}
-    monkeypatch.setattr(jobs, "_ingested", lambda *_: ended)
+    monkeypatch.setattr(jobs, "run_flow", lambda *_, **__: ended)
     (tmp_path / "log.csv").write_text("run_id,name,started_at,runtime_s\n")
     noted = whorl("jobs", "ingest", tmp_path / "log.csv", "--source", source).err
     assert noted.startswith("next: ")
@@ -354,7 +354,7 @@ def test_settings_of_alarms_and_drift_reach_the_flow(
         return {"alarms": [], "n_alarms": 0}
 
     monkeypatch.setattr(Invocation, "prepare_flows", lambda self: None)
-    monkeypatch.setattr("flows.jobs.watch_jobs", watch)
+    monkeypatch.setattr("flows.engine.forms.call", lambda _, params: watch(params))
     settings = {
         "WHORL_JOBS__WATCH__LOOK_BACK_DAYS": "3",
         "WHORL_JOBS__WATCH__ALARMS_PER_DAY": "0.5",
@@ -392,20 +392,13 @@ def run_whorl(home: Path, *arguments: object) -> "subprocess.CompletedProcess[st
 @pytest.fixture
 def without_flows(monkeypatch: pytest.MonkeyPatch, quick_training: EvaluateParams) -> None:
     """The steps alone, without a flow around them."""
-    monkeypatch.setattr(
-        jobs,
-        "_trained",
-        lambda _, settings, source: {
-            **steps.train(settings.warehouse, source, quick_training, "r"),
-            "report": "/reports/next.html",
-        },
-    )
-    params = quick_training.predict.characterise
-    monkeypatch.setattr(
-        jobs,
-        "_written",
-        lambda _, settings, source: steps.characterise(settings.warehouse, source, params),
-    )
+
+    def run(_: Any, name: str, settings: Any, *, source: str) -> Any:
+        if name == "jobs-train":
+            return {**steps.train(settings.warehouse, source, quick_training, "r"), "report": "/reports/next.html"}
+        return steps.characterise(settings.warehouse, source, quick_training.predict.characterise)
+
+    monkeypatch.setattr(jobs, "run_flow", run)
 
 
 def test_a_training_shows_model_shapes_and_baselines(whorl: Whorl, trained_log: Warehouse, without_flows: None) -> None:

@@ -190,7 +190,7 @@ def test_a_recording_that_may_repeat_nothing_more_says_what_to_raise(
     told = {"campaign": "c", "isolation": "none", "nodes": ["n"], "n_planned": 6, "n_clean": n_clean, "n_new": n_new}
     told |= {"n_failed": 0, "unavailable": {}, "sampler_cores": 0.0}
     monkeypatch.setattr("tasks.nodes.record.campaign.runnable", lambda params: None)  # the tools may be missing here
-    monkeypatch.setattr("flows.nodes.record_nodes", lambda params: {"folder": params.folder} | told)
+    monkeypatch.setattr("flows.engine.forms.call", lambda _, params: {"folder": params.folder} | told)
     ended = whorl("nodes", "record", "--runs", 1)
     assert ended.code == 0, ended.err
     assert ("repeated 2 times already; raise nodes.record.repeats" in ended.err) is is_said

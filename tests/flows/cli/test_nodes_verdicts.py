@@ -125,22 +125,22 @@ def facts_of(out: str) -> dict[str, str]:
     return {name: value[0] for name, *value in parted if value}
 
 
-def asked_by(monkeypatch: pytest.MonkeyPatch, flow: str, found: dict[str, Any]) -> list[Any]:
+def asked_by(monkeypatch: pytest.MonkeyPatch, found: dict[str, Any]) -> list[Any]:
     """What a flow is asked from now on; it finds `found`."""
     asked: list[Any] = []
 
-    def run(params: Any) -> dict[str, Any]:
+    def run(_: Any, params: Any) -> dict[str, Any]:
         asked.append(params)
         return found
 
-    monkeypatch.setattr(flow, run)
+    monkeypatch.setattr("flows.engine.forms.call", run)
     return asked
 
 
 def test_flags_of_a_training_reach_the_flow(
     whorl: Whorl, monkeypatch: pytest.MonkeyPatch, nodes_log: Warehouse
 ) -> None:
-    asked = asked_by(monkeypatch, "flows.nodes.train_nodes", TRAINED)
+    asked = asked_by(monkeypatch, TRAINED)
     for flags in ([], ["--variant", "paper", "--epochs", 3, "--seed", 5], ["--fresh"]):
         assert whorl("nodes", "train", *flags).code == 0
     assert [(one.as_in_use, one.trains_again) for one in asked] == [(True, False), (False, False), (False, True)]
@@ -155,7 +155,7 @@ def test_a_flag_changes_the_parameters_of_the_model_in_use_and_leaves_the_others
     whorl: Whorl, monkeypatch: pytest.MonkeyPatch, model_in_use: Warehouse
 ) -> None:
     """A search must not be lost to a training with another seed."""
-    asked = asked_by(monkeypatch, "flows.nodes.train_nodes", TRAINED)
+    asked = asked_by(monkeypatch, TRAINED)
     seeded = ["--variant", "ours", "--seed", 5]
     for flags in (seeded, [*seeded, "--fresh"], ["--variant", "paper"], ["--variant", "ours"]):
         assert whorl("nodes", "train", *flags).code == 0
@@ -176,7 +176,7 @@ def test_flags_of_the_network_are_refused_without_it(whorl: Whorl, nodes_log: Wa
 def test_a_detector_tells_what_it_found_and_what_its_threshold_costs(
     whorl: Whorl, monkeypatch: pytest.MonkeyPatch, nodes_log: Warehouse
 ) -> None:
-    asked_by(monkeypatch, "flows.nodes.train_nodes", DETECTED)
+    asked_by(monkeypatch, DETECTED)
     ended = whorl("nodes", "train")
     facts = facts_of(ended.out)
     assert facts["learned"] == "1,216 executions, 240 of them known to be stressed"
@@ -184,7 +184,7 @@ def test_a_detector_tells_what_it_found_and_what_its_threshold_costs(
     assert facts["false alarms"] == (
         "To be expected over this fleet: about 0.9 false alarms a day, at 2,880 executions a day."
     )
-    asked_by(monkeypatch, "flows.nodes.train_nodes", {**DETECTED, "n_stressed": 0, "figures": {}})
+    asked_by(monkeypatch, {**DETECTED, "n_stressed": 0, "figures": {}})
     facts = facts_of(whorl("nodes", "train").out)
     assert facts["verdicts by"] == "headline metrics alone, as no stress is known" and "recall" not in facts
 
@@ -201,7 +201,7 @@ def test_flags_of_a_search_reach_the_flow_and_what_it_found_is_told(
         "n_resumed": 2,
         "trials": "/searches/t.parquet",
     }
-    asked = asked_by(monkeypatch, "flows.nodes.tune_nodes", {**found, "trained": TRAINED, "report": TRAINED["report"]})
+    asked = asked_by(monkeypatch, {**found, "trained": TRAINED, "report": TRAINED["report"]})
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         ended = whorl("nodes", "tune", "--trials", 9, "--ray-address", address)
@@ -219,7 +219,7 @@ def test_flags_of_a_search_reach_the_flow_and_what_it_found_is_told(
 def test_a_training_tells_what_is_in_use_and_what_it_rests_on(
     whorl: Whorl, monkeypatch: pytest.MonkeyPatch, nodes_log: Warehouse
 ) -> None:
-    asked_by(monkeypatch, "flows.nodes.train_nodes", TRAINED)
+    asked_by(monkeypatch, TRAINED)
     ended = whorl("nodes", "train")
     facts = facts_of(ended.out)
     assert (facts["model"], facts["in use"]) == ("fingerprint-v-1", "this model")
@@ -231,7 +231,7 @@ def test_a_training_tells_what_is_in_use_and_what_it_rests_on(
     assert ended.out.endswith("report: /pages/nodes-log.html\n")
     assert "nothing was learned" not in ended.err
     other = {**TRAINED, "champion_id": "fingerprint-u-2", "is_from_before": True}
-    asked_by(monkeypatch, "flows.nodes.train_nodes", other)
+    asked_by(monkeypatch, other)
     again = whorl("nodes", "train")
     facts = facts_of(again.out)
     assert facts["in use"] == "fingerprint-u-2: this one was not found to be better"
@@ -243,7 +243,7 @@ def test_a_watch_asks_for_benchmarks_unless_told_not_to(
     whorl: Whorl, monkeypatch: pytest.MonkeyPatch, model_in_use: Warehouse
 ) -> None:
     found = {**WATCHED, "cannot_ask": ["node-1"], "report": "/pages/nodes-log.html"}
-    asked = asked_by(monkeypatch, "flows.nodes.watch_nodes", found)
+    asked = asked_by(monkeypatch, found)
     with writing(model_in_use) as connection, transaction(connection):
         insert_rows(connection, "nodes.states", STATES, {"source": "log", "model_id": "m"})
     ended = whorl("nodes", "watch")
@@ -336,7 +336,7 @@ HEAVY = {"prefect", "pandas", "numpy", "duckdb", "pyarrow", "altair", "torch", "
 def never_started(monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
     """Prefect takes 20 s to start: what can be told before is told before."""
     module = "nodes_verdicts" if verb in VERBS else "nodes"
-    monkeypatch.setattr(f"flows.cli.{module}.flow_running", lambda _: pytest.fail("started"))
+    monkeypatch.setattr(f"flows.cli.{module}.run_flow", lambda *_, **__: pytest.fail("started"))
 
 
 def test_help_imports_nothing_heavy() -> None:

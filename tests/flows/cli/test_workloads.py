@@ -150,7 +150,7 @@ def test_flags_of_an_ingest_reach_the_flow(whorl: Whorl, tmp_path: Path, monkeyp
         asked.append(params)
         raise BadInput("a.csv", "nothing in it", "telemetry")
 
-    monkeypatch.setattr("flows.workloads.ingest_workloads", refuse)
+    monkeypatch.setattr("flows.engine.forms.call", lambda _, params: refuse(params))
     (tmp_path / "a.csv").write_text("t,a,b\n" + "".join(f"{i},2,{i % 3}\n" for i in range(60)))
     (tmp_path / "m.csv").write_text("path,workload\na.csv,redis\n")
     flags = ["--label-from", "parent", "--map", "at_s=t", "--time-zone", "Europe/Berlin"]
@@ -170,7 +170,7 @@ def test_an_ingest_of_nothing_is_wrong_usage(whorl: Whorl) -> None:
 
 
 def test_a_mistyped_path_is_told_before_prefect_is_started(whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flows.cli.workloads.flow_running", lambda _: pytest.fail("started"))
+    monkeypatch.setattr("flows.cli.workloads.run_flow", lambda *_, **__: pytest.fail("started"))
     ended = whorl("workloads", "ingest", "/nowhere.csv")
     assert (ended.code, "/nowhere.csv: no such file or folder" in ended.err) == (3, True)
 
@@ -184,7 +184,7 @@ def test_flags_of_a_watch_reach_the_flow(
         asked.append(params.watch)
         return {"run_ids": ["live"], "model_id": "m", "alarms": [], "n_alarms": 0, "report": ""}
 
-    monkeypatch.setattr("flows.workloads.watch_workloads", watch)
+    monkeypatch.setattr("flows.engine.forms.call", lambda _, params: watch(params))
     ended = whorl("workloads", "watch", "--expect", "a", "--expect", "b", "--seconds", 10, "--subject", 77)
     assert ended.err.endswith("looked at 1 run: no new alarm\n")
     [live] = asked

@@ -4,10 +4,7 @@ import re
 
 import pytest
 
-from flows.engine.artifacts import (
-    artifact_key,
-    table,
-)
+from flows.engine.artifacts import artifact_key, table
 from tasks.markdown import plain
 
 

@@ -196,13 +196,13 @@ def test_each_node_gets_a_deployment_and_a_queue_of_its_name(prefect_server: Non
         for node in ("rack1-a", "rack1-b"):
             found = client.read_deployment_by_name(f"nodes-record/{node}")
             assert (found.work_pool_name, found.work_queue_name) == (POOL, node)
-            assert found.parameters["record"]["node"] == node
+            assert found.parameters["node"] == node
             assert found.parameters["landing"] == "memory://landing"
             assert found.parameters["source"] == "fleet"
             assert not any(schedule.active for schedule in found.schedules)
         ours = client.read_deployment_by_name("nodes-record/nodes-record")
         assert ours.work_pool_name == "whorl"
-        assert ours.parameters["record"]["node"] == ""
+        assert ours.parameters["node"] == ""
         assert client.read_deployment_by_name("nodes-ingest/nodes-ingest").parameters["source"] == "fleet"
         assert client.read_deployment_by_name("nodes-rank/nodes-rank").parameters["source"] == "fleet"
         assert "source" not in client.read_deployment_by_name("jobs-ingest/jobs-ingest").parameters

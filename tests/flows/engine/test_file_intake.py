@@ -5,15 +5,8 @@ from typing import Any
 import pytest
 
 from flows.engine import kept_runs
-from flows.engine.file_intake import (
-    load_each,
-    not_all_read,
-)
-from flows.engine.kept_runs import (
-    in_short,
-    of_evaluation,
-    of_ingest,
-)
+from flows.engine.file_intake import load_each, not_all_read
+from flows.engine.kept_runs import in_short, of_evaluation, of_ingest
 from tasks.errors import BadInput
 
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from flows.engine.deploying import (
-    DeploymentEntry,
-    read_deployments,
-)
+from flows.engine.deploying import DeploymentEntry, read_deployments
 from flows.engine.forms import (
     bounds_of,
     first_parameters,
+    form_fields,
     form_of,
+    from_form,
+    model_of,
     resolved_parameters,
     title_of,
     with_source,
@@ -42,27 +42,14 @@ def schema_of(entry: DeploymentEntry) -> dict[str, Any]:
 
 def filled_in(entry: DeploymentEntry) -> set[str]:
     flow = entry.load_flow()
-    names = list(flow.parameters.properties)
-    return set(first_parameters(Settings(), flow.name, names)) | set(resolved_parameters(Settings(), flow.name, names))
+    return set(first_parameters(Settings(), flow)) | set(resolved_parameters(Settings(), flow))
 
 
 def fields_of(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Every field of the form by its dotted place; a field that is a group carries the words of its model."""
-    definitions = schema.get("definitions", {})
-    found = dict(schema["properties"])
-    for name, model in definitions.items():
-        found |= {f"{name}.{key}": field for key, field in model.get("properties", {}).items()}
-    for field in found.values():
-        group = field.get("$ref", "").rsplit("/", 1)[-1]
-        field.setdefault("description", definitions.get(group, {}).get("description"))
-    return found
-
-
-def filled_in_by_a_person(schema: dict[str, Any]) -> set[str]:
-    """The fields of what a list holds: those that are there have values, and a new one is a person's own."""
-    lists = [field["items"] for field in fields_of(schema).values() if "$ref" in field.get("items", {})]
-    names = {items["$ref"].rsplit("/", 1)[-1] for items in lists}
-    return {place for place in fields_of(schema) if place.partition(".")[0] in names}
+    """The fields that the form draws: none of them is a group of others."""
+    fields: dict[str, dict[str, Any]] = schema["properties"]
+    assert not any("$ref" in str(field) for name, field in fields.items() if name != "expert")
+    return fields
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
@@ -72,10 +59,8 @@ def test_every_field_of_a_form_says_what_it_is(entry: DeploymentEntry) -> None:
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_every_field_of_a_form_shows_a_value(entry: DeploymentEntry) -> None:
-    required_by_design = {"Warehouse.home"}  # the deployment fills in the whole warehouse
-    schema = schema_of(entry)
-    empty = {place for place, field in fields_of(schema).items() if "default" not in field}
-    assert empty - filled_in(entry) - required_by_design - filled_in_by_a_person(schema) == set()
+    empty = {place for place, field in fields_of(schema_of(entry)).items() if "default" not in field}
+    assert empty - filled_in(entry) == set()
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
@@ -87,7 +72,7 @@ def test_every_number_in_a_form_has_bounds(entry: DeploymentEntry) -> None:
 
 def test_overriding_the_paths_of_an_ingest_leaves_warehouse_and_settings_alone() -> None:
     [ingest] = [entry for entry in ENTRIES if entry.name == "jobs-ingest"]
-    assert {"paths", "source", "reader", "read", "warehouse"} <= set(schema_of(ingest)["properties"])
+    assert {"paths", "source", "reader", "time_zone", "home"} <= set(schema_of(ingest)["properties"])
 
 
 @pytest.mark.parametrize("params", [IngestParams, SummaryFlowParams, WatchFlowParams])
@@ -128,11 +113,86 @@ def test_the_form_names_every_reader() -> None:
 
 def test_a_deployment_shows_the_settings_that_will_run() -> None:
     settings = Settings.model_validate({"whorl": {"threads": 7}, "jobs": {"read": {"time_zone": "Europe/Berlin"}}})
-    found = resolved_parameters(settings, "jobs-ingest", ["paths", "read", "warehouse"])
-    assert found["read"]["time_zone"] == "Europe/Berlin"
-    assert found["warehouse"]["threads"] == 7
-    assert found["warehouse"]["home"].endswith("/data")
+    found = resolved_parameters(settings, flow_of("jobs-ingest"))
+    assert (found["time_zone"], found["expert"]) == ("Europe/Berlin", {"warehouse.threads": 7})
+    assert found["home"].endswith("/data")
     assert "paths" not in found
+
+
+def flow_of(name: str) -> Any:
+    [entry] = [entry for entry in ENTRIES if entry.name == name]
+    return entry.load_flow()
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_a_form_has_at_most_a_dozen_fields_and_the_experts_come_last(entry: DeploymentEntry) -> None:
+    fields = list(schema_of(entry)["properties"])
+    assert len(fields) <= 12
+    assert "expert" not in fields[:-1]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_parameters_come_back_from_their_form(entry: DeploymentEntry) -> None:
+    flow = entry.load_flow()
+    required = dict.fromkeys(schema_of(entry).get("required", []), "somewhere")
+    shown = required | first_parameters(Settings(), flow) | resolved_parameters(Settings(), flow)
+    params = from_form(model_of(flow), shown)
+    assert form_fields(params).get("expert", {}) == {}
+    assert from_form(model_of(flow), form_fields(params)) == params
+
+
+def test_an_expert_changes_one_value_and_leaves_all_others() -> None:
+    model = model_of(flow_of("jobs-train"))
+    params = from_form(model, {"home": "/home", "seed": 3, "expert": {"evaluate.predict.n_trees": 33}})
+    usual = from_form(model, {"home": "/home", "seed": 3})
+    assert params.evaluate.predict.n_trees == 33  # type: ignore[attr-defined]
+    assert form_fields(params) == form_fields(usual) | {"expert": {"evaluate.predict.n_trees": 33}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        (
+            {"expert": {"evaluate.predict.n_tree": 3}},
+            "expert: evaluate.predict.n_tree: no such parameter here; expected one such as evaluate.predict.n_trees",
+        ),
+        ({"expert": {"evaluate.seed": 3}}, "expert: evaluate.seed: no such parameter here"),  # seed is a field
+        (
+            {"expert": {"evaluate.predict.n_trees": -3}},
+            r"evaluate\.predict\.n_trees: -3 is not allowed .*; expected a whole number at least 1 and at most 1,000",
+        ),
+        ({"seed": -1}, r"evaluate\.seed: -1 is not allowed .*; expected a whole number at least 0"),
+    ],
+)
+def test_a_wrong_name_or_value_is_one_line_with_the_field_and_its_bound(fields: dict[str, Any], line: str) -> None:
+    with pytest.raises(BadSetting, match=line):
+        from_form(model_of(flow_of("jobs-train")), {"home": "/home", **fields})
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_the_server_refuses_a_wrong_name_or_value_when_the_run_is_made(tmp_path: Path) -> None:
+    from prefect.client.orchestration import get_client
+    from prefect.exceptions import PrefectHTTPStatusError
+
+    flow = flow_of("jobs-train")
+    with get_client(sync_client=True) as client:
+        made = client.create_deployment(
+            flow_id=client.create_flow_from_name(flow.name),
+            name="refusing",
+            parameters=resolved_parameters(Settings(), flow),
+            parameter_openapi_schema=form_of(flow),
+            enforce_parameter_schema=True,
+        )
+        known = client.read_deployment(made).parameters
+        right = {**known, "expert": {"evaluate.predict.n_trees": 33}}
+        assert client.create_flow_run_from_deployment(made, parameters=right).parameters == right
+        for wrong, told in (
+            ({"evaluate.predict.n_trees": -3}, "-3 is less than the minimum of 1"),
+            ({"evaluate.predict.n_tree": 3}, "evaluate.predict.n_tree' does not match"),
+        ):
+            with pytest.raises(PrefectHTTPStatusError, match="409") as refused:
+                client.create_flow_run_from_deployment(made, parameters={**known, "expert": wrong})
+            assert told in refused.value.response.text
 
 
 @pytest.mark.parametrize(
@@ -188,7 +248,6 @@ def test_bounds_are_words(field: dict[str, Any], words: str) -> None:
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_every_bound_of_a_form_can_be_read_before_it_is_broken(entry: DeploymentEntry) -> None:
     bounded = {place: field for place, field in fields_of(schema_of(entry)).items() if bounds_of(field)}
-    assert bounded
     told = {place: f"; allowed: {bounds_of(field)}" for place, field in bounded.items()}
     assert [place for place, field in bounded.items() if not field["description"].endswith(told[place])] == []
 
@@ -196,8 +255,3 @@ def test_every_bound_of_a_form_can_be_read_before_it_is_broken(entry: Deployment
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_texts_of_a_form_are_no_sentences(entry: DeploymentEntry) -> None:
     assert [k for k, field in fields_of(schema_of(entry)).items() if str(field["description"]).endswith(".")] == []
-
-
-def test_the_long_lists_of_words_come_last_in_the_form_of_an_ingest() -> None:
-    [ingest] = [entry for entry in ENTRIES if entry.name == "jobs-ingest"]
-    assert list(schema_of(ingest)["properties"])[-2:] == ["warehouse", "group"]

@@ -7,11 +7,7 @@ from typing import Any
 import pytest
 
 from flows.engine import kept_runs
-from flows.engine.kept_runs import (
-    OneLine,
-    show_errors_in_one_line,
-    show_steps,
-)
+from flows.engine.kept_runs import OneLine, show_errors_in_one_line, show_steps
 from flows.parameters import IngestParams, SummaryFlowParams
 from tasks.errors import BadInput, WarehouseBroken, WarehouseBusy, WhorlError
 from tasks.jobs.params import ReadParams

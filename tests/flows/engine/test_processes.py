@@ -14,13 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from flows.engine.processes import (
-    RUN_ID,
-    Child,
-    end_runs,
-    start_child,
-    stop_child,
-)
+from flows.engine.processes import RUN_ID, Child, end_runs, start_child, stop_child
 
 STUBBORN = (
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(600)"

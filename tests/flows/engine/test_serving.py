@@ -14,12 +14,7 @@ from pathlib import Path
 import pytest
 
 from flows.engine import serving
-from flows.engine.servers import (
-    NoServer,
-    read_server_file,
-    server_file,
-    write_server_file,
-)
+from flows.engine.servers import NoServer, read_server_file, server_file, write_server_file
 from flows.engine.serving import serve, serving_site
 from tasks.settings import Settings
 from tasks.warehouse.place import Warehouse

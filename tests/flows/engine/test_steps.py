@@ -10,10 +10,7 @@ from prefect.settings import PREFECT_LOCAL_STORAGE_PATH
 from prefect.states import Failed
 
 from flows.engine import steps
-from flows.engine.steps import (
-    is_io_error,
-    step,
-)
+from flows.engine.steps import is_io_error, step
 from tasks.errors import BadInput, NotFound, WarehouseBusy
 
 calls: list[str] = []

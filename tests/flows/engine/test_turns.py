@@ -12,13 +12,7 @@ import pytest
 from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
 
 from flows.engine import turns
-from flows.engine.turns import (
-    LIMIT,
-    NoTurn,
-    make_limit,
-    network_turn,
-    take_back_turns,
-)
+from flows.engine.turns import LIMIT, NoTurn, make_limit, network_turn, take_back_turns
 from tasks.errors import WhorlError
 from tasks.nodes.record.params import SHORT
 

@@ -4,10 +4,7 @@ from typing import Any
 
 import pytest
 
-from tasks.jobs.intake import (
-    Intake,
-    land_log,
-)
+from tasks.jobs.intake import Intake, land_log
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.warehouse.ingest import ingest
 

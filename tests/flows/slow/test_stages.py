@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from flows import nodes, workloads
+from flows.engine.forms import call
 from flows.parameters import (
     FingerprintFlowParams,
     NodeIngestParams,
@@ -70,8 +71,8 @@ def ended(context: Any, work: Callable[[], Any]) -> None:
 def test_an_ingest(after: Die, stage: str, warehouse: Warehouse, drawn_executions: Callable[..., Path]) -> None:
     paths = [str(drawn_executions(nodes=1, runs=1, seed=seed)) for seed in (0, 1)]
     params = NodeIngestParams(results=paths, source="log", warehouse=warehouse)
-    ended(after(nodes, stage), lambda: nodes.ingest_nodes(params))
-    assert nodes.ingest_nodes(params)["n_executions"] == 12
+    ended(after(nodes, stage), lambda: call(nodes.nodes_ingest, params))
+    assert call(nodes.nodes_ingest, params)["n_executions"] == 12
     counts = fetch(
         warehouse,
         "SELECT count(*) AS n, count(DISTINCT execution_id) AS m, sum(n_metrics) AS v FROM nodes.executions",
@@ -88,8 +89,8 @@ def test_an_ingest_of_what_was_landed(
 
     land_recording(str(drawn_executions(nodes=1, runs=1).parent), warehouse.landing_folder, "log", 6)
     params = NodeIngestParams(source="log", warehouse=warehouse)
-    ended(after(nodes, stage), lambda: nodes.ingest_nodes(params))
-    nodes.ingest_nodes(params)
+    ended(after(nodes, stage), lambda: call(nodes.nodes_ingest, params))
+    call(nodes.nodes_ingest, params)
     assert fetch(warehouse, "SELECT count(*) AS n FROM nodes.executions")["n"].to_list() == [6]
 
 
@@ -101,16 +102,16 @@ def test_a_recording_that_dies_after_landing_lands_once(
     told |= {"n_new": 6, "n_failed": 0, "unavailable": {}, "sampler_cores": 0.0}
     monkeypatch.setattr(nodes, "record", lambda params, folder: told)
     params = NodeRecordParams(folder=folder, landing=warehouse.landing_folder, source="log")
-    ended(after(nodes, "land_recording"), lambda: nodes.record_nodes(params))
-    assert len(nodes.record_nodes(params)["batches"]) == 1
+    ended(after(nodes, "land_recording"), lambda: call(nodes.nodes_record, params))
+    assert len(call(nodes.nodes_record, params)["batches"]) == 1
     assert len(list(Path(warehouse.landing_folder).glob("nodes/*.json"))) == 1
 
 
 @pytest.mark.parametrize("stage", ["preprocess", "write_report"])
 def test_a_preprocessing(after: Die, stage: str, nodes_log: Warehouse) -> None:
     params = NodePreprocessParams(source="log", score=QUICK, warehouse=nodes_log)
-    ended(after(nodes, stage), lambda: nodes.preprocess_nodes(params))
-    found = nodes.preprocess_nodes(params)
+    ended(after(nodes, stage), lambda: call(nodes.nodes_preprocess, params))
+    found = call(nodes.nodes_preprocess, params)
     in_use = champion(nodes_log.models, "nodes", "log", "preprocessor")
     assert in_use is not None
     assert in_use.model_id == found["model_id"]
@@ -122,8 +123,8 @@ def test_a_preprocessing(after: Die, stage: str, nodes_log: Warehouse) -> None:
 @pytest.mark.parametrize("stage", ["preprocess", "rank", "write_report"])
 def test_a_ranking(after: Die, stage: str, nodes_log: Warehouse) -> None:
     params = NodeRankParams(source="log", score=QUICK, warehouse=nodes_log)
-    ended(after(nodes, stage), lambda: nodes.rank_nodes(params))
-    assert nodes.rank_nodes(params)["n_nodes"] == 3
+    ended(after(nodes, stage), lambda: call(nodes.nodes_rank, params))
+    assert call(nodes.nodes_rank, params)["n_nodes"] == 3
     counts = fetch(nodes_log, "SELECT count(*) AS n, count(DISTINCT (aspect, node)) AS m FROM nodes.scores")
     assert counts["n"].to_list() == counts["m"].to_list() == [15]  # all, cpu, memory, disk, network
 
@@ -134,8 +135,8 @@ def test_an_ingest_of_telemetry(
 ) -> None:
     paths = [str(drawn_telemetry(name, workloads=name, n_runs=2)) for name in "ab"]
     params = WorkloadIngestParams(telemetry=paths, source="log", warehouse=warehouse)
-    ended(after(workloads, stage), lambda: workloads.ingest_workloads(params))
-    assert workloads.ingest_workloads(params)["n_runs"] == 4
+    ended(after(workloads, stage), lambda: call(workloads.workloads_ingest, params))
+    assert call(workloads.workloads_ingest, params)["n_runs"] == 4
     assert fetch(warehouse, "SELECT count(*) AS n FROM workloads.runs")["n"].to_list() == [4]
     assert fetch(warehouse, "SELECT count(*) AS n FROM workloads.counters")["n"].to_list() == [36]
 
@@ -144,8 +145,8 @@ def test_an_ingest_of_telemetry(
 def test_a_fingerprinting(after: Die, stage: str, workloads_log: Warehouse) -> None:
     params = FingerprintFlowParams(source="log", fan_out=FanOutParams(runs_per_part=10), warehouse=workloads_log)
     module = workloads
-    ended(after(module, stage), lambda: module.fingerprint_workloads(params))
-    found = module.fingerprint_workloads(params)
+    ended(after(module, stage), lambda: call(module.workloads_fingerprint, params))
+    found = call(module.workloads_fingerprint, params)
     assert found["n_new"] + found["n_done"] == 24
     assert found["n_done"] == {"keep_phases": 10, "clear_parts": 24, "write_report": 24}.get(stage, 0)
     kept = fetch(
@@ -159,8 +160,8 @@ def test_a_fingerprinting(after: Die, stage: str, workloads_log: Warehouse) -> N
 def test_a_training(after: Die, stage: str, workloads_log: Warehouse, quick_identify: IdentifyParams) -> None:
     alone = TrainParams()
     params = WorkloadTrainParams(source="log", identify=quick_identify, train=alone, warehouse=workloads_log)
-    ended(after(workloads, stage), lambda: workloads.train_workloads(params))
-    found = workloads.train_workloads(params)
+    ended(after(workloads, stage), lambda: call(workloads.workloads_train, params))
+    found = call(workloads.workloads_train, params)
     in_use = champion(workloads_log.models, "workloads", "log", "identity")
     assert in_use is not None
     assert in_use.model_id == found["champion_id"]
@@ -171,8 +172,8 @@ def test_a_training(after: Die, stage: str, workloads_log: Warehouse, quick_iden
 @pytest.mark.parametrize("stage", ["identify", "write_report"])
 def test_an_identification(after: Die, stage: str, identifying_log: Warehouse) -> None:
     params = WorkloadIdentifyParams(source="log", warehouse=identifying_log)
-    ended(after(workloads, stage), lambda: workloads.identify_workloads(params))
-    assert workloads.identify_workloads(params)["n_runs"] == 0  # they stand there already
+    ended(after(workloads, stage), lambda: call(workloads.workloads_identify, params))
+    assert call(workloads.workloads_identify, params)["n_runs"] == 0  # they stand there already
     kept = fetch(identifying_log, "SELECT count(*) AS n FROM workloads.identifications")
     assert kept["n"].to_list() == [24]
 
@@ -188,7 +189,7 @@ def test_a_watch(after: Die, stage: str, identifying_log: Warehouse, monkeypatch
     monkeypatch.setattr("tasks.workloads.record.live.record_live", lambda *_: live)
     watch = WatchParams(expected=["b"], min_confidence=0)
     params = WorkloadWatchParams(source="log", watch=watch, warehouse=identifying_log)
-    ended(after(workloads, stage), lambda: workloads.watch_workloads(params))
-    workloads.watch_workloads(params)
+    ended(after(workloads, stage), lambda: call(workloads.workloads_watch, params))
+    call(workloads.workloads_watch, params)
     assert len(read_alarms(identifying_log)) == 1
     assert unannounced(identifying_log, "workloads", "log") == []

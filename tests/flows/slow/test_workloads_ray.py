@@ -2,8 +2,9 @@
 
 import pytest
 
+from flows.engine.forms import call
 from flows.parameters import FingerprintFlowParams
-from flows.workloads import fingerprint_workloads
+from flows.workloads import workloads_fingerprint
 from tasks.warehouse.hashes import hash_tables
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.fan_out_params import FanOutParams
@@ -23,8 +24,8 @@ def test_ray_makes_the_same_phases(workloads_log: Warehouse, tmp_path_factory: p
     home = tmp_path_factory.mktemp("alone") / "home"
     shutil.copytree(workloads_log.home, home)
     alone = Warehouse(home=home, memory_mb=256, threads=1)
-    fingerprint_workloads(FingerprintFlowParams(source="log", warehouse=alone))
+    call(workloads_fingerprint, FingerprintFlowParams(source="log", warehouse=alone))
     fan_out = FanOutParams(ray_address="local", runs_per_part=12)
-    found = fingerprint_workloads(FingerprintFlowParams(source="log", fan_out=fan_out, warehouse=workloads_log))
+    found = call(workloads_fingerprint, FingerprintFlowParams(source="log", fan_out=fan_out, warehouse=workloads_log))
     assert (found["n_new"], found["n_parts"]) == (24, 2)
     assert phases(workloads_log) == phases(alone)

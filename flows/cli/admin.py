@@ -9,7 +9,7 @@ import typer
 
 from flows.cli.invocation import invocation_of, progress_bar
 from flows.cli.options import Json, Source, one_source
-from flows.cli.output import Column, as_command, show_table
+from flows.cli.output import Column, as_command, plain, show_json, show_table
 
 if TYPE_CHECKING:
     from flows.cli.invocation import Invocation
@@ -17,19 +17,11 @@ if TYPE_CHECKING:
 
 Word = Literal["jobs", "workloads", "nodes"]
 Runs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--run", metavar="RUN_ID", help="Figures of this run, of workloads; once for each", show_default=False
-    ),
+    list[str] | None, typer.Option("--run", metavar="RUN_ID", help="Figures of this run, of workloads; once for each")
 ]
 Counters = Annotated[
     list[str] | None,
-    typer.Option(
-        "--counter",
-        metavar="NAME",
-        help="With --run: draw this counter; by default those that moved most",
-        show_default=False,
-    ),
+    typer.Option("--counter", metavar="NAME", help="With --run: draw this counter; by default those that moved most"),
 ]
 Out = Annotated[
     Path | None, typer.Option("--out", file_okay=False, help="With --run: folder of the page and its images")
@@ -38,9 +30,7 @@ Out = Annotated[
 
 def report(
     context: typer.Context,
-    word: Annotated[
-        Word | None, typer.Argument(help="Only the page of a source of this word", show_default=False)
-    ] = None,
+    word: Annotated[Word | None, typer.Argument(help="Only the page of a source of this word")] = None,
     source: Source = None,
     run: Runs = None,
     counter: Counters = None,
@@ -52,7 +42,6 @@ def report(
     Its index says of each word what was found and what to do; each source has a page, and so has each job, workload and
     node. It needs no network. With a word: the page of one source. With --run, of workloads: runs over time with their
     change points, their phases, and each two at their best offset, as a page and as images."""
-    from flows.cli.output import show_json
 
     invocation = invocation_of(context)
     _check_options(word, source, run, counter, out)
@@ -184,15 +173,13 @@ def serve(
 def deploy(
     context: typer.Context,
     api_url: Annotated[
-        str | None,
-        typer.Option(help="Address of the API, instead of PREFECT_API_URL or the running whorl serve"),
+        str | None, typer.Option(help="Address of the API, instead of PREFECT_API_URL or the running whorl serve")
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Register the flows with a Prefect server.
 
     Schedules come inactive; pool, limits and automation come with them. Twice is the same as once."""
-    from flows.cli.output import plain, show_json
 
     invocation = invocation_of(context)
     invocation.prepare_client(api_url)
@@ -222,7 +209,6 @@ def doctor(context: typer.Context, as_json: Json = False) -> None:
     """Say what this machine has and lacks.
 
     Exits with 1 only if whorl itself cannot work."""
-    from flows.cli.output import plain, show_json
     from tasks.doctor import examine
     from tasks.errors import WhorlError
 

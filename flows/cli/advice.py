@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from flows.cli.invocation import Invocation, invocation_of
+from flows.cli.invocation import Invocation, invocation_of, progress_bar
 from flows.cli.options import Json, Renamed, Seed, Source, absolute_paths, one_source, renamed_columns
-from flows.cli.output import Column, show_table
+from flows.cli.output import Column, show_json, show_table
 
 if TYPE_CHECKING:
     from tasks.report.result import Result
@@ -28,14 +28,11 @@ def search(
     machines: Machines = None,
     job: Annotated[str | None, typer.Option(help="The job; not needed while the table has only one")] = None,
     nodes: Annotated[
-        str | None,
-        typer.Option(metavar="N,N…", help="Numbers of nodes to consider, such as 4,8,16", show_default=False),
+        str | None, typer.Option(metavar="N,N…", help="Numbers of nodes to consider, such as 4,8,16")
     ] = None,
-    max_vcpu: Annotated[
-        int | None, typer.Option(help="Largest cluster to consider, in vCPU", show_default=False)
-    ] = None,
+    max_vcpu: Annotated[int | None, typer.Option(help="Largest cluster to consider, in vCPU")] = None,
     memory_gb: Annotated[
-        float | None, typer.Option(min=0, help="Memory that the job needs over all nodes, in GB", show_default=False)
+        float | None, typer.Option(min=0, help="Memory that the job needs over all nodes, in GB")
     ] = None,
     profile: Annotated[
         str | None,
@@ -43,22 +40,17 @@ def search(
             metavar="FILE", help="Runs with smaller inputs (job, input_bytes, peak_bytes) that say how much memory"
         ),
     ] = None,
-    input_gb: Annotated[
-        float | None, typer.Option(help="Size of the whole input, for --profile", show_default=False)
-    ] = None,
+    input_gb: Annotated[float | None, typer.Option(help="Size of the whole input, for --profile")] = None,
     peaks_of: Annotated[
         str | None, typer.Option(metavar="SOURCE", help="Source of job runs whose recorded peaks say how much memory")
     ] = None,
     max_runtime: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Longest runtime that will do, such as 30min", show_default=False)
+        str | None, typer.Option(metavar="TIME", help="Longest runtime that will do, such as 30min")
     ] = None,
     ran: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TYPE:NODES", help="Add a run to the history first, such as m4.xlarge:8", show_default=False
-        ),
+        str | None, typer.Option(metavar="TYPE:NODES", help="Add a run to the history first, such as m4.xlarge:8")
     ] = None,
-    took: Annotated[str | None, typer.Option(metavar="TIME", help="How long that run took", show_default=False)] = None,
+    took: Annotated[str | None, typer.Option(metavar="TIME", help="How long that run took")] = None,
     status: Annotated[Literal["completed", "failed", "killed"], typer.Option(help="How that run ended")] = "completed",
     renamed: Renamed = None,
     out: Out = None,
@@ -112,9 +104,7 @@ def evaluate(
     scores: Annotated[
         str | None, typer.Option(metavar="FILE", help="Scores of machine types: machine_type, aspect, score")
     ] = None,
-    searches: Annotated[
-        int | None, typer.Option(help="Searches of each method for each job", show_default=False)
-    ] = None,
+    searches: Annotated[int | None, typer.Option(help="Searches of each method for each job")] = None,
     seed: Seed = None,
     renamed: Renamed = None,
     out: Out = None,
@@ -123,7 +113,6 @@ def evaluate(
     """Replay every search method on a table of runs, and say what each would have found.
 
     With --out the searches are kept there, and a call that was interrupted goes on."""
-    from flows.cli.invocation import progress_bar
     from tasks.advice import steps
 
     invocation = invocation_of(context)
@@ -149,13 +138,10 @@ def estimate(
         list[str] | None,
         typer.Option(metavar="PATH", help="Trace of a workflow (Nextflow's trace.txt, or a table); repeatable"),
     ] = None,
-    job: Annotated[
-        str | None, typer.Option(help="A recurring job of `whorl jobs` in place of traces", show_default=False)
-    ] = None,
+    job: Annotated[str | None, typer.Option(help="A recurring job of `whorl jobs` in place of traces")] = None,
     source: Source = None,
     start: Annotated[
-        str | None,
-        typer.Option("--from", metavar="MACHINE", help="The machine that runs are taken from", show_default=False),
+        str | None, typer.Option("--from", metavar="MACHINE", help="The machine that runs are taken from")
     ] = None,
     scores: Annotated[
         str | None, typer.Option(metavar="FILE", help="Scores of machines: machine_type, aspect, score")
@@ -164,13 +150,10 @@ def estimate(
         str | None, typer.Option(metavar="SOURCE", help="Source of `whorl nodes` whose benchmarks say the scores")
     ] = None,
     machine: Annotated[
-        str | None,
-        typer.Option(help="Where traces ran that do not say it; else the name of their folder", show_default=False),
+        str | None, typer.Option(help="Where traces ran that do not say it; else the name of their folder")
     ] = None,
     size_ratio: Annotated[float, typer.Option(help="Size of the input, over the largest that has run")] = 1.0,
-    deadline: Annotated[
-        str | None, typer.Option(metavar="TIME", help="With --job: how often it would be late", show_default=False)
-    ] = None,
+    deadline: Annotated[str | None, typer.Option(metavar="TIME", help="With --job: how often it would be late")] = None,
     renamed: Renamed = None,
     out: Out = None,
     as_json: Json = False,
@@ -227,10 +210,8 @@ def choose(
         ),
     ] = None,
     job: Annotated[str | None, typer.Option(help="The job; not needed while the table has only one")] = None,
-    deadline: Annotated[
-        str | None, typer.Option(metavar="TIME", help="What takes longer is late, such as 30s", show_default=False)
-    ] = None,
-    late_share: Annotated[float | None, typer.Option(help="Share of runs that may be late", show_default=False)] = None,
+    deadline: Annotated[str | None, typer.Option(metavar="TIME", help="What takes longer is late, such as 30s")] = None,
+    late_share: Annotated[float | None, typer.Option(help="Share of runs that may be late")] = None,
     source: Annotated[
         str | None, typer.Option(metavar="TYPE", help="The type to go by where the job has run on several")
     ] = None,
@@ -294,10 +275,7 @@ def record(
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "advice"
     found = run_flow(invocation, "advice-record", settings, folder=str(folder), record=params)
     if as_json:
-        from flows.cli.output import show_json
-
-        show_json(found)
-        return
+        return show_json(found)
     print(found["folder"])
     invocation.note(f"{found['n_done']:,} of {found['n_planned']:,} runs so far, {found['n_clean']:,} undisturbed")
     invocation.note(f"next: whorl advice choose --recording {found['folder']}")
@@ -313,8 +291,7 @@ def groups(
     ] = None,
     source: Source = None,
     aspects: Annotated[
-        str | None,
-        typer.Option(metavar="A,A…", help="Aspects that count; of a wide table, its columns", show_default=False),
+        str | None, typer.Option(metavar="A,A…", help="Aspects that count; of a wide table, its columns")
     ] = None,
     traces: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Resource trace of a workflow, whose tasks are assigned")
@@ -363,8 +340,6 @@ def tell(
 
         invocation.note(f"page: {write_result(out.absolute(), name, result)}")
     if as_json:
-        from flows.cli.output import show_json
-
         show_json(figures)
     else:
         show_result(result)

@@ -19,7 +19,10 @@ from flows.cli.output import (
     count,
     counted,
     is_limited,
+    plain,
     setting,
+    show_json,
+    show_rows,
     show_table,
     stdout_console,
     text,
@@ -41,14 +44,10 @@ def query(
     context: typer.Context,
     sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT; '-' reads it from stdin")],
     limit: Annotated[
-        int | None,
-        typer.Option(
-            min=0, help=f"Rows at most, 0: all; a table has {TABLE_ROWS}, JSON and CSV all", show_default=False
-        ),
+        int | None, typer.Option(min=0, help=f"Rows at most, 0: all; a table has {TABLE_ROWS}, JSON and CSV all")
     ] = None,
     limit_s: Annotated[
-        float | None,
-        typer.Option(help="Seconds that it may take, 0: any time; default: whorl.query_limit_s", show_default=False),
+        float | None, typer.Option(help="Seconds that it may take, 0: any time; default: whorl.query_limit_s")
     ] = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values with a header")] = False,
@@ -56,7 +55,6 @@ def query(
     """Ask the warehouse in SQL.
 
     Nothing can be changed, and no file be read, from here."""
-    from flows.cli.output import show_rows
     from tasks.warehouse.query import ask
     from tasks.warehouse.values import rows_of
 
@@ -91,7 +89,6 @@ def config(
     as_json: Json = False,
 ) -> None:
     """Show each setting and where it came from, those that differ from the defaults first."""
-    from flows.cli.output import show_json
     from tasks.settings import leaves
 
     if defaults is not None:
@@ -109,8 +106,7 @@ def config(
         if key.startswith(beginning)
     ]
     if as_json:
-        show_json({row["key"]: {"value": row["value"], "from": row["from"]} for row in rows})
-        return
+        return show_json({row["key"]: {"value": row["value"], "from": row["from"]} for row in rows})
     width = stdout_console().width if is_limited() else PIPED
     for row in sorted(rows, key=lambda row: row["from"] == "default"):
         line = f"{row['key']}: {_cut(setting(row['value']), VALUE_CHARS)}  ({row['from']})"
@@ -172,13 +168,11 @@ def snapshot(
     context: typer.Context, file: Annotated[Path, typer.Argument(help="File to write")], as_json: Json = False
 ) -> None:
     """Copy the warehouse to one file that others may open with DuckDB."""
-    from flows.cli.output import show_json
     from tasks.warehouse import copies
 
     made = copies.snapshot(invocation_of(context).warehouse, file)
     if as_json:
-        show_json({"file": str(made.absolute()), "size_bytes": made.stat().st_size})
-        return
+        return show_json({"file": str(made.absolute()), "size_bytes": made.stat().st_size})
     print(made)
 
 
@@ -186,7 +180,6 @@ def rebuild(context: typer.Context, as_json: Json = False) -> None:
     """Make the warehouse again from the landing folder: the same rows; runs and alarms are kept.
 
     What was made from the rows (predictions, reasons, what-ifs) is not made again; the last line says by what it is."""
-    from flows.cli.output import show_json
     from tasks.warehouse.rebuild import rebuild as rebuild_warehouse
 
     invocation = invocation_of(context)
@@ -194,8 +187,7 @@ def rebuild(context: typer.Context, as_json: Json = False) -> None:
     with progress_bar(invocation):
         found = rebuild_warehouse(warehouse)
     if as_json:
-        show_json(found)
-        return
+        return show_json(found)
     files = ", ".join(f"{counted(n, 'file')} of {word}" for word, n in found.items() if word != "kept_history")
     print(f"{warehouse.file}: rebuilt from {files}")
     if not found["kept_history"]:
@@ -229,14 +221,12 @@ def backup(
     as_json: Json = False,
 ) -> None:
     """Copy warehouse, landing files and models to a new folder, with a list of hashes."""
-    from flows.cli.output import show_json
     from tasks.warehouse import copies
 
     made = copies.backup(invocation_of(context).warehouse, folder)
     if as_json:
         sizes = [file.stat().st_size for file in made.rglob("*") if file.is_file()]
-        show_json({"folder": str(made.absolute()), "n_files": len(sizes), "size_bytes": sum(sizes)})
-        return
+        return show_json({"folder": str(made.absolute()), "n_files": len(sizes), "size_bytes": sum(sizes)})
     print(made)
 
 
@@ -246,39 +236,32 @@ def restore(
     as_json: Json = False,
 ) -> None:
     """Bring back a backup; the present warehouse is kept beside it."""
-    from flows.cli.output import show_json
     from tasks.warehouse import copies
 
     warehouse = invocation_of(context).warehouse
     n_files = copies.restore(warehouse, folder)
     if as_json:
-        show_json({"home": str(warehouse.home), "folder": str(folder.absolute()), "n_files": n_files})
-        return
+        return show_json({"home": str(warehouse.home), "folder": str(folder.absolute()), "n_files": n_files})
     print(f"{warehouse.home}: restored from {folder}, {counted(n_files, 'file')}")
 
 
 def prune(
     context: typer.Context,
     runs_kept_days: Annotated[
-        float | None, typer.Option(metavar="DAYS", help="Age at which a run is forgotten", show_default=False)
+        float | None, typer.Option(metavar="DAYS", help="Age at which a run is forgotten")
     ] = None,
-    models_kept: Annotated[
-        int | None, typer.Option(metavar="N", help="Models kept of each kind, the latest", show_default=False)
-    ] = None,
+    models_kept: Annotated[int | None, typer.Option(metavar="N", help="Models kept of each kind, the latest")] = None,
     orphans_kept_hours: Annotated[
-        float | None, typer.Option(metavar="HOURS", help="Age at which a file of no batch goes", show_default=False)
+        float | None, typer.Option(metavar="HOURS", help="Age at which a file of no batch goes")
     ] = None,
     copies_kept_days: Annotated[
-        float | None,
-        typer.Option(metavar="DAYS", help="Age at which a copy kept aside, or half a backup, goes", show_default=False),
+        float | None, typer.Option(metavar="DAYS", help="Age at which a copy kept aside, or half a backup, goes")
     ] = None,
     live_kept_days: Annotated[
-        float | None,
-        typer.Option(metavar="DAYS", help="Age at which what a watch recorded goes", show_default=False),
+        float | None, typer.Option(metavar="DAYS", help="Age at which what a watch recorded goes")
     ] = None,
     backups: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Where half backups may be, if not in backups/", show_default=False),
+        Path | None, typer.Option(metavar="DIR", help="Where half backups may be, if not in backups/")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go")] = False,
     as_json: Json = False,
@@ -286,7 +269,6 @@ def prune(
     """Remove old runs, recordings and copies, models not in use, landing files of no batch, and what kills left.
 
     What is kept is set by whorl.prune in conf/; 'whorl config whorl' shows it."""
-    from flows.cli.output import show_json
     from tasks.warehouse.pruning import prune as prune_warehouse
 
     given = {
@@ -322,7 +304,6 @@ def _show_pruned(pruned: "Pruned", *, is_dry: bool) -> None:
 
 def hashes(context: typer.Context, as_json: Json = False) -> None:
     """Show rows and a hash of every table: equal hashes, equal rows."""
-    from flows.cli.output import plain, show_json
     from tasks.warehouse.hashes import hash_tables
 
     rows = plain(hash_tables(invocation_of(context).warehouse))
@@ -334,12 +315,10 @@ def hashes(context: typer.Context, as_json: Json = False) -> None:
 
 def dictionary(as_json: Json = False) -> None:
     """Print the data dictionary: every table and column with its meaning and unit, as Markdown."""
-    from flows.cli.output import show_json
     from tasks.warehouse.dictionary import data_dictionary, described_tables
 
     if as_json:
-        show_json({"tables": described_tables()})
-        return
+        return show_json({"tables": described_tables()})
     print(data_dictionary(), end="")
 
 
@@ -356,15 +335,13 @@ LISTED = (
 
 def list_data_sets(context: typer.Context, as_json: Json = False) -> None:
     """List the data sets, and which of them this machine has."""
-    from flows.cli.output import plain, show_json
     from tasks.datasets import DATA_SETS
 
     invocation = invocation_of(context)
     folder = _folder(invocation.settings)
     rows = [{**plain(one), "is_here": one.is_in(folder), "can_be_fetched": bool(one.sha256)} for one in DATA_SETS]
     if as_json:
-        show_json({"datasets": rows})
-        return
+        return show_json({"datasets": rows})
     show_table(rows, LISTED, piped_width=PIPED)
     invocation.note(f"looked in {folder} (WHORL_DATASETS); 'whorl datasets fetch NAME' fetches or says where to look")
 
@@ -375,7 +352,6 @@ def fetch(
     as_json: Json = False,
 ) -> None:
     """Download a data set from its public home, check its hash, and print its path."""
-    from flows.cli.output import show_json
     from tasks import datasets
 
     invocation = invocation_of(context)

@@ -9,7 +9,7 @@ import typer
 
 from flows.cli.invocation import invocation_of, run_flow
 from flows.cli.options import Json
-from flows.cli.output import as_command, clean, counted, show_facts
+from flows.cli.output import as_command, clean, counted, show_facts, show_json
 from tasks.quantities import duration, ratio, share
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ def demo(context: typer.Context, as_json: Json = False) -> None:
     is named, recorded nodes are ranked, and a job gets a machine type, in a home of its own: --home, or demo/ in the
     home folder. The same demo again adds nothing, and answers at once while recordings, settings, code and that home
     are as they were."""
-    from flows.cli.output import show_json
 
     invocation = invocation_of(context)
     if invocation.home is None:

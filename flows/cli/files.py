@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from flows.cli.invocation import Invocation
-from flows.cli.output import Column, clean, count, show_facts, show_table, text
+from flows.cli.invocation import Invocation, progress_bar
+from flows.cli.output import Column, clean, count, plain, records, show_facts, show_json, show_table, text
 from tasks.quantities import share
 
 if TYPE_CHECKING:
@@ -61,7 +61,6 @@ def not_loaded(error: "NotAllRead | None") -> dict[str, list[str]]:
 
 def read_results(warehouse: "Warehouse", source: str, batches: list[str] | None) -> dict[str, Any]:
     """Files and most frequent reasons of refusal. batches: only these files; None for all of the source."""
-    from flows.cli.output import records
     from tasks.warehouse.connection import fetch
 
     if not warehouse.file.exists():  # there was nothing to read
@@ -140,7 +139,6 @@ def look(
     as_json: bool,
 ) -> None:
     """Print what the files would give; keeps nothing. Raises BadInput at the end if one of them would not be loaded."""
-    from flows.cli.invocation import progress_bar
     from tasks.errors import BadInput
 
     previews, refused = [], []
@@ -161,12 +159,9 @@ def look(
 
 
 def _show(invocation: Invocation, previews: Sequence["Preview"], *, as_json: bool) -> None:
-    from flows.cli.output import plain, show_json
-
     rows = plain(previews)
     if as_json:
-        show_json({"files": rows})
-        return
+        return show_json({"files": rows})
     of_jobs = [column for column in JOB_COLUMNS if rows and column.key in rows[0]]
     show_table(rows, (*PREVIEWED, *of_jobs))
     for row in rows:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from flows.cli.files import file_results, not_loaded, partly, read_results, recurrence_facts, show_files, show_read
-from flows.cli.invocation import Invocation, invocation_of, run_flow
+from flows.cli.invocation import Invocation, invocation_of, progress_bar, run_flow
 from flows.cli.options import (
     DryRun,
     Features,
@@ -44,8 +44,11 @@ from flows.cli.output import (
     count,
     counted,
     moment,
+    plain,
     predictor_rows,
+    records,
     show_facts,
+    show_json,
     show_table,
 )
 from tasks.jobs.offered_names import AUTO, ReaderName, reader_asked_for
@@ -71,7 +74,7 @@ def ingest(
     source: KeptUnder = DEFAULT_SOURCE,
     reader: Annotated[ReaderName, typer.Option(help="Format; auto looks into each file")] = AUTO,
     time_zone: Annotated[
-        str | None, typer.Option(help="Time zone of logs that name none, such as Europe/Berlin", show_default=False)
+        str | None, typer.Option(help="Time zone of logs that name none, such as Europe/Berlin")
     ] = None,
     renamed: Renamed = None,
     statuses: MappedValues = None,
@@ -111,7 +114,6 @@ def read_flags(
 def _run(
     invocation: Invocation, paths: list[str], source: str, reader: ReaderName, flags: dict[str, Any], *, as_json: bool
 ) -> None:
-    from flows.cli.output import show_json
     from tasks.jobs.intake import Intake, begin_log, find_logs
 
     settings = invocation.resolved(flags).settings
@@ -217,7 +219,6 @@ def summary(
     """Show how the runtimes of recurring jobs vary.
 
     With --job: what the next run of that job will be like, from its own runs."""
-    from flows.cli.output import plain, show_json
 
     if exceeds is not None and job is None:
         raise typer.BadParameter("say which job with --job KEY", param_hint="--exceeds")
@@ -236,8 +237,7 @@ def summary(
     totals = fresh_summary(settings.warehouse, chosen, settings.jobs.summary)
     most = None if every else top
     if as_json:
-        show_json({**totals, "jobs": _jobs(invocation, totals, sort=sort, top=most)})
-        return
+        return show_json({**totals, "jobs": _jobs(invocation, totals, sort=sort, top=most)})
     show_facts(_totals(totals))
     print()
     show_jobs(invocation, totals, sort=sort, top=most)
@@ -257,7 +257,6 @@ def show_jobs(invocation: Invocation, totals: dict[str, Any], *, sort: Sort, top
 
 
 def _jobs(invocation: Invocation, totals: dict[str, Any], *, sort: Sort, top: int | None) -> list[dict[str, Any]]:
-    from flows.cli.output import records
     from tasks.jobs.summary import read_groups
 
     least = 0 if top is None else None
@@ -312,7 +311,6 @@ ALARMS = (Column("message", "slow, stopped or drifted"),)
 
 def watch(context: typer.Context, source: Source = None, as_json: Json = False) -> None:
     """Raise an alarm for every slow run, stopped job and drifting job, once."""
-    from flows.cli.output import show_json
 
     invocation = invocation_of(context)
     settings = invocation.settings
@@ -325,7 +323,6 @@ def watch(context: typer.Context, source: Source = None, as_json: Json = False) 
 
 
 def _alarms(warehouse: "Warehouse", ids: list[str]) -> list[dict[str, Any]]:
-    from flows.cli.output import records
     from tasks.warehouse.alarms import read_alarms
 
     rows = records(read_alarms(warehouse, ids=ids, limit=max(1, len(ids))))
@@ -364,7 +361,6 @@ def show_job(
     """Print how likely the runs of a job are under each shape; with `out` draw them against two shapes.
 
     job: its whole key; numbers: of two shapes, or none for the two most likely."""
-    from flows.cli.output import show_json
     from tasks.report.jobs_shapes import job_against_shapes
 
     found = job_against_shapes(warehouse, source, job, kind, (numbers[0], numbers[1]) if numbers else None)
@@ -373,8 +369,7 @@ def show_job(
             invocation.note(f"written: {path}")
     rows = _likelihoods(found)
     if as_json:
-        show_json({"source": source, "job": job, "normalisation": kind, "n_runs": found.n_runs, "shapes": rows})
-        return
+        return show_json({"source": source, "job": job, "normalisation": kind, "n_runs": found.n_runs, "shapes": rows})
     best = max(rows, key=lambda row: row["log_likelihood"])["shape"]
     show_facts({"job": clean(job), "runs": count(found.n_runs), "most likely": f"shape {best} ({kind})"})
     print()
@@ -414,9 +409,7 @@ def characterise(
     job: Annotated[
         str | None,
         typer.Option(
-            metavar="KEY",
-            help="Only how one job fits the shapes: its key or a part",
-            autocompletion=offered_job_keys,
+            metavar="KEY", help="Only how one job fits the shapes: its key or a part", autocompletion=offered_job_keys
         ),
     ] = None,
     shapes: Annotated[
@@ -454,7 +447,6 @@ def characterise(
 
 
 def _show_all(invocation: Invocation, settings: "Settings", source: str, out: Path | None, *, as_json: bool) -> None:
-    from flows.cli.output import show_json
     from tasks.jobs.characterise import read_characterised, shape_words
 
     written = run_flow(invocation, "jobs-characterise", settings, source=source)
@@ -462,8 +454,7 @@ def _show_all(invocation: Invocation, settings: "Settings", source: str, out: Pa
     if out is not None:
         _draw(invocation, settings, source, found, out)
     if as_json:
-        show_json({**written, "source": source, **{kind: _plain(one) for kind, one in found.items()}})
-        return
+        return show_json({**written, "source": source, **{kind: _plain(one) for kind, one in found.items()}})
     for place, (kind, one) in enumerate(found.items()):
         print(("\n" if place else "") + shape_words(kind, one))
         show_table(_rows(one), _columns(kind))
@@ -496,13 +487,10 @@ def _columns(kind: str) -> tuple[Column, ...]:
 
 
 def _rows(found: Any) -> list[dict[str, Any]]:
-    from flows.cli.output import records
-
     return records(found.table.assign(outlier_share=found.table["outlier_percent"] / 100))
 
 
 def _plain(found: Any) -> dict[str, Any]:
-    from flows.cli.output import records
 
     columns = ["shape", "n_groups", "n_runs", "outlier_percent", "p25_p75", "p95", "std"]
     return {
@@ -539,7 +527,6 @@ def train(
 
     It learns from the earlier runs, is measured on the later ones, and is put into use if it is better than the model
     before. 'whorl models list' shows all, 'whorl models rollback' brings the former one back."""
-    from flows.cli.output import show_json
 
     invocation = invocation_of(context)
     asked: dict[str, Any] = {"predict": listed("known_before", known_before)} | ({} if seed is None else {"seed": seed})
@@ -550,8 +537,7 @@ def train(
 
     figures = read_figures(settings.warehouse, chosen, found["model_id"])
     if as_json:
-        show_json({**found, "source": chosen, "figures": figures})
-        return
+        return show_json({**found, "source": chosen, "figures": figures})
     show_facts(_training_facts(found, figures))
     print()
     show_table(predictor_rows(figures), PREDICTORS)
@@ -590,7 +576,7 @@ def evaluate(
     paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Job logs: files or folders")],
     reader: Annotated[ReaderName, typer.Option(help="Format; auto looks into each file")] = AUTO,
     time_zone: Annotated[
-        str | None, typer.Option(help="Time zone of logs that name none, such as Europe/Berlin", show_default=False)
+        str | None, typer.Option(help="Time zone of logs that name none, such as Europe/Berlin")
     ] = None,
     renamed: Renamed = None,
     statuses: MappedValues = None,
@@ -614,7 +600,6 @@ def evaluate(
         "evaluate": {"predict": listed("known_before", known_before)},
     }
     settings = invocation.resolved({"jobs": flags}).settings
-    from flows.cli.invocation import progress_bar
     from tasks.jobs.evaluate import SOURCE, evaluate_logs
     from tasks.jobs.intake import Intake
 
@@ -629,10 +614,7 @@ def evaluate(
         page = write_evaluation(found, ", ".join(Path(path).name for path in absolute[:3]), str(out))
         invocation.note(f"tables: {out}; page: {page}")
     if as_json:
-        from flows.cli.output import show_json
-
-        show_json(found.figures)
-        return
+        return show_json(found.figures)
     show_facts(_evaluation_facts(found.figures))
     print()
     show_table(predictor_rows(found.figures), PREDICTORS_EVALUATED)
@@ -669,16 +651,12 @@ NOTHING_RAN = "none"
 def record(
     context: typer.Context,
     minutes: Annotated[
-        float | None,
-        typer.Option(
-            help="How long jobs are submitted; the next call with the same folder goes on", show_default=False
-        ),
+        float | None, typer.Option(help="How long jobs are submitted; the next call with the same folder goes on")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(help="Number of recurring jobs", show_default=False)] = None,
-    seed: Annotated[int | None, typer.Option(help="Decides data, jobs and submit times", show_default=False)] = None,
+    jobs: Annotated[int | None, typer.Option(help="Number of recurring jobs")] = None,
+    seed: Annotated[int | None, typer.Option(help="Decides data, jobs and submit times")] = None,
     isolation: Annotated[
-        str | None,
-        typer.Option(help="auto, cgroups (need root) or threads: what holds jobs to their tokens", show_default=False),
+        str | None, typer.Option(help="auto, cgroups (need root) or threads: what holds jobs to their tokens")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the recording; otherwise a new one in <home>/recordings")
@@ -689,7 +667,6 @@ def record(
 
     Prints the folder of the recording, for 'whorl jobs ingest'; what held the jobs to their tokens, and what the
     recorder itself took, is said beside it."""
-    from flows.cli.output import show_json
     from tasks.jobs.record.cluster import check_needs
 
     invocation = invocation_of(context)
@@ -700,8 +677,7 @@ def record(
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "jobs-{run}"
     found = run_flow(invocation, "jobs-record", settings, folder=str(folder))
     if as_json:
-        show_json(found)
-        return
+        return show_json(found)
     print(found["folder"])
     if found["isolation"] == NOTHING_RAN:
         invocation.note("every run was recorded already")

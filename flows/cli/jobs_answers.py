@@ -7,9 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.invocation import Invocation, invocation_of
+from flows.cli.invocation import Invocation, invocation_of, progress_bar
 from flows.cli.options import Json, Normalisation, Out, Source, offered_job_keys, one_source, shape_numbers
-from flows.cli.output import Column, as_command, count, counted, moment, show_facts, show_table
+from flows.cli.output import (
+    Column,
+    as_command,
+    count,
+    counted,
+    moment,
+    plain,
+    records,
+    show_facts,
+    show_json,
+    show_table,
+)
 from tasks.jobs.offered_names import SORTED, Named, Risk
 from tasks.quantities import duration, number, ratio, share
 
@@ -40,10 +51,7 @@ def show_outlook(settings: "Settings", source: str, job: str, exceeds: float | N
     times_s = () if exceeds is None else (exceeds,)
     found = job_outlook(settings.warehouse, source, job, settings.jobs.outlook, times_s=times_s)
     if as_json:
-        from flows.cli.output import plain, show_json
-
-        show_json({"source": source, **plain(found)})
-        return
+        return show_json({"source": source, **plain(found)})
     show_facts(_facts(found))
     print()
     show_table([_limit(one) for one in found.limits], LIMITS)
@@ -118,14 +126,14 @@ def show_running(
     invocation: Invocation, settings: "Settings", source: str, within_s: float | None, *, as_json: bool
 ) -> None:
     """Print, or give as JSON, how long each run that goes on still takes."""
-    from flows.cli.output import records, show_json
     from tasks.jobs.predict.predicting import runs_going_on
 
     found = runs_going_on(settings.warehouse, source, settings.jobs.outlook, within_s=within_s)
     rows = [{**row, "exceeds": 1 - row["chance_in_time"]} for row in records(found.runs)]
     if as_json:
-        show_json({"source": source, "model_id": found.model_id, "as_of": found.as_of.to_pydatetime(), "runs": rows})
-        return
+        return show_json(
+            {"source": source, "model_id": found.model_id, "as_of": found.as_of.to_pydatetime(), "runs": rows}
+        )
     as_of = f"as of {moment(found.as_of)} UTC, the last moment in the log"
     if not rows:
         invocation.note(f"no run goes on {as_of}")
@@ -150,14 +158,12 @@ def show_running(
 
 def show_costliest(invocation: Invocation, settings: "Settings", source: str, *, as_json: bool) -> None:
     """Print, or give as JSON, the jobs whose variation costs the most waiting."""
-    from flows.cli.output import records, show_json
     from tasks.jobs.predict.predicting import costs_of_source
 
     found = costs_of_source(settings.warehouse, source, settings.jobs.cost)
     rows = records(found.jobs)
     if as_json:
-        show_json({"source": source, "model_id": found.model_id, "days": found.days, "jobs": rows})
-        return
+        return show_json({"source": source, "model_id": found.model_id, "days": found.days, "jobs": rows})
     show_table([{**row, "interval": _interval(row)} for row in rows], COSTS)
     invocation.note(
         f"time beyond the median of each job, over the {duration(found.days * DAY_S)} of the log; expected: by "
@@ -230,7 +236,6 @@ def predict(
 def _show_all(
     invocation: Invocation, settings: "Settings", source: str, by: Risk, top: int | None, *, as_json: bool
 ) -> None:
-    from flows.cli.output import records, show_json
     from tasks.jobs.outlook import with_answers
     from tasks.jobs.predict.predicting import read_predictions
 
@@ -242,8 +247,7 @@ def _show_all(
     found = found[~found["is_idle"]] if n_idle else found
     rows = records(found.head(top if top is not None else len(found)))
     if as_json:
-        show_json({"source": source, "model_id": model_id, "n_jobs": len(found), "jobs": rows})
-        return
+        return show_json({"source": source, "model_id": model_id, "n_jobs": len(found), "jobs": rows})
     if not rows:
         invocation.note(f"no job has at least {least} finished runs (jobs.summary.min_support); --all shows every job")
         return
@@ -283,7 +287,6 @@ def draw_source(invocation: Invocation, source: str, kind: "Kind", numbers: tupl
     """Draw what speaks for each of these shapes, and between two; by default the steadiest and the most variable.
 
     Raises BadSetting for a shape that the model in use does not know."""
-    from flows.cli.invocation import progress_bar
     from tasks.jobs.explain.explaining import load_explainer
     from tasks.report.jobs_reasons import find_shape_reasons, shape_reason_figures
     from tasks.report.jobs_shapes import METHOD
@@ -362,10 +365,7 @@ ORDERS = {
 
 def explain(
     context: typer.Context,
-    run_id: Annotated[
-        str | None,
-        typer.Argument(metavar="[RUN_ID]", help="A run: its id in the log", show_default=False),
-    ] = None,
+    run_id: Annotated[str | None, typer.Argument(metavar="[RUN_ID]", help="A run: its id in the log")] = None,
     job: Annotated[
         str | None,
         typer.Option(
@@ -374,10 +374,7 @@ def explain(
     ] = None,
     source: Source = None,
     shapes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A[,B]", help="With --out: what speaks for shape A, for B, and between both", show_default=False
-        ),
+        str | None, typer.Option(metavar="A[,B]", help="With --out: what speaks for shape A, for B, and between both")
     ] = None,
     normalisation: Normalisation = "ratio",
     out: Out = None,
@@ -387,7 +384,6 @@ def explain(
 
     Without a run or job: what makes the runs of the source long, and which insights of the paper hold there. With
     --out: figures, also of what speaks for each shape."""
-    from flows.cli.output import show_json
 
     numbers = shape_numbers(shapes)
     if numbers and (out is None or run_id is not None or job is not None):
@@ -496,7 +492,6 @@ def _fresh(invocation: Invocation, source: str, params: "ExplainParams") -> "Exp
 
 
 def _show_source(invocation: Invocation, found: "Explained") -> None:
-    from flows.cli.output import records
     from tasks.jobs.explain.explaining import KIND
 
     of_runtime = found.families[found.families["question"] == "runtime"]
@@ -517,7 +512,6 @@ def _show_source(invocation: Invocation, found: "Explained") -> None:
 
 
 def _checked(found: "Explained") -> dict[str, str]:
-    from flows.cli.output import records
 
     checks = {row["order_name"]: row for row in records(found.checks) if row["cause"] == "all"}
     if "reasons" not in checks:
@@ -544,7 +538,6 @@ def _rho_interval(row: dict[str, Any]) -> str:
 
 
 def _as_json(found: "Explained") -> dict[str, Any]:
-    from flows.cli.output import records
 
     tables = {"families": found.families, "checks": found.checks, "insights": found.insights}
     same = ["source", "model_id"]
@@ -564,7 +557,7 @@ CHANGES = (
 
 def whatif(
     context: typer.Context,
-    scenario: Annotated[Named | None, typer.Option(help="A change of the paper", show_default=False)] = None,
+    scenario: Annotated[Named | None, typer.Option(help="A change of the paper")] = None,
     sets: Annotated[
         list[str] | None,
         typer.Option(
@@ -572,8 +565,7 @@ def whatif(
         ),
     ] = None,
     shifts: Annotated[
-        list[str] | None,
-        typer.Option("--shift-sku", metavar="A:B", help="Run on SKU B what ran on A; repeatable"),
+        list[str] | None, typer.Option("--shift-sku", metavar="A:B", help="Run on SKU B what ran on A; repeatable")
     ] = None,
     stds: Annotated[
         list[str] | None,
@@ -600,7 +592,6 @@ def whatif(
 
     params = settings.jobs.whatif
     question = parse_scenario(scenario=scenario, sets=sets or [], shifts=shifts or [], stds=stds or [])
-    from flows.cli.invocation import progress_bar
     from tasks.jobs.control.answering import ask_source
 
     with progress_bar(invocation, first="changing runs"):
@@ -612,12 +603,10 @@ def whatif(
             flags += [word for flag, values in named for value in values or [] for word in (flag, value)]
             _draw(invocation, asked, found, flags, out)
     if as_json:
-        from flows.cli.output import show_json
         from tasks.jobs.control.answer_rows import answer_figures, most_helped
 
         told = {"source": chosen, "model_id": asked.model_id, "job": asked.job, **answer_figures(found, params)}
-        show_json(told | {"jobs": most_helped(found.outcome)})
-        return
+        return show_json(told | {"jobs": most_helped(found.outcome)})
     _show(invocation, found, {"model": asked.model_id, **({"job": asked.job} if asked.job else {})})
 
 

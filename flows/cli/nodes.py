@@ -21,7 +21,18 @@ from flows.cli.options import (
     labelled_read_flags,
     refuse_unreadable,
 )
-from flows.cli.output import Column, as_command, count, counted, moment, show_facts, show_table, text
+from flows.cli.output import (
+    Column,
+    as_command,
+    count,
+    counted,
+    moment,
+    records,
+    show_facts,
+    show_json,
+    show_table,
+    text,
+)
 from tasks.errors import NotFound
 from tasks.nodes.node_words import (
     agreement,
@@ -49,15 +60,12 @@ if TYPE_CHECKING:
     from tasks.warehouse.place import Warehouse
 
 LabelFrom = Annotated[
-    str | None,
-    typer.Option(metavar="stem|parent|column:NAME", help="Where the node of a file is written", show_default=False),
+    str | None, typer.Option(metavar="stem|parent|column:NAME", help="Where the node of a file is written")
 ]
 Manifest = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE",
-        help="CSV or JSONL: path, benchmark, node, machine_type, started_at, is_stressed, dose",
-        show_default=False,
+        metavar="FILE", help="CSV or JSONL: path, benchmark, node, machine_type, started_at, is_stressed, dose"
     ),
 ]
 
@@ -156,10 +164,7 @@ def record(
     landing = settings.warehouse.landing_folder if source is not None else ""
     found = run_flow(invocation, "nodes-record", settings, folder=str(folder), landing=landing, **told)
     if as_json:
-        from flows.cli.output import show_json
-
-        show_json(found)
-        return
+        return show_json(found)
     print(found["folder"])
     done = f", {found['n_clean']:,} of {found['n_planned']:,} undisturbed so far" if found["n_planned"] else ""
     invocation.note(f"recorded {counted(found['n_new'], 'execution')}{done}")
@@ -179,7 +184,6 @@ def record(
 
 def show_plan(invocation: Invocation, params: "RecordParams", *, as_json: bool) -> None:
     """Print the executions of a campaign in order; without a campaign, what one call runs."""
-    from flows.cli.output import show_json
     from tasks.nodes.record.campaign import check_parsers, planned
     from tasks.nodes.record.plan import chosen_templates, lacking_stress
     from tasks.nodes.tools import PARSERS
@@ -198,8 +202,7 @@ def show_plan(invocation: Invocation, params: "RecordParams", *, as_json: bool) 
         for one in (plan.executions if plan else ())
     ]
     if as_json:
-        show_json({"n_executions": len(rows) if plan else params.executions, "executions": rows})
-        return
+        return show_json({"n_executions": len(rows) if plan else params.executions, "executions": rows})
     for row in rows:
         print(f"{row['number']:>5}  {row['node']}  {row['benchmark']}  {row['dose']}".rstrip())
     n_stressed = sum(one.stress_wanted for one in (plan.executions if plan else ()))
@@ -226,7 +229,6 @@ def ingest(
         typer.Argument(
             metavar="PATH",
             help="Results: files or folders; without any, what recorders have put into the landing folder",
-            show_default=False,
         ),
     ] = None,
     source: KeptUnder = DEFAULT_SOURCE,
@@ -270,8 +272,6 @@ def ingest(
     )
     result = _results(settings.warehouse, source, found) | not_loaded(failed)
     if as_json:
-        from flows.cli.output import show_json
-
         show_json(result)
     elif result["files"] or not failed:
         show_read(result)
@@ -348,7 +348,6 @@ def summary(context: typer.Context, source: Source = None, as_json: Json = False
     """Show the nodes and benchmarks of a source, and how often each ran.
 
     A benchmark with another template is another benchmark, and stands in a line of its own."""
-    from flows.cli.output import records, show_json
     from tasks.warehouse.connection import fetch
 
     invocation = invocation_of(context)
@@ -357,8 +356,7 @@ def summary(context: typer.Context, source: Source = None, as_json: Json = False
     nodes = records(fetch(warehouse, NODES, {"source": chosen}))
     benchmarks = records(fetch(warehouse, BENCHMARKS, {"source": chosen}))
     if as_json:
-        show_json({"source": chosen, "nodes": nodes, "benchmarks": benchmarks})
-        return
+        return show_json({"source": chosen, "nodes": nodes, "benchmarks": benchmarks})
     show_table([_named(row) for row in nodes[:MOST_NODES]], NODE_COLUMNS)
     if len(nodes) > MOST_NODES:
         print(f"{len(nodes) - MOST_NODES:,} more nodes; --json shows all")
@@ -377,8 +375,7 @@ def preprocess(
     context: typer.Context,
     source: Source = None,
     variant: Annotated[
-        Literal["robust", "paper"] | None,
-        typer.Option(help="Whose rules hold: ours, or the paper's", show_default=False),
+        Literal["robust", "paper"] | None, typer.Option(help="Whose rules hold: ours, or the paper's")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -386,7 +383,6 @@ def preprocess(
 
     Done again with other data or settings, scores are no longer comparable with those before. 'whorl models rollback'
     brings the former reference back."""
-    from flows.cli.output import show_json
 
     invocation = invocation_of(context)
     flags: dict[str, Any] = {} if variant is None else {"nodes": {"preprocess": {"variant": variant}}}
@@ -394,8 +390,7 @@ def preprocess(
     chosen = one_learning_source(settings.warehouse, source)
     found = run_flow(invocation, "nodes-preprocess", settings, source=chosen)
     if as_json:
-        show_json({**found, "source": chosen})
-        return
+        return show_json({**found, "source": chosen})
     show_facts(
         {
             "source": chosen,
@@ -428,16 +423,13 @@ METRICS = (
 def metrics(
     context: typer.Context,
     source: Source = None,
-    benchmark: Annotated[
-        str | None, typer.Option("--benchmark", "-b", help="Only those of this benchmark", show_default=False)
-    ] = None,
+    benchmark: Annotated[str | None, typer.Option("--benchmark", "-b", help="Only those of this benchmark")] = None,
     kept: Annotated[bool, typer.Option("--kept", help="Only those that count")] = False,
     as_json: Json = False,
 ) -> None:
     """Show for each metric unit, kept or dropped and why, orientation, and whether the paper's rule agrees with that.
 
     As decided by the preprocessing in use of the source. The rule is asked with and without the stressed ones."""
-    from flows.cli.output import records, show_json
     from tasks.nodes.answers import read_decisions, require_model
 
     invocation = invocation_of(context)
@@ -450,8 +442,9 @@ def metrics(
         found = found[found["benchmark_type"].str.partition("@")[0] == benchmark.partition("@")[0]]
     rows = records(found[found["is_kept"]] if kept else found)
     if as_json:
-        show_json({"source": chosen, "model_id": model_id, "n_recorded": n_all, "n_kept": n_kept, "metrics": rows})
-        return
+        return show_json(
+            {"source": chosen, "model_id": model_id, "n_recorded": n_all, "n_kept": n_kept, "metrics": rows}
+        )
     show_table([_metric(row) for row in rows], METRICS)
     invocation.note(f"{n_kept:,} of {n_all:,} metrics kept by {model_id}; the paper: 54 of 153")
 
@@ -480,10 +473,10 @@ LACKS = Column("lacks", "did not run", text)
 def rank(
     context: typer.Context,
     source: Source = None,
-    node: Annotated[str | None, typer.Option(help="Only this node", show_default=False)] = None,
-    machine_type: Annotated[str | None, typer.Option(help="Only nodes of this type", show_default=False)] = None,
-    aspect: Annotated[str | None, typer.Option(help="Only this aspect, or all", show_default=False)] = None,
-    top: Annotated[int | None, typer.Option(min=1, help="Only the first of each aspect", show_default=False)] = None,
+    node: Annotated[str | None, typer.Option(help="Only this node")] = None,
+    machine_type: Annotated[str | None, typer.Option(help="Only nodes of this type")] = None,
+    aspect: Annotated[str | None, typer.Option(help="Only this aspect, or all")] = None,
+    top: Annotated[int | None, typer.Option(min=1, help="Only the first of each aspect")] = None,
     as_json: Json = False,
 ) -> None:
     """Rank the nodes of a source, as one number and by aspect.
@@ -492,7 +485,6 @@ def rank(
     ran two tools or more, what tools say of them in common gives their order within it (--machine-type). Tied nodes
     share their place: their executions do not tell them apart. A node that did not run an aspect that half of the
     reference ran stands behind those that did. A source that was never preprocessed is so first."""
-    from flows.cli.output import records, show_json
     from tasks.nodes import answers
     from tasks.nodes.answers import read_scores, read_watched
 
@@ -511,8 +503,7 @@ def rank(
     }
     rows = records(_chosen(scores, node, machine_type, aspect, top))
     if as_json:
-        show_json({"source": chosen, **found, "answer": answer, "scores": rows, "watched": records(watched)})
-        return
+        return show_json({"source": chosen, **found, "answer": answer, "scores": rows, "watched": records(watched)})
     extra = [SHARED] if scores["shared"].notna().any() else []
     extra += [LACKS] if any(row["lacks"] for row in rows) else []
     show_table([_ranked(row) for row in rows], (*RANKED, *extra))

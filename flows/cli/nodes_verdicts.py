@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
-from flows.cli.invocation import Invocation, invocation_of, run_flow
+from flows.cli.invocation import Invocation, invocation_of, progress_bar, run_flow
 from flows.cli.nodes import LabelFrom, Manifest, one_learning_source, one_trained_source, read_flags
 from flows.cli.options import Json, Renamed, Seed, Source, TablesOut, TimeZone, absolute_paths
-from flows.cli.output import Column, as_command, count, counted, moment, show_facts, show_table
+from flows.cli.output import Column, as_command, count, counted, moment, records, show_facts, show_json, show_table
 from tasks.nodes.node_words import called, called_all, interval
 from tasks.nodes.reader_names import AUTO, NodeReader, reader_asked_for
 from tasks.quantities import MISSING, number, ratio, share
@@ -52,9 +52,7 @@ def train(
     variant: Annotated[
         Variant, typer.Option(help="What tells verdicts; or Perona's network, ours or with its authors' choices")
     ] = Variant.DETECTOR,
-    epochs: Annotated[
-        int | None, typer.Option(min=1, help="Most passes over the training executions", show_default=False)
-    ] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Most passes over the training executions")] = None,
     seed: Seed = None,
     fresh: Annotated[
         bool,
@@ -72,7 +70,6 @@ def train(
     figures are of each execution by what others taught. The network learns from the earlier executions, is measured on
     the latest, and is used if it is better than the one before. Nothing is learned twice from the same data with the
     same parameters. 'whorl models list' shows all, 'whorl models rollback' brings the former one back."""
-    from flows.cli.output import show_json
 
     invocation = invocation_of(context)
     fit = {key: value for key, value in {"epochs": epochs, "seed": seed}.items() if value is not None}
@@ -87,8 +84,7 @@ def train(
         own |= asked_model(settings, chosen, flags)
     found = run_flow(invocation, "nodes-train", settings, source=chosen, **own)
     if as_json:
-        show_json({**found, "source": chosen})
-        return
+        return show_json({**found, "source": chosen})
     if "champion_id" in found:
         show_facts(facts_of(cast("TrainedNodes", found)))
     else:
@@ -146,12 +142,9 @@ def facts_of(found: "TrainedNodes") -> dict[str, str]:
 def tune(
     context: typer.Context,
     source: Source = None,
-    trials: Annotated[
-        int | None, typer.Option(min=1, help="Configurations that are tried (paper: 100)", show_default=False)
-    ] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="Configurations that are tried (paper: 100)")] = None,
     ray_address: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Ray that runs the trials, such as ray://head:10001", show_default=False),
+        str | None, typer.Option(metavar="ADDRESS", help="Ray that runs the trials, such as ray://head:10001")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -159,7 +152,6 @@ def tune(
 
     The latest executions, which models are measured on, have no part in it. A search of the same data that was stopped
     goes on; asked for more trials it adds to them."""
-    from flows.cli.output import show_json
     from tasks.nodes.perona.params import RAY_SETTING, WITHOUT_RAY
     from tasks.ray_address import check_ray
 
@@ -173,8 +165,7 @@ def tune(
         check_ray(address, setting=RAY_SETTING, otherwise=WITHOUT_RAY)
     found = run_flow(invocation, "nodes-tune", settings, source=chosen)
     if as_json:
-        show_json({**found, "source": chosen})
-        return
+        return show_json({**found, "source": chosen})
     show_facts(_search_facts(found) | facts_of(found["trained"]))
     print(f"report: {found['report']}")
     invocation.note(f"next: {as_command('whorl', 'nodes', 'fingerprint', '--source', chosen)}")
@@ -216,15 +207,13 @@ def fingerprint(context: typer.Context, source: Source = None, as_json: Json = F
     settings = invocation.settings
     chosen = one_trained_source(settings.warehouse, source)
     found = run_flow(invocation, "nodes-fingerprint", settings, source=chosen)
-    from flows.cli.output import records, show_json
     from flows.nodes import with_emulated
     from tasks.nodes.network_steps import read_fingerprint_scores
 
     scores = read_fingerprint_scores(settings.warehouse, chosen) if found["network_id"] else None
     rows = [] if scores is None else records(with_emulated(scores, settings.warehouse, chosen))
     if as_json:
-        show_json({**found, "source": chosen, "scores": rows})
-        return
+        return show_json({**found, "source": chosen, "scores": rows})
     print(f"{found['n_flagged']:,} of {counted(found['n_judged'], 'execution')} look degraded")
     if found["network_id"]:
         print(f"{found['n_fingerprints']:,} of {counted(found['n_executions'], 'execution')} have a fingerprint")
@@ -272,7 +261,6 @@ def watch(
     settings = invocation.settings
     chosen = one_trained_source(settings.warehouse, source)
     found = run_flow(invocation, "nodes-watch", settings, source=chosen, asks_for_benchmarks=ask)
-    from flows.cli.output import records, show_json
     from flows.nodes import with_emulated
     from tasks.nodes.verdict_steps import open_messages, read_states
     from tasks.warehouse.alarms import read_alarms
@@ -280,8 +268,7 @@ def watch(
     still = [one for name, one in open_messages(settings.warehouse, chosen).items() if name not in found["alarms"]]
     rows = records(with_emulated(read_states(settings.warehouse, chosen), settings.warehouse, chosen))
     if as_json:
-        show_json({**found, "source": chosen, "open": still, "states": rows})
-        return
+        return show_json({**found, "source": chosen, "open": still, "states": rows})
     names = {row["node"]: called(row["node"], row["is_emulated"]) for row in rows}
     show_table([{**row, "name": names[row["node"]]} for row in rows], WATCHED)
     print()
@@ -319,10 +306,7 @@ def explain(
     chosen = one_trained_source(settings.warehouse, source)
     found = steps_explain(settings.warehouse, chosen, what, settings.nodes.score)
     if as_json:
-        from flows.cli.output import show_json
-
-        show_json({**found, "source": chosen})
-        return
+        return show_json({**found, "source": chosen})
     for line in _lines(found):
         print(line)
 
@@ -350,43 +334,30 @@ LEARNED = {"ours": ("ours",), "paper": ("paper",), BOTH: ("ours", "paper"), "non
 
 EvaluatedVariant = Annotated[
     Literal["robust", "paper", "both"] | None,
-    typer.Option(
-        help="Preprocessing: ours, the paper's, or ours with the figures of the paper's beside them", show_default=False
-    ),
+    typer.Option(help="Preprocessing: ours, the paper's, or ours with the figures of the paper's beside them"),
 ]
 Model = Annotated[
     Literal["ours", "paper", "both", "none"] | None,
     typer.Option(
-        help="Perona's network beside the plain answers: ours, the paper's, both or none; as in conf/, or else both",
-        show_default=False,
+        help="Perona's network beside the plain answers: ours, the paper's, both or none; as in conf/, or else both"
     ),
 ]
-Seeds = Annotated[
-    int | None, typer.Option(min=1, max=1000, help="Fits of the network in each split", show_default=False)
-]
+Seeds = Annotated[int | None, typer.Option(min=1, max=1000, help="Fits of the network in each split")]
 Protocols = Annotated[
     list[str] | None,
     typer.Option(
-        "--protocol",
-        metavar="chronological|paper",
-        help="Way of splitting that it is fitted in; may be repeated",
-        show_default=False,
+        "--protocol", metavar="chronological|paper", help="Way of splitting that it is fitted in; may be repeated"
     ),
 ]
 Train = Annotated[
     list[str] | None,
     typer.Option(
-        "--train",
-        metavar="PATH",
-        help="Results that are learned from alone: those of PATH are tested; may be repeated",
-        show_default=False,
+        "--train", metavar="PATH", help="Results that are learned from alone: those of PATH are tested; may be repeated"
     ),
 ]
 TestedHalf = Annotated[
     Literal["development", "reported"] | None,
-    typer.Option(
-        "--half", help="With --train: the half of a recorded plan, by its stretches, that is tested", show_default=False
-    ),
+    typer.Option("--half", help="With --train: the half of a recorded plan, by its stretches, that is tested"),
 ]
 Curve = Annotated[
     bool, typer.Option("--curve", help="Measure as well what 0, 1, 2, 5, 10 and 20 known stressed executions teach")
@@ -453,8 +424,7 @@ LEFT_OUT = {"n_refused": "refused row", "n_values_refused": "refused value", "n_
 def evaluate(
     context: typer.Context,
     paths: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="PATH", help="Results: files or folders; not needed with --manifest"),
+        list[str] | None, typer.Argument(metavar="PATH", help="Results: files or folders; not needed with --manifest")
     ] = None,
     reader: Annotated[NodeReader, typer.Option(help="Format; auto looks into each file")] = AUTO,
     label_from: LabelFrom = None,
@@ -486,7 +456,6 @@ def evaluate(
         raise typer.BadParameter("name results, or a --manifest of them", param_hint="PATH")
     if half is not None and not train:
         raise typer.BadParameter("halves are of results that are tested by what others taught", param_hint="--half")
-    from flows.cli.invocation import progress_bar
     from tasks.nodes.intake import tell_left_out
     from tasks.nodes.steps import evaluate_results
 
@@ -505,10 +474,7 @@ def evaluate(
     if out is not None:
         _write(invocation, found, name, out, emulated)
     if as_json:
-        from flows.cli.output import show_json
-
-        show_json(found.figures)
-        return
+        return show_json(found.figures)
     _show(found.figures, emulated)
 
 

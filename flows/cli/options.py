@@ -83,18 +83,14 @@ def _warehouse(context: typer.Context) -> "Warehouse | None":
 
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON value on stdout and nothing else")]
-Seed = Annotated[int | None, typer.Option(min=0, help="Seed of everything random", show_default=False)]
+Seed = Annotated[int | None, typer.Option(min=0, help="Seed of everything random")]
 TablesOut = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Write tables as Parquet, and a page with figures, there")
 ]
 Source = Annotated[
     str | None,
     typer.Option(
-        "--source",
-        "-s",
-        help="Source of the rows; not needed while there is only one",
-        autocompletion=offered_sources,
-        show_default=False,
+        "--source", "-s", help="Source of the rows; not needed while there is only one", autocompletion=offered_sources
     ),
 ]
 
@@ -127,9 +123,7 @@ Renamed = Annotated[
     list[str] | None,
     typer.Option("--map", metavar="OURS=THEIRS", help="Column of a table that has another name; repeatable"),
 ]
-TimeZone = Annotated[
-    str | None, typer.Option(help="Time zone of times that name none, such as Europe/Berlin", show_default=False)
-]
+TimeZone = Annotated[str | None, typer.Option(help="Time zone of times that name none, such as Europe/Berlin")]
 
 Pseudonymise = Annotated[
     bool,
@@ -137,10 +131,7 @@ Pseudonymise = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be read, kept and refused; keep nothing")]
 MaxRefusedShare = Annotated[
-    float | None,
-    typer.Option(
-        min=0, max=1, help="Load a file of which at most this share of the rows is refused", show_default=False
-    ),
+    float | None, typer.Option(min=0, max=1, help="Load a file of which at most this share of the rows is refused")
 ]
 MappedValues = Annotated[
     list[str] | None,
@@ -158,19 +149,16 @@ Units = Annotated[
 ]
 
 Features = Annotated[
-    str | None,
-    typer.Option(metavar="A,B|all", help="Further columns of a table to keep for predictions", show_default=False),
+    str | None, typer.Option(metavar="A,B|all", help="Further columns of a table to keep for predictions")
 ]
 KnownBefore = Annotated[
-    str | None,
-    typer.Option(metavar="A,B", help="Which of them are known before a run begins, of all", show_default=False),
+    str | None, typer.Option(metavar="A,B", help="Which of them are known before a run begins, of all")
 ]
 GroupBy = Annotated[
     str | None,
     typer.Option(
         metavar="user,cpus,limit",
         help="What runs of one job share: name, plan, user, cpus, limit, queue, account, partition, qos",
-        show_default=False,
     ),
 ]
 

@@ -317,7 +317,7 @@ def _number_or_text(value: Any) -> Any:
         is_whole = isinstance(value, Decimal) and value.is_finite() and value == value.to_integral_value()
         return (int(value) if is_whole else float(value)) if math.isfinite(value) else None
     if value != value:  # NaT
-        return None
+        return
     if isinstance(value, datetime):
         return utc_text(value)
     if isinstance(value, bytes):

@@ -6,7 +6,7 @@ import typer
 
 from flows.cli.invocation import invocation_of
 from flows.cli.options import Json, offered_model_ids, offered_run_ids, offered_sources, offered_words
-from flows.cli.output import Column, counted, figure, moment, setting, show_facts, show_table, text
+from flows.cli.output import Column, counted, figure, moment, records, setting, show_facts, show_json, show_table, text
 from tasks.quantities import duration
 from tasks.source_names import checked_source
 
@@ -44,7 +44,6 @@ def list_runs(
     as_json: Json = False,
 ) -> None:
     """List the latest runs."""
-    from flows.cli.output import records, show_json
     from tasks.warehouse import runs
 
     invocation = invocation_of(context)
@@ -59,15 +58,13 @@ def list_runs(
 
 def show(context: typer.Context, run: RunId, as_json: Json = False) -> None:
     """Show one run: parameters, figures, versions."""
-    from flows.cli.output import show_json
     from tasks.settings import leaves
     from tasks.warehouse import runs
 
     warehouse = invocation_of(context).warehouse
     found = runs.read_run(warehouse, one_run(warehouse, run))
     if as_json:
-        show_json(found)
-        return
+        return show_json(found)
     facts = {key: moment(value) if key.endswith("_at") else text(value) for key, value in found.items()}
     facts["took"] = duration((found["ended_at"] - found["started_at"]).total_seconds())
     for part, show_value in (("figures", figure), ("parameters", setting)):
@@ -78,7 +75,6 @@ def show(context: typer.Context, run: RunId, as_json: Json = False) -> None:
 
 def compare(context: typer.Context, first: RunId, second: RunId, as_json: Json = False) -> None:
     """Show where two runs differ, and by how much."""
-    from flows.cli.output import records, show_json
     from tasks.warehouse import runs
 
     invocation = invocation_of(context)
@@ -86,8 +82,7 @@ def compare(context: typer.Context, first: RunId, second: RunId, as_json: Json =
     found = records(runs.compare_runs(invocation.warehouse, first, second))
     rows: list[dict[str, Any]] = [row for row in found if row["key"] != "run_id"]  # of two runs it always differs
     if as_json:
-        show_json({"first": first, "second": second, "differences": rows})
-        return
+        return show_json({"first": first, "second": second, "differences": rows})
     if not rows:
         invocation.note("the two runs differ in nothing")
         return
@@ -132,7 +127,6 @@ MODELS = (
 
 def list_models(context: typer.Context, as_json: Json = False) -> None:
     """List all models; one of each word, source and kind is in use: the champion."""
-    from flows.cli.output import show_json
     from tasks.warehouse import registry
 
     invocation = invocation_of(context)
@@ -190,8 +184,6 @@ def _first(metrics: dict[str, float]) -> str:
 
 
 def _tell(decision: dict[str, object], *, as_json: bool) -> None:
-    from flows.cli.output import show_json
-
     if as_json:
         show_json(decision)
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from flows.cli.files import not_loaded, partly, read_results, show_read
-from flows.cli.invocation import Invocation, invocation_of, run_flow
+from flows.cli.invocation import Invocation, invocation_of, progress_bar, run_flow
 from flows.cli.options import (
     DryRun,
     Json,
@@ -25,7 +25,19 @@ from flows.cli.options import (
     labelled_read_flags,
     refuse_unreadable,
 )
-from flows.cli.output import Column, as_command, clean, count, counted, runs_or_windows, show_facts, show_table, text
+from flows.cli.output import (
+    Column,
+    as_command,
+    clean,
+    count,
+    counted,
+    records,
+    runs_or_windows,
+    show_facts,
+    show_json,
+    show_table,
+    text,
+)
 from tasks.quantities import number, share
 from tasks.source_names import DEFAULT_SOURCE, checked_source
 from tasks.workloads.choices import ChangePointMethod, HoldOut, said
@@ -41,14 +53,11 @@ if TYPE_CHECKING:
     from tasks.workloads.telemetry import Telemetry
 
 LabelFrom = Annotated[
-    str | None,
-    typer.Option(metavar="stem|parent|column:NAME", help="Where the workload of a file is written", show_default=False),
+    str | None, typer.Option(metavar="stem|parent|column:NAME", help="Where the workload of a file is written")
 ]
 Manifest = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE", help="CSV or JSONL with path, workload, input, round, machine of each file", show_default=False
-    ),
+    typer.Option(metavar="FILE", help="CSV or JSONL with path, workload, input, round, machine of each file"),
 ]
 
 
@@ -98,11 +107,7 @@ def ingest(
     context: typer.Context,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="PATH",
-            help="Telemetry: files, folders, or the address of a Prometheus server",
-            show_default=False,
-        ),
+        typer.Argument(metavar="PATH", help="Telemetry: files, folders, or the address of a Prometheus server"),
     ] = None,
     source: KeptUnder = DEFAULT_SOURCE,
     reader: Annotated[TelemetryReader, typer.Option(help="Format; auto looks into each file")] = AUTO,
@@ -139,8 +144,6 @@ def ingest(
     )
     result = _results(settings.warehouse, source, found) | not_loaded(failed)
     if as_json:
-        from flows.cli.output import show_json
-
         show_json(result)
     elif result["files"]:
         show_read(result)
@@ -196,17 +199,13 @@ def fingerprint(
     context: typer.Context,
     source: Source = None,
     ray: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS", help="Ray that does it, such as ray://head:10001, or local", show_default=False
-        ),
+        str | None, typer.Option(metavar="ADDRESS", help="Ray that does it, such as ray://head:10001, or local")
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Cut every run of a source into phases and summarise them.
 
     A run whose samples and settings have not changed is not done again."""
-    from flows.cli.output import show_json
     from tasks.workloads.champions import sources_with_model
 
     invocation = invocation_of(context)
@@ -215,8 +214,7 @@ def fingerprint(
     chosen = one_source_with_telemetry(settings.warehouse, source)
     found = run_flow(invocation, "workloads-fingerprint", settings, source=chosen)
     if as_json:
-        show_json({**found, "source": chosen})
-        return
+        return show_json({**found, "source": chosen})
     show_facts(
         {
             "source": chosen,
@@ -241,7 +239,7 @@ def train(
     context: typer.Context,
     source: Source = None,
     hold_out: Annotated[
-        HoldOut | None, typer.Option(help="What is held out: the last round, or the later part", show_default=False)
+        HoldOut | None, typer.Option(help="What is held out: the last round, or the later part")
     ] = None,
     leave_out: Annotated[
         list[str] | None, typer.Option(metavar="RUN", help="Id of a run that it must not see; repeatable")
@@ -253,7 +251,6 @@ def train(
 
     It learns from labelled runs, is measured on those held out, and is put into use if it is better than the model
     before. 'whorl models list' shows all, 'whorl models rollback' brings the former one back."""
-    from flows.cli.output import show_json
     from tasks.workloads.figure_rows import read_figures
 
     invocation = invocation_of(context)
@@ -264,8 +261,7 @@ def train(
     found = run_flow(invocation, "workloads-train", settings, source=chosen, left_out=leave_out or [])
     figures = read_figures(settings.warehouse, chosen, found["model_id"])
     if as_json:
-        show_json({**found, "source": chosen, "figures": figures})
-        return
+        return show_json({**found, "source": chosen, "figures": figures})
     show_facts(_training_facts(found, figures))
     print(f"report: {found['report']}")
     invocation.note(f"next: {as_command('whorl', 'workloads', 'identify', '--live', '--source', chosen)}")
@@ -395,8 +391,7 @@ N_NAMED = 5  # ids that an error message names
 def identify(
     context: typer.Context,
     what: Annotated[
-        str | None,
-        typer.Argument(metavar="RUN|FILE", help="Id of a run, or the beginning of it; or a file", show_default=False),
+        str | None, typer.Argument(metavar="RUN|FILE", help="Id of a run, or the beginning of it; or a file")
     ] = None,
     live: Annotated[bool, typer.Option("--live", help="Record what runs now, and identify that")] = False,
     seconds: Annotated[float, typer.Option(min=5, max=3600, help="With --live: how long is recorded")] = 30,
@@ -439,11 +434,8 @@ def identify(
         raise found.refused[0]
     rows = as_records(found, runs, public)
     if as_json:
-        from flows.cli.output import show_json
-
         refused = [str(error) for error in found.refused]
-        show_json({"source": chosen, "model_id": found.model_id, "runs": rows, "refused": refused})
-        return
+        return show_json({"source": chosen, "model_id": found.model_id, "runs": rows, "refused": refused})
     show_found(rows)
     for error in found.refused:
         invocation.note(f"not identified: {error}")
@@ -500,12 +492,9 @@ def watch(
         typer.Option(metavar="WORKLOAD", help="Workload that may run; repeatable; otherwise what ran last"),
     ] = None,
     newest: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Look at the latest runs of the source, instead of recording"),
+        int | None, typer.Option(min=1, metavar="N", help="Look at the latest runs of the source, instead of recording")
     ] = None,
-    seconds: Annotated[
-        float | None, typer.Option(min=5, max=3600, help="How long is recorded", show_default=False)
-    ] = None,
+    seconds: Annotated[float | None, typer.Option(min=5, max=3600, help="How long is recorded")] = None,
     subject: Annotated[
         str | None,
         typer.Option(
@@ -519,7 +508,6 @@ def watch(
     """Look at what runs, and raise an alarm where it should not, or is unknown; the same going on is told once.
 
     What runs now is recorded and kept in the source, or its latest runs are looked at."""
-    from flows.cli.output import show_json
 
     invocation = invocation_of(context)
     asked = {"expected": expect or None, "newest": newest, "seconds": seconds, "subject": subject}
@@ -530,8 +518,7 @@ def watch(
     found = run_flow(invocation, "workloads-watch", settings, source=chosen)
     alarms = _alarms(settings.warehouse, found["alarms"])
     if as_json:
-        show_json({**found, "source": chosen, "alarms": alarms})
-        return
+        return show_json({**found, "source": chosen, "alarms": alarms})
     if alarms:
         show_table(alarms, ALARMS)
     new = counted(len(alarms), "new alarm") if alarms else "no new alarm"
@@ -539,7 +526,6 @@ def watch(
 
 
 def _alarms(warehouse: "Warehouse", ids: list[str]) -> list[dict[str, Any]]:
-    from flows.cli.output import records
     from tasks.warehouse.alarms import read_alarms
 
     rows = records(read_alarms(warehouse, ids=ids, limit=max(1, len(ids))))
@@ -558,9 +544,7 @@ def changepoints(
     file: Annotated[str, typer.Argument(metavar="FILE", help="CSV with a header line, a column a counter")],
     method: Annotated[
         ChangePointMethod | None,
-        typer.Option(
-            help="bayes: run-length posterior; pelt, kernel, binseg: offline, by ruptures", show_default=False
-        ),
+        typer.Option(help="bayes: run-length posterior; pelt, kernel, binseg: offline, by ruptures"),
     ] = None,
     each: Annotated[
         bool, typer.Option("--each", help="Of each column on its own; otherwise those that all share")
@@ -571,7 +555,6 @@ def changepoints(
 
     A row is the zero-based number of the first sample after a change; its probability is that of a change near it. An
     empty cell, and an empty line, is a missing sample and keeps its row."""
-    from flows.cli.output import show_json
     from tasks.workloads.changepoints.finding import find_changepoints, find_changepoints_each
     from tasks.workloads.readers.tables import read_series
 
@@ -587,8 +570,7 @@ def changepoints(
         found = {"": find_changepoints(series.values, params)}
     if as_json:
         told = {name: _told(one) for name, one in found.items()}
-        show_json({"counters": told} if each else told[""])
-        return
+        return show_json({"counters": told} if each else told[""])
     rows = [
         {"counter": name, "row": row, "probability": probability}
         for name, one in found.items()
@@ -633,20 +615,17 @@ def evaluate(
     ] = None,
     reader: Annotated[TelemetryReader, typer.Option(help="Format; auto looks into each file")] = AUTO,
     label_from: Annotated[
-        str | None,
-        typer.Option(help="Workload of a file: stem (its name), parent (its folder), column:NAME", show_default=False),
+        str | None, typer.Option(help="Workload of a file: stem (its name), parent (its folder), column:NAME")
     ] = None,
     manifest: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="CSV or JSONL: path, workload, input, round, machine", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="CSV or JSONL: path, workload, input, round, machine")
     ] = None,
     renamed: Renamed = None,
     window: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Windows that long traces are cut into", show_default=False)
+        float | None, typer.Option(metavar="SECONDS", help="Windows that long traces are cut into")
     ] = None,
     step: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", help="From one window to the next; otherwise its length", show_default=False),
+        float | None, typer.Option(metavar="SECONDS", help="From one window to the next; otherwise its length")
     ] = None,
     seed: Seed = None,
     out: TablesOut = None,
@@ -663,7 +642,6 @@ def evaluate(
     settings = invocation.resolved({"workloads": {"read": read, **asked}}).settings.workloads
     if not paths and not settings.read.manifest:
         raise typer.BadParameter("name telemetry, or a --manifest of it", param_hint="PATH")
-    from flows.cli.invocation import progress_bar
     from tasks.workloads.evaluate.protocol import evaluate_read
     from tasks.workloads.model_steps import write_evaluation
 
@@ -679,10 +657,7 @@ def evaluate(
     if out is not None:
         invocation.note(f"tables: {out}; page: {page}")
     if as_json:
-        from flows.cli.output import show_json
-
-        show_json(found.figures)
-        return
+        return show_json(found.figures)
     from tasks.report.workloads_measured import known_table
 
     show_facts(_evaluation_facts(found.figures))
@@ -716,16 +691,13 @@ def _evaluation_facts(figures: dict[str, Any]) -> dict[str, str]:
 def record(
     context: typer.Context,
     minutes: Annotated[
-        float | None,
-        typer.Option(help="How long runs are started; the next call with the same folder goes on", show_default=False),
+        float | None, typer.Option(help="How long runs are started; the next call with the same folder goes on")
     ] = None,
     workload: Annotated[
         list[str] | None, typer.Option("--workload", "-w", metavar="NAME", help="Only this one; may be repeated")
     ] = None,
-    rounds: Annotated[int | None, typer.Option(help="Rounds, with a full stop in between", show_default=False)] = None,
-    runs: Annotated[
-        int | None, typer.Option(help="Runs of each workload with each input, in all", show_default=False)
-    ] = None,
+    rounds: Annotated[int | None, typer.Option(help="Rounds, with a full stop in between")] = None,
+    runs: Annotated[int | None, typer.Option(help="Runs of each workload with each input, in all")] = None,
     conditions: Annotated[
         list[str] | None,
         typer.Option(
@@ -734,10 +706,8 @@ def record(
             "or all; may be repeated",
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Decides the order of the runs", show_default=False)] = None,
-    perf: Annotated[
-        str | None, typer.Option(help="none, light or syscalls: events that perf counts", show_default=False)
-    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Decides the order of the runs")] = None,
+    perf: Annotated[str | None, typer.Option(help="none, light or syscalls: events that perf counts")] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the recording; otherwise a new one in <home>/recordings")
     ] = None,
@@ -748,7 +718,6 @@ def record(
 
     Prints the folder of the recording; what the sampler itself took is said beside it. Needs root for control groups
     and perf, and an otherwise idle machine."""
-    from flows.cli.output import show_json
     from tasks.workloads.record.campaign import runnable
     from tasks.workloads.record.params import Condition
 
@@ -772,8 +741,7 @@ def record(
     folder = out.absolute() if out else settings.warehouse.home / "recordings" / "workloads-{run}"
     found = run_flow(invocation, "workloads-record", settings, folder=str(folder))
     if as_json:
-        show_json(found)
-        return
+        return show_json(found)
     print(found["folder"])
     invocation.note(
         f"recorded {counted(found['n_new'], 'run')}, {found['n_clean']:,} of {found['n_planned']:,} undisturbed so far"
@@ -785,15 +753,13 @@ def record(
 
 def show_plan(invocation: Invocation, params: "RecordParams", *, as_json: bool) -> None:
     """Print the runs in order, and about how long they take."""
-    from flows.cli.output import show_json
     from tasks.workloads.record.campaign import planned
 
     plan = planned(params)
     minutes = plan.duration_s(params) / 60
     if as_json:
         rows = [{"run_id": r.run_id, "round": r.round, "workload": r.workload, "input": r.input} for r in plan.runs]
-        show_json({"n_runs": len(rows), "minutes": minutes, "runs": rows})
-        return
+        return show_json({"n_runs": len(rows), "minutes": minutes, "runs": rows})
     for run in plan.runs:
         print(run.run_id)
     n_runs, n_rounds = counted(len(plan.runs), "run"), counted(params.rounds, "round")

@@ -340,9 +340,9 @@ def test_a_suspected_node_with_a_deployment_is_asked_once_for_the_benchmarks_of_
     with get_client(sync_client=True) as client:
         wanted = FlowRunFilter(tags=FlowRunFilterTags(all_=["fresh-benchmark"]))
         [run] = client.read_flow_runs(flow_run_filter=wanted)
-    assert run.parameters["record"]["benchmarks"] == ["disk-fio", "disk-ioping"]
-    assert run.parameters["record"]["node"] == "node-1"
-    assert run.parameters["record"]["runs"] == 0
+    assert run.parameters["benchmarks"] == ["disk-fio", "disk-ioping"]
+    assert run.parameters["node"] == "node-1"
+    assert run.parameters["runs"] == 0
 
 
 def test_a_source_without_a_model_is_one_line(nodes_log: Warehouse) -> None:
@@ -354,7 +354,7 @@ PAGE = 2  # deployments that the server tells of at once
 
 
 def deployment(name: str, source: str = "log") -> SimpleNamespace:
-    parameters = {"record": {"node": name, "benchmarks": [], "runs": 100}, "source": source, "landing": "memory://"}
+    parameters = {"node": name, "benchmarks": [], "runs": 100, "source": source, "landing": "memory://"}
     return SimpleNamespace(id=name, name=name, parameters=parameters)
 
 
@@ -399,16 +399,16 @@ def test_a_node_is_asked_for_enough_executions_to_decide_its_alarm(nodes_log: Wa
     assert asked == (["nodes-record/node-1 (cpu)"], [])
     [(of, parameters)] = server.runs.values()
     assert of == "node-1" and parameters["landing"] == "memory://"
-    wanted = {"node": "node-1", "benchmarks": ["cpu-sysbench"], "runs": 0, "executions": 3}
-    assert parameters["record"] == wanted
+    asked = {name: parameters[name] for name in ("node", "benchmarks", "runs", "executions")}
+    assert asked == {"node": "node-1", "benchmarks": ["cpu-sysbench"], "runs": 0, "executions": 3}
 
 
 def test_each_benchmark_of_the_aspect_runs_at_least_once(nodes_log: Warehouse, served: Any) -> None:
     server = served(deployment("node-1"))
     ask_for_benchmarks(nodes_log, "log", [["node-1", "disk", "2026-01-05 10:00:00"]])
     [(_, parameters)] = server.runs.values()
-    assert parameters["record"]["benchmarks"] == ["disk-fio", "disk-ioping"]
-    assert parameters["record"]["executions"] == 2
+    assert parameters["benchmarks"] == ["disk-fio", "disk-ioping"]
+    assert parameters["executions"] == 2
 
 
 def test_a_deployment_is_found_behind_many_others(nodes_log: Warehouse, served: Any) -> None:

@@ -78,7 +78,7 @@ def test_leftovers_and_half_backups_count_among_the_files_that_went(warehouse: W
 
 def test_what_an_upkeep_prunes_is_what_the_settings_say() -> None:
     settings = Settings(whorl=WhorlParams(prune=PruneParams(models_kept=2)))
-    assert resolved_parameters(settings, "whorl-upkeep", ["prune"])["prune"]["models_kept"] == 2
+    assert resolved_parameters(settings, whorl_upkeep)["models_kept"] == 2
 
 
 def test_an_upkeep_of_nothing_is_no_error(prefect_server: None, warehouse: Warehouse) -> None:

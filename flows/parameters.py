@@ -655,3 +655,22 @@ class DemoParams(Params):
     workloads: WorkloadsParams = Field(WorkloadsParams(), description="Settings of the word workloads")
     nodes: NodesParams = Field(NodesParams(), description="Settings of the word nodes")
     advice: AdviceParams = Field(AdviceParams(), description="Settings of the word advice")
+
+
+Word = Literal["jobs", "workloads", "nodes", "advice"]
+
+
+class PipelineParams(DemoParams):
+    """Which part of the graph from files to answers is run."""
+
+    sources: tuple[str, ...] = Field((), description="Sources whose nodes are run; empty: all that have rows")
+    words: tuple[Word, ...] = Field(("jobs", "workloads", "nodes", "advice"), description="Words whose nodes are run")
+    trials: int = Field(
+        0,
+        ge=0,
+        le=10_000,
+        description="Trials of the search for Perona's network (Ray Tune, Optuna); 0: it is trained as it is set",
+    )
+    trains_network: bool = Field(
+        True, description="Whether Perona's network is trained, which makes fingerprints; verdicts do not need it"
+    )

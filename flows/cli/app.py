@@ -24,6 +24,7 @@ WHOLE = 1_000  # characters of a sentence, none of which is cut
 
 VERBS: dict[str, Callable[..., None]] = {
     "demo": demo.demo,
+    "pipeline": runs.pipeline,
     "report": admin.report,
     "query": data.query,
     "config": data.config,

@@ -1,10 +1,10 @@
 """`whorl runs` and `whorl models`: what flows were asked and found, and which model is in use."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from flows.cli.invocation import invocation_of
+from flows.cli.invocation import invocation_of, run_flow
 from flows.cli.options import Json, offered_model_ids, offered_run_ids, offered_sources, offered_words
 from flows.cli.output import Column, counted, figure, moment, records, setting, show_facts, show_json, show_table, text
 from tasks.quantities import duration
@@ -24,6 +24,8 @@ RUNS = (
     Column("data_version", "data version", kind="name", is_extra=True),
     Column("code_version", "code version", kind="name", is_extra=True),
 )
+NODES = (Column("node", "node", kind="name"), Column("said", "what it says"))
+Word = Literal["jobs", "workloads", "nodes", "advice"]
 
 COMPARED = (
     Column("key", "differs in"),
@@ -36,6 +38,35 @@ BEGIN_SO = """
 """
 LATEST = "'whorl runs list' shows the latest"
 N_NAMED = 5  # ids that an error message names
+
+
+def pipeline(
+    context: typer.Context,
+    source: Annotated[
+        list[str] | None, typer.Option(help="Only this source; once for each", autocompletion=offered_sources)
+    ] = None,
+    word: Annotated[
+        list[Word] | None, typer.Option(help="Only the nodes of this word; once for each", show_default=False)
+    ] = None,
+    trials: Annotated[int, typer.Option(min=0, help="Trials of the search for Perona's network; 0: no search")] = 0,
+    network: Annotated[bool, typer.Option(help="Train Perona's network, which makes fingerprints")] = True,
+    as_json: Json = False,
+) -> None:
+    """Go from files to answers, of all words as one graph.
+
+    What lies in the inboxes is read; then each source is preprocessed, learned, fingerprinted, clustered and answered.
+    Only what has changed is done: data, settings, code, or what an earlier run had made and is gone."""
+    invocation = invocation_of(context)
+    own = {"sources": tuple(source or ()), "trials": trials, "trains_network": network}
+    found = run_flow(
+        invocation, "whorl-pipeline", invocation.settings, **own, **({"words": tuple(word)} if word else {})
+    )
+    if as_json:
+        show_json(found)
+        return
+    rows = [{"node": name, "said": said} for name, said in found["said"].items()]
+    show_table(rows, NODES)
+    print(f"\n{counted(found['n_done'], 'node')} of {found['n_nodes']} done, the others were as they are")
 
 
 def list_runs(

@@ -1,0 +1,469 @@
+"""One graph over all words: files in, preprocessing, search, training, fingerprints, groups, answers, pages.
+
+| word | ingest | preprocess | search | train | fingerprint | cluster | answer |
+|---|---|---|---|---|---|---|---|
+| jobs | logs of the inbox | its recurring jobs | | model of runtimes | | shapes of jobs | next runs, alarms |
+| workloads | telemetry of the inbox | | | model of workloads | phases of runs | | what ran |
+| nodes | results of the inbox | metrics that count | network | detector, network | verdicts, fingerprints | | ranking |
+| advice | | | | | | alike machines | |
+
+A node is a task. It is tried again where that may help, and done again only when its data, settings, code or what it
+rests on have changed, or when what it had made is gone: a second run of the graph does nothing."""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from pathlib import Path
+from typing import Any, Generic, TypedDict, TypeVar
+
+from prefect import Task
+from prefect.cache_policies import INPUTS, CachePolicy
+from prefect.client.schemas.objects import State
+from prefect.context import TaskRunContext
+from prefect.futures import PrefectFuture
+from prefect.runtime import flow_run
+from prefect.task_runners import ThreadPoolTaskRunner
+from prefect.types import DateTime
+
+from flows.engine.alarms import announce
+from flows.engine.artifacts import artifact_key, publish, site_params
+from flows.engine.file_intake import load_each
+from flows.engine.forms import flow
+from flows.engine.steps import SameCode, step
+from flows.parameters import PipelineParams
+from tasks.advice import steps as advice_steps
+from tasks.advice.params import GroupParams
+from tasks.errors import BadInput, NotFound
+from tasks.jobs import intake as jobs_intake
+from tasks.jobs import steps as jobs_steps
+from tasks.jobs.params import JobsParams
+from tasks.jobs.shape_params import CharacteriseParams
+from tasks.markdown import plain
+from tasks.nodes import answers as node_answers
+from tasks.nodes import network_steps, verdict_steps
+from tasks.nodes import steps as node_steps
+from tasks.nodes.params import NodesParams
+from tasks.nodes.perona.params import ModelParams
+from tasks.params import Params
+from tasks.source_names import DEFAULT_SOURCE
+from tasks.warehouse.connection import fetch, reading
+from tasks.warehouse.place import Warehouse
+from tasks.warehouse.registry import folder_of
+from tasks.warehouse.versions import data_version
+from tasks.workloads import fingerprint_steps, model_steps
+from tasks.workloads import steps as workload_steps
+from tasks.workloads.params import WorkloadsParams
+
+logger = logging.getLogger(__name__)
+INBOXES = {"jobs": "inbox", "workloads": "inbox-workloads", "nodes": "inbox-nodes"}
+SOURCES = "SELECT DISTINCT source FROM ops.files WHERE word = $word ORDER BY source"
+LONG_AGO = DateTime(1970, 1, 1, tzinfo=UTC)
+Found = dict[str, Any]
+S = TypeVar("S", bound=Params)
+Future = PrefectFuture[Found]
+
+
+class Pipelined(TypedDict):
+    """What each node has said, by its name and source; n_done: nodes whose work was done in this run, not before."""
+
+    n_nodes: int
+    n_done: int
+    said: dict[str, str]
+
+
+@dataclass
+class WhileThere(CachePolicy):
+    """A key of the node, its inputs and the code, that counts as long as what the node has made is there.
+
+    there: SQL that finds a row, with the node's result as values; `$name` of a result's entry."""
+
+    there: str = ""
+
+    def compute_key(
+        self, task_ctx: TaskRunContext, inputs: dict[str, Any], flow_parameters: dict[str, Any], **kwargs: Any
+    ) -> str | None:
+        """The key. A result under it that speaks of what is gone is made to have expired."""
+        key = (INPUTS + SameCode()).compute_key(task_ctx, inputs, flow_parameters, **kwargs)
+        store = task_ctx.result_store
+        if key and store.exists(key) and not self._is_there(inputs["warehouse"], store.read(key).result):
+            logger.info("%s: what it had made is gone; it is done again", task_ctx.task.name)
+            store.write(obj=None, key=key, expiration=LONG_AGO)
+        return key
+
+    def _is_there(self, warehouse: Warehouse, found: Found) -> bool:
+        if "refused" in found:
+            return True
+        paths = [Path(path) for path in (found.get("path"), found.get("folder")) if path]
+        values = {name: value for name, value in found.items() if f"${name}" in self.there}
+        return all(path.exists() for path in paths) and len(fetch(warehouse, self.there, values)) > 0
+
+
+@dataclass(frozen=True)
+class Inputs(Generic[S]):
+    """What a node works on. after: the results of the nodes that it rests on."""
+
+    warehouse: Warehouse
+    source: str
+    settings: S
+    after: list[Found]
+
+
+def node(there: str) -> Callable[[Callable[..., Found]], Task[..., Found]]:
+    """A node of the graph: the task of a function that takes warehouse, source, data version, settings, and what it
+    rests on. Data that cannot give an answer are no failure: the node says so. there: as in WhileThere."""
+
+    def decorate(function: Callable[..., Found]) -> Task[..., Found]:
+        def told(warehouse: Warehouse, source: str, version: str, settings: Params | None, after: list[Found]) -> Found:
+            try:
+                found = function(Inputs(warehouse, source, settings, after))
+            except (BadInput, NotFound) as error:
+                logger.warning("%s: %s", function.__name__, error)
+                return {"refused": str(error)}
+            return {"source": source, "data_version": version, **found}
+
+        told.__module__, told.__name__, told.__qualname__ = function.__module__, function.__name__, function.__name__
+        told.__doc__ = function.__doc__
+        return step(told).with_options(cache_policy=WhileThere(there=there))
+
+    return decorate
+
+
+@node("SELECT count(*) AS n FROM ops.files WHERE list_contains($batches, batch_id) HAVING n = $n_batches")
+def jobs_ingest(inputs: Inputs[JobsParams]) -> Found:
+    """Job logs of the inbox into the warehouse."""
+    paths = jobs_intake.find_logs([inputs.after[0]["inbox"]])
+    read = (inputs.source, "", inputs.settings.read, inputs.settings.group)
+    return _read_each(
+        paths,
+        lambda path: jobs_steps.ingest_batch(inputs.warehouse, jobs_steps.land_log(inputs.warehouse, path, *read)),
+    )
+
+
+@node("SELECT 1 FROM jobs.summaries WHERE source = $source AND data_version = $data_version")
+def jobs_preprocess(inputs: Inputs[JobsParams]) -> Found:
+    """Which jobs recur, how often, and how much their runtimes vary."""
+    jobs_steps.summarise(inputs.warehouse, inputs.source, inputs.settings.summary)
+    row = fetch(
+        inputs.warehouse,
+        "SELECT n_runs, n_groups FROM jobs.summaries WHERE source = $source",
+        {"source": inputs.source},
+    )
+    return {"said": f"{int(row['n_runs'].iloc[0]):,} runs of {int(row['n_groups'].iloc[0]):,} jobs"}
+
+
+@node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
+def jobs_train(inputs: Inputs[JobsParams]) -> Found:
+    """A model of runtimes, put into use if it is better than the one before."""
+    found = jobs_steps.train(inputs.warehouse, inputs.source, inputs.settings.evaluate, str(flow_run.id))
+    return _model("jobs", inputs.warehouse, found) | {"said": f"CRPS {found['crps']:,.3g} s on held-out runs"}
+
+
+@node("SELECT 1 FROM jobs.shapes WHERE source = $source AND data_version = $data_version")
+def jobs_cluster(inputs: Inputs[JobsParams]) -> Found:
+    """The typical shapes of runtime distributions (K-means), and the shape of each job."""
+    found = jobs_steps.characterise(inputs.warehouse, inputs.source, CharacteriseParams())
+    return {"said": f"{found['n_groups']:,} jobs in {max(found['k'].values(), default=0)} shapes"}
+
+
+@node("SELECT 1 FROM jobs.predictions WHERE source = $source AND model_id = $model_id AND data_version = $data_version")
+def jobs_answer(inputs: Inputs[JobsParams]) -> Found:
+    """How the next run of each job will go, and alarms about runs that went beyond that."""
+    found = jobs_steps.predict(inputs.warehouse, inputs.source)
+    ids = jobs_steps.watch(inputs.warehouse, inputs.source, inputs.settings.watch, inputs.settings.drift)
+    announce(inputs.warehouse, ids)
+    said = f"the next runs of {found['n_jobs']:,} jobs, {len(ids):,} new alarms"
+    return {"model_id": found["model_id"], "said": said}
+
+
+@node("SELECT count(*) AS n FROM ops.files WHERE list_contains($batches, batch_id) HAVING n = $n_batches")
+def workloads_ingest(inputs: Inputs[WorkloadsParams]) -> Found:
+    """Telemetry of the inbox into the warehouse."""
+    paths = workload_steps.find_files([inputs.after[0]["inbox"]], inputs.settings.read)
+    read = (inputs.source, "", inputs.settings.read)
+    return _read_each(
+        paths,
+        lambda path: workload_steps.ingest_batch(
+            inputs.warehouse, workload_steps.land_telemetry(inputs.warehouse, path, *read)
+        ),
+    )
+
+
+@node("SELECT 1 FROM workloads.run_phases WHERE source = $source LIMIT 1")
+def workloads_fingerprint(inputs: Inputs[WorkloadsParams]) -> Found:
+    """The phases of each run, and the counters that tell them."""
+    plan = fingerprint_steps.plan_fingerprints(
+        inputs.warehouse,
+        inputs.source,
+        inputs.settings.identify.fingerprint,
+        inputs.settings.fan_out.model_copy(update={"ray_address": ""}),
+    )
+    parts = [fingerprint_steps.cut_phases(part) for part in plan["parts"]]
+    n_new = sum(fingerprint_steps.keep_phases(inputs.warehouse, inputs.source, part) for part in parts)
+    fingerprint_steps.clear_parts(plan["parts"])
+    return {"said": f"phases of {plan['n_runs']:,} runs, {n_new:,} of them new"}
+
+
+@node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
+def workloads_train(inputs: Inputs[WorkloadsParams]) -> Found:
+    """A model of the labelled runs, put into use if it is better than the one before."""
+    found = model_steps.train(
+        inputs.warehouse, inputs.source, inputs.settings.identify, inputs.settings.train, [], str(flow_run.id)
+    )
+    said = f"accuracy {found['accuracy']:.2f} on held-out runs ({found['held_out']})"
+    return _model("workloads", inputs.warehouse, found) | {"said": said}
+
+
+@node("SELECT 1 FROM workloads.identifications WHERE source = $source AND model_id = $model_id LIMIT 1")
+def workloads_answer(inputs: Inputs[WorkloadsParams]) -> Found:
+    """What ran, run by run."""
+    found = model_steps.identify(inputs.warehouse, inputs.source, None, "all")
+    return {"model_id": found["model_id"], "said": f"{len(found['run_ids']):,} runs identified"}
+
+
+@node("SELECT count(*) AS n FROM ops.files WHERE list_contains($batches, batch_id) HAVING n = $n_batches")
+def nodes_ingest(inputs: Inputs[NodesParams]) -> Found:
+    """Results of benchmarks of the inbox into the warehouse."""
+    paths = node_steps.find_files([inputs.after[0]["inbox"]], inputs.settings.read)
+    read = (inputs.source, "", inputs.settings.read)
+    return _read_each(
+        paths,
+        lambda path: node_steps.ingest_batch(
+            inputs.warehouse, node_steps.land_executions(inputs.warehouse, path, *read)
+        ),
+    )
+
+
+@node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
+def nodes_preprocess(inputs: Inputs[NodesParams]) -> Found:
+    """Which metrics count, and which way; the reference that nodes are measured against."""
+    found = node_answers.preprocess(
+        inputs.warehouse, inputs.source, inputs.settings.preprocess, inputs.settings.score, str(flow_run.id)
+    )
+    return _model("nodes", inputs.warehouse, found) | {"said": "metrics that count are chosen"}
+
+
+@node("SELECT 1 FROM nodes.executions WHERE source = $source LIMIT 1")
+def nodes_search(inputs: Inputs[NodesParams]) -> Found:
+    """The best parameters of Perona's network, by Ray Tune with Optuna; a search that was stopped goes on."""
+    given = (
+        inputs.settings.model,
+        inputs.settings.train,
+        inputs.settings.preprocess,
+        inputs.settings.score,
+        inputs.settings.search,
+    )
+    found = network_steps.tune(inputs.warehouse, inputs.source, *given)
+    return {"best": found["best"], "path": found["trials"], "said": f"{inputs.settings.search.n_trials} trials"}
+
+
+@node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
+def nodes_train(inputs: Inputs[NodesParams]) -> Found:
+    """Perona's network, with the parameters that the search found."""
+    best = next((found["best"] for found in inputs.after if "best" in found), None)
+    model = ModelParams.model_validate(best) if best else inputs.settings.model
+    given = (model, inputs.settings.train, inputs.settings.preprocess, inputs.settings.score)
+    found = network_steps.train(inputs.warehouse, inputs.source, *given, str(flow_run.id))
+    return _model("nodes", inputs.warehouse, found) | {"said": "a network that makes fingerprints"}
+
+
+@node("SELECT 1 FROM ops.models WHERE model_id = $model_id")
+def nodes_detector(inputs: Inputs[NodesParams]) -> Found:
+    """What tells degraded executions, at the stated budget of false alarms."""
+    given = (
+        inputs.settings.preprocess,
+        inputs.settings.detect,
+        inputs.settings.budget,
+        inputs.settings.alarm,
+        inputs.settings.score,
+    )
+    found = verdict_steps.learn(inputs.warehouse, inputs.source, *given, str(flow_run.id))
+    return _model("nodes", inputs.warehouse, found) | {"said": "a detector of degraded executions"}
+
+
+@node("SELECT 1 FROM nodes.judgings WHERE source = $source AND data_version = $data_version")
+def nodes_fingerprint(inputs: Inputs[NodesParams]) -> Found:
+    """Which executions were degraded, and by which metrics; fingerprints where there is a network."""
+    found = verdict_steps.judge(inputs.warehouse, inputs.source, inputs.settings.score)
+    n_prints = 0
+    if network_steps.has_network(inputs.warehouse, inputs.source):
+        n_prints = network_steps.fingerprint(inputs.warehouse, inputs.source, inputs.settings.score)["n_fingerprints"]
+    return {"said": f"{found['n_flagged']:,} of {found['n_judged']:,} executions degraded, {n_prints:,} fingerprints"}
+
+
+@node("SELECT 1 FROM nodes.rankings WHERE source = $source AND data_version = $data_version")
+def nodes_answer(inputs: Inputs[NodesParams]) -> Found:
+    """How good each node is, by aspect."""
+    found = node_answers.rank(inputs.warehouse, inputs.source, inputs.settings.score, f"{inputs.after}")
+    return {"said": f"nodes ranked by {found['n_executions']:,} executions"}
+
+
+@node("SELECT 1 FROM nodes.scores WHERE source = $source LIMIT 1")
+def advice_cluster(inputs: Inputs[GroupParams]) -> Found:
+    """Which machines are alike, as far as their scores tell them apart (Tarema)."""
+    found = advice_steps.groups_page(inputs.warehouse, None, inputs.source, [], None, inputs.settings, {})
+    return {"path": found["report"], "said": str(found.get("answer", "machines are grouped"))}
+
+
+@node("SELECT 1 FROM ops.files WHERE source = $source LIMIT 1")
+def page(inputs: Inputs[Params]) -> Found:
+    """The page of a inputs.source in the site."""
+    from tasks.report.site import write_source
+
+    return {
+        "path": str(write_source(inputs.warehouse, inputs.after[0]["word"], inputs.source, site_params())),
+        "said": "its page is written",
+    }
+
+
+@flow(
+    name="whorl-pipeline",
+    run_name=lambda: f"from files to answers, {', '.join(flow_run.parameters['sources']) or 'every source'}",
+    tags=["pipeline"],
+)
+def pipeline(params: PipelineParams) -> Pipelined:
+    """Files in, preprocessing, search, training, fingerprints, groups, answers: of all words, each node a task.
+
+    Only nodes whose data, settings or code have changed are run; each says what it found, or why it has no answer."""
+    graph = Graph(params)
+    for word in ("jobs", "workloads", "nodes"):
+        if word in params.words:
+            graph.ingest(word)
+    for word in ("jobs", "workloads", "nodes"):
+        for source in graph.sources(word) if word in params.words else []:
+            getattr(graph, word)(source)
+    return graph.result()
+
+
+whorl_pipeline = pipeline.with_options(task_runner=ThreadPoolTaskRunner(max_workers=1))  # type: ignore[arg-type]
+"""One node at a time: steps use all threads that they may, and the warehouse has one writer."""
+
+
+class Graph:
+    """The nodes that were handed in so far, as futures, by the name of the node and its source."""
+
+    def __init__(self, params: PipelineParams) -> None:
+        self.warehouse, self.params = params.warehouse, params
+        self.futures: dict[tuple[str, str], Future] = {}
+        search = params.nodes.search.model_copy(update={"n_trials": params.trials or params.nodes.search.n_trials})
+        self.nodes_settings = params.nodes.model_copy(update={"search": search})
+
+    def ingest(self, word: str) -> None:
+        """Read what lies in the inbox of a word, where there is anything; returns when it is read."""
+        inbox = self.warehouse.home / INBOXES[word]
+        files = sorted(path for path in inbox.rglob("*") if path.is_file()) if inbox.is_dir() else []
+        if files:
+            stats = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+            after: Found = {"inbox": str(inbox), "files": stats}
+            settings = getattr(self.params, word)
+            work = {"jobs": jobs_ingest, "workloads": workloads_ingest, "nodes": nodes_ingest}[word]
+            source = self.params.sources[0] if len(self.params.sources) == 1 else DEFAULT_SOURCE
+            self._submit(work, source, "", settings, [after]).wait()
+
+    def sources(self, word: str) -> list[str]:
+        """The sources whose nodes are run: that of the parameters, or all that have rows of the word."""
+        if not self.warehouse.file.exists():
+            return []
+        names = [str(name) for name in fetch(self.warehouse, SOURCES, {"word": word})["source"]]
+        return [name for name in names if not self.params.sources or name in self.params.sources]
+
+    def jobs(self, source: str) -> None:
+        """The nodes of a source of jobs."""
+        given = (source, self._version("jobs", source), self.params.jobs)
+        summary = self._submit(jobs_preprocess, *given, self._read("jobs", source))
+        shapes = self._submit(jobs_cluster, *given, [summary])
+        model = self._submit(jobs_train, *given, [summary])
+        answer = self._submit(jobs_answer, *given, [model])
+        self._page("jobs", given, [answer, shapes])
+
+    def workloads(self, source: str) -> None:
+        """The nodes of a source of workloads."""
+        given = (source, self._version("workloads", source), self.params.workloads)
+        read = self._read("workloads", source)
+        phases = self._submit(workloads_fingerprint, *given, read)
+        model = self._submit(workloads_train, *given, read)
+        answer = self._submit(workloads_answer, *given, [model])
+        self._page("workloads", given, [answer, phases])
+
+    def nodes(self, source: str) -> None:
+        """The nodes of a source of benchmarks, and the groups of machines that advice makes of their scores."""
+        version = self._version("nodes", source)
+        given = (source, version, self.nodes_settings)
+        metrics = self._submit(nodes_preprocess, *given, self._read("nodes", source))
+        detector = self._submit(nodes_detector, *given, [metrics])
+        models = [detector]
+        if self.params.trains_network:
+            searched = [self._submit(nodes_search, *given, [metrics])] if self.params.trials else [metrics]
+            models.append(self._submit(nodes_train, *given, searched))
+        verdicts = self._submit(nodes_fingerprint, *given, models)
+        ranking = self._submit(nodes_answer, *given, [metrics])
+        if "advice" in self.params.words:
+            self._submit(advice_cluster, source, version, self.params.advice.groups, [ranking])
+        self._page("nodes", given, [verdicts, ranking])
+
+    def result(self) -> Pipelined:
+        """What all nodes have said, when they are done; shown as an artifact too.
+
+        Raises the error of the first node that failed, when the others are done."""
+        states = {name: self._state(future) for name, future in self.futures.items()}
+        said = {f"{name} {source}": _said(state) for (name, source), state in states.items()}
+        rows = [
+            f"| {plain(key)} | {states[name].name} | {plain(said[key])} |"
+            for name, key in zip(states, said, strict=True)
+        ]
+        publish(
+            artifact_key("whorl", "-".join(self.params.sources) or "all", "pipeline"),
+            "\n".join(["| node | | what it says |", "|---|---|---|", *rows]),
+            "From files to answers",
+        )
+        for state in states.values():
+            if state.is_failed() or state.is_crashed():
+                state.result()
+        n_done = sum(state.name != "Cached" for state in states.values())
+        return Pipelined(n_nodes=len(states), n_done=n_done, said=said)
+
+    def _submit(
+        self, work: Task[..., Found], source: str, version: str, settings: Params | None, after: list[Any]
+    ) -> Future:
+        future = work.submit(self.warehouse, source, version, settings, after)
+        self.futures[work.name, source] = future
+        return future
+
+    def _page(self, word: str, given: tuple[str, str, Params], after: list[Future]) -> None:
+        work = page.with_options(name=f"{word}-page")
+        self._submit(work, given[0], given[1], None, [{"word": word}, *after])
+
+    def _read(self, word: str, source: str) -> list[Any]:
+        read = self.futures.get((f"{word}-ingest", source))
+        return [read] if read else []
+
+    def _version(self, word: str, source: str) -> str:
+        with reading(self.warehouse) as connection:
+            return data_version(connection, word, source)
+
+    @staticmethod
+    def _state(future: Future) -> State[Any]:
+        future.wait()
+        return future.state
+
+
+def _read_each(paths: list[str], read: Callable[[str], str]) -> Found:
+    ids, refused = load_each(paths, read)
+    told = f"{len(ids):,} of {len(paths):,} files are in the warehouse"
+    lines = "; ".join(str(error) for error in refused)
+    return {
+        "batches": sorted(ids),
+        "n_batches": len(set(ids)),
+        "said": f"{told}{f'; refused: {lines}' if lines else ''}",
+    }
+
+
+def _model(word: str, warehouse: Warehouse, found: Mapping[str, Any]) -> Found:
+    return {"model_id": found["model_id"], "folder": str(folder_of(warehouse.models, word, found["model_id"]))}
+
+
+def _said(state: State[Any]) -> str:
+    if not state.is_completed():
+        return str(state.message or state.name)
+    found = state.result()
+    return str(found.get("said") or found.get("refused", ""))

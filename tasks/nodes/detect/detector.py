@@ -2,9 +2,11 @@
 is known, how much worse its headline metrics are than usual.
 
     score = (logit of a logistic regression + logit of extremely randomised trees) / 2      stress of the type is known
-    score = STEEPNESS · (levelled mean deviation of the headline metrics - HALF)            none is
+    score = STEEPNESS · (deviation of the headline metrics on the worse side / scale - HALF)     none is
 
-so that 0 is even odds either way. Features are the deviations of each metric from the level of its node and from the
+so that 0 is even odds either way. The second is a one-sided robust z-score; scale = (mean √deviation)² of what is worse
+or better over calm executions, so that a type with two levels of its own does not stand above all others, and what
+nobody knew to be stressed moves it little. Features are the deviations of each metric from the level of its node and from the
 node's last 20 and 50 executions (deviations.py). What it was chosen among, and on what: tasks/nodes/README.md."""
 
 import json
@@ -32,17 +34,18 @@ from tasks.nodes.detect.deviations import (
     positive_metrics,
     recent_deviations,
     squashed,
+    usual_deviations,
     windows_of,
     without_fleet_drift,
 )
 from tasks.nodes.detect.params import DetectorParams
-from tasks.nodes.type_tables import SD_OF_MAD, Bools, Floats, Ints, NodeTables, TypeTable
+from tasks.nodes.type_tables import Bools, Floats, Ints, NodeTables, TypeTable
 
 PENALTY = 0.05  # C of the logistic regression
 TREES, LEAF, FEATURES = 100, 4, 0.3
 FEW_STRESSED = 8  # known stressed executions up to which a leaf may hold one
 STRETCHES = 5  # in which training executions are scored by what the others taught
-STEEPNESS, HALF = 1.5, 2.5  # of the score without labels: logits a deviation, deviations at even odds
+STEEPNESS, HALF = 1.5, 1.75  # of the score without labels: logits a scale, scales at even odds
 SOFTENED = 0.01  # of a tree's share, so that its logit is finite
 TINY_SPREAD = 1e-9
 COLD = -3.0  # score, at most, of an execution that nothing is known to compare with
@@ -93,14 +96,13 @@ class Trees:
 class TypeDetector:
     """What was learned of one benchmark type. linear, trees: None without a known stressed execution of it.
 
-    signs: (m,) of the headline metrics. centre, spread: of their score over calm executions."""
+    signs: (m,) of the headline metrics. scale: of their deviation over calm executions."""
 
     name: str
     metrics: tuple[str, ...]
     normal: Normal
     signs: Floats
-    centre: float
-    spread: float
+    scale: float
     linear: Linear | None = None
     trees: Trees | None = None
 
@@ -154,9 +156,7 @@ class FittedDetector:
 
 @dataclass(frozen=True)
 class Prepared:
-    """features: (n, f) squashed deviations, those from the level first. usual: (n, m) the larger one of that from the
-    level, which sees what lasts, and that from the last 50 less the fleet's drift, which sees what is new; headlines
-    are read here."""
+    """features: (n, f) squashed deviations, those from the level first. usual: (n, m), what headlines are read in."""
 
     features: Floats
     usual: Floats
@@ -207,8 +207,7 @@ def prepare(rows: Rows, normal: Normal, windows: Windows, is_plain: bool) -> Pre
     level = level_deviations(rows, normal, windows)
     parts = [level] if is_plain else [level, recent_deviations(rows, normal, windows, RECENT[0]), recent]
     features = np.hstack([squashed(one) for one in parts])
-    usual = np.where(np.abs(level) > np.abs(recent), level, recent)
-    return Prepared(features, usual, is_cold(rows, normal, windows))
+    return Prepared(features, usual_deviations(rows, normal, level, recent), is_cold(rows, normal, windows))
 
 
 @dataclass(frozen=True)
@@ -231,14 +230,15 @@ class _Learner:
         places = np.flatnonzero(is_learned)
         stretch = np.full(len(is_learned), -1)
         stretch[places] = np.arange(len(places)) * STRETCHES // max(len(places), 1)
-        features = prepared.features.copy()
+        features, usual = prepared.features.copy(), prepared.usual.copy()
         for number in range(STRETCHES):
             is_held, others = stretch == number, is_calm & (stretch != number)
             if others.sum() >= FEWEST:
                 level = level_deviations(self.rows, learn_normal(self.rows, self.windows, others), self.windows)
                 features[is_held, : level.shape[1]] = squashed(level)[is_held]
-        honest = replace(prepared, features=features)
-        plain = self._without_labels(normal, prepared.usual[is_calm])
+                usual[is_held] = usual_deviations(self.rows, normal, level, usual)[is_held]
+        honest = replace(prepared, features=features, usual=usual)
+        plain = self._without_labels(normal, usual[is_calm])
         outside = np.full(len(is_learned), np.nan)
         for number in range(STRETCHES):
             is_held, others = stretch == number, is_learned & (stretch != number)
@@ -249,11 +249,10 @@ class _Learner:
 
     def _without_labels(self, normal: Normal, calm: Floats) -> TypeDetector:
         """By the usual deviations of calm rows, (k, m)."""
-        signs = headline_signs(self.rows.table, calm, self.params)
-        worse = headline_score(calm, signs)
-        centre = float(np.median(worse))
-        spread = float(SD_OF_MAD * np.median(np.abs(worse - centre))) or 1.0
-        return TypeDetector(self.rows.table.name, self.rows.table.metrics, normal, signs, centre, spread)
+        signs = headline_signs(self.rows.table, self.params)
+        sizes = np.maximum(headline_score(calm, signs), headline_score(calm, -signs))
+        scale = float(np.sqrt(np.maximum(sizes, 0.0)).mean() ** 2) or 1.0
+        return TypeDetector(self.rows.table.name, self.rows.table.metrics, normal, signs, scale)
 
     def _with_labels(self, plain: TypeDetector, learned: Prepared, is_stressed: Bools) -> TypeDetector:
         """With what labels teach; as it is where there is none of both kinds."""
@@ -300,7 +299,7 @@ def _scores(known: TypeDetector, prepared: Prepared) -> Floats:
         found = np.asarray(np.mean([one.logits(prepared.features) for one in models], axis=0))
     else:
         worse = headline_score(prepared.usual, known.signs)
-        found = STEEPNESS * ((worse - known.centre) / known.spread - HALF)
+        found = STEEPNESS * (worse / known.scale - HALF)
     return np.asarray(np.where(prepared.is_cold, np.minimum(found, COLD), found))
 
 
@@ -323,8 +322,8 @@ def save_detector(fitted: FittedDetector, folder: Path) -> None:
             if model is not None:
                 arrays |= {f"{at}.{name}.{key}": np.asarray(value) for key, value in vars(model).items()}
         described.append({
-            "name": known.name, "metrics": list(known.metrics), "centre": known.centre, "spread": known.spread,
-            "nodes": list(normal.nodes), "machines": list(normal.machines), "knows_stress": known.knows_stress,
+            "name": known.name, "metrics": list(known.metrics), "scale": known.scale, "nodes": list(normal.nodes),
+            "machines": list(normal.machines), "settled": list(normal.settled), "knows_stress": known.knows_stress,
         })  # fmt: skip
     with (folder / ARRAYS).open("wb") as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
@@ -345,7 +344,7 @@ def load_detector(folder: Path) -> FittedDetector:
 
             normal = Normal(
                 arrays[f"{at}.is_positive"], arrays[f"{at}.floor"], arrays[f"{at}.pooled"], centres("fleet", [""])[""],
-                centres("nodes", one["nodes"]), centres("machines", one["machines"]),
+                centres("nodes", one["nodes"]), centres("machines", one["machines"]), tuple(one["settled"]),
             )  # fmt: skip
             models: dict[str, Any] = {}
             if one["knows_stress"]:
@@ -353,6 +352,6 @@ def load_detector(folder: Path) -> FittedDetector:
                 models["linear"] = Linear(mean, spread, weights, float(arrays[f"{at}.linear.intercept"]))
                 if told["has_trees"]:
                     models["trees"] = Trees(*(arrays[f"{at}.trees.{key}"] for key in Trees.__dataclass_fields__))
-            known = one["name"], tuple(one["metrics"]), normal, arrays[f"{at}.signs"], one["centre"], one["spread"]
+            known = one["name"], tuple(one["metrics"]), normal, arrays[f"{at}.signs"], one["scale"]
             types[one["name"]] = TypeDetector(*known, **models)
     return FittedDetector(types, np.empty(0), is_plain=not told["has_trees"])

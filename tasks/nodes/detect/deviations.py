@@ -28,7 +28,6 @@ CELLS = 4_000_000  # numbers of all windows that are held at a time
 FLEET_LEAST = 3  # other nodes of the type that must have run at about the same time
 FLEET_MOST = 32
 FLEET_HOURS = 24.0
-ALIKE = 0.5  # correlation with the others from which a metric of an undeclared benchmark counts as a headline
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,8 @@ class Normal:
     """What the calm training executions of a type taught; arrays over its m metrics.
 
     is_positive: metrics of which the logarithm is taken. floor, pooled: least deviations of the level and of the
-    windows. nodes, machines: levels by name of node and of machine type; fleet: of all."""
+    windows. nodes, machines: levels by name of node and of machine type; fleet: of all. settled: the nodes whose level
+    rests on as many executions as the shorter window holds."""
 
     is_positive: Bools
     floor: Floats
@@ -63,6 +63,7 @@ class Normal:
     fleet: Centre
     nodes: dict[str, Centre]
     machines: dict[str, Centre]
+    settled: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,9 @@ def learn_normal(rows: Rows, windows: Windows, is_calm: Bools) -> Normal:
     table = rows.table
     x = logarithms(table.natural, windows.is_positive)
     fleet = _centre(x[is_calm])
-    nodes = {rows.names[node]: _centre(x[own]) for node, own in _groups(table.nodes, is_calm)}
+    calm_of = {rows.names[node]: own for node, own in _groups(table.nodes, is_calm)}
+    nodes = {name: _centre(x[own]) for name, own in calm_of.items()}
+    settled = tuple(name for name, own in calm_of.items() if len(own) >= RECENT[0])
     kinds, kind_of = np.unique(np.array(rows.machines, dtype=object).astype(str), return_inverse=True)
     machines = {
         str(kinds[kind]): _centre(x[own]) for kind, own in _groups(kind_of[table.nodes], is_calm) if kinds[kind]
@@ -99,7 +102,7 @@ def learn_normal(rows: Rows, windows: Windows, is_calm: Bools) -> Normal:
     floor = np.maximum(LEVEL_FLOOR * np.nan_to_num(_nanmedian(np.array(spreads))), scale)
     residual = SD_OF_MAD * _nanmedian(np.abs(x - windows.centres[RECENT[-1]].median)[is_calm])
     pooled = np.where(np.isnan(residual), fleet.deviation, residual)
-    return Normal(windows.is_positive, floor, np.maximum(np.nan_to_num(pooled), scale), fleet, nodes, machines)
+    return Normal(windows.is_positive, floor, np.maximum(np.nan_to_num(pooled), scale), fleet, nodes, machines, settled)
 
 
 def positive_metrics(natural: Floats, is_calm: Bools) -> Bools:
@@ -199,29 +202,26 @@ def squashed(z: Floats) -> Floats:
     return np.asarray(np.sign(cut) * np.log1p(np.abs(cut)))
 
 
-def headline_signs(table: TypeTable, z: Floats, params: DetectorParams) -> Floats:
+def usual_deviations(rows: Rows, normal: Normal, level: Floats, recent: Floats) -> Floats:
+    """What the score without labels is made of: (n, m) from the level of a settled node, else from the last window.
+
+    level, recent: (n, m). The level sees what lasts; of a few executions it is less sure than the window."""
+    is_settled = np.isin(np.array(rows.names, dtype=object).astype(str), normal.settled)
+    return np.where(is_settled[rows.table.nodes][:, None], level, recent)
+
+
+def headline_signs(table: TypeTable, params: DetectorParams) -> Floats:
     """What a metric counts in the score without labels: (m,) 1 where more is better, -1 where less is, 0: nothing.
 
-    The tool's facts say so; else params.headlines (benchmark to metrics); else the metrics with a better and a worse
-    that move together: those whose deviation z (n, m) correlates by ALIKE with the median of all."""
+    The tool's facts say so; else params.headlines (benchmark to metrics); else all count that have a better and a worse,
+    as the preprocessing tells it."""
     benchmark = table.name.split("@")[0]
-    declared = headlines(benchmark)
     directed = table.orientation * (table.is_directed if table.is_directed is not None else 1.0)
-    if named := params.headlines.get(benchmark):
-        declared = {name: bool(directed[table.metrics.index(name)] > 0) for name in named if name in table.metrics}
-    if known := [name for name in table.metrics if name in declared]:
-        return np.array([(1.0 if declared[name] else -1.0) if name in known else 0.0 for name in table.metrics])
-    if np.count_nonzero(directed) <= 2:
-        return directed
-    oriented = np.clip(np.nan_to_num(z), -CLIPPED, CLIPPED) * directed
-    middle = np.median(oriented[:, directed != 0], axis=1)
-    if not middle.std():
-        return directed
-    with np.errstate(invalid="ignore", divide="ignore"):
-        correlations = np.asarray(np.corrcoef(np.column_stack([middle, oriented]), rowvar=False))
-        alike = np.nan_to_num(correlations[0, 1:])
-    kept = np.where(alike >= ALIKE, directed, 0.0)
-    return kept if kept.any() else directed
+    if named := [name for name in params.headlines.get(benchmark, ()) if name in table.metrics]:
+        return np.where(np.isin(table.metrics, named), directed, 0.0)
+    declared = {name: 1.0 if is_higher else -1.0 for name, is_higher in headlines(benchmark).items()}
+    signs = np.array([declared.get(name, 0.0) for name in table.metrics])
+    return signs if signs.any() else directed
 
 
 def headline_score(z: Floats, signs: Floats) -> Floats:

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from flows.engine.forms import call, filled_in, flow
-from flows.jobs import PredictedAndShown, jobs_ingest, jobs_predict, jobs_train, jobs_watch
+from flows.jobs import jobs_ingest, jobs_predict, jobs_train, jobs_watch
 from flows.nodes import nodes_fingerprint, nodes_ingest, nodes_preprocess, nodes_rank, nodes_train, nodes_watch
 from flows.parameters import (
     DemoParams,
@@ -61,34 +61,7 @@ N_NEAREST = 3
 UNDISTURBED_RUNS = "runs-*.parquet"  # beside them lie the runs that something disturbed
 
 
-class Near(TypedDict):
-    """A known workload near a run. distance: mean squared deviation of its counters from it."""
-
-    workload: str
-    distance: float
-
-
-class WorkloadTold(TypedDict):
-    """What was found about the run that was held out: what it was, and what the model called it (None: unknown).
-
-    nearest: the known workloads that it is most like, nearest first; accuracy: of the model on the n_held_out runs of
-    the round that it held out; n_runs, n_workloads: that it has learned; report: path of the page."""
-
-    run_id: str
-    label: str
-    workload: str | None
-    confidence: float
-    nearest: list[Near]
-    reasons: list[str]
-    model_id: str
-    accuracy: float
-    n_held_out: int
-    n_runs: int
-    n_workloads: int
-    report: str
-
-
-def tell_workload(warehouse: Warehouse, workloads: WorkloadsParams, source: str) -> WorkloadTold:
+def tell_workload(warehouse: Warehouse, workloads: WorkloadsParams, source: str) -> dict[str, Any]:
     """Read the recorded workloads, learn all runs but the last one, and say what that is. Raises WhorlError.
 
     A model of these very data that has not seen the run is used again."""
@@ -125,21 +98,21 @@ def tell_workload(warehouse: Warehouse, workloads: WorkloadsParams, source: str)
     return _told(one, label, read_card(warehouse.models, "workloads", asked.model_id), found["report"])
 
 
-def _told(one: "Identification", label: str, card: ModelCard, report: str) -> WorkloadTold:
-    return WorkloadTold(
-        run_id=one.run_id,
-        label=label,
-        workload=one.workload if one.is_known else None,
-        confidence=one.confidence,
-        nearest=[Near(workload=near.workload, distance=near.distance) for near in one.nearest[:N_NEAREST]],
-        reasons=list(one.reasons),
-        model_id=card.model_id,
-        accuracy=card.metrics["held_out.accuracy"],
-        n_held_out=int(card.metrics["held_out.n"]),
-        n_runs=int(card.metrics["trained.n"]),
-        n_workloads=int(card.metrics["trained.classes"]),
-        report=report,
-    )
+def _told(one: "Identification", label: str, card: ModelCard, report: str) -> dict[str, Any]:
+    return {
+        "run_id": one.run_id,
+        "label": label,
+        "workload": one.workload if one.is_known else None,
+        "confidence": one.confidence,
+        "nearest": [{"workload": near.workload, "distance": near.distance} for near in one.nearest[:N_NEAREST]],
+        "reasons": list(one.reasons),
+        "model_id": card.model_id,
+        "accuracy": card.metrics["held_out.accuracy"],
+        "n_held_out": int(card.metrics["held_out.n"]),
+        "n_runs": int(card.metrics["trained.n"]),
+        "n_workloads": int(card.metrics["trained.classes"]),
+        "report": report,
+    }
 
 
 UNDISTURBED_EXECUTIONS = "executions-*.parquet"  # beside them may lie the executions that something disturbed
@@ -152,60 +125,7 @@ WHERE source = $source ORDER BY executions.started_at NULLS LAST, execution_id
 EVIDENCE = "SELECT evidence FROM ops.alarms WHERE word = 'nodes' AND source = $source ORDER BY raised_at, alarm_id"
 
 
-class BestIn(TypedDict):
-    """The node at the first place of an aspect, or those that share it, by their names with the word for emulated ones.
-
-    score: of the first of them, as a ratio to the reference fleet."""
-
-    aspect: str
-    nodes: list[str]
-    score: float
-
-
-class Degrading(TypedDict):
-    """A node that looks degraded in an aspect, or did. state: confirmed, suspected or cleared, since that time (UTC).
-
-    n_flagged: executions behind the alarm; n_stressed: of them those under recorded stress; worst: the metric that
-    says so most often. 0 and empty for a cleared one; worst is empty where no metric alone says so."""
-
-    node: str
-    aspect: str
-    state: str
-    since: str
-    n_flagged: int
-    n_stressed: int
-    worst: str
-
-
-class VerdictsTold(TypedDict):
-    """What the detector says. n_judged: executions with a verdict; n_flagged: of them.
-
-    figures: of each execution by what others taught; empty where no stress is known. degrading: nodes and aspects,
-    those that need looking at first; cost_share: of the time of a node that its benchmarks took, at the pace of the
-    recording, where most; None where nobody knows."""
-
-    model_id: str
-    n_judged: int
-    n_flagged: int
-    figures: dict[str, float]
-    degrading: list[Degrading]
-    cost_share: float | None
-
-
-class NodesTold(TypedDict):
-    """What was found. best: by the one number first, then by aspect. verdicts: what the detector says, also which node
-    is degrading; model_id: of the preprocessing; report: path of the page."""
-
-    n_executions: int
-    n_nodes: int
-    n_emulated: int
-    best: list[BestIn]
-    verdicts: VerdictsTold
-    model_id: str
-    report: str
-
-
-def tell_nodes(warehouse: Warehouse, nodes: NodesParams, source: str) -> NodesTold:
+def tell_nodes(warehouse: Warehouse, nodes: NodesParams, source: str) -> dict[str, Any]:
     """Read the recorded executions; rank their nodes, learn what is normal, say which look degraded. Raises WhorlError.
 
     A preprocessing and a detector of these very data, and answers that rest on them, are used again."""
@@ -221,18 +141,18 @@ def tell_nodes(warehouse: Warehouse, nodes: NodesParams, source: str) -> NodesTo
     ranked = call(nodes_rank, filled_in(NodeRankParams, known))
     rows = read_scores(warehouse, source).to_dict("records")
     names = {str(row["node"]): called(str(row["node"]), row["is_emulated"]) for row in rows}
-    return NodesTold(
-        n_executions=ranked["n_executions"],
-        n_nodes=len(names),
-        n_emulated=len({row["node"] for row in rows if row["is_emulated"]}),
-        best=_best(rows, names),
-        verdicts=tell_verdicts(warehouse, nodes, source, names),
-        model_id=ranked["model_id"],
-        report=ranked["report"],
-    )
+    return {
+        "n_executions": ranked["n_executions"],
+        "n_nodes": len(names),
+        "n_emulated": len({row["node"] for row in rows if row["is_emulated"]}),
+        "best": _best(rows, names),
+        "verdicts": tell_verdicts(warehouse, nodes, source, names),
+        "model_id": ranked["model_id"],
+        "report": ranked["report"],
+    }
 
 
-def tell_verdicts(warehouse: Warehouse, nodes: NodesParams, source: str, names: Mapping[str, str]) -> VerdictsTold:
+def tell_verdicts(warehouse: Warehouse, nodes: NodesParams, source: str, names: Mapping[str, str]) -> dict[str, Any]:
     """Learn which executions of a source look degraded, judge them, and watch its nodes. Raises WhorlError.
 
     A detector of these very data, parameters and code, and what it said, are used again. names: of the nodes, as they
@@ -244,19 +164,19 @@ def tell_verdicts(warehouse: Warehouse, nodes: NodesParams, source: str, names: 
     states = read_states(warehouse, source)
     evidence = [json.loads(one) for one in fetch(warehouse, EVIDENCE, {"source": source})["evidence"]]
     cost = states["cost_share"].max()
-    return VerdictsTold(
-        model_id=judged["model_id"],
-        n_judged=judged["n_judged"],
-        n_flagged=judged["n_flagged"],
-        figures=learned["figures"],
-        degrading=degrading(states, evidence, fetch(warehouse, VERDICTS, {"source": source}), names),
-        cost_share=None if pd.isna(cost) else float(cost),
-    )
+    return {
+        "model_id": judged["model_id"],
+        "n_judged": judged["n_judged"],
+        "n_flagged": judged["n_flagged"],
+        "figures": learned["figures"],
+        "degrading": degrading(states, evidence, fetch(warehouse, VERDICTS, {"source": source}), names),
+        "cost_share": None if pd.isna(cost) else float(cost),
+    }
 
 
 def degrading(
     states: pd.DataFrame, evidence: Sequence[Mapping[str, Any]], verdicts: pd.DataFrame, names: Mapping[str, str]
-) -> list[Degrading]:
+) -> list[dict[str, Any]]:
     """The nodes and aspects with an alarm that goes on or was cleared, in the order of the states.
 
     states: as read_states gives them. evidence: of the alarms of the source. verdicts: in time order, with node,
@@ -266,26 +186,26 @@ def degrading(
         alarm = _alarm_of(row, evidence)
         behind = _behind(verdicts, alarm) if alarm else verdicts.head(0)
         found.append(
-            Degrading(
-                node=names.get(str(row["node"]), str(row["node"])),
-                aspect=str(row["aspect"]),
-                state=str(row["state"]),
-                since=f"{row['since']:%Y-%m-%d %H:%M}" if pd.notna(row["since"]) else "",
-                n_flagged=len(behind),
-                n_stressed=int(is_stressed(behind).sum()),
-                worst=str(next(iter(alarm["reasons"]), "")) if alarm else "",
-            )
+            {
+                "node": names.get(str(row["node"]), str(row["node"])),
+                "aspect": str(row["aspect"]),
+                "state": str(row["state"]),
+                "since": f"{row['since']:%Y-%m-%d %H:%M}" if pd.notna(row["since"]) else "",
+                "n_flagged": len(behind),
+                "n_stressed": int(is_stressed(behind).sum()),
+                "worst": str(next(iter(alarm["reasons"]), "")) if alarm else "",
+            }
         )
     return found
 
 
-def _best(rows: list[dict[Any, Any]], names: dict[str, str]) -> list[BestIn]:
+def _best(rows: list[dict[Any, Any]], names: dict[str, str]) -> list[dict[str, Any]]:
     """rows: of the ranking, by aspect, the one number and the best first."""
     found = []
     for aspect in dict.fromkeys(str(row["aspect"]) for row in rows):
         first = [row for row in rows if row["aspect"] == aspect and row["rank"] == 1]
         nodes = [names[str(row["node"])] for row in first]
-        found.append(BestIn(aspect=aspect, nodes=nodes, score=float(first[0]["score"])))
+        found.append({"aspect": aspect, "nodes": nodes, "score": float(first[0]["score"])})
     return found
 
 
@@ -320,53 +240,8 @@ MEASURE = "p95_s"
 FILES = "SELECT word, count(*) AS n_files FROM ops.files WHERE source = $source GROUP BY word ORDER BY word"
 
 
-class Riskiest(TypedDict):
-    """The job whose next run is most likely to take more than twice its usual time, with that probability.
-
-    p95_s: what the run stays under with 95 %; because, would_help: in words, the second by a what-if of the model."""
-
-    group_key: str
-    usual_s: float
-    exceeds_2x_share: float
-    p95_s: float
-    because: str
-    would_help: str
-
-
-class AdviceTold(TypedDict):
-    """A machine type for the first job that should leave its own, and what became of the answers for all jobs."""
-
-    answer: str
-    sureness: str
-    reason: str
-    next_run: str
-    checks: list[str]
-
-
-class Told(TypedDict):
-    """What the demo found. n_files: that were read, by word; alarms: ids of the alarms of jobs that are new.
-
-    riskiest: None where no job has enough runs; workload: what was made of the recording that no model has seen;
-    nodes: which is best, and what a model of them flags; model_id: of jobs; report: path of the page."""
-
-    source: str
-    n_files: dict[str, int]
-    n_rows: int
-    n_quarantined: int
-    n_runs: int
-    n_jobs: int
-    data_version: str
-    alarms: list[str]
-    riskiest: Riskiest | None
-    report: str
-    model_id: str
-    workload: WorkloadTold
-    nodes: NodesTold
-    advice: AdviceTold
-
-
 @flow(name="whorl-demo", run_name=lambda: "tell the story of the recordings", tags=["demo"])
-def whorl_demo(params: DemoParams) -> Told:
+def whorl_demo(params: DemoParams) -> dict[str, Any]:
     """Read the recorded jobs that whorl ships, summarise them, raise an alarm for each slow run, and predict the next
     run of each job; then name a recorded run of a workload that was held out; and rank recorded nodes, learn what is
     normal for them, and say which look degraded; and choose a machine type for a job that has run on one alone."""
@@ -392,25 +267,25 @@ def whorl_demo(params: DemoParams) -> Told:
     workload = tell_workload(params.warehouse, params.workloads, SOURCE)
     nodes = tell_nodes(params.warehouse, params.nodes, SOURCE)
     files, totals = fetch(params.warehouse, FILES, {"source": SOURCE}), read_summary(params.warehouse, SOURCE)
-    return Told(
-        source=SOURCE,
-        n_files={str(word): int(n) for word, n in zip(files["word"], files["n_files"], strict=True)},
-        n_rows=found["n_rows"],
-        n_quarantined=found["n_quarantined"],
-        n_runs=totals["n_runs"],
-        n_jobs=totals["n_groups"],
-        data_version=found["data_version"],
-        alarms=watched["alarms"],
-        riskiest=riskiest,
-        report=predicted["report"],
-        model_id=predicted["model_id"],
-        workload=workload,
-        nodes=nodes,
-        advice=tell_advice(params.warehouse, params.advice),
-    )
+    return {
+        "source": SOURCE,
+        "n_files": {str(word): int(n) for word, n in zip(files["word"], files["n_files"], strict=True)},
+        "n_rows": found["n_rows"],
+        "n_quarantined": found["n_quarantined"],
+        "n_runs": totals["n_runs"],
+        "n_jobs": totals["n_groups"],
+        "data_version": found["data_version"],
+        "alarms": watched["alarms"],
+        "riskiest": riskiest,
+        "report": predicted["report"],
+        "model_id": predicted["model_id"],
+        "workload": workload,
+        "nodes": nodes,
+        "advice": tell_advice(params.warehouse, params.advice),
+    }
 
 
-def tell_advice(warehouse: Warehouse, params: AdviceParams) -> AdviceTold:
+def tell_advice(warehouse: Warehouse, params: AdviceParams) -> dict[str, Any]:
     """The cheapest machine type for a recorded job that is rarely late, checked with runs that were held back."""
     from tasks.report.advice import story_checks, story_result
     from tasks.report.site import write_advice
@@ -418,16 +293,16 @@ def tell_advice(warehouse: Warehouse, params: AdviceParams) -> AdviceTold:
     told = recorded_story(str(datasets.RECORDED / "advice"), params.choose)
     again = "whorl advice choose --recording data/recorded/advice"
     write_advice(warehouse, "advice-story", story_result(told, "recorded", again))
-    return AdviceTold(
-        answer=told.answer,
-        sureness=told.sureness,
-        reason=told.reason,
-        next_run=told.next_run,
-        checks=list(story_checks(told)),
-    )
+    return {
+        "answer": told.answer,
+        "sureness": told.sureness,
+        "reason": told.reason,
+        "next_run": told.next_run,
+        "checks": list(story_checks(told)),
+    }
 
 
-def _predicted(warehouse: Warehouse, data_version: str, jobs: JobsParams) -> PredictedAndShown:
+def _predicted(warehouse: Warehouse, data_version: str, jobs: JobsParams) -> dict[str, Any]:
     """The next run of each job by a model of these very data: the one in use, or one trained quickly."""
     in_use = champion(warehouse.models, "jobs", SOURCE, KIND)
     if in_use is None or in_use.data_version != data_version:
@@ -436,19 +311,19 @@ def _predicted(warehouse: Warehouse, data_version: str, jobs: JobsParams) -> Pre
     return call(jobs_predict, asked)
 
 
-def tell_riskiest(warehouse: Warehouse, jobs: JobsParams) -> Riskiest | None:
+def tell_riskiest(warehouse: Warehouse, jobs: JobsParams) -> dict[str, Any] | None:
     """The job that is most likely to take twice its usual time, why, and which of three changes would help most."""
     rows = read_predictions(warehouse, SOURCE, min_before=jobs.summary.min_support, limit=1)
     for row in rows.to_dict("records"):
         key = str(row["group_key"])
-        return Riskiest(
-            group_key=key,
-            usual_s=float(row["usual_s"]),
-            exceeds_2x_share=float(row["exceeds_2x_share"]),
-            p95_s=float(row["p95_s"]),
-            because=_because(warehouse, key, jobs),
-            would_help=_help(warehouse, key, jobs),
-        )
+        return {
+            "group_key": key,
+            "usual_s": float(row["usual_s"]),
+            "exceeds_2x_share": float(row["exceeds_2x_share"]),
+            "p95_s": float(row["p95_s"]),
+            "because": _because(warehouse, key, jobs),
+            "would_help": _help(warehouse, key, jobs),
+        }
     return None
 
 

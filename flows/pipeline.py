@@ -406,7 +406,7 @@ class Graph:
 
         Raises the error of the first node that failed, when the others are done."""
         states = {name: self._state(future) for name, future in self.futures.items()}
-        said = {f"{name} {source}": _said(state) for (name, source), state in states.items()}
+        said = {f"{name} {source}": _said(future) for (name, source), future in self.futures.items()}
         rows = [
             f"| {plain(key)} | {states[name].name} | {plain(said[key])} |"
             for name, key in zip(states, said, strict=True)
@@ -416,9 +416,8 @@ class Graph:
             "\n".join(["| node | | what it says |", "|---|---|---|", *rows]),
             "From files to answers",
         )
-        for state in states.values():
-            if state.is_failed() or state.is_crashed():
-                state.result()
+        for future in self.futures.values():
+            future.result()
         n_done = sum(state.name != "Cached" for state in states.values())
         return Pipelined(n_nodes=len(states), n_done=n_done, said=said)
 
@@ -462,8 +461,8 @@ def _model(word: str, warehouse: Warehouse, found: Mapping[str, Any]) -> Found:
     return {"model_id": found["model_id"], "folder": str(folder_of(warehouse.models, word, found["model_id"]))}
 
 
-def _said(state: State[Any]) -> str:
-    if not state.is_completed():
-        return str(state.message or state.name)
-    found = state.result()
+def _said(future: Future) -> str:
+    if not future.state.is_completed():
+        return str(future.state.message or future.state.name)
+    found = future.result()
     return str(found.get("said") or found.get("refused", ""))

@@ -2,8 +2,8 @@
 
 import logging
 import sys
-from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,95 +22,37 @@ LOG_FORMAT = "%(name)s: %(message)s"
 WRONG_USAGE = 2
 WHOLE = 1_000  # characters of a sentence, none of which is cut
 
-VERBS: dict[str, Callable[..., None]] = {
-    "demo": demo.demo,
-    "pipeline": runs.pipeline,
-    "report": admin.report,
-    "query": data.query,
-    "config": data.config,
-    "doctor": admin.doctor,
-    "serve": admin.serve,
-    "deploy": admin.deploy,
-}
-GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
+VERBS = (demo.demo, runs.pipeline, admin.report, data.query, data.config, admin.doctor, admin.serve, admin.deploy)
+# Of each group what it is about, where its verbs stand, and their names in the order of the help.
+GROUPS: dict[str, tuple[str, tuple[ModuleType, ...], str]] = {
     "jobs": (
         "Recurring jobs: how will the next run vary, why, and what would reduce it?",
-        {
-            "ingest": jobs.ingest,
-            "summary": jobs.summary,
-            "watch": jobs.watch,
-            "characterise": jobs.characterise,
-            "train": jobs.train,
-            "predict": jobs_answers.predict,
-            "explain": jobs_answers.explain,
-            "whatif": jobs_answers.whatif,
-            "evaluate": jobs.evaluate,
-            "record": jobs.record,
-        },
+        (jobs, jobs_answers),
+        "ingest summary watch characterise train predict explain whatif evaluate record",
     ),
     "workloads": (
         "Workloads: what is running on this machine, known or unknown?",
-        {
-            "ingest": workloads.ingest,
-            "fingerprint": workloads.fingerprint,
-            "train": workloads.train,
-            "identify": workloads.identify,
-            "watch": workloads.watch,
-            "changepoints": workloads.changepoints,
-            "evaluate": workloads.evaluate,
-            "record": workloads.record,
-        },
+        (workloads,),
+        "ingest fingerprint train identify watch changepoints evaluate record",
     ),
     "nodes": (
         "Nodes: how good is each in each resource, and is it degrading?",
-        {
-            "record": nodes.record,
-            "ingest": nodes.ingest,
-            "summary": nodes.summary,
-            "preprocess": nodes.preprocess,
-            "metrics": nodes.metrics,
-            "rank": nodes.rank,
-            "train": nodes_verdicts.train,
-            "tune": nodes_verdicts.tune,
-            "fingerprint": nodes_verdicts.fingerprint,
-            "watch": nodes_verdicts.watch,
-            "explain": nodes_verdicts.explain,
-            "evaluate": nodes_verdicts.evaluate,
-            "report": nodes.report,
-        },
+        (nodes, nodes_verdicts),
+        "record ingest summary preprocess metrics rank train tune fingerprint watch explain evaluate report",
     ),
     "advice": (
         "Advice: which machines and cluster sizes should I use?",
-        {
-            "search": advice.search,
-            "evaluate": advice.evaluate,
-            "estimate": advice.estimate,
-            "choose": advice.choose,
-            "record": advice.record,
-            "groups": advice.groups,
-        },
+        (advice,),
+        "search evaluate estimate choose record groups",
     ),
-    "runs": (
-        "Runs of flows: what was asked, what was found",
-        {"list": runs.list_runs, "show": runs.show, "compare": runs.compare},
-    ),
-    "models": (
-        "Trained models, and which of them is in use",
-        {"list": runs.list_models, "promote": runs.promote, "rollback": runs.rollback},
-    ),
+    "runs": ("Runs of flows: what was asked, what was found", (runs,), "list_runs show compare"),
+    "models": ("Trained models, and which of them is in use", (runs,), "list_models promote rollback"),
     "warehouse": (
         "Copies of the warehouse, rebuilding, tidying up",
-        {
-            "snapshot": data.snapshot,
-            "rebuild": data.rebuild,
-            "backup": data.backup,
-            "restore": data.restore,
-            "prune": data.prune,
-            "hashes": data.hashes,
-            "dictionary": data.dictionary,
-        },
+        (data,),
+        "snapshot rebuild backup restore prune hashes dictionary",
     ),
-    "datasets": ("Public reference data, and fetching it", {"list": data.list_data_sets, "fetch": data.fetch}),
+    "datasets": ("Public reference data, and fetching it", (data,), "list_data_sets fetch"),
 }
 
 
@@ -149,13 +91,14 @@ def build_app(*, is_rich: bool = False) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(help=TITLE, epilog=EPILOG)(shared_options)
-    for name, (title, verbs) in GROUPS.items():
+    for name, (title, modules, verbs) in GROUPS.items():
         group = typer.Typer(help=title, no_args_is_help=True)
-        for verb, function in verbs.items():
-            group.command(verb)(function)
+        for verb in verbs.split():
+            function = next(getattr(module, verb) for module in modules if hasattr(module, verb))
+            group.command(verb.partition("_")[0])(function)
         app.add_typer(group, name=name, cls=Group)
-    for verb, function in VERBS.items():
-        app.command(verb)(function)
+    for function in VERBS:
+        app.command()(function)
     return app
 
 

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
@@ -13,7 +13,6 @@ from flows.cli.output import as_command, clean, counted, show_facts, show_json
 from tasks.quantities import duration, ratio, share
 
 if TYPE_CHECKING:
-    from flows.demo import AdviceTold, BestIn, Degrading, NodesTold, Riskiest, Told, VerdictsTold, WorkloadTold
     from tasks.settings import Settings
 
 KEPT = "demo.json"
@@ -46,16 +45,16 @@ def demo(context: typer.Context, as_json: Json = False) -> None:
         show_told(told, settings.warehouse.home)
 
 
-def _kept(settings: "Settings") -> "Told | None":
+def _kept(settings: "Settings") -> dict[str, Any] | None:
     """What the last demo told, if all that it rests on is as it was. An ending that nobody can read is none."""
     try:
         found = json.loads((settings.warehouse.home / KEPT).read_text(encoding="utf-8"))
-        return cast("Told", found["told"]) if found["state"] == _state(settings) else None
+        return cast(dict[str, Any], found["told"]) if found["state"] == _state(settings) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _keep(settings: "Settings", told: "Told") -> None:
+def _keep(settings: "Settings", told: dict[str, Any]) -> None:
     """Write down what was told, without alarms: told again, none of them is new."""
     file = settings.warehouse.home / KEPT
     draft = file.with_name(f"{KEPT}.part")
@@ -80,7 +79,7 @@ def _state(settings: "Settings") -> str:
     return " ".join(parts)
 
 
-def show_told(told: "Told", home: Path) -> None:
+def show_told(told: dict[str, Any], home: Path) -> None:
     """Print five answers, each with how sure it is and why; then where to look, and what was read."""
     workload, nodes = told["workload"], told["nodes"]
     answers = {
@@ -110,7 +109,7 @@ def show_told(told: "Told", home: Path) -> None:
     )
 
 
-def _read(told: "Told") -> dict[str, str]:
+def _read(told: dict[str, Any]) -> dict[str, str]:
     """What was read, a line a word."""
     n_files, workload, nodes = told["n_files"], told["workload"], told["nodes"]
     refused = f", {counted(told['n_quarantined'], 'row')} refused" if told["n_quarantined"] else ""
@@ -125,7 +124,7 @@ def _read(told: "Told") -> dict[str, str]:
     return {f"read {word}": f"{line}, from {counted(n_files.get(word, 0), 'file')}" for word, line in said.items()}
 
 
-def _risk(found: "Riskiest | None") -> dict[str, str]:
+def _risk(found: dict[str, Any] | None) -> dict[str, str]:
     if found is None:
         return {"answer": NO_RISK}
     chance, usual, bound = share(found["exceeds_2x_share"]), duration(found["usual_s"]), duration(found["p95_s"])
@@ -137,7 +136,7 @@ def _risk(found: "Riskiest | None") -> dict[str, str]:
     }
 
 
-def _named(told: "WorkloadTold") -> dict[str, str]:
+def _named(told: dict[str, Any]) -> dict[str, str]:
     """What the model made of the run that it has never seen, and the counters and phases that say so."""
     named = f"{told['workload']}, a known workload" if told["workload"] else UNKNOWN
     label = "so it is labelled" if told["workload"] == told["label"] else f"labelled {told['label']}, so that is wrong"
@@ -149,7 +148,7 @@ def _named(told: "WorkloadTold") -> dict[str, str]:
     }
 
 
-def _advised(told: "AdviceTold") -> dict[str, str]:
+def _advised(told: dict[str, Any]) -> dict[str, str]:
     return {
         "answer": told["answer"],
         "how sure": told["sureness"],
@@ -159,7 +158,7 @@ def _advised(told: "AdviceTold") -> dict[str, str]:
     }
 
 
-def _best(told: "NodesTold") -> dict[str, str]:
+def _best(told: dict[str, Any]) -> dict[str, str]:
     overall, *aspects = told["best"]
     same = [one["aspect"] for one in aspects if one["nodes"] == overall["nodes"]]
     others = [f"{_nodes(one)} in {one['aspect']}" for one in aspects if one["nodes"] != overall["nodes"]]
@@ -170,11 +169,11 @@ def _best(told: "NodesTold") -> dict[str, str]:
     }
 
 
-def _nodes(best: "BestIn") -> str:
+def _nodes(best: dict[str, Any]) -> str:
     return " and ".join(best["nodes"]) + (" (tied)" if len(best["nodes"]) > 1 else "")
 
 
-def _health(verdicts: "VerdictsTold") -> dict[str, str]:
+def _health(verdicts: dict[str, Any]) -> dict[str, str]:
     """Which node is degrading, how far verdicts can be trusted, and what watching costs."""
     flagged = f"{verdicts['n_flagged']:,} of {counted(verdicts['n_judged'], 'execution')} are flagged"
     figures = verdicts["figures"]
@@ -191,7 +190,7 @@ def _health(verdicts: "VerdictsTold") -> dict[str, str]:
     }
 
 
-def _degrading(found: "list[Degrading]") -> str:
+def _degrading(found: list[dict[str, Any]]) -> str:
     now = [one for one in found if one["state"] in GOING_ON]
     if not now:
         return _cleared(found)
@@ -202,14 +201,14 @@ def _degrading(found: "list[Degrading]") -> str:
     return f"{_place(first)}: {flags}{worst}{also}"
 
 
-def _cleared(found: "list[Degrading]") -> str:
+def _cleared(found: list[dict[str, Any]]) -> str:
     if not found:
         return NEVER
     last = max(found, key=lambda one: one["since"])
     return f"none now; the last was {last['node']} in {last['aspect']}, cleared {last['since']} UTC"
 
 
-def _place(one: "Degrading") -> str:
+def _place(one: dict[str, Any]) -> str:
     return f"{one['node']} in {one['aspect']} ({one['state']})"
 
 

@@ -56,7 +56,6 @@ from tasks.quantities import duration, number, ratio, share
 from tasks.source_names import DEFAULT_SOURCE, checked_source
 
 if TYPE_CHECKING:
-    from flows.jobs import TrainedAndShown
     from tasks.jobs.characterise import Characterisation
     from tasks.jobs.outlook import NextRun
     from tasks.jobs.params import SummaryParams
@@ -546,7 +545,7 @@ def train(
     invocation.note(f"next: {as_command('whorl', 'jobs', 'predict', '--source', chosen)}")
 
 
-def _training_facts(found: "TrainedAndShown", figures: dict[str, Any]) -> dict[str, str]:
+def _training_facts(found: dict[str, Any], figures: dict[str, Any]) -> dict[str, str]:
     champion = found["champion_id"]
     in_use = (
         "this model" if champion == found["model_id"] else f"{champion}: no worse on the same runs, so it stays in use"

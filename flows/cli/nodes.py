@@ -54,7 +54,6 @@ from tasks.source_names import DEFAULT_SOURCE, checked_source
 if TYPE_CHECKING:
     import pandas as pd
 
-    from flows.nodes import ResultsIngested
     from tasks.nodes.record.params import RecordParams
     from tasks.settings import Settings
     from tasks.warehouse.place import Warehouse
@@ -295,7 +294,7 @@ def _look(invocation: Invocation, settings: "Settings", files: list[str], reader
     look(invocation, files, lambda path: preview_executions(home, path, intake), most, as_json=as_json)
 
 
-def _results(warehouse: "Warehouse", source: str, found: "ResultsIngested") -> dict[str, Any]:
+def _results(warehouse: "Warehouse", source: str, found: dict[str, Any]) -> dict[str, Any]:
     """Files and most frequent reasons of refusal of this ingest, and what the whole source has."""
     from tasks.warehouse.connection import fetch
 

@@ -16,7 +16,6 @@ from tasks.quantities import MISSING, number, ratio, share
 from tasks.quantities import share as shown_share
 
 if TYPE_CHECKING:
-    from flows.nodes import NodesTuned
     from tasks.nodes.evaluate.params import EvaluateParams
     from tasks.nodes.evaluate.protocol import Evaluation
     from tasks.nodes.network_steps import TrainedNodes
@@ -171,7 +170,7 @@ def tune(
     invocation.note(f"next: {as_command('whorl', 'nodes', 'fingerprint', '--source', chosen)}")
 
 
-def _search_facts(found: "NodesTuned") -> dict[str, str]:
+def _search_facts(found: dict[str, Any]) -> dict[str, str]:
     """What a search came to, in words."""
     from tasks.nodes.perona.params import ModelParams
     from tasks.nodes.perona.search import space_of

@@ -1,6 +1,6 @@
 """`whorl runs` and `whorl models`: what flows were asked and found, and which model is in use."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,7 +25,6 @@ RUNS = (
     Column("code_version", "code version", kind="name", is_extra=True),
 )
 NODES = (Column("node", "node", kind="name"), Column("said", "what it says"))
-Word = Literal["jobs", "workloads", "nodes", "advice"]
 
 COMPARED = (
     Column("key", "differs in"),
@@ -46,7 +45,7 @@ def pipeline(
         list[str] | None, typer.Option(help="Only this source; once for each", autocompletion=offered_sources)
     ] = None,
     word: Annotated[
-        list[Word] | None, typer.Option(help="Only the nodes of this word; once for each", show_default=False)
+        list[str] | None, typer.Option(help="Only the nodes of this word; once for each", show_default=False)
     ] = None,
     trials: Annotated[int, typer.Option(min=0, help="Trials of the search for Perona's network; 0: no search")] = 0,
     network: Annotated[bool, typer.Option(help="Train Perona's network, which makes fingerprints")] = True,

@@ -44,7 +44,6 @@ from tasks.workloads.choices import ChangePointMethod, HoldOut, said
 from tasks.workloads.reader_names import AUTO, TelemetryReader, reader_asked_for
 
 if TYPE_CHECKING:
-    from flows.workloads import TelemetryIngested, WorkloadTrained
     from tasks.settings import Settings
     from tasks.warehouse.place import Warehouse
     from tasks.workloads.changepoints.found import ChangePoints
@@ -178,7 +177,7 @@ def _next(warehouse: "Warehouse", source: str, n_labelled: int) -> str:
     return " or ".join([as_command("whorl", "workloads", "fingerprint", "--source", source), *others])
 
 
-def _results(warehouse: "Warehouse", source: str, found: "TelemetryIngested") -> dict[str, Any]:
+def _results(warehouse: "Warehouse", source: str, found: dict[str, Any]) -> dict[str, Any]:
     """Files and most frequent reasons of refusal of this ingest, and how many runs the whole source has."""
     from tasks.warehouse.connection import fetch
 
@@ -267,7 +266,7 @@ def train(
     invocation.note(f"next: {as_command('whorl', 'workloads', 'identify', '--live', '--source', chosen)}")
 
 
-def _training_facts(found: "WorkloadTrained", figures: dict[str, Any]) -> dict[str, str]:
+def _training_facts(found: dict[str, Any], figures: dict[str, Any]) -> dict[str, str]:
     learned, held_out = (
         runs_or_windows(figures[f"{part}.n"], figures.get(f"{part}.n_windows")) for part in ("trained", "held_out")
     )

@@ -1,21 +1,24 @@
-"""What a flow shows: markdown artifacts, one stable key for each report, and the pages of the site."""
+"""What a flow shows: the pages of the site, and sections of them as markdown artifacts, each under one stable key."""
 
 import hashlib
 import logging
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from prefect.artifacts import create_markdown_artifact
 
+from flows.cli.output import counted
 from flows.engine.shared_server import is_shared
 from flows.engine.steps import step
-from tasks.errors import NotFound
+from tasks.errors import BadInput, NotFound
 from tasks.markdown import plain
+from tasks.quantities import number
+from tasks.report.result import Column, Table, count, moment, numbers, records, table_markdown
 from tasks.settings import load_settings
-from tasks.warehouse.alarms import read_alarms
 from tasks.warehouse.connection import reading
+from tasks.warehouse.landing import Batch
 from tasks.warehouse.place import Warehouse
 
 if TYPE_CHECKING:
@@ -49,31 +52,7 @@ def joined(parts: Sequence[str]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A GitHub table; numbers with thousands separators, and nothing from a log is read as markup."""
-    lines = [
-        _line(header),
-        _line(["---:" if _is_number_column(rows, i) else "---" for i in range(len(header))]),
-    ]
-    return "\n".join([*lines, *(_line([_cell(value) for value in row]) for row in rows)])
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int | float) else plain(str(value))
-
-
-def _is_number_column(rows: Sequence[Sequence[object]], i: int) -> bool:
-    return bool(rows) and all(isinstance(row[i], int | float) and not isinstance(row[i], bool) for row in rows)
-
-
 logger = logging.getLogger(__name__)
-MOST_ALARMS = 10_000
 # What the artifact of a source shows, and which of its figures are drawn there.
 SECTIONS = {
     "jobs": (
@@ -97,12 +76,7 @@ SECTIONS = {
 }
 PICTURES = (
     *("over-time", "against-median", "cov-drift", "skyline", "causes", "timeline", "series", "phases", "alignment"),
-    *("confusion", "adf", "ranking", "reruns", "plane"),
-)
-FINGERPRINTS = (
-    "Executions that look degraded, and why",
-    "By fingerprint, beside the plain ranking",
-    "Fingerprints by benchmark, and their norms",
+    *("confusion", "adf", "ranking", "reruns", "plane", "migration"),
 )
 
 
@@ -141,54 +115,85 @@ def _need_summary(warehouse: Warehouse, source: str) -> None:
         steps.summarise(warehouse, source, load_settings().settings.jobs.summary)
 
 
-def report_part(path: str) -> str:
-    """Where the page is, for an artifact; a browser opens no file from Prefect's UI, so it is no link."""
-    return f"On the worker's machine as a page: {plain(path)}" if path else ""
+def show(
+    warehouse: Warehouse,
+    word: str,
+    source: str,
+    about: str,
+    title: str,
+    *parts: str,
+    path: str = "",
+    sections: Sequence[str] = (),
+) -> None:
+    """Publish what a flow found about a source as an artifact: parts of its own, sections of the page, where that is.
+
+    about: what the artifact is called within the source. sections: beginnings of their titles. A browser opens no file
+    from Prefect's UI, so the path of the page is no link."""
+    shown = _sections(warehouse, word, source, sections) if sections and path else ""
+    where = f"On the worker's machine as a page: {plain(path)}" if path else ""
+    publish(artifact_key(word, source, about), joined([*parts, shown, where]) or title, title)
 
 
 def publish_summary(warehouse: Warehouse, word: str, source: str, path: str) -> None:
     """Show what is known of a source as an artifact, with its main figures."""
-    text = joined([sections_part(warehouse, word, source, SECTIONS[word]), report_part(path)])
-    publish(artifact_key(word, source, "summary"), text, f"What is known of the {word} of source {source}")
+    title = f"What is known of the {word} of source {source}"
+    show(warehouse, word, source, "summary", title, path=path, sections=SECTIONS[word])
 
 
-def sections_part(warehouse: Warehouse, word: str, source: str, sections: Sequence[str]) -> str:
-    """The answer about a source and some of its sections, for an artifact; figures only where a UI shows them."""
+def _sections(warehouse: Warehouse, word: str, source: str, sections: Sequence[str]) -> str:
+    """The answer about a source, and sections of its page by how they begin; figures only where a UI shows them."""
     from tasks.report.result import as_markdown
     from tasks.report.site import result_of
 
     with reading(warehouse) as connection:
         result, _ = result_of(connection, word, source, site_params())
-        return as_markdown(result, only=sections, pictures=() if is_shared() else PICTURES)
+    titles = [part.title for part in result.parts if part.title.startswith(tuple(sections))]
+    names = [one.name for part in result.parts for one in part.figures if one.name.startswith(PICTURES)]
+    return as_markdown(result, only=titles or ["none"], pictures=() if is_shared() else names)
 
 
-def confusion_part(confusion: pd.DataFrame, model_id: str) -> str:
-    """What the held-out runs were taken for. confusion: workload, identified_as, n_runs."""
-    from tasks.report.result import figure_markdown
-    from tasks.report.workloads_measured import confusion_figure, confusion_of_rows
+def ingest_part(
+    title: str, batches: Sequence[Batch], tables: Mapping[str, str], refused: Sequence[BadInput], notice: str = ""
+) -> str:
+    """What was read from each file, and which files were refused. tables: of the batches, and what a row of each is."""
+    rows = [
+        {"file": batch.origin.path, "reader": batch.origin.reader, "batch": batch.batch_id}
+        | {name: batch.tables[name].n_rows if name in batch.tables else 0 for name in tables}
+        | {"refused": batch.n_quarantined}
+        for batch in batches
+    ]
+    counts = ((name, f"{what}s", count) for name, what in (*tables.items(), ("refused", "row in quarantine")))
+    columns = (Column("file", "file"), Column("reader", "reader"), *numbers(*counts), Column("batch", "batch"))
+    first, what = next(iter(tables.items()))
+    n_rows, n_refused = (sum(int(row[name]) for row in rows) for name in (first, "refused"))
+    done = f"{counted(len(batches), 'file')}, {counted(n_rows, what)} and {counted(n_refused, 'row')} in quarantine."
+    lines = "\n".join(["## Files that could not be read", *(f"- {plain(str(one))}" for one in refused)])
+    shown = table_markdown(Table("", "", columns, rows)) if rows else ""
+    return joined([f"# {plain(title)}", done, notice, shown, lines if refused else ""])
 
-    named = {"workload": "actual", "identified_as": "predicted", "n_runs": "n"}
-    return figure_markdown(confusion_figure(confusion_of_rows(confusion.rename(columns=named), f"model {model_id}")))
+
+def alarms_part(title: str, alarms: pd.DataFrame, none: str) -> str:
+    """The alarms that one watch raised, or that there was none. alarms: of read_alarms."""
+    if alarms.empty:
+        return joined([f"# {plain(title)}", none])
+    columns = (Column("message", "alarm"), Column("kind", "kind"), Column("raised_at", "raised (UTC)", moment))
+    shown = table_markdown(Table("", "", columns, records(alarms)))
+    return joined([f"# {plain(title)}", f"{counted(len(alarms), 'new alarm')}.", shown])
 
 
-def timeline_part(rows: pd.DataFrame, odd: Sequence[str] = ()) -> str:
-    """What ran when; "" without a run. rows: of read_identifications; odd: ids of runs that have raised an alarm."""
-    from tasks.report.result import figure_markdown
-    from tasks.report.workloads import timeline_figure
-
-    return figure_markdown(timeline_figure(rows, odd)) if len(rows) else ""
+def figures_part(figures: Mapping[str, Any]) -> str:
+    """All figures as a table, and why some cannot be had (key.reason); "" without any."""
+    names = [name for name in figures if name != "report" and not name.endswith(".reason")]
+    return facts_part({name: figure(figures[name], figures.get(f"{name}.reason")) for name in names}, "figure")
 
 
-def watched_part(warehouse: Warehouse, source: str, looked_at: pd.DataFrame, expected: Sequence[str]) -> str:
-    """What ran when on the machines of these runs, as far as it was identified.
+def facts_part(facts: Mapping[str, Any], what: str) -> str:
+    """Names and values as a table; "" without any. what: the names are."""
+    rows = [{"name": name, "value": str(value)} for name, value in facts.items()]
+    return table_markdown(Table("", "", (Column("name", what), Column("value", "value")), rows)) if rows else ""
 
-    looked_at: of read_identifications; expected: workloads that may run, empty: those without an alarm."""
-    from tasks.workloads.identification_rows import read_identifications
 
-    known = read_identifications(warehouse, source)
-    rows = known[known["machine"].isin(looked_at["machine"])]
-    alarms = read_alarms(warehouse, source=source, limit=MOST_ALARMS)
-    odd = [*alarms.loc[alarms["word"] == "workloads", "subject"]]
-    if expected:
-        odd += list(rows.loc[~rows["workload"].isin(list(expected)), "run_id"])
-    return timeline_part(rows, odd)
+def figure(value: Any, reason: str | None = None) -> str:
+    """A figure as it is written; the reason where there is none."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return (reason or "") if value is None else number(value) if is_number else str(value)

@@ -219,19 +219,7 @@ def _server_command(host: str, port: int) -> list[str]:
 
 
 def _worker_command(limit: int) -> list[str]:
-    return [
-        sys.executable,
-        "-m",
-        "prefect",
-        "worker",
-        "start",
-        "--pool",
-        POOL,
-        "--type",
-        "process",
-        "--limit",
-        str(limit),
-    ]
+    return [sys.executable, *f"-m prefect worker start --pool {POOL} --type process --limit {limit}".split()]
 
 
 @contextmanager

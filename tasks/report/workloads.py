@@ -286,7 +286,7 @@ def _sections(data: WorkloadsData, item: str) -> Iterator[Section]:
         "it. A run that is none of the known workloads is unknown; then the one that it is most like is named. Runs "
         "that the model learned from may be among them: how good it is on others stands below.",
         f"model {data.identifications['model_id'].iloc[0]}" if len(data.identifications) else "",
-        tables=(_identified_table(data.identifications),),
+        tables=(identified_table(data.identifications),),
         nothing=f"No run of this source was identified yet: {data.command('identify')} says what a run was.",
         is_open=True,
     )
@@ -325,7 +325,8 @@ def _measured_words(data: WorkloadsData) -> str:
     return " · ".join(parts)
 
 
-def _identified_table(found: pd.DataFrame) -> Table:
+def identified_table(found: pd.DataFrame) -> Table:
+    """What each run was called, how sure, and why. found: rows of workloads.identifications with the label."""
     columns = (
         Column("run_id", "run"),
         Column("called", "called"),

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from flows import demo
-from flows.demo import Degrading, VerdictsTold, degrading
+from flows.demo import degrading
 from tasks import datasets
 from tasks.errors import BadInput
 from tasks.nodes.params import NodesParams
@@ -21,14 +21,14 @@ from tasks.workloads.params import WorkloadsParams
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 QUICK = NodesParams(score=ScoreParams(resamples=100))
-VERDICTS = VerdictsTold(
-    model_id="f",
-    n_judged=1800,
-    n_flagged=361,
-    figures={"recall": 0.912, "false_alarms_per_1000": 14.2},
-    degrading=[],
-    cost_share=0.1184,
-)
+VERDICTS = {
+    "model_id": "f",
+    "n_judged": 1800,
+    "n_flagged": 361,
+    "figures": {"recall": 0.912, "false_alarms_per_1000": 14.2},
+    "degrading": [],
+    "cost_share": 0.1184,
+}
 NAMES = {"a": "a (emulated)", "b": "b (emulated)"}
 SHIPPED = bool(list((datasets.RECORDED / "nodes").glob(demo.UNDISTURBED_EXECUTIONS)))
 
@@ -133,15 +133,15 @@ def test_an_alarm_is_told_with_its_worst_metric_and_the_recorded_stress_behind_i
         alarm("a-4", ["read_clat_avg of disk-fio (9 deviations)", "another metric"]),
     ]
     [found] = degrading(pd.DataFrame([state("a", "suspected", "a-1")]), evidence, rows, NAMES)
-    assert found == Degrading(
-        node="a (emulated)",
-        aspect="disk",
-        state="suspected",
-        since="2026-01-05 10:07",
-        n_flagged=3,  # from a-1 on: a-1, a-3, a-4
-        n_stressed=2,
-        worst="read_clat_avg of disk-fio (9 deviations)",
-    )
+    assert found == {
+        "node": "a (emulated)",
+        "aspect": "disk",
+        "state": "suspected",
+        "since": "2026-01-05 10:07",
+        "n_flagged": 3,  # from a-1 on: a-1, a-3, a-4
+        "n_stressed": 2,
+        "worst": "read_clat_avg of disk-fio (9 deviations)",
+    }
 
 
 def test_a_confirmed_alarm_is_found_by_its_first_execution() -> None:

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 from flows import nodes
+from flows.engine.artifacts import joined
 from flows.engine.forms import call
 from flows.nodes import (
     ask_for_benchmarks,
     enough_for,
-    evaluation_page,
-    fingerprints_page,
+    evaluation_parts,
     nodes_evaluate,
     nodes_fingerprint,
     nodes_ingest,
@@ -23,7 +23,6 @@ from flows.nodes import (
     nodes_record,
     nodes_train,
     nodes_watch,
-    states_page,
 )
 from flows.parameters import (
     NodeEvaluateParams,
@@ -38,11 +37,9 @@ from flows.parameters import (
 from tasks.errors import BadInput, NotFound
 from tasks.nodes.detect.params import AlarmParams
 from tasks.nodes.evaluate.params import EvaluateParams
-from tasks.nodes.network_steps import FingerprintedNodes
 from tasks.nodes.perona.params import FitParams, GraphParams, ModelParams, NetworkParams
 from tasks.nodes.ranking.params import ScoreParams
 from tasks.nodes.steps import land_recording, landed_batches
-from tasks.nodes.verdict_steps import WatchedNodes
 from tasks.settings import Settings
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.place import Warehouse
@@ -208,7 +205,7 @@ def test_a_ranking_is_kept_and_shown_with_intervals_and_ties(nodes_log: Warehous
     assert ((scores["low"] <= scores["score"]) & (scores["score"] <= scores["high"])).all()
     assert scores["model_id"].unique().tolist() == [cards(nodes_log.models)[0].model_id]
     page = artifact("nodes-log-ranking")
-    assert "| cpu | 1 | node-1 |" in page
+    assert "## Nodes" in page and "| node-1 |" in page
     assert "How good each node is" in artifact("nodes-log-summary")
     assert Path(found["report"]).exists()
     [run] = list_runs(nodes_log).to_dict("records")
@@ -304,7 +301,8 @@ def test_a_network_beside_it_makes_fingerprints(nodes_log: Warehouse) -> None:
     told = call(nodes_fingerprint, NodeFingerprintParams(source="log", score=QUICK, warehouse=nodes_log))
     assert (told["model_id"], told["network_id"]) == (detector["model_id"], found["model_id"])
     assert told["n_fingerprints"] == 360
-    assert "| cpu | 1 |" in artifact("nodes-log-fingerprints")
+    assert "360 have a fingerprint by model" in artifact("nodes-log-fingerprints")
+    assert "By fingerprint, beside the plain ranking" in artifact("nodes-log-fingerprints")
 
 
 @pytest.mark.slow
@@ -438,21 +436,6 @@ def test_nobody_suspected_asks_no_server(nodes_log: Warehouse, monkeypatch: pyte
 
 
 NOW = pd.Timestamp("2026-01-06 12:00")
-WATCHED = WatchedNodes(model_id="model-1", n_nodes=2, alarms=[], suspected=[], excluded=["node-2"])
-STATES = pd.DataFrame(
-    {
-        "node": ["node-2", "node-1"],
-        "aspect": ["disk", "disk"],
-        "state": ["confirmed", "healthy"],
-        "since": [NOW, pd.NaT],
-        "n_executions": [1200, 40],
-        "n_recent_flagged": [4, 0],
-        "n_left_out": [1, 0],
-        "is_excluded": [True, False],
-        "cost_share": [0.05, float("nan")],
-        "is_emulated": [False, False],
-    }
-)
 MEASURED = {
     "n": 1800,
     "detect.f1_outlier.detector": 0.8,
@@ -471,36 +454,8 @@ def plain(page: str) -> str:
     return page.replace("\\", "")
 
 
-def test_states_say_who_is_to_be_left_out_and_what_watching_costs() -> None:
-    page = plain(states_page("log", WATCHED, STATES, pd.DataFrame({"message": []}), [], ["node-1"]))
-    assert "To be left out: node-2 (disk)." in page
-    assert "1 confirmed, 0 suspected, 0 cleared, 1 healthy." in page
-    assert "benchmarks take 5.0 % of a node's time (median of 1 node), 5.0 % at most (node-2)." in page
-    assert "| node-2 | disk | confirmed | 2026-01-06 12:00 | 1,200 | 4 | 1 | 5.0 % |" in page
-    assert "| node-1 | disk | healthy | – | 40 | 0 | 0 | – |" in page
-    assert "Record them by hand." in page
-
-
-def test_emulated_nodes_are_called_so() -> None:
-    states = STATES.assign(is_emulated=[True, False])
-    page = plain(states_page("log", WATCHED, states, pd.DataFrame({"message": []}), [], []))
-    assert "To be left out: node-2 (emulated) (disk)." in page
-    assert "| node-2 (emulated) | disk | confirmed |" in page and "| node-1 | disk | healthy |" in page
-    found = FingerprintedNodes(model_id="m", n_executions=9, n_fingerprints=9, best=["node-2"])
-    row = {"aspect": "all", "rank": 1, "score": 1.5, "low": 1.0, "high": 2.0, "is_tied": False, "n_executions": 9}
-    scores = pd.DataFrame([{**row, "node": "node-2", "is_emulated": True}])
-    page = plain(fingerprints_page("log", found, scores))
-    assert "Best: node-2 (emulated)." in page and "| all | 1 | node-2 (emulated) | 1.50 |" in page
-
-
-def test_without_states_nobody_is_left_out() -> None:
-    page = states_page("log", WATCHED, STATES.head(0), pd.DataFrame({"message": []}), [], [])
-    assert "To be left out: none." in page
-    assert "confirmed" not in page
-
-
 def test_an_evaluation_says_first_whether_the_detector_is_ahead() -> None:
-    page = plain(evaluation_page("source log", MEASURED))
+    page = plain(joined(evaluation_parts("source log", MEASURED)))
     assert page.startswith("# Answers about the nodes of source log")
     assert "| later executions | -0.05 (0.80 against 0.85; robust z-scores) |" in page
     assert "- F1 of stressed, later executions, all doses: 0.80; better: robust z-scores 0.85" in page
@@ -511,6 +466,6 @@ def test_an_evaluation_says_first_whether_the_detector_is_ahead() -> None:
 
 
 def test_an_evaluation_of_plain_detectors_compares_nothing() -> None:
-    page = plain(evaluation_page("source log", {"n": 360, "detect.f1_outlier.zscore": 0.85}))
+    page = plain(joined(evaluation_parts("source log", {"n": 360, "detect.f1_outlier.zscore": 0.85})))
     assert page.startswith("# Answers about the nodes of source log")
     assert "learned" not in page and "falls short" not in page

@@ -10,87 +10,90 @@ import pytest
 
 from flows.cli.demo import show_told
 from flows.cli.invocation import Invocation
-from flows.demo import AdviceTold, BestIn, Degrading, Near, NodesTold, Riskiest, Told, VerdictsTold, WorkloadTold
 
-RISKIEST = Riskiest(
-    group_key="load#1a2b3c4d",
-    usual_s=20.0,
-    exceeds_2x_share=0.35,
-    p95_s=90.0,
-    because="half of its 40 runs took 15 s to 30 s, one in twenty over 80 s; nothing that is known before tells which",
-    would_help="steadier load: 95 % under 60 s in place of 90 s, by the model",
-)
-WORKLOAD = WorkloadTold(
-    run_id="5-nginx-large-09",
-    label="nginx",
-    workload="redis",
-    confidence=0.734,
-    nearest=[Near(workload="redis", distance=1.25), Near(workload="nginx", distance=2.0)],
-    reasons=["net sent bytes in phase 2: 3 MB a second, as in redis (3.1 MB a second)"],
-    model_id="m",
-    accuracy=0.975,
-    n_held_out=40,
-    n_runs=159,
-    n_workloads=10,
-    report="workloads.html",
-)
-DEGRADING = Degrading(
-    node="small (emulated)",
-    aspect="disk",
-    state="confirmed",
-    since="2026-01-05 10:07",
-    n_flagged=5,
-    n_stressed=4,
-    worst="read_clat_avg 11.3 ms, usually 4.1 to 4.9: worse (9 deviations)",
-)
-VERDICTS = VerdictsTold(
-    model_id="f",
-    n_judged=1800,
-    n_flagged=361,
-    figures={"recall": 0.912, "false_alarms_per_1000": 14.2},
-    degrading=[],
-    cost_share=0.1184,
-)
-ADVICE = AdviceTold(
-    answer="Run sort on large: late in 0.6% of its runs.",
-    sureness="80% interval of the chance 0.0% to 1.9%",
-    reason="on small it is bound by disk",
-    next_run="one run on middle",
-    checks=["The chosen types cost 8.4 % more.", "Late: 0.5 %.", "Late on all types: 12.7 %."],
-)
-NODES = NodesTold(
-    n_executions=1800,
-    n_nodes=3,
-    n_emulated=3,
-    best=[
-        BestIn(aspect="all", nodes=["large (emulated)"], score=1.62),
-        BestIn(aspect="cpu", nodes=["large (emulated)", "small (emulated)"], score=1.5),
-        BestIn(aspect="disk", nodes=["large (emulated)"], score=1.7),
+RISKIEST = {
+    "group_key": "load#1a2b3c4d",
+    "usual_s": 20.0,
+    "exceeds_2x_share": 0.35,
+    "p95_s": 90.0,
+    "because": "half of its 40 runs took 15 s to 30 s, one in twenty over 80 s; nothing that is known before tells "
+    "which",
+    "would_help": "steadier load: 95 % under 60 s in place of 90 s, by the model",
+}
+WORKLOAD = {
+    "run_id": "5-nginx-large-09",
+    "label": "nginx",
+    "workload": "redis",
+    "confidence": 0.734,
+    "nearest": [{"workload": "redis", "distance": 1.25}, {"workload": "nginx", "distance": 2.0}],
+    "reasons": ["net sent bytes in phase 2: 3 MB a second, as in redis (3.1 MB a second)"],
+    "model_id": "m",
+    "accuracy": 0.975,
+    "n_held_out": 40,
+    "n_runs": 159,
+    "n_workloads": 10,
+    "report": "workloads.html",
+}
+DEGRADING = {
+    "node": "small (emulated)",
+    "aspect": "disk",
+    "state": "confirmed",
+    "since": "2026-01-05 10:07",
+    "n_flagged": 5,
+    "n_stressed": 4,
+    "worst": "read_clat_avg 11.3 ms, usually 4.1 to 4.9: worse (9 deviations)",
+}
+VERDICTS = {
+    "model_id": "f",
+    "n_judged": 1800,
+    "n_flagged": 361,
+    "figures": {"recall": 0.912, "false_alarms_per_1000": 14.2},
+    "degrading": [],
+    "cost_share": 0.1184,
+}
+ADVICE = {
+    "answer": "Run sort on large: late in 0.6% of its runs.",
+    "sureness": "80% interval of the chance 0.0% to 1.9%",
+    "reason": "on small it is bound by disk",
+    "next_run": "one run on middle",
+    "checks": ["The chosen types cost 8.4 % more.", "Late: 0.5 %.", "Late on all types: 12.7 %."],
+}
+NODES = {
+    "n_executions": 1800,
+    "n_nodes": 3,
+    "n_emulated": 3,
+    "best": [
+        {"aspect": "all", "nodes": ["large (emulated)"], "score": 1.62},
+        {"aspect": "cpu", "nodes": ["large (emulated)", "small (emulated)"], "score": 1.5},
+        {"aspect": "disk", "nodes": ["large (emulated)"], "score": 1.7},
     ],
-    verdicts=VERDICTS,
-    model_id="m",
-    report="nodes.html",
-)
-TOLD = Told(
-    source="recorded",
-    n_files={"jobs": 33, "workloads": 7, "nodes": 1},
-    n_rows=26_415,
-    n_quarantined=2,
-    n_runs=22_215,
-    n_jobs=228,
-    data_version="v",
-    alarms=["a"],
-    riskiest=RISKIEST,
-    report="jobs.html",
-    model_id="m",
-    workload=WORKLOAD,
-    nodes=NODES,
-    advice=ADVICE,
-)
+    "verdicts": VERDICTS,
+    "model_id": "m",
+    "report": "nodes.html",
+}
+TOLD = {
+    "source": "recorded",
+    "n_files": {"jobs": 33, "workloads": 7, "nodes": 1},
+    "n_rows": 26_415,
+    "n_quarantined": 2,
+    "n_runs": 22_215,
+    "n_jobs": 228,
+    "data_version": "v",
+    "alarms": ["a"],
+    "riskiest": RISKIEST,
+    "report": "jobs.html",
+    "model_id": "m",
+    "workload": WORKLOAD,
+    "nodes": NODES,
+    "advice": ADVICE,
+}
 
 
 def shown(
-    told: Told, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, home: str = "/home/me/demo"
+    told: dict[str, Any],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    home: str = "/home/me/demo",
 ) -> list[str]:
     monkeypatch.delenv("COLUMNS", raising=False)
     show_told(told, Path(home))
@@ -153,7 +156,7 @@ def test_the_commands_of_any_home_can_be_pasted(
 def test_a_log_without_enough_runs_and_a_workload_that_nobody_knows_are_answers_too(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = Told(**TOLD | {"riskiest": None, "workload": WorkloadTold(**WORKLOAD | {"workload": None})})
+    told = dict(**TOLD | {"riskiest": None, "workload": dict(**WORKLOAD | {"workload": None})})
     lines = shown(told, capsys, monkeypatch)
     assert lines[1] == "answer none: no job has enough runs for a prediction"
     assert lines[4].startswith("answer an unknown workload (labelled nginx, so that is wrong)")
@@ -162,12 +165,12 @@ def test_a_log_without_enough_runs_and_a_workload_that_nobody_knows_are_answers_
 def test_a_degrading_node_is_named_with_its_worst_metric_and_the_stress_behind_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    second = Degrading(**DEGRADING | {"aspect": "cpu", "state": "suspected", "worst": ""})
-    cleared = Degrading(**DEGRADING | {"state": "cleared", "since": "2026-01-05 09:00"})
+    second = dict(**DEGRADING | {"aspect": "cpu", "state": "suspected", "worst": ""})
+    cleared = dict(**DEGRADING | {"state": "cleared", "since": "2026-01-05 09:00"})
 
-    def answer(*found: Degrading) -> str:
-        verdicts = VerdictsTold(**VERDICTS | {"degrading": list(found), "cost_share": None})
-        lines = shown(Told(**TOLD | {"nodes": NodesTold(**NODES | {"verdicts": verdicts})}), capsys, monkeypatch)
+    def answer(*found: dict[str, Any]) -> str:
+        verdicts = dict(**VERDICTS | {"degrading": list(found), "cost_share": None})
+        lines = shown(dict(**TOLD | {"nodes": dict(**NODES | {"verdicts": verdicts})}), capsys, monkeypatch)
         at = lines.index("Is a node degrading?")
         assert lines[at + 3] == "costs not known"
         return lines[at + 1].removeprefix("answer ")
@@ -178,7 +181,7 @@ def test_a_degrading_node_is_named_with_its_worst_metric_and_the_stress_behind_i
         "worse (9 deviations); also small (emulated) in cpu (suspected)"
     )
     assert answer(second) == f"small (emulated) in cpu (suspected): {flags}"
-    later = Degrading(**cleared | {"aspect": "cpu", "since": "2026-01-05 11:00"})
+    later = dict(**cleared | {"aspect": "cpu", "since": "2026-01-05 11:00"})
     assert answer(cleared, later) == "none now; the last was small (emulated) in cpu, cleared 2026-01-05 11:00 UTC"
 
 
@@ -192,7 +195,7 @@ def runs_of_the_flow(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("tasks.datasets.RECORDED", recorded)
     monkeypatch.setattr(Invocation, "prepare_flows", lambda self: None)
 
-    def tell(params: Any) -> Told:
+    def tell(params: Any) -> dict[str, Any]:
         asked.append(params)
         for name in ("reports/jobs.html", "models/jobs/m/model.json", "landing/jobs/b.parquet", "warehouse.duckdb"):
             (home / "demo" / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,14 @@
 """Artifacts: keys that Prefect takes, and texts of a log that cannot do anything in a page."""
 
 import re
+from types import SimpleNamespace
+from typing import Any
 
+import pandas as pd
 import pytest
 
-from flows.engine.artifacts import artifact_key, table
+from flows.engine.artifacts import alarms_part, artifact_key, figures_part, ingest_part
+from tasks.errors import BadInput
 from tasks.markdown import plain
 
 
@@ -32,9 +36,26 @@ def test_a_job_named_like_markup_stays_text() -> None:
     assert plain("![x](http://evil)") == "\\!\\[x\\]\\(http://evil\\)"
 
 
-def test_numbers_stand_right_and_have_separators() -> None:
-    assert table(("job", "runs"), [("load", 12345)]) == "| job | runs |\n| --- | ---: |\n| load | 12,345 |"
+def test_each_file_has_a_row_with_its_counts_and_refused_files_a_line() -> None:
+    origin = SimpleNamespace(path="/logs/a|b.csv", reader="own")
+    batch: Any = SimpleNamespace(
+        origin=origin, batch_id="b1", tables={"runs": SimpleNamespace(n_rows=12345)}, n_quarantined=1
+    )
+    refused = [BadInput("c.csv", "nothing in it", "rows")]
+    part = ingest_part("Job logs of source night", [batch], {"runs": "run"}, refused)
+    assert part.startswith("# Job logs of source night\n\n1 file, 12,345 runs and 1 row in quarantine.")
+    assert "| /logs/a\\|b.csv | own | 12,345 | 1 | b1 |" in part
+    assert "## Files that could not be read\n- c.csv: nothing in it; expected rows" in part
 
 
-def test_a_table_without_rows_is_a_head() -> None:
-    assert table(("job", "runs"), []) == "| job | runs |\n| --- | --- |"
+def test_no_alarm_is_said_to_be_none_and_new_ones_are_counted() -> None:
+    alarms = pd.DataFrame({"message": ["<b> is slow"], "kind": ["slow-run"], "raised_at": [pd.Timestamp("2026-01-29")]})
+    assert alarms_part("Slow runs", alarms.head(0), "None.") == "# Slow runs\n\nNone."
+    part = alarms_part("Slow runs", alarms, "None.")
+    assert "1 new alarm." in part
+    assert "| &lt;b&gt; is slow | slow-run | 2026-01-29 00:00 |" in part
+
+
+def test_a_figure_that_cannot_be_had_says_why() -> None:
+    part = figures_part({"n": 1234, "best": None, "best.reason": "no node", "report": "/x.html"})
+    assert part.splitlines()[2:] == ["| n | 1,234 |", "| best | no node |"]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from tasks.errors import BadInput
-from tasks.reading import input_faults
+from tasks.intake.files import input_faults
 
 HEAD_SHOWN = 40
 

@@ -503,9 +503,9 @@ def read_prefect(sample: Sample, folder: Path, content: bytes) -> int:
     import httpx
 
     from tasks.http_server import Patience
+    from tasks.intake.files import guarded
     from tasks.jobs.params import ReadParams
     from tasks.jobs.readers.prefect_api import PrefectApiReader
-    from tasks.reading import guarded
 
     try:
         kept = json.loads(content)
@@ -529,7 +529,7 @@ def read_prefect(sample: Sample, folder: Path, content: bytes) -> int:
 def read_prometheus(sample: Sample, folder: Path, content: bytes) -> int:
     import httpx
 
-    from tasks.reading import input_faults
+    from tasks.intake.files import input_faults
     from tasks.workloads.labels import file_labels
     from tasks.workloads.prepared import prepare
     from tasks.workloads.readers.prometheus import PrometheusReader

@@ -9,14 +9,14 @@ import pytest
 
 from flows.engine.file_intake import load_each
 from tasks.errors import BadInput, WhorlError
+from tasks.intake.files import read_head
+from tasks.intake.limits import ReadLimits
 from tasks.jobs.intake import (
     Intake,
     find_logs,
     land_log,
 )
 from tasks.jobs.params import GroupParams, ReadParams
-from tasks.read_limits import ReadLimits
-from tasks.reading import read_head
 from tasks.storage import narrow, private, remove_inside, storage_of
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.copies import backup, restore

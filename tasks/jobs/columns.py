@@ -16,8 +16,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tasks.intake.files import (
+    Chunk,
+    refusals,
+)
 from tasks.jobs.params import ReadParams, Status
-from tasks.reading import Chunk, refusals
 
 TIMESTAMP = pa.timestamp("us")  # UTC, without a time zone
 SKUS = pa.list_(

@@ -15,6 +15,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 from tasks.errors import BadInput
+from tasks.intake.files import open_plain
 from tasks.jobs.intake import WORD, Intake, find_logs, land_log
 from tasks.jobs.labels.evaluation import LabelEvaluation, evaluate_labels
 from tasks.jobs.predict.job_keys import GIVEN, KeyChoice, choose_key
@@ -25,7 +26,6 @@ from tasks.jobs.predict.rows import OWN, named_columns, read_runs
 from tasks.jobs.predict.runtime_evaluation import RuntimeEvaluation, Scored, evaluate_runtimes, table_of
 from tasks.jobs.shape_params import Kind
 from tasks.jobs.watch import excess_scores, history_quantiles, median_and_high, score_thresholds
-from tasks.reading import open_plain
 from tasks.storage import storage_of
 from tasks.warehouse.connection import reading
 from tasks.warehouse.ingest import ingest

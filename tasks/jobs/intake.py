@@ -16,17 +16,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasks.errors import BadInput, quoting_nothing
+from tasks.intake.files import (
+    Chunk,
+    guarded,
+)
+from tasks.intake.pseudonyms import (
+    HOST,
+    ID_BYTES,
+    load_key,
+    pseudonym,
+    pseudonyms,
+    without_names,
+)
+from tasks.intake.tally import (
+    Preview,
+    Tally,
+)
 from tasks.jobs.columns import RUNS_SCHEMA, as_list_column
 from tasks.jobs.grouping import group_keys, normalise_names
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS, Reader, detect
 from tasks.jobs.readers.spark_files import is_rolled, parts_of, without_parts
 from tasks.progress import report_progress
-from tasks.pseudonyms import HOST, ID_BYTES, load_key, pseudonym, pseudonyms, without_names
-from tasks.reading import Chunk, guarded
 from tasks.source_names import checked_source
 from tasks.storage import storage_of
-from tasks.tally import Preview, Tally
 from tasks.warehouse import landing
 from tasks.warehouse.place import Warehouse
 

@@ -4,13 +4,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
+from tasks.intake.limits import ReadLimits
 from tasks.jobs.control.params import WhatIfParams
 from tasks.jobs.explain.params import ExplainParams
 from tasks.jobs.predict.params import EvaluateParams
 from tasks.jobs.record.params import RecordParams
 from tasks.params import Params
 from tasks.quantities import SPELLINGS, Dimension, factor_of
-from tasks.read_limits import ReadLimits
 
 Level = Annotated[float, Field(gt=0, lt=1)]
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from tasks.intake.files import Chunk
 from tasks.nodes.aspects import Aspect
-from tasks.reading import Chunk
 
 TIMESTAMP = pa.timestamp("us")  # UTC, without a time zone
 VALUES = pa.list_(pa.float64())

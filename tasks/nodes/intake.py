@@ -16,15 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasks.errors import BadInput, quoting_nothing
-from tasks.nodes.execution import SCHEMAS
-from tasks.nodes.params import ReadParams
-from tasks.nodes.readers import READERS, Reader, detect
-from tasks.nodes.readers.files import Folder
-from tasks.nodes.readers.labels import labelled, node_of, read_manifest, short_names
-from tasks.nodes.readers.logs import ENDINGS as LOG_ENDINGS
-from tasks.nodes.readers.logs import log_names
-from tasks.progress import report_progress
-from tasks.pseudonyms import (
+from tasks.intake.files import (
+    Chunk,
+    guarded,
+    read_head,
+)
+from tasks.intake.limits import ReadLimits
+from tasks.intake.pseudonyms import (
     HOST,
     ID_BYTES,
     PSEUDONYM_BYTES,
@@ -34,11 +32,20 @@ from tasks.pseudonyms import (
     replaced,
     without_reasons,
 )
-from tasks.read_limits import ReadLimits
-from tasks.reading import Chunk, guarded, read_head
+from tasks.intake.tally import (
+    Preview,
+    preview_of,
+)
+from tasks.nodes.execution import SCHEMAS
+from tasks.nodes.params import ReadParams
+from tasks.nodes.readers import READERS, Reader, detect
+from tasks.nodes.readers.files import Folder
+from tasks.nodes.readers.labels import labelled, node_of, read_manifest, short_names
+from tasks.nodes.readers.logs import ENDINGS as LOG_ENDINGS
+from tasks.nodes.readers.logs import log_names
+from tasks.progress import report_progress
 from tasks.source_names import checked_source
 from tasks.storage import storage_of
-from tasks.tally import Preview, preview_of
 from tasks.warehouse import landing
 from tasks.warehouse.faults import told_clearly
 from tasks.warehouse.landing import Batch, local_file

@@ -22,10 +22,14 @@ import pyarrow.parquet as pq
 from pydantic import Field, ValidationError
 
 from tasks.errors import BadInput
+from tasks.intake.files import (
+    Chunk,
+    input_faults,
+    open_plain,
+)
+from tasks.intake.tally import Tally
 from tasks.params import Params
-from tasks.reading import Chunk, input_faults, open_plain
 from tasks.storage import narrow, private, storage_of
-from tasks.tally import Tally
 from tasks.warehouse.faults import told_clearly
 from tasks.warehouse.packing import as_arrow, encodings, found_columns
 

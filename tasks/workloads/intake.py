@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from tasks.errors import BadInput, quoting_nothing
-from tasks.progress import report_progress
-from tasks.pseudonyms import (
+from tasks.intake.files import (
+    Chunk,
+    input_faults,
+)
+from tasks.intake.pseudonyms import (
     HOST,
     ID_BYTES,
     PSEUDONYM_BYTES,
@@ -20,10 +23,13 @@ from tasks.pseudonyms import (
     replaced,
     without_reasons,
 )
-from tasks.reading import Chunk, input_faults
+from tasks.intake.tally import (
+    Preview,
+    preview_of,
+)
+from tasks.progress import report_progress
 from tasks.source_names import checked_source
 from tasks.storage import storage_of
-from tasks.tally import Preview, preview_of
 from tasks.warehouse import landing
 from tasks.warehouse.place import Warehouse
 from tasks.workloads.columns import COUNTERS_SCHEMA, RUNS_SCHEMA

@@ -6,9 +6,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tasks.errors import BadInput, quoted
+from tasks.intake.files import (
+    csv_fields,
+    json_of,
+    read_lines,
+)
+from tasks.intake.limits import ReadLimits
 from tasks.path_labels import named_column, path_label, path_stem
-from tasks.read_limits import ReadLimits
-from tasks.reading import csv_fields, json_of, read_lines
 from tasks.storage import ADDRESS
 from tasks.workloads.columns import LABELS
 from tasks.workloads.reading_params import ReadParams

@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tasks.reading import Chunk
+from tasks.intake.files import Chunk
 from tasks.workloads.columns import COUNTERS_SCHEMA, RUNS_SCHEMA
 from tasks.workloads.prepared import Prepared
 from tasks.workloads.telemetry import Counter, FloatArray, Telemetry

@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from tasks.intake.limits import ReadLimits
 from tasks.params import Params
-from tasks.read_limits import ReadLimits
 
 TELEMETRY_BYTES = 2 * 2**30
 

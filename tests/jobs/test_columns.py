@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tasks.intake.files import Chunk
 from tasks.jobs.columns import (
     COLUMNS,
     KNOWN_TO_SLURM,
@@ -19,7 +20,6 @@ from tasks.jobs.columns import (
     vet_runs,
 )
 from tasks.jobs.params import ReadParams
-from tasks.reading import Chunk
 
 WORDS = {
     "completed": "SUCCESS success succeeded Succeeded ok OK completed COMPLETED Complete done finished neutral CACHED",

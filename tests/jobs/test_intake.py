@@ -19,6 +19,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadInput, BadSetting
+from tasks.intake.files import (
+    Chunk,
+    no_refusals,
+    refusals,
+)
+from tasks.intake.limits import ReadLimits
+from tasks.intake.pseudonyms import (
+    KEY_BYTES,
+    KEY_FILE,
+    load_key,
+    without_names,
+)
 from tasks.jobs import intake
 from tasks.jobs.columns import (
     ALL_COLUMNS,
@@ -37,9 +49,6 @@ from tasks.jobs.intake import (
 )
 from tasks.jobs.params import GroupParams, ReadParams
 from tasks.jobs.readers import READERS
-from tasks.pseudonyms import KEY_BYTES, KEY_FILE, load_key, without_names
-from tasks.read_limits import ReadLimits
-from tasks.reading import Chunk, no_refusals, refusals
 from tasks.warehouse.place import Warehouse
 
 ADDRESS = "http://127.0.0.1:4200/api"
@@ -223,7 +232,7 @@ def test_the_key_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
 def test_processes_that_start_at_once_get_the_same_key(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     code = (
-        "import sys, time; from pathlib import Path; from tasks.pseudonyms import load_key\n"
+        "import sys, time; from pathlib import Path; from tasks.intake.pseudonyms import load_key\n"
         "print('ready', flush=True)\n"
         "while not Path(sys.argv[1]).exists(): time.sleep(0.001)\n"
         "print(load_key(Path(sys.argv[2])).hex())"

@@ -11,8 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tasks.intake.files import (
+    Chunk,
+    no_refusals,
+    refusals,
+)
 from tasks.jobs.columns import RUNS_SCHEMA
-from tasks.reading import Chunk, no_refusals, refusals
 from tasks.warehouse import landing
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.ingest import ingest

@@ -10,8 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from tasks.intake.files import (
+    Chunk,
+    no_refusals,
+    refusals,
+)
 from tasks.jobs.columns import RUNS_SCHEMA
-from tasks.reading import Chunk, no_refusals, refusals
 from tasks.warehouse import copies, landing, pruning, registry
 from tasks.warehouse import migrations as schema
 from tasks.warehouse.connection import opened, reading, writing

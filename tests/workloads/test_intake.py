@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tasks.errors import BadInput
-from tasks.read_limits import ReadLimits
+from tasks.intake.limits import ReadLimits
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.hashes import hash_tables
 from tasks.warehouse.place import Warehouse

@@ -12,12 +12,12 @@ from tasks.advice.machines import Ints, MachineType
 from tasks.advice.memory import MemoryNeed, stated_need
 from tasks.advice.params import CPU_ONE_THREAD
 from tasks.errors import BadInput, quoted
+from tasks.intake.limits import ReadLimits
 from tasks.jobs.columns import status_of
 from tasks.nodes.readers.files import (
     choose_columns,
     read_table_file,
 )
-from tasks.read_limits import ReadLimits
 
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 ENDED = {"completed": True, "failed": False, "cancelled": False, "timeout": False}  # of a run that still goes on: none

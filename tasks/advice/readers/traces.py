@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput, quoted
+from tasks.intake.limits import ReadLimits
 from tasks.nodes.readers.files import (
     TableFile,
     choose_columns,
     read_table_file,
 )
-from tasks.read_limits import ReadLimits
 
 COLUMNS = ["workflow", "task", "machine", "size", "runtime_s"]
 KNOWN = [*COLUMNS, "runtime_ms", "realtime", "status"]

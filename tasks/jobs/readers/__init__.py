@@ -3,6 +3,11 @@
 from collections.abc import Iterator
 from typing import Protocol
 
+from tasks.intake.files import (
+    Chunk,
+    read_head,
+)
+from tasks.intake.limits import ReadLimits
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.airflow import AirflowReader
 from tasks.jobs.readers.own import OwnReader
@@ -11,9 +16,7 @@ from tasks.jobs.readers.slurm import SlurmReader
 from tasks.jobs.readers.spark import SparkReader
 from tasks.jobs.readers.spark_files import unpacked_head
 from tasks.jobs.readers.swf import SwfReader
-from tasks.read_limits import ReadLimits
 from tasks.reader_choice import reader_for
-from tasks.reading import Chunk, read_head
 
 
 class Reader(Protocol):

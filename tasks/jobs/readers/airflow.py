@@ -21,6 +21,15 @@ from typing import Any
 import pandas as pd
 
 from tasks.errors import BadInput
+from tasks.intake.files import (
+    Chunk,
+    all_refusals,
+    csv_fields,
+    open_checked,
+    read_lines,
+    refusals,
+)
+from tasks.intake.limits import ReadLimits
 from tasks.jobs.columns import (
     status_of,
     unknown_status,
@@ -28,8 +37,6 @@ from tasks.jobs.columns import (
 )
 from tasks.jobs.params import ReadParams, Status
 from tasks.jobs.readers.own_values import MISSING_WORDS
-from tasks.read_limits import ReadLimits
-from tasks.reading import Chunk, all_refusals, csv_fields, open_checked, read_lines, refusals
 
 logger = logging.getLogger(__name__)
 CHUNK_ROWS = 20_000

@@ -23,18 +23,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from tasks.errors import BadInput, headless, quoted
-from tasks.jobs.columns import (
-    ALL_COLUMNS,
-    COLUMNS,
-    FLAT_COLUMNS,
-    LIST_COLUMNS,
-    MADE_COLUMNS,
-    vet_runs,
-)
-from tasks.jobs.params import Measured, ReadParams, dimension_of
-from tasks.jobs.readers.own_values import FEATURE, check_type, is_feature, to_runs, unit_of
-from tasks.read_limits import ReadLimits
-from tasks.reading import (
+from tasks.intake.files import (
     PARQUET_FAULTS,
     Block,
     Chunk,
@@ -45,6 +34,17 @@ from tasks.reading import (
     read_blocks,
     refusals,
 )
+from tasks.intake.limits import ReadLimits
+from tasks.jobs.columns import (
+    ALL_COLUMNS,
+    COLUMNS,
+    FLAT_COLUMNS,
+    LIST_COLUMNS,
+    MADE_COLUMNS,
+    vet_runs,
+)
+from tasks.jobs.params import Measured, ReadParams, dimension_of
+from tasks.jobs.readers.own_values import FEATURE, check_type, is_feature, to_runs, unit_of
 from tasks.times import check_zone
 
 logger = logging.getLogger(__name__)

@@ -11,6 +11,14 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
+from tasks.intake.files import (
+    HEAD_BYTES,
+    Block,
+    Chunk,
+    all_refusals,
+    read_blocks,
+    refusals,
+)
 from tasks.jobs.columns import (
     KNOWN_TO_SLURM,
     status_of,
@@ -29,7 +37,6 @@ from tasks.jobs.readers.slurm_table import (
     sacct_fields_in,
     split_before_last_job,
 )
-from tasks.reading import HEAD_BYTES, Block, Chunk, all_refusals, read_blocks, refusals
 from tasks.times import Readings, check_zone, needs_zone, read_times, settle
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,11 @@ import pandas as pd
 from pyarrow import csv, string
 
 from tasks.errors import BadInput, BadSetting, quoted
-from tasks.reading import Block, all_refusals, refusals
+from tasks.intake.files import (
+    Block,
+    all_refusals,
+    refusals,
+)
 
 BAR = "|"
 LINE_END, BAR_CODE = ord("\n"), ord(BAR)

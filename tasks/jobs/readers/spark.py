@@ -24,6 +24,12 @@ from math import nan
 import pandas as pd
 
 from tasks.errors import BadInput
+from tasks.intake.files import (
+    Chunk,
+    Lines,
+    all_refusals,
+    refusals,
+)
 from tasks.jobs.columns import vet_runs
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.spark_events import (
@@ -39,7 +45,6 @@ from tasks.jobs.readers.spark_events import (
     take_event,
 )
 from tasks.jobs.readers.spark_files import has_event_log_name, is_compacted, is_rolled, read_parts
-from tasks.reading import Chunk, Lines, all_refusals, refusals
 
 logger = logging.getLogger(__name__)
 CHUNK_RUNS, CHUNK_REFUSED = 1000, 10_000

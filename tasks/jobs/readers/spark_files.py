@@ -10,8 +10,15 @@ from typing import IO, Any, cast
 import pyarrow as pa
 
 from tasks.errors import BadInput
-from tasks.read_limits import ReadLimits
-from tasks.reading import HEAD_BYTES, Lines, counted, open_checked, open_plain, read_lines
+from tasks.intake.files import (
+    HEAD_BYTES,
+    Lines,
+    counted,
+    open_checked,
+    open_plain,
+    read_lines,
+)
+from tasks.intake.limits import ReadLimits
 from tasks.storage import storage_of
 
 ROLLED = "eventlog_v2_"

@@ -18,6 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tasks.intake.files import (
+    Chunk,
+    all_refusals,
+    no_refusals,
+    refusals,
+)
 from tasks.nodes.execution import EXECUTIONS_SCHEMA, METRICS_SCHEMA, framed
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers.files import TableFile, choose_columns, column_names, read_table_file
@@ -35,7 +41,6 @@ from tasks.nodes.readers.vetting import (
     time_checks,
     times,
 )
-from tasks.reading import Chunk, all_refusals, no_refusals, refusals
 from tasks.workloads.readers.tables import (
     Numbers,
     as_numbers,

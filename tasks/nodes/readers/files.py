@@ -13,9 +13,14 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, headless, quoted
+from tasks.intake.files import (
+    PARQUET_FAULTS,
+    damaged_parquet,
+    no_refusals,
+    open_plain,
+)
+from tasks.intake.limits import ReadLimits
 from tasks.nodes.execution import record_of
-from tasks.read_limits import ReadLimits
-from tasks.reading import PARQUET_FAULTS, damaged_parquet, no_refusals, open_plain
 from tasks.storage import ADDRESS, storage_of
 from tasks.warehouse.landing import sha256_of
 from tasks.workloads.readers.tables import read_csv, split_header

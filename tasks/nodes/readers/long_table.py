@@ -17,6 +17,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, quoted
+from tasks.intake.files import (
+    Chunk,
+    all_refusals,
+    refusals,
+)
 from tasks.nodes.execution import COUNTED, EXECUTION_COLUMNS, EXECUTIONS_SCHEMA, METRICS_SCHEMA, framed
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import vetting
@@ -37,7 +42,6 @@ from tasks.nodes.readers.vetting import (
     times,
     vet,
 )
-from tasks.reading import Chunk, all_refusals, refusals
 from tasks.workloads.readers.tables import as_numbers
 
 ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")

@@ -21,6 +21,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, quoted
+from tasks.intake.files import (
+    Chunk,
+    all_refusals,
+    no_refusals,
+    open_plain,
+    refusals,
+)
+from tasks.intake.limits import ReadLimits
 from tasks.nodes.execution import Execution, Measured, Sampled, as_chunk
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers.labels import read_manifest
@@ -37,8 +45,6 @@ from tasks.nodes.readers.vetting import (
     times,
     vet,
 )
-from tasks.read_limits import ReadLimits
-from tasks.reading import Chunk, all_refusals, no_refusals, open_plain, refusals
 from tasks.storage import ADDRESS
 
 ENDINGS = (".db", ".sqlite", ".sqlite3")

@@ -15,11 +15,17 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput
+from tasks.intake.files import (
+    PARQUET_FAULTS,
+    Chunk,
+    damaged_parquet,
+    open_plain,
+    refusals,
+)
 from tasks.nodes.execution import EXECUTIONS_SCHEMA, NESTED, PART_SCHEMA, SCHEMAS, framed, record_of
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers.files import MAGIC, check_size, column_names
 from tasks.nodes.readers.vetting import Reasons, completed_times, first_reasons, vet
-from tasks.reading import PARQUET_FAULTS, Chunk, damaged_parquet, open_plain, refusals
 
 CHECKED = ("execution_id", "node", "benchmark", "status", "aspect")
 UNEVEN = "a series of telemetry with more times than samples, or fewer"

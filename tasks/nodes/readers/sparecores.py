@@ -12,6 +12,14 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from tasks.errors import BadInput
+from tasks.intake.files import (
+    RAW_CHARS,
+    Chunk,
+    csv_fields,
+    encodable,
+    json_of,
+)
+from tasks.intake.tally import NO_BENCHMARK
 from tasks.nodes.aspects import Aspect
 from tasks.nodes.execution import Execution, Fault, Measured, as_chunk
 from tasks.nodes.params import ReadParams
@@ -19,8 +27,6 @@ from tasks.nodes.readers.files import Folder
 from tasks.nodes.readers.labels import IDENTITY, Manifest, read_manifest
 from tasks.nodes.readers.vetting import NoExecution, metric_name, refused_rows, slug, vetted_facts
 from tasks.nodes.tools.parsing import unreadable
-from tasks.reading import RAW_CHARS, Chunk, csv_fields, encodable, json_of
-from tasks.tally import NO_BENCHMARK
 from tasks.times import time_of
 
 PERCENTILES = ("avg", "p50", "p95", "p99")

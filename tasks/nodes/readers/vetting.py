@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tasks.intake.files import refusals
 from tasks.nodes.aspects import Aspect
 from tasks.nodes.execution import ASPECTS, COUNTED, EXECUTION_COLUMNS, STATUSES, TIMESTAMP
-from tasks.reading import refusals
 from tasks.times import utc_times
 from tasks.workloads.readers.tables import MISSING
 

@@ -2,9 +2,9 @@
 
 from typing import Protocol
 
-from tasks.read_limits import ReadLimits
+from tasks.intake.files import read_head
+from tasks.intake.limits import ReadLimits
 from tasks.reader_choice import reader_for
-from tasks.reading import read_head
 from tasks.workloads.readers.perf_stat import PerfStatReader
 from tasks.workloads.readers.perfspect import PerfSpectReader
 from tasks.workloads.readers.prometheus import PrometheusReader

@@ -11,7 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, quoted
-from tasks.reading import all_refusals, refusals
+from tasks.intake.files import (
+    all_refusals,
+    refusals,
+)
 from tasks.workloads.counter_names import described
 from tasks.workloads.labels import label_column
 from tasks.workloads.readers.tables import (

@@ -15,8 +15,14 @@ from numpy.typing import NDArray
 
 from tasks import times
 from tasks.errors import BadInput, headless, quoted
-from tasks.read_limits import ReadLimits
-from tasks.reading import all_refusals, csv_fields, read_blocks, read_lines, refusals
+from tasks.intake.files import (
+    all_refusals,
+    csv_fields,
+    read_blocks,
+    read_lines,
+    refusals,
+)
+from tasks.intake.limits import ReadLimits
 from tasks.times import FIRST_S, LAST_S
 from tasks.workloads.columns import KEY_COLUMNS
 from tasks.workloads.sampled import Sampled

@@ -18,7 +18,14 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tasks.errors import BadInput, headless, quoted
-from tasks.reading import PARQUET_FAULTS, all_refusals, damaged_parquet, no_refusals, open_plain, refusals
+from tasks.intake.files import (
+    PARQUET_FAULTS,
+    all_refusals,
+    damaged_parquet,
+    no_refusals,
+    open_plain,
+    refusals,
+)
 from tasks.workloads.columns import KEY_COLUMNS, LABELS
 from tasks.workloads.counter_names import described, described_own, scope_of, spelled
 from tasks.workloads.labels import label_column

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks import reading
 from tasks.errors import BadSetting
+from tasks.intake import files
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers import own as own_parquet
 from tasks.jobs.readers.own import OwnReader
@@ -207,7 +207,7 @@ def test_a_name_over_several_lines_is_one_run_wherever_blocks_end(
     assert whole["name"].iloc[7] == 'SELECT "a",\n\n  7\nFROM t'
     assert whole["place"].to_list() == list(range(2, 122, 4))
     for block_bytes in (50, 400):
-        monkeypatch.setattr(reading, "BLOCK_BYTES", block_bytes)
+        monkeypatch.setattr(files, "BLOCK_BYTES", block_bytes)
         rows, refused = read(tmp_path / "log.csv")
         pd.testing.assert_frame_equal(rows, whole)
         assert len(refused) == len(none) == 0

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks import reading
 from tasks.errors import BadInput
+from tasks.intake import files
+from tasks.intake.limits import ReadLimits
 from tasks.jobs.columns import (
     COLUMNS,
     STATUSES,
@@ -20,7 +21,6 @@ from tasks.jobs.columns import (
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers import own as own_parquet
 from tasks.jobs.readers.own import OwnReader
-from tasks.read_limits import ReadLimits
 
 RECORDED = sorted((Path(__file__).parents[3] / "data" / "recorded" / "jobs").glob("runs-*.parquet"))[:1]
 pytestmark = pytest.mark.skipif(not RECORDED, reason="data/recorded/jobs holds no recording")
@@ -140,7 +140,7 @@ def test_a_broken_line_is_refused_alone_with_its_number_and_the_rest_loads(
     mutate: Callable[[bytes], bytes],
     reason: str,
 ) -> None:
-    monkeypatch.setattr(reading, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(files, "BLOCK_BYTES", block_bytes)
     lines = runs.to_csv(index=False).encode().splitlines()
     lines[VICTIM] = mutate(lines[VICTIM])
     (tmp_path / "log.csv").write_bytes(b"\n".join(lines) + b"\n")

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput, BadSetting, WhorlError
+from tasks.intake.limits import ReadLimits
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers import slurm
 from tasks.jobs.readers import slurm as fields
 from tasks.jobs.readers.slurm import SlurmReader
-from tasks.read_limits import ReadLimits
 
 NEW_YORK = ReadParams(time_zone="America/New_York")
 HEADER = "JobID|Submit|Start|End|State|Elapsed|MaxRSS|TotalCPU|User|JobName"
@@ -95,7 +95,7 @@ def test_a_job_keeps_its_steps_wherever_blocks_end(tmp_path: Path, monkeypatch: 
         lines += [JOB.replace("7|", step, 1).replace("||", f"|{job + 1}G|") for step in steps]
     path = log(tmp_path, *lines)
     whole, _ = read(path)
-    monkeypatch.setattr("tasks.reading.BLOCK_BYTES", 500)
+    monkeypatch.setattr("tasks.intake.files.BLOCK_BYTES", 500)
     monkeypatch.setattr(slurm, "CHUNK_LINES", 3)
     chunks = list(SlurmReader().read(path, NEW_YORK))
     assert len(chunks) > 5

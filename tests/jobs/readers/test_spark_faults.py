@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from tasks.errors import BadInput
+from tasks.intake.limits import ReadLimits
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.spark import SparkReader
-from tasks.read_limits import ReadLimits
 
 LOGS = Path(__file__).parent / "fixtures" / "spark"
 PLAIN = LOGS / "local-1795239004004"

@@ -7,10 +7,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tasks.intake.limits import ReadLimits
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers import detect
 from tasks.jobs.readers.spark import SparkReader
-from tasks.read_limits import ReadLimits
 
 Event = dict[str, Any]
 APP_START: Event = {

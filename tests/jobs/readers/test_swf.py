@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasks import reading
 from tasks.errors import BadInput
+from tasks.intake import files
+from tasks.intake.files import Chunk
+from tasks.intake.limits import ReadLimits
 from tasks.jobs.params import ReadParams
 from tasks.jobs.readers.swf import SwfReader
-from tasks.read_limits import ReadLimits
-from tasks.reading import Chunk
 
 NASA = Path(os.environ.get("WHORL_DATASETS", "-")) / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz"
 START = pd.Timestamp("2001-09-09 01:46:40")
@@ -248,7 +248,7 @@ def test_a_job_number_too_large_to_be_told_from_its_neighbour_is_refused(log: Pa
 def test_the_rows_do_not_depend_on_the_size_of_a_block(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = HEADER + "".join(f"{fields(job=str(job))}\n" + "; pause\n" * (job % 3) for job in range(50))
     whole, _ = read(log, text)
-    monkeypatch.setattr(reading, "BLOCK_BYTES", 200)
+    monkeypatch.setattr(files, "BLOCK_BYTES", 200)
     chunks: list[Chunk] = list(SwfReader().read(str(log), ReadParams()))
     assert len(chunks) > 5
     pd.testing.assert_frame_equal(pd.concat([chunk.rows for chunk in chunks], ignore_index=True), whole)
@@ -275,7 +275,7 @@ def test_refused_lines_come_in_the_order_of_the_file_whatever_is_wrong_with_them
 def test_another_kind_of_file_is_refused_whole(
     log: Path, monkeypatch: pytest.MonkeyPatch, block_lines: int, content: bytes, said: str
 ) -> None:
-    monkeypatch.setattr(reading, "BLOCK_LINES", block_lines)
+    monkeypatch.setattr(files, "BLOCK_LINES", block_lines)
     with pytest.raises(BadInput) as refusal:
         read(log, content)
     assert said in str(refusal.value)
@@ -392,7 +392,7 @@ def test_a_file_that_is_wrong_as_a_whole_is_refused_in_one_line(
 def test_a_broken_line_in_every_block_still_leaves_the_rest(
     tmp_path: Path, nasa: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "BLOCK_BYTES", 16 * 1024)
+    monkeypatch.setattr(files, "BLOCK_BYTES", 16 * 1024)
     path = tmp_path / "nasa.swf"
     path.write_text("\n".join(line + " ?" * (number % 100 == 0) for number, line in enumerate(nasa, 1)) + "\n")
     rows, refused = read_text(path)

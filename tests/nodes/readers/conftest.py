@@ -11,10 +11,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from tasks.intake.files import all_refusals
 from tasks.nodes.execution import SCHEMAS, tabled
 from tasks.nodes.intake import chunks_of, reader_of
 from tasks.nodes.params import ReadParams
-from tasks.reading import all_refusals
 
 BENCHMARKS = (
     "CREATE TABLE benchmarks (id TEXT, type TEXT, chaos_desired BOOLEAN, chaos_applied BOOLEAN, chaos_id TEXT, "

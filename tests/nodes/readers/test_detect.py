@@ -5,11 +5,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.errors import BadInput
+from tasks.intake.limits import ReadLimits
 from tasks.nodes.execution import Execution, write_part
 from tasks.nodes.intake import find_files
 from tasks.nodes.reader_names import AUTO, NodeReader, reader_asked_for
 from tasks.nodes.readers import READERS, detect
-from tasks.read_limits import ReadLimits
 
 LIMITS = ReadLimits()
 LONG = {"node": ["n"], "benchmark": ["x"], "metric": ["m"], "value": [1.0], "started_at": ["2026-01-31"]}

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 
 from tasks.errors import BadInput, BadSetting
+from tasks.intake.files import Chunk
+from tasks.intake.limits import ReadLimits
 from tasks.nodes import intake, steps
 from tasks.nodes.execution import Execution, Measured, Sampled, table_of, write_part, write_table
 from tasks.nodes.intake import find_files, tell_left_out
 from tasks.nodes.params import ReadParams
 from tasks.nodes.readers import READERS
-from tasks.read_limits import ReadLimits
-from tasks.reading import Chunk
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.hashes import hash_tables
 from tasks.warehouse.landing import find_batch

@@ -12,13 +12,18 @@ import pandas as pd
 import pytest
 
 from tasks.errors import BadInput, quoted, quoting_nothing, without_quotes
+from tasks.intake.limits import ReadLimits
+from tasks.intake.pseudonyms import (
+    HOST,
+    KEY_FILE,
+    load_key,
+    pseudonym,
+)
 from tasks.jobs import intake as jobs
 from tasks.jobs.params import GroupParams
 from tasks.jobs.params import ReadParams as JobsRead
 from tasks.nodes import intake as nodes
 from tasks.nodes.params import ReadParams as NodesRead
-from tasks.pseudonyms import HOST, KEY_FILE, load_key, pseudonym
-from tasks.read_limits import ReadLimits
 from tasks.warehouse.connection import fetch
 from tasks.warehouse.ingest import ingest
 from tasks.warehouse.place import Warehouse
@@ -27,7 +32,7 @@ from tasks.workloads.reading_params import ReadParams as WorkloadsRead
 
 SECRET = "zqsecretname"
 JOBS, WORKLOADS, NODES = "jobs", "workloads", "nodes"
-FIXTURES = Path(__file__).parent
+FIXTURES = Path(__file__).parents[1]
 LOG = "run_id,name,user_name,started_at,runtime_s,status,queue\n" + "".join(
     f"r{n},etl,ada,2026-01-0{n}T00:00:00Z,{n},ok,day\n" for n in range(1, 10)
 )

@@ -8,8 +8,11 @@ import numpy as np
 import pandas as pd
 
 from tasks.errors import BadInput
+from tasks.intake.files import (
+    Chunk,
+    guarded,
+)
 from tasks.quantities import share
-from tasks.reading import Chunk, guarded
 from tasks.warehouse.tables import MAIN_TABLES
 
 N_REASONS = 5

@@ -12,10 +12,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tasks import reading
 from tasks.errors import BadInput
-from tasks.read_limits import ReadLimits
-from tasks.reading import (
+from tasks.intake import files
+from tasks.intake.files import (  # fmt: skip
     Chunk,
     csv_fields,
     guarded,
@@ -25,7 +24,8 @@ from tasks.reading import (
     read_head,
     read_lines,
     refusals,
-)  # fmt: skip
+)
+from tasks.intake.limits import ReadLimits
 
 LIMITS = ReadLimits()
 KIB = 1024
@@ -93,7 +93,7 @@ REFUSED_LINES = {
 }
 
 
-@pytest.mark.parametrize("n_before", [1, reading.HEAD_BYTES])
+@pytest.mark.parametrize("n_before", [1, files.HEAD_BYTES])
 @pytest.mark.parametrize(("line", "reason", "raw"), REFUSED_LINES.values(), ids=REFUSED_LINES)
 def test_a_broken_line_is_refused_alone_and_the_lines_around_it_keep_their_numbers(
     tmp_path: Path, n_before: int, line: bytes, reason: str, raw: str
@@ -115,7 +115,7 @@ def test_lines_and_their_numbers_do_not_depend_on_the_size_of_a_block(
     path = tmp_path / "log.txt"
     long = "z" * 1500
     path.write_bytes(f"one\r\n\r\nthré\n{long}\nfive\n".encode() + b"\xffsix\nlast")
-    monkeypatch.setattr(reading, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(files, "BLOCK_BYTES", block_bytes)
     parts = list(read_lines(str(path), ReadLimits(max_line_bytes=KIB)))
     found = {place: line for part in parts for place, line in zip(part.places, part.lines, strict=True)}
     assert found == {1: "one", 2: "", 3: "thré", 5: "five", 7: "last"}
@@ -145,7 +145,7 @@ def test_a_small_file_may_shrink_a_thousandfold_in_good_faith(tmp_path: Path) ->
 def test_a_block_holds_a_bounded_number_of_lines_and_misses_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "BLOCK_LINES", 10)
+    monkeypatch.setattr(files, "BLOCK_LINES", 10)
     (tmp_path / "log.txt").write_bytes(b"".join(b"%d\n" % number for number in range(1, 31)) + b"31\n")
     blocks = list(read_blocks(str(tmp_path / "log.txt"), LIMITS))
     assert [(block.first, block.data.count(b"\n")) for block in blocks] == [(1, 10), (11, 10), (21, 10), (31, 1)]
@@ -153,7 +153,7 @@ def test_a_block_holds_a_bounded_number_of_lines_and_misses_none(
 
 
 def test_a_line_without_an_end_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "BLOCK_BYTES", KIB)
+    monkeypatch.setattr(files, "BLOCK_BYTES", KIB)
     (tmp_path / "log.txt").write_bytes(b"a" * 5000 * KIB)
     (block,) = read_blocks(str(tmp_path / "log.txt"), ReadLimits(max_line_bytes=KIB))
     assert (block.data, len(block.refused)) == (b"\n", 1)
@@ -168,7 +168,7 @@ def test_any_storage_that_fsspec_reaches_can_be_read() -> None:
 
 def test_reading_without_a_size_is_a_programming_error(tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_bytes(b"one\n")
-    with reading.open_checked(str(tmp_path / "log.txt"), LIMITS) as stream, pytest.raises(ValueError, match="bounded"):
+    with files.open_checked(str(tmp_path / "log.txt"), LIMITS) as stream, pytest.raises(ValueError, match="bounded"):
         stream.read(-1)
 
 
@@ -190,7 +190,7 @@ def test_what_nobody_thought_of_is_one_line_about_the_file_and_its_place(
         yield Chunk(pd.DataFrame({"run_id": ["a", "b"]}), refusals([3], "bad", ["x"]), {})
         raise fault
 
-    with caplog.at_level(logging.DEBUG, "tasks.reading"), pytest.raises(BadInput) as refusal:
+    with caplog.at_level(logging.DEBUG, "tasks.intake.files"), pytest.raises(BadInput) as refusal:
         list(guarded("log.csv", chunks()))
     kind = type(fault).__name__
     assert str(refusal.value).startswith(f"log.csv: cannot be read behind row 3 ({kind}: ")

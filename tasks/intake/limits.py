@@ -1,4 +1,4 @@
-"""How much a single file may cost before it is refused."""
+"""How much a single file may cost before it is refused; light."""
 
 from pydantic import Field
 

@@ -1,4 +1,4 @@
-"""What every reader of every word shares: chunks of rows, refused lines, and files opened with care."""
+"""Files opened with care: chunks of rows, refused lines, blocks of text, limits against bombs."""
 
 import csv
 import errno
@@ -22,7 +22,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tasks.errors import BadInput, reason_of
-from tasks.read_limits import ReadLimits
+from tasks.intake.limits import ReadLimits
 from tasks.storage import CANNOT_OPEN, storage_of
 
 GZIP_MAGIC = b"\x1f\x8b"

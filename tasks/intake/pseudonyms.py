@@ -13,8 +13,8 @@ from typing import Any
 import pandas as pd
 
 from tasks.errors import BadSetting, without_quotes
+from tasks.intake.tally import NO_FAULTS
 from tasks.storage import make_private_file
-from tasks.tally import NO_FAULTS
 
 KEY_FILE = "pseudonym.key"
 KEY_BYTES = 32

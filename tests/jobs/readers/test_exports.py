@@ -1,0 +1,321 @@
+"""Tables as people have them: exports of eleven systems in two variants each, read in one call without an option.
+
+Each was written from the system's published schema (named at its table), before the reader was. Rows by status, jobs and
+the median runtime of the completed runs are worked out by hand."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+import pytest
+
+from tasks.jobs.grouping import group_keys
+from tasks.jobs.intake import Intake, land_log, preview_log
+from tasks.jobs.params import GroupParams, ReadParams
+from tasks.jobs.readers import detect
+from tasks.warehouse.landing import Batch
+from tasks.warehouse.place import Warehouse
+
+
+class Export(NamedTuple):
+    """A file, and what is in it: statuses with their number of rows, recurring jobs, median runtime (s) of completed."""
+
+    file: str
+    text: str
+    statuses: dict[str, int]
+    n_jobs: int
+    median_s: float
+    understood: str  # a part of what is said first
+
+
+def lines(text: str) -> str:
+    return "\n".join(line.strip() for line in text.strip().splitlines()) + "\n"
+
+
+def records(names: str, *rows: tuple[Any, ...]) -> list[dict[str, Any]]:
+    return [dict(zip(names.split(), row, strict=True)) for row in rows]
+
+
+# docs.gitlab.com/api/jobs: list project jobs
+GITLAB_JOBS = records(
+    "id name stage ref status created_at started_at finished_at erased_at duration queued_duration user pipeline",
+    (8101, "load", "run", "main", "success", "2024-03-01T02:00:00.000Z", "2024-03-01T02:00:05.500Z",
+     "2024-03-01T02:10:05.500Z", None, 600.0, 5.5, {"id": 1, "username": "ada"}, {"id": 501, "status": "success"}),
+    (8102, "load", "run", "main", "success", "2024-03-02T02:00:00.000Z", "2024-03-02T02:00:05.000Z",
+     "2024-03-02T02:11:05.000Z", None, 660.0, 5.0, {"id": 2, "username": "bob"}, {"id": 502, "status": "success"}),
+    (8103, "test", "test", "main", "failed", "2024-03-02T02:11:05.000Z", "2024-03-02T02:11:06.000Z",
+     "2024-03-02T02:13:06.000Z", None, 120.0, 1.0, {"id": 2, "username": "bob"}, {"id": 502, "status": "failed"}),
+    (8104, "test", "test", "main", "canceled", "2024-03-03T02:11:05.000Z", None,
+     "2024-03-03T02:13:06.000Z", None, None, 1.0, {"id": 2, "username": "bob"}, {"id": 503, "status": "canceled"}),
+    (8105, "test", "test", "main", "manual", "2024-03-04T02:11:05.000Z", None, None, None, None, None,
+     {"id": 2, "username": "bob"}, {"id": 504, "status": "manual"}),
+)  # fmt: skip
+# docs.gitlab.com/api/pipelines, as a script writes it down
+GITLAB_PIPELINES = lines("""
+    id,iid,project_id,status,source,ref,sha,created_at,started_at,finished_at,duration,queued_duration,coverage
+    501,1,7,success,schedule,main,a1b2c3,2024-03-01 02:00:00 UTC,2024-03-01 02:00:01 UTC,2024-03-01 02:05:01 UTC,300,1,
+    502,2,7,failed,push,main,a1b2c4,2024-03-02 02:00:00 UTC,2024-03-02 02:00:01 UTC,2024-03-02 02:00:46 UTC,45,1,98.5
+    503,3,7,success,push,release,a1b2c4,2024-03-02 03:00:00 UTC,2024-03-02 03:00:02 UTC,2024-03-02 03:06:42 UTC,400,2,
+    504,4,7,running,push,main,a1b2c5,2024-03-02 04:00:00 UTC,2024-03-02 04:00:02 UTC,,,2,
+""")
+# docs.github.com/rest/actions/workflow-runs: list workflow runs for a repository
+GITHUB_RUNS = records(
+    "id name head_branch run_number event status conclusion workflow_id created_at updated_at run_attempt "
+    "run_started_at actor",
+    (11, "ETL", "main", 1, "schedule", "completed", "success", 5, "2024-03-01T02:00:00Z", "2024-03-01T02:05:00Z", 1,
+     "2024-03-01T02:00:00Z", {"login": "ada"}),
+    (12, "ETL", "main", 2, "push", "completed", "failure", 5, "2024-03-02T02:00:00Z", "2024-03-02T02:01:10Z", 1,
+     "2024-03-02T02:00:10Z", {"login": "bob"}),
+    (13, "Docs", "main", 3, "push", "completed", "success", 6, "2024-03-02T02:00:00Z", "2024-03-02T02:02:00Z", 1,
+     "2024-03-02T02:00:00Z", {"login": "bob"}),
+    (14, "ETL", "main", 4, "push", "in_progress", None, 5, "2024-03-03T02:00:00Z", "2024-03-03T02:00:30Z", 1,
+     "2024-03-03T02:00:00Z", {"login": "ada"}),
+)  # fmt: skip
+# docs.github.com/rest/actions/workflow-jobs: `run_id` is that of the workflow run, three jobs have it
+GITHUB_JOBS = records(
+    "id run_id workflow_name head_branch status conclusion created_at started_at completed_at name labels runner_id",
+    (901, 77, "CI", "main", "completed", "success", "2024-03-01T02:00:00Z", "2024-03-01T02:00:10Z",
+     "2024-03-01T02:01:50Z", "build", ["ubuntu-latest"], 1),
+    (902, 77, "CI", "main", "completed", "timed_out", "2024-03-01T02:00:00Z", "2024-03-01T02:00:10Z",
+     "2024-03-01T08:00:10Z", "test", ["ubuntu-latest"], 2),
+    (903, 77, "CI", "main", "completed", "skipped", "2024-03-01T02:00:00Z", "2024-03-01T02:01:50Z",
+     "2024-03-01T02:01:50Z", "deploy", ["ubuntu-latest"], None),
+)  # fmt: skip
+# Jenkins remote access API: JOB/api/json?tree=fullName,builds[number,result,building,timestamp,duration]
+MARCH_MS = 1709258400000  # 2024-03-01T02:00:00Z
+JENKINS = {
+    "_class": "org.jenkinsci.plugins.workflow.job.WorkflowJob", "fullName": "data/etl-nightly",
+    "builds": records(
+        "_class number id result building timestamp duration estimatedDuration url",
+        ("WorkflowRun", 45, "45", None, True, MARCH_MS + 400_000_000, 0, 60000, "http://j/45/"),
+        ("WorkflowRun", 44, "44", "ABORTED", False, MARCH_MS + 300_000_000, 1000, 60000, "http://j/44/"),
+        ("WorkflowRun", 43, "43", "SUCCESS", False, MARCH_MS + 200_000_000, 58766, 60000, "http://j/43/"),
+        ("WorkflowRun", 42, "42", "FAILURE", False, MARCH_MS + 100_000_000, 5000, 60000, "http://j/42/"),
+        ("WorkflowRun", 41, "41", "SUCCESS", False, MARCH_MS, 61234, 60000, "http://j/41/"),
+    ),
+}  # fmt: skip
+JENKINS_JOBS = {
+    "_class": "hudson.model.Hudson",
+    "jobs": [
+        {"name": "etl", "builds": records(
+            "number result timestamp duration", (1, "SUCCESS", MARCH_MS, 10_000))},
+        {"name": "report", "builds": records(
+            "number result timestamp duration",
+            (2, "NOT_BUILT", MARCH_MS + 60_000, 0), (1, "UNSTABLE", MARCH_MS, 20_000))},
+        {"name": "new", "builds": []},
+    ],
+}  # fmt: skip
+# airflow.models.dagrun.DagRun: the table dag_run; run_id is the same for every DAG of a schedule
+DAG_RUNS = lines("""
+    id,dag_id,queued_at,execution_date,start_date,end_date,state,run_id,creating_job_id,external_trigger,run_type,conf
+    1,sales,2024-03-01 02:00:00+00,2024-02-29 02:00:00+00,2024-03-01 02:00:01+00,2024-03-01 02:02:01+00,success,scheduled__2024-02-29T02:00:00+00:00,3,f,scheduled,\\N
+    2,hr,2024-03-01 02:00:00+00,2024-02-29 02:00:00+00,2024-03-01 02:00:01+00,2024-03-01 02:01:01+00,success,scheduled__2024-02-29T02:00:00+00:00,3,f,scheduled,\\N
+    3,sales,2024-03-02 02:00:00+00,2024-03-01 02:00:00+00,2024-03-02 02:00:01+00,2024-03-02 02:00:31+00,failed,scheduled__2024-03-01T02:00:00+00:00,3,f,scheduled,\\N
+    4,hr,2024-03-02 02:00:00+00,2024-03-01 02:00:00+00,2024-03-02 02:00:01+00,,running,scheduled__2024-03-01T02:00:00+00:00,3,f,scheduled,\\N
+""")
+# airflow.models.taskinstance.TaskInstance: the table task_instance, as a German spreadsheet saves it
+TASK_INSTANCES = lines("""
+    task_id;dag_id;run_id;map_index;start_date;end_date;duration;state;try_number;unixname;pool;queue;queued_dttm
+    extract;sales;r1;-1;2024-03-01 02:00:01+00;2024-03-01 02:00:11+00;10.0;success;1;airflow;default_pool;default;2024-03-01 02:00:00+00
+    extract;sales;r2;-1;2024-03-02 02:00:01+00;2024-03-02 02:00:21+00;20.0;success;1;airflow;default_pool;default;2024-03-02 02:00:00+00
+    load;sales;r1;-1;2024-03-01 02:00:12+00;2024-03-01 02:00:32+00;20.0;failed;1;airflow;default_pool;default;2024-03-01 02:00:11+00
+    load;sales;r2;-1;;2024-03-02 02:00:21+00;;upstream_failed;0;airflow;default_pool;default;
+""")
+# docs.seqera.io/nextflow/reports: the trace file with its default fields; a failed task without a realtime, one cached
+NEXTFLOW = lines("""
+    task_id\thash\tnative_id\tname\tstatus\texit\tsubmit\tduration\trealtime\t%cpu\tpeak_rss\tpeak_vmem\trchar\twchar
+    1\tab/000001\t101\tQC:FASTQC (s1)\tCOMPLETED\t0\t2024-03-01 02:00:00.123\t1m 10s\t1m 2s\t98.2%\t1.5 GB\t3 GB\t20.5 MB\t1 KB
+    2\tab/000002\t102\tQC:FASTQC (s2)\tCOMPLETED\t0\t2024-03-01 02:00:00.223\t1s\t250ms\t10.0%\t12.5 MB\t30 MB\t2 MB\t1 KB
+    3\tab/000003\t103\tSTAR (s1)\tCOMPLETED\t0\t2024-03-01 02:02:00.123\t1h 2m 10s\t1h 2m 3s\t780.1%\t32 GB\t33 GB\t2 GB\t1 GB
+    4\tab/000004\t104\tSTAR (s2)\tFAILED\t1\t2024-03-01 02:02:00.123\t5.5s\t-\t-\t-\t-\t-\t-
+    5\tab/000005\t105\tSTAR (s3)\tABORTED\t-\t2024-03-01 02:02:00.123\t-\t-\t-\t-\t-\t-\t-
+    6\tab/000006\t90\tQC:FASTQC (s3)\tCACHED\t0\t2024-02-29 02:00:00.123\t1m\t58s\t98.2%\t1.5 GB\t3 GB\t20.5 MB\t1 KB
+""")
+NEXTFLOW_RAW = lines(f"""
+    task_id\thash\tprocess\ttag\tname\tstatus\texit\tsubmit\tstart\tcomplete\tduration\trealtime\tcpus\tpeak_rss
+    1\tcd/000001\tFASTQC\ts1\tFASTQC (s1)\tCOMPLETED\t0\t{MARCH_MS}\t{MARCH_MS + 4000}\t{MARCH_MS + 66000}\t66000\t61000\t2\t1073741824
+    2\tcd/000002\tFASTQC\ts2\tFASTQC (s2)\tCOMPLETED\t0\t{MARCH_MS}\t{MARCH_MS + 4000}\t{MARCH_MS + 64000}\t64000\t59000\t2\t1073741824
+    3\tcd/000003\tSTAR\ts1\tSTAR (s1)\tFAILED\t137\t{MARCH_MS}\t{MARCH_MS + 1000}\t{MARCH_MS + 6000}\t6000\t5000\t8\t-
+""")
+
+
+def dbt(*results: tuple[str, str, float, str | None]) -> str:
+    """schemas.getdbt.com/dbt/run-results/v6.json. results: status, unique id, execution time, start of the minute."""
+    def timing(start: str | None, took_s: float) -> list[dict[str, str]]:
+        if start is None:
+            return []
+        ended = pd.Timestamp(start) + pd.Timedelta(seconds=took_s)
+        return [{"name": "compile", "started_at": start, "completed_at": start},
+                {"name": "execute", "started_at": start, "completed_at": ended.isoformat()}]  # fmt: skip
+
+    found = [
+        {"status": status, "timing": timing(start, took_s), "thread_id": "Thread-1", "execution_time": took_s,
+         "adapter_response": {"_message": "OK", "rows_affected": 7}, "message": None, "failures": None,
+         "unique_id": unique_id, "compiled": True}
+        for status, unique_id, took_s, start in results
+    ]  # fmt: skip
+    metadata = {"dbt_schema_version": "https://schemas.getdbt.com/dbt/run-results/v6.json", "dbt_version": "1.8.0",
+                "generated_at": "2024-03-01T02:01:00.000000Z", "invocation_id": "0f-1", "env": {}}  # fmt: skip
+    return json.dumps({"metadata": metadata, "results": found, "elapsed_time": 9.5, "args": {"which": "build"}})
+
+
+# docs.snowflake.com/sql-reference/account-usage/query_history; times in ms, a text over two lines
+SNOWFLAKE = """QUERY_ID,QUERY_TEXT,DATABASE_NAME,QUERY_TYPE,USER_NAME,WAREHOUSE_NAME,WAREHOUSE_SIZE,EXECUTION_STATUS,ERROR_CODE,ERROR_MESSAGE,START_TIME,END_TIME,TOTAL_ELAPSED_TIME,BYTES_SCANNED,QUERY_PARAMETERIZED_HASH
+q1,"select a,
+ b from t where d = '2024-02-29'",SALES,SELECT,ETL,WH,X-Small,SUCCESS,,,2024-03-01 02:00:00.000 -0800,2024-03-01 02:00:12.000 -0800,12000,1048576,aaaaaaaa1111
+q2,"select a, b from t where d = '2024-03-01'",SALES,SELECT,ETL,WH,X-Small,SUCCESS,,,2024-03-02 02:00:00.000 -0800,2024-03-02 02:00:08.000 -0800,8000,1048576,aaaaaaaa1111
+q3,"insert into u select 1",SALES,INSERT,ETL,WH,X-Small,FAIL,2003,"SQL compilation error: ""u""",2024-03-02 02:00:00.000 -0800,2024-03-02 02:00:00.500 -0800,500,0,bbbbbbbb2222
+q4,"insert into u select 2",SALES,INSERT,ETL,WH,X-Small,SUCCESS,,,2024-03-02 03:00:00.000 -0800,2024-03-02 03:00:04.000 -0800,4000,0,bbbbbbbb2222
+"""
+SNOWFLAKE_JSON = records(  # the table function, as `snow sql --format json` prints it: a query that runs ends in 1969
+    "QUERY_ID QUERY_TEXT WAREHOUSE_NAME EXECUTION_STATUS START_TIME END_TIME TOTAL_ELAPSED_TIME",
+    ("q7", "CALL load_sales()", "WH", "SUCCESS", "2024-03-01T02:00:00-08:00", "2024-03-01T02:00:03-08:00", 3000),
+    ("q8", "CALL load_sales()", "WH", "SUCCESS", "2024-03-02T02:00:00-08:00", "2024-03-02T02:00:05-08:00", 5000),
+    ("q9", "CALL load_sales()", "WH", "RUNNING", "2024-03-03T02:00:00-08:00", "1969-12-31T16:00:00-08:00", 900),
+)
+# cloud.google.com/bigquery/docs/information-schema-jobs, as `bq query --format=json` prints it: all values are text
+BIGQUERY = records(
+    "creation_time user_email job_id job_type statement_type start_time end_time state error_result "
+    "total_bytes_processed total_slot_ms query query_info",
+    ("2024-03-01 02:00:00", "etl@x.org", "bq_1", "QUERY", "SELECT", "2024-03-01 02:00:01", "2024-03-01 02:00:11", "DONE",
+     None, "1048576", "20000", "SELECT 1", {"query_hashes": {"normalized_literals": "aaaaaaaa1111"}}),
+    ("2024-03-02 02:00:00", "etl@x.org", "bq_2", "QUERY", "SELECT", "2024-03-02 02:00:01", "2024-03-02 02:00:21", "DONE",
+     None, "1048576", "30000", "SELECT 2", {"query_hashes": {"normalized_literals": "aaaaaaaa1111"}}),
+    ("2024-03-02 03:00:00", "etl@x.org", "bq_3", "QUERY", "INSERT", "2024-03-02 03:00:01", "2024-03-02 03:00:02", "DONE",
+     {"reason": "invalidQuery", "message": "Syntax error"}, "0", None, "INSERT", {"query_hashes": {"normalized_literals": "bbbbbbbb2222"}}),
+    ("2024-03-02 04:00:00", "etl@x.org", "bq_4", "QUERY", "INSERT", "2024-03-02 04:00:01", None, "RUNNING",
+     None, None, None, "INSERT", {"query_hashes": {"normalized_literals": "bbbbbbbb2222"}}),
+)  # fmt: skip
+BIGQUERY_CSV = lines("""
+    creation_time,user_email,job_id,state,error_reason,start_time,end_time,total_slot_ms,query
+    2024-03-01 02:00:00.123456 UTC,etl@x.org,bq_5,DONE,,2024-03-01 02:00:01.5 UTC,2024-03-01 02:00:31.5 UTC,100,CALL load()
+    2024-03-02 02:00:00.123456 UTC,etl@x.org,bq_6,DONE,,2024-03-02 02:00:01.5 UTC,2024-03-02 02:00:51.5 UTC,100,CALL load()
+    2024-03-03 02:00:00.123456 UTC,etl@x.org,bq_7,DONE,rateLimitExceeded,2024-03-03 02:00:01 UTC,2024-03-03 02:00:02 UTC,,CALL load()
+    2024-03-04 02:00:00.123456 UTC,etl@x.org,bq_8,PENDING,,,,,CALL report()
+""")
+# docs.databricks.com/api/workspace/jobs/listruns 2.1: times in ms, 0 for an end that is not yet
+DATABRICKS = {"runs": records(
+    "job_id run_id number_in_job run_name creator_user_name state start_time setup_duration execution_duration "
+    "cleanup_duration end_time trigger",
+    (11, 1001, 1001, "nightly-etl", "ada@x.org", {"life_cycle_state": "TERMINATED", "result_state": "SUCCESS", "state_message": ""},
+     MARCH_MS, 60000, 540000, 0, MARCH_MS + 600000, "PERIODIC"),
+    (11, 1002, 1002, "nightly-etl", "bob@x.org", {"life_cycle_state": "TERMINATED", "result_state": "SUCCESS", "state_message": ""},
+     MARCH_MS + 86400000, 60000, 600000, 0, MARCH_MS + 86400000 + 660000, "PERIODIC"),
+    (11, 1003, 1003, "nightly-etl", "bob@x.org", {"life_cycle_state": "INTERNAL_ERROR", "result_state": "FAILED", "state_message": "x"},
+     MARCH_MS + 172800000, 60000, 0, 0, MARCH_MS + 172800000 + 60000, "PERIODIC"),
+    (12, 1004, 1004, "adhoc", "bob@x.org", {"life_cycle_state": "TERMINATED", "result_state": "TIMEDOUT", "state_message": ""},
+     MARCH_MS, 60000, 3540000, 0, MARCH_MS + 3600000, "ONE_TIME"),
+    (12, 1005, 1005, "adhoc", "bob@x.org", {"life_cycle_state": "RUNNING", "state_message": ""},
+     MARCH_MS + 7200000, 60000, 0, 0, 0, "ONE_TIME"),
+), "has_more": False}  # fmt: skip
+DATABRICKS_STATUS = records(  # 2.2, as the CLI prints it: `status` in place of `state`, tasks have no duration of their own
+    "job_id run_id run_name status start_time end_time run_duration",
+    (11, 2001, "nightly-etl", {"state": "TERMINATED", "termination_details": {"code": "SUCCESS", "type": "SUCCESS", "message": ""}},
+     MARCH_MS, MARCH_MS + 61000, 61000),
+    (11, 2002, "nightly-etl", {"state": "TERMINATED", "termination_details": {"code": "RUN_EXECUTION_ERROR", "type": "CLIENT_ERROR", "message": ""}},
+     MARCH_MS + 86400000, MARCH_MS + 86400000 + 5000, 5000),
+    (11, 2003, "nightly-etl", {"state": "TERMINATED", "termination_details": {"code": "USER_CANCELED", "type": "SUCCESS", "message": ""}},
+     MARCH_MS + 172800000, MARCH_MS + 172800000 + 7000, 7000),
+)  # fmt: skip
+
+
+def kubernetes(*jobs: tuple[str, str, str | None, str, str | None, list[tuple[str, str]]]) -> str:
+    """kubernetes.io/docs/reference/kubernetes-api/workload-resources/job-v1: kubectl get jobs -o json.
+
+    jobs: namespace, name, owner, start, completion, and conditions (type, time) that are true."""
+    items = []
+    for space, name, owner, start, end, conditions in jobs:
+        metadata: dict[str, Any] = {"name": name, "namespace": space, "uid": f"u-{name}", "creationTimestamp": start,
+                                    "labels": {"team": "data"}}  # fmt: skip
+        metadata |= {"ownerReferences": [{"kind": "CronJob", "name": owner, "controller": True}]} if owner else {}
+        status: dict[str, Any] = {"startTime": start, "ready": 0}
+        status |= {"completionTime": end} if end else {}
+        told = [{"type": kind, "status": "True", "lastTransitionTime": at, "reason": "r"} for kind, at in conditions]
+        status |= {"conditions": told} if told else {"active": 1}
+        spec = {"completions": 1, "parallelism": 1, "template": {"spec": {"containers": [{"name": "main", "image": "x"}]}}}
+        items.append({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec, "status": status})
+    return json.dumps({"apiVersion": "v1", "items": items, "kind": "List", "metadata": {"resourceVersion": ""}}, indent=4)
+
+
+K8S = kubernetes(
+    ("data", "etl-28486200", "etl", "2024-03-01T02:00:00Z", "2024-03-01T02:02:00Z", [("Complete", "2024-03-01T02:02:00Z")]),
+    ("data", "etl-28487640", "etl", "2024-03-02T02:00:00Z", "2024-03-02T02:01:40Z",
+     [("SuccessCriteriaMet", "2024-03-02T02:01:40Z"), ("Complete", "2024-03-02T02:01:40Z")]),
+    ("data", "etl-28489080", "etl", "2024-03-03T02:00:00Z", None, [("Failed", "2024-03-03T02:00:30Z")]),
+    ("data", "report", None, "2024-03-03T02:00:00Z", None, []),
+)  # fmt: skip
+K8S_SPACES = kubernetes(
+    ("a", "load-28486200", None, "2024-03-01T02:00:00Z", "2024-03-01T02:00:50Z", [("Complete", "2024-03-01T02:00:50Z")]),
+    ("b", "load-28486200", None, "2024-03-01T02:00:00Z", "2024-03-01T02:01:10Z", [("Complete", "2024-03-01T02:01:10Z")]),
+    ("b", "load-28487640", None, "2024-03-02T02:00:00Z", None,
+     [("FailureTarget", "2024-03-02T02:09:00Z"), ("Failed", "2024-03-02T02:10:00Z")]),
+)  # fmt: skip
+# a German spreadsheet saved as CSV: semicolons, decimal commas, days before months
+GERMAN = lines("""
+    Job;Start;Dauer (min);Status;Bemerkung
+    Umsatz;01.03.2024 02:00;12,5;OK;
+    Umsatz;02.03.2024 02:00;10,5;OK;lief von selbst
+    Umsatz;03.03.2024 02:00;1,0;Fehler;Platte voll
+    Personal;01.03.2024 03:00;1.020,0;abgebrochen;
+""")
+# an American one: quotes, months before days, empty rows at the end
+AMERICAN = lines("""
+    Job Name,Start Time,End Time,Result,Notes
+    "Load, nightly",3/13/2024 2:05 PM,3/13/2024 2:15 PM,Succeeded,
+    "Load, nightly",3/14/2024 2:05 PM,3/14/2024 2:17 PM,Succeeded,late
+    Report,3/1/2024 11:59 AM,3/1/2024 12:09 PM,Failed,"disk full, again"
+    ,,,,
+    ,,,,
+""")
+EXPORTS = {
+    "GitLab jobs": Export("jobs.json", json.dumps(GITLAB_JOBS), {"completed": 2, "failed": 1, "cancelled": 1, "pending": 1}, 2, 630, "`duration` as runtime_s in seconds"),
+    "GitLab pipelines": Export("pipelines.csv", GITLAB_PIPELINES, {"completed": 2, "failed": 1, "running": 1}, 2, 350, "`ref` as name"),
+    "GitHub runs": Export("runs.json", json.dumps({"total_count": 4, "workflow_runs": GITHUB_RUNS}), {"completed": 2, "failed": 1, "running": 1}, 2, 210, "`updated_at` as ended_at"),
+    "GitHub jobs": Export("gh.json", json.dumps({"total_count": 3, "jobs": GITHUB_JOBS}, indent=2), {"completed": 1, "timeout": 1, "cancelled": 1}, 3, 100, "`id` as run_id"),
+    "Jenkins": Export("builds.json", json.dumps(JENKINS), {"completed": 2, "failed": 1, "cancelled": 1, "running": 1}, 1, 60.0, "`duration` as runtime_s in ms"),
+    "Jenkins, several jobs": Export("all.json", json.dumps(JENKINS_JOBS), {"completed": 2, "cancelled": 1}, 2, 15.0, "`result` as status"),
+    "Airflow DAG runs": Export("dag_run.csv", DAG_RUNS, {"completed": 2, "failed": 1, "running": 1}, 2, 90, "`dag_id` as name"),
+    "Airflow task instances": Export("task_instance.csv", TASK_INSTANCES, {"completed": 2, "failed": 1, "cancelled": 1}, 2, 15, ""),
+    "Nextflow": Export("trace.txt", NEXTFLOW, {"completed": 4, "failed": 1, "cancelled": 1}, 2, 60, "`realtime`, else `duration` as runtime_s"),
+    "Nextflow, raw": Export("trace-raw.tsv", NEXTFLOW_RAW, {"completed": 2, "failed": 1}, 2, 60, "in ms"),
+    "dbt": Export("run_results.json", dbt(("success", "model.shop.orders", 2.5, "2024-03-01T02:00:00Z"), ("success", "model.shop.customers", 3.5, "2024-03-01T02:00:03Z"), ("error", "model.shop.items", 1.0, "2024-03-01T02:00:07Z"), ("skipped", "model.shop.report", 0.0, None)), {"completed": 2, "failed": 1, "cancelled": 1}, 4, 3.0, "`unique_id` as name"),
+    "dbt tests": Export("target.json", dbt(("pass", "test.shop.unique_id", 0.5, "2024-03-01T02:00:00Z"), ("warn", "test.shop.not_null", 1.5, "2024-03-01T02:00:01Z"), ("fail", "test.shop.accepted", 0.25, "2024-03-01T02:00:03Z")), {"completed": 2, "failed": 1}, 3, 1.0, "`execution_time` as runtime_s in seconds"),
+    "Snowflake": Export("history.csv", SNOWFLAKE, {"completed": 3, "failed": 1}, 2, 8.0, "`TOTAL_ELAPSED_TIME` as runtime_s in ms"),
+    "Snowflake, JSON": Export("history.json", json.dumps(SNOWFLAKE_JSON), {"completed": 2, "running": 1}, 1, 4.0, "`QUERY_TEXT` as name"),
+    "BigQuery": Export("bq.json", json.dumps(BIGQUERY), {"completed": 2, "failed": 1, "running": 1}, 2, 15, "`start_time` as started_at"),
+    "BigQuery, CSV": Export("bq.csv", BIGQUERY_CSV, {"completed": 2, "failed": 1, "pending": 1}, 2, 40, "`query` as name"),
+    "Databricks": Export("runs-list.json", json.dumps(DATABRICKS), {"completed": 2, "failed": 1, "timeout": 1, "running": 1}, 2, 630, "`run_name` as name"),
+    "Databricks, CLI": Export("cli.json", json.dumps(DATABRICKS_STATUS), {"completed": 1, "failed": 1, "cancelled": 1}, 1, 61, "`run_duration` as runtime_s in ms"),
+    "Kubernetes": Export("k8s.json", K8S, {"completed": 2, "failed": 1, "running": 1}, 2, 110, "`status.startTime` as started_at"),
+    "Kubernetes, no owners": Export("k8s-all.json", K8S_SPACES, {"completed": 2, "failed": 1}, 2, 60, "`metadata.uid` as run_id"),
+    "a German spreadsheet": Export("läufe.csv", GERMAN, {"completed": 2, "failed": 1, "cancelled": 1}, 2, 690, "`Dauer (min)` as runtime_s in min"),
+    "an American spreadsheet": Export("Book1.csv", AMERICAN, {"completed": 2, "failed": 1}, 2, 660, "the month first"),
+}  # fmt: skip
+
+
+@pytest.fixture(params=EXPORTS.values(), ids=EXPORTS)
+def export(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Export]]:
+    (tmp_path / request.param.file).write_text(request.param.text)
+    yield str(tmp_path / request.param.file), request.param
+
+
+def test_an_export_is_read_in_one_call_as_it_was_worked_out_by_hand(export: tuple[str, Export]) -> None:
+    path, expected = export
+    chunks = list(detect(path, ReadParams().limits).read(path, ReadParams()))
+    rows, refused = (pd.concat([getattr(chunk, part) for chunk in chunks]) for part in ("rows", "refused"))
+    assert refused["reason"].to_list() == []
+    assert rows["status"].value_counts().to_dict() == expected.statuses
+    assert rows["run_id"].is_unique
+    assert group_keys(rows).nunique() == expected.n_jobs
+    assert rows.loc[rows["status"] == "completed", "runtime_s"].median() == pytest.approx(expected.median_s, abs=1e-6)
+    assert rows["submitted_at"].fillna(rows["started_at"]).dt.year.eq(2024).all()
+
+
+def test_what_was_understood_is_said_in_a_dry_run_and_kept_with_the_file(export: tuple[str, Export]) -> None:
+    path, expected = export
+    warehouse, intake = Warehouse(home=Path(path).parent / "home"), Intake("s", "", ReadParams(), GroupParams())
+    seen, batch = preview_log(warehouse.home, path, intake), land_log(warehouse, path, intake)
+    assert expected.understood in "\n".join(seen.understood)
+    assert Batch.model_validate_json(batch.model_dump_json()).understood == list(seen.understood)
